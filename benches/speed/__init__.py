@@ -1,0 +1,1 @@
+"""The speed benchmark: opencode-memory beside its peers, in the same run, on the same data."""

@@ -1,0 +1,109 @@
+"""opencode-memory: the memory of coding agents.
+
+    import opencode_memory
+
+    with opencode_memory.open() as store:
+        store.remember("Deploys go through ./scripts/deploy.sh, never by hand.", category="convention")
+        for hit in store.recall("how do I deploy?"):
+            print(hit.score, hit.memory.content)
+
+Importing this package loads neither the engine nor the embedding model; ``open`` loads the engine, and the first text
+that is embedded loads the model.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from opencode_memory.errors import (
+    BusyError,
+    ClosedError,
+    ConfigError,
+    ConflictError,
+    CorruptStoreError,
+    DimensionMismatchError,
+    EmbeddingError,
+    FormatVersionError,
+    InvalidInputError,
+    ModelNotFoundError,
+    NotFoundError,
+    OpencodeMemoryError,
+    StorageError,
+)
+from opencode_memory.models import (
+    ALL_PROJECTS,
+    Category,
+    Explanation,
+    HistoryEntry,
+    Hit,
+    KvEntry,
+    Memory,
+    NewMemory,
+    Project,
+    RelatedMemory,
+    RememberResult,
+    RememberStatus,
+    Scope,
+    Signal,
+    Source,
+    Status,
+    Trust,
+)
+
+if TYPE_CHECKING:
+    from opencode_memory.memory import MemoryStore, open
+    from opencode_memory.project import ProjectIdentity
+
+__all__ = [
+    "ALL_PROJECTS",
+    "BusyError",
+    "Category",
+    "ClosedError",
+    "ConfigError",
+    "ConflictError",
+    "CorruptStoreError",
+    "DimensionMismatchError",
+    "EmbeddingError",
+    "Explanation",
+    "FormatVersionError",
+    "HistoryEntry",
+    "Hit",
+    "InvalidInputError",
+    "KvEntry",
+    "Memory",
+    "MemoryStore",
+    "ModelNotFoundError",
+    "NewMemory",
+    "NotFoundError",
+    "OpencodeMemoryError",
+    "Project",
+    "ProjectIdentity",
+    "RelatedMemory",
+    "RememberResult",
+    "RememberStatus",
+    "Scope",
+    "Signal",
+    "Source",
+    "Status",
+    "StorageError",
+    "Trust",
+    "__version__",
+    "open",
+]
+
+_LAZY = {
+    "MemoryStore": "opencode_memory.memory",
+    "open": "opencode_memory.memory",
+    "ProjectIdentity": "opencode_memory.project",
+}
+
+
+def __getattr__(name: str) -> Any:
+    import importlib  # noqa: PLC0415  the point of this function is to import late
+
+    if name == "__version__":
+        return importlib.import_module("importlib.metadata").version("opencode-memory")
+    if name in _LAZY:
+        return getattr(importlib.import_module(_LAZY[name]), name)
+    message = f"module {__name__!r} has no attribute {name!r}"
+    raise AttributeError(message)

@@ -1,0 +1,117 @@
+"""How a command is declared: a function from options to a request, and a body that never sees click.
+
+Every command takes the global options before and after its name. A command's module is imported when the command runs,
+not before: the list of commands, with their one-line help, is a table.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Mapping
+from functools import wraps
+from typing import Any, Concatenate, Final, ParamSpec
+
+import click
+
+from opencode_memory.cli.context import GlobalOptions, Invocation
+from opencode_memory.config import Color
+from opencode_memory.suggest import did_you_mean
+
+P = ParamSpec("P")
+
+_EPILOG: Final = "Options of all commands (-C, -p, --data-dir, --json, --color): opencode-memory --help"
+
+
+def global_options(*, hidden: bool) -> list[click.Option]:
+    """Return the options that hold for every command."""
+    return [
+        click.Option(
+            ["-C", "--dir", "folder"], metavar="DIR", help="Folder that the project is found from.", hidden=hidden
+        ),
+        click.Option(["-p", "--project"], metavar="NAME", help="Project, instead of the folder's.", hidden=hidden),
+        click.Option(["--data-dir"], metavar="DIR", help="Folder of the store.", hidden=hidden),
+        click.Option(["--json", "as_json"], is_flag=True, default=None, help="Print JSON.", hidden=hidden),
+        click.Option(["--color"], type=click.Choice([color.value for color in Color]), help="Colour the output.", hidden=hidden),
+    ]
+
+
+class _TakesGlobalOptions(click.Command):
+    """Takes the global options, and hands what was given on to the commands within."""
+
+    def __init__(self, *args: Any, hidden: bool, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.params.extend(global_options(hidden=hidden))
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Take the global options out of the parameters and run the command with the rest."""
+        given = GlobalOptions(**{name: ctx.params.pop(name) for name in GlobalOptions.names()})
+        ctx.obj = Invocation(given.over(ctx.obj.given) if isinstance(ctx.obj, Invocation) else given)
+        return super().invoke(ctx)
+
+
+class Command(_TakesGlobalOptions):
+    """A command that takes the global options as well, without listing them in its help."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, hidden=True, **{"epilog": _EPILOG} | kwargs)
+
+
+class Group(_TakesGlobalOptions, click.Group):
+    """A group of few commands, all of one module."""
+
+    def __init__(self, *args: Any, hidden: bool = True, **kwargs: Any) -> None:
+        super().__init__(*args, hidden=hidden, **kwargs)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command that was typed, or say which one was probably meant."""
+        if not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
+            hint = did_you_mean(args[0], self.list_commands(ctx))
+            raise click.UsageError(f"there is no command {args[0]!r}; {hint}", ctx)
+        return super().resolve_command(ctx, args)
+
+
+def command(name: str) -> Callable[[Callable[Concatenate[Invocation, P], int | None]], Command]:
+    """Declare a command; the function gets the invocation first and returns the exit code, None for 0."""
+
+    def declare(function: Callable[Concatenate[Invocation, P], int | None]) -> Command:
+        @wraps(function)
+        def run(*args: P.args, **kwargs: P.kwargs) -> int | None:
+            return function(click.get_current_context().obj, *args, **kwargs)
+
+        return click.command(name, cls=Command)(run)
+
+    return declare
+
+
+class LazyGroup(Group):
+    """A group whose commands are named by ``module:attribute`` and imported when they are used.
+
+    Args:
+        sections: Heading to command to (where it is, its one-line help), in the order of the help.
+    """
+
+    def __init__(self, *args: Any, sections: Mapping[str, Mapping[str, tuple[str, str]]], **kwargs: Any) -> None:
+        super().__init__(*args, hidden=False, **kwargs)
+        self.sections = sections
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  click's signature
+        """Return the names of the commands."""
+        return [name for commands in self.sections.values() for name in commands]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002  click's signature
+        """Import a command."""
+        for commands in self.sections.values():
+            if cmd_name in commands:
+                module, _, attribute = commands[cmd_name][0].partition(":")
+                found: click.Command = getattr(importlib.import_module(module), attribute)
+                return found
+        return None
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        """Write the commands by section, from the table alone."""
+        width = max(map(len, self.list_commands(ctx)))
+        for heading, commands in self.sections.items():
+            with formatter.section(heading):
+                formatter.write_dl([(name.ljust(width), about) for name, (_, about) in commands.items()])

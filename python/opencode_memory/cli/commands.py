@@ -1,0 +1,76 @@
+"""The list of commands, with where each of them lives; none is imported before it is used."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import click
+
+from opencode_memory.cli.command import LazyGroup
+
+SECTIONS: Final = {
+    "Remember and recall": {
+        "remember": ("opencode_memory.cli.remember:remember", "Store a memory."),
+        "recall": ("opencode_memory.cli.recall:recall", "Find memories by words and by meaning."),
+        "ingest": ("opencode_memory.cli.ingest:ingest", "Keep memories in step with Markdown notes."),
+        "kv": ("opencode_memory.cli.kv:kv", "Keep short-lived values by key."),
+    },
+    "Look and correct": {
+        "list": ("opencode_memory.cli.look:list_memories", "List memories, newest first."),
+        "show": ("opencode_memory.cli.look:show", "Show memories completely."),
+        "history": ("opencode_memory.cli.look:history", "Show what happened to a memory."),
+        "edit": ("opencode_memory.cli.edit:edit", "Change a memory."),
+        "pin": ("opencode_memory.cli.curate:pin", "Keep memories in sight."),
+        "unpin": ("opencode_memory.cli.curate:unpin", "Undo pin."),
+        "archive": ("opencode_memory.cli.curate:archive", "Put memories out of sight."),
+        "restore": ("opencode_memory.cli.curate:restore", "Bring archived memories back."),
+        "delete": ("opencode_memory.cli.curate:delete", "Delete memories; undo brings them back for 30 days."),
+        "undo": ("opencode_memory.cli.curate:undo", "Take the last change back."),
+        "purge": ("opencode_memory.cli.purge:purge", "Erase memories for good."),
+        "cleanup": ("opencode_memory.cli.cleanup:cleanup", "Delete many memories by age, category or id."),
+    },
+    "Move": {
+        "export": ("opencode_memory.cli.transfer:export", "Write memories as JSON or Markdown."),
+        "import": ("opencode_memory.cli.transfer:import_", "Read an export of this or another system."),
+        "projects": ("opencode_memory.cli.projects:projects", "List, rename and merge projects."),
+        "backup": ("opencode_memory.cli.backup:backup", "Create, list and restore backups."),
+    },
+    "Keep healthy": {
+        "stats": ("opencode_memory.cli.stats:stats", "Say what the store holds."),
+        "doctor": ("opencode_memory.cli.doctor:doctor", "Check the installation and the store."),
+        "verify": ("opencode_memory.cli.upkeep:verify", "Check every memory and index."),
+        "repair": ("opencode_memory.cli.upkeep:repair", "Rebuild what verify found damaged."),
+        "reindex": ("opencode_memory.cli.upkeep:reindex", "Embed what waits and rebuild the indexes."),
+        "config": ("opencode_memory.cli.config:config", "Show and change the configuration."),
+        "completion": ("opencode_memory.cli.completion:completion", "Print the completion script of a shell."),
+        "demo": ("opencode_memory.cli.demo:demo", "Try it on example notes, in a throw-away store."),
+    },
+}
+
+
+def _print_version(ctx: click.Context, _parameter: click.Parameter, wanted: bool) -> None:
+    if wanted and not ctx.resilient_parsing:
+        import opencode_memory  # noqa: PLC0415  only this needs it
+
+        click.echo(f"opencode-memory {opencode_memory.__version__}")
+        ctx.exit()
+
+
+application: Final = LazyGroup(
+    name="opencode-memory",
+    sections=SECTIONS,
+    help="Memory for coding agents: it works offline, and never loses what it acknowledged.",
+    epilog='Try: opencode-memory remember "We deploy on Thursdays." && opencode-memory recall "when do we deploy"',
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    params=[
+        click.Option(
+            ["--version"],
+            is_flag=True,
+            is_eager=True,
+            expose_value=False,
+            callback=_print_version,
+            help="Show the version.",
+        )
+    ],
+    no_args_is_help=True,
+)

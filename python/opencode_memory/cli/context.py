@@ -1,0 +1,106 @@
+"""What every command is given: the global options, the configuration built from them, the output and the store.
+
+A command asks for what it needs, and only then it is loaded: ``config show`` opens no store, ``kv get`` loads no model.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from dataclasses import dataclass, field, fields, replace
+from datetime import datetime
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from opencode_memory import clock
+from opencode_memory.cli.output import Output
+from opencode_memory.config import Color, Config, load
+from opencode_memory.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from opencode_memory.memory import MemoryStore
+    from opencode_memory.project import ProjectIdentity
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GlobalOptions:
+    """The options that every command takes, as they were typed; None where they were not."""
+
+    folder: str | None = None
+    project: str | None = None
+    data_dir: str | None = None
+    as_json: bool | None = None
+    color: str | None = None
+
+    @classmethod
+    def names(cls) -> tuple[str, ...]:
+        """Return the names of the options."""
+        return tuple(field.name for field in fields(cls))
+
+    def over(self, outer: GlobalOptions) -> GlobalOptions:
+        """Return these options, with those of an outer command where these say nothing."""
+        given = {field.name: value for field in fields(self) if (value := getattr(self, field.name)) is not None}
+        return replace(outer, **given)
+
+
+@dataclass(frozen=True)
+class Invocation:
+    """One run of one command."""
+
+    given: GlobalOptions
+    started_at: datetime = field(default_factory=clock.now)
+
+    @cached_property
+    def config(self) -> Config:
+        """The configuration, with the options on top."""
+        options = {"data_dir": self.given.data_dir, "project": self.given.project, "color": self.given.color}
+        return load(options=options)
+
+    @cached_property
+    def out(self) -> Output:
+        """Where the command speaks."""
+        terminal = sys.stdout.isatty()
+        color = self.config.color
+        return Output(
+            as_json=bool(self.given.as_json),
+            color=color is Color.ALWAYS or (color is Color.AUTO and terminal),
+            terminal=terminal,
+            width=min(shutil.get_terminal_size().columns, 100) if terminal else 80,
+        )
+
+    @cached_property
+    def folder(self) -> Path:
+        """The folder that the command is about.
+
+        Raises:
+            InvalidInputError: It does not exist.
+        """
+        folder = Path(self.given.folder or ".")
+        if not folder.is_dir():
+            raise InvalidInputError(f"{folder} is not a folder", field="--dir")
+        return folder.absolute()
+
+    @cached_property
+    def identity(self) -> ProjectIdentity:
+        """What the folder's project is recognised by; git is asked only when there is no remote."""
+        from opencode_memory.project import identify, with_root_commits  # noqa: PLC0415  see the module's docstring
+
+        identity = identify(self.folder)
+        return identity if identity.remotes else with_root_commits(identity, environment=self.config.environment)
+
+    @cached_property
+    def work_tree(self) -> Path | None:
+        """The work tree that the folder lies in; None outside a repository, or when the project was named."""
+        from opencode_memory.project import find_repository  # noqa: PLC0415  see the module's docstring
+
+        repository = find_repository(self.folder) if self.config.project is None else None
+        return repository.work_tree if repository is not None else None
+
+    def open_store(self, *, read_only: bool = False) -> MemoryStore:
+        """Open the store, bound to the project that was named or found."""
+        import opencode_memory  # noqa: PLC0415  see the module's docstring
+
+        return opencode_memory.open(
+            self.config.data_dir, project=self.config.project or self.identity, read_only=read_only
+        )

@@ -1,0 +1,34 @@
+"""What ``--json`` prints: the public dataclasses as plain JSON, field by field.
+
+The keys are the names of the API's fields, so they are as stable as the API. Times are ISO 8601 in UTC.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from datetime import datetime
+from enum import Enum
+from pathlib import PurePath
+from typing import Any
+
+
+def to_json(value: Any) -> Any:
+    """Turn a value of the API into what ``json.dumps`` takes.
+
+    >>> to_json({"path": PurePath("a/b"), "tags": ("x",)})
+    {'path': 'a/b', 'tags': ['x']}
+    """
+    if is_dataclass(value) and not isinstance(value, type):
+        return {field.name: to_json(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, datetime):
+        return value.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    if isinstance(value, PurePath):
+        return str(value)
+    if isinstance(value, Mapping):
+        return {str(key): to_json(member) for key, member in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [to_json(member) for member in value]
+    return value

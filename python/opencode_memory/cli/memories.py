@@ -1,0 +1,88 @@
+"""How memories look on the screen, the same in every command."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Final
+
+from opencode_memory.cli.output import Output, bold, dim
+from opencode_memory.clock import age
+from opencode_memory.models import Hit, Memory, Status
+
+_ID_CHARACTERS: Final = 8
+_LINES_OF_A_HIT: Final = 3
+
+
+def short_id(id: str) -> str:
+    """Return the end of an id: its beginning is a time, which memories written together share."""
+    return id[-_ID_CHARACTERS:]
+
+
+def print_hits(out: Output, hits: Sequence[Hit], *, at: datetime) -> None:
+    """Print the hits of a recall, best first."""
+    for hit in hits:
+        memory = hit.memory
+        indent = " " * 4
+        out.line(bold(f"{hit.rank:>2}  "), dim(facts(memory, at=at)))
+        out.wrapped(memory.content, indent=indent, lines=_LINES_OF_A_HIT)
+        if hit.explanation is not None:
+            for signal in hit.explanation.signals:
+                out.line(dim(f"{indent}{signal.contribution:+.3f}  {signal.name}: {signal.detail}"))
+
+
+def print_list(out: Output, memories: Sequence[Memory], *, at: datetime, with_project: bool) -> None:
+    """Print one line for each memory."""
+    rows = [
+        (
+            short_id(memory.id),
+            age(memory.created_at, at=at),
+            memory.category if memory.status is Status.ACTIVE else f"{memory.category} ({memory.status})",
+            *((memory.project or "global",) if with_project else ()),
+            ("* " if memory.pinned else "") + memory.content,
+        )
+        for memory in memories
+    ]
+    out.table(rows, right=(1,))
+
+
+def print_memory(out: Output, memory: Memory, *, at: datetime) -> None:
+    """Print everything about a memory."""
+    source = memory.source
+    place = f"{source.file}:{source.line}" if source.file and source.line else source.file
+    about = {
+        "id": memory.id,
+        "category": memory.category,
+        "project": memory.project or "global",
+        "topic": memory.topic,
+        "status": f"{memory.status}{', pinned' if memory.pinned else ''}",
+        "trust": memory.trust,
+        "created": _moment(memory.created_at, at),
+        "changed": _moment(memory.updated_at, at) if memory.updated_at != memory.created_at else None,
+        "speaks of": _moment(memory.time, at) if memory.time != memory.created_at else None,
+        "expires": _moment(memory.expires_at, at),
+        "used": f"{memory.uses} times, {_moment(memory.used_at, at)}" if memory.used_at else None,
+        "source": ", ".join(filter(None, (place, source.tool, source.session, source.message, source.commit))),
+        "session": memory.session,
+        "speaker": memory.speaker,
+        "tags": ", ".join(memory.tags),
+        "entities": ", ".join(memory.entities),
+        "replaced by": memory.superseded_by,
+    }
+    for name, value in about.items():
+        if value:
+            out.line(dim(f"{name:<11}"), value)
+    out.line()
+    out.line(memory.content)
+
+
+def facts(memory: Memory, *, at: datetime) -> str:
+    """Say in one line what a memory is."""
+    parts = [memory.category, memory.project or "global", age(memory.time, at=at), short_id(memory.id)]
+    if memory.status is not Status.ACTIVE:
+        parts.insert(0, memory.status)
+    return " · ".join(["pinned", *parts] if memory.pinned else parts)
+
+
+def _moment(moment: datetime | None, at: datetime) -> str | None:
+    return None if moment is None else f"{moment.astimezone():%Y-%m-%d %H:%M} ({age(moment, at=at)})"

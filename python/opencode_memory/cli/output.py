@@ -1,0 +1,127 @@
+"""What the commands print: calm text for people, one JSON document with ``--json``.
+
+Colour appears only where it was asked for or a terminal shows it. Text of a memory that goes to a terminal loses its
+control characters, since an escape sequence in a memory could otherwise rewrite what the person sees.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+from unicodedata import combining, east_asian_width
+
+import click
+
+from opencode_memory.cli.json_values import to_json
+
+_CONTROLS: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+_GAP: Final = "  "
+
+
+@dataclass(frozen=True, slots=True)
+class Styled:
+    """A text and how it looks; the only way for an escape sequence to reach the terminal."""
+
+    text: str
+    bold: bool = False
+    dim: bool = False
+    color: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Output:
+    """Where and how a command speaks.
+
+    Attributes:
+        as_json: Whether one JSON document is printed instead of text.
+        color: Whether text is coloured.
+        terminal: Whether a person watches.
+        width: Columns that may be used.
+    """
+
+    as_json: bool
+    color: bool
+    terminal: bool
+    width: int
+
+    def json(self, value: Any) -> None:
+        """Print a value as JSON."""
+        click.echo(json.dumps(to_json(value), ensure_ascii=False, indent=2 if self.terminal else None))
+
+    def line(self, *parts: str | Styled) -> None:
+        """Print the parts as one line, or several when they contain line breaks."""
+        click.echo("".join(map(self._shown, parts)), color=self.color)
+
+    def note(self, *parts: str | Styled) -> None:
+        """Say something on standard error that is not part of the answer; nothing with ``--json``."""
+        if not self.as_json:
+            click.echo("".join(map(self._shown, parts)), err=True, color=self.color)
+
+    def table(self, rows: Sequence[Sequence[str]], *, right: Sequence[int] = ()) -> None:
+        """Print rows in columns, the last one cut to the width.
+
+        Args:
+            rows: Cells without line breaks or styles.
+            right: Columns that are aligned to the right.
+        """
+        widths = [max(map(cells, column)) for column in zip(*rows, strict=True)]
+        for row in rows:
+            padded = [
+                _pad(text, width, right=column in right)
+                for column, (text, width) in enumerate(zip(row[:-1], widths, strict=False))
+            ]
+            used = sum(widths[:-1]) + len(_GAP) * (len(row) - 1)
+            self.line(_GAP.join([*padded, shorten(row[-1], max(10, self.width - used))]).rstrip())
+
+    def wrapped(self, text: str, *, indent: str, lines: int) -> None:
+        """Print a text in at most so many lines of the width."""
+        shown = textwrap.wrap(
+            " ".join(text.split()), max(20, self.width - len(indent)), max_lines=lines, placeholder=" …"
+        )
+        for line in shown:
+            self.line(indent + line)
+
+    def _shown(self, part: str | Styled) -> str:
+        if isinstance(part, Styled):
+            return click.style(self._clean(part.text), bold=part.bold or None, dim=part.dim or None, fg=part.color)
+        return self._clean(part)
+
+    def _clean(self, text: str) -> str:
+        return _CONTROLS.sub("\N{REPLACEMENT CHARACTER}", text) if self.terminal else text
+
+
+def bold(text: str) -> Styled:
+    """Mark what matters most."""
+    return Styled(text, bold=True)
+
+
+def dim(text: str) -> Styled:
+    """Mark what matters least."""
+    return Styled(text, dim=True)
+
+
+def cells(text: str) -> int:
+    """Return how many columns of a terminal a text takes."""
+    return sum(0 if combining(character) else 2 if east_asian_width(character) in "WF" else 1 for character in text)
+
+
+def shorten(text: str, width: int) -> str:
+    """Put a text on one line of at most so many columns."""
+    text = " ".join(text.split())
+    if cells(text) <= width:
+        return text
+    used = 1  # The ellipsis.
+    for place, character in enumerate(text):
+        used += cells(character)
+        if used > width:
+            return text[:place].rstrip() + "…"
+    return text
+
+
+def _pad(text: str, width: int, *, right: bool) -> str:
+    blank = " " * (width - cells(text))
+    return blank + text if right else text + blank

@@ -1,0 +1,98 @@
+"""Options that several commands share, so that they are called and explained the same everywhere."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any, Final, TypeVar
+
+import click
+
+from opencode_memory.errors import InvalidInputError
+from opencode_memory.models import Category, Scope
+from opencode_memory.suggest import did_you_mean
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+STANDARD_INPUT: Final = "-"
+
+
+class CategoryType(click.ParamType[Category]):
+    """One of the categories; an unknown one is answered with the nearest."""
+
+    name = "category"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Category:
+        """Read a category's name."""
+        try:
+            return Category(str(value).strip().lower())
+        except ValueError:
+            self.fail(f"unknown category {value!r}; {did_you_mean(str(value), list(Category))}", param, ctx)
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:  # noqa: ARG002
+        """Offer the categories."""
+        from click.shell_completion import CompletionItem  # noqa: PLC0415  only completion needs it
+
+        return [CompletionItem(category.value) for category in Category if category.startswith(incomplete)]
+
+
+def text_argument(function: F) -> F:
+    """Take a text as one or several arguments, or from standard input."""
+    return click.argument("text", nargs=-1, required=True)(function)
+
+
+def read_text(words: tuple[str, ...]) -> str:
+    """Return the text that was typed; ``-`` means standard input.
+
+    Raises:
+        InvalidInputError: Standard input is not UTF-8.
+    """
+    if words != (STANDARD_INPUT,):
+        return " ".join(words)
+    try:
+        return sys.stdin.buffer.read().decode("utf-8").removesuffix("\n")
+    except UnicodeDecodeError as error:
+        raise InvalidInputError(f"standard input is not UTF-8 (byte {error.start})", field="text") from error
+
+
+def categories_option(function: F) -> F:
+    """Choose categories."""
+    return click.option(
+        "-c", "--category", "categories", type=CategoryType(), multiple=True, help="Only this category; may be repeated."
+    )(function)
+
+
+def period_options(function: F) -> F:
+    """Choose the time that memories speak of."""
+    function = click.option("--until", metavar="WHEN", help="Only what speaks of a time until then, that day included.")(function)
+    return click.option("--since", metavar="WHEN", help="Only what speaks of a time since then: 2026-03-31, 3d, yesterday.")(function)
+
+
+def scope_option(function: F) -> F:
+    """Choose between the project and the global memories."""
+    return click.option("--scope", type=click.Choice([scope.value for scope in Scope]), help="Only these memories.")(function)
+
+
+def all_projects_option(function: F) -> F:
+    """Look at every project."""
+    return click.option("-a", "--all-projects", is_flag=True, help="Look at every project.")(function)
+
+
+def limit_option(default: int | None) -> Callable[[F], F]:
+    """Bound the number of answers."""
+    return click.option("-n", "--limit", type=click.IntRange(1, 1000), default=default, show_default=default is not None, help="Most answers.")
+
+
+def ids_argument(function: F) -> F:
+    """Name memories by id, or by an end of one that is unique."""
+    return click.argument("ids", metavar="ID...", nargs=-1, required=True)(function)
+
+
+def id_argument(function: F) -> F:
+    """Name one memory."""
+    return click.argument("id", metavar="ID")(function)
+
+
+def yes_option(function: F) -> F:
+    """Skip the question."""
+    return click.option("-y", "--yes", "--force", "yes", is_flag=True, help="Do not ask.")(function)

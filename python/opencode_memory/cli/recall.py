@@ -1,0 +1,102 @@
+"""``opencode-memory recall``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+import click
+
+from opencode_memory.cli.command import command
+from opencode_memory.cli.context import Invocation
+from opencode_memory.cli.errors import DONE, NOTHING_FOUND
+from opencode_memory.cli.memories import print_hits
+from opencode_memory.cli.parameters import (
+    all_projects_option,
+    categories_option,
+    limit_option,
+    period_options,
+    read_text,
+    scope_option,
+    text_argument,
+)
+from opencode_memory.cli.period import Period, parse_moment, parse_period
+from opencode_memory.models import ALL_PROJECTS, Category
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecallRequest:
+    """A question as it was typed."""
+
+    query: str
+    limit: int | None
+    categories: tuple[Category, ...]
+    scope: str | None
+    period: Period
+    entity: str | None
+    as_of: datetime | None
+    explain: bool
+    all_projects: bool
+
+
+@command("recall")
+@text_argument
+@limit_option(None)
+@categories_option
+@scope_option
+@period_options
+@click.option("-e", "--entity", help="Only what is about this: !12, src/app.py.")
+@click.option("--as-of", metavar="WHEN", help="Answer as the store stood then.")
+@click.option("-x", "--explain", is_flag=True, help="Say why each answer is where it is.")
+@all_projects_option
+def recall(
+    run: Invocation,
+    *,
+    text: tuple[str, ...],
+    limit: int | None,
+    categories: tuple[Category, ...],
+    scope: str | None,
+    since: str | None,
+    until: str | None,
+    entity: str | None,
+    as_of: str | None,
+    explain: bool,
+    all_projects: bool,
+) -> int:
+    """Find memories by words and by meaning. TEXT may be several words, or - for standard input."""
+    request = RecallRequest(
+        query=read_text(text),
+        limit=limit,
+        categories=categories,
+        scope=scope,
+        period=parse_period(since, until, at=run.started_at),
+        entity=entity,
+        as_of=parse_moment(as_of, field="--as-of", at=run.started_at),
+        explain=explain,
+        all_projects=all_projects,
+    )
+    return answer(run, request)
+
+
+def answer(run: Invocation, request: RecallRequest) -> int:
+    """Print the hits of a question; 1 when there are none."""
+    with run.open_store() as store:
+        hits = store.recall(
+            request.query,
+            limit=request.limit or run.config.recall.limit,
+            project=ALL_PROJECTS if request.all_projects else None,
+            scope=request.scope,
+            category=request.categories or None,
+            since=request.period.since,
+            until=request.period.until,
+            entity=request.entity,
+            as_of=request.as_of,
+            explain=request.explain,
+        )
+    if run.out.as_json:
+        run.out.json({"query": request.query, "hits": hits})
+    elif hits:
+        print_hits(run.out, hits, at=run.started_at)
+    else:
+        run.out.note("Nothing found.")
+    return DONE if hits else NOTHING_FOUND

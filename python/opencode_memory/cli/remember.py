@@ -1,0 +1,90 @@
+"""``opencode-memory remember``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+import click
+
+from opencode_memory.cli.command import command
+from opencode_memory.cli.context import Invocation
+from opencode_memory.cli.memories import short_id
+from opencode_memory.cli.output import dim
+from opencode_memory.cli.parameters import CategoryType, read_text, text_argument
+from opencode_memory.clock import parse_span, parse_when
+from opencode_memory.errors import InvalidInputError
+from opencode_memory.models import Category, RememberStatus, Scope
+
+_SAID = {
+    RememberStatus.STORED: "Remembered.",
+    RememberStatus.MERGED: "Known already; what was new about it was added.",
+    RememberStatus.UPDATED: "Updated: the topic had another text before.",
+    RememberStatus.KEPT: "Stored as a candidate: the topic is held by a memory of higher trust.",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RememberRequest:
+    """A memory as it was typed."""
+
+    content: str
+    category: Category
+    is_global: bool
+    topic: str | None
+    tags: tuple[str, ...]
+    entities: tuple[str, ...]
+    ttl: timedelta | None
+    time: datetime | None
+    pinned: bool
+
+
+@command("remember")
+@text_argument
+@click.option("-c", "--category", type=CategoryType(), default=Category.FACT.value, show_default=True, help="What it is.")
+@click.option("-g", "--global", "is_global", is_flag=True, help="For you everywhere, not for one project.")
+@click.option("--topic", help="Writing the same topic again updates the memory.")
+@click.option("-t", "--tag", "tags", multiple=True, help="A label; may be repeated.")
+@click.option("-e", "--entity", "entities", multiple=True, help="What it is about (!12, src/app.py); may be repeated.")
+@click.option("--ttl", metavar="SPAN", help="Forget it after this time: 12h, 30d.")
+@click.option("--time", metavar="WHEN", help="The moment that it speaks of; by default now.")
+@click.option("--pin", "pinned", is_flag=True, help="Keep it in sight.")
+def remember(run: Invocation, text: tuple[str, ...], ttl: str | None, time: str | None, **given: Any) -> int | None:
+    """Store a memory. TEXT may be several words, or - for standard input."""
+    request = RememberRequest(
+        content=read_text(text),
+        ttl=None if ttl is None else _span(ttl),
+        time=None if time is None else parse_when(time, field="--time", at=run.started_at),
+        **given,
+    )
+    return store_memory(run, request)
+
+
+def store_memory(run: Invocation, request: RememberRequest) -> None:
+    """Store a memory and say what became of it."""
+    with run.open_store() as store:
+        result = store.remember(
+            request.content,
+            category=request.category,
+            scope=Scope.GLOBAL if request.is_global else None,
+            topic=request.topic,
+            tags=request.tags,
+            entities=request.entities,
+            ttl_seconds=None if request.ttl is None else request.ttl.total_seconds(),
+            time=request.time,
+            pinned=request.pinned,
+        )
+    if run.out.as_json:
+        run.out.json(result)
+        return
+    run.out.line(f"{_SAID[result.status]} ", dim(short_id(result.id)))
+    if result.redactions:
+        run.out.line(f"Not stored, since it is secret: {', '.join(result.redactions)}.")
+
+
+def _span(text: str) -> timedelta:
+    span = parse_span(text)
+    if span is None:
+        raise InvalidInputError(f"--ttl: {text!r} is not a time such as 12h or 30d", field="--ttl")
+    return span

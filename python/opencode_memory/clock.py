@@ -1,0 +1,105 @@
+"""Time as people write and read it.
+
+``now`` is the only place in the Python code that asks for the time; everything else takes a moment as an argument, so
+that tests need no patching. Moments are aware ``datetime`` objects in UTC.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, date, datetime, timedelta, tzinfo
+from typing import Final
+
+from opencode_memory.errors import InvalidInputError
+
+_SPAN: Final = re.compile(r"(?P<count>\d{1,6})\s*(?P<unit>[a-z]+)(?:\s+ago)?")
+_SECONDS: Final = {"s": 1, "min": 60, "h": 3600, "d": 86_400, "w": 604_800, "month": 2_629_746, "y": 31_556_952}
+_UNITS: Final = {
+    "s": "s", "sec": "s", "second": "s",
+    "min": "min", "minute": "min", "m": "min",
+    "h": "h", "hour": "h",
+    "d": "d", "day": "d",
+    "w": "w", "week": "w",
+    "mo": "month", "month": "month",
+    "y": "y", "year": "y",
+}  # fmt: skip
+_ACCEPTED: Final = "2026-03-31, 2026-03-31T14:00, today, yesterday, or a span such as 3d, 2w, 6h"
+
+
+def now() -> datetime:
+    """Return the present moment."""
+    return datetime.now(UTC)
+
+
+def parse_when(
+    text: str, *, field: str, at: datetime, zone: tzinfo | None = None, end_of_day: bool = False
+) -> datetime:
+    """Read a moment as a person types it.
+
+    Args:
+        text: An ISO 8601 date or time, ``today``, ``yesterday``, ``now``, or a span before ``at`` (``3d``, ``2w``).
+        field: What the moment is for, named in the error.
+        at: The present moment.
+        zone: Zone of dates and times that name none; None for the zone of this machine.
+        end_of_day: Whether a date without a time means its last millisecond instead of its first.
+
+    Returns:
+        The moment in UTC.
+
+    Raises:
+        InvalidInputError: The text is none of these, or lies outside the calendar.
+    """
+    words = " ".join(text.strip().lower().split())
+    try:
+        if words == "now":
+            return at
+        if (span := parse_span(words)) is not None:
+            return at - span
+        today = at.astimezone(zone).date()
+        day = {"today": today, "yesterday": today - timedelta(days=1)}.get(words) or _iso_day(words)
+        if day is not None:
+            midnight = datetime(day.year, day.month, day.day)  # noqa: DTZ001  the zone is attached by _in_utc
+            return _in_utc(midnight + timedelta(days=1, milliseconds=-1) if end_of_day else midnight, zone)
+        return _in_utc(datetime.fromisoformat(text.strip()), zone)
+    except (ValueError, OverflowError) as error:
+        message = f"{field}: {text!r} is not a date or time; accepted are {_ACCEPTED}"
+        raise InvalidInputError(message, field=field) from error
+
+
+def parse_span(text: str) -> timedelta | None:
+    """Read a span of time such as ``3d``, ``90 min`` or ``2 weeks ago``; None when the text is not one."""
+    match = _SPAN.fullmatch(text.strip().lower())
+    if match is None:
+        return None
+    name = match["unit"]
+    unit = _UNITS.get(name) or _UNITS.get(name.removesuffix("s"))
+    return None if unit is None else timedelta(seconds=int(match["count"]) * _SECONDS[unit])
+
+
+def age(moment: datetime, *, at: datetime) -> str:
+    """Say how long ago a moment was, in the largest unit that fits: ``3 d ago``.
+
+    >>> age(datetime(2026, 3, 1, tzinfo=UTC), at=datetime(2026, 3, 4, tzinfo=UTC))
+    '3 d ago'
+    """
+    seconds = (at - moment).total_seconds()
+    if abs(seconds) < 60:  # noqa: PLR2004  a minute
+        return "now"
+    unit = max((unit for unit, size in _SECONDS.items() if size <= abs(seconds)), key=_SECONDS.__getitem__)
+    count = int(abs(seconds) // _SECONDS[unit])
+    plural = "s" if unit == "month" and count > 1 else ""
+    return f"{count} {unit}{plural} ago" if seconds > 0 else f"in {count} {unit}{plural}"
+
+
+def _iso_day(text: str) -> date | None:
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        return None
+
+
+def _in_utc(moment: datetime, zone: tzinfo | None) -> datetime:
+    if moment.tzinfo is None and zone is not None:
+        moment = moment.replace(tzinfo=zone)
+    # A naive moment takes the machine's zone as it was on that day, daylight saving included.
+    return moment.astimezone(UTC)

@@ -1,0 +1,202 @@
+"""The embedder that is shipped with the package: an ONNX model on the CPU, without any network.
+
+The weights are stored in 16 bits. onnxruntime widens those of the matrices to 32 bits once, while it loads, so that all
+arithmetic is fp32; the word table stays narrow and is widened row by row. Importing this module costs nothing:
+onnxruntime, numpy and the tokenizer are loaded by the first text.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import threading
+from typing import TYPE_CHECKING, Final
+
+from opencode_memory.embedding.batching import plan_batches
+from opencode_memory.embedding.chunking import MAX_CHUNKS, cut, surely_fits
+from opencode_memory.embedding.registry import find_model
+from opencode_memory.embedding.session import Session, run_batches
+from opencode_memory.embedding.tokenization import Tokenization
+from opencode_memory.errors import EmbeddingError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from opencode_memory.embedding.base import Vectors
+    from opencode_memory.embedding.registry import Model
+
+MAX_THREADS: Final = 4
+"""Cores taken unless told otherwise: an assistant's memory is a guest on the machine."""
+
+QUERY_CACHE_SIZE: Final = 512
+"""Queries kept in memory, 1.5 KB each."""
+
+MAX_CACHED_QUERY: Final = 2_000
+"""Characters; longer queries are not worth keeping, and would make the cache unbounded in bytes."""
+
+MAX_QUERY_CHUNKS: Final = 4
+"""Pieces of a query that are read: somebody waits for the answer, and each costs about as much as ten queries."""
+
+_FRAME: Final = 2
+"""Tokens that the model wants around each text."""
+
+_NORM_TOLERANCE: Final = 1e-3
+
+
+class OnnxEmbedder:
+    """Embeds with an ONNX model; satisfies ``Embedder``.
+
+    Creating one is cheap; the model is loaded by the first call that needs it, or by ``load``. All methods may be
+    called from several threads. It holds no threads between calls, so a process that loaded it may ``fork``.
+
+    Args:
+        model: What to run; by default the model shipped with the package.
+        threads: Batches that run at the same time; by default the usable CPUs, at most ``MAX_THREADS``. Each batch runs
+            on one thread: two batches on two threads are faster than one after the other on both.
+
+    Raises:
+        ModelNotFoundError: The default model's manifest is missing or damaged.
+        ValueError: ``threads`` is less than 1.
+    """
+
+    def __init__(self, model: Model | None = None, *, threads: int | None = None) -> None:
+        if threads is not None and threads < 1:
+            message = f"threads must be at least 1, not {threads}"
+            raise ValueError(message)
+        self._model = model or find_model()
+        self._threads = threads or min(_usable_cpus(), MAX_THREADS)
+        self._tokenization = Tokenization(self._model.tokenizer)
+        self._lock = threading.Lock()
+        self._session: Session | None = None
+        self._cached_query = functools.lru_cache(QUERY_CACHE_SIZE)(self._embed_query)
+
+    @property
+    def model_id(self) -> str:
+        """Name of the model and hash of its file."""
+        return self._model.model_id
+
+    @property
+    def dimension(self) -> int:
+        """Length of a vector."""
+        return self._model.dimension
+
+    @property
+    def is_loaded(self) -> bool:
+        """Whether the model is in memory, so that the next embedding starts at once."""
+        return self._session is not None
+
+    def load(self) -> None:
+        """Load the model now instead of at the first text.
+
+        Raises:
+            EmbeddingError: onnxruntime could not be imported.
+            ModelNotFoundError: A file of the model is missing or damaged.
+        """
+        self._load_session()
+        self._tokenization.ids("")
+
+    def chunk(self, text: str) -> list[str]:
+        """Cut a text into pieces that fit the window; see ``Embedder.chunk`` and ``chunking.MAX_CHUNKS``."""
+        return [text] if surely_fits(text, self._content_window) else self._cut(text, MAX_CHUNKS)
+
+    def embed(self, texts: Sequence[str], *, progress: Callable[[int, int], None] | None = None) -> Vectors:
+        """Embed texts.
+
+        A text longer than the window is not truncated: it gets the mean of its pieces' vectors, each weighted by its
+        tokens. Better to ``chunk`` first and keep the pieces' vectors.
+
+        Args:
+            texts: Any number of texts; an empty text has a vector, too.
+            progress: Called in the calling thread after each batch with the pieces done and their total. What it raises
+                ends the call.
+
+        Returns:
+            float32, shape (number of texts, dimension), in the order given, each row of length 1.
+
+        Raises:
+            EmbeddingError: The model could not be loaded or did not give a usable vector; no partial result.
+        """
+        return self._embed(texts, max_chunks=MAX_CHUNKS, progress=progress)
+
+    def embed_query(self, text: str) -> Vectors:
+        """Embed a query; see ``Embedder.embed_query``.
+
+        Of a query much longer than the window, ``MAX_QUERY_CHUNKS`` pieces from its beginning to its end are read.
+        """
+        return self._cached_query(text) if len(text) <= MAX_CACHED_QUERY else self._embed_query(text)
+
+    @property
+    def _content_window(self) -> int:
+        return self._model.window - _FRAME
+
+    def _embed_query(self, text: str) -> Vectors:
+        vector: Vectors = self._embed([text], max_chunks=MAX_QUERY_CHUNKS)[0]
+        vector.setflags(write=False)
+        return vector
+
+    def _cut(self, text: str, max_chunks: int) -> list[str]:
+        return cut(text, self._tokenization.words(text), window=self._content_window, max_chunks=max_chunks)
+
+    def _embed(
+        self, texts: Sequence[str], *, max_chunks: int, progress: Callable[[int, int], None] | None = None
+    ) -> Vectors:
+        import numpy as np  # noqa: PLC0415 - loaded with the model
+
+        rows: list[list[int]] = []
+        first_rows: list[int] = []
+        for text in texts:
+            first_rows.append(len(rows))
+            ids = self._tokenization.ids(text)
+            if len(ids) <= self._model.window:
+                rows.append(ids)
+            else:
+                rows.extend(self._tokenization.ids(piece) for piece in self._cut(text, max_chunks))
+        vectors = self._run(rows, progress)
+        if len(rows) > len(texts):
+            weights = np.array([len(ids) for ids in rows], np.float32)
+            vectors = np.add.reduceat(vectors * weights[:, None], first_rows)
+            vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+        # The comparison is false for NaN, too.
+        if not np.all(np.abs(np.linalg.norm(vectors, axis=1) - 1) < _NORM_TOLERANCE):
+            message = f"the model {self.model_id} returned a vector that is not of length 1; nothing was kept"
+            error = EmbeddingError(message)
+            error.hint = "check the model with `opencode-memory doctor`"
+            raise error
+        return vectors
+
+    def _run(self, rows: Sequence[Sequence[int]], progress: Callable[[int, int], None] | None) -> Vectors:
+        """Run the model over token ids; shape (number of rows, dimension), in their order."""
+        import numpy as np  # noqa: PLC0415 - loaded with the model
+
+        vectors = np.empty((len(rows), self.dimension), np.float32)
+        if not rows:
+            return vectors
+        session = self._load_session()
+        finished = 0
+
+        def run(batch: list[int]) -> None:
+            vectors[batch] = session.run([rows[index] for index in batch])
+
+        def done(batch: list[int]) -> None:
+            nonlocal finished
+            finished += len(batch)
+            if progress is not None:
+                progress(finished, len(rows))
+
+        batches = plan_batches([len(ids) for ids in rows], workers=self._threads)
+        run_batches(run, batches, threads=self._threads, done=done)
+        return vectors
+
+    def _load_session(self) -> Session:
+        if self._session is None:
+            with self._lock:
+                if self._session is None:
+                    self._session = Session(self._model)
+        return self._session
+
+
+def _usable_cpus() -> int:
+    """Count the CPUs that this process may run on."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

@@ -1,0 +1,104 @@
+"""The exceptions of opencode-memory.
+
+::
+
+    OpencodeMemoryError
+    ├── InvalidInputError (ValueError)      .field .limit
+    │   └── DimensionMismatchError          .expected .received
+    ├── NotFoundError (LookupError)         .id
+    ├── ConflictError
+    ├── BusyError (TimeoutError)
+    ├── ClosedError (RuntimeError)
+    ├── StorageError (OSError)              .path
+    ├── CorruptStoreError
+    │   └── FormatVersionError              .found .supported
+    ├── EmbeddingError
+    │   └── ModelNotFoundError
+    └── ConfigError                         .key .origin
+
+A message says what was attempted, on what, and what to do next.
+"""
+
+from __future__ import annotations
+
+
+class OpencodeMemoryError(Exception):
+    """Base of everything that opencode-memory raises on purpose."""
+
+    hint: str | None = None
+
+
+class InvalidInputError(OpencodeMemoryError, ValueError):
+    """An argument is not acceptable; nothing was written."""
+
+    def __init__(self, message: str, *, field: str, limit: str | None = None) -> None:
+        super().__init__(message)
+        self.field = field
+        self.limit = limit
+
+
+class DimensionMismatchError(InvalidInputError):
+    """An embedding has another length than the store's."""
+
+    def __init__(self, message: str, *, expected: int, received: int) -> None:
+        super().__init__(message, field="embedding", limit=str(expected))
+        self.expected = expected
+        self.received = received
+
+
+class NotFoundError(OpencodeMemoryError, LookupError):
+    """What was asked for by id or name is not there."""
+
+    def __init__(self, message: str, *, id: str) -> None:
+        super().__init__(message)
+        self.id = id
+
+
+class ConflictError(OpencodeMemoryError):
+    """The change contradicts what is stored now."""
+
+
+class BusyError(OpencodeMemoryError, TimeoutError):
+    """Another process held a lock for longer than the timeout; the operation can be tried again."""
+
+
+class ClosedError(OpencodeMemoryError, RuntimeError):
+    """The store was closed, or was opened before a ``fork`` and belongs to the parent process."""
+
+
+class StorageError(OpencodeMemoryError, OSError):
+    """The file system refused: no space, no permission, an I/O error."""
+
+    def __init__(self, message: str, *, path: str | None = None) -> None:
+        super().__init__(message)
+        self.path = path
+
+
+class CorruptStoreError(OpencodeMemoryError):
+    """The store's own file is damaged or is not an opencode-memory store."""
+
+
+class FormatVersionError(CorruptStoreError):
+    """The store was written by a newer version."""
+
+    def __init__(self, message: str, *, found: int, supported: int) -> None:
+        super().__init__(message)
+        self.found = found
+        self.supported = supported
+
+
+class EmbeddingError(OpencodeMemoryError):
+    """A text could not be turned into a vector."""
+
+
+class ModelNotFoundError(EmbeddingError):
+    """The files of an embedding model are missing or damaged."""
+
+
+class ConfigError(OpencodeMemoryError):
+    """A configuration value is not acceptable."""
+
+    def __init__(self, message: str, *, key: str, origin: str) -> None:
+        super().__init__(message)
+        self.key = key
+        self.origin = origin

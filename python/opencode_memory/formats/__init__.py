@@ -1,0 +1,215 @@
+"""Exports and imports: our own formats, and those of the systems that people come from.
+
+A format is recognised by what a file says, never by its name. An import goes through its source once to find what is
+wrong and a second time to write, so a damaged file changes nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, TextIO
+
+from opencode_memory import clock
+from opencode_memory.errors import InvalidInputError, OpencodeMemoryError, StorageError
+from opencode_memory.formats import incumbent, markdown, native_json, ocm_mem
+from opencode_memory.formats.foreign import ForeignExport, import_foreign
+from opencode_memory.formats.report import ExportReport, ImportReport
+from opencode_memory.formats.source import TextSource, open_source
+from opencode_memory.models import Category, Memory, Status
+from opencode_memory.project import ProjectIdentity
+from opencode_memory.suggest import did_you_mean
+
+if TYPE_CHECKING:
+    from opencode_memory.memory import MemoryStore
+
+__all__ = ["EXPORT_FORMATS", "IMPORT_FORMATS", "ExportReport", "ImportReport", "export_memories", "import_memories"]
+
+EXPORT_FORMATS: Final = (native_json.NAME, markdown.NAME)
+_FOREIGN: Final[dict[str, tuple[Callable[[str], bool], Callable[[TextSource], ForeignExport]]]] = {
+    incumbent.NAME: (incumbent.recognises, incumbent.read),
+    ocm_mem.JSON_NAME: (ocm_mem.recognises_json, ocm_mem.read_json),
+    ocm_mem.MARKDOWN_NAME: (ocm_mem.recognises_markdown, ocm_mem.read_markdown),
+}
+IMPORT_FORMATS: Final = (*EXPORT_FORMATS, *_FOREIGN)
+_PAGE: Final = 1000
+
+
+def export_memories(
+    store: MemoryStore, target: Path | str | TextIO, *, format: str = native_json.NAME, project: str | None = None
+) -> ExportReport:
+    """Write the memories of a store.
+
+    Args:
+        store: Where they are.
+        target: A file, which is replaced in one step when all is written, or a text stream.
+        format: ``json`` (complete: every status, links, key-value pairs and history) or ``markdown`` (for people:
+            active memories and candidates).
+        project: Only this project and the global memories; None for everything.
+
+    Raises:
+        InvalidInputError: The format is unknown.
+        StorageError: The file cannot be written.
+    """
+    _check_format(format, EXPORT_FORMATS)
+    with _open_target(target) as out:
+        if format == native_json.NAME:
+            counts = native_json.write(store.dump(project=project), out, at=clock.now())
+        else:
+            counts = {"memory": markdown.write(_groups(store, project), out, at=clock.now())}
+    return ExportReport(format=format, counts=counts)
+
+
+def import_memories(
+    store: MemoryStore,
+    source: Path | str | TextIO,
+    *,
+    format: str | None = None,
+    project: str | None = None,
+    dry_run: bool = False,
+    progress: Callable[[int, int], None] | None = None,
+) -> ImportReport:
+    """Read what ``export_memories`` or another system wrote.
+
+    Args:
+        store: Where to.
+        source: A file or a text stream.
+        format: One of ``IMPORT_FORMATS``; None to recognise it.
+        project: Put everything into this project, except for a complete export of ours, which names its own.
+        dry_run: Only check and count.
+        progress: Called with the rows done and how many there are.
+
+    Raises:
+        InvalidInputError: The format is unknown, or the source is not what it should be; the message names the place.
+        StorageError: The file cannot be read.
+    """
+    _check_format(format, IMPORT_FORMATS)
+    with open_source(source) as text:
+        name = format or _recognise(text)
+        if name == native_json.NAME:
+            return _import_native(store, text, project=project, dry_run=dry_run, progress=progress)
+        if name == markdown.NAME:
+            skipped: list[str] = []
+            export = ForeignExport(memories=list(markdown.read(text, skipped=skipped)), skipped=skipped)
+        else:
+            export = _FOREIGN[name][1](text)
+        return import_foreign(
+            store, export, name=name, projects=_project_names(store, project), dry_run=dry_run, progress=progress
+        )
+
+
+def _import_native(
+    store: MemoryStore,
+    text: TextSource,
+    *,
+    project: str | None,
+    dry_run: bool,
+    progress: Callable[[int, int], None] | None,
+) -> ImportReport:
+    if project is not None:
+        raise InvalidInputError(
+            "a complete export names its own projects; import it without a project", field="project"
+        )
+    found = Counter(kind for _, kind, _ in native_json.read(text))
+    if dry_run:
+        counts = {kind: {"found": number} for kind, number in found.items()}
+        return ImportReport(format=native_json.NAME, dry_run=True, counts=counts)
+    total = found.total()
+    report = None if progress is None else lambda done: progress(done, total)
+    return ImportReport(format=native_json.NAME, dry_run=False, counts=native_json.load(store, text, progress=report))
+
+
+def _recognise(text: TextSource) -> str:
+    head = text.head()
+    if native_json.recognises(head):
+        return native_json.NAME
+    if markdown.recognises(head):
+        return markdown.NAME
+    for name, (recognises, _) in _FOREIGN.items():
+        if recognises(head):
+            return name
+    if head.lstrip().startswith("{") and isinstance(document := text.json(), dict):
+        # The keys of a document that was formatted anew may come in any order.
+        if document.get("format") == native_json.FORMAT:
+            return native_json.NAME
+        if {"memories", "links", "entities"} <= document.keys():
+            return incumbent.NAME
+    error = text.wrong("is in no format that is known here")
+    error.hint = f"known are {', '.join(IMPORT_FORMATS)}; notes in Markdown are read by `opencode-memory ingest`"
+    raise error
+
+
+def _project_names(store: MemoryStore, project: str | None) -> Callable[[str | None], str | None]:
+    """Return the translation of another system's project names into ours."""
+    known = [existing.name for existing in store.projects()]
+    translated: dict[str, str] = {}
+
+    def translate(foreign: str) -> str:
+        if ocm_mem.ROOT_COMMIT.fullmatch(foreign):
+            return store.resolve_project(ProjectIdentity(root_commits=(foreign,)))
+        # Other systems leave the host out: acme/shop is github.com/acme/shop when only one project can be meant.
+        meant = [name for name in known if name == foreign or name.endswith(f"/{foreign}")]
+        return meant[0] if len(meant) == 1 else foreign
+
+    def name_here(foreign: str | None) -> str | None:
+        if project is not None or foreign is None:
+            return project
+        if foreign not in translated:
+            translated[foreign] = translate(foreign)
+        return translated[foreign]
+
+    return name_here
+
+
+def _groups(store: MemoryStore, project: str | None) -> Iterator[tuple[str | None, Category, Iterator[Memory]]]:
+    names = [existing.name for existing in store.projects()] if project is None else [project]
+    for name in (None, *sorted(names)):
+        for category in Category:
+            yield name, category, _pages(store, name, category)
+
+
+def _pages(store: MemoryStore, project: str | None, category: Category) -> Iterator[Memory]:
+    scope = "global" if project is None else "project"
+    for status in (Status.ACTIVE, Status.CANDIDATE):
+        offset = 0
+        while page := store.list(
+            project=project, scope=scope, category=category, status=status, limit=_PAGE, offset=offset
+        ):
+            yield from page
+            offset += len(page)
+
+
+@contextmanager
+def _open_target(target: Path | str | TextIO) -> Iterator[TextIO]:
+    """Open a file that appears under its name only when it is complete, or take a stream."""
+    if not isinstance(target, Path | str):
+        yield target
+        return
+    path = Path(os.path.realpath(target))
+    try:
+        with tempfile.NamedTemporaryFile(
+            "w", encoding="utf-8", newline="\n", dir=path.parent, prefix=f".{path.name}.", delete=False
+        ) as out:
+            try:
+                yield out
+                out.flush()
+                os.fsync(out.fileno())
+                Path(out.name).replace(path)
+            except BaseException:
+                Path(out.name).unlink(missing_ok=True)
+                raise
+    except OpencodeMemoryError:
+        raise  # Some of ours are an OSError too, and have nothing to do with the file.
+    except OSError as error:
+        raise StorageError(f"cannot write {target}: {error.strerror or error}", path=str(target)) from error
+
+
+def _check_format(name: str | None, known: tuple[str, ...]) -> None:
+    if name is not None and name not in known:
+        error = InvalidInputError(f"unknown format {name!r}", field="format")
+        error.hint = did_you_mean(name, known)
+        raise error

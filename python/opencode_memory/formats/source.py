@@ -1,0 +1,99 @@
+"""The text that an import reads, which can be read more than once and is never held in memory whole.
+
+An import looks at its source three times: at the beginning to recognise the format, through it all to find what is
+wrong before anything is written, and again to write.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any, Final, TextIO
+
+from opencode_memory.errors import InvalidInputError, StorageError
+
+_HEAD_CHARACTERS: Final = 4096
+_IN_MEMORY_BYTES: Final = 16 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class TextSource:
+    """A text that can be read from its start again and again."""
+
+    name: str
+    stream: IO[str]
+
+    def head(self) -> str:
+        """Return the beginning, without a byte order mark."""
+        self.stream.seek(0)
+        return self._read(_HEAD_CHARACTERS).removeprefix("\ufeff")
+
+    def whole(self) -> str:
+        """Return everything, without a byte order mark."""
+        self.stream.seek(0)
+        return self._read(-1).removeprefix("\ufeff")
+
+    def lines(self) -> Iterator[str]:
+        r"""Yield the lines with their ends; only ``\n`` ends a line."""
+        self.stream.seek(0)
+        try:
+            for number, line in enumerate(self.stream):
+                yield line.removeprefix("\ufeff") if number == 0 else line
+        except UnicodeDecodeError as error:
+            raise self._not_utf8(error) from error
+
+    def json(self) -> Any:
+        """Return everything as JSON.
+
+        Raises:
+            InvalidInputError: It is not JSON; the message says where.
+        """
+        try:
+            return json.loads(self.whole())
+        except json.JSONDecodeError as error:
+            raise self.wrong(f"is not JSON: {error.msg}", line=error.lineno) from error
+        except RecursionError as error:
+            raise self.wrong("is nested too deeply") from error
+
+    def wrong(self, problem: str, *, line: int | None = None, field: str = "source") -> InvalidInputError:
+        """Return the error that says what is wrong with this text, and where."""
+        place = self.name if line is None else f"{self.name}, line {line}"
+        return InvalidInputError(f"{place}: {problem}", field=field)
+
+    def _read(self, characters: int) -> str:
+        try:
+            return self.stream.read(characters)
+        except UnicodeDecodeError as error:
+            raise self._not_utf8(error) from error
+
+    def _not_utf8(self, error: UnicodeDecodeError) -> InvalidInputError:
+        return self.wrong(f"is not UTF-8 (byte 0x{error.object[error.start]:02x})")
+
+
+@contextmanager
+def open_source(source: Path | str | TextIO) -> Iterator[TextSource]:
+    """Open a file, or take a stream, which is copied first when it cannot be read twice.
+
+    Raises:
+        StorageError: The file cannot be read.
+    """
+    with ExitStack() as stack:
+        if isinstance(source, Path | str):
+            try:
+                stream: IO[str] = stack.enter_context(Path(source).open(encoding="utf-8", newline="\n"))
+            except OSError as error:
+                raise StorageError(f"cannot read {source}: {error.strerror}", path=str(source)) from error
+            yield TextSource(str(source), stream)
+            return
+        copy = stack.enter_context(
+            tempfile.SpooledTemporaryFile(
+                _IN_MEMORY_BYTES, "w+", encoding="utf-8", newline="\n", errors="surrogatepass"
+            )
+        )
+        shutil.copyfileobj(source, copy)
+        yield TextSource(getattr(source, "name", "") or "the given text", copy)

@@ -1,0 +1,1 @@
+"""Turning what already exists on disk into memories."""

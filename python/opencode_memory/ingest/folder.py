@@ -1,0 +1,232 @@
+"""Keeping the memories of a file or folder of notes in step with it.
+
+Each section of a note is one memory, known by its topic (``file:docs/setup.md#Setup/Linux``). Running again after an
+edit updates, after a deletion archives, and changes nothing when nothing changed. A memory that a person archived stays
+archived; one that was archived because its section had gone comes back with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import tzinfo
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from opencode_memory.errors import InvalidInputError
+from opencode_memory.ingest.files import Skipped, find_notes
+from opencode_memory.ingest.notes import PREFIX, file_of, mark, memories_of, name_of, read_mark
+from opencode_memory.models import NewMemory, RememberStatus, Status
+
+if TYPE_CHECKING:
+    from opencode_memory.memory import MemoryStore
+
+    from opencode_memory.models import Memory
+
+_PAGE: Final = 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IngestReport:
+    """What an ingest did, counted in memories.
+
+    Attributes:
+        files: Notes that were read.
+        added: Sections that were new.
+        updated: Sections whose text had changed.
+        unchanged: Sections that were as they had been, or that a person has archived.
+        archived: Memories whose section is gone.
+        skipped: Files and sections that were passed over, and why.
+    """
+
+    files: int
+    added: int
+    updated: int
+    unchanged: int
+    archived: int
+    skipped: tuple[Skipped, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What the store has for a topic.
+
+    Attributes:
+        id: The memory.
+        status: Where it is in its life.
+        fingerprint: The section as it was when it was read last; empty when something else wrote the memory.
+        gone: Whether it was an ingest that archived it, because the section had gone.
+        metadata: All of the memory's metadata.
+    """
+
+    id: str
+    status: Status
+    fingerprint: str
+    gone: bool
+    metadata: Mapping[str, Any]
+
+
+@dataclass(slots=True)
+class _Tally:
+    """Counts of a running ingest, and the topics and files that it has met."""
+
+    files: int = 0
+    added: int = 0
+    updated: int = 0
+    unchanged: int = 0
+    topics: set[str] = field(default_factory=set)
+    unread: set[str] = field(default_factory=set)
+    skipped: list[Skipped] = field(default_factory=list)
+
+    def skip(self, file: Path, name: str, reason: str) -> None:
+        """Pass a file over; what was read from it before is left alone."""
+        self.unread.add(name)
+        self.skipped.append(Skipped(str(file), reason))
+
+
+def ingest(
+    store: MemoryStore,
+    path: Path,
+    *,
+    project: str | None = None,
+    top: Path | None = None,
+    dry_run: bool = False,
+    zone: tzinfo | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> IngestReport:
+    """Bring the memories of a note, or of all notes under a folder, in step with the files.
+
+    Args:
+        store: Where the memories are.
+        path: A file, of any extension, or a folder; one that is gone archives what was read from it.
+        project: Project of the memories; None for the store's own.
+        top: Work tree of the project, from which paths count; files outside of it are known by their absolute path.
+        dry_run: Only say what would be done.
+        zone: Zone of the dates in front matter; None for this machine's.
+        progress: Called with the files done and the files there are.
+
+    Raises:
+        InvalidInputError: There is no such file, and nothing was ever read from it.
+    """
+    path = path.absolute()
+    inside = top is not None and path.is_relative_to(top.absolute())
+    base = top.absolute() if top is not None and inside else None
+    known = _read_known(store, project, name_of(path, base))
+    if not path.exists() and not known:
+        raise InvalidInputError(f"{path} does not exist, and nothing was read from it before", field="path")
+    found = list(find_notes(path, top=base or path)) if path.is_dir() else [path] if path.exists() else []
+    notes = [note for note in found if isinstance(note, Path)]
+    tally = _Tally(skipped=[note for note in found if isinstance(note, Skipped)])
+    changes = _changes(notes, known, tally, project=project, base=base, zone=zone, progress=progress)
+    if dry_run:
+        _exhaust(changes)
+    else:
+        kept = sum(
+            result.status is RememberStatus.KEPT for result in store.remember_many(_revived(store, known, changes))
+        )
+        if kept:
+            tally.skipped.append(
+                Skipped(str(path), f"{kept} memories are of higher trust; the file's text is a candidate")
+            )
+    gone = [
+        memory
+        for topic, memory in known.items()
+        if memory.status is not Status.ARCHIVED and topic not in tally.topics and file_of(topic) not in tally.unread
+    ]
+    for memory in () if dry_run else gone:
+        store.edit(memory.id, metadata={**memory.metadata, **mark(memory.fingerprint, gone=True)})
+        store.archive(memory.id, reason="its section is gone")
+    return IngestReport(
+        files=tally.files,
+        added=tally.added,
+        updated=tally.updated,
+        unchanged=tally.unchanged,
+        archived=len(gone),
+        skipped=tuple(tally.skipped),
+    )
+
+
+def _changes(
+    notes: Sequence[Path],
+    known: Mapping[str, _Known],
+    tally: _Tally,
+    *,
+    project: str | None,
+    base: Path | None,
+    zone: tzinfo | None,
+    progress: Callable[[int, int], None] | None,
+) -> Iterator[NewMemory]:
+    """Yield the memories that have to be written, reading one note at a time."""
+    for done, note in enumerate(notes, start=1):
+        name = name_of(note, base)
+        try:
+            memories = list(memories_of(note, name, project=project, zone=zone))
+        except ValueError as error:
+            tally.skip(note, name, str(error))
+        except OSError as error:
+            tally.skip(note, name, error.strerror or str(error))
+        else:
+            tally.files += 1
+            for memory in memories:
+                if _is_news(memory, known, tally):
+                    yield memory
+        if progress is not None:
+            progress(done, len(notes))
+
+
+def _is_news(memory: NewMemory, known: Mapping[str, _Known], tally: _Tally) -> bool:
+    """Say whether the store has to hear of a section, and count it."""
+    topic = memory.topic or ""
+    before = known.get(topic)
+    if before is not None and (before.fingerprint, before.gone) == read_mark(memory.metadata):
+        tally.topics.add(topic)
+        tally.unchanged += 1
+        return False
+    if before is None or before.status is Status.CANDIDATE:
+        # A topic is unique among active memories only, so a waiting candidate is replaced, not updated.
+        tally.added += 1
+    else:
+        tally.topics.add(topic)
+        tally.updated += 1
+    return True
+
+
+def _revived(store: MemoryStore, known: Mapping[str, _Known], changes: Iterator[NewMemory]) -> Iterator[NewMemory]:
+    """Restore the archived memory of a section that is back, so that it is updated and keeps its history."""
+    for memory in changes:
+        before = known.get(memory.topic or "")
+        if before is not None and before.status is Status.ARCHIVED and memory.status == Status.ACTIVE:
+            store.restore(before.id)
+        yield memory
+
+
+def _read_known(store: MemoryStore, project: str | None, name: str) -> dict[str, _Known]:
+    """Return what earlier runs left of a file or folder, by topic."""
+    known: dict[str, _Known] = {}
+    # In this order an active memory wins over a candidate, and that over an archived one of the same topic.
+    for status in (Status.ARCHIVED, Status.CANDIDATE, Status.ACTIVE):
+        offset = 0
+        while page := store.list(
+            project=project, status=status, topic_prefix=PREFIX + name, limit=_PAGE, offset=offset
+        ):
+            offset += len(page)
+            for memory in page:
+                if memory.topic is not None and _lies_under(file_of(memory.topic), name):
+                    known[memory.topic] = _as_known(memory)
+    return known
+
+
+def _lies_under(file: str, name: str) -> bool:
+    if not name:  # The whole work tree, from which absolute names lead away.
+        return not file.startswith("/")
+    return file == name or file.startswith(name.rstrip("/") + "/")
+
+
+def _as_known(memory: Memory) -> _Known:
+    fingerprint, gone = read_mark(memory.metadata)
+    return _Known(memory.id, memory.status, fingerprint, gone, memory.metadata)
+
+
+def _exhaust(changes: Iterator[NewMemory]) -> None:
+    for _ in changes:
+        pass

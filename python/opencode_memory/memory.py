@@ -1,0 +1,778 @@
+"""The Python API: a store of memories that is opened, asked and closed.
+
+``MemoryStore`` is safe to share between threads, and several processes may open one data directory at once. It adds to
+the engine what needs Python: the embedding model, which is loaded when the first text is embedded.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import tempfile
+import threading
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime, tzinfo
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Final, Self, TextIO
+
+from opencode_memory import border, config, paths, pending
+from opencode_memory._core import Engine
+from opencode_memory.errors import InvalidInputError
+from opencode_memory.kv import KeyValues
+from opencode_memory.models import (
+    HistoryEntry,
+    Hit,
+    Memory,
+    NewMemory,
+    Project,
+    RelatedMemory,
+    RememberResult,
+    RememberStatus,
+    Source,
+)
+from opencode_memory.reports import Backup, PurgeReport, RebuildReport, RepairReport, Stats, VerifyReport
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from opencode_memory.embedding.base import Embedder
+    from opencode_memory.formats import ExportReport, ImportReport
+    from opencode_memory.project import ProjectIdentity
+
+_log: Final = logging.getLogger(__name__)
+
+Time = datetime | str | int
+"""A moment: a ``datetime``, ISO 8601 text, or UTC milliseconds. Without a zone, this machine's is meant."""
+
+_UNCHANGED: Final = object()
+_DUMP_KINDS: Final = ("project", "memory", "link", "history", "kv")
+_DUMP_PAGE: Final = 1000
+
+
+def open(  # noqa: A001  `opencode_memory.open` reads like what it does
+    data_dir: str | Path | None = None,
+    *,
+    project: str | None = None,
+    embedder: Embedder | None = None,
+    read_only: bool = False,
+    actor: str = "user",
+    zone: tzinfo | None = None,
+    background: bool = True,
+    clock_ms: int | None = None,
+) -> MemoryStore:
+    """Open a store, creating it when there is none.
+
+    Args:
+        data_dir: Its folder; by default ``$XDG_DATA_HOME/opencode-memory/store``.
+        project: The project that memories belong to, and are looked for in, unless a call says otherwise.
+        embedder: What turns texts into vectors; by default the bundled all-MiniLM-L6-v2, loaded when it is needed.
+        read_only: Never write; the store must exist.
+        actor: Who writes, for the history: ``user``, ``agent``, ``extracted``, ``tool`` or ``imported``.
+        zone: Zone of times that name none; None for this machine's.
+        background: Whether threads of this process embed and index what is written. Without them, call
+            ``embed_pending``; every memory is found by its words either way.
+        clock_ms: Let the store's clock stand at this moment, for tests.
+
+    Raises:
+        StorageError: The folder cannot be used; it may lie on a network file system.
+        CorruptStoreError: The file there is damaged or not a store.
+        FormatVersionError: The store was written by a newer version.
+    """
+    folder = paths.default_data_dir(config.environment()) if data_dir is None else Path(data_dir).expanduser()
+    engine = Engine(folder, read_only=read_only, actor=actor, background=background, clock_ms=clock_ms)
+    return MemoryStore(engine, project=project, embedder=embedder, zone=zone, background=background and not read_only)
+
+
+class MemoryStore:
+    """An open store; use it as a context manager, or call ``close``."""
+
+    def __init__(
+        self, engine: Engine, *, project: str | None, embedder: Embedder | None, zone: tzinfo | None, background: bool
+    ) -> None:
+        self._engine = engine
+        self._project = border.optional_text(project, field="project")
+        self._zone = zone
+        self._given_embedder = embedder
+        self._embedder_lock = threading.Lock()
+        self._background_wanted = background
+        self._background: pending.BackgroundEmbedding | None = None
+        self._said_mismatch = False
+        self.kv = KeyValues(engine, self._project)
+        # A program that ends without closing still stops the engine's thread before the interpreter goes away.
+        self._finalizer = weakref.finalize(self, engine.close)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Embed what this process wrote and close the files. Closing twice is fine."""
+        if self._background is not None:
+            self._background.close()
+        self._finalizer()
+
+    @property
+    def data_dir(self) -> Path:
+        """The data directory."""
+        return self._engine.data_dir
+
+    @property
+    def project(self) -> str | None:
+        """The project that is meant when a call names none."""
+        return self._project
+
+    # Writing
+
+    def remember(
+        self,
+        content: str,
+        *,
+        category: str = "fact",
+        scope: str | None = None,
+        project: str | None = None,
+        topic: str | None = None,
+        session: str | None = None,
+        position: int | None = None,
+        speaker: str | None = None,
+        time: Time | None = None,
+        expires_at: Time | None = None,
+        ttl_seconds: float | None = None,
+        source: Source | Mapping[str, Any] | None = None,
+        entities: Sequence[str] = (),
+        tags: Sequence[str] = (),
+        trust: str = "user",
+        pinned: bool = False,
+        status: str = "active",
+        confidence: float | None = None,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> RememberResult:
+        """Write a memory; when this returns it is durable, and every recall in any process finds it.
+
+        The arguments are those of ``NewMemory``. Secrets are replaced before anything is stored. The same text in the same
+        scope is merged, the same topic is updated; the result says so.
+
+        Raises:
+            InvalidInputError: An argument is not acceptable; the error names the field and the limit.
+            BusyError: Another process held the store for too long.
+            StorageError: The disk refused.
+        """
+        given = NewMemory(
+            content=content,
+            category=category,
+            scope=scope,
+            project=project,
+            topic=topic,
+            session=session,
+            position=position,
+            speaker=speaker,
+            time=time,
+            expires_at=expires_at,
+            ttl_seconds=ttl_seconds,
+            source=source,
+            entities=entities,
+            tags=tags,
+            trust=trust,
+            pinned=pinned,
+            status=status,
+            confidence=confidence,
+            metadata=metadata or {},
+        )
+        return self._write([given])[0]
+
+    def remember_many(
+        self,
+        memories: Iterable[NewMemory | Mapping[str, Any]],
+        *,
+        batch_size: int = 1000,
+        progress: Callable[[int], None] | None = None,
+    ) -> list[RememberResult]:
+        """Write many memories, a batch at a time; each batch is written whole or, on an error, not at all.
+
+        Args:
+            memories: ``NewMemory`` or mappings with its fields; read as they are needed.
+            batch_size: Memories of one transaction.
+            progress: Called with the number of memories that are durable.
+
+        Returns:
+            One result for each memory, in order.
+        """
+        if batch_size < 1:
+            raise InvalidInputError("batch_size: must be at least 1", field="batch_size", limit="1")
+        results: list[RememberResult] = []
+        batch: list[NewMemory | Mapping[str, Any]] = []
+        for memory in memories:
+            batch.append(memory)
+            if len(batch) == batch_size:
+                results += self._write(batch)
+                batch.clear()
+                if progress is not None:
+                    progress(len(results))
+        if batch:
+            results += self._write(batch)
+            if progress is not None:
+                progress(len(results))
+        return results
+
+    def _write(self, batch: Sequence[NewMemory | Mapping[str, Any]]) -> list[RememberResult]:
+        now_ms = self._engine.now_ms()
+        given = [border.new_memory(one, project=self._project, now_ms=now_ms, zone=self._zone) for one in batch]
+        results = self._engine.remember_many(given)
+        self._notify()
+        return [
+            RememberResult(id=id_, status=RememberStatus(status), redactions=tuple(redactions))
+            for id_, status, redactions in results
+        ]
+
+    def edit(
+        self,
+        id: str,
+        *,
+        content: str | None = None,
+        category: str | None = None,
+        topic: Any = _UNCHANGED,
+        tags: Sequence[str] | None = None,
+        entities: Sequence[str] | None = None,
+        time: Time | None = None,
+        expires_at: Any = _UNCHANGED,
+        metadata: Mapping[str, Any] | None = None,
+        scope: str | None = None,
+        project: str | None = None,
+        trust: str | None = None,
+        verified: bool = False,
+    ) -> Memory:
+        """Change a memory; what is not named stays. The earlier version stays in its history.
+
+        Args:
+            id: Its id, or a beginning or end of it of at least 6 characters that no other memory has.
+            content: New text.
+            category: New category.
+            topic: New topic, None for none.
+            tags: New tags.
+            entities: New entities.
+            time: New time that it speaks of.
+            expires_at: New end of its life, None for none.
+            metadata: New metadata.
+            scope: Move it: ``global``, or ``project`` with the project's name.
+            project: Move it into this project.
+            trust: New trust.
+            verified: Note that it was confirmed just now.
+
+        Raises:
+            NotFoundError: There is no such memory.
+            ConflictError: Its new topic is held by another memory, or the id fits several.
+        """
+        fields: dict[str, Any] = {}
+        if content is not None:
+            fields["content"] = border.text(content, field="content")
+        if category is not None:
+            fields["category"] = border.text(category, field="category")
+        if topic is not _UNCHANGED:
+            fields["topic"] = border.optional_text(topic, field="topic")
+        if tags is not None:
+            fields["tags"] = border.texts(tags, field="tags")
+        if entities is not None:
+            fields["entities"] = border.texts(entities, field="entities")
+        if time is not None:
+            fields["time"] = self._milliseconds(time, "time")
+        if expires_at is not _UNCHANGED:
+            fields["expires_at"] = self._milliseconds(expires_at, "expires_at")
+        if metadata is not None:
+            fields["metadata"] = border.json_object(metadata, field="metadata") or "{}"
+        if scope is not None or project is not None:
+            fields["project"] = border.owner(scope, border.optional_text(project, field="project"), self._project)
+        if trust is not None:
+            fields["trust"] = border.text(trust, field="trust")
+        if verified:
+            fields["verified"] = True
+        if not fields:
+            raise InvalidInputError("edit: nothing to change was given", field="content")
+        changed = border.memory(self._engine.edit(border.text(id, field="id"), fields))
+        self._notify()
+        return changed
+
+    def archive(self, ids: str | Sequence[str], *, reason: str | None = None) -> list[Memory]:
+        """Put memories away; ``restore`` brings them back."""
+        found = self._engine.archive(_ids(ids), border.optional_text(reason, field="reason"))
+        return [border.memory(memory) for memory in found]
+
+    def restore(self, ids: str | Sequence[str]) -> list[Memory]:
+        """Bring archived or superseded memories back, or accept candidates.
+
+        Raises:
+            ConflictError: A memory's topic is held by another one now.
+        """
+        return [border.memory(memory) for memory in self._engine.restore(_ids(ids))]
+
+    def delete(self, ids: str | Sequence[str]) -> list[str]:
+        """Delete memories; for 30 days ``undo`` can bring them back. Returns their full ids."""
+        return self._engine.delete(_ids(ids))
+
+    def purge(self, ids: str | Sequence[str]) -> PurgeReport:
+        """Erase memories at once and for good, history, vectors and free space of the file included."""
+        report = self._engine.purge(_ids(ids))
+        return PurgeReport(
+            memories=report["memories"],
+            backups=tuple(Path(path) for path in report["backups"]),
+            problems=tuple(report["problems"]),
+        )
+
+    def pin(self, ids: str | Sequence[str]) -> list[Memory]:
+        """Keep memories in sight."""
+        return [border.memory(memory) for memory in self._engine.pin(_ids(ids), True)]
+
+    def unpin(self, ids: str | Sequence[str]) -> list[Memory]:
+        """Take the pin off again."""
+        return [border.memory(memory) for memory in self._engine.pin(_ids(ids), False)]
+
+    def link(self, source: str, target: str, kind: str = "related", reason: str = "", *, weight: float = 1.0) -> None:
+        """Link two memories; the same pair and kind is replaced."""
+        texts = [
+            border.text(value, field=field)
+            for field, value in (("source", source), ("target", target), ("kind", kind), ("reason", reason))
+        ]
+        self._engine.link(texts[0], texts[1], texts[2], weight, texts[3])
+
+    def undo(self, id: str | None = None) -> list[HistoryEntry]:
+        """Take back the last operation, or the last change of one memory.
+
+        Returns:
+            The changes that were taken back, newest first.
+
+        Raises:
+            NotFoundError: There is nothing to take back.
+            ConflictError: A later change stands in the way; it has to be taken back first.
+        """
+        undone = self._engine.undo(border.optional_text(id, field="id"))
+        self._notify()
+        return [border.history_entry(change) for change in undone]
+
+    # Asking
+
+    def recall(
+        self,
+        query: str,
+        *,
+        limit: int = 10,
+        project: str | None = None,
+        scope: str | None = None,
+        category: str | Sequence[str] | None = None,
+        since: Time | None = None,
+        until: Time | None = None,
+        entity: str | None = None,
+        status: str | Sequence[str] | None = None,
+        as_of: Time | None = None,
+        explain: bool = False,
+    ) -> list[Hit]:
+        """Find memories by words and by meaning, best first. An answer may be empty.
+
+        Args:
+            query: Free text; operators have no meaning.
+            limit: Most hits, 1 to 1,000.
+            project: Look in this project and among the global memories; by default the store's own project.
+                ``ALL_PROJECTS`` looks everywhere. Without any project only global memories are found.
+            scope: ``global`` or ``project`` to leave the other out.
+            category: Only this category, or these.
+            since: Only memories that speak of this moment or later.
+            until: Only memories that speak of an earlier moment.
+            entity: Only memories about this.
+            status: Only memories in this state, or these; by default active ones.
+            as_of: Answer as the store stood at this moment; exact, and slow.
+            explain: Whether hits say why they are hits.
+
+        Raises:
+            InvalidInputError: An argument is not acceptable.
+        """
+        question = _readable(query)
+        selection = border.selection(
+            project=self._project if project is None else project,
+            scope=scope,
+            category=category,
+            status=status,
+            since=self._milliseconds(since, "since"),
+            until=self._milliseconds(until, "until"),
+            entity=entity,
+        )
+        most = border.whole(limit, field="limit")
+        if most is None or most < 1:
+            raise InvalidInputError(f"limit: {limit} is not at least 1", field="limit", limit="1 to 1000")
+        moment = self._milliseconds(as_of, "as_of")
+        found = self._engine.recall(question, self._query_vector(question), selection, most, moment, explain)
+        return [border.hit(hit, explained=explain) for hit in found]
+
+    def get(self, id: str) -> Memory:
+        """Return a memory by its id, or by a unique beginning or end of it.
+
+        Raises:
+            NotFoundError: There is no such memory.
+            ConflictError: Several memories fit.
+        """
+        return border.memory(self._engine.get(border.text(id, field="id")))
+
+    def list(
+        self,
+        *,
+        project: str | None = None,
+        scope: str | None = None,
+        category: str | Sequence[str] | None = None,
+        status: str | Sequence[str] | None = None,
+        since: Time | None = None,
+        until: Time | None = None,
+        older_than: Time | None = None,
+        entity: str | None = None,
+        tag: str | None = None,
+        limit: int = 50,
+        offset: int = 0,
+        as_of: Time | None = None,
+        with_expired: bool = False,
+    ) -> list[Memory]:
+        """Return memories, those created last first; the filters are those of ``recall``.
+
+        Args:
+            older_than: Only memories created before this moment.
+            tag: Only memories with this tag.
+            limit: Most memories.
+            offset: How many to leave out first.
+            with_expired: Whether expired memories are shown too.
+        """
+        selection = self._selection(
+            project, scope, category, status, since, until, older_than, entity, tag, with_expired=with_expired
+        )
+        for field, value in (("limit", limit), ("offset", offset)):
+            if (border.whole(value, field=field) or 0) < 0:
+                raise InvalidInputError(f"{field}: {value} is negative", field=field, limit="0")
+        return [
+            border.memory(found)
+            for found in self._engine.list(selection, limit, offset, self._milliseconds(as_of, "as_of"))
+        ]
+
+    def count(
+        self,
+        *,
+        project: str | None = None,
+        scope: str | None = None,
+        category: str | Sequence[str] | None = None,
+        status: str | Sequence[str] | None = None,
+        since: Time | None = None,
+        until: Time | None = None,
+        older_than: Time | None = None,
+        entity: str | None = None,
+        tag: str | None = None,
+    ) -> int:
+        """Return how many memories ``list`` would return without a limit."""
+        return self._engine.count(
+            self._selection(project, scope, category, status, since, until, older_than, entity, tag)
+        )
+
+    def history(self, id: str) -> list[HistoryEntry]:
+        """Return everything that happened to a memory, oldest first; a deleted one has a history too."""
+        return [border.history_entry(entry) for entry in self._engine.history(border.text(id, field="id"))]
+
+    def related(self, id: str, *, limit: int = 10) -> list[RelatedMemory]:
+        """Return memories that are linked to one, then those that are near in meaning."""
+        return [border.related_memory(found) for found in self._engine.related(border.text(id, field="id"), limit)]
+
+    # Projects
+
+    def projects(self) -> list[Project]:
+        """Return every project, by name."""
+        return [border.project(found) for found in self._engine.projects()]
+
+    def resolve_project(self, identity: ProjectIdentity, *, create: bool = True) -> str | None:
+        """Return the name of the project that an identity belongs to.
+
+        Args:
+            identity: What a repository is recognised by.
+            create: Whether a new project is created for an identity that is not known.
+
+        Returns:
+            The name; None when it is not known and ``create`` is false.
+        """
+        return self._engine.resolve_project(
+            list(identity.remotes), list(identity.root_commits), identity.folder, create
+        )
+
+    def rename_project(self, old: str, new: str) -> None:
+        """Give a project another name."""
+        self._engine.rename_project(border.text(old, field="project"), border.text(new, field="project"))
+
+    def merge_projects(self, source: str, target: str) -> int:
+        """Move everything of one project into another and remove it; returns how many memories moved."""
+        return self._engine.merge_projects(border.text(source, field="project"), border.text(target, field="project"))
+
+    # Exchange
+
+    def export(
+        self, target: str | Path | TextIO, *, format: str = "json", project: str | None = None
+    ) -> ExportReport:
+        """Write everything as JSON (complete), or memories as Markdown (for people), to a file or a stream."""
+        from opencode_memory.formats import export_memories  # noqa: PLC0415  only exchange needs the formats
+
+        return export_memories(self, target, format=format, project=project)
+
+    def import_(
+        self,
+        source: str | Path | TextIO,
+        *,
+        format: str | None = None,
+        project: str | None = None,
+        dry_run: bool = False,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> ImportReport:
+        """Read an export of ours or of another system; running it again changes nothing."""
+        from opencode_memory.formats import import_memories  # noqa: PLC0415  only exchange needs the formats
+
+        return import_memories(self, source, format=format, project=project, dry_run=dry_run, progress=progress)
+
+    def dump(self, *, project: str | None = None) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Yield every row of the store, kind by kind, from one consistent copy.
+
+        Args:
+            project: Only what belongs to this project or to no project; None for everything.
+
+        Yields:
+            ``project``, ``memory``, ``link``, ``history`` or ``kv``, and a JSON object.
+        """
+        with tempfile.TemporaryDirectory(prefix="dump-", dir=self.data_dir) as folder:
+            self._engine.snapshot_copy(Path(folder) / "store.db")
+            copy = Engine(folder, read_only=True, background=False)
+            try:
+                yield from _rows(copy, project)
+            finally:
+                copy.close()
+
+    def load(self, kind: str, rows: Sequence[Mapping[str, Any]]) -> list[str]:
+        """Put rows of ``dump`` back; the same rows again change nothing.
+
+        Returns:
+            What became of each row: ``stored``, ``merged``, ``updated`` or ``kept``.
+        """
+        if kind == "memory":
+            known = {name for name in NewMemory.__slots__} | {"stored_at"}
+            memories = [{name: value for name, value in row.items() if name in known} for row in rows]
+            return [str(result.status) for result in self._write(memories)]
+        added, merged = self._engine.load(kind, [border.json_text(dict(row), field=kind) for row in rows])
+        return ["stored"] * added + ["merged"] * merged
+
+    # Keeping
+
+    def embed_pending(self, *, progress: Callable[[int, int], None] | None = None, limit: int | None = None) -> int:
+        """Embed memories that wait; returns how many got their vectors.
+
+        Raises:
+            EmbeddingError: The model could not be loaded, or the store's vectors are of another model.
+        """
+        embedder = self._embedder()
+        self._require_match(embedder)
+        with pending.embedding_turn(self.data_dir):
+            return pending.embed_pending(self._engine, embedder, progress=progress, limit=limit)
+
+    def catch_up(self) -> None:
+        """Bring the derived indexes up to the store; recalls are right without it, only slower."""
+        self._engine.catch_up()
+
+    def reindex(self, *, progress: Callable[[str, int, int], None] | None = None) -> RebuildReport:
+        """Build the derived indexes anew, and embed what has no vectors of the embedder's model.
+
+        A rebuild embeds nothing that is embedded already; a changed model embeds everything.
+
+        Args:
+            progress: Called with a stage (``embeddings``, ``words``, ``vectors``), how much is done, and of how much.
+        """
+        embedder = self._embedder()
+
+        def told(done: int, total: int) -> None:
+            if progress is not None:
+                progress("embeddings", done, total)
+
+        with pending.embedding_turn(self.data_dir):
+            embedded = pending.embed_pending(self._engine, embedder, progress=told)
+        report = self._engine.rebuild_indexes(progress)
+        return RebuildReport(texts=report["lexical_added"], vectors=report["vectors_added"], embedded=embedded)
+
+    def verify(self) -> VerifyReport:
+        """Look at everything: the truth, the lexical index, the vectors."""
+        report = self._engine.verify()
+        return VerifyReport(
+            memories=report["memories"],
+            lexical_documents=report["lexical_documents"],
+            graph_vectors=report["graph_vectors"],
+            store_problems=tuple(report["store_problems"]),
+            index_problems=tuple(report["index_problems"]),
+            pending_embeddings=self._engine.count_pending_embeddings(),
+        )
+
+    def repair(self, *, progress: Callable[[str, int, int], None] | None = None) -> RepairReport:
+        """Rebuild damaged indexes; what is wrong with the truth itself is only reported."""
+        found = self.verify()
+        if not found.index_problems:
+            return RepairReport(found=tuple(found.problems), remaining=tuple(found.problems), rebuilt=None)
+        report = self._engine.rebuild_indexes(progress)
+        rebuilt = RebuildReport(texts=report["lexical_added"], vectors=report["vectors_added"], embedded=0)
+        return RepairReport(found=tuple(found.problems), remaining=tuple(self.verify().problems), rebuilt=rebuilt)
+
+    def backup(self, target: str | Path | None = None) -> Path:
+        """Write a complete copy; returns its path.
+
+        Args:
+            target: Where to, a file that does not exist; by default in ``backups`` in the data directory.
+
+        Raises:
+            ConflictError: The file exists.
+        """
+        if target is None:
+            stamp = border.moment(self._engine.now_ms()).strftime("%Y%m%dT%H%M%S%fZ")
+            target = self.data_dir / "backups" / f"{stamp}.db"
+        path = Path(target).expanduser().absolute()
+        self._engine.backup(path)
+        return path
+
+    def backup_restore(self, source: str | Path) -> int:
+        """Replace everything by a backup; returns the number of memories. Other processes see it at once."""
+        memories = self._engine.restore_backup(Path(source).expanduser())
+        self._notify()
+        return memories
+
+    def backups(self) -> list[Backup]:
+        """Return the backups that are still there, newest first."""
+        return [
+            Backup(path=Path(path), at=border.moment(at), bytes=Path(path).stat().st_size)
+            for path, at in self._engine.backups()
+        ]
+
+    def maintain(self) -> tuple[int, int]:
+        """Clean up what no answer shows any more; returns expired values and forgotten versions."""
+        return self._engine.maintain()
+
+    def stats(self) -> Stats:
+        """Return the store in numbers."""
+        found = self._engine.stats()
+        by_status = dict(found.pop("by_status"))
+        by_category = dict(found.pop("by_category"))
+        found_model = found["model"]
+        mismatch = pending.mismatch(self._engine, self._embedder()) if found_model is not None else None
+        return Stats(
+            memories=sum(by_status.values()),
+            by_status=by_status,
+            by_category=by_category,
+            model_mismatch=None if mismatch is None else str(mismatch),
+            data_dir=self.data_dir,
+            **found,
+        )
+
+    # Inside
+
+    def _embedder(self) -> Embedder:
+        with self._embedder_lock:
+            if self._given_embedder is None:
+                from opencode_memory.embedding import OnnxEmbedder  # noqa: PLC0415  loads nothing until it embeds
+
+                self._given_embedder = OnnxEmbedder()
+            return self._given_embedder
+
+    def _query_vector(self, query: str) -> npt.NDArray[np.float32] | None:
+        """Embed a query; None while the store has no vectors of this embedder's model."""
+        if not query.strip() or self._engine.active_model() is None:
+            return None
+        embedder = self._embedder()
+        mismatch = pending.mismatch(self._engine, embedder)
+        if mismatch is None:
+            return embedder.embed_query(query)
+        if not self._said_mismatch:
+            self._said_mismatch = True
+            _log.warning("%s", mismatch)
+        return None
+
+    def _require_match(self, embedder: Embedder) -> None:
+        from opencode_memory.errors import EmbeddingError  # noqa: PLC0415
+
+        mismatch = pending.mismatch(self._engine, embedder)
+        if mismatch is not None:
+            raise EmbeddingError(str(mismatch))
+
+    def _notify(self) -> None:
+        if not self._background_wanted:
+            return
+        with self._embedder_lock:
+            started = self._background
+        if started is None:
+            embedder = self._embedder()
+            if pending.mismatch(self._engine, embedder) is not None:
+                return
+            with self._embedder_lock:
+                if self._background is None:
+                    self._background = pending.BackgroundEmbedding(self._engine, embedder, self.data_dir)
+                started = self._background
+        started.notify()
+
+    def _milliseconds(self, value: Time | None, field: str) -> int | None:
+        return border.whole(border.milliseconds(value, field=field, zone=self._zone), field=field)
+
+    def _selection(
+        self,
+        project: str | None,
+        scope: str | None,
+        category: str | Sequence[str] | None,
+        status: str | Sequence[str] | None,
+        since: Time | None,
+        until: Time | None,
+        older_than: Time | None,
+        entity: str | None,
+        tag: str | None,
+        *,
+        with_expired: bool = False,
+    ) -> dict[str, Any]:
+        return border.selection(
+            project=self._project if project is None else project,
+            scope=scope,
+            category=category,
+            status=status,
+            since=self._milliseconds(since, "since"),
+            until=self._milliseconds(until, "until"),
+            created_before=self._milliseconds(older_than, "older_than"),
+            entity=entity,
+            tag=tag,
+            with_expired=with_expired,
+        )
+
+
+def _ids(ids: str | Sequence[str]) -> list[str]:
+    return [border.text(ids, field="id")] if isinstance(ids, str) else border.texts(ids, field="ids")
+
+
+def _readable(query: object) -> str:
+    """A query with parts that are not text is answered by the rest of it."""
+    if not isinstance(query, str):
+        raise InvalidInputError(f"query: must be text, not {type(query).__name__}", field="query")
+    return query.encode("utf-8", errors="replace").decode() if not query.isascii() else query
+
+
+def _rows(engine: Engine, project: str | None) -> Iterator[tuple[str, dict[str, Any]]]:
+    wanted: set[str] = set()
+    for kind in _DUMP_KINDS:
+        cursor: int | None = 0
+        while cursor is not None:
+            rows, cursor = engine.dump(kind, cursor, _DUMP_PAGE)
+            for row in map(json.loads, rows):
+                if project is None or _belongs(kind, row, project, wanted):
+                    yield kind, row
+
+
+def _belongs(kind: str, row: Mapping[str, Any], project: str, memories: set[str]) -> bool:
+    """Whether a row belongs to a project or to none; ``memories`` collects the ids of the memories that do."""
+    if kind == "project":
+        return bool(row["name"] == project)
+    if kind == "memory" and row["project"] in (None, project):
+        memories.add(row["id"])
+        return True
+    if kind == "link":
+        return row["source"] in memories and row["target"] in memories
+    if kind == "history":
+        return row["memory"] in memories
+    return kind == "kv" and row["project"] in (None, project)

@@ -1,0 +1,287 @@
+"""The values that the public API takes and returns.
+
+Plain frozen dataclasses and closed enums, nothing else: no behaviour that touches a store, no configuration, no clock.
+Times are aware ``datetime`` objects in UTC; a time given as text or without a zone is resolved before it gets here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Any, Final
+
+ALL_PROJECTS: Final = "*"
+"""As ``project`` of a recall or list: every project, and the global memories."""
+
+
+class Category(StrEnum):
+    """What kind of statement a memory is."""
+
+    DECISION = "decision"
+    CONVENTION = "convention"
+    PREFERENCE = "preference"
+    PROCEDURE = "procedure"
+    FACT = "fact"
+    CONTEXT = "context"
+    SOLUTION = "solution"
+    BLOCKER = "blocker"
+    EVENT = "event"
+    DIRECTIVE = "directive"
+    PLAN = "plan"
+    IDEA = "idea"
+    CONVERSATION = "conversation"
+
+
+class Scope(StrEnum):
+    """Whom a memory belongs to: the person everywhere, or one project."""
+
+    GLOBAL = "global"
+    PROJECT = "project"
+
+
+class Status(StrEnum):
+    """Where a memory is in its life; expiry is computed from ``expires_at`` and is not a status."""
+
+    ACTIVE = "active"
+    CANDIDATE = "candidate"
+    SUPERSEDED = "superseded"
+    ARCHIVED = "archived"
+
+
+class Trust(StrEnum):
+    """Who vouches for a memory, highest first; lower trust never overwrites a topic of higher trust."""
+
+    USER = "user"
+    AGENT = "agent"
+    EXTRACTED = "extracted"
+    TOOL = "tool"
+    IMPORTED = "imported"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """Where a memory came from; every part is optional."""
+
+    tool: str | None = None
+    session: str | None = None
+    message: str | None = None
+    file: str | None = None
+    line: int | None = None
+    commit: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewMemory:
+    """A memory to be written; ``MemoryStore.remember_many`` takes these or mappings with the same keys.
+
+    Attributes:
+        content: The text, 1 to 100,000 characters.
+        category: A ``Category`` or its name.
+        scope: ``global`` or ``project``; by default ``project`` when a project is known, else ``global``.
+        project: Name of the project; by default the one that the store was opened with.
+        topic: Unique per scope: writing a topic again updates the memory that holds it.
+        session: Id of the conversation that the memory comes from.
+        position: Place in that session, counted from 0.
+        speaker: Who said it.
+        time: The moment that the memory speaks of; by default now. A ``datetime``, ISO 8601 text, or UTC milliseconds.
+        expires_at: When the memory stops being returned; or give ``ttl_seconds``.
+        ttl_seconds: Life in seconds from now.
+        source: Where it came from.
+        entities: What it is about: ``!12``, ``src/app.py``, ``PostgreSQL``.
+        tags: Free labels.
+        trust: Who vouches for it.
+        pinned: Set by a person to keep it in sight.
+        status: ``active`` or ``candidate`` for what is new; an import may carry the others.
+        id: Only for imports: keep this UUID.
+        created_at: Only for imports: when it was first written.
+        updated_at: Only for imports: when it was last changed.
+        verified_at: Only for imports: when it was last confirmed.
+        superseded_by: Only for imports: the id of its successor.
+        confidence: 0 to 1, of what was extracted.
+        metadata: Any JSON object; kept, never interpreted.
+    """
+
+    content: str
+    category: str = "fact"
+    scope: str | None = None
+    project: str | None = None
+    topic: str | None = None
+    session: str | None = None
+    position: int | None = None
+    speaker: str | None = None
+    time: datetime | str | int | None = None
+    expires_at: datetime | str | int | None = None
+    ttl_seconds: float | None = None
+    source: Source | Mapping[str, Any] | None = None
+    entities: Sequence[str] = ()
+    tags: Sequence[str] = ()
+    trust: str = "user"
+    pinned: bool = False
+    status: str = "active"
+    id: str | None = None
+    created_at: datetime | str | int | None = None
+    updated_at: datetime | str | int | None = None
+    verified_at: datetime | str | int | None = None
+    superseded_by: str | None = None
+    confidence: float | None = None
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Memory:
+    """A memory as it is stored.
+
+    ``id`` names the memory for ever; ``key`` names this version of its text. ``project`` is None for a global memory.
+    """
+
+    id: str
+    key: int
+    content: str
+    category: Category
+    scope: Scope
+    project: str | None
+    topic: str | None
+    status: Status
+    trust: Trust
+    pinned: bool
+    session: str | None
+    position: int | None
+    speaker: str | None
+    time: datetime
+    source: Source
+    entities: tuple[str, ...]
+    tags: tuple[str, ...]
+    created_at: datetime
+    updated_at: datetime
+    verified_at: datetime | None
+    expires_at: datetime | None
+    used_at: datetime | None
+    uses: int
+    superseded_by: str | None
+    confidence: float | None
+    metadata: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Signal:
+    """One thing that spoke for a hit.
+
+    Attributes:
+        name: ``words``, ``meaning``, or the name of a boost.
+        raw: The value before normalisation: BM25 score, cosine, age in days ….
+        rank: Place among the candidates of that signal, counted from 1; None for boosts.
+        contribution: What it added to the hit's score.
+        detail: The same in words.
+    """
+
+    name: str
+    raw: float
+    rank: int | None
+    contribution: float
+    detail: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explanation:
+    """Why a hit is where it is; the contributions add up to the score."""
+
+    signals: tuple[Signal, ...]
+
+    def __str__(self) -> str:
+        return "; ".join(signal.detail for signal in self.signals)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hit:
+    """A memory that answers a recall; ``rank`` counts from 1, ``score`` compares hits of the same recall only."""
+
+    memory: Memory
+    score: float
+    rank: int
+    explanation: Explanation | None = None
+
+
+class RememberStatus(StrEnum):
+    """What ``remember`` did."""
+
+    STORED = "stored"
+    MERGED = "merged"
+    UPDATED = "updated"
+    KEPT = "kept"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RememberResult:
+    """What became of a memory that was given.
+
+    Attributes:
+        id: The memory that holds the text now.
+        status: ``stored``: a new memory. ``merged``: the same text was there, and its metadata was added.
+            ``updated``: its topic was there, and now has this text. ``kept``: the topic is held by a memory of higher
+            trust; the text was stored beside it as a candidate for review.
+        redactions: Kinds of secrets that were replaced before storing.
+    """
+
+    id: str
+    status: RememberStatus
+    redactions: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HistoryEntry:
+    """One change of one memory, oldest first in ``MemoryStore.history``.
+
+    Attributes:
+        operation: Number of the operation; changes that were made together share it.
+        id: The memory.
+        at: When.
+        kind: ``create``, ``edit``, ``merge``, ``supersede``, ``archive``, ``restore``, ``delete``, ``pin``, ``undo`` ….
+        actor: Who: ``user``, ``agent``, ``extracted``, ``tool`` or ``imported``.
+        undone: Whether an ``undo`` took it back.
+        before: The memory before the change; None when the change created it.
+        after: The memory after the change; None when the change removed it.
+    """
+
+    operation: int
+    id: str
+    at: datetime
+    kind: str
+    actor: Trust
+    undone: bool
+    before: Memory | None
+    after: Memory | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RelatedMemory:
+    """A neighbour of a memory: ``kind`` is the link's (``similar``, ``supersedes`` …), or ``near`` for close in meaning."""
+
+    memory: Memory
+    kind: str
+    direction: str
+    weight: float
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Project:
+    """A project: what a repository is called here, and what it is recognised by."""
+
+    name: str
+    memories: int
+    remotes: tuple[str, ...]
+    root_commits: tuple[str, ...]
+    folders: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KvEntry:
+    """A value of the key-value store; ``value`` is any JSON value."""
+
+    key: str
+    value: Any
+    created_at: datetime
+    updated_at: datetime
+    expires_at: datetime | None

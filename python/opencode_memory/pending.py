@@ -1,0 +1,179 @@
+"""Embedding what waits: the step between the acknowledgement of a memory and its being found by meaning.
+
+Whoever runs this asks the engine which texts wait, so nothing is forgotten: a text that failed, was edited while it was
+being embedded, or was written by a process that died, waits until it is done. One process at a time embeds for a data
+directory; the others would only do the same work twice.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import logging
+import os
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from opencode_memory.errors import OpencodeMemoryError
+
+if TYPE_CHECKING:
+    from opencode_memory._core import Engine
+    from opencode_memory.embedding.base import Embedder
+
+_log: Final = logging.getLogger(__name__)
+
+_PAGE: Final = 1024
+_LOCK: Final = "embedder.lock"
+_LOCK_POLL_SECONDS: Final = 0.05
+
+Progress = Callable[[int, int], None]
+
+
+class ModelMismatch:
+    """How the embedder and the store's vectors stand to each other."""
+
+    def __init__(self, stored: str, loaded: str) -> None:
+        self.stored = stored
+        self.loaded = loaded
+
+    def __str__(self) -> str:
+        return (
+            f"the store's vectors were made by {self.stored}, but the embedder here is {self.loaded}; memories are found "
+            "by their words only until `opencode-memory reindex` embeds them again"
+        )
+
+
+def mismatch(engine: Engine, embedder: Embedder) -> ModelMismatch | None:
+    """Compare the embedder with the model that the store's vectors come from; a store without vectors fits any."""
+    active = engine.active_model()
+    if active is None or active == (embedder.model_id, embedder.dimension):
+        return None
+    return ModelMismatch(stored=f"{active[0]} ({active[1]} dimensions)", loaded=embedder.model_id)
+
+
+def embed_pending(
+    engine: Engine,
+    embedder: Embedder,
+    *,
+    progress: Progress | None = None,
+    limit: int | None = None,
+    should_stop: Callable[[], bool] = lambda: False,
+) -> int:
+    """Embed memories that wait, oldest first, and compare them with their neighbours.
+
+    Args:
+        engine: Whose memories; its active model must be the embedder's.
+        embedder: Turns texts into vectors.
+        progress: Called with memories done and memories that waited.
+        limit: Most memories to embed.
+        should_stop: Asked between batches.
+
+    Returns:
+        How many memories got their vectors.
+
+    Raises:
+        EmbeddingError: A text could not be embedded; what was done before stays.
+    """
+    engine.activate_model(embedder.model_id, embedder.dimension)
+    total = engine.count_pending_embeddings()
+    done = 0
+    after_key = 0
+    while (limit is None or done < limit) and not should_stop():
+        page = engine.pending_embeddings(after_key, _PAGE if limit is None else min(_PAGE, limit - done))
+        if not page:
+            break
+        after_key = page[-1][0]
+        done += _embed_page(engine, embedder, page)
+        if progress is not None:
+            progress(min(done, total), total)
+    while not should_stop() and engine.compare_new():
+        pass
+    return done
+
+
+def _embed_page(engine: Engine, embedder: Embedder, page: list[tuple[int, str]]) -> int:
+    chunks = [(key, embedder.chunk(text)) for key, text in page]
+    texts = list(dict.fromkeys(piece for _, pieces in chunks for piece in pieces))
+    new = [text for text, known in zip(texts, engine.known_embeddings(texts), strict=True) if not known]
+    row_of = {text: row for row, text in enumerate(new)}
+    vectors = embedder.embed(new)
+    stored, _ = engine.store_embeddings(
+        embedder.model_id, [(key, [(piece, row_of.get(piece)) for piece in pieces]) for key, pieces in chunks], vectors
+    )
+    return stored
+
+
+class BackgroundEmbedding:
+    """A thread that embeds what this process writes, so that nobody waits for a model."""
+
+    def __init__(self, engine: Engine, embedder: Embedder, lock_folder: Path) -> None:
+        self._engine = engine
+        self._embedder = embedder
+        self._lock_folder = lock_folder
+        self._wake = threading.Event()
+        self._closing = threading.Event()
+        self._start = threading.Lock()
+        self._thread: threading.Thread | None = None
+
+    def notify(self) -> None:
+        """Say that something was written."""
+        self._wake.set()
+        with self._start:
+            if self._thread is None and not self._closing.is_set():
+                self._thread = threading.Thread(target=self._run, name="opencode-memory-embedding", daemon=True)
+                self._thread.start()
+
+    def close(self) -> None:
+        """Embed what still waits, unless another process is at it, and end the thread."""
+        with self._start:
+            self._closing.set()
+            thread = self._thread
+        self._wake.set()
+        if thread is not None:
+            thread.join()
+
+    def _run(self) -> None:
+        while True:
+            self._wake.wait()
+            self._wake.clear()
+            closing = self._closing.is_set()
+            try:
+                with embedding_turn(self._lock_folder, give_up=self._closing.is_set) as mine:
+                    if mine:
+                        embed_pending(self._engine, self._embedder)
+            except OpencodeMemoryError:
+                # The memories are stored and found by their words; they wait, and `stats` says how many.
+                _log.exception("embedding in the background failed; it is tried again at the next write")
+            if closing:
+                return
+
+
+@contextmanager
+def embedding_turn(folder: Path, *, give_up: Callable[[], bool] = lambda: False) -> Iterator[bool]:
+    """Wait until this process may embed for a data directory.
+
+    Args:
+        folder: The data directory.
+        give_up: Asked while another process embeds; what waits is then left to that one.
+
+    Yields:
+        Whether it is this process's turn.
+    """
+    descriptor = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        pause = threading.Event()
+        while True:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                if give_up():
+                    yield False
+                    return
+                pause.wait(_LOCK_POLL_SECONDS)
+            else:
+                yield True
+                return
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,166 @@
+"""Which project a folder belongs to.
+
+A repository is recognised by its remotes, else by its root commits, else by its folder; worktrees of one repository
+share all three. The files of git are read directly: starting git would cost more than the rest of a recall, and a
+cloned repository must not get a chance to run anything.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from opencode_memory.git_remotes import read_remotes
+
+_CONFIG_LIMIT: Final = 1 << 20
+_POINTER_LIMIT: Final = 1 << 14
+_COMMIT: Final = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProjectIdentity:
+    """What a project is recognised by, strongest first.
+
+    Attributes:
+        remotes: ``host/path`` of each remote, ``origin`` first.
+        root_commits: Hashes of the commits without a parent, sorted; empty until ``with_root_commits`` read them.
+        folder: Absolute path of the main work tree, or of the folder itself outside git.
+    """
+
+    remotes: tuple[str, ...] = ()
+    root_commits: tuple[str, ...] = ()
+    folder: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Repository:
+    """Where the parts of a git repository lie.
+
+    Attributes:
+        work_tree: The folder that holds the files; of a bare repository, the repository itself.
+        git_dir: What belongs to this work tree (``HEAD``).
+        common_dir: What all work trees share (``config``, objects).
+    """
+
+    work_tree: Path
+    git_dir: Path
+    common_dir: Path
+
+    @property
+    def main_work_tree(self) -> Path:
+        """The folder that stands for the repository, the same from each of its work trees."""
+        if self.common_dir == self.git_dir:
+            return self.work_tree
+        return self.common_dir.parent if self.common_dir.name == ".git" else self.common_dir
+
+
+def find_repository(folder: Path) -> Repository | None:
+    """Find the repository that a folder lies in, as git would; None outside git."""
+    start = _real(folder)
+    for place in (start, *start.parents):
+        dot_git = place / ".git"
+        if dot_git.is_dir() and _is_git_dir(dot_git):
+            return Repository(place, dot_git, dot_git)
+        if dot_git.is_file():
+            return _linked(place, dot_git)
+        if _is_git_dir(place):
+            return Repository(place, place, place)
+    return None
+
+
+def identify(folder: Path) -> ProjectIdentity:
+    """Say what the project of a folder is recognised by, without its root commits.
+
+    Args:
+        folder: Any folder, inside a repository or not; it need not exist.
+    """
+    repository = find_repository(folder)
+    if repository is None:
+        return ProjectIdentity(folder=str(_real(folder)))
+    config = _read(repository.common_dir / "config", _CONFIG_LIMIT) or ""
+    return ProjectIdentity(remotes=read_remotes(config), folder=str(repository.main_work_tree))
+
+
+def with_root_commits(
+    identity: ProjectIdentity, *, environment: Mapping[str, str], timeout_seconds: float = 2.0
+) -> ProjectIdentity:
+    """Add the root commits of the identity's folder; the caller keeps the result, since git has to walk the history.
+
+    Args:
+        identity: As ``identify`` gave it.
+        environment: Environment of the calling process; git's own variables are left out of it.
+        timeout_seconds: After this long the root commits count as unknown.
+
+    Returns:
+        The identity, unchanged when there is no repository, no commit, no git, or git refuses the folder.
+    """
+    repository = find_repository(Path(identity.folder)) if identity.folder is not None else None
+    # In a shallow clone the oldest commit that is present passes for a root.
+    if repository is None or (repository.common_dir / "shallow").exists():
+        return identity
+    output = _run_git(repository, ("rev-list", "--max-parents=0", "HEAD"), environment, timeout_seconds)
+    commits = tuple(sorted(line for line in output.split() if _COMMIT.fullmatch(line)))
+    return replace(identity, root_commits=commits)
+
+
+def _linked(place: Path, dot_git: Path) -> Repository | None:
+    """Follow a ``.git`` file: a linked work tree, a submodule, or a separate git folder."""
+    text = _read(dot_git, _POINTER_LIMIT)
+    if text is None or not text.startswith("gitdir:"):
+        return None
+    git_dir = _real(place / text.removeprefix("gitdir:").strip())
+    pointer = _read(git_dir / "commondir", _POINTER_LIMIT)
+    common_dir = git_dir if pointer is None else _real(git_dir / pointer.strip())
+    return Repository(place, git_dir, common_dir) if _is_git_dir(common_dir) else None
+
+
+def _is_git_dir(path: Path) -> bool:
+    return (path / "HEAD").is_file() and (path / "objects").is_dir() and (path / "refs").is_dir()
+
+
+def _real(path: Path) -> Path:
+    # Unlike Path.resolve, this does not raise on a loop of symbolic links.
+    return Path(os.path.realpath(path))
+
+
+def _read(path: Path, limit: int) -> str | None:
+    try:
+        with path.open("rb") as file:
+            data = file.read(limit)
+    except OSError:
+        # Unreadable is the same as absent here: the folder is then recognised by what is left.
+        return None
+    return None if b"\0" in data else data.decode("utf-8", errors="replace")
+
+
+def _run_git(
+    repository: Repository, arguments: tuple[str, ...], environment: Mapping[str, str], timeout_seconds: float
+) -> str:
+    quiet = {
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_OPTIONAL_LOCKS": "0",
+        "GIT_TERMINAL_PROMPT": "0",
+        "GIT_NO_REPLACE_OBJECTS": "1",
+        # A partial clone fetches what it misses through whatever transport its own configuration names.
+        "GIT_NO_LAZY_FETCH": "1",
+        "GIT_ALLOW_PROTOCOL": "none",
+    }
+    inherited = {name: value for name, value in environment.items() if not name.startswith("GIT_")}
+    command = ("git", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "log.showSignature=false")
+    try:
+        done = subprocess.run(  # noqa: S603  a fixed program with fixed arguments
+            (*command, f"--git-dir={repository.git_dir}", *arguments),
+            env=inherited | quiet,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=timeout_seconds,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout.decode("ascii", errors="replace") if done.returncode == 0 else ""

@@ -1,0 +1,24 @@
+"""The nearest of a few known words, for errors that can say what was probably meant."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+
+def nearest(word: str, known: Iterable[str]) -> str | None:
+    """Return the known word that is closest to what was typed; None when none is close.
+
+    >>> nearest("descision", ["decision", "directive"])
+    'decision'
+    """
+    import difflib  # noqa: PLC0415  only errors need it, and it would cost every start
+
+    matches = difflib.get_close_matches(word.lower(), list(known), n=1, cutoff=0.6)
+    return matches[0] if matches else None
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """Return a hint that names the nearest known word, or else all of them."""
+    choices = list(known)
+    match = nearest(word, choices)
+    return f"did you mean {match!r}?" if match else f"known are: {', '.join(choices)}"

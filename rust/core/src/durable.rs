@@ -1,0 +1,27 @@
+//! Files that are complete or not there: write under another name, sync, rename, sync the folder (I5).
+
+use std::io::Write;
+use std::path::Path;
+
+use crate::error::{Error, Result};
+
+/// Make the creation, renaming or removal of `path` durable.
+pub fn sync_folder_of(path: &Path) -> Result<()> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."));
+    fs_err::File::open(folder)
+        .and_then(|folder| folder.sync_all())
+        .map_err(|source| Error::storage("sync", folder, source))
+}
+
+/// Replace `path` by `bytes` in one step.
+pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
+    let mut partial = path.as_os_str().to_owned();
+    partial.push(".partial");
+    let partial = Path::new(&partial);
+    let fail = |source| Error::storage("write", path, source);
+    let mut file = fs_err::File::create(partial).map_err(fail)?;
+    file.write_all(bytes).map_err(fail)?;
+    file.sync_all().map_err(fail)?;
+    fs_err::rename(partial, path).map_err(fail)?;
+    sync_folder_of(path)
+}

@@ -1,0 +1,189 @@
+//! What people do to memories: edit, move, archive, restore, delete, pin, link. Every change can be undone.
+
+use super::{Engine, redaction};
+use crate::error::{Error, Result};
+use crate::model::{Memory, Patch, Status, Trust, validate};
+use crate::store::{WriteTx, memory};
+
+impl Engine {
+    /// Change a memory; a changed text gets a new key and waits for its embedding.
+    pub fn edit(&self, id: &str, mut patch: Patch) -> Result<Memory> {
+        check(&mut patch)?;
+        let id = self.resolve_id(id)?;
+        self.change(&[id], "edit", |write, before| {
+            let mut after = before.clone();
+            apply(write, &patch, &mut after)?;
+            Ok(Some(after))
+        })
+        .and_then(only)
+    }
+
+    /// Put memories away; `restore` brings them back.
+    pub fn archive(&self, ids: &[String], reason: Option<&str>) -> Result<Vec<Memory>> {
+        let kind = reason.map_or("archive".to_owned(), |reason| format!("archive: {reason}"));
+        if let Some(reason) = reason {
+            validate::name("reason", reason)?;
+        }
+        self.change(&self.resolved(ids)?, &kind, |_, before| {
+            Ok(Some(Memory { status: Status::Archived, ..before.clone() }))
+        })
+    }
+
+    /// Bring archived, superseded or waiting memories back into use.
+    pub fn restore(&self, ids: &[String]) -> Result<Vec<Memory>> {
+        self.change(&self.resolved(ids)?, "restore", |write, before| {
+            if let Some(topic) = &before.topic
+                && let Some(held) = memory::by_topic(write, before.project_id, topic)?
+                && held.id != before.id
+            {
+                return Err(Error::Conflict(format!(
+                    "topic {topic:?} is held by memory {} now; archive that one first, or give this one another topic",
+                    held.id
+                )));
+            }
+            // A person who accepts what waited for review vouches for it from now on.
+            let accepted = before.status == Status::Candidate && write.actor == Trust::User;
+            let trust = if accepted { Trust::User } else { before.trust };
+            Ok(Some(Memory { status: Status::Active, superseded_by: None, trust, ..before.clone() }))
+        })
+    }
+
+    /// Delete memories; undo can bring them back until the retention ends. Returns those that were there.
+    pub fn delete(&self, ids: &[String]) -> Result<Vec<String>> {
+        let shared = self.enter()?;
+        let ids = self.resolved(ids)?;
+        shared.store.write(&shared.clock, shared.options.actor, |write| {
+            for id in &ids {
+                let before = memory::existing(write, id)?;
+                write.record(id, "delete", Some(&before))?;
+                write.remove(&before)?;
+            }
+            Ok(())
+        })?;
+        shared.indexer.ring();
+        Ok(ids)
+    }
+
+    /// Set or clear the flag by which a person keeps a memory in sight.
+    pub fn pin(&self, ids: &[String], pinned: bool) -> Result<Vec<Memory>> {
+        let kind = if pinned { "pin" } else { "unpin" };
+        self.change(&self.resolved(ids)?, kind, |_, before| Ok(Some(Memory { pinned, ..before.clone() })))
+    }
+
+    /// Link two memories.
+    pub fn link(&self, source: &str, target: &str, kind: &str, weight: f64, reason: &str) -> Result<()> {
+        validate::name("kind", kind)?;
+        let mut reason = reason.to_owned();
+        redaction::Kinds::default().clean(&mut reason);
+        if !(0.0..=1.0).contains(&weight) {
+            return Err(Error::over_limit("weight", "lies between 0 and 1", "0 to 1"));
+        }
+        let (source, target) = (self.resolve_id(source)?, self.resolve_id(target)?);
+        if source == target {
+            return Err(Error::invalid("target", "is the memory itself"));
+        }
+        let shared = self.enter()?;
+        shared.store.write(&shared.clock, shared.options.actor, |write| write.link(&source, &target, kind, weight, &reason))
+    }
+
+    /// Full ids, each once, in order.
+    pub(super) fn resolved(&self, ids: &[String]) -> Result<Vec<String>> {
+        let mut all = Vec::with_capacity(ids.len());
+        for id in ids {
+            let id = self.resolve_id(id)?;
+            if !all.contains(&id) {
+                all.push(id);
+            }
+        }
+        Ok(all)
+    }
+
+    /// Change each memory in one operation; a change that changes nothing is not recorded.
+    fn change(
+        &self,
+        ids: &[String],
+        kind: &str,
+        mut body: impl FnMut(&WriteTx<'_>, &Memory) -> Result<Option<Memory>>,
+    ) -> Result<Vec<Memory>> {
+        let shared = self.enter()?;
+        let changed = shared.store.write(&shared.clock, shared.options.actor, |write| {
+            let mut changed = Vec::with_capacity(ids.len());
+            for id in ids {
+                let before = memory::existing(write, id)?;
+                if let Some(mut after) = body(write, &before)?
+                    && after != before
+                {
+                    after.updated_at = write.now_ms;
+                    write.record(id, kind, Some(&before))?;
+                    write.replace(&before, &after)?;
+                }
+                changed.push(memory::existing(write, id)?);
+            }
+            Ok(changed)
+        })?;
+        shared.indexer.ring();
+        Ok(changed)
+    }
+}
+
+fn only(mut memories: Vec<Memory>) -> Result<Memory> {
+    memories.pop().ok_or_else(|| Error::Conflict("a change of one memory gave no result".into()))
+}
+
+fn check(patch: &mut Patch) -> Result<()> {
+    let mut kinds = redaction::Kinds::default();
+    if let Some(content) = &mut patch.content {
+        validate::content(content)?;
+        kinds.clean(content);
+    }
+    if let Some(Some(topic)) = &mut patch.topic {
+        validate::topic(topic)?;
+        kinds.clean(topic);
+    }
+    for (field, labels) in [("tags", &mut patch.tags), ("entities", &mut patch.entities)] {
+        if let Some(labels) = labels {
+            validate::labels(field, labels)?;
+            labels.iter_mut().for_each(|label| kinds.clean(label));
+        }
+    }
+    validate::time("expires_at", patch.expires_at.flatten())?;
+    validate::time("time", patch.time)?;
+    if let Some(metadata) = &mut patch.metadata {
+        validate::metadata(metadata)?;
+        kinds.clean_json("metadata", metadata)?;
+    }
+    if let Some(Some(project)) = &patch.project {
+        validate::project_name(project)?;
+    }
+    Ok(())
+}
+
+fn apply(write: &WriteTx<'_>, patch: &Patch, after: &mut Memory) -> Result<()> {
+    let patch = patch.clone();
+    if let Some(project) = patch.project {
+        after.project_id = write.project_named(project.as_deref())?;
+        after.project = project;
+    }
+    if let Some(topic) = patch.topic {
+        after.topic = topic;
+    }
+    if after.status == Status::Active
+        && let Some(topic) = &after.topic
+        && let Some(held) = memory::by_topic(write, after.project_id, topic)?
+        && held.id != after.id
+    {
+        return Err(Error::Conflict(format!("topic {topic:?} is held by memory {}; edit that one instead", held.id)));
+    }
+    after.content = patch.content.unwrap_or_else(|| std::mem::take(&mut after.content));
+    after.category = patch.category.unwrap_or(after.category);
+    after.tags = patch.tags.unwrap_or_else(|| std::mem::take(&mut after.tags));
+    after.entities = patch.entities.unwrap_or_else(|| std::mem::take(&mut after.entities));
+    after.expires_at = patch.expires_at.unwrap_or(after.expires_at);
+    after.time = patch.time.unwrap_or(after.time);
+    after.metadata = patch.metadata.unwrap_or_else(|| std::mem::take(&mut after.metadata));
+    after.trust = patch.trust.unwrap_or(after.trust);
+    if patch.verified {
+        after.verified_at = Some(write.now_ms);
+    }
+    Ok(())
+}

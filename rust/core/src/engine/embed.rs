@@ -1,0 +1,169 @@
+//! Vectors that come after the acknowledgement, and what they show: near duplicates.
+//!
+//! The engine does not embed; it says which texts wait, takes vectors, and compares. Failing costs nothing: what has no
+//! vectors of the active model waits, however often it failed, and is found by its words until then.
+
+use super::query::scope_of;
+use super::{Engine, Shared};
+use crate::error::{Error, Result};
+use crate::model::{Category, Memory, Selection, Status};
+use crate::recall::answer;
+use crate::recall::filter::Filter;
+use crate::store::embedding::{self, Chunk, Model, Pending};
+use crate::store::{WriteTx, memory};
+use crate::text;
+
+/// From this cosine on, two memories are linked as similar.
+const SIMILAR: f32 = 0.9;
+/// Neighbours that a memory is linked with at most.
+const MOST_LINKS: usize = 4;
+/// Memories compared in one transaction.
+const COMPARED_AT_ONCE: usize = 256;
+
+/// What a batch of vectors came to.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct EmbeddingBatch {
+    /// Memories that have vectors now.
+    pub stored: usize,
+    /// Memories whose text was changed or removed meanwhile.
+    pub outdated: usize,
+}
+
+impl Engine {
+    /// The model whose vectors are compared, or nothing before the first.
+    pub fn active_model(&self) -> Result<Option<Model>> {
+        embedding::active_model(&*self.enter()?.store.read()?)
+    }
+
+    /// Make a model the active one: from now on only its vectors count, and everything else waits to be embedded.
+    pub fn activate_model(&self, name: &str, dimension: usize) -> Result<bool> {
+        if dimension == 0 || dimension > 8192 {
+            return Err(Error::over_limit("dimension", format!("{dimension} lies outside of 1 to 8192"), 8192));
+        }
+        crate::model::validate::name("model", name)?;
+        let shared = self.enter()?;
+        if embedding::active_model(&*shared.store.read()?)?.is_some_and(|model| model.name == name && model.dimension == dimension) {
+            return Ok(false);
+        }
+        shared.store.write(&shared.clock, shared.options.actor, |write| write.activate_model(name, dimension))
+    }
+
+    /// Memories after a key that wait for vectors.
+    pub fn pending_embeddings(&self, after_key: i64, limit: usize) -> Result<Vec<Pending>> {
+        embedding::pending(&*self.enter()?.store.read()?, after_key, limit)
+    }
+
+    /// How many memories wait for vectors.
+    pub fn count_pending_embeddings(&self) -> Result<usize> {
+        embedding::count_pending(&*self.enter()?.store.read()?)
+    }
+
+    /// Which of these texts need no embedding, because the active model has done them.
+    pub fn known_embeddings(&self, texts: &[String]) -> Result<Vec<bool>> {
+        embedding::known(&*self.enter()?.store.read()?, texts)
+    }
+
+    /// Store vectors of the model `name`, which must be the active one.
+    pub fn store_embeddings(&self, name: &str, memories: &[(i64, Vec<Chunk>)]) -> Result<EmbeddingBatch> {
+        let shared = self.enter()?;
+        let batch = shared.store.write(&shared.clock, shared.options.actor, |write| {
+            let model = embedding::active_model(write)?.filter(|model| model.name == name).ok_or_else(|| {
+                Error::Conflict(format!("{name} is not the active model; `opencode-memory reindex` makes it so"))
+            })?;
+            let mut batch = EmbeddingBatch::default();
+            for (key, chunks) in memories {
+                if write.store_chunks(&model, *key, chunks)? {
+                    batch.stored += 1;
+                } else {
+                    batch.outdated += 1;
+                }
+            }
+            Ok(batch)
+        })?;
+        shared.indexer.ring();
+        Ok(batch)
+    }
+
+    /// Compare memories that have new vectors with their neighbours: link what is similar, supersede what is surely the
+    /// same statement. Returns how many were compared; 0 when nothing is left.
+    pub fn compare_new(&self) -> Result<usize> {
+        let shared = self.enter()?;
+        let found = shared.similar_pairs()?;
+        if found.is_empty() {
+            return Ok(0);
+        }
+        shared.store.write(&shared.clock, shared.options.actor, |write| {
+            for (key, neighbours) in &found {
+                for (neighbour, cosine) in neighbours {
+                    relate(write, *key, *neighbour, *cosine)?;
+                }
+                write.mark_compared(*key)?;
+            }
+            Ok(())
+        })?;
+        shared.indexer.ring();
+        Ok(found.len())
+    }
+}
+
+type Neighbours = Vec<(i64, f32)>;
+
+impl Shared {
+    /// Memories that were not compared yet, each with the keys of its near neighbours.
+    fn similar_pairs(&self) -> Result<Vec<(i64, Neighbours)>> {
+        let current = self.current()?;
+        let (view, at) = &current;
+        let now_ms = self.clock.now_ms();
+        let mut found = Vec::new();
+        for waiting in memory::not_compared(at, COMPARED_AT_ONCE)? {
+            let is_statement = waiting.status == Status::Active && waiting.category != Category::Conversation;
+            let vector = view.mirror.vector_of(waiting.key).filter(|_| is_statement);
+            let mut neighbours = Vec::new();
+            if let Some(vector) = vector {
+                let selection = Selection { ..Selection::of(scope_of(&waiting)) };
+                let filter = Filter::new(at, &selection, now_ms)?;
+                for (other, cosine) in answer::nearest(&current, &filter, &vector, MOST_LINKS + 1)? {
+                    if cosine >= SIMILAR && other.key != waiting.key && other.category != Category::Conversation {
+                        neighbours.push((other.key, cosine));
+                    }
+                }
+            }
+            found.push((waiting.key, neighbours));
+        }
+        Ok(found)
+    }
+}
+
+/// Say how two near memories stand to each other, if both are still what was compared.
+fn relate(write: &WriteTx<'_>, a: i64, b: i64, cosine: f32) -> Result<()> {
+    let (Some(a), Some(b)) = (memory::by_key(write, a)?, memory::by_key(write, b)?) else { return Ok(()) };
+    if a.status != Status::Active || b.status != Status::Active {
+        return Ok(());
+    }
+    let (newer, older) = if (a.created_at, a.key) >= (b.created_at, b.key) { (a, b) } else { (b, a) };
+    let weight = f64::from(cosine).clamp(0.0, 1.0);
+    if is_superseded_by(&older, &newer) {
+        let past = Memory { status: Status::Superseded, superseded_by: Some(newer.id.clone()), updated_at: write.now_ms, ..older.clone() };
+        write.record(&older.id, "supersede", Some(&older))?;
+        write.replace(&older, &past)?;
+        return write.link(&newer.id, &older.id, "supersedes", weight, "the same statement in other words");
+    }
+    if text::contradicts(&newer.content, &older.content) {
+        return write.link(&newer.id, &older.id, "contradicts", weight, "the same words but for a negation or a number");
+    }
+    write.link(&newer.id, &older.id, "similar", weight, &format!("cosine {cosine:.3}"))
+}
+
+/// Only what is surely the same statement, in the same scope, of the same kind, from no lower trust, and not held by a
+/// topic or a pin.
+fn is_superseded_by(older: &Memory, newer: &Memory) -> bool {
+    older.project_id == newer.project_id
+        && older.category == newer.category
+        && older.speaker == newer.speaker
+        && older.session == newer.session
+        && newer.trust.is_at_least(older.trust)
+        && !older.pinned
+        && older.topic.is_none()
+        && older.expires_at.is_none() == newer.expires_at.is_none()
+        && text::same_statement(&newer.content, &older.content)
+}

@@ -1,0 +1,263 @@
+//! What an export reads and an import writes, row by row as JSON, complete and without loss.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::{Engine, redaction};
+use crate::error::{Error, Result};
+use crate::model::Trust;
+use crate::store::history::{self, Recorded};
+use crate::store::{kv, link, memory, project};
+
+/// One page of an export.
+#[derive(Debug)]
+pub struct Dumped {
+    /// JSON objects.
+    pub rows: Vec<String>,
+    /// Where the next page begins; nothing after the last.
+    pub next: Option<i64>,
+}
+
+/// What became of rows of an import.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Loaded {
+    /// Rows that were new here.
+    pub added: usize,
+    /// Rows that were here.
+    pub known: usize,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct HistoryRow {
+    operation: i64,
+    memory: String,
+    at: i64,
+    kind: String,
+    actor: String,
+    undone_by: Option<i64>,
+    before: Option<crate::model::Memory>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct LinkRow {
+    source: String,
+    target: String,
+    kind: String,
+    weight: f64,
+    reason: String,
+    created_at: i64,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct KvRow {
+    project: Option<String>,
+    key: String,
+    value: Value,
+    created_at: i64,
+    updated_at: i64,
+    expires_at: Option<i64>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ProjectRow {
+    name: String,
+    remotes: Vec<String>,
+    root_commits: Vec<String>,
+    folders: Vec<String>,
+    created_at: i64,
+}
+
+impl Engine {
+    /// A page of one kind: `project`, `memory`, `link`, `history` or `kv`. `cursor` is 0 for the first.
+    pub fn dump(&self, kind: &str, cursor: i64, limit: usize) -> Result<Dumped> {
+        let shared = self.enter()?;
+        let at = shared.store.read()?;
+        let (rows, next): (Vec<String>, i64) = match kind {
+            "memory" => {
+                let page = memory::page(&at, cursor, limit)?;
+                let next = page.last().map_or(0, |last| last.key);
+                (page.iter().map(memory_json).collect::<Result<_>>()?, next)
+            }
+            "history" => {
+                let page = history::page(&at, cursor, limit)?;
+                let next = page.last().map_or(0, |last| last.seq);
+                (page.into_iter().map(|row| to_json(&HistoryRow::from(row))).collect::<Result<_>>()?, next)
+            }
+            "link" => {
+                let page = link::page(&at, cursor as usize, limit)?;
+                let next = cursor + page.len() as i64;
+                (page.into_iter().map(|row| to_json(&LinkRow::from(row))).collect::<Result<_>>()?, next)
+            }
+            "project" if cursor == 0 => {
+                (project::list(&at)?.into_iter().map(|row| to_json(&ProjectRow::from(row))).collect::<Result<_>>()?, 1)
+            }
+            "kv" if cursor == 0 => {
+                let rows = kv::everything(&at, shared.clock.now_ms())?;
+                let rows = rows.into_iter().map(|(project_id, row)| {
+                    to_json(&KvRow {
+                        project: project::name_of(&at, project_id)?,
+                        key: row.name,
+                        value: serde_json::from_str(&row.value).map_err(|error| Error::invalid("kv", error.to_string()))?,
+                        created_at: row.created_at,
+                        updated_at: row.updated_at,
+                        expires_at: row.expires_at,
+                    })
+                });
+                (rows.collect::<Result<_>>()?, 1)
+            }
+            "project" | "kv" => (Vec::new(), 0),
+            other => return Err(Error::invalid("kind", format!("{other:?} is not exported"))),
+        };
+        let is_last = rows.is_empty() || (matches!(kind, "memory" | "history" | "link") && rows.len() < limit);
+        Ok(Dumped { next: (!is_last).then_some(next), rows })
+    }
+
+    /// Put rows of an export back; `memory` rows go through `remember_many`. Running it again changes nothing.
+    pub fn load(&self, kind: &str, rows: &[String]) -> Result<Loaded> {
+        let shared = self.enter()?;
+        let clean = rows
+            .iter()
+            .map(|row| {
+                let mut row = row.clone();
+                redaction::Kinds::default().clean_json("import", &mut row)?;
+                Ok(row)
+            })
+            .collect::<Result<Vec<String>>>()?;
+        let loaded = shared.store.write(&shared.clock, shared.options.actor, |write| {
+            let added = match kind {
+                "project" => {
+                    let mut added = 0;
+                    for row in parse::<ProjectRow>(&clean)? {
+                        crate::model::validate::project_name(&row.name)?;
+                        added += usize::from(project::id_of(write, Some(&row.name))?.is_none());
+                        let id = write.project_named(Some(&row.name))?;
+                        write.mark(id, "remote", &row.remotes)?;
+                        write.mark(id, "root", &row.root_commits)?;
+                        write.mark(id, "folder", &row.folders)?;
+                    }
+                    added
+                }
+                "link" => {
+                    let mut added = 0;
+                    for row in parse::<LinkRow>(&clean)? {
+                        added += write.restore_link(&link::Link {
+                            source: row.source,
+                            target: row.target,
+                            kind: row.kind,
+                            weight: row.weight,
+                            reason: row.reason,
+                            created_at: row.created_at,
+                        })?;
+                    }
+                    added
+                }
+                "history" => {
+                    let rows: Vec<Recorded> =
+                        parse::<HistoryRow>(&clean)?.into_iter().map(HistoryRow::into_recorded).collect::<Result<_>>()?;
+                    history::restore_rows(write, &rows)?
+                }
+                "kv" => {
+                    let mut added = 0;
+                    for row in parse::<KvRow>(&clean)? {
+                        let project_id = write.project_named(row.project.as_deref())?;
+                        let value = kv::Value {
+                            name: row.key,
+                            value: row.value.to_string(),
+                            created_at: row.created_at,
+                            updated_at: row.updated_at,
+                            expires_at: row.expires_at,
+                        };
+                        added += write.kv_restore(project_id, &value)?;
+                    }
+                    added
+                }
+                other => return Err(Error::invalid("kind", format!("{other:?} is not imported this way"))),
+            };
+            Ok(Loaded { added, known: rows.len() - added })
+        })?;
+        shared.indexer.ring();
+        Ok(loaded)
+    }
+}
+
+/// A memory as an export shows it: without what only means something in this file.
+fn memory_json(memory: &crate::model::Memory) -> Result<String> {
+    let mut value = serde_json::to_value(memory).map_err(|error| Error::invalid("memory", error.to_string()))?;
+    if let Value::Object(members) = &mut value {
+        members.remove("key");
+        members.remove("project_id");
+        members.insert("uses".into(), json!(memory.uses));
+        members.insert("used_at".into(), json!(memory.used_at));
+        let metadata = serde_json::from_str(&memory.metadata).map_err(|error| Error::invalid("metadata", error.to_string()))?;
+        members.insert("metadata".into(), metadata);
+    }
+    Ok(value.to_string())
+}
+
+fn to_json<T: Serialize>(row: &T) -> Result<String> {
+    serde_json::to_string(row).map_err(|error| Error::invalid("export", error.to_string()))
+}
+
+fn parse<T: for<'de> Deserialize<'de>>(rows: &[String]) -> Result<Vec<T>> {
+    rows.iter()
+        .map(|row| serde_json::from_str(row).map_err(|error| Error::invalid("import", format!("a row does not fit: {error}"))))
+        .collect()
+}
+
+impl From<Recorded> for HistoryRow {
+    fn from(row: Recorded) -> Self {
+        Self {
+            operation: row.operation,
+            memory: row.id,
+            at: row.at,
+            kind: row.kind,
+            actor: row.actor.as_str().to_owned(),
+            undone_by: row.undone_by,
+            before: row.before,
+        }
+    }
+}
+
+impl HistoryRow {
+    fn into_recorded(self) -> Result<Recorded> {
+        Ok(Recorded {
+            seq: 0,
+            operation: self.operation,
+            id: self.memory,
+            at: self.at,
+            kind: self.kind,
+            actor: Trust::parse(&self.actor)?,
+            undone_by: self.undone_by,
+            before: self.before,
+        })
+    }
+}
+
+impl From<link::Link> for LinkRow {
+    fn from(row: link::Link) -> Self {
+        Self {
+            source: row.source,
+            target: row.target,
+            kind: row.kind,
+            weight: row.weight,
+            reason: row.reason,
+            created_at: row.created_at,
+        }
+    }
+}
+
+impl From<project::Project> for ProjectRow {
+    fn from(row: project::Project) -> Self {
+        Self {
+            name: row.name,
+            remotes: row.remotes,
+            root_commits: row.root_commits,
+            folders: row.folders,
+            created_at: row.created_at,
+        }
+    }
+}

@@ -1,0 +1,264 @@
+//! Keeping a store sound: statistics, verify, repair, reindex, backup, purge, maintenance.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use rustc_hash::FxHashSet;
+
+use super::{Engine, Shared};
+use crate::clock::DAY_MS;
+use crate::error::{Error, Result};
+use crate::index::catch_up::{Goals, Reins, catch_up};
+use crate::index::lexical::Lexical;
+use crate::index::snapshot;
+use crate::model::report::{CatchUpReport, PurgeReport, VerifyReport};
+use crate::store::embedding::Model;
+use crate::store::{Snapshot, backup, check, counts, embedding, history};
+
+/// How long a deleted memory can be brought back.
+const RETENTION_DAYS: i64 = 30;
+/// How long a foreground operation waits for another process's indexer.
+const LOCK_PATIENCE: Duration = Duration::from_secs(120);
+const LOCK_POLL: Duration = Duration::from_millis(25);
+
+/// A store in numbers.
+#[derive(Debug, Clone, Default)]
+pub struct Stats {
+    /// Memories by status, in the order of the enum.
+    pub by_status: Vec<(&'static str, usize)>,
+    /// Active memories by category.
+    pub by_category: Vec<(&'static str, usize)>,
+    /// Active memories that are past their life and wait for cleaning.
+    pub expired: usize,
+    /// Projects.
+    pub projects: usize,
+    /// Live values of the key-value store.
+    pub kv: usize,
+    /// Memories that wait for vectors of the active model.
+    pub pending_embeddings: usize,
+    /// The active model.
+    pub model: Option<Model>,
+    /// Texts in the lexical index.
+    pub lexical_documents: usize,
+    /// Texts that it has not absorbed.
+    pub lexical_tail: usize,
+    /// Vectors that are compared.
+    pub vectors: usize,
+    /// Vectors in the graph; 0 while every vector is compared one by one.
+    pub graph_vectors: usize,
+    /// Last change.
+    pub seq: i64,
+    /// Id of the store.
+    pub store_id: String,
+    /// Bytes of the store and its WAL, of the lexical index, of the graph.
+    pub bytes: (u64, u64, u64),
+}
+
+impl Engine {
+    /// The store in numbers.
+    pub fn stats(&self) -> Result<Stats> {
+        let shared = self.enter()?;
+        let (view, at) = shared.current()?;
+        let head = crate::store::change::head(&at)?;
+        let numbers = counts::counts(&at, shared.clock.now_ms())?;
+        let store = shared.store.file();
+        Ok(Stats {
+            by_status: numbers.by_status,
+            by_category: numbers.by_category,
+            expired: numbers.expired,
+            projects: numbers.projects,
+            kv: numbers.kv,
+            pending_embeddings: embedding::count_pending(&at)?,
+            model: embedding::active_model(&at)?,
+            lexical_documents: view.lexical.as_ref().map_or(0, Lexical::documents),
+            lexical_tail: view.overlay.len(),
+            vectors: view.mirror.live_slots(),
+            graph_vectors: view.usable_graph().map_or(0, |loaded| loaded.graph.len()),
+            seq: head.seq,
+            store_id: head.store_id,
+            bytes: (
+                size(store) + size(&crate::store::wal_of(store)),
+                folder_size(&crate::index::lexical::folder(&shared.data_dir)),
+                folder_size(&snapshot::folder(&shared.data_dir)),
+            ),
+        })
+    }
+
+    /// Look at everything: the truth, the lexical index, the graph.
+    pub fn verify(&self) -> Result<VerifyReport> {
+        let shared = self.enter()?;
+        let (view, at) = shared.current()?;
+        let mut report = VerifyReport {
+            memories: view.mirror.len(),
+            store_problems: check::problems(&at)?,
+            ..VerifyReport::default()
+        };
+        if let Some(index) = &view.lexical {
+            verify_lexical(&view.mirror, index, &at, &mut report)?;
+        } else if crate::index::lexical::folder(&shared.data_dir).exists() {
+            report.index_problems.push("the lexical index cannot be read".into());
+        }
+        if let Some(manifest) = snapshot::manifest(&shared.data_dir) {
+            match snapshot::load(&shared.data_dir, &manifest, 1) {
+                Ok(graph) => report.graph_vectors = graph.len(),
+                Err(error) => report.index_problems.push(error.to_string()),
+            }
+        } else if snapshot::manifest_file(&shared.data_dir).exists() {
+            report.index_problems.push("the vector index's manifest cannot be read".into());
+        }
+        Ok(report)
+    }
+
+    /// Build the derived indexes anew from the store. Nothing is embedded.
+    pub fn rebuild_indexes(&self, reins: &Reins<'_>) -> Result<CatchUpReport> {
+        self.enter()?.catch_up_patiently(true, reins)
+    }
+
+    /// Bring the derived indexes up to the store.
+    pub fn catch_up(&self, reins: &Reins<'_>) -> Result<CatchUpReport> {
+        self.enter()?.catch_up_patiently(false, reins)
+    }
+
+    /// Write a complete copy of the store to `target`.
+    pub fn backup(&self, target: &Path) -> Result<()> {
+        let shared = self.enter()?;
+        shared.store.backup(target)?;
+        if shared.store.is_writable() {
+            let target = fs_err::canonicalize(target).map_err(|source| Error::storage("resolve", target, source))?;
+            shared.store.write(&shared.clock, shared.options.actor, |write| write.note_backup(&target))?;
+        }
+        Ok(())
+    }
+
+    /// Write a copy for reading, which the store does not remember.
+    pub fn snapshot_copy(&self, target: &Path) -> Result<()> {
+        self.enter()?.store.backup(target)
+    }
+
+    /// Replace everything by a backup; the indexes follow by themselves. Returns the number of memories.
+    pub fn restore_backup(&self, source: &Path) -> Result<usize> {
+        let shared = self.enter()?;
+        shared.uses.lock().clear();
+        let memories = shared.store.restore(source)?;
+        shared.indexer.ring();
+        Ok(memories)
+    }
+
+    /// Backups that are still there, newest first.
+    pub fn backups(&self) -> Result<Vec<(PathBuf, i64)>> {
+        self.enter()?.store.known_backups()
+    }
+
+    /// Erase memories at once and for good: rows, history, vectors, indexes, free pages and WAL.
+    pub fn purge(&self, ids: &[String], reins: &Reins<'_>) -> Result<PurgeReport> {
+        let shared = self.enter()?;
+        let mut full = Vec::with_capacity(ids.len());
+        for id in ids {
+            full.push(self.resolve_historic_id(id)?);
+        }
+        shared.uses.lock().retain(|(id, _)| !full.contains(id));
+        let memories = shared.store.write(&shared.clock, shared.options.actor, |write| write.erase(&full))?;
+        let mut report = PurgeReport { memories, ..PurgeReport::default() };
+        for (what, done) in [
+            ("free pages and WAL", shared.store.scrub()),
+            ("indexes", shared.catch_up_patiently(true, reins).map(drop)),
+        ] {
+            if let Err(error) = done {
+                report.problems.push(format!("{what} may still hold the text: {error}; run the purge again"));
+            }
+        }
+        for (path, _) in shared.store.known_backups()? {
+            match backup::holds_any(&path, &full) {
+                Ok(true) => report.backups.push(path),
+                Ok(false) => {}
+                Err(error) => report.problems.push(format!("cannot tell whether a backup holds it: {error}")),
+            }
+        }
+        Ok(report)
+    }
+
+    /// Clean up what no answer shows any more: expired values and the past of long deleted memories.
+    pub fn maintain(&self) -> Result<(usize, usize)> {
+        let shared = self.enter()?;
+        shared.flush_uses()?;
+        let cleaned = shared.store.write(&shared.clock, shared.options.actor, |write| {
+            Ok((write.kv_purge_expired()?, history::forget_deleted(write, write.now_ms - RETENTION_DAYS * DAY_MS)?))
+        })?;
+        shared.store.truncate_wal()?;
+        Ok(cleaned)
+    }
+}
+
+impl Shared {
+    /// Catch up in the foreground: another process's run is waited for, because the caller wants the result.
+    fn catch_up_patiently(&self, rebuild: bool, reins: &Reins<'_>) -> Result<CatchUpReport> {
+        let goals = Goals {
+            lexical: true,
+            graph: true,
+            rebuild,
+            graph_from: self.options.graph_from,
+            threads: self.options.threads,
+        };
+        let begun = Instant::now();
+        loop {
+            let report = catch_up(&self.store, &self.clock, &self.data_dir, goals, reins)?;
+            if !report.lock_was_held {
+                return Ok(report);
+            }
+            if (reins.is_interrupted)() {
+                return Err(Error::Interrupted);
+            }
+            if begun.elapsed() > LOCK_PATIENCE {
+                return Err(Error::Busy { attempted: "index".into(), path: self.data_dir.join(crate::index::catch_up::LOCK) });
+            }
+            std::thread::sleep(LOCK_POLL);
+        }
+    }
+}
+
+fn verify_lexical(
+    mirror: &crate::recall::mirror::Mirror,
+    index: &Lexical,
+    at: &Snapshot<'_>,
+    report: &mut VerifyReport,
+) -> Result<()> {
+    for file in index.damaged_files()? {
+        report.index_problems.push(format!("lexical/{} is damaged", file.display()));
+    }
+    if !report.index_problems.is_empty() {
+        return Ok(()); // reading a damaged index further tells nothing
+    }
+    let keys = index.keys()?;
+    report.lexical_documents = keys.len();
+    let mark = index.mark();
+    let held: FxHashSet<i64> = keys.iter().copied().collect();
+    if held.len() < keys.len() {
+        report.index_problems.push(format!("the lexical index holds {} texts twice", keys.len() - held.len()));
+    }
+    let missing = mirror
+        .places()
+        .map(|place| mirror.row(place))
+        .filter(|row| row.alive && row.columns.key <= mark.last_key && !held.contains(&row.columns.key))
+        .count();
+    if missing > 0 {
+        report.index_problems.push(format!("the lexical index lacks {missing} texts"));
+    }
+    let deleted_since: FxHashSet<i64> =
+        crate::store::change::since(at, mark.head.seq)?.into_iter().map(|change| change.key).collect();
+    let stale = keys
+        .iter()
+        .filter(|key| **key <= mark.last_key && mirror.row_of(**key).is_none() && !deleted_since.contains(*key))
+        .count();
+    if stale > 0 {
+        report.index_problems.push(format!("the lexical index holds {stale} texts that were removed"));
+    }
+    Ok(())
+}
+
+fn size(path: &Path) -> u64 {
+    std::fs::metadata(path).map_or(0, |metadata| metadata.len())
+}
+
+fn folder_size(folder: &Path) -> u64 {
+    std::fs::read_dir(folder).map_or(0, |files| files.flatten().map(|file| size(&file.path())).sum())
+}

@@ -1,0 +1,200 @@
+//! The engine: what callers ask for, put together from the store, the indexes and the read path.
+//!
+//! One file per kind of operation. An engine is safe to share between threads; several processes may have one on the same
+//! data directory. After a `fork` the child is told so instead of breaking what belongs to the parent.
+
+mod curate;
+mod embed;
+mod exchange;
+mod indexer;
+mod keep;
+mod kv;
+mod projects;
+mod query;
+mod redaction;
+mod remember;
+mod undo;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use parking_lot::{Mutex, RwLock};
+
+pub use embed::EmbeddingBatch;
+pub use exchange::{Dumped, Loaded};
+pub use keep::Stats;
+pub use kv::DEFAULT_TTL_MS;
+
+use crate::clock::Clock;
+use crate::error::{Error, Result};
+use crate::model::Trust;
+use crate::recall::view::{self, View};
+use crate::store::{Store, memory};
+
+/// How an engine is opened.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Never write; the store must exist.
+    pub read_only: bool,
+    /// Who writes, for the history.
+    pub actor: Trust,
+    /// Fewer vectors than this need no graph.
+    pub graph_from: usize,
+    /// Texts outside of the lexical index before it is caught up in the background.
+    pub lexical_tail: usize,
+    /// Threads for building a graph.
+    pub threads: usize,
+    /// Whether a thread of this process keeps the indexes caught up.
+    pub background: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            read_only: false,
+            actor: Trust::User,
+            graph_from: 10_000,
+            lexical_tail: 256,
+            threads: std::thread::available_parallelism().map_or(1, usize::from).min(8),
+            background: true,
+        }
+    }
+}
+
+/// What the engine's threads share.
+#[derive(Debug)]
+struct Shared {
+    store: Store,
+    clock: Clock,
+    data_dir: PathBuf,
+    options: Options,
+    view: RwLock<View>,
+    /// Uses that were not written yet: memory and time.
+    uses: Mutex<Vec<(String, i64)>>,
+    indexer: indexer::Doorbell,
+}
+
+/// An open data directory.
+#[derive(Debug)]
+pub struct Engine {
+    shared: Arc<Shared>,
+    thread: Mutex<Option<std::thread::JoinHandle<()>>>,
+    closed: AtomicBool,
+    process: u32,
+}
+
+impl Engine {
+    /// Open `data_dir`, creating the store unless read-only.
+    pub fn open(data_dir: &Path, options: Options, clock: Clock) -> Result<Self> {
+        let store = Store::open(data_dir, options.read_only, clock.now_ms())?;
+        let view = RwLock::new(View::new(data_dir, options.threads));
+        let runs_in_background = options.background && !options.read_only;
+        let shared = Arc::new(Shared {
+            store,
+            clock,
+            data_dir: data_dir.to_owned(),
+            options,
+            view,
+            uses: Mutex::new(Vec::new()),
+            indexer: indexer::Doorbell::default(),
+        });
+        let thread = if runs_in_background { Some(indexer::start(&shared)?) } else { None };
+        Ok(Self { shared, thread: Mutex::new(thread), closed: AtomicBool::new(false), process: std::process::id() })
+    }
+
+    /// The data directory.
+    pub fn data_dir(&self) -> &Path {
+        &self.shared.data_dir
+    }
+
+    /// The clock; a test may fix it.
+    pub fn clock(&self) -> &Clock {
+        &self.shared.clock
+    }
+
+    /// Whether writes are possible.
+    pub fn is_writable(&self) -> bool {
+        self.shared.store.is_writable()
+    }
+
+    /// Write what waits, stop the background thread and close the files. Closing twice is fine.
+    pub fn close(&self) -> Result<()> {
+        if self.process != std::process::id() || self.closed.swap(true, Ordering::SeqCst) {
+            return Ok(());
+        }
+        self.shared.indexer.ring_out();
+        let thread = self.thread.lock().take();
+        if let Some(thread) = thread
+            && let Err(panic) = thread.join()
+        {
+            std::panic::resume_unwind(panic);
+        }
+        let flushed = self.shared.flush_uses();
+        self.shared.store.close();
+        flushed
+    }
+
+    /// What every operation begins with.
+    fn enter(&self) -> Result<&Shared> {
+        if self.process != std::process::id() {
+            return Err(Error::Closed(
+                "this store was opened before a fork and belongs to the parent process; open it again in the child".into(),
+            ));
+        }
+        if self.closed.load(Ordering::SeqCst) {
+            return Err(Error::Closed("the store is closed; open it again".into()));
+        }
+        Ok(&self.shared)
+    }
+
+    /// The full id of a memory, from its beginning or its end.
+    pub fn resolve_id(&self, part: &str) -> Result<String> {
+        const SHORTEST: usize = 6;
+
+        let shared = self.enter()?;
+        let part = part.trim().to_lowercase();
+        let at = shared.store.read()?;
+        if let Some(found) = memory::by_id(&at, &part)? {
+            return Ok(found.id);
+        }
+        if part.len() < SHORTEST {
+            return Err(Error::over_limit("id", format!("{part:?} is too short; at least {SHORTEST} characters tell memories apart"), SHORTEST));
+        }
+        match memory::ids_like(&at, &part)?.as_slice() {
+            [] => Err(Error::not_found("memory", part)),
+            [one] => Ok(one.clone()),
+            _ => Err(Error::Conflict(format!("several memories have {part:?} in their id; give more of it"))),
+        }
+    }
+}
+
+impl Shared {
+    /// A view of the indexes that equals a snapshot.
+    fn current(&self) -> Result<view::Current<'_>> {
+        view::current(&self.view, &self.store)
+    }
+
+    /// Write the use counters; a busy store loses them, for they are no memory.
+    fn flush_uses(&self) -> Result<()> {
+        let uses = std::mem::take(&mut *self.uses.lock());
+        if uses.is_empty() || !self.store.is_writable() {
+            return Ok(());
+        }
+        match self.store.write(&self.clock, self.options.actor, |write| crate::store::usage::add(write, &uses)) {
+            Err(Error::Busy { .. }) => Ok(()),
+            other => other,
+        }
+    }
+}
+
+impl Drop for Engine {
+    fn drop(&mut self) {
+        if self.process == std::process::id() {
+            // An error has nobody left to hear it; acknowledged writes are durable already.
+            let _ = self.close();
+        } else {
+            self.shared.store.forget();
+        }
+    }
+}

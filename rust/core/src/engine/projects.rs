@@ -1,0 +1,84 @@
+//! Projects: found by what a repository is recognised by, renamed and merged by people.
+
+use super::Engine;
+use crate::error::{Error, Result};
+use crate::model::{Memory, Status, validate};
+use crate::store::project::{self, Identity, Project};
+use crate::store::{WriteTx, memory};
+
+impl Engine {
+    /// Every project, by name.
+    pub fn projects(&self) -> Result<Vec<Project>> {
+        project::list(&*self.enter()?.store.read()?)
+    }
+
+    /// The name of the project that an identity belongs to, created when it is new and `create` is set.
+    pub fn resolve_project(&self, identity: &Identity, create: bool) -> Result<Option<String>> {
+        for value in identity.remotes.iter().chain(&identity.root_commits).chain(&identity.folder) {
+            validate::name("project", value)?;
+        }
+        let shared = self.enter()?;
+        {
+            let at = shared.store.read()?;
+            let found = project::find(&at, identity)?;
+            if let Some(id) = found
+                && (!create || project::knows(&at, id, identity)?)
+            {
+                return project::name_of(&at, id);
+            }
+            if !create {
+                return Ok(None);
+            }
+        }
+        shared.store.write(&shared.clock, shared.options.actor, |write| write.project_of(identity)).map(Some)
+    }
+
+    /// Give a project another name.
+    pub fn rename_project(&self, old: &str, new: &str) -> Result<()> {
+        validate::project_name(new)?;
+        let shared = self.enter()?;
+        shared.store.write(&shared.clock, shared.options.actor, |write| write.rename_project(old, new))?;
+        shared.indexer.ring();
+        Ok(())
+    }
+
+    /// Move everything of `source` into `target`; returns how many memories moved.
+    pub fn merge_projects(&self, source: &str, target: &str) -> Result<usize> {
+        let shared = self.enter()?;
+        let moved = shared.store.write(&shared.clock, shared.options.actor, |write| {
+            let (from, to) = (project::existing(write, source)?, project::existing(write, target)?);
+            if from == to {
+                return Err(Error::invalid("project", format!("{source:?} cannot be merged into itself")));
+            }
+            let ids = memory::ids_in_project(write, from)?;
+            for id in &ids {
+                move_to(write, &memory::existing(write, id)?, to, target)?;
+            }
+            write.absorb_project(from, to)?;
+            Ok(ids.len())
+        })?;
+        shared.indexer.ring();
+        Ok(moved)
+    }
+}
+
+/// Move a memory. Active topics are unique per scope: of two, the memory that was changed last keeps the topic.
+fn move_to(write: &WriteTx<'_>, before: &Memory, project_id: i64, name: &str) -> Result<()> {
+    let mut after = Memory { project_id, project: Some(name.to_owned()), updated_at: before.updated_at, ..before.clone() };
+    if before.status == Status::Active
+        && let Some(topic) = &before.topic
+        && let Some(held) = memory::by_topic(write, project_id, topic)?
+    {
+        if held.updated_at > before.updated_at {
+            after.status = Status::Superseded;
+            after.superseded_by = Some(held.id);
+        } else {
+            write.record(&held.id, "supersede", Some(&held))?;
+            let past = Memory { status: Status::Superseded, superseded_by: Some(before.id.clone()), ..held.clone() };
+            write.replace(&held, &past)?;
+        }
+    }
+    write.record(&before.id, "move", Some(before))?;
+    write.replace(before, &after)?;
+    Ok(())
+}

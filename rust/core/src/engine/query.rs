@@ -1,0 +1,134 @@
+//! Questions: recall, list, related, history.
+
+use super::Engine;
+use crate::error::{Error, Result};
+use crate::model::report::{HistoryEntry, Related};
+use crate::model::{AsOf, Hit, Memory, RecallRequest, Scope, Selection, limits, validate};
+use crate::recall::filter::Filter;
+use crate::recall::{answer, as_of};
+use crate::store::{history, link, memory};
+
+/// Uses that wait before the background thread is woken to write them.
+const USES_BATCH: usize = 64;
+
+impl Engine {
+    /// Answer a question, best first. An answer may be empty.
+    pub fn recall(&self, mut request: RecallRequest) -> Result<Vec<Hit>> {
+        let shared = self.enter()?;
+        check_selection(&request.selection)?;
+        if request.limit == 0 || request.limit > limits::RECALL_LIMIT {
+            return Err(Error::over_limit("limit", format!("{} lies outside of 1 to {}", request.limit, limits::RECALL_LIMIT), limits::RECALL_LIMIT));
+        }
+        if let Some((end, _)) = request.query.char_indices().nth(limits::QUERY_CHARS) {
+            request.query.truncate(end);
+        }
+        let now_ms = shared.clock.now_ms();
+        let hits = match request.as_of {
+            Some(moment) => as_of::recall(&*shared.store.read()?, &request, moment)?,
+            None => answer::recall(&shared.current()?, &request, now_ms)?,
+        };
+        if request.as_of.is_none() && shared.store.is_writable() {
+            let mut uses = shared.uses.lock();
+            uses.extend(hits.iter().map(|hit| (hit.memory.id.clone(), now_ms)));
+            if uses.len() >= USES_BATCH {
+                drop(uses);
+                shared.indexer.ring();
+            }
+        }
+        Ok(hits)
+    }
+
+    /// One memory, by its id or a part of it.
+    pub fn get(&self, id: &str) -> Result<Memory> {
+        let id = self.resolve_id(id)?;
+        memory::existing(&*self.enter()?.store.read()?, &id)
+    }
+
+    /// Memories that a selection wants, newest first.
+    pub fn list(&self, selection: &Selection, limit: usize, offset: usize, as_of: Option<AsOf>) -> Result<Vec<Memory>> {
+        let shared = self.enter()?;
+        check_selection(selection)?;
+        if let Some(moment) = as_of {
+            let mut states = as_of::states(&*shared.store.read()?, selection, moment)?;
+            states.sort_by_key(|memory| std::cmp::Reverse((memory.created_at, memory.key)));
+            return Ok(states.into_iter().skip(offset).take(limit).collect());
+        }
+        let (view, at) = shared.current()?;
+        let filter = Filter::new(&at, selection, shared.clock.now_ms())?;
+        let mut places = filter.places(&view.mirror);
+        places.sort_by_key(|place| {
+            let columns = view.mirror.row(*place).columns;
+            std::cmp::Reverse((columns.created_at, columns.key))
+        });
+        let page = places.into_iter().skip(offset).take(limit);
+        page.filter_map(|place| memory::by_key(&at, view.mirror.row(place).columns.key).transpose()).collect()
+    }
+
+    /// How many memories a selection wants.
+    pub fn count(&self, selection: &Selection) -> Result<usize> {
+        let shared = self.enter()?;
+        check_selection(selection)?;
+        let (view, at) = shared.current()?;
+        Ok(Filter::new(&at, selection, shared.clock.now_ms())?.places(&view.mirror).len())
+    }
+
+    /// Memories that are linked to one, then those that are near in meaning, at most `limit`.
+    pub fn related(&self, id: &str, limit: usize) -> Result<Vec<Related>> {
+        let id = self.resolve_id(id)?;
+        let shared = self.enter()?;
+        let current = shared.current()?;
+        let (view, at) = &current;
+        let asked = memory::existing(at, &id)?;
+        let mut related: Vec<Related> = Vec::new();
+        for link in link::of(at, &id)? {
+            let (other, direction) = if link.source == id { (&link.target, "out") } else { (&link.source, "in") };
+            // A link whose other end was deleted waits for an undo.
+            if let Some(memory) = memory::by_id(at, other)? {
+                related.push(Related { memory, kind: link.kind, direction, weight: link.weight, reason: link.reason });
+            }
+        }
+        if let Some(vector) = view.mirror.vector_of(asked.key) {
+            let selection = Selection::of(scope_of(&asked));
+            let filter = Filter::new(at, &selection, shared.clock.now_ms())?;
+            for (memory, cosine) in answer::nearest(&current, &filter, &vector, limit + 1)? {
+                if memory.id != id && !related.iter().any(|known| known.memory.id == memory.id) {
+                    let reason = format!("cosine {cosine:.3}");
+                    related.push(Related { memory, kind: "near".into(), direction: "both", weight: f64::from(cosine).clamp(0.0, 1.0), reason });
+                }
+            }
+        }
+        related.truncate(limit);
+        Ok(related)
+    }
+
+    /// Everything that happened to a memory, oldest first; a deleted memory has a history too.
+    pub fn history(&self, id: &str) -> Result<Vec<HistoryEntry>> {
+        let id = self.resolve_historic_id(id)?;
+        history::of(&*self.enter()?.store.read()?, &id)
+    }
+}
+
+/// The scope that a memory's neighbours are looked for in.
+pub(super) fn scope_of(memory: &Memory) -> Scope {
+    match &memory.project {
+        Some(name) => Scope::Project { name: name.clone(), with_global: true },
+        None => Scope::Global,
+    }
+}
+
+fn check_selection(selection: &Selection) -> Result<()> {
+    if let Scope::Project { name, .. } = &selection.scope {
+        validate::project_name(name)?;
+    }
+    validate::time("since", selection.since)?;
+    validate::time("until", selection.until)?;
+    for (field, name) in [("entity", &selection.entity), ("tag", &selection.tag)] {
+        if let Some(name) = name {
+            validate::name(field, name)?;
+        }
+    }
+    match (selection.since, selection.until) {
+        (Some(since), Some(until)) if since > until => Err(Error::invalid("since", "lies after until, so nothing can match")),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,249 @@
+//! The write path: check, redact, find what it repeats or updates, store, log, commit.
+//!
+//! Nothing that was given is thrown away (I9): an exact repetition merges its metadata, a topic is updated and keeps its
+//! history, a text of lower trust waits beside the topic that it would have overwritten.
+
+use super::{Engine, redaction};
+use crate::error::{Error, Result};
+use crate::ids;
+use crate::model::report::{Outcome, Remembered};
+use crate::model::{Category, Memory, NewMemory, Status, Trust, validate};
+use crate::store::{WriteTx, memory};
+use crate::text;
+
+impl Engine {
+    /// Write one memory. When this returns, it is durable and every recall sees it.
+    pub fn remember(&self, memory: NewMemory) -> Result<Remembered> {
+        let mut results = self.remember_many(vec![memory])?;
+        results.pop().ok_or_else(|| Error::Conflict("a write of one memory gave no result".into()))
+    }
+
+    /// Write many memories in one transaction: all of them or, on an error, none.
+    pub fn remember_many(&self, memories: Vec<NewMemory>) -> Result<Vec<Remembered>> {
+        let shared = self.enter()?;
+        let several = memories.len() > 1;
+        let mut prepared = Vec::with_capacity(memories.len());
+        for (number, memory) in memories.into_iter().enumerate() {
+            prepared.push(prepare(memory).map_err(|error| if several { numbered(error, number) } else { error })?);
+        }
+        let results = shared.store.write(&shared.clock, shared.options.actor, |write| {
+            prepared
+                .into_iter()
+                .map(|(memory, redactions)| {
+                    let (id, outcome) = place(write, memory)?;
+                    Ok(Remembered { id, outcome, redactions })
+                })
+                .collect::<Result<Vec<_>>>()
+        })?;
+        shared.indexer.ring();
+        Ok(results)
+    }
+}
+
+/// Check and clean a memory; pure, so it happens before any lock is taken.
+fn prepare(mut memory: NewMemory) -> Result<(NewMemory, Vec<&'static str>)> {
+    validate::new_memory(&memory)?;
+    let redactions = redaction::clean(&mut memory)?.into_vec();
+    if memory.category == Category::Directive && !memory.trust.is_at_least(Trust::Agent) {
+        // What a tool or a file says must not become an order by itself.
+        memory.status = if memory.status == Status::Active { Status::Candidate } else { memory.status };
+    }
+    Ok((memory, redactions))
+}
+
+fn numbered(error: Error, number: usize) -> Error {
+    match error {
+        Error::InvalidInput { field, message, limit } => {
+            Error::InvalidInput { field, message: format!("{message} (memory {} of this batch)", number + 1), limit }
+        }
+        other => other,
+    }
+}
+
+/// Put a memory where it belongs: over its id, over its topic, into its twin, or as a new one.
+fn place(write: &WriteTx<'_>, new: NewMemory) -> Result<(String, Outcome)> {
+    let project_id = write.project_named(new.project.as_deref())?;
+    if let Some(id) = new.id.as_deref().and_then(ids::canonical) {
+        return import(write, new, &id, project_id);
+    }
+    if new.status == Status::Active
+        && let Some(topic) = &new.topic
+        && let Some(held) = memory::by_topic(write, project_id, topic)?
+    {
+        if held.is_expired(write.now_ms) {
+            let outcome = overwrite(write, &held, &new, project_id)?;
+            return Ok((held.id, outcome));
+        }
+        if text::content_hash(&held.content) == text::content_hash(&new.content) {
+            return merge(write, &held, &new);
+        }
+        if new.trust.is_at_least(held.trust) {
+            let outcome = overwrite(write, &held, &new, project_id)?;
+            return Ok((held.id, outcome));
+        }
+        let waiting = NewMemory { status: Status::Candidate, ..new };
+        return Ok((insert(write, &waiting, project_id, ids::new_memory_id())?, Outcome::Kept));
+    }
+    let twins = memory::by_text(write, project_id, text::content_hash(&new.content))?;
+    if let Some(twin) = twins.into_iter().find(|twin| repeats(twin, &new, write.now_ms)) {
+        return merge(write, &twin, &new);
+    }
+    Ok((insert(write, &new, project_id, ids::new_memory_id())?, Outcome::Stored))
+}
+
+/// Whether a memory with the same text is the same statement as the new one.
+fn repeats(twin: &Memory, new: &NewMemory, now_ms: i64) -> bool {
+    // "Yes." at two places of a conversation is two utterances.
+    let same_place = new.position.is_none() && twin.position.is_none()
+        || (new.position == twin.position && new.session == twin.session);
+    let same_topic = new.topic.is_none() || new.topic == twin.topic;
+    let same_speaker = new.speaker == twin.speaker;
+    !twin.is_expired(now_ms) && same_place && same_topic && same_speaker
+}
+
+/// Store a memory that nothing here stands for yet.
+fn insert(write: &WriteTx<'_>, new: &NewMemory, project_id: i64, id: String) -> Result<String> {
+    write.record(&id, "create", None)?;
+    write.insert(&stored(new, project_id, &id, write.now_ms))?;
+    Ok(id)
+}
+
+fn stored(new: &NewMemory, project_id: i64, id: &str, now_ms: i64) -> Memory {
+    let created_at = new.created_at.unwrap_or(now_ms);
+    Memory {
+        key: 0,
+        id: id.to_owned(),
+        project_id,
+        project: new.project.clone(),
+        category: new.category,
+        status: new.status,
+        trust: new.trust,
+        pinned: new.pinned,
+        time: new.time.unwrap_or(created_at),
+        created_at,
+        updated_at: new.updated_at.unwrap_or(created_at),
+        stored_at: new.stored_at.unwrap_or(now_ms).min(now_ms),
+        expires_at: new.expires_at,
+        verified_at: new.verified_at,
+        session: new.session.clone(),
+        position: new.position,
+        speaker: new.speaker.clone(),
+        topic: new.topic.clone(),
+        superseded_by: new.superseded_by.clone(),
+        confidence: new.confidence,
+        source: new.source.clone(),
+        entities: new.entities.clone(),
+        tags: new.tags.clone(),
+        metadata: new.metadata.clone().unwrap_or_else(|| "{}".into()),
+        content: new.content.clone(),
+        uses: 0,
+        used_at: None,
+    }
+}
+
+/// Give the memory that holds a topic its new text; the old one stays in its history.
+fn overwrite(write: &WriteTx<'_>, held: &Memory, new: &NewMemory, project_id: i64) -> Result<Outcome> {
+    let mut after = stored(new, project_id, &held.id, write.now_ms);
+    after.created_at = held.created_at;
+    after.stored_at = held.stored_at;
+    after.updated_at = write.now_ms;
+    after.pinned |= held.pinned;
+    write.record(&held.id, "update", Some(held))?;
+    write.replace(held, &after)?;
+    Ok(Outcome::Updated)
+}
+
+/// Add what a repetition knows to the memory that has its text.
+fn merge(write: &WriteTx<'_>, twin: &Memory, new: &NewMemory) -> Result<(String, Outcome)> {
+    let mut after = twin.clone();
+    let counts_more = new.trust.is_at_least(twin.trust);
+    after.tags = union(&twin.tags, &new.tags);
+    after.entities = union(&twin.entities, &new.entities);
+    after.pinned |= new.pinned;
+    after.trust = twin.trust.min(new.trust);
+    if twin.status == Status::Candidate && new.status == Status::Active {
+        after.status = Status::Active; // said again by somebody who may
+    }
+    // A repetition that only says "fact" must not take back that it is a decision.
+    if counts_more && matches!(twin.category, Category::Fact | Category::Context | Category::Conversation) {
+        after.category = new.category;
+    }
+    if counts_more {
+        after.time = new.time.unwrap_or(twin.time);
+    }
+    after.topic = twin.topic.clone().or_else(|| new.topic.clone());
+    after.session = twin.session.clone().or_else(|| new.session.clone());
+    after.confidence = match (twin.confidence, new.confidence) {
+        (Some(old), Some(new)) => Some(old.max(new)),
+        (old, new) => old.or(new),
+    };
+    // Whoever wants it for ever wins, then whoever wants it longer.
+    after.expires_at = twin.expires_at.zip(new.expires_at).map(|(old, new)| old.max(new));
+    if after.source == crate::model::Source::default() {
+        after.source = new.source.clone();
+    }
+    after.metadata = merged_metadata(&twin.metadata, new.metadata.as_deref());
+    if after != *twin {
+        after.updated_at = write.now_ms;
+        after.verified_at = Some(write.now_ms);
+        write.record(&twin.id, "merge", Some(twin))?;
+        write.replace(twin, &after)?;
+    }
+    Ok((twin.id.clone(), Outcome::Merged))
+}
+
+/// Write a memory under the id that it came with.
+fn import(write: &WriteTx<'_>, new: NewMemory, id: &str, project_id: i64) -> Result<(String, Outcome)> {
+    let mut after = stored(&new, project_id, id, write.now_ms);
+    if let Some(topic) = &new.topic
+        && new.status == Status::Active
+        && let Some(held) = memory::by_topic(write, project_id, topic)?
+        && held.id != id
+    {
+        // The topic is taken by another memory: the one that was changed last keeps it, the other is its past.
+        if held.updated_at <= after.updated_at {
+            write.record(&held.id, "supersede", Some(&held))?;
+            let past = Memory { status: Status::Superseded, superseded_by: Some(id.to_owned()), ..held.clone() };
+            write.replace(&held, &past)?;
+        } else {
+            after.status = Status::Superseded;
+            after.superseded_by = Some(held.id);
+        }
+    }
+    let Some(before) = memory::by_id(write, id)? else {
+        write.record(id, "create", None)?;
+        write.insert(&after)?;
+        return Ok((id.to_owned(), Outcome::Stored));
+    };
+    after.stored_at = before.stored_at;
+    after.trust = before.trust.max(new.trust); // an import never raises trust
+    if same_but_for_key(&before, &after) || before.updated_at > after.updated_at {
+        return Ok((id.to_owned(), Outcome::Merged)); // seen already, or older than what is here
+    }
+    write.record(id, "import", Some(&before))?;
+    write.replace(&before, &after)?;
+    Ok((id.to_owned(), Outcome::Updated))
+}
+
+fn same_but_for_key(a: &Memory, b: &Memory) -> bool {
+    Memory { key: 0, uses: 0, used_at: None, ..a.clone() } == Memory { key: 0, uses: 0, used_at: None, ..b.clone() }
+}
+
+fn union(old: &[String], new: &[String]) -> Vec<String> {
+    let mut all = old.to_vec();
+    for name in new {
+        if !all.contains(name) && all.len() < crate::model::limits::LABELS {
+            all.push(name.clone());
+        }
+    }
+    all
+}
+
+fn merged_metadata(old: &str, new: Option<&str>) -> String {
+    let parse = |json: &str| serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(json).unwrap_or_default();
+    let Some(new) = new else { return old.to_owned() };
+    let mut all = parse(old);
+    all.extend(parse(new));
+    let merged = serde_json::Value::Object(all).to_string();
+    if merged.len() > crate::model::limits::METADATA_BYTES { old.to_owned() } else { merged }
+}

@@ -1,0 +1,84 @@
+//! Taking back the last change, of one memory or of the whole store. An undo is a change too: it is in the history.
+
+use super::Engine;
+use crate::error::{Error, Result};
+use crate::model::{Memory, Status};
+use crate::store::history::{self, Recorded};
+use crate::store::{WriteTx, memory};
+
+impl Engine {
+    /// Take back the last operation, or the last change of one memory; returns what was taken back, newest first.
+    pub fn undo(&self, id: Option<&str>) -> Result<Vec<Recorded>> {
+        let shared = self.enter()?;
+        let id = id.map(|id| self.resolve_historic_id(id)).transpose()?;
+        let undone = shared.store.write(&shared.clock, shared.options.actor, |write| {
+            let changes = match &id {
+                Some(id) => history::last_of(write, id)?.into_iter().collect(),
+                None => history::last_operation(write)?,
+            };
+            if changes.is_empty() {
+                return Err(Error::not_found("change", id.clone().unwrap_or_else(|| "to undo".into())));
+            }
+            for change in &changes {
+                take_back(write, change)?;
+            }
+            Ok(changes)
+        })?;
+        shared.indexer.ring();
+        Ok(undone)
+    }
+
+    /// A deleted memory is found by its full id only, or by a part that its history knows.
+    pub(super) fn resolve_historic_id(&self, part: &str) -> Result<String> {
+        match self.resolve_id(part) {
+            Err(Error::NotFound { .. }) => {
+                let shared = self.enter()?;
+                let at = shared.store.read()?;
+                let part = part.trim().to_lowercase();
+                match history::ids_like(&at, &part)?.as_slice() {
+                    [one] => Ok(one.clone()),
+                    [] => Err(Error::not_found("memory", part)),
+                    _ => Err(Error::Conflict(format!("several memories have {part:?} in their id; give more of it"))),
+                }
+            }
+            other => other,
+        }
+    }
+}
+
+fn take_back(write: &WriteTx<'_>, change: &Recorded) -> Result<()> {
+    if let Some(later) = history::changed_after(write, &change.id, change.seq)? {
+        return Err(Error::Conflict(format!(
+            "memory {} was changed again since ({later}); undo that change first",
+            change.id
+        )));
+    }
+    let present = memory::by_id(write, &change.id)?;
+    let by = write.record(&change.id, "undo", present.as_ref())?;
+    write.mark_undone(change.seq, by)?;
+    match (&present, &change.before) {
+        (Some(present), Some(before)) => {
+            write.replace(present, &revived(write, before)?)?;
+        }
+        (Some(present), None) => write.remove(present)?,
+        (None, Some(before)) => {
+            write.insert(&revived(write, before)?)?;
+        }
+        (None, None) => {}
+    }
+    Ok(())
+}
+
+/// The earlier version, fit for the store as it is now: its project may be gone and its topic may be taken.
+fn revived(write: &WriteTx<'_>, before: &Memory) -> Result<Memory> {
+    let mut memory = before.clone();
+    memory.project_id = write.project_named(before.project.as_deref())?;
+    if memory.status == Status::Active
+        && let Some(topic) = &memory.topic
+        && let Some(held) = memory::by_topic(write, memory.project_id, topic)?
+        && held.id != memory.id
+    {
+        return Err(Error::Conflict(format!("topic {topic:?} is held by memory {} now; archive that one first", held.id)));
+    }
+    Ok(memory)
+}

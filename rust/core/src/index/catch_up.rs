@@ -1,0 +1,247 @@
+//! Bringing the derived indexes up to the store. The only writer of derived files, under the indexer lock (I4).
+//!
+//! Each step leaves a state that a reader can use and from which the next run goes on: the lexical index commits in
+//! batches with a mark for each, the graph appears as a whole new generation. Dying anywhere costs time, never answers.
+
+use std::fs::TryLockError;
+use std::path::Path;
+
+use half::f16;
+
+use super::lexical::{LexicalWriter, Mark};
+use super::snapshot::{self, Manifest};
+use super::vector::Graph;
+use crate::clock::Clock;
+use crate::error::{Error, Result};
+use crate::model::Trust;
+use crate::model::report::CatchUpReport;
+use crate::store::change::{self, Head, Op};
+use crate::store::{Snapshot, Store, embedding, memory};
+use crate::text;
+
+/// Name of the lock in the data directory.
+pub const LOCK: &str = "indexer.lock";
+
+/// Texts per commit: a durable commit costs about as much as analysing two thousand texts.
+const COMMIT_EVERY: usize = 20_000;
+/// Memories read at once.
+const PAGE: usize = 1_000;
+/// Vectors added to the graph between two reads.
+const VECTOR_PAGE: usize = 8_192;
+/// Changes kept beyond both watermarks, for processes whose mirror is a little behind.
+const KEPT_CHANGES: i64 = 10_000;
+
+/// What a run is to do.
+#[derive(Debug, Clone, Copy)]
+pub struct Goals {
+    /// Bring the lexical index up to the store.
+    pub lexical: bool,
+    /// Bring the graph up to the store.
+    pub graph: bool,
+    /// Throw the indexes away first.
+    pub rebuild: bool,
+    /// Fewer vectors than this need no graph.
+    pub graph_from: usize,
+    /// Threads for the graph.
+    pub threads: usize,
+}
+
+/// How a long run talks to its caller.
+pub struct Reins<'a> {
+    /// Whether to stop; asked often.
+    pub is_interrupted: &'a (dyn Fn() -> bool + Sync),
+    /// Told how much was done: stage, done, of.
+    pub progress: &'a (dyn Fn(&'static str, usize, usize) + Sync),
+}
+
+impl Reins<'_> {
+    /// Reins that nobody holds.
+    pub fn loose() -> Self {
+        Self { is_interrupted: &|| false, progress: &|_, _, _| {} }
+    }
+
+    fn check(&self) -> Result<()> {
+        if (self.is_interrupted)() { Err(Error::Interrupted) } else { Ok(()) }
+    }
+}
+
+/// Bring the indexes up to the store, unless another process is doing it.
+pub fn catch_up(store: &Store, clock: &Clock, data_dir: &Path, goals: Goals, reins: &Reins<'_>) -> Result<CatchUpReport> {
+    let Some(_lock) = try_lock(data_dir)? else {
+        return Ok(CatchUpReport { lock_was_held: true, ..CatchUpReport::default() });
+    };
+    crate::crash::point("catch-up:locked");
+    let mut report = CatchUpReport::default();
+    let mut marks = Vec::new();
+    if goals.lexical {
+        if goals.rebuild {
+            LexicalWriter::remove(data_dir)?;
+        }
+        let mark = match lexical(store, data_dir, reins, &mut report) {
+            Err(Error::Index { .. }) => {
+                // Stuck or damaged: everything in it can be made again.
+                LexicalWriter::remove(data_dir)?;
+                report = CatchUpReport { lexical_rebuilt: true, ..CatchUpReport::default() };
+                lexical(store, data_dir, reins, &mut report)?
+            }
+            other => other?,
+        };
+        marks.push(mark.head.seq);
+    }
+    if goals.graph {
+        if goals.rebuild {
+            snapshot::remove(data_dir)?;
+        }
+        if let Some(manifest) = graph(store, data_dir, goals, reins, &mut report)? {
+            marks.push(manifest.head.seq);
+        }
+    }
+    if goals.lexical && goals.graph {
+        trim(store, clock, &marks)?;
+    }
+    Ok(report)
+}
+
+/// Whether the lock is free, and the lock with it. It is released when the file closes, however the process ends.
+fn try_lock(data_dir: &Path) -> Result<Option<std::fs::File>> {
+    let path = data_dir.join(LOCK);
+    crate::store::create_file(&path)?;
+    let file = std::fs::File::options()
+        .append(true)
+        .open(&path)
+        .map_err(|source| Error::storage("open", &path, source))?;
+    match file.try_lock() {
+        Ok(()) => Ok(Some(file)),
+        Err(TryLockError::WouldBlock) => Ok(None),
+        Err(TryLockError::Error(source)) => Err(Error::storage("lock", &path, source)),
+    }
+}
+
+fn lexical(store: &Store, data_dir: &Path, reins: &Reins<'_>, report: &mut CatchUpReport) -> Result<Mark> {
+    let mut writer = LexicalWriter::open(data_dir)?;
+    let at = store.read()?;
+    let head = change::head(&at)?;
+    let mark = match writer.mark() {
+        Some(mark) if change::is_on_history(&at, &mark.head)? => mark.clone(),
+        found => {
+            // Another history, another layout, or trimmed away: nothing in the index can be relied on.
+            if found.is_some() {
+                drop(writer);
+                LexicalWriter::remove(data_dir)?;
+                writer = LexicalWriter::open(data_dir)?;
+            }
+            report.lexical_rebuilt = true;
+            Mark::at(head.clone(), 0)
+        }
+    };
+    for change in change::since(&at, mark.head.seq)? {
+        if change.op == Op::Delete && change.key <= mark.last_key {
+            writer.delete(change.key);
+            report.lexical_removed += 1;
+        }
+    }
+    let waiting = memory::count_after(&at, mark.last_key)?;
+    let mut last_key = mark.last_key;
+    let mut uncommitted = 0;
+    loop {
+        reins.check()?;
+        let page = memory::page(&at, last_key, PAGE)?;
+        let Some(last) = page.last() else { break };
+        last_key = last.key;
+        for memory in &page {
+            writer.add(memory.key, text::analyze(&memory.searched_text()))?;
+        }
+        report.lexical_added += page.len();
+        uncommitted += page.len();
+        (reins.progress)("words", report.lexical_added, waiting);
+        if uncommitted >= COMMIT_EVERY {
+            writer.commit(&Mark::at(head.clone(), last_key))?;
+            uncommitted = 0;
+        }
+    }
+    let reached = Mark::at(head, last_key);
+    if writer.mark() != Some(&reached) {
+        crate::crash::point("lexical:before-commit");
+        writer.commit(&reached)?;
+    }
+    writer.finish()?;
+    crate::store::make_private(&super::lexical::folder(data_dir))?;
+    Ok(reached)
+}
+
+fn graph(
+    store: &Store,
+    data_dir: &Path,
+    goals: Goals,
+    reins: &Reins<'_>,
+    report: &mut CatchUpReport,
+) -> Result<Option<Manifest>> {
+    let at = store.read()?;
+    let Some(model) = embedding::active_model(&at)? else { return Ok(None) };
+    let head = change::head(&at)?;
+    let live = embedding::count_in_use(&at, &model)?;
+    if live < goals.graph_from {
+        snapshot::remove(data_dir)?;
+        return Ok(None);
+    }
+    let usable = snapshot::manifest(data_dir)
+        .filter(|manifest| manifest.model == model.name && manifest.dimension == model.dimension)
+        .filter(|manifest| change::is_on_history(&at, &manifest.head).unwrap_or(false));
+    if let Some(manifest) = usable {
+        let tail = embedding::count_in_use_after(&at, &model, manifest.last_embedding)?;
+        let dead = (manifest.vectors + tail).saturating_sub(live);
+        if is_worth_keeping(manifest.vectors, dead) {
+            if tail == 0 {
+                return Ok(Some(manifest));
+            }
+            // A file that does not load is one that is rebuilt.
+            if let Ok(graph) = snapshot::load(data_dir, &manifest, goals.threads) {
+                return extend(&at, data_dir, &graph, manifest.last_embedding, tail, &model, head, goals, reins, report).map(Some);
+            }
+        }
+    }
+    let graph = Graph::new(model.dimension, live, goals.threads)?;
+    report.graph_rebuilt = true;
+    extend(&at, data_dir, &graph, 0, live, &model, head, goals, reins, report).map(Some)
+}
+
+/// Tombstones cost every query: beyond three in ten the graph is built anew.
+fn is_worth_keeping(vectors: usize, dead: usize) -> bool {
+    dead * 10 <= vectors * 3
+}
+
+#[allow(clippy::too_many_arguments)] // one call site's state, split off so that extending and building are one piece of code
+fn extend(
+    at: &Snapshot<'_>,
+    data_dir: &Path,
+    graph: &Graph,
+    after: i64,
+    count: usize,
+    model: &embedding::Model,
+    head: Head,
+    goals: Goals,
+    reins: &Reins<'_>,
+    report: &mut CatchUpReport,
+) -> Result<Manifest> {
+    graph.grow(count, goals.threads)?;
+    let mut last = after;
+    loop {
+        let rows: Vec<(i64, Vec<f16>)> = embedding::page_in_use(at, model, last, VECTOR_PAGE)?;
+        let Some((key, _)) = rows.last() else { break };
+        last = *key;
+        graph.add(&rows, goals.threads, reins.is_interrupted)?;
+        report.vectors_added += rows.len();
+        (reins.progress)("vectors", report.vectors_added, count);
+    }
+    snapshot::save(data_dir, graph, head, last, &model.name, model.dimension)
+}
+
+fn trim(store: &Store, clock: &Clock, marks: &[i64]) -> Result<()> {
+    let at = store.read()?;
+    let bound = marks.iter().copied().min().unwrap_or(0).min(change::head(&at)?.seq - KEPT_CHANGES);
+    drop(at);
+    if bound > 0 {
+        store.write(clock, Trust::User, |write| change::trim(write, bound))?;
+    }
+    Ok(())
+}

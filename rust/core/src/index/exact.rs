@@ -1,0 +1,241 @@
+//! Exact comparison of vectors: half-precision rows, a single-precision query, and the best few of them.
+//!
+//! The kernel is chosen once, by what the processor can do. Every path gives the same scores up to rounding in the last
+//! bits, and the same vector gets the same score whether it was found by a scan or by the graph.
+
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
+use std::sync::LazyLock;
+
+use half::f16;
+
+/// Rows of one allocation: growing never copies what is there.
+const BLOCK_ROWS: usize = 2048;
+
+/// Vectors of one length, addressed by slot.
+#[derive(Debug, Default)]
+pub struct Slab {
+    dimension: usize,
+    blocks: Vec<Vec<f16>>,
+    rows: usize,
+}
+
+impl Slab {
+    /// An empty slab for vectors of `dimension`.
+    pub fn new(dimension: usize) -> Self {
+        Self { dimension, blocks: Vec::new(), rows: 0 }
+    }
+
+    /// Length of its vectors.
+    pub fn dimension(&self) -> usize {
+        self.dimension
+    }
+
+    /// How many slots were given out.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Append a stored vector; its slot. The caller has checked the length.
+    pub fn push(&mut self, little_endian: &[u8]) -> u32 {
+        debug_assert_eq!(little_endian.len(), 2 * self.dimension);
+        if self.rows.is_multiple_of(BLOCK_ROWS) {
+            self.blocks.push(Vec::with_capacity(BLOCK_ROWS * self.dimension));
+        }
+        if let Some(block) = self.blocks.last_mut() {
+            block.extend(little_endian.chunks_exact(2).map(|pair| f16::from_le_bytes([pair[0], pair[1]])));
+        }
+        self.rows += 1;
+        (self.rows - 1) as u32
+    }
+
+    /// The vector of a slot.
+    #[inline]
+    pub fn get(&self, slot: u32) -> &[f16] {
+        let slot = slot as usize;
+        let start = (slot % BLOCK_ROWS) * self.dimension;
+        &self.blocks[slot / BLOCK_ROWS][start..start + self.dimension]
+    }
+
+    /// Cosine of a unit query and the unit vector of a slot.
+    #[inline]
+    pub fn cosine(&self, query: &[f32], slot: u32) -> f32 {
+        dot(query, self.get(slot))
+    }
+}
+
+/// Inner product of a single-precision and a half-precision vector of the same length.
+#[inline]
+pub fn dot(query: &[f32], row: &[f16]) -> f32 {
+    assert_eq!(query.len(), row.len(), "vectors of one comparison have one length");
+    (*KERNEL)(query, row)
+}
+
+type Kernel = fn(&[f32], &[f16]) -> f32;
+
+static KERNEL: LazyLock<Kernel> = LazyLock::new(|| {
+    #[cfg(target_arch = "x86_64")]
+    if std::arch::is_x86_feature_detected!("avx2")
+        && std::arch::is_x86_feature_detected!("fma")
+        && std::arch::is_x86_feature_detected!("f16c")
+    {
+        // SAFETY: the features that the function needs were just detected.
+        return |query, row| unsafe { x86::dot(query, row) };
+    }
+    portable_dot
+});
+
+fn portable_dot(query: &[f32], row: &[f16]) -> f32 {
+    let mut sums = [0.0_f32; 8];
+    let (queries, query_rest) = query.as_chunks::<8>();
+    let (rows, row_rest) = row.as_chunks::<8>();
+    for (a, b) in queries.iter().zip(rows) {
+        for lane in 0..8 {
+            sums[lane] += a[lane] * b[lane].to_f32();
+        }
+    }
+    let rest: f32 = query_rest.iter().zip(row_rest).map(|(a, b)| a * b.to_f32()).sum();
+    sums.iter().sum::<f32>() + rest
+}
+
+#[cfg(target_arch = "x86_64")]
+mod x86 {
+    use std::arch::x86_64::{
+        __m128i, _mm_loadu_si128, _mm256_add_ps, _mm256_cvtph_ps, _mm256_fmadd_ps, _mm256_loadu_ps, _mm256_setzero_ps,
+        _mm256_storeu_ps,
+    };
+
+    use half::f16;
+
+    /// The product, sixteen lanes at a time.
+    #[target_feature(enable = "avx2,fma,f16c")]
+    pub fn dot(query: &[f32], row: &[f16]) -> f32 {
+        let (queries, query_rest) = query.as_chunks::<16>();
+        let (rows, row_rest) = row.as_chunks::<16>();
+        let mut low = _mm256_setzero_ps();
+        let mut high = _mm256_setzero_ps();
+        for (a, b) in queries.iter().zip(rows) {
+            // SAFETY: each pointer reads 8 of the 16 values that its array holds; unaligned loads are asked for, and f16
+            // has the layout of u16.
+            unsafe {
+                let first = _mm256_cvtph_ps(_mm_loadu_si128(b.as_ptr().cast::<__m128i>()));
+                let second = _mm256_cvtph_ps(_mm_loadu_si128(b.as_ptr().add(8).cast::<__m128i>()));
+                low = _mm256_fmadd_ps(_mm256_loadu_ps(a.as_ptr()), first, low);
+                high = _mm256_fmadd_ps(_mm256_loadu_ps(a.as_ptr().add(8)), second, high);
+            }
+        }
+        let mut lanes = [0.0_f32; 8];
+        // SAFETY: `lanes` holds the eight values that are stored.
+        unsafe { _mm256_storeu_ps(lanes.as_mut_ptr(), _mm256_add_ps(low, high)) };
+        let rest: f32 = query_rest.iter().zip(row_rest).map(|(a, b)| a * b.to_f32()).sum();
+        lanes.iter().sum::<f32>() + rest
+    }
+}
+
+/// Something with a score; the greater score is better, and of equals the smaller name.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Scored<T> {
+    /// What.
+    pub item: T,
+    /// How good.
+    pub score: f32,
+}
+
+impl<T: Ord> Eq for Scored<T> where T: PartialEq {}
+
+impl<T: Ord> Ord for Scored<T> {
+    /// Worse is greater, so that a max-heap offers the worst for replacement.
+    fn cmp(&self, other: &Self) -> Ordering {
+        other.score.total_cmp(&self.score).then_with(|| self.item.cmp(&other.item))
+    }
+}
+
+impl<T: Ord> PartialOrd for Scored<T> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+/// Keeps the best `limit` of what is offered.
+#[derive(Debug)]
+pub struct Best<T: Ord> {
+    limit: usize,
+    heap: BinaryHeap<Scored<T>>,
+}
+
+impl<T: Ord + Copy> Best<T> {
+    /// Room for `limit`.
+    pub fn new(limit: usize) -> Self {
+        Self { limit, heap: BinaryHeap::with_capacity(limit + 1) }
+    }
+
+    /// Offer one; whether it is among the best so far.
+    #[inline]
+    pub fn offer(&mut self, item: T, score: f32) -> bool {
+        let offered = Scored { item, score };
+        if self.heap.len() < self.limit {
+            self.heap.push(offered);
+            return true;
+        }
+        match self.heap.peek_mut() {
+            Some(mut worst) if offered < *worst => {
+                *worst = offered;
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// The score that the next one has to beat; `f32::MIN` while there is room.
+    #[inline]
+    pub fn threshold(&self) -> f32 {
+        if self.heap.len() < self.limit { f32::MIN } else { self.heap.peek().map_or(f32::MAX, |worst| worst.score) }
+    }
+
+    /// The best, best first.
+    pub fn into_sorted(self) -> Vec<Scored<T>> {
+        self.heap.into_sorted_vec()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn every_kernel_agrees_with_double_precision(values in prop::collection::vec((-1.0_f32..1.0, -1.0_f32..1.0), 0..100)) {
+            let query: Vec<f32> = values.iter().map(|pair| pair.0).collect();
+            let row: Vec<f16> = values.iter().map(|pair| f16::from_f32(pair.1)).collect();
+            let exact: f64 = query.iter().zip(&row).map(|(a, b)| f64::from(*a) * b.to_f64()).sum();
+            prop_assert!((f64::from(dot(&query, &row)) - exact).abs() < 1e-4);
+            prop_assert!((f64::from(portable_dot(&query, &row)) - exact).abs() < 1e-4);
+        }
+
+        #[test]
+        fn best_keeps_what_sorting_keeps(scores in prop::collection::vec(-5..5_i8, 0..60), limit in 1..8_usize) {
+            let mut best = Best::new(limit);
+            for (item, score) in scores.iter().enumerate() {
+                best.offer(item, f32::from(*score));
+            }
+            let mut sorted: Vec<(i8, usize)> = scores.iter().enumerate().map(|(item, score)| (-score, item)).collect();
+            sorted.sort_unstable();
+            let wanted: Vec<usize> = sorted.into_iter().take(limit).map(|pair| pair.1).collect();
+            let found: Vec<usize> = best.into_sorted().into_iter().map(|scored| scored.item).collect();
+            prop_assert_eq!(found, wanted);
+        }
+    }
+
+    #[test]
+    fn a_slab_gives_back_what_was_pushed_across_blocks() {
+        let mut slab = Slab::new(3);
+        for number in 0..5000_u16 {
+            let row: Vec<u8> = [0, 1, 2].iter().flat_map(|lane| f16::from_f32(f32::from(number % 500 + lane)).to_le_bytes()).collect();
+            assert_eq!(slab.push(&row), u32::from(number));
+        }
+        assert_eq!(slab.get(4999), [f16::from_f32(499.0), f16::from_f32(500.0), f16::from_f32(501.0)]);
+        assert_eq!(slab.get(2048)[0], f16::from_f32(48.0));
+    }
+}

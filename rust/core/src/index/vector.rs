@@ -1,0 +1,245 @@
+//! The vector graph: usearch HNSW over vectors of eight bits, for stores too large to compare one by one.
+//!
+//! It only proposes: what it finds is scored again with the exact vectors. Eight bits are enough to walk the graph and take
+//! half the memory of sixteen. Keys are those of embeddings, which never change their vector.
+
+use std::path::Path;
+use std::sync::LazyLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use half::f16;
+use usearch::{Index, IndexOptions, MetricKind, ScalarKind};
+
+use crate::error::{Error, Result};
+
+/// HNSW: links per node.
+pub const CONNECTIVITY: usize = 16;
+/// HNSW: candidates considered while adding.
+pub const EF_CONSTRUCTION: usize = 128;
+/// HNSW: candidates considered while searching.
+pub const EF_SEARCH: usize = 64;
+
+/// Vectors that one thread adds before it asks for more work and looks whether it was interrupted.
+const ADD_BATCH: usize = 256;
+
+/// The graph.
+pub struct Graph {
+    index: Index,
+    dimension: usize,
+}
+
+impl std::fmt::Debug for Graph {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Graph({} vectors of {})", self.len(), self.dimension)
+    }
+}
+
+impl Graph {
+    /// An empty graph with room for `capacity` vectors, filled by up to `threads` at once.
+    pub fn new(dimension: usize, capacity: usize, threads: usize) -> Result<Self> {
+        let mut index = Index::new(&options(dimension)).map_err(|e| failed(&e))?;
+        set_metric(&mut index, dimension);
+        index.reserve_capacity_and_threads(capacity, threads.max(1)).map_err(|e| failed(&e))?;
+        Ok(Self { index, dimension })
+    }
+
+    /// Load a file whose checksum the caller has compared (I8).
+    pub fn load(path: &Path, dimension: usize, threads: usize) -> Result<Self> {
+        let mut index = Index::new(&options(dimension)).map_err(|e| failed(&e))?;
+        let name = path.to_str().ok_or_else(|| Error::invalid("path", "is not UTF-8"))?;
+        index.load(name).map_err(|e| failed(&e))?;
+        // Neither the metric nor the thread slots are in the file.
+        set_metric(&mut index, dimension);
+        index.change_expansion_search(EF_SEARCH);
+        index.reserve_capacity_and_threads(index.size(), threads.max(1)).map_err(|e| failed(&e))?;
+        Ok(Self { index, dimension })
+    }
+
+    /// Make room for `more` vectors, added by up to `threads` at once.
+    pub fn grow(&self, more: usize, threads: usize) -> Result<()> {
+        self.index.reserve_capacity_and_threads(self.index.size() + more, threads.max(1)).map_err(|e| failed(&e))
+    }
+
+    /// Add vectors, `threads` at once.
+    pub fn add(&self, rows: &[(i64, Vec<f16>)], threads: usize, is_interrupted: &(dyn Fn() -> bool + Sync)) -> Result<()> {
+        let next = AtomicUsize::new(0);
+        let work = || -> Result<()> {
+            let mut quantised = vec![0_i8; self.dimension];
+            loop {
+                if is_interrupted() {
+                    return Err(Error::Interrupted);
+                }
+                let start = next.fetch_add(ADD_BATCH, Ordering::Relaxed);
+                if start >= rows.len() {
+                    return Ok(());
+                }
+                for (key, vector) in &rows[start..rows.len().min(start + ADD_BATCH)] {
+                    quantise(vector.iter().map(|value| value.to_f32()), &mut quantised);
+                    self.index.add(*key as u64, &quantised).map_err(|e| failed(&e))?;
+                }
+            }
+        };
+        std::thread::scope(|scope| {
+            let others: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
+            // The calling thread works too: it is the one that may see an interruption.
+            let mine = work();
+            others.into_iter().map(|other| other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))).fold(
+                mine,
+                Result::and,
+            )
+        })
+    }
+
+    /// Write to `path`; the caller makes it durable and names it in the manifest.
+    pub fn save(&self, path: &Path) -> Result<()> {
+        let name = path.to_str().ok_or_else(|| Error::invalid("path", "is not UTF-8"))?;
+        self.index.save(name).map_err(|e| failed(&e))
+    }
+
+    /// Embedding keys near a query, among those that `allows` lets through, nearest first by eight-bit distance.
+    pub fn search(&self, query: &[f32], limit: usize, allows: impl Fn(i64) -> bool) -> Result<Vec<i64>> {
+        let mut quantised = vec![0_i8; self.dimension];
+        quantise(query.iter().copied(), &mut quantised);
+        let found = self.index.filtered_search(&quantised, limit, |key| allows(key as i64)).map_err(|e| failed(&e))?;
+        Ok(found.keys.into_iter().map(|key| key as i64).collect())
+    }
+
+    /// Vectors in it.
+    pub fn len(&self) -> usize {
+        self.index.size()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Whether an embedding is in it.
+    pub fn contains(&self, key: i64) -> bool {
+        self.index.contains(key as u64)
+    }
+}
+
+fn options(dimension: usize) -> IndexOptions {
+    IndexOptions {
+        dimensions: dimension,
+        metric: MetricKind::IP,
+        quantization: ScalarKind::I8,
+        connectivity: CONNECTIVITY,
+        expansion_add: EF_CONSTRUCTION,
+        expansion_search: EF_SEARCH,
+        multi: false,
+    }
+}
+
+/// Components of a unit vector are about 1/√d; six times that is clipped.
+fn scale(dimension: usize) -> f32 {
+    127.0 * (dimension as f32).sqrt() / 6.0
+}
+
+fn quantise(vector: impl Iterator<Item = f32>, into: &mut [i8]) {
+    let scale = scale(into.len());
+    for (slot, value) in into.iter_mut().zip(vector) {
+        *slot = (value * scale).round().clamp(-127.0, 127.0) as i8;
+    }
+}
+
+fn set_metric(index: &mut Index, dimension: usize) {
+    let unit = 1.0 / (scale(dimension) * scale(dimension));
+    let kernel = *KERNEL;
+    index.change_metric::<i8>(Box::new(move |a, b| {
+        // SAFETY: usearch calls the metric with two vectors of the index's dimension, and of its scalar kind, i8.
+        let (a, b) = unsafe { (std::slice::from_raw_parts(a, dimension), std::slice::from_raw_parts(b, dimension)) };
+        1.0 - kernel(a, b) as f32 * unit
+    }));
+}
+
+type Kernel = fn(&[i8], &[i8]) -> i32;
+
+static KERNEL: LazyLock<Kernel> = LazyLock::new(|| {
+    #[cfg(target_arch = "x86_64")]
+    if std::arch::is_x86_feature_detected!("avx2") {
+        // SAFETY: the feature that the function needs was just detected.
+        return |a, b| unsafe { x86::dot(a, b) };
+    }
+    portable_dot
+});
+
+fn portable_dot(a: &[i8], b: &[i8]) -> i32 {
+    a.iter().zip(b).map(|(a, b)| i32::from(*a) * i32::from(*b)).sum()
+}
+
+#[cfg(target_arch = "x86_64")]
+mod x86 {
+    use std::arch::x86_64::{
+        __m128i, _mm_loadu_si128, _mm256_add_epi32, _mm256_cvtepi8_epi16, _mm256_madd_epi16, _mm256_setzero_si256,
+        _mm256_storeu_si256,
+    };
+
+    /// The product, thirty-two lanes at a time.
+    #[target_feature(enable = "avx2")]
+    pub fn dot(a: &[i8], b: &[i8]) -> i32 {
+        let (a_chunks, a_rest) = a.as_chunks::<32>();
+        let (b_chunks, b_rest) = b.as_chunks::<32>();
+        let mut low = _mm256_setzero_si256();
+        let mut high = _mm256_setzero_si256();
+        for (a, b) in a_chunks.iter().zip(b_chunks) {
+            // SAFETY: each load reads 16 of the 32 bytes that its array holds; unaligned loads are asked for.
+            let (a_low, a_high, b_low, b_high) = unsafe {
+                (
+                    _mm_loadu_si128(a.as_ptr().cast::<__m128i>()),
+                    _mm_loadu_si128(a.as_ptr().add(16).cast::<__m128i>()),
+                    _mm_loadu_si128(b.as_ptr().cast::<__m128i>()),
+                    _mm_loadu_si128(b.as_ptr().add(16).cast::<__m128i>()),
+                )
+            };
+            low = _mm256_add_epi32(low, _mm256_madd_epi16(_mm256_cvtepi8_epi16(a_low), _mm256_cvtepi8_epi16(b_low)));
+            high = _mm256_add_epi32(high, _mm256_madd_epi16(_mm256_cvtepi8_epi16(a_high), _mm256_cvtepi8_epi16(b_high)));
+        }
+        let mut lanes = [0_i32; 8];
+        // SAFETY: `lanes` holds the eight values that are stored.
+        unsafe { _mm256_storeu_si256(lanes.as_mut_ptr().cast(), _mm256_add_epi32(low, high)) };
+        lanes.iter().sum::<i32>() + super::portable_dot(a_rest, b_rest)
+    }
+}
+
+fn failed(error: &impl std::fmt::Display) -> Error {
+    Error::Index { index: "vector", message: error.to_string() }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn the_kernels_agree(values in prop::collection::vec((-127..=127_i8, -127..=127_i8), 0..200)) {
+            let (a, b): (Vec<i8>, Vec<i8>) = values.into_iter().unzip();
+            prop_assert_eq!((*KERNEL)(&a, &b), portable_dot(&a, &b));
+        }
+    }
+
+    #[test]
+    fn a_vector_is_its_own_nearest_after_a_round_trip_through_a_file() {
+        let rows: Vec<(i64, Vec<f16>)> = (0..200_i32)
+            .map(|number| {
+                let raw: Vec<f32> = (0..64).map(|lane| ((number * 31 + lane * 17) % 23) as f32 - 11.0).collect();
+                let length = raw.iter().map(|value| value * value).sum::<f32>().sqrt();
+                (i64::from(number) + 1, raw.iter().map(|value| f16::from_f32(value / length)).collect())
+            })
+            .collect();
+        let graph = Graph::new(64, rows.len(), 2).unwrap();
+        graph.add(&rows, 2, &|| false).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("g");
+        graph.save(&path).unwrap();
+        let loaded = Graph::load(&path, 64, 2).unwrap();
+        assert_eq!(loaded.len(), 200);
+        let query: Vec<f32> = rows[41].1.iter().map(|value| value.to_f32()).collect();
+        let all = loaded.search(&query, 5, |_| true).unwrap();
+        assert!(all.contains(&42), "{all:?}");
+        assert!(!loaded.search(&query, 5, |key| key != 42).unwrap().contains(&42));
+    }
+}

@@ -1,0 +1,22 @@
+//! The bounds that every write path checks.
+
+/// Characters of one memory.
+pub const CONTENT_CHARS: usize = 100_000;
+/// Characters of a topic.
+pub const TOPIC_CHARS: usize = 512;
+/// Characters of a name: project, session, speaker, tag, entity, source part.
+pub const NAME_CHARS: usize = 512;
+/// Tags or entities of one memory.
+pub const LABELS: usize = 64;
+/// Bytes of a memory's metadata as JSON.
+pub const METADATA_BYTES: usize = 64 * 1024;
+/// Characters of a query that are used; the rest is ignored.
+pub const QUERY_CHARS: usize = 8_000;
+/// Hits of one recall.
+pub const RECALL_LIMIT: usize = 1_000;
+/// Characters of a key of the key-value store.
+pub const KV_KEY_CHARS: usize = 512;
+/// Bytes of a value of the key-value store, as JSON.
+pub const KV_VALUE_BYTES: usize = 1024 * 1024;
+/// Earliest and latest time, UTC milliseconds: the years 1 and 9999.
+pub const TIME_RANGE_MS: std::ops::RangeInclusive<i64> = -62_135_596_800_000..=253_402_300_799_999;

@@ -1,0 +1,12 @@
+//! What a memory is: closed enums, the values that go in and come out, and the limits that they keep. No I/O.
+
+pub mod enums;
+pub mod limits;
+pub mod memory;
+pub mod query;
+pub mod report;
+pub mod validate;
+
+pub use enums::{Category, Status, Trust};
+pub use memory::{Memory, NewMemory, Patch, Source};
+pub use query::{AsOf, Hit, RecallRequest, Scope, Selection, Signal};

@@ -1,0 +1,162 @@
+//! The checks of every write path. Each error names the field and the limit; nothing is changed silently.
+
+use super::limits;
+use super::memory::{NewMemory, Source};
+use crate::error::{Error, Result};
+
+/// Check a text that people will read; `field` names it in the error.
+pub fn content(text: &str) -> Result<()> {
+    if text.trim().is_empty() {
+        return Err(Error::invalid("content", "is empty; a memory needs at least one visible character"));
+    }
+    no_nul("content", text)?;
+    let chars = text.chars().count();
+    if chars > limits::CONTENT_CHARS {
+        return Err(Error::over_limit(
+            "content",
+            format!("has {chars} characters; at most {} are kept in one memory, split it", limits::CONTENT_CHARS),
+            limits::CONTENT_CHARS,
+        ));
+    }
+    Ok(())
+}
+
+/// Check a short name.
+pub fn name(field: &'static str, text: &str) -> Result<()> {
+    bounded(field, text, limits::NAME_CHARS)
+}
+
+/// Check a topic.
+pub fn topic(text: &str) -> Result<()> {
+    bounded("topic", text, limits::TOPIC_CHARS)
+}
+
+/// Check a project's name; `*` means every project in a question and names none.
+pub fn project_name(text: &str) -> Result<()> {
+    bounded("project", text, limits::NAME_CHARS)?;
+    if text == "*" {
+        return Err(Error::invalid("project", "\"*\" stands for every project and cannot name one"));
+    }
+    Ok(())
+}
+
+/// Check a list of labels.
+pub fn labels(field: &'static str, labels: &[String]) -> Result<()> {
+    if labels.len() > limits::LABELS {
+        return Err(Error::over_limit(
+            field,
+            format!("has {} members; at most {} are kept", labels.len(), limits::LABELS),
+            limits::LABELS,
+        ));
+    }
+    labels.iter().try_for_each(|label| name(field, label))
+}
+
+/// Check a moment.
+pub fn time(field: &'static str, at: Option<i64>) -> Result<()> {
+    match at {
+        Some(ms) if !limits::TIME_RANGE_MS.contains(&ms) => Err(Error::over_limit(
+            field,
+            format!("{ms} is outside of the years 1 to 9999 (UTC milliseconds since 1970 are expected)"),
+            "years 1 to 9999",
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// Check metadata: a JSON object within its size.
+pub fn metadata(json: &str) -> Result<()> {
+    if json.len() > limits::METADATA_BYTES {
+        return Err(Error::over_limit(
+            "metadata",
+            format!("has {} bytes as JSON; at most {} are kept", json.len(), limits::METADATA_BYTES),
+            limits::METADATA_BYTES,
+        ));
+    }
+    match serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(json) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(Error::invalid("metadata", format!("is not a JSON object: {error}"))),
+    }
+}
+
+/// Check everything that a caller gave with a memory.
+pub fn new_memory(memory: &NewMemory) -> Result<()> {
+    content(&memory.content)?;
+    memory.project.as_deref().map_or(Ok(()), project_name)?;
+    memory.topic.as_deref().map_or(Ok(()), topic)?;
+    memory.session.as_deref().map_or(Ok(()), |text| name("session", text))?;
+    memory.speaker.as_deref().map_or(Ok(()), |text| name("speaker", text))?;
+    labels("entities", &memory.entities)?;
+    labels("tags", &memory.tags)?;
+    source(&memory.source)?;
+    time("time", memory.time)?;
+    time("expires_at", memory.expires_at)?;
+    time("created_at", memory.created_at)?;
+    time("updated_at", memory.updated_at)?;
+    time("verified_at", memory.verified_at)?;
+    memory.metadata.as_deref().map_or(Ok(()), metadata)?;
+    if memory.position.is_some_and(|position| position < 0) {
+        return Err(Error::over_limit("position", "counts from 0", 0));
+    }
+    if memory.position.is_some() && memory.session.is_none() {
+        return Err(Error::invalid("position", "needs a session: it is a place in one"));
+    }
+    if memory.confidence.is_some_and(|confidence| !(0.0..=1.0).contains(&confidence)) {
+        return Err(Error::over_limit("confidence", "lies between 0 and 1", "0 to 1"));
+    }
+    for (field, id) in [("id", &memory.id), ("superseded_by", &memory.superseded_by)] {
+        if let Some(id) = id
+            && crate::ids::canonical(id).is_none()
+        {
+            return Err(Error::invalid(field, format!("{id:?} is not a UUID")));
+        }
+    }
+    Ok(())
+}
+
+fn source(source: &Source) -> Result<()> {
+    let parts = [&source.tool, &source.session, &source.message, &source.file, &source.commit];
+    parts.into_iter().flatten().try_for_each(|text| name("source", text))
+}
+
+fn bounded(field: &'static str, text: &str, most: usize) -> Result<()> {
+    if text.trim().is_empty() {
+        return Err(Error::invalid(field, "is empty; leave it out instead"));
+    }
+    no_nul(field, text)?;
+    let chars = text.chars().count();
+    if chars > most {
+        return Err(Error::over_limit(field, format!("has {chars} characters; at most {most} are kept"), most));
+    }
+    Ok(())
+}
+
+fn no_nul(field: &'static str, text: &str) -> Result<()> {
+    match text.find('\0') {
+        Some(at) => Err(Error::invalid(field, format!("has a NUL byte at byte {at}; remove it"))),
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(memory: &NewMemory) -> String {
+        new_memory(memory).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn each_refusal_names_its_field_and_limit() {
+        assert!(refused(&NewMemory::new(" \n\t")).starts_with("content: is empty"));
+        assert!(refused(&NewMemory::new("a\0b")).contains("NUL byte at byte 1"));
+        assert!(refused(&NewMemory::new("x".repeat(100_001))).contains("at most 100000"));
+        let tags = NewMemory { tags: vec!["t".into(); 65], ..NewMemory::new("x") };
+        assert!(refused(&tags).starts_with("tags: has 65 members; at most 64"));
+        let position = NewMemory { position: Some(1), ..NewMemory::new("x") };
+        assert!(refused(&position).starts_with("position: needs a session"));
+        let metadata = NewMemory { metadata: Some("[1]".into()), ..NewMemory::new("x") };
+        assert!(refused(&metadata).starts_with("metadata: is not a JSON object"));
+        assert!(new_memory(&NewMemory::new("x".repeat(100_000))).is_ok());
+    }
+}

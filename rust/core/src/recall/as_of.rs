@@ -1,0 +1,149 @@
+//! The store as it stood at an earlier moment of its own history: exact, and slow.
+//!
+//! The state of a memory at that moment is what its first later change found; a memory without later changes is as it is
+//! now. What was purged since is gone from this answer too.
+
+use rusqlite::Connection;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::floor;
+use crate::error::Result;
+use crate::index::lexical::{Bm25, FieldStatistics, TermField, counted, weighted_terms};
+use crate::model::{Hit, Memory, RecallRequest, Scope, Selection, Signal};
+use crate::store::{embedding, history, memory};
+use crate::text;
+
+const PAGE: usize = 1_000;
+
+/// Memories as they were at `moment`, those that `selection` wants.
+pub fn states(at: &Connection, selection: &Selection, moment: i64) -> Result<Vec<Memory>> {
+    let mut states = Vec::new();
+    let mut changed_later: FxHashSet<String> = FxHashSet::default();
+    for (id, before) in history::states_before_changes_after(at, moment)? {
+        changed_later.insert(id);
+        states.extend(before);
+    }
+    let mut after = 0;
+    loop {
+        let page = memory::page(at, after, PAGE)?;
+        let Some(last) = page.last() else { break };
+        after = last.key;
+        states.extend(page.into_iter().filter(|memory| memory.stored_at <= moment && !changed_later.contains(&memory.id)));
+    }
+    states.retain(|memory| wants(selection, memory, moment));
+    Ok(states)
+}
+
+/// The rules of a selection on a whole memory, as the filter has them on the mirror's rows.
+fn wants(selection: &Selection, memory: &Memory, moment: i64) -> bool {
+    let in_scope = match &selection.scope {
+        Scope::Everything => true,
+        Scope::Global => memory.project.is_none(),
+        Scope::Project { name, with_global } => match &memory.project {
+            Some(project) => project == name,
+            None => *with_global,
+        },
+    };
+    let is_named = |names: &[String], wanted: &Option<String>| match wanted {
+        Some(wanted) => names.iter().any(|name| name.trim().eq_ignore_ascii_case(wanted.trim())),
+        None => true,
+    };
+    in_scope
+        && selection.wanted_statuses().contains(&memory.status)
+        && (selection.categories.is_empty() || selection.categories.contains(&memory.category))
+        && selection.since.is_none_or(|since| memory.time >= since)
+        && selection.until.is_none_or(|until| memory.time < until)
+        && selection.created_before.is_none_or(|before| memory.created_at < before)
+        && (selection.with_expired || !memory.is_expired(moment))
+        && is_named(&memory.entities, &selection.entity)
+        && is_named(&memory.tags, &selection.tag)
+}
+
+/// Answer a question by the state at `moment`.
+pub fn recall(at: &Connection, request: &RecallRequest, moment: i64) -> Result<Vec<Hit>> {
+    let states = states(at, &request.selection, moment)?;
+    let terms = text::analyze_query(&request.query);
+    let words = bm25(&states, &terms);
+    let cosines = cosines(at, &states, request.vector.as_deref())?;
+    let most_words = words.iter().copied().fold(0.0, f32::max);
+    let has_vectors = cosines.iter().any(Option::is_some);
+    let mut ranked: Vec<(f64, f64, usize)> = (0..states.len())
+        .filter(|&place| words[place] > 0.0 || cosines[place].is_some_and(|cosine| cosine >= floor::COSINE))
+        .map(|place| {
+            let by_words = if most_words > 0.0 { f64::from(words[place] / most_words) } else { 0.0 };
+            let by_meaning = f64::from(cosines[place].unwrap_or(0.0).max(0.0));
+            if has_vectors { (0.5 * by_words, 0.5 * by_meaning, place) } else { (by_words, 0.0, place) }
+        })
+        .collect();
+    ranked.sort_by(|a, b| (b.0 + b.1).total_cmp(&(a.0 + a.1)).then_with(|| b.2.cmp(&a.2)));
+    ranked.truncate(request.limit);
+    Ok(ranked
+        .into_iter()
+        .enumerate()
+        .map(|(rank, (by_words, by_meaning, place))| Hit {
+            score: by_words + by_meaning,
+            rank: rank + 1,
+            signals: if request.explain { explain(words[place], by_words, cosines[place], by_meaning) } else { Vec::new() },
+            memory: states[place].clone(),
+        })
+        .collect())
+}
+
+fn bm25(states: &[Memory], terms: &text::QueryTerms) -> Vec<f32> {
+    let documents: Vec<[(FxHashMap<String, u32>, u32); 2]> = states
+        .iter()
+        .map(|memory| {
+            let analysis = text::analyze(&memory.searched_text());
+            [analysis.prose, analysis.identifiers].map(|terms| {
+                let length = terms.len() as u32;
+                (counted(terms), length)
+            })
+        })
+        .collect();
+    let mut scores = vec![0.0; states.len()];
+    for (field, term) in weighted_terms(terms) {
+        let field = usize::from(field == TermField::Identifier);
+        let statistics = FieldStatistics {
+            documents: documents.len() as u64,
+            terms: documents.iter().map(|document| u64::from(document[field].1)).sum(),
+        };
+        let frequency = documents.iter().filter(|document| document[field].0.contains_key(term)).count();
+        let scorer = Bm25::new(frequency as u64, statistics);
+        for (score, document) in scores.iter_mut().zip(&documents) {
+            let (counts, length) = &document[field];
+            if let Some(count) = counts.get(term) {
+                *score += scorer.score(*count, *length);
+            }
+        }
+    }
+    scores
+}
+
+fn cosines(at: &Connection, states: &[Memory], query: Option<&[f32]>) -> Result<Vec<Option<f32>>> {
+    let (Some(query), Some(model)) = (query, embedding::active_model(at)?) else { return Ok(vec![None; states.len()]) };
+    states
+        .iter()
+        .map(|memory| {
+            let vector = embedding::vector_of(at, &model, &memory.embedding_text())?;
+            Ok(vector.map(|vector| vector.iter().zip(query).map(|(a, b)| a * b).sum()))
+        })
+        .collect()
+}
+
+fn explain(bm25: f32, by_words: f64, cosine: Option<f32>, by_meaning: f64) -> Vec<Signal> {
+    let mut signals = vec![Signal {
+        name: "words",
+        raw: f64::from(bm25),
+        rank: None,
+        contribution: by_words,
+        detail: format!("words: BM25 {bm25:.2}: +{by_words:.3}"),
+    }];
+    signals.extend(cosine.map(|cosine| Signal {
+        name: "meaning",
+        raw: f64::from(cosine),
+        rank: None,
+        contribution: by_meaning,
+        detail: format!("meaning: cosine {cosine:.3}: +{by_meaning:.3}"),
+    }));
+    signals
+}

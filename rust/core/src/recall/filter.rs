@@ -1,0 +1,142 @@
+//! Which rows may be returned, decided on the mirror before any top-k.
+
+use rusqlite::Connection;
+use rustc_hash::FxHashSet;
+
+use super::mirror::{Mirror, Row};
+use crate::error::Result;
+use crate::model::{Scope, Selection};
+use crate::store::{memory, project};
+
+/// Rows looked at to guess how many a filter lets through.
+const SAMPLE: usize = 512;
+/// With fewer rows than this to look at, the answer is counted, not guessed.
+const COUNTED: usize = 16_384;
+
+/// A [`Selection`] in the mirror's terms.
+#[derive(Debug)]
+pub struct Filter {
+    projects: Projects,
+    categories: u32,
+    statuses: u32,
+    since: i64,
+    until: i64,
+    created_before: i64,
+    now_ms: i64,
+    with_expired: bool,
+    keys: Option<FxHashSet<i64>>,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Projects {
+    All,
+    These(Vec<i64>),
+}
+
+/// How much a filter leaves.
+#[derive(Debug)]
+pub enum Remaining {
+    /// These rows and no others.
+    Places(Vec<u32>),
+    /// About this share of all rows.
+    Share(f64),
+}
+
+impl Filter {
+    /// Resolve names and entities against the snapshot.
+    pub fn new(at: &Connection, selection: &Selection, now_ms: i64) -> Result<Self> {
+        let projects = match &selection.scope {
+            Scope::Everything => Projects::All,
+            Scope::Global => Projects::These(vec![0]),
+            Scope::Project { name, with_global } => {
+                let global = with_global.then_some(0);
+                // A project that is not known yet has no memories.
+                Projects::These(project::id_of(at, Some(name))?.into_iter().chain(global).collect())
+            }
+        };
+        let mut keys: Option<FxHashSet<i64>> = None;
+        if let Some(entity) = &selection.entity {
+            keys = Some(memory::keys_mentioning(at, entity)?.into_iter().collect());
+        }
+        if let Some(tag) = &selection.tag {
+            let tagged = memory::keys_tagged(at, tag)?.into_iter();
+            keys = Some(match keys {
+                Some(keys) => tagged.filter(|key| keys.contains(key)).collect(),
+                None => tagged.collect(),
+            });
+        }
+        Ok(Self {
+            projects,
+            categories: selection.categories.iter().fold(0, |bits, category| bits | category.bit()),
+            statuses: selection.wanted_statuses().iter().fold(0, |bits, status| bits | status.bit()),
+            since: selection.since.unwrap_or(i64::MIN),
+            until: selection.until.unwrap_or(i64::MAX),
+            created_before: selection.created_before.unwrap_or(i64::MAX),
+            now_ms,
+            with_expired: selection.with_expired,
+            keys,
+        })
+    }
+
+    /// Whether a row may be returned.
+    #[inline]
+    pub fn allows(&self, row: &Row) -> bool {
+        let columns = &row.columns;
+        row.alive
+            && self.statuses & (1 << columns.status) != 0
+            && match &self.projects {
+                Projects::All => true,
+                Projects::These(wanted) => wanted.contains(&columns.project),
+            }
+            && (self.categories == 0 || self.categories & (1 << columns.category) != 0)
+            && columns.time >= self.since
+            && columns.time < self.until
+            && columns.created_at < self.created_before
+            && (self.with_expired || columns.expires_at > self.now_ms)
+            && self.keys.as_ref().is_none_or(|keys| keys.contains(&columns.key))
+    }
+
+    /// Every row that may be returned.
+    pub fn places(&self, mirror: &Mirror) -> Vec<u32> {
+        let mut places: Vec<u32> = match (&self.keys, &self.projects) {
+            (Some(keys), _) => keys.iter().filter_map(|key| mirror.row_of(*key)).collect(),
+            (None, Projects::All) => mirror.places().collect(),
+            (None, Projects::These(projects)) => {
+                projects.iter().flat_map(|project| mirror.places_in(*project)).copied().collect()
+            }
+        };
+        places.retain(|place| self.allows(mirror.row(*place)));
+        places.sort_unstable(); // memories of one time lie side by side: the scan reads vectors in order
+        places.dedup(); // a row that came back to a project is listed twice
+        places
+    }
+
+    /// The rows when they are few, else about how many they are.
+    pub fn remaining(&self, mirror: &Mirror, few: usize) -> Remaining {
+        let listed = match (&self.keys, &self.projects) {
+            (Some(keys), _) => keys.len(),
+            (None, Projects::All) => mirror.places().len(),
+            (None, Projects::These(projects)) => projects.iter().map(|project| mirror.places_in(*project).len()).sum(),
+        };
+        if listed <= few.max(COUNTED) {
+            let places = self.places(mirror);
+            if places.len() <= few {
+                return Remaining::Places(places);
+            }
+            return Remaining::Share(places.len() as f64 / mirror.places().len().max(1) as f64);
+        }
+        let all = mirror.places().len();
+        let step = (all / SAMPLE).max(1);
+        let sampled = all.div_ceil(step);
+        let allowed = (0..all).step_by(step).filter(|place| self.allows(mirror.row(*place as u32))).count();
+        // A guess near the bound is not good enough: count, since a wrong guess costs a walk through the whole graph.
+        if allowed * all / sampled <= 4 * few {
+            let places = self.places(mirror);
+            if places.len() <= few {
+                return Remaining::Places(places);
+            }
+            return Remaining::Share(places.len() as f64 / all as f64);
+        }
+        Remaining::Share(allowed as f64 / sampled as f64)
+    }
+}

@@ -1,0 +1,288 @@
+//! What filters and vectors need of every memory, held in memory and kept equal to the store by its change log.
+//!
+//! The mirror is exact: after [`Mirror::refresh`] it holds what the snapshot holds, so a recall sees every acknowledged
+//! write of every process (I2), and a filter decides by what is true now, not by what an index once absorbed (I7).
+
+use rusqlite::Connection;
+use rustc_hash::FxHashMap;
+
+use crate::error::Result;
+use crate::index::exact::Slab;
+use crate::model::Status;
+use crate::store::change::{self, Head, Op};
+use crate::store::embedding::{self, Model};
+use crate::store::memory::{self, FilterRow};
+
+/// No row, no slot.
+pub const NONE: u32 = u32::MAX;
+
+/// Beyond this many changes, reading everything anew is cheaper than following them.
+const FOLLOW_LIMIT: usize = 50_000;
+
+/// A memory as filters see it.
+#[derive(Debug, Clone, Copy)]
+pub struct Row {
+    /// What the store's columns say.
+    pub columns: FilterRow,
+    /// First vector slot.
+    pub first_slot: u32,
+    /// Number of vector slots.
+    pub slots: u32,
+    /// Whether the memory still exists.
+    pub alive: bool,
+}
+
+/// The mirror of one store.
+#[derive(Debug, Default)]
+pub struct Mirror {
+    head: Option<Head>,
+    rows: Vec<Row>,
+    by_key: FxHashMap<i64, u32>,
+    by_project: FxHashMap<i64, Vec<u32>>,
+    dead_rows: usize,
+    model: Option<Model>,
+    slab: Slab,
+    slot_row: Vec<u32>,
+    slot_embedding: Vec<i64>,
+    first_slot_of: FxHashMap<i64, u32>,
+    next_slot_of_embedding: Vec<u32>,
+    live_slots: usize,
+}
+
+impl Mirror {
+    /// Whether the mirror equals the store at `head`.
+    pub fn is_at(&self, head: &Head) -> bool {
+        self.head.as_ref() == Some(head)
+    }
+
+    /// Make the mirror equal to the snapshot; `true` when vectors were numbered anew, so that slots mean others now.
+    pub fn refresh(&mut self, at: &Connection, head: Head) -> Result<bool> {
+        let follows = match &self.head {
+            Some(mine) => change::is_on_history(at, mine)? && head.seq - mine.seq <= FOLLOW_LIMIT as i64,
+            None => false,
+        };
+        let mine = self.head.as_ref().map_or(0, |mine| mine.seq);
+        // A refresh that fails half-way must not be taken for one that was done.
+        self.head = None;
+        let renumbered = if follows && self.dead_rows * 2 <= self.rows.len() {
+            self.follow(at, mine)?
+        } else {
+            self.load(at)?;
+            true
+        };
+        self.head = Some(head);
+        Ok(renumbered)
+    }
+
+    fn load(&mut self, at: &Connection) -> Result<()> {
+        *self = Self::default();
+        memory::for_each_filter_row(at, |columns| {
+            self.place(columns);
+            Ok(())
+        })?;
+        self.load_vectors(at)
+    }
+
+    fn load_vectors(&mut self, at: &Connection) -> Result<()> {
+        self.model = embedding::active_model(at)?;
+        self.slab = Slab::new(self.model.as_ref().map_or(0, |model| model.dimension));
+        self.slot_row.clear();
+        self.slot_embedding.clear();
+        self.first_slot_of.clear();
+        self.next_slot_of_embedding.clear();
+        self.live_slots = 0;
+        for row in &mut self.rows {
+            row.slots = 0;
+        }
+        embedding::for_each_vector(at, None, |embedding, key, vector| {
+            self.place_vector(embedding, key, vector);
+            Ok(())
+        })
+    }
+
+    fn follow(&mut self, at: &Connection, seq: i64) -> Result<bool> {
+        let changes = change::since(at, seq)?;
+        let mut latest: FxHashMap<i64, (bool, bool)> = FxHashMap::default();
+        let mut order = Vec::new();
+        for change in changes {
+            let (is_deleted, has_vectors) = latest.entry(change.key).or_insert_with(|| {
+                order.push(change.key);
+                (false, false)
+            });
+            *is_deleted |= change.op == Op::Delete;
+            *has_vectors |= change.op == Op::Embed;
+        }
+        let everything_embedded_anew = latest.contains_key(&0);
+        for key in order {
+            let (is_deleted, has_vectors) = latest[&key];
+            match memory::filter_row(at, key)? {
+                Some(columns) if !is_deleted => {
+                    self.place(columns);
+                    if has_vectors && !everything_embedded_anew {
+                        self.drop_vectors(key);
+                        embedding::for_each_vector(at, Some(key), |embedding, key, vector| {
+                            self.place_vector(embedding, key, vector);
+                            Ok(())
+                        })?;
+                    }
+                }
+                _ => self.remove(key),
+            }
+        }
+        let mostly_dead = self.slot_row.len() > 1024 && self.live_slots * 2 < self.slot_row.len();
+        if everything_embedded_anew || mostly_dead {
+            self.load_vectors(at)?;
+            return Ok(true);
+        }
+        Ok(false)
+    }
+
+    fn place(&mut self, columns: FilterRow) {
+        if let Some(&at) = self.by_key.get(&columns.key) {
+            let row = &mut self.rows[at as usize];
+            if row.columns.project != columns.project {
+                // The old project's list keeps a stale entry, which its reader sees by the row's project.
+                self.by_project.entry(columns.project).or_default().push(at);
+            }
+            row.columns = columns;
+            return;
+        }
+        let at = self.rows.len() as u32;
+        self.rows.push(Row { columns, first_slot: 0, slots: 0, alive: true });
+        self.by_key.insert(columns.key, at);
+        self.by_project.entry(columns.project).or_default().push(at);
+    }
+
+    fn remove(&mut self, key: i64) {
+        self.drop_vectors(key);
+        if let Some(at) = self.by_key.remove(&key) {
+            self.rows[at as usize].alive = false;
+            self.dead_rows += 1;
+        }
+    }
+
+    fn place_vector(&mut self, embedding: i64, key: i64, vector: &[u8]) {
+        let Some(&at) = self.by_key.get(&key) else { return };
+        if vector.len() != 2 * self.slab.dimension() {
+            return; // `verify` reports it; a vector that cannot be compared is as good as none
+        }
+        let slot = self.slab.push(vector);
+        let row = &mut self.rows[at as usize];
+        if row.slots == 0 {
+            row.first_slot = slot;
+        }
+        row.slots += 1;
+        self.slot_row.push(at);
+        self.slot_embedding.push(embedding);
+        let others = self.first_slot_of.insert(embedding, slot);
+        self.next_slot_of_embedding.push(others.unwrap_or(NONE));
+        self.live_slots += 1;
+    }
+
+    fn drop_vectors(&mut self, key: i64) {
+        let Some(&at) = self.by_key.get(&key) else { return };
+        let row = &mut self.rows[at as usize];
+        for slot in row.first_slot..row.first_slot + row.slots {
+            self.slot_row[slot as usize] = NONE;
+            self.live_slots -= 1;
+        }
+        row.slots = 0;
+    }
+
+    /// The row of a key that exists.
+    #[inline]
+    pub fn row_of(&self, key: i64) -> Option<u32> {
+        self.by_key.get(&key).copied()
+    }
+
+    /// A row by its place.
+    #[inline]
+    pub fn row(&self, at: u32) -> &Row {
+        &self.rows[at as usize]
+    }
+
+    /// Places of all rows, dead ones included.
+    pub fn places(&self) -> std::ops::Range<u32> {
+        0..self.rows.len() as u32
+    }
+
+    /// Places of the rows of a project; a row that moved away is still listed, and a row may be listed twice.
+    pub fn places_in(&self, project: i64) -> &[u32] {
+        self.by_project.get(&project).map_or(&[], Vec::as_slice)
+    }
+
+    /// Memories that exist.
+    pub fn len(&self) -> usize {
+        self.by_key.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.by_key.is_empty()
+    }
+
+    /// Active memories.
+    pub fn active(&self) -> usize {
+        self.rows.iter().filter(|row| row.alive && row.columns.status == Status::Active as u8).count()
+    }
+
+    /// The active model.
+    pub fn model(&self) -> Option<&Model> {
+        self.model.as_ref()
+    }
+
+    /// The vectors.
+    pub fn slab(&self) -> &Slab {
+        &self.slab
+    }
+
+    /// Vectors that belong to a memory.
+    pub fn live_slots(&self) -> usize {
+        self.live_slots
+    }
+
+    /// Number of slots given out, dead ones included.
+    pub fn slots(&self) -> u32 {
+        self.slot_row.len() as u32
+    }
+
+    /// The row that a slot belongs to, or [`NONE`].
+    #[inline]
+    pub fn row_of_slot(&self, slot: u32) -> u32 {
+        self.slot_row[slot as usize]
+    }
+
+    /// The embedding that a slot holds.
+    #[inline]
+    pub fn embedding_of_slot(&self, slot: u32) -> i64 {
+        self.slot_embedding[slot as usize]
+    }
+
+    /// Every slot that holds an embedding.
+    #[inline]
+    pub fn slots_of_embedding(&self, embedding: i64) -> impl Iterator<Item = u32> + '_ {
+        let mut next = self.first_slot_of.get(&embedding).copied().unwrap_or(NONE);
+        std::iter::from_fn(move || {
+            let slot = next;
+            if slot == NONE {
+                return None;
+            }
+            next = self.next_slot_of_embedding[slot as usize];
+            Some(slot)
+        })
+    }
+
+    /// The cosine of a row's best chunk with a unit query, or nothing when the row has no vectors.
+    pub fn cosine(&self, query: &[f32], at: u32) -> Option<f32> {
+        let row = self.row(at);
+        (row.first_slot..row.first_slot + row.slots).map(|slot| self.slab.cosine(query, slot)).reduce(f32::max)
+    }
+}
+
+impl Mirror {
+    /// The vector of a memory's first chunk.
+    pub fn vector_of(&self, key: i64) -> Option<Vec<f32>> {
+        let row = self.row(self.row_of(key)?);
+        (row.slots > 0).then(|| self.slab.get(row.first_slot).iter().map(|value| value.to_f32()).collect())
+    }
+}

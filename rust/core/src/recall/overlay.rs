@@ -1,0 +1,121 @@
+//! The tail: texts that the lexical index has not absorbed, searchable in memory at once.
+//!
+//! It is scored with the main index's statistics, so that a fresh text ranks among the old ones as it will after it has
+//! been absorbed. It holds every text after the index's mark; without an index it holds all of them.
+
+use rusqlite::Connection;
+use rustc_hash::FxHashMap;
+
+use crate::error::Result;
+use crate::index::exact::{Best, Scored};
+use crate::index::lexical::{Bm25, FieldStatistics, Lexical, TermField, counted, weighted_terms};
+use crate::store::memory;
+use crate::text::{self, Analysis, QueryTerms};
+
+const PAGE: usize = 1_000;
+
+#[derive(Debug, Default)]
+struct Postings {
+    of_term: FxHashMap<String, Vec<(i64, u32)>>,
+    terms: u64,
+}
+
+/// Texts that are not in the lexical index.
+#[derive(Debug, Default)]
+pub struct Overlay {
+    /// Texts up to here are the index's.
+    after: i64,
+    /// Texts up to here are in the overlay.
+    upto: i64,
+    prose: Postings,
+    identifiers: Postings,
+    lengths: FxHashMap<i64, (u32, u32)>,
+}
+
+impl Overlay {
+    /// Hold exactly the texts after `after` that the snapshot has; removed ones may linger, and the filter drops them.
+    pub fn refresh(&mut self, at: &Connection, after: i64) -> Result<()> {
+        if after != self.after {
+            *self = Self { after, upto: after, ..Self::default() };
+        }
+        loop {
+            let page = memory::page(at, self.upto, PAGE)?;
+            let Some(last) = page.last() else { return Ok(()) };
+            for memory in &page {
+                self.add(memory.key, text::analyze(&memory.searched_text()));
+            }
+            self.upto = last.key;
+        }
+    }
+
+    fn add(&mut self, key: i64, analysis: Analysis) {
+        let lengths = (analysis.prose.len() as u32, analysis.identifiers.len() as u32);
+        self.lengths.insert(key, lengths);
+        for (postings, terms) in [(&mut self.prose, analysis.prose), (&mut self.identifiers, analysis.identifiers)] {
+            postings.terms += terms.len() as u64;
+            for (term, count) in counted(terms) {
+                postings.of_term.entry(term).or_default().push((key, count));
+            }
+        }
+    }
+
+    /// Texts in it.
+    pub fn len(&self) -> usize {
+        self.lengths.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.lengths.is_empty()
+    }
+
+    fn of(&self, field: TermField) -> &Postings {
+        match field {
+            TermField::Prose => &self.prose,
+            TermField::Identifier => &self.identifiers,
+        }
+    }
+
+    /// The scorer of a term over the index and the overlay together.
+    pub fn scorer(&self, index: Option<&Lexical>, field: TermField, term: &str) -> Bm25 {
+        let postings = self.of(field);
+        let here = postings.of_term.get(term).map_or(0, Vec::len) as u64;
+        let there = index.map_or(0, |index| index.document_frequency(field, term));
+        let main = index.map_or(FieldStatistics::default(), |index| index.statistics(field));
+        let statistics = FieldStatistics {
+            documents: main.documents + self.lengths.len() as u64,
+            terms: main.terms + postings.terms,
+        };
+        Bm25::new(here + there, statistics)
+    }
+
+    /// The best texts for a query among those that `allows` lets through, best first.
+    pub fn search(
+        &self,
+        index: Option<&Lexical>,
+        terms: &QueryTerms,
+        limit: usize,
+        mut allows: impl FnMut(i64) -> bool,
+    ) -> Vec<Scored<i64>> {
+        if self.is_empty() {
+            return Vec::new();
+        }
+        let mut scores: FxHashMap<i64, f32> = FxHashMap::default();
+        for (field, term) in weighted_terms(terms) {
+            let Some(found) = self.of(field).of_term.get(term) else { continue };
+            let scorer = self.scorer(index, field, term);
+            for &(key, count) in found {
+                let (prose, identifiers) = self.lengths[&key];
+                let length = if field == TermField::Prose { prose } else { identifiers };
+                *scores.entry(key).or_insert(0.0) += scorer.score(count, length);
+            }
+        }
+        let mut best = Best::new(limit);
+        for (key, score) in scores {
+            if allows(key) {
+                best.offer(key, score);
+            }
+        }
+        best.into_sorted()
+    }
+}

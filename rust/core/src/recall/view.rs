@@ -1,0 +1,165 @@
+//! The indexes as one process sees them, and how they are made current before a recall.
+
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use parking_lot::{RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use super::mirror::Mirror;
+use super::overlay::Overlay;
+use crate::error::Result;
+use crate::index::lexical::{self, Lexical};
+use crate::index::snapshot::{self, Manifest};
+use crate::index::vector::Graph;
+use crate::store::{Snapshot, Store, change};
+
+/// What tells one version of a file from the next.
+type Stamp = Option<(u64, i64, i64, u64)>;
+
+fn stamp(path: &Path) -> Stamp {
+    let metadata = std::fs::metadata(path).ok()?;
+    Some((metadata.ino(), metadata.mtime(), metadata.mtime_nsec(), metadata.len()))
+}
+
+/// A graph and what its manifest says of it.
+#[derive(Debug)]
+pub struct LoadedGraph {
+    /// The graph.
+    pub graph: Graph,
+    /// Its manifest.
+    pub manifest: Manifest,
+}
+
+/// Everything a recall reads besides the rows themselves.
+#[derive(Debug)]
+pub struct View {
+    data_dir: PathBuf,
+    threads: usize,
+    /// Filter columns and vectors.
+    pub mirror: Mirror,
+    /// The lexical index, when there is one that can be read.
+    pub lexical: Option<Lexical>,
+    lexical_stamp: Stamp,
+    /// Texts that are not in it.
+    pub overlay: Overlay,
+    /// The graph, when there is one that can be read.
+    pub graph: Option<LoadedGraph>,
+    graph_stamp: Stamp,
+    /// Slots whose vector is not in the graph.
+    pub outside_graph: Vec<u32>,
+    slots_seen: u32,
+}
+
+/// A view that equals the snapshot, for as long as both live.
+pub type Current<'a> = (RwLockReadGuard<'a, View>, Snapshot<'a>);
+
+impl View {
+    /// A view that has read nothing yet.
+    pub fn new(data_dir: &Path, threads: usize) -> Self {
+        Self {
+            data_dir: data_dir.to_owned(),
+            threads,
+            mirror: Mirror::default(),
+            lexical: None,
+            lexical_stamp: None,
+            overlay: Overlay::default(),
+            graph: None,
+            graph_stamp: None,
+            outside_graph: Vec::new(),
+            slots_seen: 0,
+        }
+    }
+
+    fn indexes_are_current(&self) -> bool {
+        stamp(&lexical::meta_file(&self.data_dir)) == self.lexical_stamp
+            && stamp(&snapshot::manifest_file(&self.data_dir)) == self.graph_stamp
+    }
+
+    /// Open what changed on disk, then take a snapshot and follow the store to it.
+    fn refresh<'s>(&mut self, store: &'s Store) -> Result<Snapshot<'s>> {
+        // Readers before the snapshot. The other way round an indexer may absorb a delete between the two, and a memory
+        // that is alive in our snapshot would be missing from the index and from the (empty) tail.
+        self.open_lexical();
+        let graph_changed = self.open_graph();
+        let at = store.read()?;
+        let head = change::head(&at)?;
+        let renumbered = !self.mirror.is_at(&head) && self.mirror.refresh(&at, head)?;
+        let mark = self.lexical.as_ref().map(Lexical::mark).filter(|mark| mark.has_current_layout());
+        let absorbed = match mark {
+            // An index of another history may hold other texts under our keys.
+            Some(mark) if mark.head.store_id == change::store_id(&at)? && change::could_be_on_history(&at, &mark.head)? => {
+                mark.last_key
+            }
+            Some(_) => {
+                self.lexical = None;
+                0
+            }
+            None => 0,
+        };
+        self.overlay.refresh(&at, absorbed)?;
+        self.find_outside_graph(graph_changed || renumbered);
+        Ok(at)
+    }
+
+    fn open_lexical(&mut self) {
+        let stamp = stamp(&lexical::meta_file(&self.data_dir));
+        if stamp == self.lexical_stamp {
+            return;
+        }
+        let same_folder = self.lexical.as_mut().is_some_and(Lexical::reload);
+        if !same_folder {
+            self.lexical = Lexical::open(&self.data_dir);
+        }
+        self.lexical_stamp = stamp;
+    }
+
+    fn open_graph(&mut self) -> bool {
+        let stamp = stamp(&snapshot::manifest_file(&self.data_dir));
+        if stamp == self.graph_stamp {
+            return false;
+        }
+        self.graph = snapshot::manifest(&self.data_dir).and_then(|manifest| {
+            // A file that does not match its checksum is not loaded; vectors are compared one by one until it is rebuilt.
+            let graph = snapshot::load(&self.data_dir, &manifest, self.threads).ok()?;
+            Some(LoadedGraph { graph, manifest })
+        });
+        self.graph_stamp = stamp;
+        true
+    }
+
+    fn find_outside_graph(&mut self, anew: bool) {
+        if anew {
+            self.outside_graph.clear();
+            self.slots_seen = 0;
+        }
+        let Some(loaded) = self.usable_graph() else { return };
+        let new: Vec<u32> = (self.slots_seen..self.mirror.slots())
+            .filter(|slot| !loaded.graph.contains(self.mirror.embedding_of_slot(*slot)))
+            .collect();
+        self.outside_graph.extend(new);
+        self.slots_seen = self.mirror.slots();
+    }
+
+    /// The graph, if it holds vectors of the active model.
+    pub fn usable_graph(&self) -> Option<&LoadedGraph> {
+        let model = self.mirror.model()?;
+        self.graph.as_ref().filter(|loaded| loaded.manifest.model == model.name && loaded.manifest.dimension == model.dimension)
+    }
+}
+
+/// Make the view equal to a new snapshot and hold both.
+pub fn current<'a>(view: &'a RwLock<View>, store: &'a Store) -> Result<Current<'a>> {
+    {
+        let guard = view.read();
+        // While the guard is held nobody can move the view on, so equal now is equal for this recall.
+        if guard.indexes_are_current() {
+            let at = store.read()?;
+            if guard.mirror.is_at(&change::head(&at)?) {
+                return Ok((guard, at));
+            }
+        }
+    }
+    let mut guard = view.write();
+    let at = guard.refresh(store)?;
+    Ok((RwLockWriteGuard::downgrade(guard), at))
+}

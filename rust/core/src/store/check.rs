@@ -1,0 +1,54 @@
+//! Is the truth sound: SQLite's own check, and the rules that its tables keep among each other.
+
+use rusqlite::Connection;
+
+use crate::error::Result;
+use crate::model::enums::Category;
+use crate::text;
+
+/// Everything that is wrong with the store, in words; empty when sound.
+pub fn problems(connection: &Connection) -> Result<Vec<String>> {
+    let mut found = Vec::new();
+    let mut statement = connection.prepare("PRAGMA integrity_check(20)")?;
+    let said: Vec<String> = statement.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
+    found.extend(said.into_iter().filter(|line| line != "ok").map(|line| format!("SQLite: {line}")));
+    if !found.is_empty() {
+        return Ok(found); // what follows would only repeat it
+    }
+    for (sql, what) in [
+        ("SELECT count(*) FROM memory WHERE project <> 0 AND project NOT IN (SELECT id FROM project)", "memories belong to a project that does not exist"),
+        ("SELECT count(*) FROM chunk WHERE memory NOT IN (SELECT key FROM memory)", "chunks belong to a text that does not exist"),
+        ("SELECT count(*) FROM chunk WHERE embedding NOT IN (SELECT key FROM embedding)", "chunks have lost their vector"),
+        ("SELECT count(*) FROM memory m WHERE embedded_by <> 0 AND NOT EXISTS (SELECT 1 FROM chunk WHERE memory = m.key)", "memories are marked as embedded but have no vectors"),
+        ("SELECT count(*) FROM embedding e JOIN model m ON m.id = e.model WHERE length(e.vector) <> 2 * m.dimension", "vectors have the wrong length"),
+        ("SELECT count(*) FROM memory WHERE key > (SELECT seq FROM sqlite_sequence WHERE name = 'memory')", "keys lie beyond the highest that was given out"),
+        ("SELECT count(*) FROM memory WHERE status = 2 AND superseded_by IS NULL", "memories are superseded by nothing"),
+    ] {
+        let number: i64 = connection.query_row(sql, [], |row| row.get(0))?;
+        if number > 0 {
+            found.push(format!("{number} {what}"));
+        }
+    }
+    found.extend(unreadable(connection)?);
+    Ok(found)
+}
+
+/// Rows whose enums or hashes do not fit.
+fn unreadable(connection: &Connection) -> Result<Vec<String>> {
+    let mut found = Vec::new();
+    let mut statement = connection.prepare("SELECT id, category, content_hash, content FROM memory")?;
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        let id: String = row.get(0)?;
+        let category: i64 = row.get(1)?;
+        if Category::from_number(category).is_none() {
+            found.push(format!("memory {id} has the unknown category {category}"));
+        }
+        let hash: Vec<u8> = row.get(2)?;
+        let content = row.get_ref(3)?.as_str().map_err(rusqlite::Error::from)?;
+        if hash != text::content_hash(content).to_be_bytes() {
+            found.push(format!("the text of memory {id} is not the one that was written (its hash differs)"));
+        }
+    }
+    Ok(found)
+}

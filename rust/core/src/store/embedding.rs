@@ -1,0 +1,242 @@
+//! Vectors: half-precision, unit length, keyed by model and exact text, and mapped to memories by chunks.
+//!
+//! A vector costs the model, so it is truth: a rebuild of an index embeds nothing. Vectors of another model than the
+//! active one are kept but never compared with.
+
+use half::f16;
+use half::slice::HalfFloatSliceExt;
+use rusqlite::{Connection, OptionalExtension};
+
+use super::WriteTx;
+use super::change::Op;
+use crate::error::{Error, Result};
+use crate::model::memory::embedding_text;
+use crate::text;
+
+/// The model whose vectors are compared.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Model {
+    /// Row.
+    pub id: i64,
+    /// Name with the hash of its file.
+    pub name: String,
+    /// Length of its vectors.
+    pub dimension: usize,
+}
+
+/// A piece of a memory's text with its vector; `None` when the store has one for this text.
+#[derive(Debug, Clone)]
+pub struct Chunk {
+    /// The piece, exactly as it was embedded.
+    pub text: String,
+    /// Unit length.
+    pub vector: Option<Vec<f32>>,
+}
+
+/// A memory that waits for its vectors.
+#[derive(Debug, Clone)]
+pub struct Pending {
+    /// Its key.
+    pub key: i64,
+    /// What the embedder is to see.
+    pub text: String,
+}
+
+/// The active model, or nothing before the first embedding.
+pub fn active_model(connection: &Connection) -> Result<Option<Model>> {
+    Ok(connection
+        .prepare_cached(
+            "SELECT id, name, dimension FROM model WHERE id = (SELECT value FROM meta WHERE name = 'active_model')",
+        )?
+        .query_row([], |row| Ok(Model { id: row.get(0)?, name: row.get(1)?, dimension: row.get::<_, i64>(2)? as usize }))
+        .optional()?)
+}
+
+/// Memories after `after_key` that have no vectors of the active model, in order of their keys.
+pub fn pending(connection: &Connection, after_key: i64, limit: usize) -> Result<Vec<Pending>> {
+    let mut statement = connection.prepare_cached(&format!(
+        "SELECT key, speaker, content FROM memory WHERE {NOT_EMBEDDED} AND key > ?1 ORDER BY key LIMIT ?2"
+    ))?;
+    let rows = statement.query_map((after_key, limit as i64), |row| {
+        Ok(Pending {
+            key: row.get(0)?,
+            text: embedding_text(row.get_ref(1)?.as_str_or_null()?, row.get_ref(2)?.as_str()?),
+        })
+    })?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
+}
+
+/// How many memories wait for vectors of the active model.
+pub fn count_pending(connection: &Connection) -> Result<usize> {
+    let sql = format!("SELECT count(*) FROM memory WHERE {NOT_EMBEDDED}");
+    Ok(connection.prepare_cached(&sql)?.query_row([], |row| row.get::<_, i64>(0))? as usize)
+}
+
+// Two ranges instead of `<>`, so that the index on embedded_by finds the few that wait among the many that do not.
+const NOT_EMBEDDED: &str = "(embedded_by < (SELECT value FROM meta WHERE name = 'active_model') \
+     OR embedded_by > (SELECT value FROM meta WHERE name = 'active_model') OR embedded_by = 0)";
+
+/// Which of these texts the active model has embedded already.
+pub fn known(connection: &Connection, texts: &[String]) -> Result<Vec<bool>> {
+    let Some(model) = active_model(connection)? else { return Ok(vec![false; texts.len()]) };
+    let mut statement = connection.prepare_cached("SELECT 1 FROM embedding WHERE model = ?1 AND text_hash = ?2")?;
+    texts
+        .iter()
+        .map(|text| Ok(statement.exists((model.id, text::text_hash(text).to_be_bytes()))?))
+        .collect()
+}
+
+/// The active model's vector of a text, if there is one.
+pub fn vector_of(connection: &Connection, model: &Model, text: &str) -> Result<Option<Vec<f32>>> {
+    let blob: Option<Vec<u8>> = connection
+        .prepare_cached("SELECT vector FROM embedding WHERE model = ?1 AND text_hash = ?2")?
+        .query_row((model.id, text::text_hash(text).to_be_bytes()), |row| row.get(0))
+        .optional()?;
+    Ok(blob.map(|blob| decoded(&blob).iter().map(|value| value.to_f32()).collect()))
+}
+
+/// Call `each(embedding key, memory key, ordinal, vector)` for every vector of the active model, in order of memories.
+pub fn for_each_vector(
+    connection: &Connection,
+    memory: Option<i64>,
+    mut each: impl FnMut(i64, i64, &[u8]) -> Result<()>,
+) -> Result<()> {
+    const SELECT: &str = "SELECT e.key, c.memory, e.vector FROM chunk c JOIN embedding e ON e.key = c.embedding \
+         WHERE e.model = (SELECT value FROM meta WHERE name = 'active_model')";
+    let sql = match memory {
+        Some(_) => format!("{SELECT} AND c.memory = ?1 ORDER BY c.memory, c.ordinal"),
+        None => format!("{SELECT} AND ?1 IS NULL ORDER BY c.memory, c.ordinal"),
+    };
+    let mut statement = connection.prepare_cached(&sql)?;
+    let mut rows = statement.query([memory])?;
+    while let Some(row) = rows.next()? {
+        each(row.get(0)?, row.get(1)?, row.get_ref(2)?.as_blob().map_err(rusqlite::Error::from)?)?;
+    }
+    Ok(())
+}
+
+impl WriteTx<'_> {
+    /// Make `name` the active model; whether another one was active before.
+    pub fn activate_model(&self, name: &str, dimension: usize) -> Result<bool> {
+        let before = active_model(self)?;
+        self.execute("INSERT OR IGNORE INTO model(name, dimension) VALUES (?1, ?2)", (name, dimension as i64))?;
+        let (id, known): (i64, i64) =
+            self.query_row("SELECT id, dimension FROM model WHERE name = ?1", [name], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        if known as usize != dimension {
+            return Err(Error::DimensionMismatch { expected: known as usize, received: dimension });
+        }
+        self.execute("UPDATE meta SET value = ?1 WHERE name = 'active_model'", [id])?;
+        let changed = before.is_some_and(|before| before.id != id);
+        if changed {
+            // Key 0 names no memory: it tells every process that all vectors are to be read again.
+            self.log(0, Op::Embed)?;
+        }
+        Ok(changed)
+    }
+
+    /// Store the chunks of one memory; `false` when the text was changed or removed meanwhile.
+    pub fn store_chunks(&self, model: &Model, key: i64, chunks: &[Chunk]) -> Result<bool> {
+        let mut embeddings = Vec::with_capacity(chunks.len());
+        for chunk in chunks {
+            embeddings.push(self.embedding_of(model, chunk)?);
+        }
+        let alive = self.prepare_cached("SELECT 1 FROM memory WHERE key = ?1")?.exists([key])?;
+        if !alive {
+            return Ok(false);
+        }
+        self.prepare_cached("DELETE FROM chunk WHERE memory = ?1")?.execute([key])?;
+        let mut insert = self.prepare_cached("INSERT INTO chunk(memory, ordinal, embedding) VALUES (?1, ?2, ?3)")?;
+        for (ordinal, embedding) in embeddings.iter().enumerate() {
+            insert.execute((key, ordinal as i64, embedding))?;
+        }
+        self.prepare_cached("UPDATE memory SET embedded_by = ?2 WHERE key = ?1")?.execute((key, model.id))?;
+        self.log(key, Op::Embed)?;
+        Ok(true)
+    }
+
+    fn embedding_of(&self, model: &Model, chunk: &Chunk) -> Result<i64> {
+        let hash = text::text_hash(&chunk.text).to_be_bytes();
+        let known: Option<i64> = self
+            .prepare_cached("SELECT key FROM embedding WHERE model = ?1 AND text_hash = ?2")?
+            .query_row((model.id, hash), |row| row.get(0))
+            .optional()?;
+        if let Some(key) = known {
+            return Ok(key);
+        }
+        let vector = chunk.vector.as_deref().ok_or_else(|| {
+            Error::Conflict("a vector was expected in the store but is gone; embed the text again".into())
+        })?;
+        let blob = encoded(vector, model.dimension)?;
+        self.prepare_cached("INSERT INTO embedding(model, text_hash, vector) VALUES (?1, ?2, ?3)")?
+            .execute((model.id, hash, blob))?;
+        Ok(self.last_insert_rowid())
+    }
+
+    /// Forget vectors of other models, once the active one has embedded everything.
+    pub fn drop_other_models(&self) -> Result<usize> {
+        if count_pending(self)? > 0 {
+            return Ok(0);
+        }
+        const OTHER: &str = "model <> (SELECT value FROM meta WHERE name = 'active_model')";
+        self.execute(&format!("DELETE FROM chunk WHERE embedding IN (SELECT key FROM embedding WHERE {OTHER})"), [])?;
+        Ok(self.execute(&format!("DELETE FROM embedding WHERE {OTHER}"), [])?)
+    }
+}
+
+/// The stored form of a vector: little-endian half floats of the unit vector.
+fn encoded(vector: &[f32], dimension: usize) -> Result<Vec<u8>> {
+    if vector.len() != dimension {
+        return Err(Error::DimensionMismatch { expected: dimension, received: vector.len() });
+    }
+    let length = vector.iter().map(|value| f64::from(*value).powi(2)).sum::<f64>().sqrt();
+    if !length.is_finite() || length < 1e-6 {
+        return Err(Error::invalid("embedding", "is zero or not finite; a failed embedding is never stored"));
+    }
+    let mut halves = vec![f16::ZERO; vector.len()];
+    let unit: Vec<f32> = vector.iter().map(|value| (f64::from(*value) / length) as f32).collect();
+    halves.convert_from_f32_slice(&unit);
+    Ok(halves.iter().flat_map(|half| half.to_le_bytes()).collect())
+}
+
+/// The values of a stored vector.
+pub fn decoded(blob: &[u8]) -> Vec<f16> {
+    blob.chunks_exact(2).map(|pair| f16::from_le_bytes([pair[0], pair[1]])).collect()
+}
+
+/// The row that a memory has in the flat list of texts, for tests of the cache.
+pub fn count(connection: &Connection) -> Result<usize> {
+    Ok(connection.query_row("SELECT count(*) FROM embedding", [], |row| row.get::<_, i64>(0))? as usize)
+}
+
+trait TextOrNull<'a> {
+    fn as_str_or_null(&self) -> rusqlite::Result<Option<&'a str>>;
+}
+
+impl<'a> TextOrNull<'a> for rusqlite::types::ValueRef<'a> {
+    fn as_str_or_null(&self) -> rusqlite::Result<Option<&'a str>> {
+        Ok(self.as_str_or_null()?)
+    }
+}
+
+const IN_USE: &str = "e.model = ?1 AND EXISTS (SELECT 1 FROM chunk c WHERE c.embedding = e.key)";
+
+/// Vectors of a model that some memory uses.
+pub fn count_in_use(connection: &Connection, model: &Model) -> Result<usize> {
+    count_in_use_after(connection, model, 0)
+}
+
+/// Vectors of a model after a key that some memory uses.
+pub fn count_in_use_after(connection: &Connection, model: &Model, after: i64) -> Result<usize> {
+    let sql = format!("SELECT count(*) FROM embedding e WHERE e.key > ?2 AND {IN_USE}");
+    Ok(connection.prepare_cached(&sql)?.query_row((model.id, after), |row| row.get::<_, i64>(0))? as usize)
+}
+
+/// Vectors of a model after a key that some memory uses, in order of their keys.
+pub fn page_in_use(connection: &Connection, model: &Model, after: i64, limit: usize) -> Result<Vec<(i64, Vec<f16>)>> {
+    let sql = format!("SELECT e.key, e.vector FROM embedding e WHERE e.key > ?2 AND {IN_USE} ORDER BY e.key LIMIT ?3");
+    let mut statement = connection.prepare_cached(&sql)?;
+    let rows = statement.query_map((model.id, after, limit as i64), |row| {
+        Ok((row.get(0)?, decoded(row.get_ref(1)?.as_blob()?)))
+    })?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
+}

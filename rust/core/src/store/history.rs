@@ -1,0 +1,197 @@
+//! What was changed, when and by whom: the ground of undo and of "as of".
+//!
+//! A row keeps the memory as it was *before* the change; what came after is the next row's before, or the present.
+
+use rusqlite::{Connection, OptionalExtension, Row};
+
+use super::{WriteTx, memory};
+use crate::error::{Error, Result};
+use crate::model::report::HistoryEntry;
+use crate::model::{Memory, Trust};
+
+/// One row.
+#[derive(Debug, Clone)]
+pub struct Recorded {
+    /// Its place in the order of all changes.
+    pub seq: i64,
+    /// Changes made together share it.
+    pub operation: i64,
+    /// The memory.
+    pub id: String,
+    /// When.
+    pub at: i64,
+    /// What.
+    pub kind: String,
+    /// Who.
+    pub actor: Trust,
+    /// The operation that took it back.
+    pub undone_by: Option<i64>,
+    /// The memory before; `None` when the change created it.
+    pub before: Option<Memory>,
+}
+
+const SELECT: &str = "SELECT seq, operation, memory, at, kind, actor, undone_by, before FROM history";
+
+fn from_row(row: &Row<'_>) -> rusqlite::Result<(i64, i64, String, i64, String, i64, Option<i64>, Option<String>)> {
+    Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?, row.get(5)?, row.get(6)?, row.get(7)?))
+}
+
+fn recorded(
+    (seq, operation, id, at, kind, actor, undone_by, before): (
+        i64,
+        i64,
+        String,
+        i64,
+        String,
+        i64,
+        Option<i64>,
+        Option<String>,
+    ),
+) -> Result<Recorded> {
+    let damaged = |what: String| Error::CorruptStore {
+        path: std::path::PathBuf::new(),
+        message: format!("history of {id} holds {what}; `opencode-memory verify` tells more"),
+    };
+    let actor = Trust::from_number(actor).ok_or_else(|| damaged(format!("an unknown actor {actor}")))?;
+    let before = before
+        .map(|json| serde_json::from_str(&json))
+        .transpose()
+        .map_err(|error| damaged(format!("an unreadable version ({error})")))?;
+    Ok(Recorded { seq, operation, id, at, kind, actor, undone_by, before })
+}
+
+fn collect(connection: &Connection, tail: &str, params: impl rusqlite::Params) -> Result<Vec<Recorded>> {
+    let mut statement = connection.prepare_cached(&format!("{SELECT} {tail}"))?;
+    let rows = statement.query_map(params, from_row)?;
+    rows.map(|row| recorded(row?)).collect()
+}
+
+impl WriteTx<'_> {
+    /// Record that `id` is about to change from `before`.
+    pub fn record(&self, id: &str, kind: &str, before: Option<&Memory>) -> Result<i64> {
+        let json = before
+            .map(serde_json::to_string)
+            .transpose()
+            .map_err(|error| Error::invalid("memory", format!("cannot be written as JSON: {error}")))?;
+        self.prepare_cached("INSERT INTO history(operation, memory, at, kind, actor, before) VALUES (?1, ?2, ?3, ?4, ?5, ?6)")?
+            .execute((self.operation.get().unwrap_or(0), id, self.now_ms, kind, self.actor as u8, json))?;
+        let seq = self.last_insert_rowid();
+        if self.operation.get().is_none() {
+            // The first change names the operation that the transaction's other changes belong to.
+            self.operation.set(Some(seq));
+            self.prepare_cached("UPDATE history SET operation = ?1 WHERE seq = ?1")?.execute([seq])?;
+        }
+        Ok(seq)
+    }
+
+    /// Mark a change as taken back by the change `by`.
+    pub fn mark_undone(&self, seq: i64, by: i64) -> Result<()> {
+        self.prepare_cached("UPDATE history SET undone_by = ?2 WHERE seq = ?1")?.execute((seq, by))?;
+        Ok(())
+    }
+}
+
+/// The changes of the last operation that was not taken back, newest first.
+pub fn last_operation(connection: &Connection) -> Result<Vec<Recorded>> {
+    let operation: Option<i64> = connection
+        .query_row("SELECT operation FROM history WHERE undone_by IS NULL AND kind <> 'undo' ORDER BY seq DESC LIMIT 1", [], |row| {
+            row.get(0)
+        })
+        .optional()?;
+    match operation {
+        Some(operation) => collect(connection, "WHERE operation = ?1 AND undone_by IS NULL ORDER BY seq DESC", [operation]),
+        None => Ok(Vec::new()),
+    }
+}
+
+/// The last change of one memory that was not taken back.
+pub fn last_of(connection: &Connection, id: &str) -> Result<Option<Recorded>> {
+    let found = collect(connection, "WHERE memory = ?1 AND undone_by IS NULL AND kind <> 'undo' ORDER BY seq DESC LIMIT 1", [id])?;
+    Ok(found.into_iter().next())
+}
+
+/// Whether a memory changed after `seq`, undone changes and the undoing itself left out.
+pub fn changed_after(connection: &Connection, id: &str, seq: i64) -> Result<Option<String>> {
+    Ok(connection
+        .prepare_cached(
+            "SELECT kind FROM history WHERE memory = ?1 AND seq > ?2 AND undone_by IS NULL AND kind <> 'undo' ORDER BY seq LIMIT 1",
+        )?
+        .query_row((id, seq), |row| row.get(0))
+        .optional()?)
+}
+
+/// Everything that happened to a memory, oldest first.
+pub fn of(connection: &Connection, id: &str) -> Result<Vec<HistoryEntry>> {
+    let rows = collect(connection, "WHERE memory = ?1 ORDER BY seq", [id])?;
+    let present = memory::by_id(connection, id)?;
+    let mut entries = Vec::with_capacity(rows.len());
+    for (at, row) in rows.iter().enumerate() {
+        let after = match rows.get(at + 1) {
+            Some(next) => next.before.clone(),
+            None => present.clone(),
+        };
+        entries.push(HistoryEntry {
+            operation: row.operation,
+            id: row.id.clone(),
+            at: row.at,
+            kind: row.kind.clone(),
+            actor: row.actor,
+            undone: row.undone_by.is_some(),
+            before: row.before.clone(),
+            after,
+        });
+    }
+    Ok(entries)
+}
+
+/// The memories that were changed after `at`, as they were then: the first change after `at` holds them.
+pub fn states_before_changes_after(connection: &Connection, at: i64) -> Result<Vec<(String, Option<Memory>)>> {
+    let rows = collect(
+        connection,
+        "WHERE seq IN (SELECT min(seq) FROM history WHERE at > ?1 GROUP BY memory)",
+        [at],
+    )?;
+    Ok(rows.into_iter().map(|row| (row.id, row.before)).collect())
+}
+
+/// Rows in order, after `seq`, at most `limit`: what an export reads.
+pub fn page(connection: &Connection, after_seq: i64, limit: usize) -> Result<Vec<Recorded>> {
+    collect(connection, "WHERE seq > ?1 ORDER BY seq LIMIT ?2", (after_seq, limit as i64))
+}
+
+/// Put back rows of an export for memories that have no history here yet.
+pub fn restore_rows(write: &WriteTx<'_>, rows: &[Recorded]) -> Result<usize> {
+    let mut added = 0;
+    let mut insert = write.prepare_cached(
+        "INSERT INTO history(operation, memory, at, kind, actor, undone_by, before) SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7 \
+         WHERE NOT EXISTS (SELECT 1 FROM history WHERE memory = ?2 AND at = ?3 AND kind = ?4)",
+    )?;
+    for row in rows {
+        let json = row
+            .before
+            .as_ref()
+            .map(serde_json::to_string)
+            .transpose()
+            .map_err(|error| Error::invalid("history", format!("cannot be written as JSON: {error}")))?;
+        added += insert.execute((-row.operation, &row.id, row.at, &row.kind, row.actor as u8, row.undone_by.map(|by| -by), json))?;
+    }
+    Ok(added)
+}
+
+/// Forget versions of deleted memories whose deletion lies before `before_ms`.
+pub fn forget_deleted(write: &WriteTx<'_>, before_ms: i64) -> Result<usize> {
+    Ok(write.execute(
+        "DELETE FROM history WHERE memory NOT IN (SELECT id FROM memory) \
+         AND memory IN (SELECT memory FROM history GROUP BY memory HAVING max(at) < ?1)",
+        [before_ms],
+    )?)
+}
+
+/// Ids in the history that start or end with `part`; at most two.
+pub fn ids_like(connection: &Connection, part: &str) -> Result<Vec<String>> {
+    let mut statement = connection.prepare_cached(
+        "SELECT DISTINCT memory FROM history WHERE substr(memory, 1, length(?1)) = ?1 OR substr(memory, -length(?1)) = ?1 LIMIT 2",
+    )?;
+    let rows = statement.query_map([part], |row| row.get(0))?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
+}

@@ -1,0 +1,318 @@
+//! Rows of memories: read, insert, replace, remove. Every change is logged in the same transaction.
+
+use rusqlite::types::Type;
+use rusqlite::{Connection, OptionalExtension, Row};
+
+use super::WriteTx;
+use super::change::Op;
+use crate::error::{Error, Result};
+use crate::model::{Category, Memory, Status, Trust};
+use crate::text;
+
+const SELECT: &str = "SELECT m.key, m.id, m.project, p.name, m.category, m.status, m.trust, m.pinned, m.time, \
+     m.created_at, m.updated_at, m.stored_at, m.expires_at, m.verified_at, m.session, m.position, m.speaker, m.topic, \
+     m.superseded_by, m.confidence, m.source, m.entities, m.tags, m.metadata, m.content, u.uses, u.used_at \
+     FROM memory m LEFT JOIN project p ON p.id = m.project LEFT JOIN use_count u ON u.memory = m.id";
+
+fn from_row(row: &Row<'_>) -> rusqlite::Result<Memory> {
+    Ok(Memory {
+        key: row.get(0)?,
+        id: row.get(1)?,
+        project_id: row.get(2)?,
+        project: row.get(3)?,
+        category: member(row, 4, Category::from_number)?,
+        status: member(row, 5, Status::from_number)?,
+        trust: member(row, 6, Trust::from_number)?,
+        pinned: row.get(7)?,
+        time: row.get(8)?,
+        created_at: row.get(9)?,
+        updated_at: row.get(10)?,
+        stored_at: row.get(11)?,
+        expires_at: row.get(12)?,
+        verified_at: row.get(13)?,
+        session: row.get(14)?,
+        position: row.get(15)?,
+        speaker: row.get(16)?,
+        topic: row.get(17)?,
+        superseded_by: row.get(18)?,
+        confidence: row.get(19)?,
+        source: json(row, 20)?,
+        entities: json(row, 21)?,
+        tags: json(row, 22)?,
+        metadata: row.get(23)?,
+        content: row.get(24)?,
+        uses: row.get::<_, Option<i64>>(25)?.unwrap_or(0),
+        used_at: row.get(26)?,
+    })
+}
+
+fn member<T>(row: &Row<'_>, column: usize, parse: fn(i64) -> Option<T>) -> rusqlite::Result<T> {
+    let number: i64 = row.get(column)?;
+    parse(number).ok_or(rusqlite::Error::IntegralValueOutOfRange(column, number))
+}
+
+fn json<T: serde::de::DeserializeOwned>(row: &Row<'_>, column: usize) -> rusqlite::Result<T> {
+    let text = row.get_ref(column)?.as_str()?;
+    serde_json::from_str(text).map_err(|error| rusqlite::Error::FromSqlConversionFailure(column, Type::Text, Box::new(error)))
+}
+
+/// The memory that has this key now.
+pub fn by_key(connection: &Connection, key: i64) -> Result<Option<Memory>> {
+    Ok(connection.prepare_cached(&format!("{SELECT} WHERE m.key = ?1"))?.query_row([key], from_row).optional()?)
+}
+
+/// The memory of this full id.
+pub fn by_id(connection: &Connection, id: &str) -> Result<Option<Memory>> {
+    Ok(connection.prepare_cached(&format!("{SELECT} WHERE m.id = ?1"))?.query_row([id], from_row).optional()?)
+}
+
+/// The memory of this full id, or an error that says that it is not there.
+pub fn existing(connection: &Connection, id: &str) -> Result<Memory> {
+    by_id(connection, id)?.ok_or_else(|| Error::not_found("memory", id))
+}
+
+/// Memories in order of their keys, after `key`, at most `limit`.
+pub fn page(connection: &Connection, after_key: i64, limit: usize) -> Result<Vec<Memory>> {
+    let mut statement = connection.prepare_cached(&format!("{SELECT} WHERE m.key > ?1 ORDER BY m.key LIMIT ?2"))?;
+    let rows = statement.query_map((after_key, limit as i64), from_row)?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
+}
+
+/// The active memory that holds `topic` in a scope, expired or not.
+pub fn by_topic(connection: &Connection, project_id: i64, topic: &str) -> Result<Option<Memory>> {
+    let sql = format!("{SELECT} WHERE m.project = ?1 AND m.topic = ?2 AND m.status = 0");
+    Ok(connection.prepare_cached(&sql)?.query_row((project_id, topic), from_row).optional()?)
+}
+
+/// Memories of a scope with the same normalised text, active ones and candidates.
+pub fn by_text(connection: &Connection, project_id: i64, hash: u128) -> Result<Vec<Memory>> {
+    let sql = format!("{SELECT} WHERE m.content_hash = ?1 AND m.project = ?2 AND m.status IN (0, 1) ORDER BY m.status, m.key");
+    let mut statement = connection.prepare_cached(&sql)?;
+    let rows = statement.query_map((hash.to_be_bytes(), project_id), from_row)?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
+}
+
+/// Ids that start or end with `part`; at most two, enough to tell "one" from "several".
+pub fn ids_like(connection: &Connection, part: &str) -> Result<Vec<String>> {
+    let mut statement = connection
+        .prepare_cached("SELECT id FROM memory WHERE substr(id, 1, length(?1)) = ?1 OR substr(id, -length(?1)) = ?1 LIMIT 2")?;
+    let rows = statement.query_map([part], |row| row.get(0))?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
+}
+
+/// Keys of the memories that mention an entity.
+pub fn keys_mentioning(connection: &Connection, entity: &str) -> Result<Vec<i64>> {
+    let mut statement = connection
+        .prepare_cached("SELECT m.key FROM mention e JOIN memory m ON m.id = e.memory WHERE e.name = ?1")?;
+    let rows = statement.query_map([entity.trim()], |row| row.get(0))?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
+}
+
+/// Keys of the memories that carry a tag.
+pub fn keys_tagged(connection: &Connection, tag: &str) -> Result<Vec<i64>> {
+    let mut statement = connection.prepare_cached(
+        "SELECT key FROM memory WHERE tags <> '[]' AND EXISTS (SELECT 1 FROM json_each(tags) WHERE value = ?1 COLLATE NOCASE)",
+    )?;
+    let rows = statement.query_map([tag.trim()], |row| row.get(0))?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
+}
+
+impl WriteTx<'_> {
+    /// Insert a memory under a new key, which is returned; `memory.key` is ignored.
+    pub fn insert(&self, memory: &Memory) -> Result<i64> {
+        self.prepare_cached(
+            "INSERT INTO memory(id, project, category, status, trust, pinned, time, created_at, updated_at, stored_at, \
+             expires_at, verified_at, position, session, content_hash, speaker, topic, superseded_by, confidence, source, \
+             entities, tags, metadata, content) VALUES \
+             (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,?19,?20,?21,?22,?23,?24)",
+        )?
+        .execute(rusqlite::params![
+            memory.id,
+            memory.project_id,
+            memory.category as u8,
+            memory.status as u8,
+            memory.trust as u8,
+            memory.pinned,
+            memory.time,
+            memory.created_at,
+            memory.updated_at,
+            memory.stored_at,
+            memory.expires_at,
+            memory.verified_at,
+            memory.position,
+            memory.session,
+            text::content_hash(&memory.content).to_be_bytes(),
+            memory.speaker,
+            memory.topic,
+            memory.superseded_by,
+            memory.confidence,
+            to_json(&memory.source)?,
+            to_json(&memory.entities)?,
+            to_json(&memory.tags)?,
+            memory.metadata,
+            memory.content,
+        ])?;
+        let key = self.last_insert_rowid();
+        self.set_mentions(&memory.id, &memory.entities)?;
+        self.log(key, Op::Put)?;
+        Ok(key)
+    }
+
+    /// Replace a memory by its next version: a changed text gets a new key, anything else keeps it.
+    pub fn replace(&self, before: &Memory, after: &Memory) -> Result<i64> {
+        if searched_text_differs(before, after) {
+            self.remove_row(before.key)?;
+            return self.insert(after);
+        }
+        self.prepare_cached(
+            "UPDATE memory SET project = ?2, category = ?3, status = ?4, trust = ?5, pinned = ?6, time = ?7, created_at = ?8, \
+             updated_at = ?9, expires_at = ?10, verified_at = ?11, position = ?12, session = ?13, superseded_by = ?14, \
+             confidence = ?15, source = ?16, metadata = ?17 WHERE key = ?1",
+        )?
+        .execute(rusqlite::params![
+            before.key,
+            after.project_id,
+            after.category as u8,
+            after.status as u8,
+            after.trust as u8,
+            after.pinned,
+            after.time,
+            after.created_at,
+            after.updated_at,
+            after.expires_at,
+            after.verified_at,
+            after.position,
+            after.session,
+            after.superseded_by,
+            after.confidence,
+            to_json(&after.source)?,
+            after.metadata,
+        ])?;
+        self.log(before.key, Op::Touch)?;
+        Ok(before.key)
+    }
+
+    /// Remove a memory; its history stays.
+    pub fn remove(&self, memory: &Memory) -> Result<()> {
+        self.remove_row(memory.key)?;
+        self.set_mentions(&memory.id, &[])
+    }
+
+    fn remove_row(&self, key: i64) -> Result<()> {
+        self.prepare_cached("DELETE FROM memory WHERE key = ?1")?.execute([key])?; // chunks go with it
+        self.log(key, Op::Delete)
+    }
+
+    fn set_mentions(&self, id: &str, entities: &[String]) -> Result<()> {
+        self.prepare_cached("DELETE FROM mention WHERE memory = ?1")?.execute([id])?;
+        let mut insert = self.prepare_cached("INSERT OR IGNORE INTO mention(name, memory) VALUES (?1, ?2)")?;
+        for entity in entities {
+            insert.execute((entity.trim(), id))?;
+        }
+        Ok(())
+    }
+}
+
+/// Whether the indexes would see another text; see `Memory::searched_text`.
+fn searched_text_differs(before: &Memory, after: &Memory) -> bool {
+    before.content != after.content
+        || before.speaker != after.speaker
+        || before.topic != after.topic
+        || before.tags != after.tags
+        || before.entities != after.entities
+}
+
+fn to_json<T: serde::Serialize>(value: &T) -> Result<String> {
+    serde_json::to_string(value).map_err(|error| Error::invalid("memory", format!("cannot be written as JSON: {error}")))
+}
+
+/// Ids of a project's memories, of every status.
+pub fn ids_in_project(connection: &Connection, project: i64) -> Result<Vec<String>> {
+    let mut statement = connection.prepare_cached("SELECT id FROM memory WHERE project = ?1 ORDER BY key")?;
+    let rows = statement.query_map([project], |row| row.get(0))?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
+}
+
+/// How many memories have a key after this one.
+pub fn count_after(connection: &Connection, key: i64) -> Result<usize> {
+    Ok(connection
+        .prepare_cached("SELECT count(*) FROM memory WHERE key > ?1")?
+        .query_row([key], |row| row.get::<_, i64>(0))? as usize)
+}
+
+/// The columns that filters look at.
+#[derive(Debug, Clone, Copy)]
+pub struct FilterRow {
+    /// The memory's key.
+    pub key: i64,
+    /// Row of its project; 0 is global.
+    pub project: i64,
+    /// The moment that it speaks of.
+    pub time: i64,
+    /// When it was first written.
+    pub created_at: i64,
+    /// When it was last changed.
+    pub updated_at: i64,
+    /// When it stops being returned; `i64::MAX` is never.
+    pub expires_at: i64,
+    /// [`Category`] as its number.
+    pub category: u8,
+    /// [`Status`] as its number.
+    pub status: u8,
+    /// [`Trust`] as its number.
+    pub trust: u8,
+    /// Kept in sight by a person.
+    pub pinned: bool,
+}
+
+const FILTER_COLUMNS: &str = "key, project, category, status, trust, pinned, time, created_at, updated_at, expires_at";
+
+fn filter_row_from(row: &Row<'_>) -> rusqlite::Result<FilterRow> {
+    Ok(FilterRow {
+        key: row.get(0)?,
+        project: row.get(1)?,
+        category: row.get(2)?,
+        status: row.get(3)?,
+        trust: row.get(4)?,
+        pinned: row.get(5)?,
+        time: row.get(6)?,
+        created_at: row.get(7)?,
+        updated_at: row.get(8)?,
+        expires_at: row.get::<_, Option<i64>>(9)?.unwrap_or(i64::MAX),
+    })
+}
+
+/// The filter columns of one memory.
+pub fn filter_row(connection: &Connection, key: i64) -> Result<Option<FilterRow>> {
+    let sql = format!("SELECT {FILTER_COLUMNS} FROM memory WHERE key = ?1");
+    Ok(connection.prepare_cached(&sql)?.query_row([key], filter_row_from).optional()?)
+}
+
+/// Call `each` with the filter columns of every memory, in order of keys.
+pub fn for_each_filter_row(connection: &Connection, mut each: impl FnMut(FilterRow) -> Result<()>) -> Result<()> {
+    let mut statement = connection.prepare_cached(&format!("SELECT {FILTER_COLUMNS} FROM memory ORDER BY key"))?;
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        each(filter_row_from(row)?)?;
+    }
+    Ok(())
+}
+
+/// Memories that have vectors of the active model and were not compared with their neighbours.
+pub fn not_compared(connection: &Connection, limit: usize) -> Result<Vec<Memory>> {
+    let sql = format!(
+        "{SELECT} WHERE m.compared = 0 AND m.embedded_by <> 0 \
+         AND m.embedded_by = (SELECT value FROM meta WHERE name = 'active_model') ORDER BY m.key LIMIT ?1"
+    );
+    let mut statement = connection.prepare_cached(&sql)?;
+    let rows = statement.query_map([limit as i64], from_row)?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
+}
+
+impl WriteTx<'_> {
+    /// Note that a memory was compared with its neighbours.
+    pub fn mark_compared(&self, key: i64) -> Result<()> {
+        self.prepare_cached("UPDATE memory SET compared = 1 WHERE key = ?1")?.execute([key])?;
+        Ok(())
+    }
+}

@@ -1,0 +1,193 @@
+//! The truth: one SQLite file. Nothing outside of this folder knows SQL.
+//!
+//! A write is one `BEGIN IMMEDIATE` transaction that holds rows, change log and history; its commit is the
+//! acknowledgement (I1). A read is a [`Snapshot`]. Nothing here knows about indexes.
+
+pub mod backup;
+pub mod change;
+pub mod check;
+pub mod counts;
+pub mod embedding;
+pub mod history;
+pub mod kv;
+pub mod link;
+pub mod memory;
+mod open;
+pub mod project;
+pub mod purge;
+pub mod schema;
+pub mod usage;
+
+pub use open::{create_file, create_folder, make_private, remove_if_there, wal_of};
+
+use std::cell::Cell;
+use std::ops::Deref;
+use std::path::{Path, PathBuf};
+
+use parking_lot::Mutex;
+use rusqlite::{Connection, TransactionBehavior};
+
+use crate::clock::Clock;
+use crate::error::{Error, Result};
+use crate::ids;
+use crate::model::Trust;
+
+/// Connections kept for readers; more than this many at once open and close their own.
+const POOLED_READERS: usize = 4;
+
+/// Name of the file in the data directory.
+pub const FILE: &str = "store.db";
+
+/// The open store of one data directory.
+#[derive(Debug)]
+pub struct Store {
+    file: PathBuf,
+    access: open::Access,
+    writer: Mutex<Option<Connection>>,
+    readers: Mutex<Vec<Connection>>,
+}
+
+impl Store {
+    /// Open the store in `dir`, creating it unless `read_only`.
+    pub fn open(dir: &Path, read_only: bool, now_ms: i64) -> Result<Self> {
+        let (file, access, writer) = open::open(dir, read_only, now_ms)?;
+        Ok(Self { file, access, writer: Mutex::new(writer), readers: Mutex::new(Vec::new()) })
+    }
+
+    /// The SQLite file.
+    pub fn file(&self) -> &Path {
+        &self.file
+    }
+
+    /// Whether writes are possible.
+    pub fn is_writable(&self) -> bool {
+        self.access == open::Access::ReadWrite
+    }
+
+    /// Take a snapshot: every query through it sees the same state.
+    pub fn read(&self) -> Result<Snapshot<'_>> {
+        let pooled = self.readers.lock().pop();
+        let connection = match pooled {
+            Some(connection) => connection,
+            None => open::reader(&self.file, self.access)?,
+        };
+        let snapshot = Snapshot { store: self, connection: Some(connection) };
+        snapshot.execute_batch("BEGIN").map_err(|error| self.error("read", error))?;
+        Ok(snapshot)
+    }
+
+    /// Run `body` in one transaction; when this returns `Ok`, it is durable.
+    pub fn write<T>(&self, clock: &Clock, actor: Trust, body: impl FnOnce(&WriteTx<'_>) -> Result<T>) -> Result<T> {
+        let mut guard = self.writer.lock();
+        let connection = guard.as_mut().ok_or_else(|| self.read_only_error())?;
+        let transaction = connection
+            .transaction_with_behavior(TransactionBehavior::Immediate)
+            .map_err(|error| self.error("write to", error))?;
+        let write = WriteTx {
+            connection: &transaction,
+            now_ms: clock.now_ms(),
+            nonce: ids::new_nonce(),
+            actor,
+            operation: Cell::new(None),
+        };
+        // An error drops the transaction, which rolls back: nothing is half done.
+        let value = body(&write).map_err(|error| error.located(&self.file))?;
+        crate::crash::point("store:before-commit");
+        transaction.commit().map_err(|error| self.error("write to", error))?;
+        crate::crash::point("store:after-commit");
+        Ok(value)
+    }
+
+    /// Lend the writer's connection outside of a transaction, for what SQLite does not allow inside of one.
+    pub fn exclusively<T>(&self, body: impl FnOnce(&mut Connection) -> Result<T>) -> Result<T> {
+        let mut guard = self.writer.lock();
+        let connection = guard.as_mut().ok_or_else(|| self.read_only_error())?;
+        body(connection).map_err(|error| error.located(&self.file))
+    }
+
+    /// Close every connection, so that the last process out folds the WAL into the file.
+    pub fn close(&self) {
+        self.readers.lock().clear();
+        *self.writer.lock() = None;
+    }
+
+    /// Forget every connection without closing it: in a forked child they belong to the parent.
+    pub fn forget(&self) {
+        // try_lock: the thread that held the lock does not exist in the child.
+        if let Some(mut readers) = self.readers.try_lock() {
+            readers.drain(..).for_each(std::mem::forget);
+        }
+        if let Some(mut writer) = self.writer.try_lock() {
+            std::mem::forget(writer.take());
+        }
+    }
+
+    /// Turn SQLite's error into ours, naming this file.
+    pub fn error(&self, attempted: &str, error: rusqlite::Error) -> Error {
+        open::describe(attempted, &self.file, error)
+    }
+
+    fn read_only_error(&self) -> Error {
+        Error::storage(
+            "write to",
+            &self.file,
+            std::io::Error::new(std::io::ErrorKind::PermissionDenied, "the store was opened read-only"),
+        )
+    }
+}
+
+impl From<rusqlite::Error> for Error {
+    fn from(error: rusqlite::Error) -> Self {
+        open::describe("use", Path::new(""), error)
+    }
+}
+
+/// A consistent view of the store; dereferences to the connection.
+#[derive(Debug)]
+pub struct Snapshot<'a> {
+    store: &'a Store,
+    connection: Option<Connection>,
+}
+
+impl Deref for Snapshot<'_> {
+    type Target = Connection;
+
+    #[allow(clippy::expect_used)] // the connection leaves only in `drop`
+    fn deref(&self) -> &Connection {
+        self.connection.as_ref().expect("a snapshot holds its connection until it is dropped")
+    }
+}
+
+impl Drop for Snapshot<'_> {
+    fn drop(&mut self) {
+        let Some(connection) = self.connection.take() else { return };
+        if connection.execute_batch("COMMIT").is_err() {
+            return; // a connection in an unknown state is not pooled
+        }
+        let mut readers = self.store.readers.lock();
+        if readers.len() < POOLED_READERS {
+            readers.push(connection);
+        }
+    }
+}
+
+/// A write in progress; dereferences to the connection.
+#[derive(Debug)]
+pub struct WriteTx<'a> {
+    connection: &'a Connection,
+    /// The one time of this transaction.
+    pub now_ms: i64,
+    /// The random mark of this transaction.
+    pub nonce: i64,
+    /// Who writes.
+    pub actor: Trust,
+    operation: Cell<Option<i64>>,
+}
+
+impl Deref for WriteTx<'_> {
+    type Target = Connection;
+
+    fn deref(&self) -> &Connection {
+        self.connection
+    }
+}

@@ -1,0 +1,269 @@
+//! Opening `store.db`: folders and permissions, file systems that cannot hold it, connections, and SQLite's errors.
+
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use fs_err::os::unix::fs::OpenOptionsExt;
+use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
+
+use super::FILE;
+use super::schema::{self, Found};
+use crate::error::{Error, Result};
+
+/// How long a write waits for another process's transaction; bulk imports commit far more often than this.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// What the file system allows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    /// Reads and writes.
+    ReadWrite,
+    /// Reads, beside writers that may exist.
+    ReadOnly,
+    /// Reads of a folder that nobody can write to: SQLite cannot even place its shared memory there.
+    Immutable,
+}
+
+pub fn open(dir: &Path, read_only: bool, now_ms: i64) -> Result<(PathBuf, Access, Option<Connection>)> {
+    let file = dir.join(FILE);
+    if read_only {
+        let access = read_access(&file)?;
+        let connection = reader(&file, access)?;
+        if schema::inspect(&connection, &file)? == Found::Nothing {
+            return Err(missing(&file));
+        }
+        return Ok((file, access, None));
+    }
+    create_folder(dir)?;
+    refuse_network_file_system(dir)?;
+    create_file(&file)?;
+    let connection = writer(&file, now_ms)?;
+    Ok((file, Access::ReadWrite, Some(connection)))
+}
+
+/// Open a connection for reading.
+pub fn reader(file: &Path, access: Access) -> Result<Connection> {
+    let uri = match access {
+        Access::Immutable => format!("file:{}?immutable=1", percent_encoded(file)),
+        Access::ReadOnly => format!("file:{}?mode=ro", percent_encoded(file)),
+        Access::ReadWrite => format!("file:{}?mode=rw", percent_encoded(file)),
+    };
+    let flags = OpenFlags::SQLITE_OPEN_URI | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let flags = flags
+        | if access == Access::ReadWrite { OpenFlags::SQLITE_OPEN_READ_WRITE } else { OpenFlags::SQLITE_OPEN_READ_ONLY };
+    let fail = |error| describe("open", file, error);
+    let connection = Connection::open_with_flags(uri, flags).map_err(fail)?;
+    configure(&connection).map_err(fail)?;
+    connection.pragma_update(None, "query_only", true).map_err(fail)?;
+    Ok(connection)
+}
+
+fn writer(file: &Path, now_ms: i64) -> Result<Connection> {
+    let fail = |error| describe("open", file, error);
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let mut connection = Connection::open_with_flags(file, flags).map_err(fail)?;
+    configure(&connection).map_err(fail)?;
+    // Before WAL mode is set, which would write to a file that is not ours.
+    if schema::inspect(&connection, file).map_err(|error| error.located(file))? == Found::Nothing {
+        connection.pragma_update(None, "journal_mode", "WAL").map_err(fail)?;
+        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(fail)?;
+        // Another process may have created it while we waited for the lock.
+        if schema::inspect(&transaction, file)? == Found::Nothing {
+            schema::create(&transaction, now_ms).map_err(|error| error.located(file))?;
+        }
+        transaction.commit().map_err(fail)?;
+    }
+    connection.pragma_update(None, "journal_mode", "WAL").map_err(fail)?;
+    connection.pragma_update(None, "synchronous", "FULL").map_err(fail)?;
+    connection.pragma_update(None, "foreign_keys", true).map_err(fail)?;
+    Ok(connection)
+}
+
+fn configure(connection: &Connection) -> rusqlite::Result<()> {
+    connection.busy_timeout(BUSY_TIMEOUT)?;
+    connection.set_prepared_statement_cache_capacity(64);
+    // A prepared statement never holds more than this; the page cache of the system does the rest.
+    connection.pragma_update(None, "cache_size", -4096)?;
+    connection.pragma_update(None, "temp_store", "MEMORY")?;
+    connection.pragma_update(None, "trusted_schema", false)?;
+    // SQLite finds a damaged page when it reads it, instead of returning what is there.
+    connection.pragma_update(None, "cell_size_check", true)
+}
+
+fn read_access(file: &Path) -> Result<Access> {
+    if !file.exists() {
+        return Err(missing(file));
+    }
+    if reader(file, Access::ReadOnly).and_then(|connection| {
+        connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get::<_, i64>(0))?;
+        Ok(())
+    }).is_ok() {
+        return Ok(Access::ReadOnly);
+    }
+    // In a folder that we cannot write to, SQLite cannot create the shared memory of a WAL. With no WAL beside it, the
+    // file is complete and nobody is changing it.
+    let wal = wal_of(file);
+    let wal_is_empty = fs_err::metadata(&wal).map_or(true, |metadata| metadata.len() == 0);
+    if wal_is_empty {
+        return Ok(Access::Immutable);
+    }
+    Err(Error::storage(
+        "open",
+        file,
+        io::Error::new(
+            io::ErrorKind::PermissionDenied,
+            "its folder is read-only and the last writer left a WAL behind; open it once as its owner",
+        ),
+    ))
+}
+
+/// The WAL beside `file`.
+pub fn wal_of(file: &Path) -> PathBuf {
+    let mut name = file.as_os_str().to_owned();
+    name.push("-wal");
+    PathBuf::from(name)
+}
+
+fn missing(file: &Path) -> Error {
+    Error::storage("open", file, io::Error::new(io::ErrorKind::NotFound, "there is no store yet"))
+}
+
+/// Create `dir` for its owner alone.
+pub fn create_folder(dir: &Path) -> Result<()> {
+    if dir.is_dir() {
+        return Ok(());
+    }
+    std::fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(dir)
+        .map_err(|source| Error::storage("create", dir, source))
+}
+
+/// Create `file` for its owner alone; SQLite gives the WAL and the shared memory the same permissions.
+pub fn create_file(file: &Path) -> Result<()> {
+    fs_err::OpenOptions::new()
+        .create(true)
+        .append(true)
+        .mode(0o600)
+        .open(file)
+        .map(drop)
+        .map_err(|source| Error::storage("open", file, source))
+}
+
+/// Remove a file; that it is not there is fine.
+pub fn remove_if_there(path: &Path) -> Result<()> {
+    match fs_err::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(Error::storage("remove", path, error)),
+        _ => Ok(()),
+    }
+}
+
+/// Narrow the permissions of every file in `dir` to its owner.
+pub fn make_private(dir: &Path) -> Result<()> {
+    let fail = |source| Error::storage("set permissions in", dir, source);
+    for found in fs_err::read_dir(dir).map_err(fail)? {
+        let found = found.map_err(fail)?;
+        let metadata = match found.metadata() {
+            Ok(metadata) => metadata,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue, // removed since it was listed
+            Err(error) => return Err(fail(error)),
+        };
+        let mode = if metadata.is_dir() { 0o700 } else { 0o600 };
+        if metadata.permissions().mode() & 0o777 != mode {
+            match std::fs::set_permissions(found.path(), std::fs::Permissions::from_mode(mode)) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(fail(error)),
+                _ => {}
+            }
+        }
+    }
+    Ok(())
+}
+
+/// WAL needs shared memory and working locks, which network file systems do not give: a store there gets damaged.
+#[cfg(target_os = "linux")]
+fn refuse_network_file_system(dir: &Path) -> Result<()> {
+    use std::os::unix::ffi::OsStrExt;
+
+    const NETWORK: [(i64, &str); 7] = [
+        (0x6969, "NFS"),
+        (0x517B, "SMB"),
+        (0xFE53_4D42, "SMB"),
+        (0xFF53_4D42, "CIFS"),
+        (0x0102_1997, "9P"),
+        (0x5346_414F, "AFS"),
+        (0x00C3_6400, "Ceph"),
+    ];
+    let Ok(path) = std::ffi::CString::new(dir.as_os_str().as_bytes()) else {
+        return Err(Error::invalid("data_dir", "has a NUL byte"));
+    };
+    let mut stats = std::mem::MaybeUninit::<libc::statfs>::uninit();
+    // SAFETY: `path` is NUL-terminated and lives through the call; `stats` is written by it when it returns 0.
+    let result = unsafe { libc::statfs(path.as_ptr(), stats.as_mut_ptr()) };
+    if result != 0 {
+        return Err(Error::storage("examine", dir, io::Error::last_os_error()));
+    }
+    // SAFETY: statfs returned 0, so it filled the struct.
+    let kind = unsafe { stats.assume_init() }.f_type as i64 & 0xFFFF_FFFF;
+    match NETWORK.iter().find(|(magic, _)| *magic == kind) {
+        Some((_, name)) => Err(Error::storage(
+            "open a store in",
+            dir,
+            io::Error::new(
+                io::ErrorKind::Unsupported,
+                format!("it is on a network file system ({name}), where SQLite's locks do not work; choose a local folder"),
+            ),
+        )),
+        None => Ok(()),
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn refuse_network_file_system(_dir: &Path) -> Result<()> {
+    Ok(())
+}
+
+fn percent_encoded(path: &Path) -> String {
+    use std::fmt::Write;
+    use std::os::unix::ffi::OsStrExt;
+
+    let mut out = String::new();
+    for &byte in path.as_os_str().as_bytes() {
+        if byte.is_ascii_alphanumeric() || b"/-_.~".contains(&byte) {
+            out.push(char::from(byte));
+        } else {
+            let _ = write!(out, "%{byte:02X}"); // writing to a String cannot fail
+        }
+    }
+    out
+}
+
+/// Turn SQLite's error into ours.
+pub fn describe(attempted: &str, file: &Path, error: rusqlite::Error) -> Error {
+    let attempted = attempted.to_owned();
+    let path = file.to_owned();
+    let rusqlite::Error::SqliteFailure(failure, ref message) = error else {
+        return Error::CorruptStore { path, message: format!("holds something unexpected: {error}") };
+    };
+    let said = message.clone().unwrap_or_else(|| failure.to_string());
+    match failure.code {
+        ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked => Error::Busy { attempted, path },
+        ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase => Error::CorruptStore {
+            path,
+            message: format!("is damaged ({said}); `opencode-memory backup list` shows what it can be restored from"),
+        },
+        ErrorCode::DiskFull => Error::Storage {
+            attempted,
+            path,
+            source: io::Error::new(io::ErrorKind::StorageFull, "there is no space left; nothing was changed"),
+        },
+        ErrorCode::ReadOnly | ErrorCode::PermissionDenied | ErrorCode::AuthorizationForStatementDenied => Error::Storage {
+            attempted,
+            path,
+            source: io::Error::new(io::ErrorKind::PermissionDenied, said),
+        },
+        _ => Error::Storage { attempted, path, source: io::Error::other(said) },
+    }
+}

@@ -1,0 +1,228 @@
+//! Projects: one id for all the remotes, root commits and folders by which a repository is recognised.
+//!
+//! A remote decides; else the folder (worktrees share the common git folder); else the root commit. One root commit never
+//! merges two remotes, because forks and templates share it. A remote that is added later joins the project it is found in.
+
+use rusqlite::{Connection, OptionalExtension};
+
+use super::WriteTx;
+use crate::error::{Error, Result};
+
+/// What a repository can be recognised by.
+#[derive(Debug, Clone, Default)]
+pub struct Identity {
+    /// `host/path` of its remotes, the most telling first.
+    pub remotes: Vec<String>,
+    /// Its first commits.
+    pub root_commits: Vec<String>,
+    /// Its common git folder, or the folder itself.
+    pub folder: Option<String>,
+}
+
+/// A project and its marks.
+#[derive(Debug, Clone)]
+pub struct Project {
+    /// Row.
+    pub id: i64,
+    /// Name.
+    pub name: String,
+    /// Memories in it, of every status.
+    pub memories: usize,
+    /// Remotes.
+    pub remotes: Vec<String>,
+    /// Root commits.
+    pub root_commits: Vec<String>,
+    /// Folders.
+    pub folders: Vec<String>,
+    /// When it was first seen.
+    pub created_at: i64,
+}
+
+/// The row of a project's name; 0 is global.
+pub fn id_of(connection: &Connection, name: Option<&str>) -> Result<Option<i64>> {
+    let Some(name) = name else { return Ok(Some(0)) };
+    Ok(connection
+        .prepare_cached("SELECT id FROM project WHERE name = ?1")?
+        .query_row([name], |row| row.get(0))
+        .optional()?)
+}
+
+/// The name of a project's row.
+pub fn name_of(connection: &Connection, id: i64) -> Result<Option<String>> {
+    Ok(connection
+        .prepare_cached("SELECT name FROM project WHERE id = ?1")?
+        .query_row([id], |row| row.get(0))
+        .optional()?)
+}
+
+/// The row of a project that must be there.
+pub fn existing(connection: &Connection, name: &str) -> Result<i64> {
+    id_of(connection, Some(name))?.ok_or_else(|| Error::not_found("project", name))
+}
+
+/// The project that an identity belongs to, without creating one.
+pub fn find(connection: &Connection, identity: &Identity) -> Result<Option<i64>> {
+    for remote in &identity.remotes {
+        if let Some(&project) = marked(connection, "remote", remote)?.first() {
+            return Ok(Some(project));
+        }
+    }
+    if let Some(folder) = &identity.folder {
+        for project in marked(connection, "folder", folder)? {
+            // Another repository may stand in the folder now; its first commits tell.
+            let known = marks(connection, project, "root")?;
+            let same = known.is_empty()
+                || identity.root_commits.is_empty()
+                || identity.root_commits.iter().any(|root| known.contains(root));
+            if same {
+                return Ok(Some(project));
+            }
+        }
+    }
+    for root in &identity.root_commits {
+        for project in marked(connection, "root", root)? {
+            if marks(connection, project, "remote")?.is_empty() {
+                return Ok(Some(project));
+            }
+        }
+    }
+    Ok(None)
+}
+
+impl WriteTx<'_> {
+    /// The row of a project's name, created when it is new.
+    pub fn project_named(&self, name: Option<&str>) -> Result<i64> {
+        if let Some(id) = id_of(self, name)? {
+            return Ok(id);
+        }
+        self.execute("INSERT INTO project(name, created_at) VALUES (?1, ?2)", (name, self.now_ms))?;
+        Ok(self.last_insert_rowid())
+    }
+
+    /// The project of an identity, created when it is new; what is new in the identity is added to its marks.
+    pub fn project_of(&self, identity: &Identity) -> Result<String> {
+        let id = match find(self, identity)? {
+            Some(id) => id,
+            None => self.project_named(Some(&self.free_name(identity)?))?,
+        };
+        self.mark(id, "remote", &identity.remotes)?;
+        self.mark(id, "root", &identity.root_commits)?;
+        self.mark(id, "folder", identity.folder.as_slice())?;
+        name_of(self, id)?.ok_or_else(|| Error::not_found("project", id.to_string()))
+    }
+
+    /// Add marks to a project; a remote or a folder that another project holds stays there.
+    pub fn mark(&self, project: i64, kind: &str, values: &[String]) -> Result<()> {
+        for value in values {
+            if kind == "folder" {
+                // The folder's repository was replaced: the folder goes with what stands in it now.
+                self.execute("DELETE FROM project_mark WHERE kind = 'folder' AND value = ?1 AND project <> ?2", (value, project))?;
+            }
+            if kind == "remote" && !marked(self, kind, value)?.is_empty() {
+                continue;
+            }
+            self.execute("INSERT OR IGNORE INTO project_mark(kind, value, project) VALUES (?1, ?2, ?3)", (kind, value, project))?;
+        }
+        Ok(())
+    }
+
+    /// Give a project another name.
+    pub fn rename_project(&self, old: &str, new: &str) -> Result<()> {
+        let id = existing(self, old)?;
+        if id_of(self, Some(new))?.is_some() {
+            return Err(Error::Conflict(format!(
+                "project {new:?} exists already; `opencode-memory projects merge` moves the memories of one into another"
+            )));
+        }
+        self.execute("UPDATE project SET name = ?2 WHERE id = ?1", (id, new))?;
+        Ok(())
+    }
+
+    /// Let `target` take over the marks and values of `source`, whose memories have moved, and remove `source`.
+    pub fn absorb_project(&self, source: i64, target: i64) -> Result<()> {
+        // Of two values under one key, the one set last stays.
+        self.execute(
+            "DELETE FROM kv WHERE (project, name) IN (SELECT CASE WHEN a.updated_at < b.updated_at THEN a.project ELSE b.project \
+             END, a.name FROM kv a JOIN kv b ON a.name = b.name WHERE a.project = ?1 AND b.project = ?2)",
+            (source, target),
+        )?;
+        self.execute("UPDATE kv SET project = ?2 WHERE project = ?1", (source, target))?;
+        self.execute("UPDATE OR IGNORE project_mark SET project = ?2 WHERE project = ?1", (source, target))?;
+        self.execute("DELETE FROM project_mark WHERE project = ?1", [source])?;
+        self.execute("DELETE FROM project WHERE id = ?1", [source])?;
+        Ok(())
+    }
+
+    /// The plainest name of an identity that no project has yet.
+    fn free_name(&self, identity: &Identity) -> Result<String> {
+        let base = if let Some(remote) = identity.remotes.first() {
+            remote.clone()
+        } else if let Some(root) = identity.root_commits.first() {
+            let folder = identity.folder.as_deref().and_then(|folder| folder.trim_end_matches('/').rsplit('/').next());
+            format!("{}@{}", folder.filter(|name| !name.is_empty()).unwrap_or("git"), &root[..root.len().min(12)])
+        } else if let Some(folder) = &identity.folder {
+            folder.clone()
+        } else {
+            return Err(Error::invalid("project", "an identity needs a remote, a root commit or a folder"));
+        };
+        let mut name = base.clone();
+        let mut number = 2;
+        while id_of(self, Some(&name))?.is_some() {
+            name = format!("{base}~{number}");
+            number += 1;
+        }
+        Ok(name)
+    }
+}
+
+/// Every project with its marks, by name.
+pub fn list(connection: &Connection) -> Result<Vec<Project>> {
+    let mut statement = connection.prepare_cached(
+        "SELECT p.id, p.name, p.created_at, (SELECT count(*) FROM memory m WHERE m.project = p.id) FROM project p ORDER BY p.name",
+    )?;
+    let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get::<_, i64>(3)?)))?;
+    let rows: Vec<(i64, String, i64, i64)> = rows.collect::<rusqlite::Result<_>>()?;
+    rows.into_iter()
+        .map(|(id, name, created_at, memories)| {
+            Ok(Project {
+                id,
+                name,
+                memories: memories as usize,
+                remotes: marks(connection, id, "remote")?,
+                root_commits: marks(connection, id, "root")?,
+                folders: marks(connection, id, "folder")?,
+                created_at,
+            })
+        })
+        .collect()
+}
+
+fn marked(connection: &Connection, kind: &str, value: &str) -> Result<Vec<i64>> {
+    let mut statement =
+        connection.prepare_cached("SELECT project FROM project_mark WHERE kind = ?1 AND value = ?2 ORDER BY project")?;
+    let rows = statement.query_map((kind, value), |row| row.get(0))?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
+}
+
+fn marks(connection: &Connection, project: i64, kind: &str) -> Result<Vec<String>> {
+    let mut statement =
+        connection.prepare_cached("SELECT value FROM project_mark WHERE project = ?1 AND kind = ?2 ORDER BY value")?;
+    let rows = statement.query_map((project, kind), |row| row.get(0))?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
+}
+
+/// Whether a project carries every mark of an identity, so that nothing needs to be written.
+pub fn knows(connection: &Connection, project: i64, identity: &Identity) -> Result<bool> {
+    for (kind, values) in
+        [("remote", identity.remotes.as_slice()), ("root", &identity.root_commits), ("folder", identity.folder.as_slice())]
+    {
+        for value in values {
+            let holders = marked(connection, kind, value)?;
+            // A remote that another project holds stays there, so it is nothing to write either.
+            if !holders.contains(&project) && (kind != "remote" || holders.is_empty()) {
+                return Ok(false);
+            }
+        }
+    }
+    Ok(true)
+}

@@ -1,0 +1,53 @@
+//! Erasing for good: rows, history, vectors, links, free pages and the WAL.
+
+use super::change::Op;
+use super::{Store, WriteTx, memory};
+use crate::error::{Error, Result};
+
+impl WriteTx<'_> {
+    /// Remove every trace of memories from the tables; returns how many of the ids were known.
+    pub fn erase(&self, ids: &[String]) -> Result<usize> {
+        let mut erased = 0;
+        for id in ids {
+            let mut traces = 0;
+            if let Some(found) = memory::by_id(self, id)? {
+                self.remove(&found)?;
+                traces += 1;
+            }
+            traces += self.execute("DELETE FROM history WHERE memory = ?1", [id])?;
+            // Versions of other memories that name this one keep only its id, which says nothing.
+            self.execute("DELETE FROM link WHERE source = ?1 OR target = ?1", [id])?;
+            self.execute("DELETE FROM use_count WHERE memory = ?1", [id])?;
+            erased += usize::from(traces > 0);
+        }
+        // A vector tells of its text: those that no memory uses any more go too.
+        self.execute("DELETE FROM embedding WHERE key NOT IN (SELECT embedding FROM chunk)", [])?;
+        self.log(0, Op::Embed)?;
+        Ok(erased)
+    }
+}
+
+impl Store {
+    /// Rewrite the file without its free pages and empty the WAL, so that erased text is nowhere in either.
+    pub fn scrub(&self) -> Result<()> {
+        self.exclusively(|connection| {
+            connection.pragma_update(None, "secure_delete", true)?;
+            connection.execute_batch("VACUUM")?;
+            connection.pragma_update(None, "secure_delete", false)?;
+            Ok(())
+        })?;
+        if self.truncate_wal()? {
+            Ok(())
+        } else {
+            Err(Error::Busy { attempted: "empty the WAL of".into(), path: self.file().to_owned() })
+        }
+    }
+
+    /// Fold the WAL into the file and empty it; `false` when a reader of some process still needs it.
+    pub fn truncate_wal(&self) -> Result<bool> {
+        self.exclusively(|connection| {
+            let busy: i64 = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))?;
+            Ok(busy == 0)
+        })
+    }
+}

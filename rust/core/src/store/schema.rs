@@ -1,0 +1,194 @@
+//! The layout of `store.db`: tables, format number, and how an older format is brought up.
+
+use std::path::Path;
+
+use rusqlite::Connection;
+
+use crate::error::{Error, Result};
+use crate::ids;
+
+/// `application_id` of our files: "ocmm".
+pub const APPLICATION_ID: i64 = 0x6F63_6D6D;
+
+/// The format that this version writes.
+pub const FORMAT: i64 = 1;
+
+const TABLES: &str = "
+CREATE TABLE meta(
+    name TEXT PRIMARY KEY,
+    value ANY NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE project(
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    name TEXT NOT NULL UNIQUE,
+    created_at INTEGER NOT NULL
+) STRICT;
+
+-- What a project is recognised by. One root commit may mark several projects (forks), a remote or a folder only one.
+CREATE TABLE project_mark(
+    kind TEXT NOT NULL CHECK(kind IN ('remote', 'root', 'folder')),
+    value TEXT NOT NULL,
+    project INTEGER NOT NULL REFERENCES project(id),
+    PRIMARY KEY(kind, value, project)
+) STRICT, WITHOUT ROWID;
+
+-- One row is one version of a text: a changed text is a new row with a new key. The long columns come last, so that a
+-- scan of the filter columns does not have to follow overflow pages.
+CREATE TABLE memory(
+    key INTEGER PRIMARY KEY AUTOINCREMENT,
+    id TEXT NOT NULL UNIQUE,
+    project INTEGER NOT NULL,
+    category INTEGER NOT NULL,
+    status INTEGER NOT NULL,
+    trust INTEGER NOT NULL,
+    pinned INTEGER NOT NULL,
+    time INTEGER NOT NULL,
+    created_at INTEGER NOT NULL,
+    updated_at INTEGER NOT NULL,
+    stored_at INTEGER NOT NULL,
+    expires_at INTEGER,
+    verified_at INTEGER,
+    position INTEGER,
+    session TEXT,
+    embedded_by INTEGER NOT NULL DEFAULT 0,
+    compared INTEGER NOT NULL DEFAULT 0,
+    content_hash BLOB NOT NULL,
+    speaker TEXT,
+    topic TEXT,
+    superseded_by TEXT,
+    confidence REAL,
+    source TEXT NOT NULL,
+    entities TEXT NOT NULL,
+    tags TEXT NOT NULL,
+    metadata TEXT NOT NULL,
+    content TEXT NOT NULL
+) STRICT;
+CREATE UNIQUE INDEX memory_by_topic ON memory(project, topic) WHERE topic IS NOT NULL AND status = 0;
+CREATE INDEX memory_by_text ON memory(content_hash, project);
+CREATE INDEX memory_by_embedder ON memory(embedded_by);
+CREATE INDEX memory_not_compared ON memory(key) WHERE compared = 0 AND embedded_by <> 0;
+
+CREATE TABLE mention(
+    name TEXT NOT NULL COLLATE NOCASE,
+    memory TEXT NOT NULL,
+    PRIMARY KEY(name, memory)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX mention_by_memory ON mention(memory);
+
+CREATE TABLE link(
+    source TEXT NOT NULL,
+    target TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    weight REAL NOT NULL,
+    reason TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    PRIMARY KEY(source, target, kind)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX link_by_target ON link(target);
+
+CREATE TABLE model(
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    name TEXT NOT NULL UNIQUE,
+    dimension INTEGER NOT NULL
+) STRICT;
+
+-- Vectors are truth: they cost the model. Keyed by the exact text, so that one text is embedded once.
+CREATE TABLE embedding(
+    key INTEGER PRIMARY KEY AUTOINCREMENT,
+    model INTEGER NOT NULL REFERENCES model(id),
+    text_hash BLOB NOT NULL,
+    vector BLOB NOT NULL,
+    UNIQUE(model, text_hash)
+) STRICT;
+
+CREATE TABLE chunk(
+    memory INTEGER NOT NULL REFERENCES memory(key) ON DELETE CASCADE,
+    ordinal INTEGER NOT NULL,
+    embedding INTEGER NOT NULL REFERENCES embedding(key),
+    PRIMARY KEY(memory, ordinal)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX chunk_by_embedding ON chunk(embedding);
+
+CREATE TABLE change(
+    seq INTEGER PRIMARY KEY AUTOINCREMENT,
+    key INTEGER NOT NULL,
+    op INTEGER NOT NULL,
+    nonce INTEGER NOT NULL
+) STRICT;
+
+CREATE TABLE history(
+    seq INTEGER PRIMARY KEY AUTOINCREMENT,
+    operation INTEGER NOT NULL,
+    memory TEXT NOT NULL,
+    at INTEGER NOT NULL,
+    kind TEXT NOT NULL,
+    actor INTEGER NOT NULL,
+    undone_by INTEGER,
+    before TEXT
+) STRICT;
+CREATE INDEX history_by_memory ON history(memory, seq);
+CREATE INDEX history_by_operation ON history(operation);
+
+CREATE TABLE kv(
+    project INTEGER NOT NULL,
+    name TEXT NOT NULL,
+    value TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    updated_at INTEGER NOT NULL,
+    expires_at INTEGER,
+    PRIMARY KEY(project, name)
+) STRICT, WITHOUT ROWID;
+
+-- Outside of the change log: a recall is not a write.
+CREATE TABLE use_count(
+    memory TEXT PRIMARY KEY,
+    uses INTEGER NOT NULL,
+    used_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE backup(
+    path TEXT PRIMARY KEY,
+    at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+";
+
+/// What is in a file that was just opened.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Found {
+    /// An empty file.
+    Nothing,
+    /// A store of the format that this version writes.
+    Current,
+}
+
+/// Tell what the file holds, refusing what is not ours or is too new.
+pub fn inspect(connection: &Connection, path: &Path) -> Result<Found> {
+    let application_id: i64 = connection.query_row("PRAGMA application_id", [], |row| row.get(0))?;
+    let format: i64 = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
+    let tables: i64 = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
+    match (application_id, format, tables) {
+        (0, 0, 0) => Ok(Found::Nothing),
+        (APPLICATION_ID, FORMAT, _) => Ok(Found::Current),
+        (APPLICATION_ID, found, _) if found > FORMAT => {
+            Err(Error::FormatVersion { path: path.to_owned(), found, supported: FORMAT })
+        }
+        _ => Err(Error::CorruptStore {
+            path: path.to_owned(),
+            message: "is a SQLite file but not a store of opencode-memory; nothing was changed in it".into(),
+        }),
+    }
+}
+
+/// Create the tables of an empty file. The caller holds the write lock.
+pub fn create(connection: &Connection, now_ms: i64) -> Result<()> {
+    connection.execute_batch(TABLES)?;
+    connection.pragma_update(None, "application_id", APPLICATION_ID)?;
+    connection.pragma_update(None, "user_version", FORMAT)?;
+    let mut insert = connection.prepare("INSERT INTO meta(name, value) VALUES (?1, ?2)")?;
+    insert.execute(("store_id", ids::new_store_id()))?;
+    insert.execute(("created_at", now_ms))?;
+    insert.execute(("trimmed_seq", 0))?;
+    insert.execute(("active_model", 0))?;
+    Ok(())
+}

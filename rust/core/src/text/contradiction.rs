@@ -1,0 +1,252 @@
+//! Whether two texts are one sentence with the opposite sign or another number.
+//!
+//! Used only to link them, never to choose between them. Refuses sentences that differ anywhere else, numbers that are
+//! names (step 1, issue 12, the year 2024), and sentences of which too little is shared. Invariant: symmetric, and false
+//! whenever the two are the same statement.
+
+use super::statement::{Token, is_label, significant_tokens};
+use super::stop_words::is_stop_word;
+
+const OPPOSITES: &[(&str, &str)] = &[
+    ("accept", "reject"),
+    ("accepted", "rejected"),
+    ("after", "before"),
+    ("allow", "deny"),
+    ("allow", "disallow"),
+    ("allow", "forbid"),
+    ("allowed", "denied"),
+    ("allowed", "disallowed"),
+    ("allowed", "forbidden"),
+    ("allows", "forbids"),
+    ("always", "never"),
+    ("asynchronous", "synchronous"),
+    ("decrease", "increase"),
+    ("disable", "enable"),
+    ("disabled", "enabled"),
+    ("disables", "enables"),
+    ("disabling", "enabling"),
+    ("exclude", "include"),
+    ("excluded", "included"),
+    ("excludes", "includes"),
+    ("false", "true"),
+    ("fails", "passes"),
+    ("fails", "succeeds"),
+    ("forbidden", "required"),
+    ("insecure", "secure"),
+    ("invalid", "valid"),
+    ("max", "min"),
+    ("maximum", "minimum"),
+    ("mutable", "immutable"),
+    ("no", "yes"),
+    ("off", "on"),
+    ("optional", "required"),
+    ("optional", "mandatory"),
+    ("with", "without"),
+];
+
+/// Residues that turn a sentence into its opposite when the other side has nothing in their place.
+const NEGATIONS: &[&[&str]] = &[
+    &["not"],
+    &["never"],
+    &["no"],
+    &["do", "not"],
+    &["does", "not"],
+    &["did", "not"],
+];
+
+/// Whether one text denies the other, or gives another number for the same thing, and they differ in nothing else.
+pub fn contradicts(a: &str, b: &str) -> bool {
+    let (a, b) = (significant_tokens(a), significant_tokens(b));
+    let prefix = a.iter().zip(&b).take_while(|(x, y)| x == y).count();
+    let suffix = a[prefix..]
+        .iter()
+        .rev()
+        .zip(b[prefix..].iter().rev())
+        .take_while(|(x, y)| x == y)
+        .count();
+    let (left, right) = (&a[prefix..a.len() - suffix], &b[prefix..b.len() - suffix]);
+    if left.len() > 3 || right.len() > 3 {
+        return false;
+    }
+    let shared: Vec<&Token> = a[..prefix].iter().chain(&a[a.len() - suffix..]).collect();
+    let meaningful = shared.iter().any(|token| match token {
+        Token::Word(word) => !is_stop_word(word),
+        Token::Exact(_) => true,
+        Token::Mark(_) => false,
+    });
+    if !meaningful {
+        return false;
+    }
+    if let ([Token::Exact(x)], [Token::Exact(y)]) = (left, right) {
+        let before = prefix.checked_sub(1).and_then(|i| a[i].word());
+        return numbers_differ(x, y) && !before.is_some_and(is_label) && shared.len() >= 2;
+    }
+    let (Some(left), Some(right)) = (words(left), words(right)) else {
+        return false;
+    };
+    negates(&left, &right)
+        || negates(&right, &left)
+        || (shared.len() >= 2 || prefix == 0) && opposite(&left, &right)
+}
+
+fn words(tokens: &[Token]) -> Option<Vec<&str>> {
+    tokens.iter().map(Token::word).collect()
+}
+
+/// Whether `negative` is `positive` with a negation, which may change the form of the verb: supports, does not support.
+fn negates(positive: &[&str], negative: &[&str]) -> bool {
+    match (positive, negative) {
+        ([] | ["always" | "do" | "must" | "should"], negation) if NEGATIONS.contains(&negation) => {
+            true
+        }
+        ([verb], ["does", "not", base]) => verb
+            .strip_prefix(base)
+            .is_some_and(|ending| ending == "s" || ending == "es"),
+        ([verb], ["did", "not", base]) => verb
+            .strip_prefix(base)
+            .is_some_and(|ending| ending == "d" || ending == "ed"),
+        _ => false,
+    }
+}
+
+fn opposite(left: &[&str], right: &[&str]) -> bool {
+    let ([x], [y]) = (left, right) else {
+        return false;
+    };
+    OPPOSITES
+        .iter()
+        .any(|pair| pair == &(*x, *y) || pair == &(*y, *x))
+        || undoes(x, y)
+        || undoes(y, x)
+}
+
+/// `unlocked` and `locked`, `non-blocking` and `blocking`; "unless" is no opposite of "less".
+fn undoes(negative: &str, positive: &str) -> bool {
+    let rest = negative
+        .strip_prefix("non-")
+        .or_else(|| negative.strip_prefix("un"));
+    rest == Some(positive) && positive.len() >= 4 && positive != "less"
+}
+
+/// Whether both are numbers of the same unit, different in value, and neither is a year.
+fn numbers_differ(x: &str, y: &str) -> bool {
+    let code = |s: &str| s.starts_with('`');
+    if code(x) != code(y) {
+        return false;
+    }
+    let (Some((a, unit_a)), Some((b, unit_b))) =
+        (number(x.trim_matches('`')), number(y.trim_matches('`')))
+    else {
+        return false;
+    };
+    let years = unit_a.is_empty() && [&a, &b].iter().all(|n| is_year(n));
+    let equal = match (a.parse::<f64>(), b.parse::<f64>()) {
+        // A number with two dots is a version; so may be one with one dot, but 1.0 and 1 are too close to call.
+        (Ok(a), Ok(b)) => (a - b).abs() < f64::EPSILON * a.abs().max(1.0),
+        _ => a == b,
+    };
+    unit_a == unit_b && !years && !equal
+}
+
+fn is_year(number: &str) -> bool {
+    number.len() == 4 && (number.starts_with("19") || number.starts_with("20"))
+}
+
+/// Separates a number, without its grouping, from its unit.
+fn number(text: &str) -> Option<(String, &str)> {
+    let unsigned = text.strip_prefix('-').unwrap_or(text);
+    if !unsigned.starts_with(|c: char| c.is_ascii_digit()) {
+        return None;
+    }
+    let sign = text.len() - unsigned.len();
+    let end = sign
+        + unsigned
+            .find(|c: char| !(c.is_ascii_digit() || "._,".contains(c)))
+            .unwrap_or(unsigned.len());
+    let (digits, unit) = text.split_at(end);
+    let is_unit = unit == "%" || unit.bytes().all(|b| b.is_ascii_alphabetic());
+    (is_unit && unit.len() <= 5 && digits.ends_with(|c: char| c.is_ascii_digit()))
+        .then(|| (digits.replace([',', '_'], ""), unit))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::same_statement::same_statement;
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn the_opposite_sign_or_another_number_contradicts() {
+        for (a, b) in [
+            ("Never squash commits", "Always squash commits"),
+            ("Squash commits", "Don't squash commits"),
+            ("Squash commits", "Never squash commits"),
+            ("Always squash commits", "Do not squash commits."),
+            ("The API supports paging", "The API does not support paging"),
+            ("The parser passed it", "The parser did not pass it"),
+            ("The cache is enabled", "The cache is disabled"),
+            ("The cache is on in tests", "The cache is not on in tests"),
+            ("Deploy with tests", "Deploy without tests"),
+            ("There is a limit", "There is no limit"),
+            ("You must rebase", "You must not rebase"),
+            ("You can merge it", "You can't merge it"),
+            ("The door is unlocked", "The door is locked"),
+            ("The limit is 100 MB", "The limit is 10 MB"),
+            ("The limit is 100MB", "Limit is 10MB."),
+            ("We use Python 3.11", "We use Python 3.12"),
+            ("Set `timeout` to `30`", "Set `timeout` to `60`"),
+            ("The port is 5128", "The port is 5,129"),
+        ] {
+            assert!(contradicts(a, b), "{a} | {b}");
+            assert!(contradicts(b, a), "{b} | {a}");
+        }
+    }
+
+    #[test]
+    fn everything_else_is_only_different() {
+        for (a, b) in [
+            ("Never squash commits", "Never squash commits."),
+            ("Never squash commits", "Always squash branches"),
+            ("Never squash", "Always merge"),
+            ("Fix issue 12 now", "Fix issue 13 now"),
+            ("Step 1 runs tests", "Step 2 runs tests"),
+            ("Fix !12 soon", "Fix !13 soon"),
+            ("Revenue grew in 2023", "Revenue grew in 2024"),
+            ("The limit is 100 MB", "The limit is 100 GB"),
+            ("The limit is 100MB", "The limit is 10GB"),
+            ("It waits 1 second", "It waits 1.0 second"),
+            ("Room 1", "Room 2"),
+            ("5", "6"),
+            ("yes", "no"),
+            ("not", ""),
+            ("Use it unless told", "Use it less told"),
+            ("Ask Anna", "Ask Otto"),
+            ("It is fast", "It is not only fast"),
+            ("", ""),
+        ] {
+            assert!(!contradicts(a, b), "{a} | {b}");
+            assert!(!contradicts(b, a), "{b} | {a}");
+        }
+    }
+
+    fn statement() -> impl Strategy<Value = String> {
+        const WORDS: &[&str] = &[
+            "never", "always", "do", "not", "use", "10", "12", "the", "limit", "is", "tabs", "`5`",
+            "no", "1_0,", ".",
+        ];
+        let word = prop_oneof![
+            proptest::sample::select(WORDS).prop_map(str::to_owned),
+            "\\PC{0,3}"
+        ];
+        proptest::collection::vec(word, 0..5).prop_map(|words| words.join(" "))
+    }
+
+    proptest! {
+        #[test]
+        fn it_is_symmetric_and_never_true_of_the_same_statement(a in statement(), b in statement()) {
+            prop_assert_eq!(contradicts(&a, &b), contradicts(&b, &a));
+            prop_assert!(!contradicts(&a, &a));
+            prop_assert!(!(contradicts(&a, &b) && same_statement(&a, &b)));
+        }
+    }
+}

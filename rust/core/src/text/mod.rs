@@ -1,0 +1,25 @@
+//! Pure functions over text: the analyzer of the lexical index, normalisation and hashes for exact duplicates, the
+//! rules that decide whether two texts say the same, and redaction of secrets.
+//!
+//! Holds nothing that reads or writes: no files, no clock, no configuration, no search engine. Every function here
+//! accepts any string, never panics, and takes time linear in the length of its input.
+
+mod analyzer;
+mod camel;
+mod code_spans;
+mod contradiction;
+mod fold;
+mod identifier;
+mod normalise;
+mod pieces;
+mod same_statement;
+mod spelling;
+mod statement;
+mod stop_words;
+mod terms;
+mod unspaced;
+
+pub use analyzer::{Analysis, MAX_QUERY_TERMS, QueryTerms, analyze, analyze_query};
+pub use contradiction::contradicts;
+pub use normalise::{content_hash, normalised, text_hash};
+pub use same_statement::same_statement;

@@ -1,0 +1,135 @@
+//! Whether two texts are surely the same statement, so that the newer may take the place of the older.
+//!
+//! Rules, not similarity: one word of difference is a difference. Refuses to guess; whoever needs "similar" asks the
+//! vectors. Invariant: reflexive and symmetric, and true only for texts with the same significant tokens in order.
+
+use super::statement::significant_tokens;
+
+/// Whether the two texts say the same with the same words, but for articles, "please", case and commas.
+pub fn same_statement(a: &str, b: &str) -> bool {
+    if a == b {
+        return true;
+    }
+    let tokens = significant_tokens(a);
+    !tokens.is_empty() && tokens == significant_tokens(b)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::normalise::normalised;
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn the_same_words_in_the_same_order_are_the_same_statement() {
+        for (a, b) in [
+            (
+                "Always use the pnpm lockfile.",
+                "always use a pnpm lockfile",
+            ),
+            (
+                "Please run `make test` before a commit",
+                "Run `make test` before the commit.",
+            ),
+            ("NEVER squash commits", "Never squash commits."),
+            ("Don't squash, rebase", "Do not squash rebase"),
+            ("- Deploy from main", "Deploy from main"),
+            ("Build with uv — quickly", "Build with uv quickly"),
+            ("An index is rebuilt", "The index is rebuilt"),
+            ("It’s in “src/app”.", "it's in \"src/app\""),
+            ("", ""),
+        ] {
+            assert!(same_statement(a, b), "{a} | {b}");
+            assert!(same_statement(b, a), "{b} | {a}");
+        }
+    }
+
+    #[test]
+    fn any_difference_of_meaning_is_another_statement() {
+        for (a, b) in [
+            ("Never squash commits", "Always squash commits"),
+            ("Squash commits", "Do not squash commits"),
+            ("It is cached", "It isn't cached"),
+            ("Deploy with tests", "Deploy without tests"),
+            ("Enable the cache", "Disable the cache"),
+            ("The key is locked", "The key is unlocked"),
+            ("Limit is 100 MB", "Limit is 10 MB"),
+            ("Limit is 100 MB", "Limit is 100 GB"),
+            ("Limit is 100 Mb", "Limit is 100 MB"),
+            ("Use Python 3.11", "Use Python 3.12"),
+            ("Pass --dry-run", "Pass --dry"),
+            ("Pass --flag", "Pass flag"),
+            ("Edit src/a.py", "Edit src/b.py"),
+            ("Call fooBar", "Call foobar"),
+            ("Use `Foo`", "Use `foo`"),
+            ("A depends on B", "B depends on A"),
+            ("alice reviews bob", "bob reviews alice"),
+            ("Ask Anna", "Ask Otto"),
+            ("Ask US", "Ask us"),
+            ("Fix !12", "Fix #12"),
+            ("Fix !12", "Fix 12"),
+            ("x < y", "x > y"),
+            ("x - y", "x + y"),
+            ("cd ..", "cd ."),
+            ("Is it on?", "Is it on."),
+            ("Stop. Never deploy", "Stop never deploy"),
+            ("Choose option a now", "Choose option now"),
+            ("Plan A works", "Plan works"),
+            ("set a to 1", "set to 1"),
+            ("copy a", "copy"),
+            ("10² rows", "102 rows"),
+            ("Use tabs", "Use tab"),
+            ("résumé it", "resume it"),
+            ("[x] done", "[ ] done"),
+            ("the", "a"),
+            ("", "the"),
+            (".", ""),
+        ] {
+            assert!(!same_statement(a, b), "{a} | {b}");
+            assert!(!same_statement(b, a), "{b} | {a}");
+        }
+    }
+
+    fn statement() -> impl Strategy<Value = String> {
+        let word = prop_oneof![
+            "\\PC{0,4}",
+            Just("a".to_owned()),
+            Just("the".to_owned()),
+            Just("Never".to_owned()),
+            Just("not".to_owned()),
+            Just("10,".to_owned()),
+            Just("`x`.".to_owned()),
+            "[a-c]{1,2}",
+        ];
+        proptest::collection::vec(word, 0..6).prop_map(|words| words.join(" "))
+    }
+
+    proptest! {
+        #[test]
+        fn every_statement_is_itself_however_it_is_spaced(text in statement()) {
+            prop_assert!(same_statement(&text, &text.clone()));
+            let spaced = format!("  {text} ");
+            prop_assert!(same_statement(&text, &spaced) || significant_tokens(&text).is_empty());
+        }
+
+        #[test]
+        fn the_order_of_the_two_does_not_matter(a in statement(), b in statement()) {
+            prop_assert_eq!(same_statement(&a, &b), same_statement(&b, &a));
+        }
+
+        #[test]
+        fn a_word_more_is_another_statement(a in statement(), word in "[b-z]{3,8}") {
+            prop_assume!(!["the", "please"].contains(&word.as_str()));
+            let longer = format!("{a} {word}");
+            prop_assert!(!same_statement(&a, &longer));
+        }
+
+        #[test]
+        fn normalised_texts_agree_with_it(text in statement()) {
+            let other = normalised(&text);
+            if same_statement(&text, &other) {
+                prop_assert!(same_statement(&other, &text));
+            }
+        }
+    }
+}

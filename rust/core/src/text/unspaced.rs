@@ -1,0 +1,42 @@
+//! Scripts written without spaces: Chinese, Japanese, Korean, Thai, Lao, Khmer and Burmese become overlapping pairs.
+//!
+//! Holds no dictionary: a pair of characters is found wherever it stands, whatever word a reader would see there.
+//! Invariant: the terms of a query are among the terms of a document that contains the query's text.
+
+use super::fold::fold;
+use unicode_segmentation::UnicodeSegmentation;
+
+/// Whether a character belongs to a script that puts no spaces between words.
+pub(super) fn is_unspaced(c: char) -> bool {
+    let c = c as u32;
+    // Korean has spaces, but its particles are glued to the words; pairs find the word without them.
+    c >= 0xe00
+        && matches!(c,
+            0xe00..=0xeff | 0x1000..=0x109f | 0x1100..=0x11ff | 0x1780..=0x17ff
+            | 0x3005..=0x3007 | 0x3031..=0x3035 | 0x3041..=0x3096 | 0x3099..=0x309a | 0x309d..=0x309f | 0x30a1..=0x30fa
+            | 0x30fc..=0x30ff | 0x3105..=0x312f | 0x3131..=0x318e | 0x31a0..=0x31bf | 0x31f0..=0x31ff | 0x3400..=0x4dbf
+            | 0x4e00..=0x9fff | 0xa960..=0xa97f | 0xac00..=0xd7ff | 0xf900..=0xfaff | 0x20000..=0x3ffff)
+}
+
+/// Hands out the pairs of a run. A document also gives every single character, so that a query of one character (猫,
+/// 水) finds it; a query gives singles only when it has nothing else.
+pub(super) fn pairs(run: &str, with_singles: bool, mut term: impl FnMut(String)) {
+    let mut previous: Option<&str> = None;
+    let mut count = 0;
+    for unit in run.graphemes(true) {
+        count += 1;
+        if with_singles {
+            term(fold(unit));
+        }
+        if let Some(before) = previous {
+            let mut pair = String::with_capacity(before.len() + unit.len());
+            pair.push_str(before);
+            pair.push_str(unit);
+            term(fold(&pair));
+        }
+        previous = Some(unit);
+    }
+    if count == 1 && !with_singles {
+        term(fold(run));
+    }
+}

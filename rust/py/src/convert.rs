@@ -1,0 +1,284 @@
+//! Values across the border: dictionaries in and out, times as UTC milliseconds, enums by name.
+
+use opencode_memory_core::model::memory::Patch;
+use opencode_memory_core::model::report::{HistoryEntry, Related};
+use opencode_memory_core::model::{Category, Hit, Memory, NewMemory, Scope, Selection, Signal, Source, Status, Trust};
+use opencode_memory_core::store::history::Recorded;
+use opencode_memory_core::store::kv;
+use opencode_memory_core::store::project::Project;
+use opencode_memory_core::{Error, Result};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+/// A memory to be written; every key is there, absent values are `None`.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub struct GivenMemory {
+    content: String,
+    category: String,
+    project: Option<String>,
+    topic: Option<String>,
+    session: Option<String>,
+    position: Option<i64>,
+    speaker: Option<String>,
+    time: Option<i64>,
+    expires_at: Option<i64>,
+    source: GivenSource,
+    entities: Vec<String>,
+    tags: Vec<String>,
+    trust: String,
+    pinned: bool,
+    status: String,
+    confidence: Option<f64>,
+    metadata: Option<String>,
+    id: Option<String>,
+    created_at: Option<i64>,
+    updated_at: Option<i64>,
+    verified_at: Option<i64>,
+    superseded_by: Option<String>,
+    stored_at: Option<i64>,
+}
+
+/// Where a memory came from.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+struct GivenSource {
+    tool: Option<String>,
+    session: Option<String>,
+    message: Option<String>,
+    file: Option<String>,
+    line: Option<i64>,
+    commit: Option<String>,
+}
+
+impl GivenMemory {
+    /// The core's form.
+    pub fn into_core(self) -> Result<NewMemory> {
+        Ok(NewMemory {
+            content: self.content,
+            category: Category::parse(&self.category)?,
+            project: self.project,
+            topic: self.topic,
+            session: self.session,
+            position: self.position,
+            speaker: self.speaker,
+            time: self.time,
+            expires_at: self.expires_at,
+            source: Source {
+                tool: self.source.tool,
+                session: self.source.session,
+                message: self.source.message,
+                file: self.source.file,
+                line: self.source.line,
+                commit: self.source.commit,
+            },
+            entities: self.entities,
+            tags: self.tags,
+            trust: Trust::parse(&self.trust)?,
+            pinned: self.pinned,
+            status: Status::parse(&self.status)?,
+            confidence: self.confidence,
+            metadata: self.metadata,
+            id: self.id,
+            created_at: self.created_at,
+            updated_at: self.updated_at,
+            verified_at: self.verified_at,
+            superseded_by: self.superseded_by,
+            stored_at: self.stored_at,
+        })
+    }
+}
+
+/// Which memories; every key is there.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub struct GivenSelection {
+    /// `everything`, `global` or `project`.
+    scope: String,
+    project: Option<String>,
+    with_global: bool,
+    categories: Vec<String>,
+    statuses: Vec<String>,
+    since: Option<i64>,
+    until: Option<i64>,
+    created_before: Option<i64>,
+    entity: Option<String>,
+    tag: Option<String>,
+    with_expired: bool,
+}
+
+impl GivenSelection {
+    /// The core's form.
+    pub fn into_core(self) -> Result<Selection> {
+        let scope = match (self.scope.as_str(), self.project) {
+            ("everything", _) => Scope::Everything,
+            ("project", Some(name)) => Scope::Project { name, with_global: self.with_global },
+            ("global", _) => Scope::Global,
+            (other, _) => return Err(Error::invalid("scope", format!("{other:?} needs a project, or is not known"))),
+        };
+        Ok(Selection {
+            scope,
+            categories: self.categories.iter().map(|name| Category::parse(name)).collect::<Result<_>>()?,
+            statuses: self.statuses.iter().map(|name| Status::parse(name)).collect::<Result<_>>()?,
+            since: self.since,
+            until: self.until,
+            created_before: self.created_before,
+            entity: self.entity,
+            tag: self.tag,
+            with_expired: self.with_expired,
+        })
+    }
+}
+
+/// The keys of `given` are the fields to change.
+pub fn patch(given: &Bound<'_, PyDict>) -> PyResult<(Patch, Option<String>, Option<String>)> {
+    let mut patch = Patch::default();
+    let (mut category, mut trust) = (None, None);
+    for (name, value) in given.iter() {
+        match name.extract::<String>()?.as_str() {
+            "content" => patch.content = Some(value.extract()?),
+            "category" => category = Some(value.extract()?),
+            "topic" => patch.topic = Some(value.extract()?),
+            "tags" => patch.tags = Some(value.extract()?),
+            "entities" => patch.entities = Some(value.extract()?),
+            "expires_at" => patch.expires_at = Some(value.extract()?),
+            "time" => patch.time = Some(value.extract()?),
+            "metadata" => patch.metadata = Some(value.extract()?),
+            "project" => patch.project = Some(value.extract()?),
+            "trust" => trust = Some(value.extract()?),
+            "verified" => patch.verified = value.extract()?,
+            other => return Err(pyo3::exceptions::PyTypeError::new_err(format!("a memory has no field {other:?} to edit"))),
+        }
+    }
+    Ok((patch, category, trust))
+}
+
+macro_rules! dict {
+    ($py:expr, $($name:literal : $value:expr),+ $(,)?) => {{
+        let dict = PyDict::new($py);
+        $(dict.set_item(pyo3::intern!($py, $name), $value)?;)+
+        dict
+    }};
+}
+pub(crate) use dict;
+
+/// A memory as a dictionary.
+pub fn memory<'py>(py: Python<'py>, memory: &Memory) -> PyResult<Bound<'py, PyDict>> {
+    let source = &memory.source;
+    Ok(dict!(py,
+        "id": &memory.id,
+        "key": memory.key,
+        "content": &memory.content,
+        "category": memory.category.as_str(),
+        "project": memory.project.as_deref(),
+        "topic": memory.topic.as_deref(),
+        "status": memory.status.as_str(),
+        "trust": memory.trust.as_str(),
+        "pinned": memory.pinned,
+        "session": memory.session.as_deref(),
+        "position": memory.position,
+        "speaker": memory.speaker.as_deref(),
+        "time": memory.time,
+        "source": (
+            source.tool.as_deref(),
+            source.session.as_deref(),
+            source.message.as_deref(),
+            source.file.as_deref(),
+            source.line,
+            source.commit.as_deref(),
+        ),
+        "entities": &memory.entities,
+        "tags": &memory.tags,
+        "created_at": memory.created_at,
+        "updated_at": memory.updated_at,
+        "verified_at": memory.verified_at,
+        "expires_at": memory.expires_at,
+        "used_at": memory.used_at,
+        "uses": memory.uses,
+        "superseded_by": memory.superseded_by.as_deref(),
+        "confidence": memory.confidence,
+        "metadata": &memory.metadata,
+    ))
+}
+
+/// Memories as dictionaries.
+pub fn memories<'py>(py: Python<'py>, found: &[Memory]) -> PyResult<Vec<Bound<'py, PyDict>>> {
+    found.iter().map(|one| memory(py, one)).collect()
+}
+
+/// A hit as a dictionary.
+pub fn hit<'py>(py: Python<'py>, hit: &Hit) -> PyResult<Bound<'py, PyDict>> {
+    let signals = hit.signals.iter().map(|one| signal(py, one)).collect::<PyResult<Vec<_>>>()?;
+    Ok(dict!(py, "memory": memory(py, &hit.memory)?, "score": hit.score, "rank": hit.rank, "signals": signals))
+}
+
+fn signal<'py>(py: Python<'py>, signal: &Signal) -> PyResult<Bound<'py, PyDict>> {
+    Ok(dict!(py,
+        "name": signal.name,
+        "raw": signal.raw,
+        "rank": signal.rank,
+        "contribution": signal.contribution,
+        "detail": &signal.detail,
+    ))
+}
+
+/// A neighbour as a dictionary.
+pub fn related<'py>(py: Python<'py>, related: &Related) -> PyResult<Bound<'py, PyDict>> {
+    Ok(dict!(py,
+        "memory": memory(py, &related.memory)?,
+        "kind": &related.kind,
+        "direction": related.direction,
+        "weight": related.weight,
+        "reason": &related.reason,
+    ))
+}
+
+/// A change as a dictionary.
+pub fn history_entry<'py>(py: Python<'py>, entry: &HistoryEntry) -> PyResult<Bound<'py, PyDict>> {
+    Ok(dict!(py,
+        "operation": entry.operation,
+        "id": &entry.id,
+        "at": entry.at,
+        "kind": &entry.kind,
+        "actor": entry.actor.as_str(),
+        "undone": entry.undone,
+        "before": entry.before.as_ref().map(|one| memory(py, one)).transpose()?,
+        "after": entry.after.as_ref().map(|one| memory(py, one)).transpose()?,
+    ))
+}
+
+/// A change that was taken back, as a dictionary: what was there before it is there again.
+pub fn taken_back<'py>(py: Python<'py>, change: &Recorded) -> PyResult<Bound<'py, PyDict>> {
+    Ok(dict!(py,
+        "operation": change.operation,
+        "id": &change.id,
+        "at": change.at,
+        "kind": &change.kind,
+        "actor": change.actor.as_str(),
+        "undone": true,
+        "before": change.before.as_ref().map(|one| memory(py, one)).transpose()?,
+        "after": py.None(),
+    ))
+}
+
+/// A value of the key-value store as a dictionary.
+pub fn kv_value<'py>(py: Python<'py>, value: &kv::Value) -> PyResult<Bound<'py, PyDict>> {
+    Ok(dict!(py,
+        "key": &value.name,
+        "value": &value.value,
+        "created_at": value.created_at,
+        "updated_at": value.updated_at,
+        "expires_at": value.expires_at,
+    ))
+}
+
+/// A project as a dictionary.
+pub fn project<'py>(py: Python<'py>, project: &Project) -> PyResult<Bound<'py, PyDict>> {
+    Ok(dict!(py,
+        "name": &project.name,
+        "memories": project.memories,
+        "remotes": &project.remotes,
+        "root_commits": &project.root_commits,
+        "folders": &project.folders,
+    ))
+}

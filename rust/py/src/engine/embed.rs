@@ -1,0 +1,66 @@
+//! What the embedder asks and brings.
+
+use numpy::PyReadonlyArray2;
+use opencode_memory_core::Error;
+use opencode_memory_core::store::embedding::Chunk;
+use pyo3::prelude::*;
+
+use super::Engine;
+use crate::errors::detached;
+
+#[pymethods]
+impl Engine {
+    fn active_model(&self, py: Python<'_>) -> PyResult<Option<(String, usize)>> {
+        let model = detached(py, || self.core.active_model())?;
+        Ok(model.map(|model| (model.name, model.dimension)))
+    }
+
+    fn activate_model(&self, py: Python<'_>, name: &str, dimension: usize) -> PyResult<bool> {
+        detached(py, || self.core.activate_model(name, dimension))
+    }
+
+    fn pending_embeddings(&self, py: Python<'_>, after_key: i64, limit: usize) -> PyResult<Vec<(i64, String)>> {
+        let pending = detached(py, || self.core.pending_embeddings(after_key, limit))?;
+        Ok(pending.into_iter().map(|one| (one.key, one.text)).collect())
+    }
+
+    fn count_pending_embeddings(&self, py: Python<'_>) -> PyResult<usize> {
+        detached(py, || self.core.count_pending_embeddings())
+    }
+
+    fn known_embeddings(&self, py: Python<'_>, texts: Vec<String>) -> PyResult<Vec<bool>> {
+        detached(py, || self.core.known_embeddings(&texts))
+    }
+
+    /// `memories`: key and chunks, each a text and the row of `vectors` that belongs to it, or None when the store has it.
+    fn store_embeddings(
+        &self,
+        py: Python<'_>,
+        model: &str,
+        memories: Vec<(i64, Vec<(String, Option<usize>)>)>,
+        vectors: PyReadonlyArray2<'_, f32>,
+    ) -> PyResult<(usize, usize)> {
+        let rows: Vec<Vec<f32>> = vectors.as_array().rows().into_iter().map(|row| row.to_vec()).collect();
+        let batch = detached(py, || {
+            let mut owned = Vec::with_capacity(memories.len());
+            for (key, chunks) in memories {
+                let chunks = chunks.into_iter().map(|(text, row)| {
+                    let vector = match row {
+                        Some(row) => Some(rows.get(row).cloned().ok_or_else(|| {
+                            Error::over_limit("vectors", format!("there is no row {row}"), rows.len())
+                        })?),
+                        None => None,
+                    };
+                    Ok(Chunk { text, vector })
+                });
+                owned.push((key, chunks.collect::<Result<Vec<_>, Error>>()?));
+            }
+            self.core.store_embeddings(model, &owned)
+        })?;
+        Ok((batch.stored, batch.outdated))
+    }
+
+    fn compare_new(&self, py: Python<'_>) -> PyResult<usize> {
+        detached(py, || self.core.compare_new())
+    }
+}

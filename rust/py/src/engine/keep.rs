@@ -1,0 +1,96 @@
+//! What keeps a store sound.
+
+use std::path::PathBuf;
+
+use opencode_memory_core::model::report::CatchUpReport;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use super::Engine;
+use crate::convert::dict;
+use crate::errors::detached;
+use crate::reins::driven;
+
+#[pymethods]
+impl Engine {
+    fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let stats = detached(py, || self.core.stats())?;
+        Ok(dict!(py,
+            "by_status": stats.by_status,
+            "by_category": stats.by_category,
+            "expired": stats.expired,
+            "projects": stats.projects,
+            "kv": stats.kv,
+            "pending_embeddings": stats.pending_embeddings,
+            "model": stats.model.as_ref().map(|model| model.name.as_str()),
+            "dimension": stats.model.as_ref().map(|model| model.dimension),
+            "lexical_documents": stats.lexical_documents,
+            "lexical_tail": stats.lexical_tail,
+            "vectors": stats.vectors,
+            "graph_vectors": stats.graph_vectors,
+            "seq": stats.seq,
+            "store_id": stats.store_id,
+            "store_bytes": stats.bytes.0,
+            "lexical_bytes": stats.bytes.1,
+            "graph_bytes": stats.bytes.2,
+        ))
+    }
+
+    fn verify<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let report = detached(py, || self.core.verify())?;
+        Ok(dict!(py,
+            "memories": report.memories,
+            "lexical_documents": report.lexical_documents,
+            "graph_vectors": report.graph_vectors,
+            "store_problems": report.store_problems,
+            "index_problems": report.index_problems,
+        ))
+    }
+
+    #[pyo3(signature = (progress=None))]
+    fn rebuild_indexes<'py>(&self, py: Python<'py>, progress: Option<Py<PyAny>>) -> PyResult<Bound<'py, PyDict>> {
+        let report = driven(py, progress.as_ref(), |reins| self.core.rebuild_indexes(reins))?;
+        caught_up(py, report)
+    }
+
+    #[pyo3(signature = (progress=None))]
+    fn catch_up<'py>(&self, py: Python<'py>, progress: Option<Py<PyAny>>) -> PyResult<Bound<'py, PyDict>> {
+        let report = driven(py, progress.as_ref(), |reins| self.core.catch_up(reins))?;
+        caught_up(py, report)
+    }
+
+    fn backup(&self, py: Python<'_>, target: PathBuf) -> PyResult<()> {
+        detached(py, || self.core.backup(&target))
+    }
+
+    fn snapshot_copy(&self, py: Python<'_>, target: PathBuf) -> PyResult<()> {
+        detached(py, || self.core.snapshot_copy(&target))
+    }
+
+    fn restore_backup(&self, py: Python<'_>, source: PathBuf) -> PyResult<usize> {
+        detached(py, || self.core.restore_backup(&source))
+    }
+
+    fn backups(&self, py: Python<'_>) -> PyResult<Vec<(PathBuf, i64)>> {
+        detached(py, || self.core.backups())
+    }
+
+    fn purge<'py>(&self, py: Python<'py>, ids: Vec<String>) -> PyResult<Bound<'py, PyDict>> {
+        let report = driven(py, None, |reins| self.core.purge(&ids, reins))?;
+        Ok(dict!(py, "memories": report.memories, "backups": report.backups, "problems": report.problems))
+    }
+
+    fn maintain(&self, py: Python<'_>) -> PyResult<(usize, usize)> {
+        detached(py, || self.core.maintain())
+    }
+}
+
+fn caught_up(py: Python<'_>, report: CatchUpReport) -> PyResult<Bound<'_, PyDict>> {
+    Ok(dict!(py,
+        "lexical_added": report.lexical_added,
+        "lexical_removed": report.lexical_removed,
+        "vectors_added": report.vectors_added,
+        "lexical_rebuilt": report.lexical_rebuilt,
+        "graph_rebuilt": report.graph_rebuilt,
+    ))
+}

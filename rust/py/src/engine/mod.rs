@@ -1,0 +1,77 @@
+//! The Python class, a thin shell around the core's engine. Arguments are owned first, then the work runs detached.
+
+mod embed;
+mod keep;
+mod read;
+mod write;
+
+use std::path::PathBuf;
+
+use opencode_memory_core::model::Trust;
+use opencode_memory_core::{Clock, Options};
+use pyo3::prelude::*;
+
+use crate::errors::{detached, raised};
+
+/// An open data directory.
+#[pyclass(frozen, module = "opencode_memory._core")]
+pub struct Engine {
+    pub(crate) core: opencode_memory_core::Engine,
+}
+
+#[pymethods]
+impl Engine {
+    #[new]
+    #[pyo3(signature = (data_dir, *, read_only=false, actor="user", graph_from=None, lexical_tail=None, threads=None, background=true, clock_ms=None))]
+    #[allow(clippy::too_many_arguments)] // Python's keyword arguments
+    fn new(
+        py: Python<'_>,
+        data_dir: PathBuf,
+        read_only: bool,
+        actor: &str,
+        graph_from: Option<usize>,
+        lexical_tail: Option<usize>,
+        threads: Option<usize>,
+        background: bool,
+        clock_ms: Option<i64>,
+    ) -> PyResult<Self> {
+        let defaults = Options::default();
+        let options = Options {
+            read_only,
+            actor: Trust::parse(actor).map_err(|error| raised(py, &error))?,
+            graph_from: graph_from.unwrap_or(defaults.graph_from),
+            lexical_tail: lexical_tail.unwrap_or(defaults.lexical_tail),
+            threads: threads.unwrap_or(defaults.threads),
+            background,
+        };
+        let clock = clock_ms.map_or_else(Clock::system, Clock::fixed);
+        let core = detached(py, || opencode_memory_core::Engine::open(&data_dir, options, clock))?;
+        Ok(Self { core })
+    }
+
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        detached(py, || self.core.close())
+    }
+
+    #[getter]
+    fn data_dir(&self) -> PathBuf {
+        self.core.data_dir().to_owned()
+    }
+
+    #[getter]
+    fn is_writable(&self) -> bool {
+        self.core.is_writable()
+    }
+
+    fn now_ms(&self) -> i64 {
+        self.core.clock().now_ms()
+    }
+
+    fn set_clock(&self, now_ms: i64) {
+        self.core.clock().set(now_ms);
+    }
+
+    fn resolve_id(&self, py: Python<'_>, part: &str) -> PyResult<String> {
+        detached(py, || self.core.resolve_id(part))
+    }
+}

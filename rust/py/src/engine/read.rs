@@ -1,0 +1,85 @@
+//! What asks.
+
+use numpy::PyReadonlyArray1;
+use opencode_memory_core::model::RecallRequest;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use super::Engine;
+use crate::convert::{self, GivenSelection};
+use crate::errors::detached;
+
+type Dicts<'py> = Vec<Bound<'py, PyDict>>;
+
+#[pymethods]
+impl Engine {
+    #[pyo3(signature = (query, vector, selection, limit, as_of, explain))]
+    #[allow(clippy::too_many_arguments)] // one question
+    fn recall<'py>(
+        &self,
+        py: Python<'py>,
+        query: String,
+        vector: Option<PyReadonlyArray1<'py, f32>>,
+        selection: GivenSelection,
+        limit: usize,
+        as_of: Option<i64>,
+        explain: bool,
+    ) -> PyResult<Dicts<'py>> {
+        let vector = vector.map(|vector| vector.as_array().to_vec());
+        let hits = detached(py, || {
+            self.core.recall(RecallRequest { query, vector, selection: selection.into_core()?, limit, as_of, explain })
+        })?;
+        hits.iter().map(|hit| convert::hit(py, hit)).collect()
+    }
+
+    fn get<'py>(&self, py: Python<'py>, id: &str) -> PyResult<Bound<'py, PyDict>> {
+        let memory = detached(py, || self.core.get(id))?;
+        convert::memory(py, &memory)
+    }
+
+    fn list<'py>(
+        &self,
+        py: Python<'py>,
+        selection: GivenSelection,
+        limit: usize,
+        offset: usize,
+        as_of: Option<i64>,
+    ) -> PyResult<Dicts<'py>> {
+        let memories = detached(py, || self.core.list(&selection.into_core()?, limit, offset, as_of))?;
+        convert::memories(py, &memories)
+    }
+
+    fn count(&self, py: Python<'_>, selection: GivenSelection) -> PyResult<usize> {
+        detached(py, || self.core.count(&selection.into_core()?))
+    }
+
+    fn history<'py>(&self, py: Python<'py>, id: &str) -> PyResult<Dicts<'py>> {
+        let entries = detached(py, || self.core.history(id))?;
+        entries.iter().map(|entry| convert::history_entry(py, entry)).collect()
+    }
+
+    fn related<'py>(&self, py: Python<'py>, id: &str, limit: usize) -> PyResult<Dicts<'py>> {
+        let related = detached(py, || self.core.related(id, limit))?;
+        related.iter().map(|one| convert::related(py, one)).collect()
+    }
+
+    fn kv_get<'py>(&self, py: Python<'py>, project: Option<String>, key: &str) -> PyResult<Option<Bound<'py, PyDict>>> {
+        let value = detached(py, || self.core.kv_get(project.as_deref(), key))?;
+        value.map(|value| convert::kv_value(py, &value)).transpose()
+    }
+
+    fn kv_list<'py>(&self, py: Python<'py>, project: Option<String>, prefix: &str) -> PyResult<Dicts<'py>> {
+        let values = detached(py, || self.core.kv_list(project.as_deref(), prefix))?;
+        values.iter().map(|value| convert::kv_value(py, value)).collect()
+    }
+
+    fn projects<'py>(&self, py: Python<'py>) -> PyResult<Dicts<'py>> {
+        let projects = detached(py, || self.core.projects())?;
+        projects.iter().map(|project| convert::project(py, project)).collect()
+    }
+
+    fn dump(&self, py: Python<'_>, kind: &str, cursor: i64, limit: usize) -> PyResult<(Vec<String>, Option<i64>)> {
+        let page = detached(py, || self.core.dump(kind, cursor, limit))?;
+        Ok((page.rows, page.next))
+    }
+}

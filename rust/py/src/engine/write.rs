@@ -1,0 +1,102 @@
+//! What changes memories, values and projects.
+
+use opencode_memory_core::Result;
+use opencode_memory_core::model::{Category, Memory, Trust};
+use opencode_memory_core::store::project::Identity;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use super::Engine;
+use crate::convert::{self, GivenMemory};
+use crate::errors::detached;
+
+type Dicts<'py> = Vec<Bound<'py, PyDict>>;
+
+#[pymethods]
+impl Engine {
+    fn remember_many(&self, py: Python<'_>, memories: Vec<GivenMemory>) -> PyResult<Vec<(String, &'static str, Vec<&'static str>)>> {
+        let results = detached(py, || {
+            let memories = memories.into_iter().map(GivenMemory::into_core).collect::<Result<_>>()?;
+            self.core.remember_many(memories)
+        })?;
+        Ok(results.into_iter().map(|one| (one.id, one.outcome.as_str(), one.redactions)).collect())
+    }
+
+    fn edit<'py>(&self, py: Python<'py>, id: &str, fields: &Bound<'py, PyDict>) -> PyResult<Bound<'py, PyDict>> {
+        let (mut patch, category, trust) = convert::patch(fields)?;
+        let memory = detached(py, || {
+            patch.category = category.map(|name| Category::parse(&name)).transpose()?;
+            patch.trust = trust.map(|name| Trust::parse(&name)).transpose()?;
+            self.core.edit(id, patch)
+        })?;
+        convert::memory(py, &memory)
+    }
+
+    #[pyo3(signature = (ids, reason=None))]
+    fn archive<'py>(&self, py: Python<'py>, ids: Vec<String>, reason: Option<String>) -> PyResult<Dicts<'py>> {
+        self.changed(py, || self.core.archive(&ids, reason.as_deref()))
+    }
+
+    fn restore<'py>(&self, py: Python<'py>, ids: Vec<String>) -> PyResult<Dicts<'py>> {
+        self.changed(py, || self.core.restore(&ids))
+    }
+
+    fn pin<'py>(&self, py: Python<'py>, ids: Vec<String>, pinned: bool) -> PyResult<Dicts<'py>> {
+        self.changed(py, || self.core.pin(&ids, pinned))
+    }
+
+    fn delete(&self, py: Python<'_>, ids: Vec<String>) -> PyResult<Vec<String>> {
+        detached(py, || self.core.delete(&ids))
+    }
+
+    fn link(&self, py: Python<'_>, source: &str, target: &str, kind: &str, weight: f64, reason: &str) -> PyResult<()> {
+        detached(py, || self.core.link(source, target, kind, weight, reason))
+    }
+
+    #[pyo3(signature = (id=None))]
+    fn undo<'py>(&self, py: Python<'py>, id: Option<String>) -> PyResult<Dicts<'py>> {
+        let changes = detached(py, || self.core.undo(id.as_deref()))?;
+        changes.iter().map(|change| convert::taken_back(py, change)).collect()
+    }
+
+    #[pyo3(signature = (project, key, value, ttl_ms))]
+    fn kv_set(&self, py: Python<'_>, project: Option<String>, key: &str, value: &str, ttl_ms: Option<i64>) -> PyResult<Vec<&'static str>> {
+        detached(py, || self.core.kv_set(project.as_deref(), key, value, ttl_ms))
+    }
+
+    fn kv_delete(&self, py: Python<'_>, project: Option<String>, key: &str) -> PyResult<bool> {
+        detached(py, || self.core.kv_delete(project.as_deref(), key))
+    }
+
+    fn resolve_project(
+        &self,
+        py: Python<'_>,
+        remotes: Vec<String>,
+        root_commits: Vec<String>,
+        folder: Option<String>,
+        create: bool,
+    ) -> PyResult<Option<String>> {
+        let identity = Identity { remotes, root_commits, folder };
+        detached(py, || self.core.resolve_project(&identity, create))
+    }
+
+    fn rename_project(&self, py: Python<'_>, old: &str, new: &str) -> PyResult<()> {
+        detached(py, || self.core.rename_project(old, new))
+    }
+
+    fn merge_projects(&self, py: Python<'_>, source: &str, target: &str) -> PyResult<usize> {
+        detached(py, || self.core.merge_projects(source, target))
+    }
+
+    fn load(&self, py: Python<'_>, kind: &str, rows: Vec<String>) -> PyResult<(usize, usize)> {
+        let loaded = detached(py, || self.core.load(kind, &rows))?;
+        Ok((loaded.added, loaded.known))
+    }
+}
+
+impl Engine {
+    fn changed<'py>(&self, py: Python<'py>, work: impl FnOnce() -> Result<Vec<Memory>> + Send) -> PyResult<Dicts<'py>> {
+        let memories = detached(py, work)?;
+        convert::memories(py, &memories)
+    }
+}

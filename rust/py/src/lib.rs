@@ -1,0 +1,53 @@
+//! `opencode_memory._core`: converts values, releases the interpreter's lock, maps errors. It decides nothing.
+
+mod convert;
+mod engine;
+mod errors;
+mod reins;
+
+use pyo3::prelude::*;
+
+#[pymodule]
+mod _core {
+    #[pymodule_export]
+    use super::engine::Engine;
+
+    #[pymodule_export]
+    use super::functions::{content_hash, normalised, redact, terms};
+}
+
+/// Pure functions of the core that Python code needs too.
+mod functions {
+    use opencode_memory_core::text;
+    use pyo3::prelude::*;
+
+    /// Replace secrets; the text and the kinds that were found.
+    #[pyfunction]
+    pub fn redact(py: Python<'_>, text: &str) -> (String, Vec<&'static str>) {
+        py.detach(|| {
+            let redacted = opencode_memory_core::redact(text);
+            (redacted.text, redacted.kinds)
+        })
+    }
+
+    /// The form in which two texts are the same statement for certain.
+    #[pyfunction]
+    pub fn normalised(py: Python<'_>, text: &str) -> String {
+        py.detach(|| text::normalised(text))
+    }
+
+    /// The hash of the normalised text, hexadecimal.
+    #[pyfunction]
+    pub fn content_hash(py: Python<'_>, text: &str) -> String {
+        py.detach(|| format!("{:032x}", text::content_hash(text)))
+    }
+
+    /// What the analyzer makes of a text: stemmed words and identifiers.
+    #[pyfunction]
+    pub fn terms(py: Python<'_>, text: &str) -> (Vec<String>, Vec<String>) {
+        py.detach(|| {
+            let analysis = text::analyze(text);
+            (analysis.prose, analysis.identifiers)
+        })
+    }
+}

@@ -1,0 +1,42 @@
+//! How a long operation hears Ctrl-C and tells its progress.
+
+use opencode_memory_core::Error;
+use opencode_memory_core::index::catch_up::Reins;
+use parking_lot::Mutex;
+use pyo3::prelude::*;
+
+use crate::errors::raised;
+
+/// Run a long operation without the interpreter's lock; signals are looked at between its steps.
+pub fn driven<T: Send>(
+    py: Python<'_>,
+    progress: Option<&Py<PyAny>>,
+    work: impl FnOnce(&Reins<'_>) -> Result<T, Error> + Send,
+) -> PyResult<T> {
+    let stopped: Mutex<Option<PyErr>> = Mutex::new(None);
+    let stop = |error: PyErr| {
+        stopped.lock().get_or_insert(error);
+    };
+    let is_interrupted = || {
+        if stopped.lock().is_none() {
+            // Only the main thread sees a signal; elsewhere this is a cheap no.
+            if let Err(error) = Python::attach(|py| py.check_signals()) {
+                stop(error);
+            }
+        }
+        stopped.lock().is_some()
+    };
+    let tell = |stage: &'static str, done: usize, of: usize| {
+        if let Some(callback) = progress
+            && let Err(error) = Python::attach(|py| callback.call1(py, (stage, done, of)))
+        {
+            stop(error);
+        }
+    };
+    let result = py.detach(|| work(&Reins { is_interrupted: &is_interrupted, progress: &tell }));
+    match (stopped.into_inner(), result) {
+        (Some(error), Err(Error::Interrupted)) => Err(error),
+        (_, Err(error)) => Err(raised(py, &error)),
+        (_, Ok(value)) => Ok(value),
+    }
+}
