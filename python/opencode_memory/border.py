@@ -36,6 +36,10 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _NEW_FIELDS: Final = tuple(field.name for field in fields(NewMemory))
 _SOURCE_FIELDS: Final = tuple(field.name for field in fields(Source))
 _NO_SOURCE: Final = Source()
+# Looking a member up by value costs more than everything else in building a memory.
+_CATEGORIES: Final = {member.value: member for member in Category}
+_STATUSES: Final = {member.value: member for member in Status}
+_TRUSTS: Final = {member.value: member for member in Trust}
 
 
 def milliseconds(value: datetime | str | int | None, *, field: str, zone: tzinfo | None = None) -> int | None:
@@ -73,7 +77,7 @@ def milliseconds(value: datetime | str | int | None, *, field: str, zone: tzinfo
 
 def moment(value: int) -> datetime:
     """Return the moment of UTC milliseconds."""
-    return _EPOCH + timedelta(milliseconds=value)
+    return datetime.fromtimestamp(value / 1000, UTC)
 
 
 def text(value: object, *, field: str) -> str:
@@ -273,12 +277,12 @@ def memory(found: Mapping[str, Any]) -> Memory:
         id=found["id"],
         key=found["key"],
         content=found["content"],
-        category=Category(found["category"]),
+        category=_CATEGORIES[found["category"]],
         scope=Scope.GLOBAL if project is None else Scope.PROJECT,
         project=project,
         topic=found["topic"],
-        status=Status(found["status"]),
-        trust=Trust(found["trust"]),
+        status=_STATUSES[found["status"]],
+        trust=_TRUSTS[found["trust"]],
         pinned=found["pinned"],
         session=found["session"],
         position=found["position"],

@@ -171,6 +171,11 @@ SETTINGS: Final = (
 _BY_KEY: Final = MappingProxyType({setting.key: setting for setting in SETTINGS})
 
 
+def environment() -> dict[str, str]:
+    """Return the environment of this process."""
+    return dict(os.environ)
+
+
 def setting(key: str, *, origin: str = "option") -> Setting:
     """Return the setting of a key.
 
@@ -184,17 +189,16 @@ def setting(key: str, *, origin: str = "option") -> Setting:
     return _BY_KEY[key]
 
 
-def load(*, environment: Mapping[str, str] | None = None, options: Mapping[str, str | None] | None = None) -> Config:
+def load(*, environment: Mapping[str, str], options: Mapping[str, str | None] | None = None) -> Config:
     """Build the configuration.
 
     Args:
-        environment: Environment variables; None for those of this process.
+        environment: Environment variables, such as those of ``environment``.
         options: Dotted key to what was given on the command line; None where nothing was.
 
     Raises:
         ConfigError: A key is unknown, a value is not acceptable, or the file cannot be read.
     """
-    environment = dict(os.environ) if environment is None else environment
     file = config_file(environment)
     values = {setting.key: setting.default(environment) for setting in SETTINGS}
     origins = {setting.key: "default" for setting in SETTINGS}
@@ -263,8 +267,3 @@ def _flatten(table: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     for name, value in table.items():
         flat |= _flatten(value, f"{prefix}{name}.") if isinstance(value, dict) else {prefix + name: value}
     return flat
-
-
-def environment() -> dict[str, str]:
-    """Return the environment of this process, for library code that has no configuration."""
-    return dict(os.environ)

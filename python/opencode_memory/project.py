@@ -61,7 +61,7 @@ class Repository:
 
 def find_repository(folder: Path) -> Repository | None:
     """Find the repository that a folder lies in, as git would; None outside git."""
-    start = _real(folder)
+    start = real(folder)
     for place in (start, *start.parents):
         dot_git = place / ".git"
         if dot_git.is_dir() and _is_git_dir(dot_git):
@@ -81,7 +81,7 @@ def identify(folder: Path) -> ProjectIdentity:
     """
     repository = find_repository(folder)
     if repository is None:
-        return ProjectIdentity(folder=str(_real(folder)))
+        return ProjectIdentity(folder=str(real(folder)))
     config = _read(repository.common_dir / "config", _CONFIG_LIMIT) or ""
     return ProjectIdentity(remotes=read_remotes(config), folder=str(repository.main_work_tree))
 
@@ -108,24 +108,24 @@ def with_root_commits(
     return replace(identity, root_commits=commits)
 
 
+def real(path: Path) -> Path:
+    """Return the absolute path without symbolic links; unlike ``Path.resolve`` it does not raise on a loop of them."""
+    return Path(os.path.realpath(path))
+
+
 def _linked(place: Path, dot_git: Path) -> Repository | None:
     """Follow a ``.git`` file: a linked work tree, a submodule, or a separate git folder."""
     text = _read(dot_git, _POINTER_LIMIT)
     if text is None or not text.startswith("gitdir:"):
         return None
-    git_dir = _real(place / text.removeprefix("gitdir:").strip())
+    git_dir = real(place / text.removeprefix("gitdir:").strip())
     pointer = _read(git_dir / "commondir", _POINTER_LIMIT)
-    common_dir = git_dir if pointer is None else _real(git_dir / pointer.strip())
+    common_dir = git_dir if pointer is None else real(git_dir / pointer.strip())
     return Repository(place, git_dir, common_dir) if _is_git_dir(common_dir) else None
 
 
 def _is_git_dir(path: Path) -> bool:
     return (path / "HEAD").is_file() and (path / "objects").is_dir() and (path / "refs").is_dir()
-
-
-def _real(path: Path) -> Path:
-    # Unlike Path.resolve, this does not raise on a loop of symbolic links.
-    return Path(os.path.realpath(path))
 
 
 def _read(path: Path, limit: int) -> str | None:

@@ -13,7 +13,7 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
     """
     import difflib  # noqa: PLC0415  only errors need it, and it would cost every start
 
-    matches = difflib.get_close_matches(word.lower(), list(known), n=1, cutoff=0.6)
+    matches = difflib.get_close_matches(word.lower(), [str(name) for name in known], n=1, cutoff=0.6)
     return matches[0] if matches else None
 
 

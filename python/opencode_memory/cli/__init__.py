@@ -37,8 +37,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (click.Abort, KeyboardInterrupt):
         click.echo("interrupted", err=True)
         return errors.INTERRUPTED
-    except BrokenPipeError:
-        # Whoever read our output had enough. Without this, the interpreter would complain when it closes the stream.
+    except errors.ReaderLeft:
+        # Nothing may be left in the stream, or the interpreter complains when it closes it.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return errors.DONE
     return code if isinstance(code, int) else errors.DONE

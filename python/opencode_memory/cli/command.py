@@ -9,30 +9,20 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Mapping
 from functools import wraps
-from typing import Any, Concatenate, Final, ParamSpec
+from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec
 
 import click
 
-from opencode_memory.cli.context import GlobalOptions, Invocation
-from opencode_memory.config import Color
+from opencode_memory.cli.errors import ReaderLeft
+from opencode_memory.cli.options import GlobalOptions, global_options
 from opencode_memory.suggest import did_you_mean
+
+if TYPE_CHECKING:
+    from opencode_memory.cli.context import Invocation
 
 P = ParamSpec("P")
 
 _EPILOG: Final = "Options of all commands (-C, -p, --data-dir, --json, --color): opencode-memory --help"
-
-
-def global_options(*, hidden: bool) -> list[click.Option]:
-    """Return the options that hold for every command."""
-    return [
-        click.Option(
-            ["-C", "--dir", "folder"], metavar="DIR", help="Folder that the project is found from.", hidden=hidden
-        ),
-        click.Option(["-p", "--project"], metavar="NAME", help="Project, instead of the folder's.", hidden=hidden),
-        click.Option(["--data-dir"], metavar="DIR", help="Folder of the store.", hidden=hidden),
-        click.Option(["--json", "as_json"], is_flag=True, default=None, help="Print JSON.", hidden=hidden),
-        click.Option(["--color"], type=click.Choice([color.value for color in Color]), help="Colour the output.", hidden=hidden),
-    ]
 
 
 class _TakesGlobalOptions(click.Command):
@@ -45,7 +35,7 @@ class _TakesGlobalOptions(click.Command):
     def invoke(self, ctx: click.Context) -> Any:
         """Take the global options out of the parameters and run the command with the rest."""
         given = GlobalOptions(**{name: ctx.params.pop(name) for name in GlobalOptions.names()})
-        ctx.obj = Invocation(given.over(ctx.obj.given) if isinstance(ctx.obj, Invocation) else given)
+        ctx.obj = given.over(ctx.obj or GlobalOptions())
         return super().invoke(ctx)
 
 
@@ -54,6 +44,13 @@ class Command(_TakesGlobalOptions):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, hidden=True, **{"epilog": _EPILOG} | kwargs)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; the end of whoever reads its output is a good end, of which click would make a failure."""
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError as error:
+            raise ReaderLeft from error
 
 
 class Group(_TakesGlobalOptions, click.Group):
@@ -78,7 +75,9 @@ def command(name: str) -> Callable[[Callable[Concatenate[Invocation, P], int | N
     def declare(function: Callable[Concatenate[Invocation, P], int | None]) -> Command:
         @wraps(function)
         def run(*args: P.args, **kwargs: P.kwargs) -> int | None:
-            return function(click.get_current_context().obj, *args, **kwargs)
+            from opencode_memory.cli.context import Invocation  # noqa: PLC0415  a help needs none
+
+            return function(Invocation(click.get_current_context().obj), *args, **kwargs)
 
         return click.command(name, cls=Command)(run)
 
@@ -109,7 +108,7 @@ class LazyGroup(Group):
                 return found
         return None
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the commands by section, from the table alone."""
         width = max(map(len, self.list_commands(ctx)))
         for heading, commands in self.sections.items():

@@ -43,7 +43,7 @@ SECTIONS: Final = {
         "reindex": ("opencode_memory.cli.upkeep:reindex", "Embed what waits and rebuild the indexes."),
         "config": ("opencode_memory.cli.config:config", "Show and change the configuration."),
         "completion": ("opencode_memory.cli.completion:completion", "Print the completion script of a shell."),
-        "demo": ("opencode_memory.cli.demo:demo", "Try it on example notes, in a throw-away store."),
+        "demo": ("opencode_memory.cli.demo:show", "Try it on example notes, in a throw-away store."),
     },
 }
 

@@ -7,41 +7,24 @@ from __future__ import annotations
 
 import shutil
 import sys
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from opencode_memory import clock
+from opencode_memory.cli.options import GlobalOptions
 from opencode_memory.cli.output import Output
-from opencode_memory.config import Color, Config, load
+from opencode_memory.config import Color, Config, environment, load
 from opencode_memory.errors import InvalidInputError
 
 if TYPE_CHECKING:
+    from opencode_memory.embedding.base import Embedder
     from opencode_memory.memory import MemoryStore
     from opencode_memory.project import ProjectIdentity
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GlobalOptions:
-    """The options that every command takes, as they were typed; None where they were not."""
-
-    folder: str | None = None
-    project: str | None = None
-    data_dir: str | None = None
-    as_json: bool | None = None
-    color: str | None = None
-
-    @classmethod
-    def names(cls) -> tuple[str, ...]:
-        """Return the names of the options."""
-        return tuple(field.name for field in fields(cls))
-
-    def over(self, outer: GlobalOptions) -> GlobalOptions:
-        """Return these options, with those of an outer command where these say nothing."""
-        given = {field.name: value for field in fields(self) if (value := getattr(self, field.name)) is not None}
-        return replace(outer, **given)
 
 
 @dataclass(frozen=True)
@@ -55,7 +38,7 @@ class Invocation:
     def config(self) -> Config:
         """The configuration, with the options on top."""
         options = {"data_dir": self.given.data_dir, "project": self.given.project, "color": self.given.color}
-        return load(options=options)
+        return load(environment=environment(), options=options)
 
     @cached_property
     def out(self) -> Output:
@@ -97,10 +80,32 @@ class Invocation:
         repository = find_repository(self.folder) if self.config.project is None else None
         return repository.work_tree if repository is not None else None
 
-    def open_store(self, *, read_only: bool = False) -> MemoryStore:
-        """Open the store, bound to the project that was named or found."""
+    @contextmanager
+    def open_store(self, *, creates_project: bool = False, background: bool = True) -> Iterator[MemoryStore]:
+        """Open the store, bound to the project that was named or found.
+
+        Args:
+            creates_project: Whether a project that the store does not know is entered into it. A command that only
+                looks leaves that: an unknown project has no memories.
+            background: Whether what is written is embedded by a thread, until the store is closed. Bulk work embeds in
+                the foreground, where a person sees how far it is.
+        """
         import opencode_memory  # noqa: PLC0415  see the module's docstring
 
-        return opencode_memory.open(
-            self.config.data_dir, project=self.config.project or self.identity, read_only=read_only
-        )
+        project = self.config.project
+        if project is None:
+            # Opening costs a millisecond, and only an open store can say what its projects are recognised by.
+            with opencode_memory.open(self.config.data_dir, background=False) as store:
+                project = store.resolve_project(self.identity, create=creates_project)
+        with opencode_memory.open(
+            self.config.data_dir, project=project, embedder=self._embedder(), background=background
+        ) as store:
+            yield store
+
+    def _embedder(self) -> Embedder | None:
+        threads = self.config.embedding.threads
+        if not threads:
+            return None
+        from opencode_memory.embedding import OnnxEmbedder  # noqa: PLC0415  see the module's docstring
+
+        return OnnxEmbedder(threads=threads)

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Final
 
 import click
@@ -18,11 +17,17 @@ FAILED: Final = 2
 INTERRUPTED: Final = 130
 
 
+class ReaderLeft(Exception):  # noqa: N818  it is no error
+    """Whoever reads our output had enough."""
+
+
 def tell(error: OpencodeMemoryError | click.ClickException, *, as_json: bool) -> int:
     """Say on standard error what went wrong, and what to do next; return the exit code."""
     message = error.format_message() if isinstance(error, click.ClickException) else str(error)
     hint = _hint(error)
     if as_json:
+        import json  # noqa: PLC0415  only this needs it
+
         about = {"type": type(error).__name__, "message": message, "hint": hint}
         click.echo(json.dumps({"error": about}, ensure_ascii=False), err=True)
     else:

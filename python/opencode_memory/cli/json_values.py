@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from datetime import datetime
-from enum import Enum
+from enum import StrEnum
 from pathlib import PurePath
 from typing import Any
 
@@ -21,14 +21,10 @@ def to_json(value: Any) -> Any:
     """
     if is_dataclass(value) and not isinstance(value, type):
         return {field.name: to_json(getattr(value, field.name)) for field in fields(value)}
-    if isinstance(value, Enum):
-        return value.value
     if isinstance(value, datetime):
         return value.isoformat(timespec="milliseconds").replace("+00:00", "Z")
-    if isinstance(value, PurePath):
-        return str(value)
     if isinstance(value, Mapping):
         return {str(key): to_json(member) for key, member in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
         return [to_json(member) for member in value]
-    return value
+    return str(value) if isinstance(value, StrEnum | PurePath) else value

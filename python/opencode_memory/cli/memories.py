@@ -11,7 +11,7 @@ from opencode_memory.clock import age
 from opencode_memory.models import Hit, Memory, Status
 
 _ID_CHARACTERS: Final = 8
-_LINES_OF_A_HIT: Final = 3
+_LINES_OF_A_HIT: Final = 4
 
 
 def short_id(id: str) -> str:
@@ -19,16 +19,25 @@ def short_id(id: str) -> str:
     return id[-_ID_CHARACTERS:]
 
 
-def print_hits(out: Output, hits: Sequence[Hit], *, at: datetime) -> None:
-    """Print the hits of a recall, best first."""
+def print_hits(out: Output, hits: Sequence[Hit], *, at: datetime, in_detail: bool = True) -> None:
+    """Print the hits of a recall, best first, with their explanations if they have some.
+
+    Args:
+        out: Where to.
+        hits: The hits.
+        at: The present moment.
+        in_detail: Whether each part of an explanation gets a line of its own.
+    """
+    indent = " " * 4
     for hit in hits:
-        memory = hit.memory
-        indent = " " * 4
-        out.line(bold(f"{hit.rank:>2}  "), dim(facts(memory, at=at)))
-        out.wrapped(memory.content, indent=indent, lines=_LINES_OF_A_HIT)
-        if hit.explanation is not None:
-            for signal in hit.explanation.signals:
-                out.line(dim(f"{indent}{signal.contribution:+.3f}  {signal.name}: {signal.detail}"))
+        out.line(bold(f"{hit.rank:>2}  "), dim(facts(hit.memory, at=at)))
+        out.excerpt(hit.memory.content, indent=indent, lines=_LINES_OF_A_HIT)
+        signals = hit.explanation.signals if hit.explanation is not None else ()
+        if signals and not in_detail:
+            parts = (f"{signal.name} {signal.contribution:+.2f}" for signal in signals)
+            out.line(dim(f"{indent}because of {', '.join(parts)}"))
+        for signal in signals if in_detail else ():
+            out.line(dim(indent + signal.detail))
 
 
 def print_list(out: Output, memories: Sequence[Memory], *, at: datetime, with_project: bool) -> None:

@@ -11,6 +11,7 @@ import re
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Final
 from unicodedata import combining, east_asian_width
 
@@ -20,6 +21,7 @@ from opencode_memory.cli.json_values import to_json
 
 _CONTROLS: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 _GAP: Final = "  "
+_MORE: Final = " […]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,12 +63,13 @@ class Output:
         if not self.as_json:
             click.echo("".join(map(self._shown, parts)), err=True, color=self.color)
 
-    def table(self, rows: Sequence[Sequence[str]], *, right: Sequence[int] = ()) -> None:
-        """Print rows in columns, the last one cut to the width.
+    def table(self, rows: Sequence[Sequence[str]], *, right: Sequence[int] = (), cut: bool = True) -> None:
+        """Print rows in columns.
 
         Args:
-            rows: Cells without line breaks or styles.
+            rows: Cells.
             right: Columns that are aligned to the right.
+            cut: Whether the last column is cut to the width; a path, which people copy, is not.
         """
         widths = [max(map(cells, column)) for column in zip(*rows, strict=True)]
         for row in rows:
@@ -75,13 +78,16 @@ class Output:
                 for column, (text, width) in enumerate(zip(row[:-1], widths, strict=False))
             ]
             used = sum(widths[:-1]) + len(_GAP) * (len(row) - 1)
-            self.line(_GAP.join([*padded, shorten(row[-1], max(10, self.width - used))]).rstrip())
+            last = shorten(row[-1], max(10, self.width - used)) if cut else row[-1]
+            self.line(_GAP.join([*padded, last]).rstrip())
 
-    def wrapped(self, text: str, *, indent: str, lines: int) -> None:
-        """Print a text in at most so many lines of the width."""
-        shown = textwrap.wrap(
-            " ".join(text.split()), max(20, self.width - len(indent)), max_lines=lines, placeholder=" …"
-        )
+    def excerpt(self, text: str, *, indent: str, lines: int) -> None:
+        """Print the beginning of a text: its lines, without the empty ones, folded to the width."""
+        width = max(20, self.width - len(indent))
+        folded = (part for line in text.splitlines() if line.strip() for part in textwrap.wrap(line.strip(), width))
+        shown = list(islice(folded, lines + 1))
+        if len(shown) > lines:
+            shown = [*shown[: lines - 1], shorten(shown[lines - 1], width - len(_MORE)) + _MORE]
         for line in shown:
             self.line(indent + line)
 
@@ -102,6 +108,16 @@ def bold(text: str) -> Styled:
 def dim(text: str) -> Styled:
     """Mark what matters least."""
     return Styled(text, dim=True)
+
+
+def counted(number: int, noun: str) -> str:
+    """Say how many there are of something.
+
+    >>> counted(1, "memory"), counted(2, "memory"), counted(0, "text")
+    ('1 memory', '2 memories', '0 texts')
+    """
+    plural = f"{noun.removesuffix('y')}ies" if noun.endswith("y") else f"{noun}s"
+    return f"{number:,} {noun if number == 1 else plural}"
 
 
 def cells(text: str) -> int:

@@ -58,19 +58,30 @@ def read_text(words: tuple[str, ...]) -> str:
 def categories_option(function: F) -> F:
     """Choose categories."""
     return click.option(
-        "-c", "--category", "categories", type=CategoryType(), multiple=True, help="Only this category; may be repeated."
+        "-c",
+        "--category",
+        "categories",
+        type=CategoryType(),
+        multiple=True,
+        help="Only this category; may be repeated.",
     )(function)
 
 
 def period_options(function: F) -> F:
     """Choose the time that memories speak of."""
-    function = click.option("--until", metavar="WHEN", help="Only what speaks of a time until then, that day included.")(function)
-    return click.option("--since", metavar="WHEN", help="Only what speaks of a time since then: 2026-03-31, 3d, yesterday.")(function)
+    function = click.option(
+        "--until", metavar="WHEN", help="Only what speaks of a time until then, that day included."
+    )(function)
+    return click.option(
+        "--since", metavar="WHEN", help="Only what speaks of a time since then: 2026-03-31, 3d, yesterday."
+    )(function)
 
 
 def scope_option(function: F) -> F:
     """Choose between the project and the global memories."""
-    return click.option("--scope", type=click.Choice([scope.value for scope in Scope]), help="Only these memories.")(function)
+    return click.option("--scope", type=click.Choice([scope.value for scope in Scope]), help="Only these memories.")(
+        function
+    )
 
 
 def all_projects_option(function: F) -> F:
@@ -78,9 +89,17 @@ def all_projects_option(function: F) -> F:
     return click.option("-a", "--all-projects", is_flag=True, help="Look at every project.")(function)
 
 
-def limit_option(default: int | None) -> Callable[[F], F]:
-    """Bound the number of answers."""
-    return click.option("-n", "--limit", type=click.IntRange(1, 1000), default=default, show_default=default is not None, help="Most answers.")
+def limit_option(default: int | None, otherwise: str = "") -> Callable[[F], F]:
+    """Bound the number of answers; ``otherwise`` says what holds without a default."""
+    return click.option(
+        "-n",
+        "--limit",
+        type=click.IntRange(1, 1000),
+        metavar="N",
+        default=default,
+        show_default=default is not None,
+        help=f"Most answers{otherwise}.",
+    )
 
 
 def ids_argument(function: F) -> F:

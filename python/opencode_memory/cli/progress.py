@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from typing import Any
 
 import click
 
 
 @contextmanager
 def progress(label: str, *, quiet: bool = False) -> Iterator[Callable[[int, int], None]]:
-    """Show how far something is.
+    """Show how far something is, from the first time that it tells.
 
     Args:
         label: What is being done.
@@ -20,16 +21,25 @@ def progress(label: str, *, quiet: bool = False) -> Iterator[Callable[[int, int]
     Yields:
         A function to call with what is done so far and what there is to do.
     """
-    if quiet or not sys.stderr.isatty():
-        yield lambda _done, _total: None
-        return
-    with click.progressbar(
-        length=1, label=label, file=sys.stderr, show_pos=True, show_percent=False, item_show_func=lambda text: text
-    ) as bar:
+    with ExitStack() as stack:
+        bar: Any = None
 
         def show(done: int, total: int) -> None:
+            nonlocal bar
+            if bar is None:
+                bar = stack.enter_context(_bar(label, total))
             bar.length = max(total, done, 1)
             seconds = bar.time_per_iteration
             bar.update(done - bar.pos, current_item=f"{1 / seconds:,.0f}/s" if seconds else None)
 
-        yield show
+        yield _silence if quiet or not sys.stderr.isatty() else show
+
+
+def _bar(label: str, total: int) -> Any:
+    return click.progressbar(
+        length=total, label=label, file=sys.stderr, show_pos=True, show_percent=False, item_show_func=lambda text: text
+    )
+
+
+def _silence(_done: int, _total: int) -> None:
+    """Show nothing."""

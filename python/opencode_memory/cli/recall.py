@@ -41,7 +41,7 @@ class RecallRequest:
 
 @command("recall")
 @text_argument
-@limit_option(None)
+@limit_option(None, ", by default recall.limit of the configuration")
 @categories_option
 @scope_option
 @period_options

@@ -42,7 +42,9 @@ class RememberRequest:
 
 @command("remember")
 @text_argument
-@click.option("-c", "--category", type=CategoryType(), default=Category.FACT.value, show_default=True, help="What it is.")
+@click.option(
+    "-c", "--category", type=CategoryType(), default=Category.FACT.value, show_default=True, help="What it is."
+)
 @click.option("-g", "--global", "is_global", is_flag=True, help="For you everywhere, not for one project.")
 @click.option("--topic", help="Writing the same topic again updates the memory.")
 @click.option("-t", "--tag", "tags", multiple=True, help="A label; may be repeated.")
@@ -50,7 +52,7 @@ class RememberRequest:
 @click.option("--ttl", metavar="SPAN", help="Forget it after this time: 12h, 30d.")
 @click.option("--time", metavar="WHEN", help="The moment that it speaks of; by default now.")
 @click.option("--pin", "pinned", is_flag=True, help="Keep it in sight.")
-def remember(run: Invocation, text: tuple[str, ...], ttl: str | None, time: str | None, **given: Any) -> int | None:
+def remember(run: Invocation, /, *, text: tuple[str, ...], ttl: str | None, time: str | None, **given: Any) -> None:
     """Store a memory. TEXT may be several words, or - for standard input."""
     request = RememberRequest(
         content=read_text(text),
@@ -58,12 +60,12 @@ def remember(run: Invocation, text: tuple[str, ...], ttl: str | None, time: str 
         time=None if time is None else parse_when(time, field="--time", at=run.started_at),
         **given,
     )
-    return store_memory(run, request)
+    store_memory(run, request)
 
 
 def store_memory(run: Invocation, request: RememberRequest) -> None:
     """Store a memory and say what became of it."""
-    with run.open_store() as store:
+    with run.open_store(creates_project=True) as store:
         result = store.remember(
             request.content,
             category=request.category,

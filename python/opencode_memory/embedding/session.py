@@ -7,6 +7,7 @@ nothing behind that a ``fork`` could break.
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
 from opencode_memory.errors import EmbeddingError, ModelNotFoundError
@@ -28,11 +29,7 @@ class Session:
 
     def __init__(self, model: Model) -> None:
         model.graph.check_size()
-        try:
-            import onnxruntime  # type: ignore[import-untyped]  # noqa: PLC0415 - costs as much as a command
-        except ImportError as error:
-            message = f"onnxruntime cannot be imported: {error}"
-            raise EmbeddingError(message) from error
+        onnxruntime = _import_onnxruntime()
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = 1
         options.inter_op_num_threads = 1
@@ -78,6 +75,28 @@ class Session:
             message = f"the model {self._model_id} failed on a batch of shape {ids.shape}: {error}"
             raise EmbeddingError(message) from error
         return vectors
+
+
+def _import_onnxruntime() -> Any:  # noqa: ANN401 - the library has no types
+    """Import onnxruntime with its telemetry off.
+
+    The official builds send events over HTTPS: from the import on they run an uploader thread, and keep a device id and
+    a database in the user's cache folder. This variable is the only thing that prevents all of it, and only before the
+    first import in the process. It is told to the library alone: ``os.environ``, which is the user's configuration,
+    stays as it is.
+
+    Raises:
+        EmbeddingError: It is not installed, or not for this platform.
+    """
+    os.putenv("ORT_DISABLE_TELEMETRY", "1")
+    try:
+        import onnxruntime  # type: ignore[import-untyped]  # noqa: PLC0415 - costs as much as a whole command
+    except ImportError as error:
+        message = f"onnxruntime cannot be imported: {error}"
+        raise EmbeddingError(message) from error
+    # For a process that imported it before us. The other half, the uploader, then belongs to that process.
+    onnxruntime.disable_telemetry_events()
+    return onnxruntime
 
 
 def run_batches(

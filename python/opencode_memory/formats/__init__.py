@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TextIO
+from typing import IO, TYPE_CHECKING, Final, TextIO
 
 from opencode_memory import clock
 from opencode_memory.errors import InvalidInputError, OpencodeMemoryError, StorageError
@@ -145,14 +145,18 @@ def _recognise(text: TextSource) -> str:
 
 def _project_names(store: MemoryStore, project: str | None) -> Callable[[str | None], str | None]:
     """Return the translation of another system's project names into ours."""
-    known = [existing.name for existing in store.projects()]
+    known = store.projects()
     translated: dict[str, str] = {}
 
     def translate(foreign: str) -> str:
         if ocm_mem.ROOT_COMMIT.fullmatch(foreign):
-            return store.resolve_project(ProjectIdentity(root_commits=(foreign,)))
-        # Other systems leave the host out: acme/shop is github.com/acme/shop when only one project can be meant.
-        meant = [name for name in known if name == foreign or name.endswith(f"/{foreign}")]
+            meant = [existing.name for existing in known if foreign in existing.root_commits]
+            if len(meant) != 1:
+                return store.resolve_project(ProjectIdentity(root_commits=(foreign,))) or foreign
+        else:
+            # Other systems leave the host out: acme/shop is github.com/acme/shop when only one project can be meant.
+            names = [existing.name for existing in known]
+            meant = [name for name in names if name == foreign or name.endswith(f"/{foreign}")]
         return meant[0] if len(meant) == 1 else foreign
 
     def name_here(foreign: str | None) -> str | None:
@@ -184,7 +188,7 @@ def _pages(store: MemoryStore, project: str | None, category: Category) -> Itera
 
 
 @contextmanager
-def _open_target(target: Path | str | TextIO) -> Iterator[TextIO]:
+def _open_target(target: Path | str | TextIO) -> Iterator[IO[str]]:
     """Open a file that appears under its name only when it is complete, or take a stream."""
     if not isinstance(target, Path | str):
         yield target

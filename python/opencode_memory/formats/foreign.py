@@ -157,7 +157,7 @@ def import_foreign(
     if dry_run:
         counts = {"memory": {"found": total}, "link": {"found": len(export.links)}}
         return ImportReport(format=name, dry_run=True, counts=counts, skipped=tuple(export.skipped))
-    memories = (replace(memory, project=projects(memory.project)) for memory in export.memories)
+    memories = (_in_project(memory, projects(memory.project)) for memory in export.memories)
     report = None if progress is None else lambda done: progress(done, total)
     results = store.remember_many(memories, progress=report)
     for link in export.links:
@@ -168,6 +168,11 @@ def import_foreign(
         counts={"memory": Counter(str(result.status) for result in results), "link": {"stored": len(export.links)}},
         skipped=tuple(export.skipped),
     )
+
+
+def _in_project(memory: NewMemory, project: str | None) -> NewMemory:
+    # Named projects win over "global": the person asked for everything to go there.
+    return replace(memory, project=project, scope=memory.scope if project is None else None)
 
 
 def _moment(value: datetime | str | int | None) -> datetime | None:

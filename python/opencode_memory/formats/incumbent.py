@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from opencode_memory.formats.foreign import Fields, ForeignExport, ForeignLink, foreign_memory, stable_id
 from opencode_memory.formats.source import TextSource
-from opencode_memory.models import Category, NewMemory, Source, Status
+from opencode_memory.models import Category, NewMemory, Scope, Source, Status
 from opencode_memory.suggest import did_you_mean
 
 NAME: Final = "opencode-semantic-memory"
@@ -80,6 +80,7 @@ def _memory(fields: Fields, entities: Mapping[str, list[dict[str, Any]]]) -> New
         content=content,
         category=_CATEGORIES[category],
         project=fields.text("project"),
+        scope=None if fields.text("project") else Scope.GLOBAL,
         time=created_at,
         created_at=created_at,
         updated_at=resolved_at or created_at,

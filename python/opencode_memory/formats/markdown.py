@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields
 from datetime import datetime
-from typing import Any, Final, TextIO
+from typing import IO, Any, Final
 
 from opencode_memory.formats.source import TextSource
 from opencode_memory.models import Category, Memory, NewMemory, Source
@@ -23,7 +23,7 @@ _STARTS: Final = re.compile(r"<!-- memory (?P<about>\{.*\}) -->")
 _KEPT: Final = tuple(field.name for field in fields(NewMemory) if field.name not in {"content", "scope", "ttl_seconds"})
 
 
-def write(groups: Iterable[tuple[str | None, Category, Iterable[Memory]]], out: TextIO, *, at: datetime) -> int:
+def write(groups: Iterable[tuple[str | None, Category, Iterable[Memory]]], out: IO[str], *, at: datetime) -> int:
     """Write an export.
 
     Args:
@@ -84,7 +84,7 @@ def read(source: TextSource, *, skipped: list[str]) -> Iterator[NewMemory]:
         raise source.wrong(f"the memory {about.get('id', '')} does not end: the export is incomplete", line=start)
 
 
-def _write_memory(memory: Memory, out: TextIO) -> None:
+def _write_memory(memory: Memory, out: IO[str]) -> None:
     end = memory.id
     while f"<!-- end of {end} -->" in memory.content:
         end += "+"

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 from itertools import groupby, islice
-from typing import TYPE_CHECKING, Any, Final, TextIO
+from typing import IO, TYPE_CHECKING, Any, Final
 
 from opencode_memory.errors import FormatVersionError, InvalidInputError
 from opencode_memory.formats.source import TextSource
@@ -31,7 +31,7 @@ _KINDS: Final = {array: kind for kind, array in _ARRAYS.items()}
 _ARRAY_STARTS: Final = re.compile(r'"(?P<array>[a-z]+)":\[')
 
 
-def write(rows: Iterable[tuple[str, Mapping[str, Any]]], out: TextIO, *, at: datetime) -> dict[str, int]:
+def write(rows: Iterable[tuple[str, Mapping[str, Any]]], out: IO[str], *, at: datetime) -> dict[str, int]:
     """Write an export.
 
     Args:

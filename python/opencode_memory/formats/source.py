@@ -77,23 +77,32 @@ class TextSource:
 
 @contextmanager
 def open_source(source: Path | str | TextIO) -> Iterator[TextSource]:
-    """Open a file, or take a stream, which is copied first when it cannot be read twice.
+    """Open a file, or take a stream; what cannot be read twice, such as a pipe, is copied first.
 
     Raises:
         StorageError: The file cannot be read.
+        InvalidInputError: A pipe holds something else than UTF-8.
     """
     with ExitStack() as stack:
         if isinstance(source, Path | str):
+            name = str(source)
             try:
                 stream: IO[str] = stack.enter_context(Path(source).open(encoding="utf-8", newline="\n"))
             except OSError as error:
-                raise StorageError(f"cannot read {source}: {error.strerror}", path=str(source)) from error
-            yield TextSource(str(source), stream)
-            return
-        copy = stack.enter_context(
-            tempfile.SpooledTemporaryFile(
-                _IN_MEMORY_BYTES, "w+", encoding="utf-8", newline="\n", errors="surrogatepass"
-            )
-        )
-        shutil.copyfileobj(source, copy)
-        yield TextSource(getattr(source, "name", "") or "the given text", copy)
+                raise StorageError(f"cannot read {source}: {error.strerror}", path=name) from error
+        else:
+            name, stream = str(getattr(source, "name", "the given text")), source
+        yield TextSource(name, stream if stream.seekable() else stack.enter_context(_copied(name, stream)))
+
+
+def _copied(name: str, stream: IO[str]) -> IO[str]:
+    copy = tempfile.SpooledTemporaryFile(  # noqa: SIM115  the caller closes it
+        _IN_MEMORY_BYTES, "w+", encoding="utf-8", newline="\n", errors="surrogatepass"
+    )
+    try:
+        shutil.copyfileobj(stream, copy)
+    except UnicodeDecodeError as error:
+        raise InvalidInputError(
+            f"{name}: is not UTF-8 (byte 0x{error.object[error.start]:02x})", field="source"
+        ) from error
+    return copy

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from opencode_memory.errors import InvalidInputError
 from opencode_memory.ingest.files import Skipped, find_notes
-from opencode_memory.ingest.notes import PREFIX, file_of, mark, memories_of, name_of, read_mark
+from opencode_memory.ingest.notes import file_of, mark, memories_of, name_of, read_mark
 from opencode_memory.models import NewMemory, RememberStatus, Status
+from opencode_memory.project import real
 
 if TYPE_CHECKING:
     from opencode_memory.memory import MemoryStore
-
     from opencode_memory.models import Memory
 
 _PAGE: Final = 1000
@@ -78,10 +78,10 @@ class _Tally:
     unread: set[str] = field(default_factory=set)
     skipped: list[Skipped] = field(default_factory=list)
 
-    def skip(self, file: Path, name: str, reason: str) -> None:
-        """Pass a file over; what was read from it before is left alone."""
-        self.unread.add(name)
-        self.skipped.append(Skipped(str(file), reason))
+    def skip(self, skipped: Skipped, base: Path | None) -> None:
+        """Pass a file or folder over; what was read from it before is left alone."""
+        self.unread.add(name_of(Path(skipped.file), base))
+        self.skipped.append(skipped)
 
 
 def ingest(
@@ -108,31 +108,22 @@ def ingest(
     Raises:
         InvalidInputError: There is no such file, and nothing was ever read from it.
     """
-    path = path.absolute()
-    inside = top is not None and path.is_relative_to(top.absolute())
-    base = top.absolute() if top is not None and inside else None
+    path = real(path)
+    base = real(top) if top is not None and path.is_relative_to(real(top)) else None
     known = _read_known(store, project, name_of(path, base))
     if not path.exists() and not known:
         raise InvalidInputError(f"{path} does not exist, and nothing was read from it before", field="path")
-    found = list(find_notes(path, top=base or path)) if path.is_dir() else [path] if path.exists() else []
-    notes = [note for note in found if isinstance(note, Path)]
-    tally = _Tally(skipped=[note for note in found if isinstance(note, Skipped)])
+    tally = _Tally()
+    notes = _select(path, base, tally)
     changes = _changes(notes, known, tally, project=project, base=base, zone=zone, progress=progress)
     if dry_run:
         _exhaust(changes)
     else:
-        kept = sum(
-            result.status is RememberStatus.KEPT for result in store.remember_many(_revived(store, known, changes))
-        )
-        if kept:
-            tally.skipped.append(
-                Skipped(str(path), f"{kept} memories are of higher trust; the file's text is a candidate")
-            )
-    gone = [
-        memory
-        for topic, memory in known.items()
-        if memory.status is not Status.ARCHIVED and topic not in tally.topics and file_of(topic) not in tally.unread
-    ]
+        results = store.remember_many(_revived(store, known, changes))
+        if kept := sum(result.status is RememberStatus.KEPT for result in results):
+            reason = f"{kept} memories are of higher trust; the file's text waits as a candidate"
+            tally.skipped.append(Skipped(str(path), reason))
+    gone = [memory for topic, memory in known.items() if _is_gone(topic, memory, tally)]
     for memory in () if dry_run else gone:
         store.edit(memory.id, metadata={**memory.metadata, **mark(memory.fingerprint, gone=True)})
         store.archive(memory.id, reason="its section is gone")
@@ -144,6 +135,19 @@ def ingest(
         archived=len(gone),
         skipped=tuple(tally.skipped),
     )
+
+
+def _select(path: Path, base: Path | None, tally: _Tally) -> list[Path]:
+    """Return the notes to read; those that are passed over are told to the tally."""
+    if not path.is_dir():
+        return [path] if path.exists() else []
+    notes: list[Path] = []
+    for found in find_notes(path, top=base or path):
+        if isinstance(found, Skipped):
+            tally.skip(found, base)
+        else:
+            notes.append(found)
+    return notes
 
 
 def _changes(
@@ -158,13 +162,12 @@ def _changes(
 ) -> Iterator[NewMemory]:
     """Yield the memories that have to be written, reading one note at a time."""
     for done, note in enumerate(notes, start=1):
-        name = name_of(note, base)
         try:
-            memories = list(memories_of(note, name, project=project, zone=zone))
+            memories = list(memories_of(note, name_of(note, base), project=project, zone=zone))
         except ValueError as error:
-            tally.skip(note, name, str(error))
+            tally.skip(Skipped(str(note), str(error)), base)
         except OSError as error:
-            tally.skip(note, name, error.strerror or str(error))
+            tally.skip(Skipped(str(note), error.strerror or str(error)), base)
         else:
             tally.files += 1
             for memory in memories:
@@ -191,6 +194,12 @@ def _is_news(memory: NewMemory, known: Mapping[str, _Known], tally: _Tally) -> b
     return True
 
 
+def _is_gone(topic: str, memory: _Known, tally: _Tally) -> bool:
+    """Say whether a memory has to be archived because its section is not in the files any more."""
+    was_unread = any(_lies_under(file_of(topic), name) for name in tally.unread)
+    return memory.status is not Status.ARCHIVED and topic not in tally.topics and not was_unread
+
+
 def _revived(store: MemoryStore, known: Mapping[str, _Known], changes: Iterator[NewMemory]) -> Iterator[NewMemory]:
     """Restore the archived memory of a section that is back, so that it is updated and keeps its history."""
     for memory in changes:
@@ -206,9 +215,7 @@ def _read_known(store: MemoryStore, project: str | None, name: str) -> dict[str,
     # In this order an active memory wins over a candidate, and that over an archived one of the same topic.
     for status in (Status.ARCHIVED, Status.CANDIDATE, Status.ACTIVE):
         offset = 0
-        while page := store.list(
-            project=project, status=status, topic_prefix=PREFIX + name, limit=_PAGE, offset=offset
-        ):
+        while page := store.list(project=project, status=status, limit=_PAGE, offset=offset):
             offset += len(page)
             for memory in page:
                 if memory.topic is not None and _lies_under(file_of(memory.topic), name):

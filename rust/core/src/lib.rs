@@ -14,10 +14,8 @@ pub mod index;
 pub mod model;
 pub mod recall;
 pub mod store;
-mod stub;
 pub mod text;
 
 pub use clock::Clock;
 pub use engine::{Engine, Options};
 pub use error::{Error, ErrorKind, Result};
-pub use stub::redact;

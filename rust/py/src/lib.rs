@@ -25,7 +25,7 @@ mod functions {
     #[pyfunction]
     pub fn redact(py: Python<'_>, text: &str) -> (String, Vec<&'static str>) {
         py.detach(|| {
-            let redacted = opencode_memory_core::redact(text);
+            let redacted = text::redact(text);
             (redacted.text, redacted.kinds)
         })
     }

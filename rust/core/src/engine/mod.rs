@@ -54,7 +54,7 @@ impl Default for Options {
         Self {
             read_only: false,
             actor: Trust::User,
-            graph_from: 10_000,
+            graph_from: 5_000,
             lexical_tail: 256,
             threads: std::thread::available_parallelism().map_or(1, usize::from).min(8),
             background: true,

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::error::{Error, Result};
 use crate::model::NewMemory;
-use crate::stub::redact;
+use crate::text::redact;
 
 /// Kinds of secrets that were found, each once.
 #[derive(Debug, Default)]

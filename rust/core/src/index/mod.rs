@@ -3,6 +3,7 @@
 //! `lexical` finds words, `vector` is a graph over vectors for stores too large to scan, `exact` compares vectors one by
 //! one, `catch_up` is the only writer of derived files and holds the lock while it writes (I4).
 
+pub mod bm25;
 pub mod catch_up;
 pub mod exact;
 pub mod lexical;

@@ -1,14 +1,14 @@
 //! From a question to hits: the order of the read path, top to bottom.
 
 use super::filter::Filter;
-use super::floor::Floor;
+use super::floor::{self, Floor};
 use super::fuse::{Bounds, Candidate, fuse};
 use super::view::{Current, View};
 use super::{boost, candidates};
 use crate::error::{Error, Result};
 use crate::model::{Hit, Memory, RecallRequest, Signal};
 use crate::store::memory;
-use crate::text::{self, QueryTerms};
+use crate::text;
 
 /// Answer a question that passed its checks.
 pub fn recall((view, at): &Current<'_>, request: &RecallRequest, now_ms: i64) -> Result<Vec<Hit>> {
@@ -17,17 +17,20 @@ pub fn recall((view, at): &Current<'_>, request: &RecallRequest, now_ms: i64) ->
     let terms = text::analyze_query(&request.query);
     let vector = request.vector.as_deref();
     check_dimension(view, vector)?;
-    let words = candidates::by_words(view, &filter, &terms, candidates::DEPTH)?;
+    let terms = view.overlay.scored(view.lexical.as_ref(), &terms);
+    let remaining = filter.remaining(&view.mirror, candidates::SCAN_FILTERED);
+    let words = candidates::by_words(view, &filter, &remaining, &terms, candidates::DEPTH)?;
     let meaning = match vector {
-        Some(vector) => candidates::by_meaning(view, &filter, vector, candidates::DEPTH)?,
+        Some(vector) => candidates::by_meaning(view, &filter, &remaining, vector, candidates::DEPTH)?,
         None => Vec::new(),
     };
     let (mut pool, bounds) = fuse(view, vector, &words, &meaning);
-    let score = |candidate: &Candidate| {
-        candidate.words_share + candidate.meaning_share + boost::total(view.mirror.row(candidate.place), now_ms)
-    };
-    pool.sort_by(|a, b| score(b).total_cmp(&score(a)).then_with(|| b.place.cmp(&a.place)));
-    let floor = Floor::new(view, &terms);
+    for candidate in &mut pool {
+        let boosts = boost::total(view.mirror.row(candidate.place), now_ms);
+        candidate.score = candidate.words_share + candidate.meaning_share + boosts;
+    }
+    pool.sort_unstable_by(|a, b| b.score.total_cmp(&a.score).then_with(|| b.place.cmp(&a.place)));
+    let floor = Floor::new(&terms);
     let mut hits = Vec::with_capacity(request.limit.min(pool.len()));
     for candidate in &pool {
         if hits.len() == request.limit {
@@ -35,11 +38,12 @@ pub fn recall((view, at): &Current<'_>, request: &RecallRequest, now_ms: i64) ->
         }
         let row = view.mirror.row(candidate.place);
         let Some(found) = memory::by_key(at, row.columns.key)? else { continue };
-        if !floor.admits(candidate.cosine, &found.searched_text()) {
+        let is_near = candidate.cosine.is_some_and(|cosine| cosine >= floor::COSINE);
+        if !is_near && !floor.is_covered_by(candidate.words, || found.searched_text()) {
             continue;
         }
         let signals = if request.explain { explain(view, candidate, bounds, now_ms) } else { Vec::new() };
-        hits.push(Hit { memory: found, score: score(candidate), rank: hits.len() + 1, signals });
+        hits.push(Hit { memory: found, score: candidate.score, rank: hits.len() + 1, signals });
     }
     Ok(hits)
 }
@@ -47,7 +51,8 @@ pub fn recall((view, at): &Current<'_>, request: &RecallRequest, now_ms: i64) ->
 /// Memories near a vector, best first, with their cosine; `depth` of them at most.
 pub fn nearest((view, at): &Current<'_>, filter: &Filter, vector: &[f32], depth: usize) -> Result<Vec<(Memory, f32)>> {
     let view: &View = view;
-    let found = candidates::by_meaning(view, filter, vector, depth)?;
+    let remaining = filter.remaining(&view.mirror, candidates::SCAN_FILTERED);
+    let found = candidates::by_meaning(view, filter, &remaining, vector, depth)?;
     let mut memories = Vec::with_capacity(found.len());
     for scored in found {
         if let Some(memory) = memory::by_key(at, view.mirror.row(scored.item).columns.key)? {
@@ -95,9 +100,4 @@ fn explain(view: &View, candidate: &Candidate, bounds: Bounds, now_ms: i64) -> V
     }
     signals.extend(boost::boosts(view.mirror.row(candidate.place), now_ms));
     signals
-}
-
-/// The terms of a question, for callers that show them.
-pub fn terms_of(query: &str) -> QueryTerms {
-    text::analyze_query(query)
 }

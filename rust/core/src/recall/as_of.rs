@@ -8,7 +8,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::floor;
 use crate::error::Result;
-use crate::index::lexical::{Bm25, FieldStatistics, TermField, counted, weighted_terms};
+use crate::index::bm25::{Bm25, FieldStatistics, TermField, counted, terms_of};
 use crate::model::{Hit, Memory, RecallRequest, Scope, Selection, Signal};
 use crate::store::{embedding, history, memory};
 use crate::text;
@@ -101,7 +101,7 @@ fn bm25(states: &[Memory], terms: &text::QueryTerms) -> Vec<f32> {
         })
         .collect();
     let mut scores = vec![0.0; states.len()];
-    for (field, term) in weighted_terms(terms) {
+    for (field, term) in terms_of(terms) {
         let field = usize::from(field == TermField::Identifier);
         let statistics = FieldStatistics {
             documents: documents.len() as u64,

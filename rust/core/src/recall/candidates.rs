@@ -8,45 +8,73 @@ use super::filter::{Filter, Remaining};
 use super::mirror::NONE;
 use super::view::View;
 use crate::error::Result;
+use crate::index::bm25::ScoredTerm;
 use crate::index::exact::{Best, Scored};
-use crate::text::QueryTerms;
 
 /// Candidates that each of the two searches contributes.
 pub const DEPTH: usize = 64;
 
 /// Up to this many vectors are compared one by one: exact, and no slower than the graph.
-const SCAN_ALL: usize = 10_000;
+const SCAN_ALL: usize = 5_000;
 /// Up to this many rows that a filter leaves are compared one by one.
-const SCAN_FILTERED: usize = 6_000;
+pub const SCAN_FILTERED: usize = 6_000;
 
 /// The best rows by words, best first.
-pub fn by_words(view: &View, filter: &Filter, terms: &QueryTerms, depth: usize) -> Result<Vec<Scored<u32>>> {
-    let allows = |key: i64| view.mirror.row_of(key).is_some_and(|place| filter.allows(view.mirror.row(place)));
+pub fn by_words(view: &View, filter: &Filter, remaining: &Remaining, terms: &[ScoredTerm], depth: usize) -> Result<Vec<Scored<u32>>> {
+    let mirror = &view.mirror;
     let mut best = Best::new(depth);
-    let index = view.lexical.as_ref();
-    let absorbed = match index {
-        Some(index) => index.search(terms, depth, allows)?,
-        None => Vec::new(),
-    };
-    for scored in absorbed.into_iter().chain(view.overlay.search(index, terms, depth, allows)) {
-        if let Some(place) = view.mirror.row_of(scored.item) {
+    if let Some(index) = &view.lexical {
+        let share = remaining.share(mirror);
+        let found = match remaining {
+            Remaining::Places(places) => {
+                let wanted = set_of(places, mirror.places().len());
+                index.search(terms, depth, &view.document_places, share, |place| {
+                    wanted[place as usize / 64] & (1 << (place % 64)) != 0
+                })?
+            }
+            Remaining::Share(_) => {
+                index.search(terms, depth, &view.document_places, share, |place| filter.allows(mirror.row(place)))?
+            }
+        };
+        found.into_iter().for_each(|scored| {
+            best.offer(scored.item, scored.score);
+        });
+    }
+    let allows = |key: i64| mirror.row_of(key).is_some_and(|place| filter.allows(mirror.row(place)));
+    for scored in view.overlay.search(terms, depth, allows) {
+        if let Some(place) = mirror.row_of(scored.item) {
             best.offer(place, scored.score);
         }
     }
     Ok(best.into_sorted())
 }
 
+/// The places as bits: asked once for every document that has a word of the query.
+fn set_of(places: &[u32], all: usize) -> Vec<u64> {
+    let mut set = vec![0_u64; all.div_ceil(64)];
+    for place in places {
+        set[*place as usize / 64] |= 1 << (place % 64);
+    }
+    set
+}
+
 /// The best rows by meaning, best first; a row counts by the best of its chunks.
-pub fn by_meaning(view: &View, filter: &Filter, query: &[f32], depth: usize) -> Result<Vec<Scored<u32>>> {
+pub fn by_meaning(
+    view: &View,
+    filter: &Filter,
+    remaining: &Remaining,
+    query: &[f32],
+    depth: usize,
+) -> Result<Vec<Scored<u32>>> {
     if view.mirror.live_slots() == 0 {
         return Ok(Vec::new());
     }
+    let share = match remaining {
+        Remaining::Places(places) => return Ok(scan(view, places, query, depth)),
+        Remaining::Share(share) => *share,
+    };
     let Some(loaded) = view.usable_graph().filter(|_| view.mirror.live_slots() > SCAN_ALL) else {
         return Ok(scan(view, &filter.places(&view.mirror), query, depth));
-    };
-    let share = match filter.remaining(&view.mirror, SCAN_FILTERED) {
-        Remaining::Places(places) => return Ok(scan(view, &places, query, depth)),
-        Remaining::Share(share) => share,
     };
     let mirror = &view.mirror;
     let allows_slot = |slot: u32| {

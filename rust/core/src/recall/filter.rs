@@ -10,8 +10,6 @@ use crate::store::{memory, project};
 
 /// Rows looked at to guess how many a filter lets through.
 const SAMPLE: usize = 512;
-/// With fewer rows than this to look at, the answer is counted, not guessed.
-const COUNTED: usize = 16_384;
 
 /// A [`Selection`] in the mirror's terms.
 #[derive(Debug)]
@@ -40,6 +38,16 @@ pub enum Remaining {
     Places(Vec<u32>),
     /// About this share of all rows.
     Share(f64),
+}
+
+impl Remaining {
+    /// About how much of all rows is left.
+    pub fn share(&self, mirror: &Mirror) -> f64 {
+        match self {
+            Self::Places(places) => places.len() as f64 / mirror.places().len().max(1) as f64,
+            Self::Share(share) => *share,
+        }
+    }
 }
 
 impl Filter {
@@ -111,32 +119,31 @@ impl Filter {
         places
     }
 
-    /// The rows when they are few, else about how many they are.
+    /// The rows when there are at most `few`, else about how many there are.
     pub fn remaining(&self, mirror: &Mirror, few: usize) -> Remaining {
-        let listed = match (&self.keys, &self.projects) {
+        let all = mirror.places().len();
+        if self.listed(mirror) > few {
+            let step = (all / SAMPLE).max(1);
+            let sampled = all.div_ceil(step);
+            let allowed = (0..all).step_by(step).filter(|place| self.allows(mirror.row(*place as u32))).count();
+            // A guess near the bound is not good enough: a wrong one costs a walk through the whole graph.
+            if allowed * all / sampled > 3 * few {
+                return Remaining::Share(allowed as f64 / sampled as f64);
+            }
+        }
+        let places = self.places(mirror);
+        if places.len() <= few {
+            return Remaining::Places(places);
+        }
+        Remaining::Share(places.len() as f64 / all as f64)
+    }
+
+    /// How many rows have to be looked at to find those that are left.
+    fn listed(&self, mirror: &Mirror) -> usize {
+        match (&self.keys, &self.projects) {
             (Some(keys), _) => keys.len(),
             (None, Projects::All) => mirror.places().len(),
             (None, Projects::These(projects)) => projects.iter().map(|project| mirror.places_in(*project).len()).sum(),
-        };
-        if listed <= few.max(COUNTED) {
-            let places = self.places(mirror);
-            if places.len() <= few {
-                return Remaining::Places(places);
-            }
-            return Remaining::Share(places.len() as f64 / mirror.places().len().max(1) as f64);
         }
-        let all = mirror.places().len();
-        let step = (all / SAMPLE).max(1);
-        let sampled = all.div_ceil(step);
-        let allowed = (0..all).step_by(step).filter(|place| self.allows(mirror.row(*place as u32))).count();
-        // A guess near the bound is not good enough: count, since a wrong guess costs a walk through the whole graph.
-        if allowed * all / sampled <= 4 * few {
-            let places = self.places(mirror);
-            if places.len() <= few {
-                return Remaining::Places(places);
-            }
-            return Remaining::Share(places.len() as f64 / all as f64);
-        }
-        Remaining::Share(allowed as f64 / sampled as f64)
     }
 }

@@ -2,38 +2,34 @@
 
 use rustc_hash::FxHashSet;
 
-use super::view::View;
-use crate::index::lexical::weighted_terms;
-use crate::text::{self, QueryTerms};
+use crate::index::bm25::{Bm25, ScoredTerm, TermField};
+use crate::text;
 
 /// A cosine from here on speaks for itself.
-pub const COSINE: f32 = 0.25;
+pub const COSINE: f32 = 0.2;
 /// With a lower cosine, this share of the query's terms, weighted by rarity, must stand in the text.
-pub const COVERAGE: f64 = 0.3;
+const COVERAGE: f64 = 0.3;
 
-/// How telling each term of a query is.
+/// How telling each term of a query is in this store.
 #[derive(Debug)]
-pub struct Floor {
-    weights: Vec<(bool, String, f64)>,
+pub struct Floor<'a> {
+    terms: &'a [ScoredTerm],
     sum: f64,
 }
 
-impl Floor {
-    /// Weigh the terms of a query by their rarity in this store.
-    pub fn new(view: &View, terms: &QueryTerms) -> Self {
-        let weights: Vec<(bool, String, f64)> = weighted_terms(terms)
-            .map(|(field, term)| {
-                let idf = view.overlay.scorer(view.lexical.as_ref(), field, term).idf();
-                (field == crate::index::lexical::TermField::Prose, term.to_owned(), f64::from(idf))
-            })
-            .collect();
-        let sum = weights.iter().map(|weight| weight.2).sum();
-        Self { weights, sum }
+impl<'a> Floor<'a> {
+    /// Weigh the terms of a query by their rarity.
+    pub fn new(terms: &'a [ScoredTerm]) -> Self {
+        Self { terms, sum: terms.iter().map(|term| f64::from(term.bm25.idf())).sum() }
     }
 
-    /// Whether a text is an answer, given its cosine.
-    pub fn admits(&self, cosine: Option<f32>, searched_text: &str) -> bool {
-        cosine.is_some_and(|cosine| cosine >= COSINE) || self.coverage(searched_text) >= COVERAGE
+    /// Whether enough of the query stands in a text whose BM25 is `bm25`.
+    pub fn is_covered_by(&self, bm25: f32, searched_text: impl FnOnce() -> String) -> bool {
+        // A term adds at most its rarity times the greatest saturation, so a high score cannot come from few terms.
+        if f64::from(bm25) >= COVERAGE * self.sum * f64::from(Bm25::GREATEST_SATURATION) && self.sum > 0.0 {
+            return true;
+        }
+        bm25 > 0.0 && self.coverage(&searched_text()) >= COVERAGE
     }
 
     /// The share of the query's terms that stand in a text, weighted by rarity; 0 for a query without terms.
@@ -44,12 +40,11 @@ impl Floor {
         let analysis = text::analyze(searched_text);
         let prose: FxHashSet<&str> = analysis.prose.iter().map(String::as_str).collect();
         let identifiers: FxHashSet<&str> = analysis.identifiers.iter().map(String::as_str).collect();
-        let found: f64 = self
-            .weights
-            .iter()
-            .filter(|(is_prose, term, _)| if *is_prose { &prose } else { &identifiers }.contains(term.as_str()))
-            .map(|weight| weight.2)
-            .sum();
+        let stands_there = |term: &&ScoredTerm| match term.field {
+            TermField::Prose => prose.contains(term.text.as_str()),
+            TermField::Identifier => identifiers.contains(term.text.as_str()),
+        };
+        let found: f64 = self.terms.iter().filter(stands_there).map(|term| f64::from(term.bm25.idf())).sum();
         found / self.sum
     }
 }

@@ -29,6 +29,8 @@ pub struct Candidate {
     pub words_share: f64,
     /// What meaning adds to the score.
     pub meaning_share: f64,
+    /// Both shares and the boosts.
+    pub score: f64,
 }
 
 /// The bounds by which scores were normalised.

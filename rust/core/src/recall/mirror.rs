@@ -47,6 +47,7 @@ pub struct Mirror {
     first_slot_of: FxHashMap<i64, u32>,
     next_slot_of_embedding: Vec<u32>,
     live_slots: usize,
+    loads: u64,
 }
 
 impl Mirror {
@@ -75,7 +76,7 @@ impl Mirror {
     }
 
     fn load(&mut self, at: &Connection) -> Result<()> {
-        *self = Self::default();
+        *self = Self { loads: self.loads + 1, ..Self::default() };
         memory::for_each_filter_row(at, |columns| {
             self.place(columns);
             Ok(())
@@ -209,6 +210,11 @@ impl Mirror {
     /// Places of the rows of a project; a row that moved away is still listed, and a row may be listed twice.
     pub fn places_in(&self, project: i64) -> &[u32] {
         self.by_project.get(&project).map_or(&[], Vec::as_slice)
+    }
+
+    /// How often everything was read anew, which gives rows other places.
+    pub fn loads(&self) -> u64 {
+        self.loads
     }
 
     /// Memories that exist.

@@ -8,7 +8,8 @@ use rustc_hash::FxHashMap;
 
 use crate::error::Result;
 use crate::index::exact::{Best, Scored};
-use crate::index::lexical::{Bm25, FieldStatistics, Lexical, TermField, counted, weighted_terms};
+use crate::index::bm25::{Bm25, FieldStatistics, ScoredTerm, TermField, counted, terms_of};
+use crate::index::lexical::Lexical;
 use crate::store::memory;
 use crate::text::{self, Analysis, QueryTerms};
 
@@ -76,38 +77,41 @@ impl Overlay {
         }
     }
 
-    /// The scorer of a term over the index and the overlay together.
-    pub fn scorer(&self, index: Option<&Lexical>, field: TermField, term: &str) -> Bm25 {
-        let postings = self.of(field);
-        let here = postings.of_term.get(term).map_or(0, Vec::len) as u64;
-        let there = index.map_or(0, |index| index.document_frequency(field, term));
-        let main = index.map_or(FieldStatistics::default(), |index| index.statistics(field));
-        let statistics = FieldStatistics {
-            documents: main.documents + self.lengths.len() as u64,
-            terms: main.terms + postings.terms,
-        };
-        Bm25::new(here + there, statistics)
+    /// The terms of a query, scored by how rare they are in the index and the overlay together.
+    pub fn scored(&self, index: Option<&Lexical>, terms: &QueryTerms) -> Vec<ScoredTerm> {
+        let statistics = [TermField::Prose, TermField::Identifier].map(|field| {
+            let main = index.map_or(FieldStatistics::default(), |index| index.statistics(field));
+            FieldStatistics {
+                documents: main.documents + self.lengths.len() as u64,
+                terms: main.terms + self.of(field).terms,
+            }
+        });
+        terms_of(terms)
+            .map(|(field, term)| {
+                let in_index = index.map_or(0, |index| index.document_frequency(field, term));
+                let here = self.of(field).of_term.get(term).map_or(0, Vec::len) as u64;
+                ScoredTerm {
+                    field,
+                    text: term.to_owned(),
+                    in_index,
+                    bm25: Bm25::new(in_index + here, statistics[field as usize]),
+                }
+            })
+            .collect()
     }
 
-    /// The best texts for a query among those that `allows` lets through, best first.
-    pub fn search(
-        &self,
-        index: Option<&Lexical>,
-        terms: &QueryTerms,
-        limit: usize,
-        mut allows: impl FnMut(i64) -> bool,
-    ) -> Vec<Scored<i64>> {
+    /// The best texts for some terms among those that `allows` lets through, best first.
+    pub fn search(&self, terms: &[ScoredTerm], limit: usize, mut allows: impl FnMut(i64) -> bool) -> Vec<Scored<i64>> {
         if self.is_empty() {
             return Vec::new();
         }
         let mut scores: FxHashMap<i64, f32> = FxHashMap::default();
-        for (field, term) in weighted_terms(terms) {
-            let Some(found) = self.of(field).of_term.get(term) else { continue };
-            let scorer = self.scorer(index, field, term);
+        for term in terms {
+            let Some(found) = self.of(term.field).of_term.get(&term.text) else { continue };
             for &(key, count) in found {
                 let (prose, identifiers) = self.lengths[&key];
-                let length = if field == TermField::Prose { prose } else { identifiers };
-                *scores.entry(key).or_insert(0.0) += scorer.score(count, length);
+                let length = if term.field == TermField::Prose { prose } else { identifiers };
+                *scores.entry(key).or_insert(0.0) += term.bm25.score(count, length);
             }
         }
         let mut best = Best::new(limit);

@@ -8,7 +8,7 @@ use parking_lot::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 use super::mirror::Mirror;
 use super::overlay::Overlay;
 use crate::error::Result;
-use crate::index::lexical::{self, Lexical};
+use crate::index::lexical::{self, Lexical, Places};
 use crate::index::snapshot::{self, Manifest};
 use crate::index::vector::Graph;
 use crate::store::{Snapshot, Store, change};
@@ -40,6 +40,8 @@ pub struct View {
     /// The lexical index, when there is one that can be read.
     pub lexical: Option<Lexical>,
     lexical_stamp: Stamp,
+    /// The row of each of its documents.
+    pub document_places: Places,
     /// Texts that are not in it.
     pub overlay: Overlay,
     /// The graph, when there is one that can be read.
@@ -48,6 +50,9 @@ pub struct View {
     /// Slots whose vector is not in the graph.
     pub outside_graph: Vec<u32>,
     slots_seen: u32,
+    loads_seen: u64,
+    places_are_stale: bool,
+    outside_is_stale: bool,
 }
 
 /// A view that equals the snapshot, for as long as both live.
@@ -62,11 +67,15 @@ impl View {
             mirror: Mirror::default(),
             lexical: None,
             lexical_stamp: None,
+            document_places: Places::default(),
             overlay: Overlay::default(),
             graph: None,
             graph_stamp: None,
             outside_graph: Vec::new(),
             slots_seen: 0,
+            loads_seen: 0,
+            places_are_stale: false,
+            outside_is_stale: false,
         }
     }
 
@@ -80,10 +89,16 @@ impl View {
         // Readers before the snapshot. The other way round an indexer may absorb a delete between the two, and a memory
         // that is alive in our snapshot would be missing from the index and from the (empty) tail.
         self.open_lexical();
-        let graph_changed = self.open_graph();
+        self.open_graph();
         let at = store.read()?;
         let head = change::head(&at)?;
-        let renumbered = !self.mirror.is_at(&head) && self.mirror.refresh(&at, head)?;
+        if !self.mirror.is_at(&head) && self.mirror.refresh(&at, head)? {
+            self.outside_is_stale = true;
+        }
+        if self.loads_seen != self.mirror.loads() {
+            self.loads_seen = self.mirror.loads();
+            self.places_are_stale = true;
+        }
         let mark = self.lexical.as_ref().map(Lexical::mark).filter(|mark| mark.has_current_layout());
         let absorbed = match mark {
             // An index of another history may hold other texts under our keys.
@@ -92,12 +107,20 @@ impl View {
             }
             Some(_) => {
                 self.lexical = None;
+                self.places_are_stale = true;
                 0
             }
             None => 0,
         };
         self.overlay.refresh(&at, absorbed)?;
-        self.find_outside_graph(graph_changed || renumbered);
+        if self.places_are_stale {
+            self.document_places = match &self.lexical {
+                Some(index) => index.places(|key| self.mirror.row_of(key))?,
+                None => Places::default(),
+            };
+            self.places_are_stale = false;
+        }
+        self.find_outside_graph();
         Ok(at)
     }
 
@@ -106,6 +129,8 @@ impl View {
         if stamp == self.lexical_stamp {
             return;
         }
+        // Said before anything can fail: what was derived from the old reader must not outlive it.
+        self.places_are_stale = true;
         let same_folder = self.lexical.as_mut().is_some_and(Lexical::reload);
         if !same_folder {
             self.lexical = Lexical::open(&self.data_dir);
@@ -113,22 +138,22 @@ impl View {
         self.lexical_stamp = stamp;
     }
 
-    fn open_graph(&mut self) -> bool {
+    fn open_graph(&mut self) {
         let stamp = stamp(&snapshot::manifest_file(&self.data_dir));
         if stamp == self.graph_stamp {
-            return false;
+            return;
         }
+        self.outside_is_stale = true;
         self.graph = snapshot::manifest(&self.data_dir).and_then(|manifest| {
             // A file that does not match its checksum is not loaded; vectors are compared one by one until it is rebuilt.
             let graph = snapshot::load(&self.data_dir, &manifest, self.threads).ok()?;
             Some(LoadedGraph { graph, manifest })
         });
         self.graph_stamp = stamp;
-        true
     }
 
-    fn find_outside_graph(&mut self, anew: bool) {
-        if anew {
+    fn find_outside_graph(&mut self) {
+        if std::mem::take(&mut self.outside_is_stale) {
             self.outside_graph.clear();
             self.slots_seen = 0;
         }

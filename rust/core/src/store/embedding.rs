@@ -126,12 +126,12 @@ impl WriteTx<'_> {
             return Err(Error::DimensionMismatch { expected: known as usize, received: dimension });
         }
         self.execute("UPDATE meta SET value = ?1 WHERE name = 'active_model'", [id])?;
-        let changed = before.is_some_and(|before| before.id != id);
-        if changed {
-            // Key 0 names no memory: it tells every process that all vectors are to be read again.
+        if before.as_ref().is_none_or(|before| before.id != id) {
+            // Key 0 names no memory: it tells every process, this one included, that all vectors are to be read again,
+            // also the first time, since vectors of a length that nobody has heard of are not compared.
             self.log(0, Op::Embed)?;
         }
-        Ok(changed)
+        Ok(before.is_some_and(|before| before.id != id))
     }
 
     /// Store the chunks of one memory; `false` when the text was changed or removed meanwhile.
@@ -206,16 +206,6 @@ pub fn decoded(blob: &[u8]) -> Vec<f16> {
 /// The row that a memory has in the flat list of texts, for tests of the cache.
 pub fn count(connection: &Connection) -> Result<usize> {
     Ok(connection.query_row("SELECT count(*) FROM embedding", [], |row| row.get::<_, i64>(0))? as usize)
-}
-
-trait TextOrNull<'a> {
-    fn as_str_or_null(&self) -> rusqlite::Result<Option<&'a str>>;
-}
-
-impl<'a> TextOrNull<'a> for rusqlite::types::ValueRef<'a> {
-    fn as_str_or_null(&self) -> rusqlite::Result<Option<&'a str>> {
-        Ok(self.as_str_or_null()?)
-    }
 }
 
 const IN_USE: &str = "e.model = ?1 AND EXISTS (SELECT 1 FROM chunk c WHERE c.embedding = e.key)";

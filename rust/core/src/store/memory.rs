@@ -153,7 +153,10 @@ impl WriteTx<'_> {
             memory.content,
         ])?;
         let key = self.last_insert_rowid();
-        self.set_mentions(&memory.id, &memory.entities)?;
+        let mut mention = self.prepare_cached("INSERT OR IGNORE INTO mention(name, memory) VALUES (?1, ?2)")?;
+        for entity in &memory.entities {
+            mention.execute((entity.trim(), &memory.id))?;
+        }
         self.log(key, Op::Put)?;
         Ok(key)
     }
@@ -161,7 +164,7 @@ impl WriteTx<'_> {
     /// Replace a memory by its next version: a changed text gets a new key, anything else keeps it.
     pub fn replace(&self, before: &Memory, after: &Memory) -> Result<i64> {
         if searched_text_differs(before, after) {
-            self.remove_row(before.key)?;
+            self.remove(before)?;
             return self.insert(after);
         }
         self.prepare_cached(
@@ -194,22 +197,9 @@ impl WriteTx<'_> {
 
     /// Remove a memory; its history stays.
     pub fn remove(&self, memory: &Memory) -> Result<()> {
-        self.remove_row(memory.key)?;
-        self.set_mentions(&memory.id, &[])
-    }
-
-    fn remove_row(&self, key: i64) -> Result<()> {
-        self.prepare_cached("DELETE FROM memory WHERE key = ?1")?.execute([key])?; // chunks go with it
-        self.log(key, Op::Delete)
-    }
-
-    fn set_mentions(&self, id: &str, entities: &[String]) -> Result<()> {
-        self.prepare_cached("DELETE FROM mention WHERE memory = ?1")?.execute([id])?;
-        let mut insert = self.prepare_cached("INSERT OR IGNORE INTO mention(name, memory) VALUES (?1, ?2)")?;
-        for entity in entities {
-            insert.execute((entity.trim(), id))?;
-        }
-        Ok(())
+        self.prepare_cached("DELETE FROM memory WHERE key = ?1")?.execute([memory.key])?; // chunks go with it
+        self.prepare_cached("DELETE FROM mention WHERE memory = ?1")?.execute([&memory.id])?;
+        self.log(memory.key, Op::Delete)
     }
 }
 

@@ -13,6 +13,7 @@ mod identifier;
 mod normalise;
 mod pieces;
 mod same_statement;
+mod secrets;
 mod spelling;
 mod statement;
 mod stop_words;
@@ -23,3 +24,4 @@ pub use analyzer::{Analysis, MAX_QUERY_TERMS, QueryTerms, analyze, analyze_query
 pub use contradiction::contradicts;
 pub use normalise::{content_hash, normalised, text_hash};
 pub use same_statement::same_statement;
+pub use secrets::{Redacted, redact};

@@ -1,7 +1,7 @@
 //! The tokens of a statement that carry its meaning, in order.
 //!
-//! Leaves out only what English can spare anywhere: articles, "please", commas, dashes between clauses, the bullet of a list, the
-//! final full stop. Keeps case, numbers, signs and code exactly. Invariant: two texts with the same tokens say the same.
+//! Leaves out only what English can spare anywhere: articles, "please", commas, dashes between clauses, the bullet of a
+//! list, the final full stop. Keeps case, numbers, signs and code exactly. Invariant: two texts with the same tokens say the same.
 
 use super::code_spans::{Span, spans};
 use super::spelling::{is_ordinary, plain_case, plain_characters};

@@ -1,0 +1,10 @@
+"""``python -m opencode_memory.cli`` is ``opencode-memory``."""
+
+from __future__ import annotations
+
+import sys
+
+from opencode_memory.cli import main
+
+if __name__ == "__main__":
+    sys.exit(main())

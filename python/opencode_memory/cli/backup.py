@@ -1,0 +1,85 @@
+"""``opencode-memory backup``: complete copies of the store."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from opencode_memory.cli.command import Group, command
+from opencode_memory.cli.confirm import confirmed
+from opencode_memory.cli.context import Invocation
+from opencode_memory.cli.errors import DONE, NOTHING_FOUND
+from opencode_memory.cli.output import counted
+from opencode_memory.cli.parameters import yes_option
+from opencode_memory.clock import age
+
+if TYPE_CHECKING:
+    from opencode_memory.memory import MemoryStore
+    from opencode_memory.reports import Backup
+
+
+@command("create")
+@click.argument("path", type=click.Path(path_type=Path), required=False)
+def create(run: Invocation, *, path: Path | None) -> None:
+    """Copy the store to PATH.
+
+    Without PATH the copy goes into the store's own folder, where the oldest copies give way to new ones.
+    """
+    with run.open_store() as store:
+        written = store.backup(path)
+        removed = _remove_oldest(store, run.config.backup.keep) if path is None else []
+    if run.out.as_json:
+        run.out.json({"path": written, "removed": removed})
+        return
+    run.out.line(f"Wrote {written}")
+    for old in removed:
+        run.out.line(f"Removed {old}")
+
+
+@command("list")
+def list_backups(run: Invocation) -> int:
+    """List the backups that are still there, newest first."""
+    with run.open_store() as store:
+        found = store.backups()
+    if run.out.as_json:
+        run.out.json({"backups": found})
+    elif found:
+        rows = [(age(one.at, at=run.started_at), f"{one.bytes / 1e6:,.1f} MB", str(one.path)) for one in found]
+        run.out.table(rows, right=(0, 1), cut=False)
+    else:
+        run.out.note("There are no backups.")
+    return DONE if found else NOTHING_FOUND
+
+
+@command("restore")
+@click.argument("path", type=click.Path(path_type=Path))
+@yes_option
+def restore(run: Invocation, *, path: Path, yes: bool) -> int:
+    """Replace everything by the backup PATH.
+
+    What is there now is backed up first.
+    """
+    if not confirmed(f"Replace the store by {path}", yes=yes):
+        return NOTHING_FOUND
+    with run.open_store() as store:
+        before = store.backup()
+        memories = store.backup_restore(path)
+    if run.out.as_json:
+        run.out.json({"restored": path, "memories": memories, "before": before})
+    else:
+        run.out.line(f"Restored {counted(memories, 'memory')}. What was there before is in {before}")
+    return DONE
+
+
+backup: Final = Group("backup", help="Create, list and restore backups.", commands=[create, list_backups, restore])
+
+
+def _remove_oldest(store: MemoryStore, keep: int) -> list[Path]:
+    """Remove all but the newest backups of the store's own folder; those that a person put elsewhere stay."""
+    own: list[Backup] = [backup for backup in store.backups() if backup.path.parent == store.data_dir / "backups"]
+    surplus = sorted(own, key=lambda backup: backup.at, reverse=True)[keep:] if keep else []
+    for backup in surplus:
+        backup.path.unlink(missing_ok=True)
+    return [backup.path for backup in surplus]

@@ -1,0 +1,64 @@
+"""``opencode-memory config``: what is configured, where it was said, and how to change it."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import click
+
+from opencode_memory.cli.command import Group, command
+from opencode_memory.cli.context import Invocation
+from opencode_memory.cli.output import dim
+from opencode_memory.config import SETTINGS
+
+
+@command("show")
+def show(run: Invocation) -> None:
+    """Show each value and where it comes from."""
+    config = run.config
+    if run.out.as_json:
+        values = {
+            setting.key: {"value": config.value(setting.key), "origin": config.origins[setting.key]}
+            for setting in SETTINGS
+        }
+        run.out.json({"file": config.file, "values": values})
+        return
+    run.out.line(dim(str(config.file)))
+    rows = [(setting.key, _shown(config.value(setting.key)), config.origins[setting.key]) for setting in SETTINGS]
+    run.out.table(rows, cut=False)
+
+
+@command("path")
+def path(run: Invocation) -> None:
+    """Print where the configuration file is, or would be."""
+    if run.out.as_json:
+        run.out.json({"file": run.config.file, "exists": run.config.file.exists()})
+    else:
+        run.out.line(str(run.config.file))
+
+
+@command("set")
+@click.argument("key")
+@click.argument("value", required=False)
+@click.option("--default", "unset", is_flag=True, help="Take KEY out of the file, so that its default holds.")
+def set_(run: Invocation, *, key: str, value: str | None, unset: bool) -> None:
+    """Write KEY into the configuration file; comments in it stay."""
+    from opencode_memory.config_file import set_value, unset_value  # noqa: PLC0415  loads tomlkit
+
+    if unset == (value is not None):
+        raise click.UsageError("give a value, or --default", click.get_current_context())
+    if value is None:
+        unset_value(run.config.file, key)
+    else:
+        set_value(run.config.file, key, value, environment=run.config.environment)
+    if run.out.as_json:
+        run.out.json({"file": run.config.file, "key": key})
+    else:
+        run.out.line(f"{key} is {f'set to {value}' if value is not None else 'at its default'} in {run.config.file}")
+
+
+config: Final = Group("config", help="Show and change the configuration.", commands=[show, path, set_])
+
+
+def _shown(value: object) -> str:
+    return "" if value is None else str(value)

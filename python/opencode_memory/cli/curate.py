@@ -1,0 +1,79 @@
+"""``opencode-memory pin``, ``unpin``, ``archive``, ``restore``, ``delete``, ``undo``: what can be taken back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import click
+
+from opencode_memory.cli.command import command
+from opencode_memory.cli.context import Invocation
+from opencode_memory.cli.memories import short_id
+from opencode_memory.cli.output import dim
+from opencode_memory.cli.parameters import ids_argument
+
+
+@command("pin")
+@ids_argument
+def pin(run: Invocation, *, ids: tuple[str, ...]) -> None:
+    """Keep memories in sight: pinned ones come first where they are relevant."""
+    with run.open_store() as store:
+        done = [memory.id for memory in store.pin(ids)]
+    _say(run, "pinned", done)
+
+
+@command("unpin")
+@ids_argument
+def unpin(run: Invocation, *, ids: tuple[str, ...]) -> None:
+    """Undo pin."""
+    with run.open_store() as store:
+        done = [memory.id for memory in store.unpin(ids)]
+    _say(run, "unpinned", done)
+
+
+@command("archive")
+@ids_argument
+@click.option("--reason", help="Why; kept in the history.")
+def archive(run: Invocation, *, ids: tuple[str, ...], reason: str | None) -> None:
+    """Put memories out of sight; restore brings them back."""
+    with run.open_store() as store:
+        done = [memory.id for memory in store.archive(ids, reason=reason)]
+    _say(run, "archived", done)
+
+
+@command("restore")
+@ids_argument
+def restore(run: Invocation, *, ids: tuple[str, ...]) -> None:
+    """Bring archived or superseded memories back, or accept candidates."""
+    with run.open_store() as store:
+        done = [memory.id for memory in store.restore(ids)]
+    _say(run, "restored", done)
+
+
+@command("delete")
+@ids_argument
+def delete(run: Invocation, *, ids: tuple[str, ...]) -> None:
+    """Delete memories; undo brings them back for 30 days, purge erases them at once."""
+    with run.open_store() as store:
+        done = store.delete(ids)
+    _say(run, "deleted", done)
+
+
+@command("undo")
+@click.argument("id", metavar="[ID]", required=False)
+def undo(run: Invocation, *, id: str | None) -> None:
+    """Take the last change back, or the last change of the memory ID."""
+    with run.open_store() as store:
+        entries = store.undo(id)
+    if run.out.as_json:
+        run.out.json({"undone": entries})
+        return
+    for entry in entries:
+        run.out.line(f"Taken back: {entry.kind} ", dim(short_id(entry.id)))
+
+
+def _say(run: Invocation, what: str, ids: Sequence[str]) -> None:
+    if run.out.as_json:
+        run.out.json({what: list(ids)})
+    else:
+        run.out.line(f"{what.capitalize()}: ", dim(", ".join(map(short_id, ids)) or "nothing"))

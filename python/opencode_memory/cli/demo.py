@@ -1,0 +1,95 @@
+"""``opencode-memory demo``: the main job on real input, in a store that is thrown away.
+
+It reads the notes and the conversation that are shipped as examples, asks, and says why it answers what it answers.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import Final
+
+from opencode_memory import demo as examples
+from opencode_memory.cli.command import command
+from opencode_memory.cli.context import Invocation
+from opencode_memory.cli.embed import embed_what_waits
+from opencode_memory.cli.memories import print_hits
+from opencode_memory.cli.output import bold, counted, dim
+from opencode_memory.models import Category, Hit, NewMemory
+
+_FOLDER: Final = Path(examples.__file__).parent
+_PROJECT: Final = "example.com/harbor/shop"
+_HITS: Final = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """Something to ask, and what it shows."""
+
+    text: str
+    shows: str
+
+
+QUESTIONS: Final = (
+    Question("may I deploy on Friday?", "by words"),
+    Question("how do I undo a bad release?", "by meaning: no word of it is in the answer"),
+    Question("parseOrderTotal", "by an identifier"),
+    Question("how do we give customers their money back?", "from a conversation"),
+    Question("what is the capital of Mongolia?", "nothing is known, so nothing is answered"),
+)
+
+
+@command("demo")
+def show(run: Invocation) -> None:
+    """Try it: remember example notes and a conversation in a throw-away store, and ask."""
+    import opencode_memory  # noqa: PLC0415  loaded only when it runs
+    from opencode_memory.ingest.folder import ingest  # noqa: PLC0415  loaded only when it runs
+
+    with (
+        tempfile.TemporaryDirectory(prefix="opencode-memory-demo-") as folder,
+        opencode_memory.open(folder, project=_PROJECT, background=False) as store,
+    ):
+        notes = _FOLDER / "notes"
+        report = ingest(store, notes, top=notes)
+        said = store.remember_many(conversation(_FOLDER / "conversation.jsonl"))
+        embed_what_waits(run, store)
+        answers = [(question, store.recall(question.text, limit=_HITS, explain=True)) for question in QUESTIONS]
+    if run.out.as_json:
+        run.out.json({"notes": report, "messages": len(said), "answers": [_as_json(*answer) for answer in answers]})
+        return
+    run.out.line(
+        f"Remembered {counted(report.added, 'section')} of {counted(report.files, 'note')} and "
+        f"{counted(len(said), 'message')} of a conversation, in a store that is gone when this ends."
+    )
+    for question, hits in answers:
+        run.out.line()
+        run.out.line(bold(f"> {question.text}"), dim(f"   ({question.shows})"))
+        if hits:
+            print_hits(run.out, hits, at=run.started_at, in_detail=False)
+        else:
+            run.out.line("    Nothing is remembered about this.")
+    run.out.line()
+    run.out.line("Your own: opencode-memory ingest NOTES, opencode-memory remember TEXT, opencode-memory recall TEXT")
+
+
+def conversation(file: Path) -> Iterator[NewMemory]:
+    """Read a conversation: one JSON object in each line, the messages of a session one after the other."""
+    messages = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+    for session, members in groupby(messages, key=lambda message: message["session"]):
+        for position, message in enumerate(members):
+            yield NewMemory(
+                content=message["content"],
+                category=Category.CONVERSATION,
+                session=session,
+                position=position,
+                speaker=message["speaker"],
+                time=message["time"],
+            )
+
+
+def _as_json(question: Question, hits: list[Hit]) -> dict[str, object]:
+    return {"question": question.text, "shows": question.shows, "hits": hits}

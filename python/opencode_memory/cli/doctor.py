@@ -1,0 +1,141 @@
+"""``opencode-memory doctor``: is everything in place for remembering and recalling here?"""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import stat
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from opencode_memory.cli.command import command
+from opencode_memory.cli.context import Invocation
+from opencode_memory.cli.errors import DONE, NOTHING_FOUND
+from opencode_memory.cli.output import Styled, dim
+from opencode_memory.errors import OpencodeMemoryError
+from opencode_memory.paths import default_data_dir
+
+_ENOUGH_BYTES: Final = 200 * 1000 * 1000
+_OTHER_SYSTEMS: Final = {
+    "opencode-memory/memory.db": "opencode-semantic-memory; export there with memory_export_memories",
+    "opencode/memory/memory.db": "@opencode-manager/memory; export there with its own ocm-mem export",
+}
+
+
+class Level(StrEnum):
+    """How a check went."""
+
+    OK = "ok"
+    NOTE = "note"
+    PROBLEM = "problem"
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing that was looked at.
+
+    Attributes:
+        name: What.
+        level: How it went.
+        text: What was found.
+        hint: What to do about it.
+    """
+
+    name: str
+    level: Level
+    text: str
+    hint: str | None = None
+
+
+@command("doctor")
+def doctor(run: Invocation) -> int:
+    """Check the installation, the configuration, the store and the model; 1 when something is wrong."""
+    checks = [check for look in _LOOKS for check in _guarded(look, run)]
+    is_well = all(check.level is not Level.PROBLEM for check in checks)
+    if run.out.as_json:
+        run.out.json({"ok": is_well, "checks": checks})
+        return DONE if is_well else NOTHING_FOUND
+    for check in checks:
+        color = {Level.OK: "green", Level.NOTE: "yellow", Level.PROBLEM: "red"}[check.level]
+        run.out.line(Styled(f"{check.level:<8}", color=color), f"{check.name:<14}", check.text)
+        if check.hint is not None:
+            run.out.line(dim(f"{'':<22}{check.hint}"))
+    return DONE if is_well else NOTHING_FOUND
+
+
+def _guarded(look: Callable[[Invocation], Iterator[Check]], run: Invocation) -> Iterator[Check]:
+    """Turn what a look cannot do into a problem, so that the others still tell."""
+    try:
+        yield from look(run)
+    except (OpencodeMemoryError, OSError) as error:
+        yield Check(look.__name__.strip("_"), Level.PROBLEM, str(error), getattr(error, "hint", None))
+
+
+def _installation(_run: Invocation) -> Iterator[Check]:
+    import opencode_memory  # noqa: PLC0415  loaded only when it runs
+
+    where = f"Python {platform.python_version()}, {platform.system()} {platform.machine()}"
+    yield Check("installation", Level.OK, f"opencode-memory {opencode_memory.__version__}, {where}")
+    if shutil.which("git") is None:
+        yield Check("git", Level.NOTE, "git is not installed: projects without a remote are known by their folder only")
+
+
+def _configuration(run: Invocation) -> Iterator[Check]:
+    file = run.config.file
+    yield Check("configuration", Level.OK, str(file) if file.exists() else f"defaults; {file} does not exist")
+
+
+def _data_dir(run: Invocation) -> Iterator[Check]:
+    folder = run.config.data_dir
+    if not folder.exists():
+        yield Check("data_dir", Level.NOTE, f"{folder} does not exist yet; the first memory creates it")
+        return
+    mode = stat.S_IMODE(folder.stat().st_mode)
+    if mode & 0o077:
+        yield Check("data_dir", Level.PROBLEM, f"others may look into {folder} ({mode:o})", f"chmod 700 {folder}")
+    elif not os.access(folder, os.W_OK):
+        yield Check("data_dir", Level.PROBLEM, f"{folder} cannot be written")
+    else:
+        yield Check("data_dir", Level.OK, str(folder))
+    free = shutil.disk_usage(folder).free
+    if free < _ENOUGH_BYTES:
+        yield Check("disk", Level.PROBLEM, f"only {free / 1e6:,.0f} MB are free")
+
+
+def _store(run: Invocation) -> Iterator[Check]:
+    if not run.config.data_dir.exists():
+        return
+    with run.open_store() as store:
+        stats = store.stats()
+        yield Check("store", Level.OK, f"{stats.memories} memories in {stats.projects} projects")
+        if stats.pending_embeddings:
+            text = f"{stats.pending_embeddings} memories wait for their vectors and are found by words until then"
+            yield Check("embeddings", Level.NOTE, text, "opencode-memory reindex")
+        if stats.model_mismatch is not None:
+            yield Check("embeddings", Level.PROBLEM, stats.model_mismatch, "opencode-memory reindex")
+        if store.project is None:
+            yield Check("project", Level.NOTE, f"{run.folder} has no memories yet")
+        else:
+            yield Check("project", Level.OK, store.project)
+
+
+def _model(_run: Invocation) -> Iterator[Check]:
+    from opencode_memory.embedding import OnnxEmbedder, verify_model  # noqa: PLC0415  loaded only when it runs
+
+    embedder = OnnxEmbedder(verify_model())
+    vector = embedder.embed_query("Is the model there?")
+    yield Check("model", Level.OK, f"{embedder.model_id}, {len(vector)} dimensions")
+
+
+def _other_systems(run: Invocation) -> Iterator[Check]:
+    shared = default_data_dir(run.config.environment).parent.parent
+    for file, about in _OTHER_SYSTEMS.items():
+        if (shared / file).exists():
+            text = f"{shared / file} belongs to {about}"
+            yield Check("other system", Level.NOTE, text, "opencode-memory import FILE reads what it exports")
+
+
+_LOOKS: Final = (_installation, _configuration, _data_dir, _store, _model, _other_systems)

@@ -1,0 +1,95 @@
+"""``opencode-memory edit``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import click
+
+from opencode_memory.cli.command import command
+from opencode_memory.cli.context import Invocation
+from opencode_memory.cli.memories import short_id
+from opencode_memory.cli.output import dim
+from opencode_memory.cli.parameters import CategoryType, id_argument, read_text
+from opencode_memory.cli.period import parse_moment
+from opencode_memory.errors import InvalidInputError
+from opencode_memory.models import Category
+
+_NONE = "none"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EditRequest:
+    """A change as it was typed; ``changes`` holds the fields that it names."""
+
+    id: str
+    in_editor: bool
+    changes: dict[str, Any]
+
+
+@command("edit")
+@id_argument
+@click.argument("text", nargs=-1)
+@click.option("--editor", "in_editor", is_flag=True, help="Change the text in $EDITOR.")
+@click.option("-c", "--category", type=CategoryType(), help="New category.")
+@click.option("--topic", metavar="TOPIC|none", help="New topic.")
+@click.option(
+    "-t", "--tag", "tags", multiple=True, metavar="TAG|none", help="New labels, all of them; may be repeated."
+)
+@click.option("-e", "--entity", "entities", multiple=True, metavar="NAME|none", help="New entities, all of them.")
+@click.option("--expires", metavar="WHEN|none", help="New end of its life.")
+def edit(
+    run: Invocation,
+    *,
+    id: str,
+    text: tuple[str, ...],
+    in_editor: bool,
+    category: Category | None,
+    topic: str | None,
+    tags: tuple[str, ...],
+    entities: tuple[str, ...],
+    expires: str | None,
+) -> None:
+    """Change a memory: its TEXT (several words, or - for standard input), or what is known about it."""
+    changes: dict[str, Any] = {}
+    if text:
+        changes["content"] = read_text(text)
+    if category is not None:
+        changes["category"] = category
+    if topic is not None:
+        changes["topic"] = None if topic == _NONE else topic
+    if tags:
+        changes["tags"] = () if tags == (_NONE,) else tags
+    if entities:
+        changes["entities"] = () if entities == (_NONE,) else entities
+    if expires is not None:
+        changes["expires_at"] = (
+            None if expires == _NONE else parse_moment(expires, field="--expires", at=run.started_at)
+        )
+    if not changes and not in_editor:
+        raise click.UsageError("nothing to change: give a text, --editor, or an option", click.get_current_context())
+    change(run, EditRequest(id=id, in_editor=in_editor, changes=changes))
+
+
+def change(run: Invocation, request: EditRequest) -> None:
+    """Change a memory and say so."""
+    with run.open_store() as store:
+        changes = dict(request.changes)
+        if request.in_editor:
+            changes["content"] = _edited(store.get(request.id).content)
+        memory = store.edit(request.id, **changes)
+    if run.out.as_json:
+        run.out.json({"memory": memory})
+    else:
+        run.out.line("Changed. ", dim(short_id(memory.id)))
+
+
+def _edited(text: str) -> str:
+    edited = click.edit(text, extension=".md")
+    if edited is not None and not text.endswith("\n"):
+        # Editors end a file with a line break, which the memory did not have.
+        edited = edited.removesuffix("\n")
+    if edited is None or edited == text:
+        raise InvalidInputError("the text was not changed in the editor", field="--editor")
+    return edited

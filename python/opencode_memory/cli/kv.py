@@ -1,0 +1,124 @@
+"""``opencode-memory kv``: values by key, in a namespace for each project."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any, Final
+
+import click
+
+from opencode_memory.cli.command import Group, command
+from opencode_memory.cli.context import Invocation
+from opencode_memory.cli.errors import DONE, NOTHING_FOUND
+from opencode_memory.clock import age, parse_span
+from opencode_memory.errors import InvalidInputError
+from opencode_memory.models import KvEntry
+
+_NEVER: Final = "never"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetRequest:
+    """A value to keep; ``ttl_seconds`` None is for ever."""
+
+    key: str
+    value: Any
+    ttl_seconds: float | None
+
+
+@command("set")
+@click.argument("key")
+@click.argument("value")
+@click.option("--ttl", metavar="SPAN|never", help="Life of the value: 12h, 30d, never; by default 7 days.")
+@click.option("--text", "as_text", is_flag=True, help="Keep VALUE as text, even when it is JSON.")
+def set_value(run: Invocation, *, key: str, value: str, ttl: str | None, as_text: bool) -> None:
+    """Keep VALUE under KEY, as JSON when it is JSON, else as text."""
+    ttl_seconds = run.config.kv.default_ttl_seconds or None if ttl is None else _ttl_seconds(ttl)
+    store_value(run, SetRequest(key=key, value=value if as_text else _parsed(value), ttl_seconds=ttl_seconds))
+
+
+def store_value(run: Invocation, request: SetRequest) -> None:
+    """Keep a value and say so."""
+    with run.open_store(creates_project=True) as store:
+        redactions = store.kv.set(request.key, request.value, ttl_seconds=request.ttl_seconds)
+    if run.out.as_json:
+        run.out.json({"key": request.key, "ttl_seconds": request.ttl_seconds, "redactions": redactions})
+        return
+    run.out.line("Kept.")
+    if redactions:
+        run.out.line(f"Not stored, since it is secret: {', '.join(redactions)}.")
+
+
+@command("get")
+@click.argument("key")
+def get_value(run: Invocation, *, key: str) -> int:
+    """Print a value: text as it is, anything else as JSON."""
+    with run.open_store() as store:
+        entry = store.kv.entry(key)
+    if run.out.as_json:
+        run.out.json({"entry": entry})
+    elif entry is None:
+        run.out.note(f"There is no value under {key!r}.")
+    else:
+        run.out.line(_shown(entry))
+    return NOTHING_FOUND if entry is None else DONE
+
+
+@command("list")
+@click.argument("prefix", default="")
+def list_values(run: Invocation, *, prefix: str) -> int:
+    """List the values whose key starts with PREFIX."""
+    with run.open_store() as store:
+        entries = store.kv.list(prefix)
+    if run.out.as_json:
+        run.out.json({"entries": entries})
+    elif entries:
+        run.out.table([(entry.key, _end(entry, run), _shown(entry)) for entry in entries])
+    else:
+        run.out.note("Nothing found.")
+    return DONE if entries else NOTHING_FOUND
+
+
+@command("delete")
+@click.argument("key")
+def delete_value(run: Invocation, *, key: str) -> int:
+    """Delete a value."""
+    with run.open_store() as store:
+        was_there = store.kv.delete(key)
+    if run.out.as_json:
+        run.out.json({"key": key, "deleted": was_there})
+    else:
+        run.out.line("Deleted." if was_there else f"There is no value under {key!r}.")
+    return DONE if was_there else NOTHING_FOUND
+
+
+kv: Final = Group(
+    "kv",
+    help="Keep short-lived values by key, in a namespace for each project.",
+    commands=[set_value, get_value, list_values, delete_value],
+)
+
+
+def _parsed(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (json.JSONDecodeError, RecursionError):
+        return text
+
+
+def _shown(entry: KvEntry) -> str:
+    return entry.value if isinstance(entry.value, str) else json.dumps(entry.value, ensure_ascii=False)
+
+
+def _end(entry: KvEntry, run: Invocation) -> str:
+    return _NEVER if entry.expires_at is None else age(entry.expires_at, at=run.started_at)
+
+
+def _ttl_seconds(text: str) -> float | None:
+    if text == _NEVER:
+        return None
+    span = parse_span(f"{text}s" if text.isdecimal() else text)
+    if span is None:
+        raise InvalidInputError(f"--ttl: {text!r} is not a time such as 90 (seconds), 12h, 30d or never", field="--ttl")
+    return span.total_seconds()

@@ -1,0 +1,72 @@
+"""``opencode-memory projects``: which projects there are, and what they are called."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import click
+
+from opencode_memory.cli.command import Group, command
+from opencode_memory.cli.confirm import confirmed
+from opencode_memory.cli.context import Invocation
+from opencode_memory.cli.errors import DONE, NOTHING_FOUND
+from opencode_memory.cli.output import counted
+from opencode_memory.cli.parameters import yes_option
+
+
+@command("list")
+def list_projects(run: Invocation) -> int:
+    """List the projects; the folder's own is marked."""
+    with run.open_store() as store:
+        found = store.projects()
+        current = store.project
+    if run.out.as_json:
+        run.out.json({"current": current, "projects": found})
+    elif found:
+        rows = [
+            ("*" if project.name == current else "", str(project.memories), project.name, ", ".join(project.folders))
+            for project in found
+        ]
+        run.out.table(rows, right=(1,), cut=False)
+    else:
+        run.out.note("There are no projects yet.")
+    return DONE if found else NOTHING_FOUND
+
+
+@command("rename")
+@click.argument("old")
+@click.argument("new")
+def rename(run: Invocation, *, old: str, new: str) -> None:
+    """Give the project OLD the name NEW.
+
+    It is still recognised by the same folders and remotes.
+    """
+    with run.open_store() as store:
+        store.rename_project(old, new)
+    if run.out.as_json:
+        run.out.json({"old": old, "new": new})
+    else:
+        run.out.line(f"{old} is now {new}.")
+
+
+@command("merge")
+@click.argument("source")
+@click.argument("target")
+@yes_option
+def merge(run: Invocation, *, source: str, target: str, yes: bool) -> int:
+    """Move all memories of SOURCE into TARGET.
+
+    SOURCE is no project any more then, and this cannot be undone.
+    """
+    if not confirmed(f"Merge {source} into {target}, for good", yes=yes):
+        return NOTHING_FOUND
+    with run.open_store() as store:
+        moved = store.merge_projects(source, target)
+    if run.out.as_json:
+        run.out.json({"source": source, "target": target, "moved": moved})
+    else:
+        run.out.line(f"Moved {counted(moved, 'memory')} into {target}.")
+    return DONE
+
+
+projects: Final = Group("projects", help="List, rename and merge projects.", commands=[list_projects, rename, merge])

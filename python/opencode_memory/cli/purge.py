@@ -1,0 +1,30 @@
+"""``opencode-memory purge``."""
+
+from __future__ import annotations
+
+from opencode_memory.cli.command import command
+from opencode_memory.cli.confirm import confirmed
+from opencode_memory.cli.context import Invocation
+from opencode_memory.cli.errors import DONE, NOTHING_FOUND
+from opencode_memory.cli.output import counted
+from opencode_memory.cli.parameters import ids_argument, yes_option
+
+
+@command("purge")
+@ids_argument
+@yes_option
+def purge(run: Invocation, *, ids: tuple[str, ...], yes: bool) -> int:
+    """Erase memories for good: text, history, embeddings and indexes. It cannot be undone."""
+    if not confirmed(f"Erase {counted(len(ids), 'memory')} for good", yes=yes):
+        return NOTHING_FOUND
+    with run.open_store() as store:
+        report = store.purge(ids)
+    if run.out.as_json:
+        run.out.json(report)
+        return DONE
+    run.out.line(f"Erased {counted(report.memories, 'memory')}.")
+    for backup in report.backups:
+        run.out.line(f"Still held by the backup {backup}")
+    for problem in report.problems:
+        run.out.line(f"Not cleaned: {problem}")
+    return DONE

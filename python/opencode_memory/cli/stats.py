@@ -1,0 +1,38 @@
+"""``opencode-memory stats``."""
+
+from __future__ import annotations
+
+from opencode_memory.cli.command import command
+from opencode_memory.cli.context import Invocation
+from opencode_memory.cli.output import bold, counted, dim
+
+
+@command("stats")
+def stats(run: Invocation) -> None:
+    """Say what the store holds, and how far its indexes are."""
+    with run.open_store() as store:
+        found = store.stats()
+        project = store.project
+        here = store.count(scope="project") if project is not None else 0
+    if run.out.as_json:
+        run.out.json({"project": {"name": project, "memories": here}, "store": found})
+        return
+    out = run.out
+    out.line(
+        bold(counted(found.memories, "memory")),
+        f" in {counted(found.projects, 'project')}; {counted(found.kv, 'value')}",
+    )
+    if project is not None:
+        out.line(f"{here} of them active in {project}")
+    for title, counts in (("status", found.by_status), ("category", found.by_category)):
+        shown = ", ".join(f"{number} {name}" for name, number in counts.items() if number)
+        if shown:
+            out.line(dim(f"{title:<11}"), shown)
+    out.line(dim(f"{'model':<11}"), found.model or "none yet")
+    out.line(
+        dim(f"{'waiting':<11}"), f"{found.pending_embeddings} for their vectors, {found.lexical_tail} for the index"
+    )
+    megabytes = (found.store_bytes + found.lexical_bytes + found.graph_bytes) / 1e6
+    out.line(dim(f"{'size':<11}"), f"{megabytes:,.1f} MB in {found.data_dir}")
+    if found.model_mismatch is not None:
+        out.line(found.model_mismatch)

@@ -1,0 +1,105 @@
+"""``opencode-memory export`` and ``import``."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+from opencode_memory.cli.command import command
+from opencode_memory.cli.context import Invocation
+from opencode_memory.cli.embed import embed_what_waits
+from opencode_memory.cli.output import counted
+from opencode_memory.cli.parameters import STANDARD_INPUT
+from opencode_memory.cli.progress import progress
+
+_EXPORT_FORMATS = ("json", "markdown")
+_IMPORT_FORMATS = (*_EXPORT_FORMATS, "opencode-semantic-memory", "ocm-mem-json", "ocm-mem-markdown")
+_NOUNS = {"history": "change", "kv": "value"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExportRequest:
+    """What to write, and where to; without a file, to standard output."""
+
+    format: str
+    file: Path | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImportRequest:
+    """What to read; a format of None is recognised."""
+
+    file: str
+    format: str | None
+    dry_run: bool
+
+
+@command("export")
+@click.option(
+    "-f",
+    "--format",
+    type=click.Choice(_EXPORT_FORMATS),
+    default="json",
+    show_default=True,
+    help="json is complete; markdown is for people.",
+)
+@click.option(
+    "-o", "--output", "file", type=click.Path(path_type=Path, dir_okay=False), help="File; by default standard output."
+)
+def export(run: Invocation, *, format: str, file: Path | None) -> None:
+    """Write all memories, or with -p those of one project and the global ones."""
+    write(run, ExportRequest(format=format, file=file))
+
+
+def write(run: Invocation, request: ExportRequest) -> None:
+    """Write an export and say what it holds."""
+    with run.open_store() as store:
+        report = store.export(request.file or sys.stdout, format=request.format, project=run.given.project)
+    if request.file is None:
+        return
+    if run.out.as_json:
+        run.out.json(report)
+    else:
+        run.out.line(f"{request.file}: {_counted(report.counts)}.")
+
+
+@command("import")
+@click.argument("file")
+@click.option("-f", "--format", type=click.Choice(_IMPORT_FORMATS), help="By default it is recognised.")
+@click.option("--dry-run", is_flag=True, help="Only check the file and count.")
+def import_(run: Invocation, *, file: str, format: str | None, dry_run: bool) -> None:
+    """Read an export of this or another system; FILE may be - for standard input.
+
+    Running it again changes nothing. With -p, memories of other systems go into that project.
+    """
+    read(run, ImportRequest(file=file, format=format, dry_run=dry_run))
+
+
+def read(run: Invocation, request: ImportRequest) -> None:
+    """Read an export and say what became of it."""
+    source = sys.stdin if request.file == STANDARD_INPUT else Path(request.file)
+    with run.open_store(creates_project=not request.dry_run, background=False) as store:
+        with progress("importing", quiet=run.out.as_json) as show:
+            report = store.import_(
+                source, format=request.format, project=run.given.project, dry_run=request.dry_run, progress=show
+            )
+        if not request.dry_run:
+            embed_what_waits(run, store)
+    if run.out.as_json:
+        run.out.json(report)
+        return
+    for skipped in report.skipped:
+        run.out.note(f"skipped {skipped}")
+    run.out.line(f"Read as {report.format}: {_counted({kind: report.total(kind) for kind in report.counts})}.")
+    for kind, happened in report.counts.items():
+        if report.total(kind) and not request.dry_run:
+            what = ", ".join(f"{number:,} {outcome}" for outcome, number in happened.items())
+            run.out.line(f"  {counted(report.total(kind), _NOUNS.get(kind, kind))}: {what}")
+
+
+def _counted(counts: Mapping[str, int]) -> str:
+    return ", ".join(counted(number, _NOUNS.get(kind, kind)) for kind, number in counts.items() if number) or "nothing"

@@ -1,0 +1,115 @@
+//! BM25 with the constants that tantivy uses, over the index and the overlay together.
+
+use rustc_hash::FxHashMap;
+
+use crate::text::QueryTerms;
+
+/// A field of a document.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum TermField {
+    /// Stemmed words.
+    Prose,
+    /// Identifiers, whole and in parts.
+    Identifier,
+}
+
+/// The terms of a query with their fields.
+pub fn terms_of(terms: &QueryTerms) -> impl Iterator<Item = (TermField, &str)> {
+    let prose = terms.prose.iter().map(|term| (TermField::Prose, term.as_str()));
+    prose.chain(terms.identifiers.iter().map(|term| (TermField::Identifier, term.as_str())))
+}
+
+/// Numbers by which a term is scored.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct FieldStatistics {
+    /// Documents.
+    pub documents: u64,
+    /// Terms in all of their fields.
+    pub terms: u64,
+}
+
+/// A term of a query, ready to score.
+#[derive(Debug, Clone)]
+pub struct ScoredTerm {
+    /// Where it is looked for.
+    pub field: TermField,
+    /// The term.
+    pub text: String,
+    /// In how many documents of the index it stands.
+    pub in_index: u64,
+    /// How it is scored.
+    pub bm25: Bm25,
+}
+
+/// The score of one term.
+#[derive(Debug, Clone, Copy)]
+pub struct Bm25 {
+    weight: f32,
+    average_length: f32,
+}
+
+impl Bm25 {
+    const K1: f32 = 1.2;
+    const B: f32 = 0.75;
+    /// A term adds less than its rarity times this, however often it stands in a text.
+    pub const GREATEST_SATURATION: f32 = 1.0 + Self::K1;
+
+    /// The scorer of a term that stands in `frequency` of all documents.
+    pub fn new(frequency: u64, statistics: FieldStatistics) -> Self {
+        let documents = statistics.documents.max(frequency) as f32;
+        // No text has the term: it is as telling as the rarest that there is, not more.
+        let frequency = frequency.max(1) as f32;
+        let idf = (1.0 + (documents - frequency + 0.5).max(0.0) / (frequency + 0.5)).ln();
+        let average_length = (statistics.terms as f32 / documents.max(1.0)).max(1.0);
+        Self { weight: idf * Self::GREATEST_SATURATION, average_length }
+    }
+
+    /// How telling the term is.
+    pub fn idf(&self) -> f32 {
+        self.weight / Self::GREATEST_SATURATION
+    }
+
+    /// What a text's length does to its score.
+    pub fn norm(&self, length: u32) -> f32 {
+        Self::K1 * (1.0 - Self::B + Self::B * length as f32 / self.average_length)
+    }
+
+    /// The score of a text in which the term stands `count` times, given its norm.
+    #[inline]
+    pub fn weighed(&self, count: u32, norm: f32) -> f32 {
+        let count = count as f32;
+        self.weight * count / (count + norm)
+    }
+
+    /// The score of a text of `length` terms in which the term stands `count` times.
+    pub fn score(&self, count: u32, length: u32) -> f32 {
+        self.weighed(count, self.norm(length))
+    }
+}
+
+/// How often each term stands in a list.
+pub fn counted(terms: Vec<String>) -> FxHashMap<String, u32> {
+    let mut counts = FxHashMap::default();
+    for term in terms {
+        *counts.entry(term).or_insert(0) += 1;
+    }
+    counts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_score_stays_under_rarity_times_the_greatest_saturation() {
+        let statistics = FieldStatistics { documents: 1000, terms: 30_000 };
+        for frequency in [0, 1, 10, 999, 1000] {
+            let bm25 = Bm25::new(frequency, statistics);
+            assert!(bm25.idf() > 0.0);
+            assert!(bm25.score(1_000_000, 1) <= bm25.idf() * Bm25::GREATEST_SATURATION);
+            assert!(bm25.score(2, 30) > bm25.score(1, 30));
+            assert!(bm25.score(1, 10) > bm25.score(1, 100));
+        }
+        assert!(Bm25::new(1, statistics).idf() > Bm25::new(10, statistics).idf());
+    }
+}

@@ -1,0 +1,98 @@
+//! The index as one reader sees it.
+
+use std::path::{Path, PathBuf};
+
+use parking_lot::Mutex;
+use tantivy::{Index, IndexReader, ReloadPolicy, Searcher, Term};
+
+use super::{Fields, Mark, failed, folder, mark_of, schema};
+use crate::error::Result;
+use crate::index::bm25::{FieldStatistics, TermField};
+
+/// An open index.
+pub struct Lexical {
+    pub(super) fields: Fields,
+    index: Index,
+    reader: IndexReader,
+    pub(super) searcher: Searcher,
+    pub(super) mark: Mark,
+    /// Scores of a search by document, all zero between searches; kept because clearing is cheaper than allocating.
+    pub(super) scores: Mutex<Vec<f32>>,
+}
+
+impl std::fmt::Debug for Lexical {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Lexical({} documents, {:?})", self.documents(), self.mark)
+    }
+}
+
+impl Lexical {
+    /// Open the index under `data_dir`; `None` when there is none or it cannot be read.
+    pub fn open(data_dir: &Path) -> Option<Self> {
+        let index = Index::open_in_dir(folder(data_dir)).ok()?;
+        let (expected, fields) = schema();
+        if index.schema() != expected {
+            return None;
+        }
+        let mark = mark_of(&index)?;
+        let reader = index.reader_builder().reload_policy(ReloadPolicy::Manual).try_into().ok()?;
+        let searcher = IndexReader::searcher(&reader);
+        Some(Self { fields, index, reader, searcher, mark, scores: Mutex::new(Vec::new()) })
+    }
+
+    /// See what was committed since; on failure the reader stays where it is and `false` comes back.
+    pub fn reload(&mut self) -> bool {
+        // The mark first: a commit in between makes the searcher newer than the mark, which the overlay tolerates. The
+        // other way round the overlay would leave out texts that the searcher does not have.
+        let Some(mark) = mark_of(&self.index) else { return false };
+        if self.reader.reload().is_err() {
+            return false;
+        }
+        self.searcher = self.reader.searcher();
+        self.mark = mark;
+        true
+    }
+
+    /// How far it is.
+    pub fn mark(&self) -> &Mark {
+        &self.mark
+    }
+
+    /// Documents in it, removed ones included until their segment is merged.
+    pub fn documents(&self) -> usize {
+        self.searcher.segment_readers().iter().map(|segment| segment.num_docs() as usize).sum()
+    }
+
+    /// Numbers of one field.
+    pub fn statistics(&self, field: TermField) -> FieldStatistics {
+        let field = self.fields.of(field);
+        let mut sum = FieldStatistics::default();
+        for segment in self.searcher.segment_readers() {
+            sum.documents += u64::from(segment.max_doc());
+            sum.terms += segment.inverted_index(field).map_or(0, |index| index.total_num_tokens());
+        }
+        sum
+    }
+
+    /// In how many documents a term stands.
+    pub fn document_frequency(&self, field: TermField, term: &str) -> u64 {
+        self.searcher.doc_freq(&Term::from_field_text(self.fields.of(field), term)).unwrap_or(0)
+    }
+
+    /// Every key that is in the index and not removed from it.
+    pub fn keys(&self) -> Result<Vec<i64>> {
+        let mut found = Vec::new();
+        for segment in self.searcher.segment_readers() {
+            let keys = segment.fast_fields().u64("key").map_err(|e| failed(&e))?.first_or_default_col(0);
+            found.extend(segment.doc_ids_alive().map(|document| keys.get_val(document) as i64));
+        }
+        Ok(found)
+    }
+
+    /// Files whose checksum does not match.
+    pub fn damaged_files(&self) -> Result<Vec<PathBuf>> {
+        let damaged = self.index.validate_checksum().map_err(|e| failed(&e))?;
+        Ok(damaged.into_iter().collect())
+    }
+}
+

@@ -1,0 +1,101 @@
+//! Secrets known by the name they are given: `DB_PASSWORD=…`, `"api_key": "…"`, `--token …`, "the password is …".
+//!
+//! The name only says where to look; the value must have the shape of a secret. Refuses names that end in something else
+//! (`token_budget`, `password_hash`, `tokens`). Invariant: a value that is refused is searched for names of its own, in
+//! linear time, since a value is read no further than a bound before it is accepted.
+
+use super::Found;
+use super::kinds::{LAST_RANK, compiled};
+use super::shape::{is_password, is_token};
+use regex::Regex;
+use std::sync::LazyLock;
+
+const NAMES: &str = r"(?:(password|passwd|passphrase|passcode|pwd|[_-]pass)|secret|token|credentials?|(?:access|account|api|app|auth|client|consumer|cookie|encryption|jwt|master|private|secret|service|session|shared|signing|storage|webhook)[ _-]?key)";
+
+/// A value ends at white space, a quote, a bracket, a separator; it is matched up to a bound and completed afterwards.
+const VALUE: &str = r#"([^\s"'`<>,;|\\)}\]]{8,128})"#;
+
+static NAME: LazyLock<Regex> = LazyLock::new(|| {
+    compiled(r"(?i-u:passw|passp|passc|[_-]pass|pwd|secret|token|credential|key)")
+});
+
+static ASSIGNMENT: LazyLock<Regex> = LazyLock::new(|| {
+    // After the name: a number (KEY_2), what closes the name, an operator; or, for options and sentences, a space.
+    let joint = r#"(?:(?:[_-]?[0-9]{1,2})?[\\"'`\]*]{0,4}[ \t]{0,8}(?:=>|:=|==|=|:|>)[ \t*]{0,8}|[ \t]{1,4}(?:is|was)[ \t:]{1,4})"#;
+    let option =
+        r"--[a-z-]{0,32}(?:(password|passwd|pass)|token|secret|api-?key|access-?key)[ \t]{1,4}";
+    compiled(&format!(
+        r#"(?i-u:(?:{NAMES}{joint}|{option})(?:[brfu]?(\\?["'`]))?){VALUE}"#
+    ))
+});
+
+const NAMED_PASSWORD: usize = 1;
+const OPTION_PASSWORD: usize = 2;
+const QUOTE: usize = 3;
+const SECRET: usize = 4;
+
+/// Adds the values that are secrets because of their name and their shape.
+pub(super) fn find(text: &str, found: &mut Vec<Found>) {
+    if !NAME.is_match(text) {
+        return;
+    }
+    let mut at = 0;
+    while let Some(captures) = ASSIGNMENT.captures_at(text, at) {
+        let Some(value) = captures.get(SECRET) else {
+            break;
+        };
+        at = value.start();
+        let password = captures
+            .get(NAMED_PASSWORD)
+            .or_else(|| captures.get(OPTION_PASSWORD))
+            .is_some();
+        let accepted = if password { is_password } else { is_token };
+        let bounded = before_next_parameter(value.as_str());
+        // What follows two colons is no value but the rest of a path: Token::I32(9999).
+        let path = bounded.starts_with(':') && text[..at].ends_with(':');
+        if path || !accepted(bounded) {
+            continue;
+        }
+        let end = value.start() + bounded.len();
+        let end = if end == value.end() {
+            end + rest_of_value(&text[end..])
+        } else {
+            end
+        };
+        // A quoted value with spaces is a sentence.
+        let quoted = captures
+            .get(QUOTE)
+            .map(|quote| quote.as_str().trim_start_matches('\\'));
+        if quoted.is_some_and(|_| text[end..].starts_with([' ', '\t'])) {
+            continue;
+        }
+        let kind = if password { "password" } else { "secret" };
+        found.push(Found {
+            range: value.start()..end,
+            kind,
+            rank: LAST_RANK,
+        });
+        at = end;
+    }
+}
+
+/// In a query string the value ends where the next parameter begins.
+fn before_next_parameter(value: &str) -> &str {
+    let parameter = |after: &str| {
+        let name = after
+            .bytes()
+            .take_while(|&b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-')
+            .count();
+        name > 0 && after[name..].starts_with('=')
+    };
+    let end = value
+        .match_indices('&')
+        .map(|(i, _)| i)
+        .find(|&i| parameter(&value[i + 1..]));
+    &value[..end.unwrap_or(value.len())]
+}
+
+fn rest_of_value(text: &str) -> usize {
+    text.find(|c: char| c.is_whitespace() || "\"'`<>,;|\\)}]".contains(c))
+        .unwrap_or(text.len())
+}

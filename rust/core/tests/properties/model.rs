@@ -1,0 +1,247 @@
+//! A plain map that does what the engine promises, with nothing in it that could go stale.
+
+use std::collections::BTreeMap;
+
+use opencode_memory_core::model::query::{Scope, Selection};
+use opencode_memory_core::model::report::Outcome;
+use opencode_memory_core::model::{Category, Memory, NewMemory, Status};
+
+use crate::support::{BEGINNING, text};
+
+/// A memory as a caller sees it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Item {
+    pub content: String,
+    pub project: Option<String>,
+    pub category: Category,
+    pub status: Status,
+    pub topic: Option<String>,
+    pub tags: Vec<String>,
+    pub pinned: bool,
+    pub expires_at: Option<i64>,
+}
+
+impl From<NewMemory> for Item {
+    fn from(new: NewMemory) -> Self {
+        Self {
+            content: new.content,
+            project: new.project,
+            category: new.category,
+            status: new.status,
+            topic: new.topic,
+            tags: new.tags,
+            pinned: new.pinned,
+            expires_at: new.expires_at,
+        }
+    }
+}
+
+impl From<&Memory> for Item {
+    fn from(memory: &Memory) -> Self {
+        Self {
+            content: memory.content.clone(),
+            project: memory.project.clone(),
+            category: memory.category,
+            status: memory.status,
+            topic: memory.topic.clone(),
+            tags: memory.tags.clone(),
+            pinned: memory.pinned,
+            expires_at: memory.expires_at,
+        }
+    }
+}
+
+/// An item in the map.
+#[derive(Debug, Clone)]
+pub struct Held {
+    pub item: Item,
+    /// Grows with each text that an index would see for the first time.
+    pub version: u64,
+    /// Whether this version has a vector.
+    pub embedded: bool,
+}
+
+/// What a caller writes.
+#[derive(Debug, Clone)]
+pub struct Draft {
+    pub number: usize,
+    pub project: Option<String>,
+    pub category: Category,
+    pub topic: Option<String>,
+    pub tags: Vec<String>,
+    pub ttl: Option<i64>,
+    pub pinned: bool,
+    pub waits: bool,
+}
+
+impl Draft {
+    pub fn memory(&self, now: i64) -> NewMemory {
+        NewMemory {
+            category: self.category,
+            project: self.project.clone(),
+            topic: self.topic.clone(),
+            tags: self.tags.clone(),
+            expires_at: self.ttl.map(|ttl| now + ttl),
+            pinned: self.pinned,
+            status: if self.waits { Status::Candidate } else { Status::Active },
+            ..NewMemory::new(text(self.number))
+        }
+    }
+}
+
+/// A change of one memory, by what it was before.
+pub type Change = (String, Option<Item>);
+
+#[derive(Debug, Default)]
+pub struct Model {
+    pub now: i64,
+    pub items: BTreeMap<String, Held>,
+    /// Every id that there ever was.
+    pub known: Vec<String>,
+    pub kv: BTreeMap<(Option<String>, String), (String, Option<i64>)>,
+    versions: u64,
+    /// Changes that were not taken back, by operation.
+    operations: Vec<Vec<Change>>,
+}
+
+impl Model {
+    pub fn new() -> Self {
+        Self { now: BEGINNING, ..Self::default() }
+    }
+
+    fn is_expired(&self, item: &Item) -> bool {
+        item.expires_at.is_some_and(|at| at <= self.now)
+    }
+
+    pub fn is_visible(&self, item: &Item) -> bool {
+        item.status == Status::Active && !self.is_expired(item)
+    }
+
+    /// Whose topic it is, if that is another memory than `but`.
+    pub fn topic_is_taken(&self, item: &Item, but: &str) -> bool {
+        self.holder(item).is_some_and(|held| held != but)
+    }
+
+    fn holder(&self, wanted: &Item) -> Option<String> {
+        wanted.topic.as_ref()?;
+        let holds = |item: &Item| item.status == Status::Active && item.project == wanted.project && item.topic == wanted.topic;
+        self.items.iter().find(|(_, held)| holds(&held.item)).map(|(id, _)| id.clone())
+    }
+
+    /// What a write is to come to, and over which memory; `None` is a new one.
+    pub fn place(&self, new: &Item) -> (Outcome, Option<String>) {
+        if new.status == Status::Active
+            && let Some(holder) = self.holder(new)
+        {
+            let item = &self.items[&holder].item;
+            let repeats = !self.is_expired(item) && item.content == new.content;
+            return (if repeats { Outcome::Merged } else { Outcome::Updated }, Some(holder));
+        }
+        let repeats = |id: &str, item: &Item| {
+            item.content == new.content
+                && item.project == new.project
+                && matches!(item.status, Status::Active | Status::Candidate)
+                && !self.is_expired(item)
+                && (new.topic.is_none() || new.topic == item.topic)
+                // What waits for review and would take a topic from another memory is left waiting.
+                && (new.status == Status::Candidate || !self.topic_is_taken(item, id))
+        };
+        let twins = self.items.iter().filter(|(id, held)| repeats(id, &held.item));
+        match twins.min_by_key(|(_, held)| (held.item.status, held.version)) {
+            Some((id, _)) => (Outcome::Merged, Some(id.clone())),
+            None => (Outcome::Stored, None),
+        }
+    }
+
+    /// Do what [`Self::place`] said; the change, if there is one.
+    pub fn write(&mut self, new: Item, outcome: Outcome, id: &str) -> Option<Change> {
+        let after = match (outcome, self.items.get(id).map(|held| &held.item)) {
+            (Outcome::Merged, Some(twin)) => {
+                let mut after = twin.clone();
+                after.tags.extend(new.tags.into_iter().filter(|tag| !twin.tags.contains(tag)));
+                after.pinned |= new.pinned;
+                if matches!(twin.category, Category::Fact | Category::Context) {
+                    after.category = new.category;
+                }
+                if new.status == Status::Active {
+                    after.status = Status::Active;
+                }
+                after.expires_at = twin.expires_at.zip(new.expires_at).map(|(old, new)| old.max(new));
+                after
+            }
+            (_, Some(held)) => Item { pinned: held.pinned || new.pinned, ..new },
+            (_, None) => new,
+        };
+        self.change(id, Some(after))
+    }
+
+    /// Change, insert or remove one memory; the change, if there is one.
+    pub fn change(&mut self, id: &str, after: Option<Item>) -> Option<Change> {
+        let before = self.items.remove(id);
+        let change = (id.to_owned(), before.as_ref().map(|held| held.item.clone()));
+        let changed = change.1 != after;
+        if let Some(item) = after {
+            let kept = before.filter(|held| {
+                let text = |item: &Item| (item.content.clone(), item.topic.clone(), item.tags.clone());
+                text(&held.item) == text(&item)
+            });
+            let held = match kept {
+                Some(held) => Held { item, ..held },
+                None => {
+                    self.versions += 1;
+                    Held { item, version: self.versions, embedded: false }
+                }
+            };
+            self.items.insert(id.to_owned(), held);
+            if !self.known.iter().any(|known| known == id) {
+                self.known.push(id.to_owned());
+            }
+        }
+        changed.then_some(change)
+    }
+
+    /// Note the changes of one operation.
+    pub fn note(&mut self, changes: impl IntoIterator<Item = Change>) {
+        let changes: Vec<Change> = changes.into_iter().collect();
+        if !changes.is_empty() {
+            self.operations.push(changes);
+        }
+    }
+
+    /// Take back the last operation, or the last change of one memory; `false` when that cannot be.
+    pub fn undo(&mut self, id: Option<&str>) -> bool {
+        let touches = |changes: &Vec<Change>| id.is_none_or(|id| changes.iter().any(|change| change.0 == id));
+        let Some(place) = self.operations.iter().rposition(touches) else { return false };
+        let mut kept = self.operations[place].clone();
+        let taken_back: Vec<Change> = match id {
+            None => kept.drain(..).rev().collect(),
+            Some(id) => kept.iter().rposition(|change| change.0 == id).map(|change| kept.remove(change)).into_iter().collect(),
+        };
+        let items = self.items.clone();
+        for (id, before) in taken_back {
+            let conflicts = |item: &Item| item.status == Status::Active && self.topic_is_taken(item, &id);
+            if before.as_ref().is_some_and(conflicts) {
+                self.items = items;
+                return false;
+            }
+            self.change(&id, before);
+        }
+        self.operations[place] = kept;
+        self.operations.retain(|changes| !changes.is_empty());
+        true
+    }
+
+    /// Whether a selection wants an item.
+    pub fn wants(&self, selection: &Selection, item: &Item) -> bool {
+        let in_scope = match &selection.scope {
+            Scope::Everything => true,
+            Scope::Global => item.project.is_none(),
+            Scope::Project { name, with_global } => item.project.as_ref().map_or(*with_global, |project| project == name),
+        };
+        in_scope
+            && selection.wanted_statuses().contains(&item.status)
+            && (selection.categories.is_empty() || selection.categories.contains(&item.category))
+            && (selection.with_expired || !self.is_expired(item))
+            && selection.tag.as_ref().is_none_or(|tag| item.tags.contains(tag))
+    }
+}

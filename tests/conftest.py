@@ -1,0 +1,53 @@
+"""Fixtures of all tests. No test reads or writes what belongs to the person who runs it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import hypothesis
+import pytest
+
+from opencode_memory import MemoryStore
+from support import stores
+
+# A machine under load is slow, not wrong.
+hypothesis.settings.register_profile("default", deadline=None)
+hypothesis.settings.register_profile("fast", deadline=None, max_examples=20)
+hypothesis.settings.register_profile("slow", deadline=None, max_examples=2000)
+hypothesis.settings.load_profile("default")
+
+OpenStore = Callable[..., MemoryStore]
+
+
+@pytest.fixture(autouse=True)
+def _no_files_of_the_person(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME"):
+        monkeypatch.setenv(name, str(tmp_path / name.lower()))
+
+
+@pytest.fixture
+def data_dir(tmp_path: Path) -> Path:
+    """A data directory that does not exist yet."""
+    return tmp_path / "store"
+
+
+@pytest.fixture
+def open_store(data_dir: Path) -> Iterator[OpenStore]:
+    """Open stores in ``data_dir`` or elsewhere, as ``support.stores.open_store`` does; all are closed in the end."""
+    opened: list[MemoryStore] = []
+
+    def open_one(folder: Path | None = None, **options: Any) -> MemoryStore:
+        opened.append(stores.open_store(folder or data_dir, **options))
+        return opened[-1]
+
+    yield open_one
+    for store in opened:
+        store.close()
+
+
+@pytest.fixture
+def store(open_store: OpenStore) -> MemoryStore:
+    """An empty store of the project ``app``, at ``stores.NOW_MS``, without threads."""
+    return open_store(project="app")

@@ -1,0 +1,205 @@
+"""Undo of every operation, and the history that says who did what."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+import pytest
+
+from opencode_memory import ConflictError, Memory, MemoryStore, NotFoundError, RememberStatus, Trust
+from support.stores import NOW_MS, recalled, set_clock, texts
+
+
+def _what_people_see(memory: Memory) -> dict[str, object]:
+    """Everything but the key, which is a new one when a text comes back, and the use counters."""
+    hidden = ("key", "uses", "used_at")
+    return {name: getattr(memory, name) for name in Memory.__slots__ if name not in hidden}
+
+
+def _everything(store: MemoryStore) -> list[dict[str, object]]:
+    statuses = ("active", "candidate", "superseded", "archived")
+    found = store.list(project="*", status=statuses, with_expired=True)
+    return [_what_people_see(memory) for memory in sorted(found, key=lambda memory: memory.id)]
+
+
+_CHANGES: dict[str, Callable[[MemoryStore, str], object]] = {
+    "edit": lambda store, id: store.edit(id, content="an azure heron", tags=["new"], topic=None),
+    "move": lambda store, id: store.edit(id, project="third"),
+    "archive": lambda store, id: store.archive(id),
+    "delete": lambda store, id: store.delete(id),
+    "pin": lambda store, id: store.pin(id),
+    "unpin": lambda store, id: store.unpin(id),
+    "merge": lambda store, id: store.remember("a crimson walrus", tags=["merged"], metadata={"b": 2}),
+    "update": lambda store, id: store.remember("an azure heron", topic="bird"),
+    "remember": lambda store, id: store.remember("something new"),
+    "kept": lambda store, id: store.remember("an azure heron", topic="bird", trust="tool"),
+    "several": lambda store, id: store.remember_many([{"content": "one"}, {"content": "two"}, {"content": "one"}]),
+    "delete several": lambda store, id: store.delete([memory.id for memory in store.list()]),
+    "project merge": lambda store, id: store.merge_projects("app", "other"),
+}
+
+
+@pytest.mark.parametrize("name", _CHANGES)
+def test_an_undo_brings_back_everything_as_it_was(store: MemoryStore, name: str) -> None:
+    id = store.remember("a crimson walrus", topic="bird", tags=["old"], metadata={"a": 1}).id
+    store.remember("beside it")
+    store.remember("in another project", project="other", topic="bird")
+    if name == "unpin":
+        store.pin(id)
+    before = _everything(store)
+    _CHANGES[name](store, id)
+    assert _everything(store) != before
+    undone = store.undo()
+    assert undone
+    assert all(change.undone for change in undone)
+    assert _everything(store) == before
+    assert recalled(store, "crimson walrus") == ["a crimson walrus"]
+    assert store.verify().ok
+
+
+def test_undo_takes_back_one_operation_after_the_other(store: MemoryStore) -> None:
+    id = store.remember("version 1").id
+    for number in (2, 3):
+        store.edit(id, content=f"version {number}")
+    seen = []
+    for _ in range(3):
+        store.undo()
+        seen.append(texts(store.list()))
+    assert seen == [["version 2"], ["version 1"], []]
+    with pytest.raises(NotFoundError):
+        store.undo()
+
+
+def test_an_undo_of_one_memory_leaves_later_changes_of_others_alone(store: MemoryStore) -> None:
+    one, two = store.remember("one").id, store.remember("two").id
+    store.edit(one, content="one changed")
+    store.edit(two, content="two changed")
+    [change] = store.undo(one)
+    assert (change.id, change.kind) == (one, "edit")
+    assert sorted(texts(store.list())) == ["one", "two changed"]
+
+
+def test_an_undo_never_overwrites_a_later_change(store: MemoryStore) -> None:
+    """The last operation covers two memories, one of which was changed again by hand."""
+    one, two = store.remember("one").id, store.remember("two").id
+    store.archive([one, two])
+    store.restore(one)
+    store.undo()  # of the restore
+    store.edit(one, content="one changed")
+    store.undo(one)
+    store.undo()  # of the archive, which nothing stands on any more
+    assert sorted(texts(store.list())) == ["one", "two"]
+
+
+def test_a_topic_that_is_held_again_is_not_taken_back(store: MemoryStore) -> None:
+    id = store.remember("old", topic="t").id
+    store.delete(id)
+    holder = store.remember("new", topic="t").id
+    with pytest.raises(ConflictError, match=holder):
+        store.undo(id)
+    assert texts(store.list()) == ["new"]
+
+
+def test_a_deleted_memory_comes_back_with_its_links_and_its_history(store: MemoryStore) -> None:
+    id, other = store.remember("a walrus", entities=["e"]).id, store.remember("a heron").id
+    store.link(id, other)
+    store.edit(id, tags=["t"])
+    store.delete(id)
+    assert store.related(other) == []
+    store.undo()
+    assert [found.memory.id for found in store.related(other)] == [id]
+    assert texts(store.list(entity="e")) == texts(store.list(tag="t")) == ["a walrus"]
+    assert [entry.kind for entry in store.history(id)] == ["create", "edit", "delete", "undo"]
+
+
+def test_a_deleted_memory_that_comes_back_needs_no_new_embedding(open_store) -> None:
+    store = open_store()
+    id = store.remember("a walrus").id
+    store.embed_pending()
+    store.delete(id)
+    store.undo()
+    embedder = store._embedder()
+    embedder.embedded.clear()
+    assert store.embed_pending() == 1
+    assert embedder.embedded == []
+
+
+def test_undo_reaches_a_memory_of_a_project_that_was_merged_away(store: MemoryStore) -> None:
+    id = store.remember("a walrus").id
+    store.remember("elsewhere", project="other")
+    store.merge_projects("app", "other")
+    assert store.get(id).project == "other"
+    store.undo()
+    assert store.get(id).project == "app"
+    assert {project.name for project in store.projects()} == {"app", "other"}
+
+
+def test_the_history_says_who_did_what_and_when(open_store) -> None:
+    person, agent = open_store(), open_store(actor="agent")
+    id = person.remember("We use MySQL", topic="database").id
+    set_clock(agent, NOW_MS + 1000)
+    agent.edit(id, content="We use PostgreSQL")
+    set_clock(person, NOW_MS + 2000)
+    person.archive(id, reason="no longer true")
+    entries = person.history(id)
+    assert [(entry.kind, entry.actor) for entry in entries] == [
+        ("create", Trust.USER),
+        ("edit", Trust.AGENT),
+        ("archive: no longer true", Trust.USER),
+    ]
+    assert [entry.at for entry in entries] == [
+        datetime.fromtimestamp((NOW_MS + milliseconds) / 1000, UTC) for milliseconds in (0, 1000, 2000)
+    ]
+    create, edit, archive = entries
+    assert create.before is None
+    assert create.after == edit.before
+    assert edit.after == archive.before
+    assert archive.after == person.get(id)
+
+
+def test_changes_made_together_share_their_operation(store: MemoryStore) -> None:
+    ids = [result.id for result in store.remember_many([{"content": "one"}, {"content": "two"}])]
+    assert len({store.history(id)[0].operation for id in ids}) == 1
+    store.archive(ids)
+    assert len({store.history(id)[1].operation for id in ids}) == 1
+    assert store.history(ids[0])[0].operation != store.history(ids[0])[1].operation
+
+
+def test_an_undo_is_in_the_history_and_what_it_took_back_is_marked(store: MemoryStore) -> None:
+    id = store.remember("one").id
+    store.edit(id, content="two")
+    store.undo()
+    assert [(entry.kind, entry.undone) for entry in store.history(id)] == [
+        ("create", False),
+        ("edit", True),
+        ("undo", False),
+    ]
+
+
+def test_a_deleted_memory_has_a_history(store: MemoryStore) -> None:
+    id = store.remember("a walrus").id
+    store.delete(id)
+    last = store.history(id)[-1]
+    assert (last.kind, last.before.content, last.after) == ("delete", "a walrus", None)
+
+
+def test_nothing_to_undo_is_said(store: MemoryStore) -> None:
+    for arguments in ((), ("00000000-0000-7000-8000-000000000000",)):
+        with pytest.raises(NotFoundError):
+            store.undo(*arguments)
+
+
+def test_values_and_embeddings_are_no_operations(store: MemoryStore) -> None:
+    store.remember("a walrus")
+    store.kv.set("k", 1)
+    store.embed_pending()
+    [change] = store.undo()
+    assert change.kind == "create"
+    assert store.kv.get("k") == 1
+
+
+def test_what_was_undone_can_be_said_again(store: MemoryStore) -> None:
+    store.remember("a walrus")
+    store.undo()
+    assert store.remember("a walrus").status is RememberStatus.STORED

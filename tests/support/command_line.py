@@ -1,0 +1,59 @@
+"""Running commands as a person would: what is typed goes in, what is printed and the exit code come out."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from opencode_memory.cli import main
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a command said, and its exit code."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+
+class CommandLine:
+    """Runs commands in this process."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], folder: Path) -> None:
+        self._monkeypatch = monkeypatch
+        self._capsys = capsys
+        self.folder = folder
+
+    def __call__(self, *arguments: str, given: str | bytes = b"") -> Answer:
+        data = given.encode() if isinstance(given, str) else given
+        self._monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data), encoding="utf-8"))
+        code = main(arguments)
+        said = self._capsys.readouterr()
+        assert "Traceback" not in said.err
+        return Answer(code, said.out, said.err)
+
+    def ok(self, *arguments: str, given: str | bytes = b"") -> Answer:
+        answer = self(*arguments, given=given)
+        assert answer.code == 0, answer
+        return answer
+
+    def remember(self, *arguments: str) -> str:
+        """Remember something and return its id."""
+        id_of_memory: str = self.ok("remember", *arguments, "--json").json["id"]
+        return id_of_memory
+
+    def contents(self, *arguments: str) -> list[str]:
+        """Return what ``list`` lists."""
+        answer = self("list", *arguments, "--json")
+        return [memory["content"] for memory in answer.json["memories"]]

@@ -1,0 +1,35 @@
+"""Other Python processes on the same data directory."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+_TESTS = Path(__file__).resolve().parents[1]
+
+
+def environment(**changes: str) -> dict[str, str]:
+    """The environment of a child that can import what the tests share."""
+    return os.environ | {"PYTHONPATH": str(_TESTS), "PYTHONWARNINGS": "error"} | changes
+
+
+def command(code: str, *arguments: object) -> list[str]:
+    """The command line of a program given as text; its arguments are in ``sys.argv[1:]``."""
+    return [sys.executable, "-c", textwrap.dedent(code), *map(str, arguments)]
+
+
+def run(code: str, *arguments: object, prefix: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
+    """Run a program to its end."""
+    return subprocess.run(
+        [*prefix, *command(code, *arguments)], env=environment(), capture_output=True, text=True, check=False
+    )
+
+
+def start(code: str, *arguments: object) -> subprocess.Popen[str]:
+    """Start a program whose input and output are pipes."""
+    return subprocess.Popen(
+        command(code, *arguments), env=environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )

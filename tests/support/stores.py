@@ -1,0 +1,45 @@
+"""Stores for tests: a standing clock, no threads, and short ways to say what came back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import opencode_memory
+from opencode_memory import Hit, Memory, MemoryStore
+from support.embedders import WordEmbedder
+
+NOW_MS = 1_790_000_000_000
+"""The moment at which the clock of every test store stands: 2026-09-21T14:13:20Z."""
+
+SECOND_MS = 1000
+DAY_MS = 86_400_000
+
+
+def open_store(folder: Path, **options: Any) -> MemoryStore:
+    """Open a store without threads, at ``NOW_MS``, with an embedder that needs no model."""
+    defaults = {"embedder": WordEmbedder(), "background": False, "clock_ms": NOW_MS}
+    return opencode_memory.open(folder, **(defaults | options))
+
+
+def set_clock(store: MemoryStore, now_ms: int) -> None:
+    """Let the store's clock stand at another moment."""
+    store._engine.set_clock(now_ms)
+
+
+def texts(found: Iterable[Hit | Memory]) -> list[str]:
+    """The texts of hits or memories, in their order."""
+    return [one.memory.content if isinstance(one, Hit) else one.content for one in found]
+
+
+def recalled(store: MemoryStore, query: str, **options: Any) -> list[str]:
+    """The texts that answer a query, best first."""
+    return texts(store.recall(query, **options))
+
+
+def files_holding(folder: Path, needle: str | bytes) -> list[str]:
+    """Names of all files under a folder whose bytes contain a text, whatever the file is."""
+    wanted = needle.encode() if isinstance(needle, str) else needle
+    files = [path for path in sorted(folder.rglob("*")) if path.is_file()]
+    return [str(path.relative_to(folder)) for path in files if wanted in path.read_bytes()]
