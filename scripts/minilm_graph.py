@@ -164,6 +164,6 @@ class _Graph:
     def _tensor(self, name: str, values: npt.NDArray[Any]) -> None:
         self._tensors.append(numpy_helper.from_array(np.ascontiguousarray(values), name))
 
-    def _node(self, operator: str, inputs: list[str], output: str, **attributes: Any) -> str:  # noqa: ANN401
+    def _node(self, operator: str, inputs: list[str], output: str, **attributes: Any) -> str:
         self._nodes.append(helper.make_node(operator, inputs, [output], name=f"{output}/{operator}", **attributes))
         return output

@@ -133,10 +133,10 @@ def _serve(connection: Connection, configuration: Configuration, texts: list[str
 
 def make_texts(count: int) -> list[str]:
     """Take the beginnings of paragraphs of Python's language reference, 8 to 34 words each."""
-    chooser = random.Random(1)  # noqa: S311 - a fixed choice
+    chooser = random.Random(1)
     topics = "\n\n".join(text for _, text in sorted(pydoc_data.topics.topics.items()))
     paragraphs = [" ".join(part.split()) for part in re.split(r"\n\s*\n", topics)]
-    usable = [part for part in paragraphs if len(part) > 60]  # noqa: PLR2004 - skips headings
+    usable = [part for part in paragraphs if len(part) > 60]
     return [" ".join(chooser.choice(usable).split()[: chooser.randint(8, 34)]) for _ in range(count)]
 
 

@@ -13,9 +13,10 @@ import time
 from typing import TYPE_CHECKING
 
 import numpy as np
+from usearch.index import Index
+
 import opencode_memory
 from opencode_memory.embedding import find_model
-from usearch.index import Index
 
 from .data import Dataset, DataShape, prepare
 from .embedders import PrecomputedEmbedder

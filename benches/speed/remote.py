@@ -30,7 +30,7 @@ class Remote:
         self.directory = directory
         package, root = __package__, Path(__file__).parents[__package__.count(".") + 1]
         arguments = [engine, str(dataset.directory), str(directory), "" if core is None else str(core)]
-        self._process = subprocess.Popen(  # noqa: S603 - our own worker, our own arguments
+        self._process = subprocess.Popen(
             [sys.executable, "-m", f"{package}.worker", *arguments],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -44,7 +44,7 @@ class Remote:
         """The worker's process id."""
         return self._process.pid
 
-    def ask(self, do: str, **arguments: Any) -> Any:  # noqa: ANN401 - whatever the command answers, as JSON
+    def ask(self, do: str, **arguments: Any) -> Any:
         """Send one command and wait for its answer.
 
         Raises:

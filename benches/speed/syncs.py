@@ -25,7 +25,7 @@ def count_syncs(pid: int, action: Callable[[], object]) -> int | None:
         return None
     with tempfile.TemporaryDirectory() as directory:
         log = Path(directory) / "calls"
-        tracer = subprocess.Popen(  # noqa: S603 - found on the path, arguments made here
+        tracer = subprocess.Popen(
             [strace, "-f", "-qq", "-e", f"trace={CALLS}", "-o", str(log), "-p", str(pid)], stderr=subprocess.DEVNULL
         )
         try:

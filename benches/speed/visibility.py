@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+
 import opencode_memory
 
 from .data import DataShape, prepare

@@ -51,7 +51,7 @@ from opencode_memory.models import (
 )
 
 if TYPE_CHECKING:
-    from opencode_memory.memory import MemoryStore, open
+    from opencode_memory.memory import MemoryStore, open  # noqa: A004  the API's own word
     from opencode_memory.project import ProjectIdentity
 
 __all__ = [

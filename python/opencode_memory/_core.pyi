@@ -1,23 +1,23 @@
-"""The engine: ``rust/py`` over ``rust/core``. Private; ``opencode_memory.memory`` is the public face of it.
-
-Memories, hits and reports are dictionaries, times are UTC milliseconds, enums are names, JSON values are text.
-"""
+# The engine: rust/py over rust/core. Private; opencode_memory.memory is the public face of it.
+#
+# Memories, hits and reports are dictionaries, times are UTC milliseconds, enums are names, JSON values are text.
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, final
+from typing import Any, TypeAlias, final
 
 import numpy as np
 import numpy.typing as npt
 
-_Vectors = npt.NDArray[np.float32]
-_Progress = Callable[[str, int, int], object]
-_Dict = dict[str, Any]
+_Vectors: TypeAlias = npt.NDArray[np.float32]
+_Progress: TypeAlias = Callable[[str, int, int], object]
+_Dict: TypeAlias = dict[str, Any]
 
 def redact(text: str) -> tuple[str, list[str]]: ...
 def normalised(text: str) -> str: ...
 def content_hash(text: str) -> str: ...
 def terms(text: str) -> tuple[list[str], list[str]]: ...
+
 @final
 class Engine:
     def __new__(
@@ -68,7 +68,7 @@ class Engine:
         explain: bool,
     ) -> list[_Dict]: ...
     def get(self, id: str) -> _Dict: ...
-    def list(self, selection: Mapping[str, Any], limit: int, offset: int, as_of: int | None) -> list[_Dict]: ...
+    def select(self, selection: Mapping[str, Any], limit: int, offset: int, as_of: int | None) -> list[_Dict]: ...
     def count(self, selection: Mapping[str, Any]) -> int: ...
     def history(self, id: str) -> list[_Dict]: ...
     def related(self, id: str, limit: int) -> list[_Dict]: ...

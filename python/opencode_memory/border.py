@@ -1,15 +1,17 @@
 """Between the public values and the engine's dictionaries: what callers give is checked, what comes back is built.
 
-Nothing here decides what a value means; limits are the engine's. What the engine cannot even be given (another type, text
-that is not Unicode) is refused here, with the field's name.
+Nothing here decides what a value means; limits are the engine's. What the engine cannot even be given (another type,
+text that is not Unicode) is refused here, with the field's name.
 """
 
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from datetime import UTC, datetime, timedelta, tzinfo
+from pathlib import Path
 from typing import Any, Final
 
 from opencode_memory.errors import InvalidInputError
@@ -36,6 +38,7 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _NEW_FIELDS: Final = tuple(field.name for field in fields(NewMemory))
 _SOURCE_FIELDS: Final = tuple(field.name for field in fields(Source))
 _NO_SOURCE: Final = Source()
+_LONGEST_SECONDS: Final = 1e12
 # Looking a member up by value costs more than everything else in building a memory.
 _CATEGORIES: Final = {member.value: member for member in Category}
 _STATUSES: Final = {member.value: member for member in Status}
@@ -77,7 +80,9 @@ def milliseconds(value: datetime | str | int | None, *, field: str, zone: tzinfo
 
 def moment(value: int) -> datetime:
     """Return the moment of UTC milliseconds."""
-    return datetime.fromtimestamp(value / 1000, UTC)
+    seconds, milliseconds = divmod(value, 1000)
+    # Not value / 1000: a float does not hold the milliseconds of the year 9999.
+    return datetime.fromtimestamp(seconds, UTC).replace(microsecond=1000 * milliseconds)
 
 
 def text(value: object, *, field: str) -> str:
@@ -113,8 +118,16 @@ def whole(value: object, *, field: str) -> int | None:
     if not isinstance(value, int) or isinstance(value, bool):
         raise InvalidInputError(f"{field}: must be a whole number, not {type(value).__name__}", field=field)
     if not -(2**63) <= value < 2**63:
-        raise InvalidInputError(f"{field}: {value} is too large", field=field, limit="2**63 - 1")
+        raise InvalidInputError(f"{field}: is outside of 64 bits", field=field, limit="2**63 - 1")
     return value
+
+
+def count(value: object, *, field: str, least: int = 0) -> int:
+    """Require an integer that is at least ``least``."""
+    number = whole(value, field=field)
+    if number is None or number < least:
+        raise InvalidInputError(f"{field}: {number} is not at least {least}", field=field, limit=f"at least {least}")
+    return number
 
 
 def number(value: object, *, field: str) -> float | None:
@@ -123,16 +136,56 @@ def number(value: object, *, field: str) -> float | None:
         return None
     if not isinstance(value, int | float) or isinstance(value, bool):
         raise InvalidInputError(f"{field}: must be a number, not {type(value).__name__}", field=field)
-    return float(value)
+    try:
+        return float(value)
+    except OverflowError as error:
+        raise InvalidInputError(f"{field}: is too large for a number", field=field) from error
+
+
+def flag(value: object, *, field: str) -> bool:
+    """Require true or false: any other value has a truth too, and "no" is true."""
+    if not isinstance(value, bool):
+        raise InvalidInputError(f"{field}: must be true or false, not {type(value).__name__}", field=field)
+    return value
+
+
+def path(value: object, *, field: str) -> Path:
+    """Require the path of a file or folder; ``~`` is the home folder."""
+    if not isinstance(value, str | os.PathLike) or not str(value):
+        raise InvalidInputError(f"{field}: must be a path, not {value!r:.80}", field=field)
+    if "\0" in str(value):
+        raise InvalidInputError(f"{field}: has a NUL byte", field=field)
+    return Path(value).expanduser()
+
+
+def project_name(value: object) -> str | None:
+    """Require the name of one project, or None."""
+    name = optional_text(value, field="project")
+    if name is not None and (not name.strip() or name == ALL_PROJECTS):
+        raise InvalidInputError(f"project: {name!r} names no project; leave it out instead", field="project")
+    return name
+
+
+def identity(value: object) -> tuple[list[str], list[str], str | None]:
+    """Require what a repository is recognised by."""
+    from opencode_memory.project import ProjectIdentity  # noqa: PLC0415  whoever has an identity has loaded it
+
+    if not isinstance(value, ProjectIdentity):
+        raise InvalidInputError(f"identity: must be a ProjectIdentity, not {type(value).__name__}", field="identity")
+    return (
+        texts(value.remotes, field="remotes"),
+        texts(value.root_commits, field="root_commits"),
+        optional_text(value.folder, field="folder"),
+    )
 
 
 def json_object(value: object, *, field: str) -> str | None:
     """Write a mapping as JSON; None and an empty one are None."""
-    if not value:
+    if value is None:
         return None
     if not isinstance(value, Mapping):
         raise InvalidInputError(f"{field}: must be a mapping, not {type(value).__name__}", field=field)
-    return json_text(dict(value), field=field)
+    return json_text(dict(value), field=field) if value else None
 
 
 def json_text(value: object, *, field: str) -> str:
@@ -176,9 +229,7 @@ def new_memory(
     elif isinstance(given, NewMemory):
         stored_at = None
     else:
-        raise InvalidInputError(
-            f"memory: must be a NewMemory or a mapping, not {type(given).__name__}", field="memory"
-        )
+        raise InvalidInputError(f"memory: must be a NewMemory or a mapping, not {type(given).__name__}", field="memory")
     time_fields = ("time", "created_at", "updated_at", "verified_at")
     return {
         "content": text(given.content, field="content"),
@@ -193,17 +244,14 @@ def new_memory(
         "entities": texts(given.entities, field="entities"),
         "tags": texts(given.tags, field="tags"),
         "trust": text(given.trust, field="trust"),
-        "pinned": bool(given.pinned),
+        "pinned": flag(given.pinned, field="pinned"),
         "status": text(given.status, field="status"),
         "confidence": number(given.confidence, field="confidence"),
         "metadata": json_object(given.metadata, field="metadata"),
         "id": optional_text(given.id, field="id"),
         "superseded_by": optional_text(given.superseded_by, field="superseded_by"),
         "stored_at": whole(stored_at, field="stored_at"),
-        **{
-            name: whole(milliseconds(getattr(given, name), field=name, zone=zone), field=name)
-            for name in time_fields
-        },
+        **{name: whole(milliseconds(getattr(given, name), field=name, zone=zone), field=name) for name in time_fields},
     }
 
 
@@ -381,7 +429,7 @@ def ttl_ms(seconds: float) -> int:
     Raises:
         InvalidInputError: It is not positive or not finite.
     """
-    if not 0 < seconds < 1e12:
+    if not 0 < seconds < _LONGEST_SECONDS:
         raise InvalidInputError(f"ttl_seconds: {seconds} must be more than 0", field="ttl_seconds", limit="more than 0")
     return max(1, round(seconds * 1000))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 from typing import TYPE_CHECKING, Any, Final
 
 from opencode_memory import border
@@ -54,7 +55,7 @@ class KeyValues:
         found = self._engine.kv_get(self._namespace(project), border.text(key, field="key"))
         return None if found is None else border.kv_entry(found)
 
-    def list(self, prefix: str = "", *, project: str | None = None) -> list[KvEntry]:
+    def list(self, prefix: str = "", *, project: str | None = None) -> builtins.list[KvEntry]:
         """Return live values whose key starts with ``prefix``, in order of their keys."""
         found = self._engine.kv_list(self._namespace(project), border.text(prefix, field="prefix"))
         return [border.kv_entry(value) for value in found]

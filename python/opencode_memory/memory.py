@@ -6,12 +6,14 @@ the engine what needs Python: the embedding model, which is loaded when the firs
 
 from __future__ import annotations
 
+import builtins
 import json
 import logging
 import tempfile
 import threading
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import datetime, tzinfo
 from pathlib import Path
 from types import TracebackType
@@ -19,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Final, Self, TextIO
 
 from opencode_memory import border, config, paths, pending
 from opencode_memory._core import Engine
-from opencode_memory.errors import InvalidInputError
+from opencode_memory.errors import EmbeddingError, InvalidInputError, StorageError
 from opencode_memory.kv import KeyValues
 from opencode_memory.models import (
     HistoryEntry,
@@ -50,6 +52,8 @@ Time = datetime | str | int
 _UNCHANGED: Final = object()
 _DUMP_KINDS: Final = ("project", "memory", "link", "history", "kv")
 _DUMP_PAGE: Final = 1000
+_MOST_RELATED: Final = 1000
+_USE_COUNTERS: Final = ("uses", "used_at")
 
 
 def open(  # noqa: A001  `opencode_memory.open` reads like what it does
@@ -77,12 +81,24 @@ def open(  # noqa: A001  `opencode_memory.open` reads like what it does
         clock_ms: Let the store's clock stand at this moment, for tests.
 
     Raises:
+        InvalidInputError: An argument is not acceptable.
         StorageError: The folder cannot be used; it may lie on a network file system.
         CorruptStoreError: The file there is damaged or not a store.
         FormatVersionError: The store was written by a newer version.
     """
-    folder = paths.default_data_dir(config.environment()) if data_dir is None else Path(data_dir).expanduser()
-    engine = Engine(folder, read_only=read_only, actor=actor, background=background, clock_ms=clock_ms)
+    folder = (
+        paths.default_data_dir(config.environment()) if data_dir is None else border.path(data_dir, field="data_dir")
+    )
+    if zone is not None and not isinstance(zone, tzinfo):
+        raise InvalidInputError(f"zone: must be a tzinfo, not {type(zone).__name__}", field="zone")
+    project = border.project_name(project)
+    engine = Engine(
+        folder,
+        read_only=border.flag(read_only, field="read_only"),
+        actor=border.text(actor, field="actor"),
+        background=border.flag(background, field="background"),
+        clock_ms=border.whole(clock_ms, field="clock_ms"),
+    )
     return MemoryStore(engine, project=project, embedder=embedder, zone=zone, background=background and not read_only)
 
 
@@ -93,13 +109,13 @@ class MemoryStore:
         self, engine: Engine, *, project: str | None, embedder: Embedder | None, zone: tzinfo | None, background: bool
     ) -> None:
         self._engine = engine
-        self._project = border.optional_text(project, field="project")
+        self._project = project
         self._zone = zone
         self._given_embedder = embedder
         self._embedder_lock = threading.Lock()
         self._background_wanted = background
         self._background: pending.BackgroundEmbedding | None = None
-        self._said_mismatch = False
+        self._said_by_words: str | None = None
         self.kv = KeyValues(engine, self._project)
         # A program that ends without closing still stops the engine's thread before the interpreter goes away.
         self._finalizer = weakref.finalize(self, engine.close)
@@ -155,8 +171,8 @@ class MemoryStore:
     ) -> RememberResult:
         """Write a memory; when this returns it is durable, and every recall in any process finds it.
 
-        The arguments are those of ``NewMemory``. Secrets are replaced before anything is stored. The same text in the same
-        scope is merged, the same topic is updated; the result says so.
+        The arguments are those of ``NewMemory``. Secrets are replaced before anything is stored. The same text in the
+        same scope is merged, the same topic is updated; the result says so.
 
         Raises:
             InvalidInputError: An argument is not acceptable; the error names the field and the limit.
@@ -192,7 +208,7 @@ class MemoryStore:
         *,
         batch_size: int = 1000,
         progress: Callable[[int], None] | None = None,
-    ) -> list[RememberResult]:
+    ) -> builtins.list[RememberResult]:
         """Write many memories, a batch at a time; each batch is written whole or, on an error, not at all.
 
         Args:
@@ -203,10 +219,13 @@ class MemoryStore:
         Returns:
             One result for each memory, in order.
         """
-        if batch_size < 1:
-            raise InvalidInputError("batch_size: must be at least 1", field="batch_size", limit="1")
-        results: list[RememberResult] = []
-        batch: list[NewMemory | Mapping[str, Any]] = []
+        border.count(batch_size, field="batch_size", least=1)
+        if not isinstance(memories, Iterable):
+            raise InvalidInputError(
+                f"memories: must be a list of memories, not {type(memories).__name__}", field="memories"
+            )
+        results: builtins.list[RememberResult] = []
+        batch: builtins.list[NewMemory | Mapping[str, Any]] = []
         for memory in memories:
             batch.append(memory)
             if len(batch) == batch_size:
@@ -220,7 +239,7 @@ class MemoryStore:
                 progress(len(results))
         return results
 
-    def _write(self, batch: Sequence[NewMemory | Mapping[str, Any]]) -> list[RememberResult]:
+    def _write(self, batch: Sequence[NewMemory | Mapping[str, Any]]) -> builtins.list[RememberResult]:
         now_ms = self._engine.now_ms()
         given = [border.new_memory(one, project=self._project, now_ms=now_ms, zone=self._zone) for one in batch]
         results = self._engine.remember_many(given)
@@ -289,7 +308,7 @@ class MemoryStore:
             fields["project"] = border.owner(scope, border.optional_text(project, field="project"), self._project)
         if trust is not None:
             fields["trust"] = border.text(trust, field="trust")
-        if verified:
+        if border.flag(verified, field="verified"):
             fields["verified"] = True
         if not fields:
             raise InvalidInputError("edit: nothing to change was given", field="content")
@@ -297,12 +316,12 @@ class MemoryStore:
         self._notify()
         return changed
 
-    def archive(self, ids: str | Sequence[str], *, reason: str | None = None) -> list[Memory]:
+    def archive(self, ids: str | Sequence[str], *, reason: str | None = None) -> builtins.list[Memory]:
         """Put memories away; ``restore`` brings them back."""
         found = self._engine.archive(_ids(ids), border.optional_text(reason, field="reason"))
         return [border.memory(memory) for memory in found]
 
-    def restore(self, ids: str | Sequence[str]) -> list[Memory]:
+    def restore(self, ids: str | Sequence[str]) -> builtins.list[Memory]:
         """Bring archived or superseded memories back, or accept candidates.
 
         Raises:
@@ -310,7 +329,7 @@ class MemoryStore:
         """
         return [border.memory(memory) for memory in self._engine.restore(_ids(ids))]
 
-    def delete(self, ids: str | Sequence[str]) -> list[str]:
+    def delete(self, ids: str | Sequence[str]) -> builtins.list[str]:
         """Delete memories; for 30 days ``undo`` can bring them back. Returns their full ids."""
         return self._engine.delete(_ids(ids))
 
@@ -323,11 +342,11 @@ class MemoryStore:
             problems=tuple(report["problems"]),
         )
 
-    def pin(self, ids: str | Sequence[str]) -> list[Memory]:
+    def pin(self, ids: str | Sequence[str]) -> builtins.list[Memory]:
         """Keep memories in sight."""
         return [border.memory(memory) for memory in self._engine.pin(_ids(ids), True)]
 
-    def unpin(self, ids: str | Sequence[str]) -> list[Memory]:
+    def unpin(self, ids: str | Sequence[str]) -> builtins.list[Memory]:
         """Take the pin off again."""
         return [border.memory(memory) for memory in self._engine.pin(_ids(ids), False)]
 
@@ -337,9 +356,10 @@ class MemoryStore:
             border.text(value, field=field)
             for field, value in (("source", source), ("target", target), ("kind", kind), ("reason", reason))
         ]
-        self._engine.link(texts[0], texts[1], texts[2], weight, texts[3])
+        strength = border.number(weight, field="weight")
+        self._engine.link(texts[0], texts[1], texts[2], 1.0 if strength is None else strength, texts[3])
 
-    def undo(self, id: str | None = None) -> list[HistoryEntry]:
+    def undo(self, id: str | None = None) -> builtins.list[HistoryEntry]:
         """Take back the last operation, or the last change of one memory.
 
         Returns:
@@ -369,7 +389,7 @@ class MemoryStore:
         status: str | Sequence[str] | None = None,
         as_of: Time | None = None,
         explain: bool = False,
-    ) -> list[Hit]:
+    ) -> builtins.list[Hit]:
         """Find memories by words and by meaning, best first. An answer may be empty.
 
         Args:
@@ -399,9 +419,8 @@ class MemoryStore:
             until=self._milliseconds(until, "until"),
             entity=entity,
         )
-        most = border.whole(limit, field="limit")
-        if most is None or most < 1:
-            raise InvalidInputError(f"limit: {limit} is not at least 1", field="limit", limit="1 to 1000")
+        most = border.count(limit, field="limit", least=1)
+        border.flag(explain, field="explain")
         moment = self._milliseconds(as_of, "as_of")
         found = self._engine.recall(question, self._query_vector(question), selection, most, moment, explain)
         return [border.hit(hit, explained=explain) for hit in found]
@@ -431,25 +450,20 @@ class MemoryStore:
         offset: int = 0,
         as_of: Time | None = None,
         with_expired: bool = False,
-    ) -> list[Memory]:
-        """Return memories, those created last first; the filters are those of ``recall``.
+    ) -> builtins.list[Memory]:
+        """Return memories, those created last first.
 
-        Args:
-            older_than: Only memories created before this moment.
-            tag: Only memories with this tag.
-            limit: Most memories.
-            offset: How many to leave out first.
-            with_expired: Whether expired memories are shown too.
+        The filters are those of ``recall``. Besides them, ``older_than`` keeps memories created before a moment, ``tag``
+        those with a tag, and ``with_expired`` shows expired ones too. ``offset`` memories are left out first.
         """
         selection = self._selection(
             project, scope, category, status, since, until, older_than, entity, tag, with_expired=with_expired
         )
         for field, value in (("limit", limit), ("offset", offset)):
-            if (border.whole(value, field=field) or 0) < 0:
-                raise InvalidInputError(f"{field}: {value} is negative", field=field, limit="0")
+            border.count(value, field=field)
         return [
             border.memory(found)
-            for found in self._engine.list(selection, limit, offset, self._milliseconds(as_of, "as_of"))
+            for found in self._engine.select(selection, limit, offset, self._milliseconds(as_of, "as_of"))
         ]
 
     def count(
@@ -470,17 +484,18 @@ class MemoryStore:
             self._selection(project, scope, category, status, since, until, older_than, entity, tag)
         )
 
-    def history(self, id: str) -> list[HistoryEntry]:
+    def history(self, id: str) -> builtins.list[HistoryEntry]:
         """Return everything that happened to a memory, oldest first; a deleted one has a history too."""
         return [border.history_entry(entry) for entry in self._engine.history(border.text(id, field="id"))]
 
-    def related(self, id: str, *, limit: int = 10) -> list[RelatedMemory]:
+    def related(self, id: str, *, limit: int = 10) -> builtins.list[RelatedMemory]:
         """Return memories that are linked to one, then those that are near in meaning."""
-        return [border.related_memory(found) for found in self._engine.related(border.text(id, field="id"), limit)]
+        most = min(border.count(limit, field="limit"), _MOST_RELATED)
+        return [border.related_memory(found) for found in self._engine.related(border.text(id, field="id"), most)]
 
     # Projects
 
-    def projects(self) -> list[Project]:
+    def projects(self) -> builtins.list[Project]:
         """Return every project, by name."""
         return [border.project(found) for found in self._engine.projects()]
 
@@ -494,9 +509,7 @@ class MemoryStore:
         Returns:
             The name; None when it is not known and ``create`` is false.
         """
-        return self._engine.resolve_project(
-            list(identity.remotes), list(identity.root_commits), identity.folder, create
-        )
+        return self._engine.resolve_project(*border.identity(identity), border.flag(create, field="create"))
 
     def rename_project(self, old: str, new: str) -> None:
         """Give a project another name."""
@@ -508,9 +521,7 @@ class MemoryStore:
 
     # Exchange
 
-    def export(
-        self, target: str | Path | TextIO, *, format: str = "json", project: str | None = None
-    ) -> ExportReport:
+    def export(self, target: str | Path | TextIO, *, format: str = "json", project: str | None = None) -> ExportReport:
         """Write everything as JSON (complete), or memories as Markdown (for people), to a file or a stream."""
         from opencode_memory.formats import export_memories  # noqa: PLC0415  only exchange needs the formats
 
@@ -539,23 +550,25 @@ class MemoryStore:
         Yields:
             ``project``, ``memory``, ``link``, ``history`` or ``kv``, and a JSON object.
         """
-        with tempfile.TemporaryDirectory(prefix="dump-", dir=self.data_dir) as folder:
-            self._engine.snapshot_copy(Path(folder) / "store.db")
-            copy = Engine(folder, read_only=True, background=False)
+        # Beside the store there is room for a copy of it, unless nothing may be written there.
+        beside = self.data_dir if self._engine.is_writable else None
+        with _temporary_folder(beside) as folder:
+            self._engine.snapshot_copy(folder / "store.db")
+            copy = Engine(folder, read_only=True, background=False, clock_ms=self._engine.now_ms())
             try:
                 yield from _rows(copy, project)
             finally:
                 copy.close()
 
-    def load(self, kind: str, rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    def load(self, kind: str, rows: Sequence[Mapping[str, Any]]) -> builtins.list[str]:
         """Put rows of ``dump`` back; the same rows again change nothing.
 
         Returns:
             What became of each row: ``stored``, ``merged``, ``updated`` or ``kept``.
         """
         if kind == "memory":
-            known = {name for name in NewMemory.__slots__} | {"stored_at"}
-            memories = [{name: value for name, value in row.items() if name in known} for row in rows]
+            # How often a memory was used says nothing here.
+            memories = [{name: row[name] for name in row if name not in _USE_COUNTERS} for row in rows]
             return [str(result.status) for result in self._write(memories)]
         added, merged = self._engine.load(kind, [border.json_text(dict(row), field=kind) for row in rows])
         return ["stored"] * added + ["merged"] * merged
@@ -568,10 +581,11 @@ class MemoryStore:
         Raises:
             EmbeddingError: The model could not be loaded, or the store's vectors are of another model.
         """
+        most = None if limit is None else border.count(limit, field="limit")
         embedder = self._embedder()
         self._require_match(embedder)
         with pending.embedding_turn(self.data_dir):
-            return pending.embed_pending(self._engine, embedder, progress=progress, limit=limit)
+            return pending.embed_pending(self._engine, embedder, progress=progress, limit=most)
 
     def catch_up(self) -> None:
         """Bring the derived indexes up to the store; recalls are right without it, only slower."""
@@ -629,17 +643,17 @@ class MemoryStore:
         if target is None:
             stamp = border.moment(self._engine.now_ms()).strftime("%Y%m%dT%H%M%S%fZ")
             target = self.data_dir / "backups" / f"{stamp}.db"
-        path = Path(target).expanduser().absolute()
+        path = border.path(target, field="target").absolute()
         self._engine.backup(path)
         return path
 
     def backup_restore(self, source: str | Path) -> int:
         """Replace everything by a backup; returns the number of memories. Other processes see it at once."""
-        memories = self._engine.restore_backup(Path(source).expanduser())
+        memories = self._engine.restore_backup(border.path(source, field="source"))
         self._notify()
         return memories
 
-    def backups(self) -> list[Backup]:
+    def backups(self) -> builtins.list[Backup]:
         """Return the backups that are still there, newest first."""
         return [
             Backup(path=Path(path), at=border.moment(at), bytes=Path(path).stat().st_size)
@@ -655,13 +669,11 @@ class MemoryStore:
         found = self._engine.stats()
         by_status = dict(found.pop("by_status"))
         by_category = dict(found.pop("by_category"))
-        found_model = found["model"]
-        mismatch = pending.mismatch(self._engine, self._embedder()) if found_model is not None else None
         return Stats(
             memories=sum(by_status.values()),
             by_status=by_status,
             by_category=by_category,
-            model_mismatch=None if mismatch is None else str(mismatch),
+            model_mismatch=None if found["model"] is None else self._usable_embedder()[1],
             data_dir=self.data_dir,
             **found,
         )
@@ -676,40 +688,51 @@ class MemoryStore:
                 self._given_embedder = OnnxEmbedder()
             return self._given_embedder
 
+    def _usable_embedder(self) -> tuple[Embedder | None, str | None]:
+        """Return the embedder whose vectors the store has, or why there is none and recall goes by words only."""
+        try:
+            embedder = self._embedder()
+            mismatch = pending.mismatch(self._engine, embedder)
+        except EmbeddingError as error:
+            return None, str(error)
+        return (embedder, None) if mismatch is None else (None, str(mismatch))
+
     def _query_vector(self, query: str) -> npt.NDArray[np.float32] | None:
-        """Embed a query; None while the store has no vectors of this embedder's model."""
+        """Embed a query; None while the store has no vectors of this embedder's model, or when the model fails."""
         if not query.strip() or self._engine.active_model() is None:
             return None
-        embedder = self._embedder()
-        mismatch = pending.mismatch(self._engine, embedder)
-        if mismatch is None:
-            return embedder.embed_query(query)
-        if not self._said_mismatch:
-            self._said_mismatch = True
-            _log.warning("%s", mismatch)
+        embedder, reason = self._usable_embedder()
+        if embedder is not None:
+            try:
+                return embedder.embed_query(query)
+            except EmbeddingError as error:
+                reason = f"the query could not be embedded, so recall goes by words only: {error}"
+        if self._said_by_words != reason:
+            self._said_by_words = reason
+            _log.warning("%s", reason)
         return None
 
     def _require_match(self, embedder: Embedder) -> None:
-        from opencode_memory.errors import EmbeddingError  # noqa: PLC0415
-
         mismatch = pending.mismatch(self._engine, embedder)
         if mismatch is not None:
             raise EmbeddingError(str(mismatch))
 
     def _notify(self) -> None:
+        """Have what was written embedded. It is written, so nothing that is wrong with the model may be raised here."""
         if not self._background_wanted:
             return
-        with self._embedder_lock:
-            started = self._background
-        if started is None:
+        try:
             embedder = self._embedder()
-            if pending.mismatch(self._engine, embedder) is not None:
-                return
-            with self._embedder_lock:
-                if self._background is None:
-                    self._background = pending.BackgroundEmbedding(self._engine, embedder, self.data_dir)
-                started = self._background
-        started.notify()
+        except EmbeddingError:
+            _log.exception("what is written is found by its words only, for the embedding model cannot be used")
+            return
+        with self._embedder_lock:
+            if self._background is None:
+                self._background = pending.BackgroundEmbedding(self._engine, embedder, self.data_dir)
+                # Nobody will notify the thread of a store that is gone.
+                weakref.finalize(self, self._background.abandon)
+            background = self._background
+        background.notify()
 
     def _milliseconds(self, value: Time | None, field: str) -> int | None:
         return border.whole(border.milliseconds(value, field=field, zone=self._zone), field=field)
@@ -744,6 +767,19 @@ class MemoryStore:
 
 def _ids(ids: str | Sequence[str]) -> list[str]:
     return [border.text(ids, field="id")] if isinstance(ids, str) else border.texts(ids, field="ids")
+
+
+@contextmanager
+def _temporary_folder(beside: Path | None) -> Iterator[Path]:
+    try:
+        folder = tempfile.TemporaryDirectory(prefix="dump-", dir=beside)
+    except OSError as error:
+        where = tempfile.gettempdir() if beside is None else str(beside)
+        raise StorageError(
+            f"cannot make a copy of the store in {where}: {error.strerror or error}", path=where
+        ) from error
+    with folder as name:
+        yield Path(name)
 
 
 def _readable(query: object) -> str:

@@ -256,7 +256,7 @@ class HistoryEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RelatedMemory:
-    """A neighbour of a memory: ``kind`` is the link's (``similar``, ``supersedes`` …), or ``near`` for close in meaning."""
+    """A neighbour of a memory; ``kind`` is its link's (``similar``, ``supersedes`` …), or ``near`` in meaning."""
 
     memory: Memory
     kind: str

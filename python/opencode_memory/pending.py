@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from opencode_memory.errors import OpencodeMemoryError
+from opencode_memory.errors import ClosedError, EmbeddingError, InvalidInputError, ModelNotFoundError
 
 if TYPE_CHECKING:
     from opencode_memory._core import Engine
@@ -27,6 +27,9 @@ _log: Final = logging.getLogger(__name__)
 _PAGE: Final = 1024
 _LOCK: Final = "embedder.lock"
 _LOCK_POLL_SECONDS: Final = 0.05
+_PATIENCE: Final = 12
+"""Failures without a success in between, after which the model is at fault and not a text. Finding the one bad text
+among a page of 1024 takes 11."""
 
 Progress = Callable[[int, int], None]
 
@@ -40,8 +43,8 @@ class ModelMismatch:
 
     def __str__(self) -> str:
         return (
-            f"the store's vectors were made by {self.stored}, but the embedder here is {self.loaded}; memories are found "
-            "by their words only until `opencode-memory reindex` embeds them again"
+            f"the store's vectors were made by {self.stored}, but the embedder here is {self.loaded}; memories are "
+            "found by their words only until `opencode-memory reindex` embeds them again"
         )
 
 
@@ -74,23 +77,55 @@ def embed_pending(
         How many memories got their vectors.
 
     Raises:
-        EmbeddingError: A text could not be embedded; what was done before stays.
+        EmbeddingError: A text could not be embedded. The others were, unless it is the model that fails.
     """
     engine.activate_model(embedder.model_id, embedder.dimension)
     total = engine.count_pending_embeddings()
     done = 0
     after_key = 0
+    failures = _Failures()
     while (limit is None or done < limit) and not should_stop():
         page = engine.pending_embeddings(after_key, _PAGE if limit is None else min(_PAGE, limit - done))
         if not page:
             break
         after_key = page[-1][0]
-        done += _embed_page(engine, embedder, page)
+        done += _embed_around_failures(engine, embedder, page, failures)
         if progress is not None:
             progress(min(done, total), total)
     while not should_stop() and engine.compare_new():
         pass
+    if failures.first is not None:
+        raise failures.first
     return done
+
+
+class _Failures:
+    """What went wrong in one run: the first error, and how many came since something went right."""
+
+    def __init__(self) -> None:
+        self.first: EmbeddingError | InvalidInputError | None = None
+        self.in_a_row = 0
+
+
+def _embed_around_failures(
+    engine: Engine, embedder: Embedder, page: list[tuple[int, str]], failures: _Failures
+) -> int:
+    """Embed a page, halving it around texts that fail, so that one bad text does not keep the others waiting."""
+    try:
+        stored = _embed_page(engine, embedder, page)
+    except ModelNotFoundError:
+        raise
+    except (EmbeddingError, InvalidInputError) as error:
+        failures.first = failures.first or error
+        failures.in_a_row += 1
+        if failures.in_a_row >= _PATIENCE:
+            raise
+        if len(page) == 1:
+            return 0
+        middle = len(page) // 2
+        return sum(_embed_around_failures(engine, embedder, half, failures) for half in (page[:middle], page[middle:]))
+    failures.in_a_row = 0
+    return stored
 
 
 def _embed_page(engine: Engine, embedder: Embedder, page: list[tuple[int, str]]) -> int:
@@ -99,6 +134,8 @@ def _embed_page(engine: Engine, embedder: Embedder, page: list[tuple[int, str]])
     new = [text for text, known in zip(texts, engine.known_embeddings(texts), strict=True) if not known]
     row_of = {text: row for row, text in enumerate(new)}
     vectors = embedder.embed(new)
+    if len(vectors) != len(new):
+        raise EmbeddingError(f"{embedder.model_id} returned {len(vectors)} vectors for {len(new)} texts")
     stored, _ = engine.store_embeddings(
         embedder.model_id, [(key, [(piece, row_of.get(piece)) for piece in pieces]) for key, pieces in chunks], vectors
     )
@@ -116,6 +153,7 @@ class BackgroundEmbedding:
         self._closing = threading.Event()
         self._start = threading.Lock()
         self._thread: threading.Thread | None = None
+        self._process = os.getpid()
 
     def notify(self) -> None:
         """Say that something was written."""
@@ -127,12 +165,20 @@ class BackgroundEmbedding:
 
     def close(self) -> None:
         """Embed what still waits, unless another process is at it, and end the thread."""
+        if os.getpid() != self._process:
+            return  # After a fork the thread is not here, and its locks may be held for ever.
         with self._start:
             self._closing.set()
             thread = self._thread
         self._wake.set()
         if thread is not None:
             thread.join()
+
+    def abandon(self) -> None:
+        """Let the thread end by itself."""
+        if os.getpid() == self._process:
+            self._closing.set()
+            self._wake.set()
 
     def _run(self) -> None:
         while True:
@@ -141,10 +187,14 @@ class BackgroundEmbedding:
             closing = self._closing.is_set()
             try:
                 with embedding_turn(self._lock_folder, give_up=self._closing.is_set) as mine:
-                    if mine:
+                    # Another process may have changed the model since, and the texts wait for that one then.
+                    if mine and mismatch(self._engine, self._embedder) is None:
                         embed_pending(self._engine, self._embedder)
-            except OpencodeMemoryError:
-                # The memories are stored and found by their words; they wait, and `stats` says how many.
+            except ClosedError:
+                return  # The program ends without closing the store; the next one embeds what waits.
+            except Exception:
+                # Whatever an embedder raises, the thread has to be there for the next write. The memories are stored and
+                # found by their words; they wait, and `stats` says how many.
                 _log.exception("embedding in the background failed; it is tried again at the next write")
             if closing:
                 return
@@ -176,4 +226,6 @@ def embedding_turn(folder: Path, *, give_up: Callable[[], bool] = lambda: False)
                 yield True
                 return
     finally:
+        # A child that was forked meanwhile has the descriptor too: closing ours would not give the lock back.
+        fcntl.flock(descriptor, fcntl.LOCK_UN)
         os.close(descriptor)

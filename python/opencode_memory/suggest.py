@@ -13,7 +13,9 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
     """
     import difflib  # noqa: PLC0415  only errors need it, and it would cost every start
 
-    matches = difflib.get_close_matches(word.lower(), [str(name) for name in known], n=1, cutoff=0.6)
+    typed, choices = word.lower(), [str(name) for name in known]
+    begun = [name for name in choices if typed and name.startswith(typed)]
+    matches = begun if len(begun) == 1 else difflib.get_close_matches(typed, choices, n=1, cutoff=0.6)
     return matches[0] if matches else None
 
 

@@ -227,7 +227,12 @@ def test_links_are_seen_from_both_ends_and_survive_edits(store: MemoryStore) -> 
     store.link(cause, effect, "causes", "seen in the log", weight=0.5)
     store.edit(effect, content="the server does not come up")
     [outward], [inward] = store.related(cause), store.related(effect)
-    assert (outward.kind, outward.direction, outward.weight, outward.reason) == ("causes", "out", 0.5, "seen in the log")
+    assert (outward.kind, outward.direction, outward.weight, outward.reason) == (
+        "causes",
+        "out",
+        0.5,
+        "seen in the log",
+    )
     assert outward.memory.content == "the server does not come up"
     assert (inward.direction, inward.memory.id) == ("in", cause)
 
@@ -258,7 +263,10 @@ def test_related_shows_links_before_neighbours_and_never_more_than_the_limit(sto
     linked = store.remember("an unrelated heron").id
     store.embed_pending()
     store.link(asked, linked)
-    assert [(found.memory.id, found.kind) for found in store.related(asked)][:2] == [(linked, "related"), (near, "near")]
+    assert [(found.memory.id, found.kind) for found in store.related(asked)][:2] == [
+        (linked, "related"),
+        (near, "near"),
+    ]
     assert [found.memory.id for found in store.related(asked, limit=1)] == [linked]
 
 

@@ -250,7 +250,10 @@ def test_a_failed_export_leaves_the_old_file_alone(full: MemoryStore, tmp_path: 
 
 
 def test_an_unknown_format_is_refused_with_a_suggestion(store: MemoryStore, tmp_path: Path) -> None:
-    for act in (lambda: store.export(tmp_path / "x", format="jsn"), lambda: store.import_(tmp_path / "x", format="jsn")):
+    for act in (
+        lambda: store.export(tmp_path / "x", format="jsn"),
+        lambda: store.import_(tmp_path / "x", format="jsn"),
+    ):
         with pytest.raises(InvalidInputError) as error:
             act()
         assert error.value.field == "format"

@@ -29,7 +29,9 @@ _WAYS: dict[str, dict[str, Any]] = {
 
 
 @pytest.fixture(scope="module", params=_WAYS)
-def asked(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[MemoryStore, str]]:
+def asked(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[MemoryStore, str]]:
     """A store with a crowd in the project ``app``, and the question that the crowd answers better."""
     way = _WAYS[request.param]
     store = _open(tmp_path_factory.mktemp("crowd"), way.get("graph_from"))
@@ -46,7 +48,9 @@ def asked(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
         {"status": "candidate"},
     ):
         # Each needle has its own place, so that equal texts are not merged.
-        store.remember(NEEDLE, session="needles", position=len(store.list(tag="needle", **_EVERYTHING)), tags=["needle"], **needle)
+        store.remember(
+            NEEDLE, session="needles", position=len(store.list(tag="needle", **_EVERYTHING)), tags=["needle"], **needle
+        )
     if way.get("embed"):
         store.embed_pending()
     if way.get("catch_up"):
@@ -100,8 +104,7 @@ def test_a_filter_that_nothing_passes_gives_nothing(asked: tuple[MemoryStore, st
 def test_a_crowd_of_dead_memories_does_not_eat_the_top(tmp_path: Path) -> None:
     with _open(tmp_path, graph_from=100) as store:
         ids = [
-            result.id
-            for result in store.remember_many({"content": f"walrus {number}"} for number in range(CROWD // 3))
+            result.id for result in store.remember_many({"content": f"walrus {number}"} for number in range(CROWD // 3))
         ]
         store.remember(NEEDLE)
         store.embed_pending()
@@ -127,7 +130,9 @@ def test_since_is_inclusive_and_until_is_not(store: MemoryStore) -> None:
     for second in range(4):
         store.remember(f"walrus {second}", time=NOW_MS + 1000 * second)
     options = {"since": NOW_MS + 1000, "until": NOW_MS + 3000}
-    assert sorted(recalled(store, "walrus", **options)) == sorted(texts(store.list(**options))) == ["walrus 1", "walrus 2"]
+    assert (
+        sorted(recalled(store, "walrus", **options)) == sorted(texts(store.list(**options))) == ["walrus 1", "walrus 2"]
+    )
     assert store.count(**options) == 2
 
 

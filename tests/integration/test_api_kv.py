@@ -16,7 +16,8 @@ NOW = datetime.fromtimestamp(NOW_MS / 1000, UTC)
 
 
 @pytest.mark.parametrize(
-    "value", [None, True, False, 0, -1, 2**53 + 1, 2**70 + 1, 0.1, 1e-7, "", "ä\0\n", [], [1, [2]], {}, {"a": {"b": [None]}}]
+    "value",
+    [None, True, False, 0, -1, 2**53 + 1, 2**70 + 1, 0.1, 1e-7, "", "ä\0\n", [], [1, [2]], {}, {"a": {"b": [None]}}],
 )
 def test_any_json_value_comes_back(store: MemoryStore, value: object) -> None:
     store.kv.set("k", value)
@@ -113,11 +114,14 @@ def test_a_value_that_contains_itself_is_refused(store: MemoryStore) -> None:
 
 _KEYS = st.sampled_from(["a", "b", "a/b"])
 _JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(
-        st.characters(exclude_categories=["Cs"]), max_size=20
-    ),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(
-        st.text(st.characters(exclude_categories=["Cs"]), max_size=5), inner, max_size=3
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(st.characters(exclude_categories=["Cs"]), max_size=20),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.text(st.characters(exclude_categories=["Cs"]), max_size=5), inner, max_size=3)
     ),
     max_leaves=5,
 )

@@ -95,7 +95,10 @@ def test_ranks_count_from_one_and_scores_fall(store: MemoryStore) -> None:
 def test_a_larger_limit_does_not_change_the_hits_before_it(meaningful: MemoryStore) -> None:
     meaningful.remember_many({"content": f"walrus {number} in the sea"} for number in range(30))
     meaningful.embed_pending()
-    of_limit = {limit: [(hit.memory.id, hit.score) for hit in meaningful.recall("walrus sea", limit=limit)] for limit in (1, 5, 20)}
+    of_limit = {
+        limit: [(hit.memory.id, hit.score) for hit in meaningful.recall("walrus sea", limit=limit)]
+        for limit in (1, 5, 20)
+    }
     assert of_limit[20][:5] == of_limit[5]
     assert of_limit[5][:1] == of_limit[1]
 
@@ -153,11 +156,15 @@ def test_answers_are_the_same_before_and_after_the_indexes_have_caught_up(meanin
     queries = ("heron", "pinniped", "number 17")
     before = [recalled(meaningful, query)[:1] for query in queries]
     meaningful.catch_up()
-    assert [recalled(meaningful, query)[:1] for query in queries] == before == [
-        ["a lone heron"],
-        before[1],
-        ["walrus number 17 of the sea"],
-    ]
+    assert (
+        [recalled(meaningful, query)[:1] for query in queries]
+        == before
+        == [
+            ["a lone heron"],
+            before[1],
+            ["walrus number 17 of the sea"],
+        ]
+    )
 
 
 @pytest.mark.parametrize("limit", [0, -1, 1001, 2**63, 2**200])

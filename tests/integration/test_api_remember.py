@@ -7,7 +7,17 @@ from datetime import UTC, datetime, timedelta, timezone
 import pytest
 
 import opencode_memory
-from opencode_memory import Category, ConflictError, MemoryStore, NewMemory, RememberStatus, Scope, Source, Status, Trust
+from opencode_memory import (
+    Category,
+    ConflictError,
+    MemoryStore,
+    NewMemory,
+    RememberStatus,
+    Scope,
+    Source,
+    Status,
+    Trust,
+)
 from support.stores import DAY_MS, NOW_MS, recalled, set_clock, texts
 
 NOW = datetime.fromtimestamp(NOW_MS / 1000, UTC)

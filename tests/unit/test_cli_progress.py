@@ -15,14 +15,15 @@ class Terminal(io.StringIO):
         return True
 
 
-@pytest.fixture
-def terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
+def watched(monkeypatch: pytest.MonkeyPatch) -> Terminal:
+    # Not a fixture: pytest sets its own stream between a fixture and its test.
     stream = Terminal()
     monkeypatch.setattr(sys, "stderr", stream)
     return stream
 
 
-def test_bar_shows_how_far_it_is(terminal: Terminal) -> None:
+def test_bar_shows_how_far_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = watched(monkeypatch)
     with progress("embedding") as show:
         for done in range(1, 11):
             show(done, 10)
@@ -30,7 +31,8 @@ def test_bar_shows_how_far_it_is(terminal: Terminal) -> None:
     assert "10/10" in terminal.getvalue()
 
 
-def test_total_that_grows_does_not_break_the_bar(terminal: Terminal) -> None:
+def test_total_that_grows_does_not_break_the_bar(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = watched(monkeypatch)
     with progress("reading") as show:
         show(1, 0)
         show(5, 3)
@@ -38,7 +40,10 @@ def test_total_that_grows_does_not_break_the_bar(terminal: Terminal) -> None:
     assert "6/6" in terminal.getvalue()
 
 
-def test_nothing_is_shown_before_there_is_something_to_tell_or_when_it_is_not_wanted(terminal: Terminal) -> None:
+def test_nothing_is_shown_before_there_is_something_to_tell_or_when_it_is_not_wanted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    terminal = watched(monkeypatch)
     with progress("reading"):
         pass
     with progress("reading", quiet=True) as show:

@@ -18,9 +18,7 @@ def run(script: str, *, home: Path | None = None) -> str:
     """Run a script in a fresh interpreter, with any warning an error; returns what it printed."""
     command = [sys.executable, "-W", "error", "-c", textwrap.dedent(script)]
     environment = os.environ | ({"HOME": str(home), "XDG_CACHE_HOME": str(home / "cache")} if home else {})
-    done = subprocess.run(  # noqa: S603 - a script of this file
-        command, check=True, capture_output=True, text=True, timeout=60, env=environment
-    )
+    done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=60, env=environment)
     return done.stdout.strip()
 
 

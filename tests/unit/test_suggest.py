@@ -10,7 +10,7 @@ from opencode_memory.suggest import did_you_mean, nearest
 
 @pytest.mark.parametrize(
     ("typed", "meant"),
-    [("desicion", "decision"), ("Facts", "fact"), ("conv", "convention"), ("zebra", None), ("", None)],
+    [("desicion", "decision"), ("Facts", "fact"), ("conven", "convention"), ("zebra", None), ("", None)],
 )
 def test_the_nearest_word_is_named_when_one_is_near(typed: str, meant: str | None) -> None:
     assert nearest(typed, [category.value for category in Category]) == meant

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     import numpy as np
     from numpy.typing import NDArray
+
     from opencode_memory.models import Hit
 
     from ..data import Batch, Query

@@ -66,7 +66,7 @@ class Engine(Peer):
 
     def open(self) -> None:
         self._connection = apsw.Connection(str(self._directory / "store.db"))
-        self._connection.enable_load_extension(True)  # noqa: FBT003 - apsw takes it by position only
+        self._connection.enable_load_extension(True)
         self._connection.load_extension(sqlite_vec.loadable_path())
         self._connection.execute(SETTINGS)
 

@@ -87,7 +87,7 @@ class Output:
         folded = (part for line in text.splitlines() if line.strip() for part in textwrap.wrap(line.strip(), width))
         shown = list(islice(folded, lines + 1))
         if len(shown) > lines:
-            shown = [*shown[: lines - 1], shorten(shown[lines - 1], width - len(_MORE)) + _MORE]
+            shown = [*shown[: lines - 1], textwrap.wrap(shown[lines - 1], width - len(_MORE))[0] + _MORE]
         for line in shown:
             self.line(indent + line)
 

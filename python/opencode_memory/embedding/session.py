@@ -77,7 +77,7 @@ class Session:
         return vectors
 
 
-def _import_onnxruntime() -> Any:  # noqa: ANN401 - the library has no types
+def _import_onnxruntime() -> Any:
     """Import onnxruntime with its telemetry off.
 
     The official builds send events over HTTPS: from the import on they run an uploader thread, and keep a device id and
@@ -90,7 +90,7 @@ def _import_onnxruntime() -> Any:  # noqa: ANN401 - the library has no types
     """
     os.putenv("ORT_DISABLE_TELEMETRY", "1")
     try:
-        import onnxruntime  # type: ignore[import-untyped]  # noqa: PLC0415 - costs as much as a whole command
+        import onnxruntime  # noqa: PLC0415 - costs as much as a whole command
     except ImportError as error:
         message = f"onnxruntime cannot be imported: {error}"
         raise EmbeddingError(message) from error

@@ -16,6 +16,7 @@ from typing import IO, TYPE_CHECKING, Any, Final
 
 from opencode_memory.errors import FormatVersionError, InvalidInputError
 from opencode_memory.formats.source import TextSource
+from opencode_memory.models import Scope
 
 if TYPE_CHECKING:
     from opencode_memory.memory import MemoryStore
@@ -111,7 +112,7 @@ def load(store: MemoryStore, source: TextSource, *, progress: Callable[[int], No
     for kind, members in groupby(read(source), key=lambda row: row[1]):
         while batch := list(islice(members, _BATCH)):
             try:
-                counts[kind].update(store.load(kind, [row for _, _, row in batch]))
+                counts[kind].update(store.load(kind, [_with_scope(kind, row) for _, _, row in batch]))
             except InvalidInputError as error:
                 raise source.wrong(
                     f"{_ARRAYS[kind]} from here on: {error}", line=batch[0][0], field=error.field
@@ -120,6 +121,11 @@ def load(store: MemoryStore, source: TextSource, *, progress: Callable[[int], No
             if progress is not None:
                 progress(done)
     return counts
+
+
+def _with_scope(kind: str, row: dict[str, Any]) -> dict[str, Any]:
+    # A memory without a project is global; unless it is said, a store would take it for one of its own project.
+    return {**row, "scope": Scope.GLOBAL} if kind == "memory" and row.get("project") is None else row
 
 
 def _read_whole(source: TextSource) -> Iterator[tuple[int, str, dict[str, Any]]]:

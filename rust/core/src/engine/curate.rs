@@ -20,9 +20,12 @@ impl Engine {
 
     /// Put memories away; `restore` brings them back.
     pub fn archive(&self, ids: &[String], reason: Option<&str>) -> Result<Vec<Memory>> {
-        let kind = reason.map_or("archive".to_owned(), |reason| format!("archive: {reason}"));
+        let mut kind = "archive".to_owned();
         if let Some(reason) = reason {
             validate::name("reason", reason)?;
+            let mut reason = reason.to_owned();
+            redaction::Kinds::default().clean(&mut reason);
+            kind = format!("archive: {reason}");
         }
         self.change(&self.resolved(ids)?, &kind, |_, before| {
             Ok(Some(Memory { status: Status::Archived, ..before.clone() }))

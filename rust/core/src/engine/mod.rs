@@ -88,7 +88,7 @@ impl Engine {
     /// Open `data_dir`, creating the store unless read-only.
     pub fn open(data_dir: &Path, options: Options, clock: Clock) -> Result<Self> {
         let store = Store::open(data_dir, options.read_only, clock.now_ms())?;
-        let view = RwLock::new(View::new(data_dir, options.threads));
+        let view = RwLock::new(View::new(data_dir, options.graph_from, options.threads));
         let runs_in_background = options.background && !options.read_only;
         let shared = Arc::new(Shared {
             store,

@@ -74,10 +74,13 @@ fn place(write: &WriteTx<'_>, new: NewMemory) -> Result<(String, Outcome)> {
             let outcome = overwrite(write, &held, &new, project_id)?;
             return Ok((held.id, outcome));
         }
-        if text::content_hash(&held.content) == text::content_hash(&new.content) {
+        let may_overwrite = new.trust.is_at_least(held.trust);
+        let says_the_same = text::content_hash(&held.content) == text::content_hash(&new.content);
+        // Who may give the topic a text gives it this one to the letter: a corrected capital is a correction.
+        if says_the_same && (!may_overwrite || held.content == new.content) {
             return merge(write, &held, &new);
         }
-        if new.trust.is_at_least(held.trust) {
+        if may_overwrite {
             let outcome = overwrite(write, &held, &new, project_id)?;
             return Ok((held.id, outcome));
         }
@@ -85,8 +88,10 @@ fn place(write: &WriteTx<'_>, new: NewMemory) -> Result<(String, Outcome)> {
         return Ok((insert(write, &waiting, project_id, ids::new_memory_id())?, Outcome::Kept));
     }
     let twins = memory::by_text(write, project_id, text::content_hash(&new.content))?;
-    if let Some(twin) = twins.into_iter().find(|twin| repeats(twin, &new, write.now_ms)) {
-        return merge(write, &twin, &new);
+    for twin in twins.iter().filter(|twin| repeats(twin, &new, write.now_ms)) {
+        if !wakes_a_taken_topic(write, twin, &new)? {
+            return merge(write, twin, &new);
+        }
     }
     Ok((insert(write, &new, project_id, ids::new_memory_id())?, Outcome::Stored))
 }
@@ -99,6 +104,16 @@ fn repeats(twin: &Memory, new: &NewMemory, now_ms: i64) -> bool {
     let same_topic = new.topic.is_none() || new.topic == twin.topic;
     let same_speaker = new.speaker == twin.speaker;
     !twin.is_expired(now_ms) && same_place && same_topic && same_speaker
+}
+
+/// Whether saying a waiting text again would let it take its topic from the memory that holds it: it is left waiting.
+fn wakes_a_taken_topic(write: &WriteTx<'_>, twin: &Memory, new: &NewMemory) -> Result<bool> {
+    match &twin.topic {
+        Some(topic) if twin.status == Status::Candidate && new.status == Status::Active => {
+            Ok(memory::by_topic(write, twin.project_id, topic)?.is_some())
+        }
+        _ => Ok(false),
+    }
 }
 
 /// Store a memory that nothing here stands for yet.
@@ -165,7 +180,8 @@ fn merge(write: &WriteTx<'_>, twin: &Memory, new: &NewMemory) -> Result<(String,
         after.status = Status::Active; // said again by somebody who may
     }
     // A repetition that only says "fact" must not take back that it is a decision.
-    if counts_more && matches!(twin.category, Category::Fact | Category::Context | Category::Conversation) {
+    let may_order = new.category != Category::Directive || new.trust.is_at_least(Trust::Agent);
+    if counts_more && may_order && matches!(twin.category, Category::Fact | Category::Context | Category::Conversation) {
         after.category = new.category;
     }
     if counts_more {

@@ -102,8 +102,17 @@ pub fn catch_up(store: &Store, clock: &Clock, data_dir: &Path, goals: Goals, rei
     Ok(report)
 }
 
+/// The indexer's lock. Closing the file is not enough: a child that was forked meanwhile has it open, too.
+struct Lock(std::fs::File);
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        let _ = self.0.unlock(); // then the lock ends with the last process that has the file open
+    }
+}
+
 /// Whether the lock is free, and the lock with it. It is released when the file closes, however the process ends.
-fn try_lock(data_dir: &Path) -> Result<Option<std::fs::File>> {
+fn try_lock(data_dir: &Path) -> Result<Option<Lock>> {
     let path = data_dir.join(LOCK);
     crate::store::create_file(&path)?;
     let file = std::fs::File::options()
@@ -111,7 +120,7 @@ fn try_lock(data_dir: &Path) -> Result<Option<std::fs::File>> {
         .open(&path)
         .map_err(|source| Error::storage("open", &path, source))?;
     match file.try_lock() {
-        Ok(()) => Ok(Some(file)),
+        Ok(()) => Ok(Some(Lock(file))),
         Err(TryLockError::WouldBlock) => Ok(None),
         Err(TryLockError::Error(source)) => Err(Error::storage("lock", &path, source)),
     }

@@ -18,7 +18,7 @@ pub fn recall((view, at): &Current<'_>, request: &RecallRequest, now_ms: i64) ->
     let vector = request.vector.as_deref();
     check_dimension(view, vector)?;
     let terms = view.overlay.scored(view.lexical.as_ref(), &terms);
-    let remaining = filter.remaining(&view.mirror, candidates::SCAN_FILTERED);
+    let remaining = filter.remaining(&view.mirror, view.scan_filtered());
     let words = candidates::by_words(view, &filter, &remaining, &terms, candidates::DEPTH)?;
     let meaning = match vector {
         Some(vector) => candidates::by_meaning(view, &filter, &remaining, vector, candidates::DEPTH)?,
@@ -51,7 +51,7 @@ pub fn recall((view, at): &Current<'_>, request: &RecallRequest, now_ms: i64) ->
 /// Memories near a vector, best first, with their cosine; `depth` of them at most.
 pub fn nearest((view, at): &Current<'_>, filter: &Filter, vector: &[f32], depth: usize) -> Result<Vec<(Memory, f32)>> {
     let view: &View = view;
-    let remaining = filter.remaining(&view.mirror, candidates::SCAN_FILTERED);
+    let remaining = filter.remaining(&view.mirror, view.scan_filtered());
     let found = candidates::by_meaning(view, filter, &remaining, vector, depth)?;
     let mut memories = Vec::with_capacity(found.len());
     for scored in found {

@@ -14,11 +14,6 @@ use crate::index::exact::{Best, Scored};
 /// Candidates that each of the two searches contributes.
 pub const DEPTH: usize = 64;
 
-/// Up to this many vectors are compared one by one: exact, and no slower than the graph.
-const SCAN_ALL: usize = 5_000;
-/// Up to this many rows that a filter leaves are compared one by one.
-pub const SCAN_FILTERED: usize = 6_000;
-
 /// The best rows by words, best first.
 pub fn by_words(view: &View, filter: &Filter, remaining: &Remaining, terms: &[ScoredTerm], depth: usize) -> Result<Vec<Scored<u32>>> {
     let mirror = &view.mirror;
@@ -73,7 +68,7 @@ pub fn by_meaning(
         Remaining::Places(places) => return Ok(scan(view, places, query, depth)),
         Remaining::Share(share) => *share,
     };
-    let Some(loaded) = view.usable_graph().filter(|_| view.mirror.live_slots() > SCAN_ALL) else {
+    let Some(loaded) = view.usable_graph().filter(|_| view.mirror.live_slots() > view.scan_all) else {
         return Ok(scan(view, &filter.places(&view.mirror), query, depth));
     };
     let mirror = &view.mirror;

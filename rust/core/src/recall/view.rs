@@ -35,6 +35,8 @@ pub struct LoadedGraph {
 pub struct View {
     data_dir: PathBuf,
     threads: usize,
+    /// Up to this many vectors are compared one by one: exact, and no slower than the graph.
+    pub scan_all: usize,
     /// Filter columns and vectors.
     pub mirror: Mirror,
     /// The lexical index, when there is one that can be read.
@@ -60,10 +62,11 @@ pub type Current<'a> = (RwLockReadGuard<'a, View>, Snapshot<'a>);
 
 impl View {
     /// A view that has read nothing yet.
-    pub fn new(data_dir: &Path, threads: usize) -> Self {
+    pub fn new(data_dir: &Path, scan_all: usize, threads: usize) -> Self {
         Self {
             data_dir: data_dir.to_owned(),
             threads,
+            scan_all,
             mirror: Mirror::default(),
             lexical: None,
             lexical_stamp: None,
@@ -77,6 +80,11 @@ impl View {
             places_are_stale: false,
             outside_is_stale: false,
         }
+    }
+
+    /// Up to this many rows that a filter leaves are compared one by one: a graph walks far to find few among many.
+    pub fn scan_filtered(&self) -> usize {
+        self.scan_all + self.scan_all / 5
     }
 
     fn indexes_are_current(&self) -> bool {

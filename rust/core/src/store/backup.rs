@@ -3,6 +3,7 @@
 //! Restoring copies pages *into* the open file instead of replacing it, so processes that have it open go on with the
 //! restored state. The restored store gets a new id, and keys and numbers continue after the highest ever used (I6).
 
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, OpenFlags};
@@ -57,7 +58,12 @@ impl Store {
         if sound != "ok" {
             return Err(Error::CorruptStore { path: source.to_owned(), message: format!("is damaged: {sound}") });
         }
+        let source = fs_err::canonicalize(source).map_err(|error| Error::storage("resolve", source, error))?;
         self.exclusively(|connection| {
+            // What was backed up since would be forgotten, and a purge could not name it.
+            let mut backups = noted_backups(connection)?;
+            backups.extend(noted_backups(&from)?);
+            backups.push((source.to_string_lossy().into_owned(), modified_ms(&source)?));
             let highest: Vec<(&str, i64)> = SEQUENCES
                 .iter()
                 .map(|table| Ok((*table, sequence(connection, table)?)))
@@ -77,6 +83,9 @@ impl Store {
                     write.execute("DELETE FROM sqlite_sequence WHERE name = ?1", [table])?;
                     write.execute("INSERT INTO sqlite_sequence(name, seq) VALUES (?1, ?2)", (table, before))?;
                 }
+            }
+            for backup in backups {
+                write.execute("INSERT OR IGNORE INTO backup(path, at) VALUES (?1, ?2)", backup)?;
             }
             write.execute("UPDATE meta SET value = ?1 WHERE name = 'store_id'", [ids::new_store_id()])?;
             let memories: i64 = write.query_row("SELECT count(*) FROM memory", [], |row| row.get(0))?;
@@ -120,6 +129,17 @@ pub fn holds_any(backup: &Path, ids: &[String]) -> Result<bool> {
         }
     }
     Ok(false)
+}
+
+fn noted_backups(connection: &Connection) -> Result<Vec<(String, i64)>> {
+    let mut statement = connection.prepare("SELECT path, at FROM backup")?;
+    let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
+}
+
+fn modified_ms(file: &Path) -> Result<i64> {
+    let metadata = fs_err::metadata(file).map_err(|error| Error::storage("examine", file, error))?;
+    Ok(metadata.mtime() * 1000 + metadata.mtime_nsec() / 1_000_000)
 }
 
 fn sequence(connection: &Connection, table: &str) -> Result<i64> {

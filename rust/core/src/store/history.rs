@@ -159,13 +159,16 @@ pub fn page(connection: &Connection, after_seq: i64, limit: usize) -> Result<Vec
     collect(connection, "WHERE seq > ?1 ORDER BY seq LIMIT ?2", (after_seq, limit as i64))
 }
 
-/// Put back rows of an export for memories that have no history here yet.
+/// Put back rows of an export for memories that have no history of their own here. Restored operations have negative
+/// numbers. The import's note that it created a memory gives way to how the memory really came to be.
 pub fn restore_rows(write: &WriteTx<'_>, rows: &[Recorded]) -> Result<usize> {
     let mut added = 0;
     let mut insert = write.prepare_cached(
         "INSERT INTO history(operation, memory, at, kind, actor, undone_by, before) SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7 \
-         WHERE NOT EXISTS (SELECT 1 FROM history WHERE memory = ?2 AND at = ?3 AND kind = ?4)",
+         WHERE NOT EXISTS (SELECT 1 FROM history WHERE memory = ?2 AND at = ?3 AND kind = ?4 AND operation IN (?1, -?1)) \
+         AND NOT EXISTS (SELECT 1 FROM history WHERE memory = ?2 AND operation > 0 AND (kind <> 'create' OR undone_by IS NOT NULL))",
     )?;
+    let mut give_way = write.prepare_cached("DELETE FROM history WHERE memory = ?1 AND operation > 0 AND kind = 'create'")?;
     for row in rows {
         let json = row
             .before
@@ -173,7 +176,13 @@ pub fn restore_rows(write: &WriteTx<'_>, rows: &[Recorded]) -> Result<usize> {
             .map(serde_json::to_string)
             .transpose()
             .map_err(|error| Error::invalid("history", format!("cannot be written as JSON: {error}")))?;
-        added += insert.execute((-row.operation, &row.id, row.at, &row.kind, row.actor as u8, row.undone_by.map(|by| -by), json))?;
+        let operation = -row.operation.abs();
+        let undone_by = row.undone_by.map(|by| -by.abs());
+        let new = insert.execute((operation, &row.id, row.at, &row.kind, row.actor as u8, undone_by, json))?;
+        if new > 0 {
+            give_way.execute([&row.id])?;
+        }
+        added += new;
     }
     Ok(added)
 }

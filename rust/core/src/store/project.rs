@@ -71,9 +71,12 @@ pub fn find(connection: &Connection, identity: &Identity) -> Result<Option<i64>>
         for project in marked(connection, "folder", folder)? {
             // Another repository may stand in the folder now; its first commits tell.
             let known = marks(connection, project, "root")?;
-            let same = known.is_empty()
-                || identity.root_commits.is_empty()
-                || identity.root_commits.iter().any(|root| known.contains(root));
+            let same = if known.is_empty() || identity.root_commits.is_empty() {
+                // A remote that came later is fine, but two remotes that share nothing are two repositories.
+                identity.remotes.is_empty() || marks(connection, project, "remote")?.is_empty()
+            } else {
+                identity.root_commits.iter().any(|root| known.contains(root))
+            };
             if same {
                 return Ok(Some(project));
             }
@@ -135,6 +138,11 @@ impl WriteTx<'_> {
             )));
         }
         self.execute("UPDATE project SET name = ?2 WHERE id = ?1", (id, new))?;
+        // The history names projects, and is asked, and undone, by the names that they have now.
+        self.execute(
+            "UPDATE history SET before = json_set(before, '$.project', ?2) WHERE before ->> '$.project' = ?1",
+            (old, new),
+        )?;
         Ok(())
     }
 

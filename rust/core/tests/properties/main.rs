@@ -14,7 +14,7 @@ use proptest::prelude::*;
 use pair::Pair;
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: cases(24), max_shrink_iters: 400, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: cases(16), max_shrink_iters: 400, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn i2_i7_a_store_with_its_indexes_shows_what_a_plain_map_shows(steps in prop::collection::vec(steps::step(), 1..40)) {

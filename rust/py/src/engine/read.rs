@@ -37,7 +37,7 @@ impl Engine {
         convert::memory(py, &memory)
     }
 
-    fn list<'py>(
+    fn select<'py>(
         &self,
         py: Python<'py>,
         selection: GivenSelection,

@@ -1,0 +1,53 @@
+# The one list of commands; `make help` prints it. Everything runs in the Python environment that is active.
+PYTHON ?= python3
+CARGO ?= cargo
+BENCH_N ?= 10000
+
+.DEFAULT_GOAL := help
+.PHONY: help dev tools test test-rust test-python lint format soak bench ci lock clean
+
+help: ## Show this list
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
+
+tools: ## Install what tests and lints need, at the locked versions
+	$(PYTHON) -m pip install --quiet --require-hashes --requirement requirements-dev.txt
+
+dev: tools ## Build the engine into the working tree, for quick turns
+	maturin develop --release
+
+test: tools test-rust test-python ## Run all tests
+
+# The release profile throughout: the compiled dependencies are those of the wheel.
+test-rust:
+	$(CARGO) test --release --locked --package opencode-memory-core --features crash-points
+
+test-python:
+	$(PYTHON) -m pytest
+
+lint: tools ## Check form, types and names
+	$(CARGO) fmt --check
+	$(CARGO) clippy --release --locked --workspace --all-targets --features opencode-memory-core/crash-points -- --deny warnings
+	$(PYTHON) -m ruff check
+	$(PYTHON) -m ruff format --check
+	$(PYTHON) -m mypy
+	$(PYTHON) -m mypy.stubtest opencode_memory._core --ignore-missing-stub
+
+format: ## Put the sources into form
+	$(CARGO) fmt
+	$(PYTHON) -m ruff check --fix-only
+	$(PYTHON) -m ruff format
+
+soak: ## Kill writers at random for ten minutes
+	OPENCODE_MEMORY_SOAK_SECONDS=600 $(CARGO) test --release --locked --package opencode-memory-core --features crash-points --test kill -- --nocapture
+
+bench: ## Measure speed beside the peers (BENCH_N=100000 for the large store); see benches/README.md
+	$(PYTHON) -m benches.speed.run --n $(BENCH_N)
+
+ci: lint test ## What has to pass before anything lands
+
+lock: ## Write requirements-dev.txt anew
+	uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --python-version 3.11 --output-file requirements-dev.txt pyproject.toml requirements-dev.in
+
+clean: ## Remove what was built
+	$(CARGO) clean
+	rm -rf dist python/opencode_memory/_core*.so
