@@ -158,6 +158,11 @@ def path(value: object, *, field: str) -> Path:
     return Path(value).expanduser()
 
 
+def path_or_stream(value: object, *, field: str, method: str) -> Any:
+    """Require a path, or a text stream that has ``method``."""
+    return value if callable(getattr(value, method, None)) else path(value, field=field)
+
+
 def project_name(value: object) -> str | None:
     """Require the name of one project, or None."""
     name = optional_text(value, field="project")

@@ -9,11 +9,9 @@ from __future__ import annotations
 import builtins
 import json
 import logging
-import tempfile
 import threading
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from datetime import datetime, tzinfo
 from pathlib import Path
 from types import TracebackType
@@ -21,7 +19,8 @@ from typing import TYPE_CHECKING, Any, Final, Self, TextIO
 
 from opencode_memory import border, config, paths, pending
 from opencode_memory._core import Engine
-from opencode_memory.errors import EmbeddingError, InvalidInputError, StorageError
+from opencode_memory.copies import remove_leftovers, temporary_copy
+from opencode_memory.errors import EmbeddingError, InvalidInputError
 from opencode_memory.kv import KeyValues
 from opencode_memory.models import (
     HistoryEntry,
@@ -336,10 +335,14 @@ class MemoryStore:
     def purge(self, ids: str | Sequence[str]) -> PurgeReport:
         """Erase memories at once and for good, history, vectors and free space of the file included."""
         report = self._engine.purge(_ids(ids))
+        exports = [
+            f"an export is running, and its copy in {folder} holds the text until it ends"
+            for folder in remove_leftovers(self.data_dir)
+        ]
         return PurgeReport(
             memories=report["memories"],
             backups=tuple(Path(path) for path in report["backups"]),
-            problems=tuple(report["problems"]),
+            problems=(*report["problems"], *exports),
         )
 
     def pin(self, ids: str | Sequence[str]) -> builtins.list[Memory]:
@@ -525,7 +528,12 @@ class MemoryStore:
         """Write everything as JSON (complete), or memories as Markdown (for people), to a file or a stream."""
         from opencode_memory.formats import export_memories  # noqa: PLC0415  only exchange needs the formats
 
-        return export_memories(self, target, format=format, project=project)
+        return export_memories(
+            self,
+            border.path_or_stream(target, field="target", method="write"),
+            format=border.text(format, field="format"),
+            project=border.project_name(project),
+        )
 
     def import_(
         self,
@@ -539,7 +547,14 @@ class MemoryStore:
         """Read an export of ours or of another system; running it again changes nothing."""
         from opencode_memory.formats import import_memories  # noqa: PLC0415  only exchange needs the formats
 
-        return import_memories(self, source, format=format, project=project, dry_run=dry_run, progress=progress)
+        return import_memories(
+            self,
+            border.path_or_stream(source, field="source", method="read"),
+            format=border.optional_text(format, field="format"),
+            project=border.project_name(project),
+            dry_run=border.flag(dry_run, field="dry_run"),
+            progress=progress,
+        )
 
     def dump(self, *, project: str | None = None) -> Iterator[tuple[str, dict[str, Any]]]:
         """Yield every row of the store, kind by kind, from one consistent copy.
@@ -550,15 +565,8 @@ class MemoryStore:
         Yields:
             ``project``, ``memory``, ``link``, ``history`` or ``kv``, and a JSON object.
         """
-        # Beside the store there is room for a copy of it, unless nothing may be written there.
-        beside = self.data_dir if self._engine.is_writable else None
-        with _temporary_folder(beside) as folder:
-            self._engine.snapshot_copy(folder / "store.db")
-            copy = Engine(folder, read_only=True, background=False, clock_ms=self._engine.now_ms())
-            try:
-                yield from _rows(copy, project)
-            finally:
-                copy.close()
+        with temporary_copy(self._engine) as copy:
+            yield from _rows(copy, project)
 
     def load(self, kind: str, rows: Sequence[Mapping[str, Any]]) -> builtins.list[str]:
         """Put rows of ``dump`` back; the same rows again change nothing.
@@ -566,11 +574,16 @@ class MemoryStore:
         Returns:
             What became of each row: ``stored``, ``merged``, ``updated`` or ``kept``.
         """
+        for row in rows:
+            if not isinstance(row, Mapping):
+                raise InvalidInputError(f"rows: must be mappings, not {type(row).__name__}", field="rows")
         if kind == "memory":
             # How often a memory was used says nothing here.
             memories = [{name: row[name] for name in row if name not in _USE_COUNTERS} for row in rows]
             return [str(result.status) for result in self._write(memories)]
-        added, merged = self._engine.load(kind, [border.json_text(dict(row), field=kind) for row in rows])
+        added, merged = self._engine.load(
+            border.text(kind, field="kind"), [border.json_text(dict(row), field=kind) for row in rows]
+        )
         return ["stored"] * added + ["merged"] * merged
 
     # Keeping
@@ -761,25 +774,12 @@ class MemoryStore:
             created_before=self._milliseconds(older_than, "older_than"),
             entity=entity,
             tag=tag,
-            with_expired=with_expired,
+            with_expired=border.flag(with_expired, field="with_expired"),
         )
 
 
 def _ids(ids: str | Sequence[str]) -> list[str]:
     return [border.text(ids, field="id")] if isinstance(ids, str) else border.texts(ids, field="ids")
-
-
-@contextmanager
-def _temporary_folder(beside: Path | None) -> Iterator[Path]:
-    try:
-        folder = tempfile.TemporaryDirectory(prefix="dump-", dir=beside)
-    except OSError as error:
-        where = tempfile.gettempdir() if beside is None else str(beside)
-        raise StorageError(
-            f"cannot make a copy of the store in {where}: {error.strerror or error}", path=where
-        ) from error
-    with folder as name:
-        yield Path(name)
 
 
 def _readable(query: object) -> str:

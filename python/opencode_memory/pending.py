@@ -107,9 +107,7 @@ class _Failures:
         self.in_a_row = 0
 
 
-def _embed_around_failures(
-    engine: Engine, embedder: Embedder, page: list[tuple[int, str]], failures: _Failures
-) -> int:
+def _embed_around_failures(engine: Engine, embedder: Embedder, page: list[tuple[int, str]], failures: _Failures) -> int:
     """Embed a page, halving it around texts that fail, so that one bad text does not keep the others waiting."""
     try:
         stored = _embed_page(engine, embedder, page)

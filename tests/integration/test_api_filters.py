@@ -39,27 +39,24 @@ def asked(
         {"content": f"walrus {number}", "category": "fact", "time": NOW_MS, "entities": ["crowd"], "tags": ["crowd"]}
         for number in range(CROWD)
     )
-    for needle in (
-        {"project": "small"},
-        {"category": "decision"},
-        {"entities": ["!12"]},
-        {"time": NOW_MS - 100 * DAY_MS},
-        {"scope": "global"},
-        {"status": "candidate"},
-    ):
-        # Each needle has its own place, so that equal texts are not merged.
-        store.remember(
-            NEEDLE, session="needles", position=len(store.list(tag="needle", **_EVERYTHING)), tags=["needle"], **needle
+    for number, needle in enumerate(
+        (
+            {"project": "small"},
+            {"category": "decision"},
+            {"entities": ["!12"]},
+            {"time": NOW_MS - 100 * DAY_MS},
+            {"scope": "global"},
+            {"status": "candidate"},
         )
+    ):
+        # Each needle is of its own session, so that equal texts are neither merged nor superseded.
+        store.remember(NEEDLE, session=f"session {number}", position=0, **needle)
     if way.get("embed"):
         store.embed_pending()
     if way.get("catch_up"):
         store.catch_up()
     yield store, way.get("query", QUERY)
     store.close()
-
-
-_EVERYTHING: dict[str, Any] = {"project": "*", "status": ["active", "candidate"]}
 
 
 def _open(folder: Path, graph_from: int | None) -> MemoryStore:

@@ -88,7 +88,7 @@ def test_a_bad_project_name_is_refused(store: MemoryStore, name: str) -> None:
 
 
 def test_a_bad_project_name_is_refused_when_a_store_is_opened(open_store) -> None:
-    for name in ("", " ", "*", "x" * 513):
+    for name in ("", " ", "*", "\ud800"):
         with pytest.raises(InvalidInputError) as error:
             open_store(project=name)
         assert error.value.field == "project"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -39,13 +40,22 @@ def test_reader_that_has_enough_ends_the_command_quietly(environment: dict[str, 
     assert (listing.returncode, complaint) == (0, b"")
 
 
+def opened_for_writing(pipe: Path, reader: subprocess.Popen[bytes]) -> int:
+    """Open a pipe as soon as its reader has opened it, who then waits for what is never written."""
+    while reader.poll() is None:
+        with contextlib.suppress(OSError):
+            return os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)
+    raise AssertionError("the command ended before it read")
+
+
 def test_interrupt_is_exit_code_130_without_a_traceback(environment: dict[str, str], tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     reading = subprocess.Popen([*COMMAND, "import", str(pipe)], env=environment, stderr=subprocess.PIPE)
-    with pipe.open("w"):  # Opens when the command does, which then waits for what is never written.
-        reading.send_signal(signal.SIGINT)
-        _, complaint = reading.communicate()
+    end = opened_for_writing(pipe, reading)
+    reading.send_signal(signal.SIGINT)
+    _, complaint = reading.communicate()
+    os.close(end)
     assert (reading.returncode, complaint.strip()) == (130, b"interrupted")
 
 

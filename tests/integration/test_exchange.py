@@ -76,6 +76,12 @@ def full(open_store: OpenStore, tmp_path: Path) -> MemoryStore:
     return store
 
 
+@pytest.fixture
+def store(open_store: OpenStore) -> MemoryStore:
+    """An empty store, a minute after everything in the full one was written."""
+    return open_store(project="app", clock_ms=NOW_MS + 60_000)
+
+
 def memories(store: MemoryStore) -> list[Memory]:
     return store.list(project="*", status=["active", "candidate", "superseded", "archived"], limit=1000)
 

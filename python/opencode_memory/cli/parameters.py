@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
@@ -16,8 +16,13 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 STANDARD_INPUT: Final = "-"
 
+if TYPE_CHECKING:
+    _ParamType = click.ParamType[Category]
+else:
+    _ParamType = click.ParamType  # In older versions of click the class takes no parameter.
 
-class CategoryType(click.ParamType[Category]):
+
+class CategoryType(_ParamType):
     """One of the categories; an unknown one is answered with the nearest."""
 
     name = "category"

@@ -95,6 +95,8 @@ def read(run: Invocation, request: ImportRequest) -> None:
     for skipped in report.skipped:
         run.out.note(f"skipped {skipped}")
     run.out.line(f"Read as {report.format}: {_counted({kind: report.total(kind) for kind in report.counts})}.")
+    if not report.trusted and report.total("memory"):
+        run.out.line("  Its memories have the trust of an import, and directives among them wait for review.")
     for kind, happened in report.counts.items():
         if report.total(kind) and not request.dry_run:
             what = ", ".join(f"{number:,} {outcome}" for outcome, number in happened.items())

@@ -20,7 +20,7 @@ from opencode_memory.formats import incumbent, markdown, native_json, ocm_mem
 from opencode_memory.formats.foreign import ForeignExport, import_foreign
 from opencode_memory.formats.report import ExportReport, ImportReport
 from opencode_memory.formats.source import TextSource, open_source
-from opencode_memory.models import Category, Memory, Status
+from opencode_memory.models import ALL_PROJECTS, Category, Memory, Status
 from opencode_memory.project import ProjectIdentity
 from opencode_memory.suggest import did_you_mean
 
@@ -114,13 +114,36 @@ def _import_native(
         raise InvalidInputError(
             "a complete export names its own projects; import it without a project", field="project"
         )
-    found = Counter(kind for _, kind, _ in native_json.read(text))
+    found: Counter[str] = Counter()
+    ids: set[str] = set()
+    for _, kind, row in native_json.read(text):
+        found[kind] += 1
+        if kind == "memory":
+            ids.add(str(row.get("id")))
+    as_own = _is_own_past(store, ids)
     if dry_run:
         counts = {kind: {"found": number} for kind, number in found.items()}
-        return ImportReport(format=native_json.NAME, dry_run=True, counts=counts)
+        return ImportReport(format=native_json.NAME, dry_run=True, counts=counts, trusted=as_own)
     total = found.total()
     report = None if progress is None else lambda done: progress(done, total)
-    return ImportReport(format=native_json.NAME, dry_run=False, counts=native_json.load(store, text, progress=report))
+    loaded = native_json.load(store, text, as_own=as_own, progress=report)
+    return ImportReport(format=native_json.NAME, dry_run=False, counts=loaded, trusted=as_own)
+
+
+def _is_own_past(store: MemoryStore, ids: set[str]) -> bool:
+    """Whether an export may be taken as this store's own: nothing is here that it does not hold.
+
+    That is a move to a new machine, or one that goes on after an interruption. A file that is added to other memories
+    may come from anybody.
+    """
+    offset = 0
+    while page := store.list(
+        project=ALL_PROJECTS, status=[*Status], with_expired=True, limit=_PAGE, offset=offset
+    ):
+        if not all(memory.id in ids for memory in page):
+            return False
+        offset += len(page)
+    return True
 
 
 def _recognise(text: TextSource) -> str:

@@ -16,7 +16,7 @@ from typing import IO, TYPE_CHECKING, Any, Final
 
 from opencode_memory.errors import FormatVersionError, InvalidInputError
 from opencode_memory.formats.source import TextSource
-from opencode_memory.models import Scope
+from opencode_memory.models import Scope, Trust
 
 if TYPE_CHECKING:
     from opencode_memory.memory import MemoryStore
@@ -96,12 +96,16 @@ def read(source: TextSource) -> Iterator[tuple[int, str, dict[str, Any]]]:
     raise source.wrong("ends in the middle: the export is incomplete; nothing was imported")
 
 
-def load(store: MemoryStore, source: TextSource, *, progress: Callable[[int], None] | None) -> dict[str, Counter[str]]:
+def load(
+    store: MemoryStore, source: TextSource, *, as_own: bool, progress: Callable[[int], None] | None
+) -> dict[str, Counter[str]]:
     """Put an export into a store, batch by batch; running it again after an interruption changes nothing twice.
 
     Args:
         store: Where to.
         source: An export that ``read`` went through without an error.
+        as_own: Whether the file is this store's own past. Of anybody else's, memories get the trust of an import and no
+            pin, directives among them wait for review, and the history is left out.
         progress: Called with the rows done.
 
     Returns:
@@ -112,7 +116,12 @@ def load(store: MemoryStore, source: TextSource, *, progress: Callable[[int], No
     for kind, members in groupby(read(source), key=lambda row: row[1]):
         while batch := list(islice(members, _BATCH)):
             try:
-                counts[kind].update(store.load(kind, [_with_scope(kind, row) for _, _, row in batch]))
+                if kind == "history" and not as_own:
+                    counts[kind]["left out"] += len(batch)
+                elif kind == "memory":
+                    counts[kind].update(store.load(kind, [_memory(row, as_own=as_own) for _, _, row in batch]))
+                else:
+                    counts[kind].update(store.load(kind, [row for _, _, row in batch]))
             except InvalidInputError as error:
                 raise source.wrong(
                     f"{_ARRAYS[kind]} from here on: {error}", line=batch[0][0], field=error.field
@@ -123,9 +132,10 @@ def load(store: MemoryStore, source: TextSource, *, progress: Callable[[int], No
     return counts
 
 
-def _with_scope(kind: str, row: dict[str, Any]) -> dict[str, Any]:
+def _memory(row: dict[str, Any], *, as_own: bool) -> dict[str, Any]:
     # A memory without a project is global; unless it is said, a store would take it for one of its own project.
-    return {**row, "scope": Scope.GLOBAL} if kind == "memory" and row.get("project") is None else row
+    scoped = {**row, "scope": Scope.GLOBAL} if row.get("project") is None else row
+    return scoped if as_own else {**scoped, "trust": Trust.IMPORTED, "pinned": False}
 
 
 def _read_whole(source: TextSource) -> Iterator[tuple[int, str, dict[str, Any]]]:

@@ -29,12 +29,15 @@ class ImportReport:
         counts: Kind (``memory``, ``link`` …) to what happened (``stored``, ``updated``, ``unchanged``; in a dry run
             ``found``) to how many.
         skipped: What was passed over, and why.
+        trusted: Whether memories kept the trust that the source gave them; else they have that of an import, and
+            directives among them wait for review.
     """
 
     format: str
     dry_run: bool
     counts: Mapping[str, Mapping[str, int]]
     skipped: tuple[str, ...] = ()
+    trusted: bool = False
 
     def total(self, kind: str) -> int:
         """How many of a kind the source held."""

@@ -22,6 +22,7 @@ pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
     let mut file = fs_err::File::create(partial).map_err(fail)?;
     file.write_all(bytes).map_err(fail)?;
     file.sync_all().map_err(fail)?;
+    crate::crash::point("durable:written");
     fs_err::rename(partial, path).map_err(fail)?;
     sync_folder_of(path)
 }

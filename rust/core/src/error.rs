@@ -143,7 +143,7 @@ impl Error {
     }
 
     /// An [`Error::InvalidInput`] that names the broken bound.
-    pub fn over_limit(field: &'static str, message: impl Into<String>, limit: impl ToString) -> Self {
+    pub fn over_limit(field: &'static str, message: impl Into<String>, limit: impl std::fmt::Display) -> Self {
         Self::InvalidInput { field, message: message.into(), limit: Some(limit.to_string()) }
     }
 

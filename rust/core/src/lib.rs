@@ -1,7 +1,7 @@
 //! The storage and retrieval engine of opencode-memory.
 //!
 //! [`engine::Engine`] is the way in. Below it, in order of dependence: [`model`] (values, limits), [`text`] (terms, secrets,
-//! sameness), [`store`] (SQLite, the truth), [`index`] (tantivy and usearch, derived), [`recall`] (the read path). No
+//! sameness), [`store`] (`SQLite`, the truth), [`index`] (tantivy and usearch, derived), [`recall`] (the read path). No
 //! network, no environment, no logging: operations return reports.
 
 pub mod clock;

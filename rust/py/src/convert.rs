@@ -111,7 +111,8 @@ impl GivenSelection {
     /// The core's form.
     pub fn into_core(self) -> Result<Selection> {
         let scope = match (self.scope.as_str(), self.project) {
-            ("everything", _) => Scope::Everything,
+            ("everything", _) if self.with_global => Scope::Everything,
+            ("everything", _) => Scope::EveryProject,
             ("project", Some(name)) => Scope::Project { name, with_global: self.with_global },
             ("global", _) => Scope::Global,
             (other, _) => return Err(Error::invalid("scope", format!("{other:?} needs a project, or is not known"))),
@@ -147,7 +148,9 @@ pub fn patch(given: &Bound<'_, PyDict>) -> PyResult<(Patch, Option<String>, Opti
             "project" => patch.project = Some(value.extract()?),
             "trust" => trust = Some(value.extract()?),
             "verified" => patch.verified = value.extract()?,
-            other => return Err(pyo3::exceptions::PyTypeError::new_err(format!("a memory has no field {other:?} to edit"))),
+            other => {
+                return Err(pyo3::exceptions::PyTypeError::new_err(format!("a memory has no field {other:?} to edit")));
+            }
         }
     }
     Ok((patch, category, trust))

@@ -1,5 +1,8 @@
 //! `opencode_memory._core`: converts values, releases the interpreter's lock, maps errors. It decides nothing.
 
+// Arguments are owned before the interpreter's lock is released, and PyO3 extracts owned values.
+#![allow(clippy::needless_pass_by_value)]
+
 mod convert;
 mod engine;
 mod errors;

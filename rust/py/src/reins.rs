@@ -20,6 +20,7 @@ pub fn driven<T: Send>(
     let is_interrupted = || {
         if stopped.lock().is_none() {
             // Only the main thread sees a signal; elsewhere this is a cheap no.
+            #[allow(clippy::redundant_closure_for_method_calls)] // the method alone is not general enough
             if let Err(error) = Python::attach(|py| py.check_signals()) {
                 stop(error);
             }

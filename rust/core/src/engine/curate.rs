@@ -76,6 +76,7 @@ impl Engine {
     /// Link two memories.
     pub fn link(&self, source: &str, target: &str, kind: &str, weight: f64, reason: &str) -> Result<()> {
         validate::name("kind", kind)?;
+        redaction::refuse("kind", kind)?;
         let mut reason = reason.to_owned();
         redaction::Kinds::default().clean(&mut reason);
         if !(0.0..=1.0).contains(&weight) {
@@ -86,7 +87,9 @@ impl Engine {
             return Err(Error::invalid("target", "is the memory itself"));
         }
         let shared = self.enter()?;
-        shared.store.write(&shared.clock, shared.options.actor, |write| write.link(&source, &target, kind, weight, &reason))
+        shared
+            .store
+            .write(&shared.clock, shared.options.actor, |write| write.link(&source, &target, kind, weight, &reason))
     }
 
     /// Full ids, each once, in order.
@@ -146,7 +149,9 @@ fn check(patch: &mut Patch) -> Result<()> {
     for (field, labels) in [("tags", &mut patch.tags), ("entities", &mut patch.entities)] {
         if let Some(labels) = labels {
             validate::labels(field, labels)?;
-            labels.iter_mut().for_each(|label| kinds.clean(label));
+            for label in labels {
+                kinds.clean(label);
+            }
         }
     }
     validate::time("expires_at", patch.expires_at.flatten())?;
@@ -157,6 +162,7 @@ fn check(patch: &mut Patch) -> Result<()> {
     }
     if let Some(Some(project)) = &patch.project {
         validate::project_name(project)?;
+        redaction::refuse("project", project)?;
     }
     Ok(())
 }

@@ -42,7 +42,9 @@ impl Engine {
         }
         crate::model::validate::name("model", name)?;
         let shared = self.enter()?;
-        if embedding::active_model(&*shared.store.read()?)?.is_some_and(|model| model.name == name && model.dimension == dimension) {
+        if embedding::active_model(&*shared.store.read()?)?
+            .is_some_and(|model| model.name == name && model.dimension == dimension)
+        {
             return Ok(false);
         }
         shared.store.write(&shared.clock, shared.options.actor, |write| write.activate_model(name, dimension))
@@ -143,13 +145,24 @@ fn relate(write: &WriteTx<'_>, a: i64, b: i64, cosine: f32) -> Result<()> {
     let (newer, older) = if (a.created_at, a.key) >= (b.created_at, b.key) { (a, b) } else { (b, a) };
     let weight = f64::from(cosine).clamp(0.0, 1.0);
     if is_superseded_by(&older, &newer) {
-        let past = Memory { status: Status::Superseded, superseded_by: Some(newer.id.clone()), updated_at: write.now_ms, ..older.clone() };
+        let past = Memory {
+            status: Status::Superseded,
+            superseded_by: Some(newer.id.clone()),
+            updated_at: write.now_ms,
+            ..older.clone()
+        };
         write.record(&older.id, "supersede", Some(&older))?;
         write.replace(&older, &past)?;
         return write.link(&newer.id, &older.id, "supersedes", weight, "the same statement in other words");
     }
     if text::contradicts(&newer.content, &older.content) {
-        return write.link(&newer.id, &older.id, "contradicts", weight, "the same words but for a negation or a number");
+        return write.link(
+            &newer.id,
+            &older.id,
+            "contradicts",
+            weight,
+            "the same words but for a negation or a number",
+        );
     }
     write.link(&newer.id, &older.id, "similar", weight, &format!("cosine {cosine:.3}"))
 }

@@ -92,16 +92,18 @@ impl Engine {
                 let next = cursor + page.len() as i64;
                 (page.into_iter().map(|row| to_json(&LinkRow::from(row))).collect::<Result<_>>()?, next)
             }
-            "project" if cursor == 0 => {
-                (project::list(&at)?.into_iter().map(|row| to_json(&ProjectRow::from(row))).collect::<Result<_>>()?, 1)
-            }
+            "project" if cursor == 0 => (
+                project::list(&at)?.into_iter().map(|row| to_json(&ProjectRow::from(row))).collect::<Result<_>>()?,
+                1,
+            ),
             "kv" if cursor == 0 => {
                 let rows = kv::everything(&at, shared.clock.now_ms())?;
                 let rows = rows.into_iter().map(|(project_id, row)| {
                     to_json(&KvRow {
                         project: project::name_of(&at, project_id)?,
                         key: row.name,
-                        value: serde_json::from_str(&row.value).map_err(|error| Error::invalid("kv", error.to_string()))?,
+                        value: serde_json::from_str(&row.value)
+                            .map_err(|error| Error::invalid("kv", error.to_string()))?,
                         created_at: row.created_at,
                         updated_at: row.updated_at,
                         expires_at: row.expires_at,
@@ -135,6 +137,10 @@ impl Engine {
                         crate::model::validate::project_name(&row.name)?;
                         added += usize::from(project::id_of(write, Some(&row.name))?.is_none());
                         let id = write.project_named(Some(&row.name))?;
+                        write.execute(
+                            "UPDATE project SET created_at = min(created_at, ?2) WHERE id = ?1",
+                            (id, row.created_at),
+                        )?;
                         write.mark(id, "remote", &row.remotes)?;
                         write.mark(id, "root", &row.root_commits)?;
                         write.mark(id, "folder", &row.folders)?;
@@ -156,8 +162,10 @@ impl Engine {
                     added
                 }
                 "history" => {
-                    let rows: Vec<Recorded> =
-                        parse::<HistoryRow>(&clean)?.into_iter().map(HistoryRow::into_recorded).collect::<Result<_>>()?;
+                    let rows: Vec<Recorded> = parse::<HistoryRow>(&clean)?
+                        .into_iter()
+                        .map(HistoryRow::into_recorded)
+                        .collect::<Result<_>>()?;
                     history::restore_rows(write, &rows)?
                 }
                 "kv" => {
@@ -192,7 +200,8 @@ fn memory_json(memory: &crate::model::Memory) -> Result<String> {
         members.remove("project_id");
         members.insert("uses".into(), json!(memory.uses));
         members.insert("used_at".into(), json!(memory.used_at));
-        let metadata = serde_json::from_str(&memory.metadata).map_err(|error| Error::invalid("metadata", error.to_string()))?;
+        let metadata =
+            serde_json::from_str(&memory.metadata).map_err(|error| Error::invalid("metadata", error.to_string()))?;
         members.insert("metadata".into(), metadata);
     }
     Ok(value.to_string())
@@ -204,7 +213,9 @@ fn to_json<T: Serialize>(row: &T) -> Result<String> {
 
 fn parse<T: for<'de> Deserialize<'de>>(rows: &[String]) -> Result<Vec<T>> {
     rows.iter()
-        .map(|row| serde_json::from_str(row).map_err(|error| Error::invalid("import", format!("a row does not fit: {error}"))))
+        .map(|row| {
+            serde_json::from_str(row).map_err(|error| Error::invalid("import", format!("a row does not fit: {error}")))
+        })
         .collect()
 }
 

@@ -209,7 +209,10 @@ impl Shared {
                 return Err(Error::Interrupted);
             }
             if begun.elapsed() > LOCK_PATIENCE {
-                return Err(Error::Busy { attempted: "index".into(), path: self.data_dir.join(crate::index::catch_up::LOCK) });
+                return Err(Error::Busy {
+                    attempted: "index".into(),
+                    path: self.data_dir.join(crate::index::catch_up::LOCK),
+                });
             }
             std::thread::sleep(LOCK_POLL);
         }

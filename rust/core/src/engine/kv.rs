@@ -12,9 +12,17 @@ pub const DEFAULT_TTL_MS: i64 = 7 * DAY_MS;
 
 impl Engine {
     /// Set a value for `ttl_ms` milliseconds, or for ever; returns the kinds of secrets that were replaced in it.
-    pub fn kv_set(&self, project: Option<&str>, key: &str, json: &str, ttl_ms: Option<i64>) -> Result<Vec<&'static str>> {
+    pub fn kv_set(
+        &self,
+        project: Option<&str>,
+        key: &str,
+        json: &str,
+        ttl_ms: Option<i64>,
+    ) -> Result<Vec<&'static str>> {
         check_key("key", key)?;
         project.map_or(Ok(()), validate::project_name)?;
+        redaction::refuse("key", key)?;
+        project.map_or(Ok(()), |name| redaction::refuse("project", name))?;
         if json.len() > limits::KV_VALUE_BYTES {
             return Err(Error::over_limit(
                 "value",
@@ -23,7 +31,11 @@ impl Engine {
             ));
         }
         if ttl_ms.is_some_and(|ttl| ttl <= 0) {
-            return Err(Error::over_limit("ttl_seconds", "must be more than 0; leave it out for a value without an end", 0));
+            return Err(Error::over_limit(
+                "ttl_seconds",
+                "must be more than 0; leave it out for a value without an end",
+                0,
+            ));
         }
         let mut json = json.to_owned();
         let mut kinds = redaction::Kinds::default();

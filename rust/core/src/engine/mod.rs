@@ -139,7 +139,8 @@ impl Engine {
     fn enter(&self) -> Result<&Shared> {
         if self.process != std::process::id() {
             return Err(Error::Closed(
-                "this store was opened before a fork and belongs to the parent process; open it again in the child".into(),
+                "this store was opened before a fork and belongs to the parent process; open it again in the child"
+                    .into(),
             ));
         }
         if self.closed.load(Ordering::SeqCst) {
@@ -159,7 +160,11 @@ impl Engine {
             return Ok(found.id);
         }
         if part.len() < SHORTEST {
-            return Err(Error::over_limit("id", format!("{part:?} is too short; at least {SHORTEST} characters tell memories apart"), SHORTEST));
+            return Err(Error::over_limit(
+                "id",
+                format!("{part:?} is too short; at least {SHORTEST} characters tell memories apart"),
+                SHORTEST,
+            ));
         }
         match memory::ids_like(&at, &part)?.as_slice() {
             [] => Err(Error::not_found("memory", part)),

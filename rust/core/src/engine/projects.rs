@@ -1,6 +1,6 @@
 //! Projects: found by what a repository is recognised by, renamed and merged by people.
 
-use super::Engine;
+use super::{Engine, redaction};
 use crate::error::{Error, Result};
 use crate::model::{Memory, Status, validate};
 use crate::store::project::{self, Identity, Project};
@@ -36,6 +36,7 @@ impl Engine {
     /// Give a project another name.
     pub fn rename_project(&self, old: &str, new: &str) -> Result<()> {
         validate::project_name(new)?;
+        redaction::refuse("project", new)?;
         let shared = self.enter()?;
         shared.store.write(&shared.clock, shared.options.actor, |write| write.rename_project(old, new))?;
         shared.indexer.ring();
@@ -64,7 +65,8 @@ impl Engine {
 
 /// Move a memory. Active topics are unique per scope: of two, the memory that was changed last keeps the topic.
 fn move_to(write: &WriteTx<'_>, before: &Memory, project_id: i64, name: &str) -> Result<()> {
-    let mut after = Memory { project_id, project: Some(name.to_owned()), updated_at: before.updated_at, ..before.clone() };
+    let mut after =
+        Memory { project_id, project: Some(name.to_owned()), updated_at: before.updated_at, ..before.clone() };
     if before.status == Status::Active
         && let Some(topic) = &before.topic
         && let Some(held) = memory::by_topic(write, project_id, topic)?

@@ -17,7 +17,11 @@ impl Engine {
         let shared = self.enter()?;
         check_selection(&request.selection)?;
         if request.limit == 0 || request.limit > limits::RECALL_LIMIT {
-            return Err(Error::over_limit("limit", format!("{} lies outside of 1 to {}", request.limit, limits::RECALL_LIMIT), limits::RECALL_LIMIT));
+            return Err(Error::over_limit(
+                "limit",
+                format!("{} lies outside of 1 to {}", request.limit, limits::RECALL_LIMIT),
+                limits::RECALL_LIMIT,
+            ));
         }
         if let Some((end, _)) = request.query.char_indices().nth(limits::QUERY_CHARS) {
             request.query.truncate(end);
@@ -93,7 +97,13 @@ impl Engine {
             for (memory, cosine) in answer::nearest(&current, &filter, &vector, limit + 1)? {
                 if memory.id != id && !related.iter().any(|known| known.memory.id == memory.id) {
                     let reason = format!("cosine {cosine:.3}");
-                    related.push(Related { memory, kind: "near".into(), direction: "both", weight: f64::from(cosine).clamp(0.0, 1.0), reason });
+                    related.push(Related {
+                        memory,
+                        kind: "near".into(),
+                        direction: "both",
+                        weight: f64::from(cosine).clamp(0.0, 1.0),
+                        reason,
+                    });
                 }
             }
         }
@@ -128,7 +138,9 @@ fn check_selection(selection: &Selection) -> Result<()> {
         }
     }
     match (selection.since, selection.until) {
-        (Some(since), Some(until)) if since > until => Err(Error::invalid("since", "lies after until, so nothing can match")),
+        (Some(since), Some(until)) if since > until => {
+            Err(Error::invalid("since", "lies after until, so nothing can match"))
+        }
         _ => Ok(()),
     }
 }

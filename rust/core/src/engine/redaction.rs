@@ -67,10 +67,26 @@ impl Kinds {
             }
             Value::Array(values) => values.iter_mut().for_each(|value| self.clean_value(name, value, changed)),
             Value::Object(members) => {
+                if members.keys().any(|name| !redact(name).kinds.is_empty()) {
+                    let cleaned = std::mem::take(members).into_iter().map(|(mut name, value)| {
+                        self.clean(&mut name);
+                        (name, value)
+                    });
+                    *members = cleaned.collect();
+                    *changed = true;
+                }
                 members.iter_mut().for_each(|(name, value)| self.clean_value(Some(name), value, changed));
             }
             _ => {}
         }
+    }
+}
+
+/// Refuse a name that holds a secret: with another name put in its place, what it names would not be found again.
+pub fn refuse(field: &'static str, name: &str) -> Result<()> {
+    match redact(name).kinds.first() {
+        Some(kind) => Err(Error::invalid(field, format!("holds a secret ({kind}); choose another name"))),
+        None => Ok(()),
     }
 }
 

@@ -43,6 +43,7 @@ impl Engine {
 /// Check and clean a memory; pure, so it happens before any lock is taken.
 fn prepare(mut memory: NewMemory) -> Result<(NewMemory, Vec<&'static str>)> {
     validate::new_memory(&memory)?;
+    memory.project.as_deref().map_or(Ok(()), |name| redaction::refuse("project", name))?;
     let redactions = redaction::clean(&mut memory)?.into_vec();
     if memory.category == Category::Directive && !memory.trust.is_at_least(Trust::Agent) {
         // What a tool or a file says must not become an order by itself.
@@ -64,7 +65,7 @@ fn numbered(error: Error, number: usize) -> Error {
 fn place(write: &WriteTx<'_>, new: NewMemory) -> Result<(String, Outcome)> {
     let project_id = write.project_named(new.project.as_deref())?;
     if let Some(id) = new.id.as_deref().and_then(ids::canonical) {
-        return import(write, new, &id, project_id);
+        return import(write, &new, &id, project_id);
     }
     if new.status == Status::Active
         && let Some(topic) = &new.topic
@@ -181,7 +182,8 @@ fn merge(write: &WriteTx<'_>, twin: &Memory, new: &NewMemory) -> Result<(String,
     }
     // A repetition that only says "fact" must not take back that it is a decision.
     let may_order = new.category != Category::Directive || new.trust.is_at_least(Trust::Agent);
-    if counts_more && may_order && matches!(twin.category, Category::Fact | Category::Context | Category::Conversation) {
+    if counts_more && may_order && matches!(twin.category, Category::Fact | Category::Context | Category::Conversation)
+    {
         after.category = new.category;
     }
     if counts_more {
@@ -209,8 +211,8 @@ fn merge(write: &WriteTx<'_>, twin: &Memory, new: &NewMemory) -> Result<(String,
 }
 
 /// Write a memory under the id that it came with.
-fn import(write: &WriteTx<'_>, new: NewMemory, id: &str, project_id: i64) -> Result<(String, Outcome)> {
-    let mut after = stored(&new, project_id, id, write.now_ms);
+fn import(write: &WriteTx<'_>, new: &NewMemory, id: &str, project_id: i64) -> Result<(String, Outcome)> {
+    let mut after = stored(new, project_id, id, write.now_ms);
     if let Some(topic) = &new.topic
         && new.status == Status::Active
         && let Some(held) = memory::by_topic(write, project_id, topic)?
@@ -232,17 +234,29 @@ fn import(write: &WriteTx<'_>, new: NewMemory, id: &str, project_id: i64) -> Res
         return Ok((id.to_owned(), Outcome::Stored));
     };
     after.stored_at = before.stored_at;
-    after.trust = before.trust.max(new.trust); // an import never raises trust
-    if same_but_for_key(&before, &after) || before.updated_at > after.updated_at {
-        return Ok((id.to_owned(), Outcome::Merged)); // seen already, or older than what is here
+    let is_known = same_but_for_key(&before, &after) || before.updated_at > after.updated_at;
+    // A file may name any id and any time: what it says never replaces what somebody of more trust said.
+    if is_known || !new.trust.is_at_least(before.trust) {
+        return Ok((id.to_owned(), Outcome::Merged));
     }
+    after.trust = before.trust; // an import never raises trust
     write.record(id, "import", Some(&before))?;
     write.replace(&before, &after)?;
     Ok((id.to_owned(), Outcome::Updated))
 }
 
 fn same_but_for_key(a: &Memory, b: &Memory) -> bool {
-    Memory { key: 0, uses: 0, used_at: None, ..a.clone() } == Memory { key: 0, uses: 0, used_at: None, ..b.clone() }
+    // Metadata is kept as it was written; its blanks and the order of its names say nothing.
+    let metadata =
+        |json: &str| serde_json::from_str::<serde_json::Value>(json).map_or(json.to_owned(), |value| value.to_string());
+    let plain = |memory: &Memory| Memory {
+        key: 0,
+        uses: 0,
+        used_at: None,
+        metadata: metadata(&memory.metadata),
+        ..memory.clone()
+    };
+    plain(a) == plain(b)
 }
 
 fn union(old: &[String], new: &[String]) -> Vec<String> {
@@ -256,7 +270,8 @@ fn union(old: &[String], new: &[String]) -> Vec<String> {
 }
 
 fn merged_metadata(old: &str, new: Option<&str>) -> String {
-    let parse = |json: &str| serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(json).unwrap_or_default();
+    let parse =
+        |json: &str| serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(json).unwrap_or_default();
     let Some(new) = new else { return old.to_owned() };
     let mut all = parse(old);
     all.extend(parse(new));

@@ -47,7 +47,7 @@ impl Engine {
 }
 
 fn take_back(write: &WriteTx<'_>, change: &Recorded) -> Result<()> {
-    if let Some(later) = history::changed_after(write, &change.id, change.seq)? {
+    if let Some(later) = history::changed_after(write, change)? {
         return Err(Error::Conflict(format!(
             "memory {} was changed again since ({later}); undo that change first",
             change.id
@@ -78,7 +78,10 @@ fn revived(write: &WriteTx<'_>, before: &Memory) -> Result<Memory> {
         && let Some(held) = memory::by_topic(write, memory.project_id, topic)?
         && held.id != memory.id
     {
-        return Err(Error::Conflict(format!("topic {topic:?} is held by memory {} now; archive that one first", held.id)));
+        return Err(Error::Conflict(format!(
+            "topic {topic:?} is held by memory {} now; archive that one first",
+            held.id
+        )));
     }
     Ok(memory)
 }

@@ -66,7 +66,13 @@ impl Reins<'_> {
 }
 
 /// Bring the indexes up to the store, unless another process is doing it.
-pub fn catch_up(store: &Store, clock: &Clock, data_dir: &Path, goals: Goals, reins: &Reins<'_>) -> Result<CatchUpReport> {
+pub fn catch_up(
+    store: &Store,
+    clock: &Clock,
+    data_dir: &Path,
+    goals: Goals,
+    reins: &Reins<'_>,
+) -> Result<CatchUpReport> {
     let Some(_lock) = try_lock(data_dir)? else {
         return Ok(CatchUpReport { lock_was_held: true, ..CatchUpReport::default() });
     };
@@ -96,6 +102,7 @@ pub fn catch_up(store: &Store, clock: &Clock, data_dir: &Path, goals: Goals, rei
             marks.push(manifest.head.seq);
         }
     }
+    crate::crash::point("catch-up:caught-up");
     if goals.lexical && goals.graph {
         trim(store, clock, &marks)?;
     }
@@ -115,10 +122,8 @@ impl Drop for Lock {
 fn try_lock(data_dir: &Path) -> Result<Option<Lock>> {
     let path = data_dir.join(LOCK);
     crate::store::create_file(&path)?;
-    let file = std::fs::File::options()
-        .append(true)
-        .open(&path)
-        .map_err(|source| Error::storage("open", &path, source))?;
+    let file =
+        std::fs::File::options().append(true).open(&path).map_err(|source| Error::storage("open", &path, source))?;
     match file.try_lock() {
         Ok(()) => Ok(Some(Lock(file))),
         Err(TryLockError::WouldBlock) => Ok(None),
@@ -133,14 +138,14 @@ fn lexical(store: &Store, data_dir: &Path, reins: &Reins<'_>, report: &mut Catch
     let mark = match writer.mark() {
         Some(mark) if change::is_on_history(&at, &mark.head)? => mark.clone(),
         found => {
-            // Another history, another layout, or trimmed away: nothing in the index can be relied on.
+            // Another history, or trimmed away: nothing in the index can be relied on.
             if found.is_some() {
                 drop(writer);
                 LexicalWriter::remove(data_dir)?;
                 writer = LexicalWriter::open(data_dir)?;
             }
             report.lexical_rebuilt = true;
-            Mark::at(head.clone(), 0)
+            Mark::at(head.clone(), 0, 0)
         }
     };
     for change in change::since(&at, mark.head.seq)? {
@@ -149,6 +154,7 @@ fn lexical(store: &Store, data_dir: &Path, reins: &Reins<'_>, report: &mut Catch
             report.lexical_removed += 1;
         }
     }
+    let kept = mark.documents.saturating_sub(report.lexical_removed);
     let waiting = memory::count_after(&at, mark.last_key)?;
     let mut last_key = mark.last_key;
     let mut uncommitted = 0;
@@ -164,16 +170,19 @@ fn lexical(store: &Store, data_dir: &Path, reins: &Reins<'_>, report: &mut Catch
         uncommitted += page.len();
         (reins.progress)("words", report.lexical_added, waiting);
         if uncommitted >= COMMIT_EVERY {
-            writer.commit(&Mark::at(head.clone(), last_key))?;
+            writer.commit(&Mark::at(head.clone(), last_key, kept + report.lexical_added))?;
             uncommitted = 0;
         }
     }
-    let reached = Mark::at(head, last_key);
+    // Keys that were given out and are gone again are behind us, too: else the overlay would hold them for ever.
+    let last_key = last_key.max(memory::last_key_given(&at)?);
+    let reached = Mark::at(head, last_key, kept + report.lexical_added);
     if writer.mark() != Some(&reached) {
         crate::crash::point("lexical:before-commit");
         writer.commit(&reached)?;
     }
     writer.finish()?;
+    crate::crash::point("lexical:merged");
     crate::store::make_private(&super::lexical::folder(data_dir))?;
     Ok(reached)
 }
@@ -200,12 +209,16 @@ fn graph(
         let tail = embedding::count_in_use_after(&at, &model, manifest.last_embedding)?;
         let dead = (manifest.vectors + tail).saturating_sub(live);
         if is_worth_keeping(manifest.vectors, dead) {
-            if tail == 0 {
+            if tail == 0 && snapshot::examine(data_dir, &manifest).is_ok() {
                 return Ok(Some(manifest));
             }
-            // A file that does not load is one that is rebuilt.
+            // A file that does not load, or that does not take what its manifest says it lacks, is one that is rebuilt.
             if let Ok(graph) = snapshot::load(data_dir, &manifest, goals.threads) {
-                return extend(&at, data_dir, &graph, manifest.last_embedding, tail, &model, head, goals, reins, report).map(Some);
+                let after = manifest.last_embedding;
+                match extend(&at, data_dir, &graph, after, tail, &model, head.clone(), goals, reins, report) {
+                    Err(Error::Index { .. }) => report.vectors_added = 0,
+                    extended => return extended.map(Some),
+                }
             }
         }
     }

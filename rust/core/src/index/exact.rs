@@ -64,7 +64,11 @@ impl Slab {
     }
 }
 
-/// Inner product of a single-precision and a half-precision vector of the same length.
+/// Inner product of a single-precision and a half-precision vector.
+///
+/// # Panics
+///
+/// When the lengths differ; callers compare vectors of one model only.
 #[inline]
 pub fn dot(query: &[f32], row: &[f16]) -> f32 {
     assert_eq!(query.len(), row.len(), "vectors of one comparison have one length");
@@ -101,7 +105,7 @@ fn portable_dot(query: &[f32], row: &[f16]) -> f32 {
 #[cfg(target_arch = "x86_64")]
 mod x86 {
     use std::arch::x86_64::{
-        __m128i, _mm_loadu_si128, _mm256_add_ps, _mm256_cvtph_ps, _mm256_fmadd_ps, _mm256_loadu_ps, _mm256_setzero_ps,
+        _mm_loadu_si128, _mm256_add_ps, _mm256_cvtph_ps, _mm256_fmadd_ps, _mm256_loadu_ps, _mm256_setzero_ps,
         _mm256_storeu_ps,
     };
 
@@ -118,8 +122,8 @@ mod x86 {
             // SAFETY: each pointer reads 8 of the 16 values that its array holds; unaligned loads are asked for, and f16
             // has the layout of u16.
             unsafe {
-                let first = _mm256_cvtph_ps(_mm_loadu_si128(b.as_ptr().cast::<__m128i>()));
-                let second = _mm256_cvtph_ps(_mm_loadu_si128(b.as_ptr().add(8).cast::<__m128i>()));
+                let first = _mm256_cvtph_ps(_mm_loadu_si128(b.as_ptr().cast()));
+                let second = _mm256_cvtph_ps(_mm_loadu_si128(b.as_ptr().add(8).cast()));
                 low = _mm256_fmadd_ps(_mm256_loadu_ps(a.as_ptr()), first, low);
                 high = _mm256_fmadd_ps(_mm256_loadu_ps(a.as_ptr().add(8)), second, high);
             }
@@ -232,7 +236,8 @@ mod tests {
     fn a_slab_gives_back_what_was_pushed_across_blocks() {
         let mut slab = Slab::new(3);
         for number in 0..5000_u16 {
-            let row: Vec<u8> = [0, 1, 2].iter().flat_map(|lane| f16::from_f32(f32::from(number % 500 + lane)).to_le_bytes()).collect();
+            let row: Vec<u8> =
+                [0, 1, 2].iter().flat_map(|lane| f16::from_f32(f32::from(number % 500 + lane)).to_le_bytes()).collect();
             assert_eq!(slab.push(&row), u32::from(number));
         }
         assert_eq!(slab.get(4999), [f16::from_f32(499.0), f16::from_f32(500.0), f16::from_f32(501.0)]);

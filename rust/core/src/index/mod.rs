@@ -7,5 +7,6 @@ pub mod bm25;
 pub mod catch_up;
 pub mod exact;
 pub mod lexical;
+mod sealed;
 pub mod snapshot;
 pub mod vector;

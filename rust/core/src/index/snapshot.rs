@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::Xxh3;
 
+use super::sealed;
 use super::vector::{CONNECTIVITY, EF_CONSTRUCTION, Graph};
 use crate::error::{Error, Result};
 use crate::store::change::Head;
@@ -55,11 +56,11 @@ pub fn manifest_file(data_dir: &Path) -> PathBuf {
 
 /// The manifest, or nothing when there is none that can be read.
 pub fn manifest(data_dir: &Path) -> Option<Manifest> {
-    serde_json::from_slice(&fs_err::read(manifest_file(data_dir)).ok()?).ok()
+    sealed::unseal(&fs_err::read(manifest_file(data_dir)).ok()?)
 }
 
-/// Load the graph that a manifest names, or say why not.
-pub fn load(data_dir: &Path, manifest: &Manifest, threads: usize) -> Result<Graph> {
+/// Whether the graph that a manifest names is the one that was written; its path, or why not.
+pub fn examine(data_dir: &Path, manifest: &Manifest) -> Result<PathBuf> {
     let path = folder(data_dir).join(file_name(manifest)?);
     let (bytes, checksum) = digest(&path)?;
     if bytes != manifest.bytes || checksum != manifest.checksum {
@@ -68,6 +69,12 @@ pub fn load(data_dir: &Path, manifest: &Manifest, threads: usize) -> Result<Grap
             message: format!("{} is not the file that was written: its checksum differs", path.display()),
         });
     }
+    Ok(path)
+}
+
+/// Load the graph that a manifest names, or say why not.
+pub fn load(data_dir: &Path, manifest: &Manifest, threads: usize) -> Result<Graph> {
+    let path = examine(data_dir, manifest)?;
     let graph = Graph::load(&path, manifest.dimension, threads)?;
     if graph.len() != manifest.vectors {
         return Err(Error::Index {
@@ -79,10 +86,24 @@ pub fn load(data_dir: &Path, manifest: &Manifest, threads: usize) -> Result<Grap
 }
 
 /// Write a new generation; the caller holds the indexer lock.
-pub fn save(data_dir: &Path, graph: &Graph, head: Head, last_embedding: i64, model: &str, dimension: usize) -> Result<Manifest> {
+pub fn save(
+    data_dir: &Path,
+    graph: &Graph,
+    head: Head,
+    last_embedding: i64,
+    model: &str,
+    dimension: usize,
+) -> Result<Manifest> {
     let folder = folder(data_dir);
+    let generation = match manifest(data_dir) {
+        Some(old) => generation_of(&old.file).unwrap_or(0) + 1,
+        None => {
+            // What stands there is not ours to build on, and may be in the way.
+            remove(data_dir)?;
+            1
+        }
+    };
     store::create_folder(&folder)?;
-    let generation = manifest(data_dir).and_then(|old| generation_of(&old.file)).unwrap_or(0) + 1;
     let file = format!("{generation:08}.usearch");
     let partial = folder.join(format!("{file}.partial"));
     store::remove_if_there(&partial)?;
@@ -108,11 +129,11 @@ pub fn save(data_dir: &Path, graph: &Graph, head: Head, last_embedding: i64, mod
         bytes,
         checksum,
     };
-    let json = serde_json::to_vec_pretty(&manifest)
-        .map_err(|error| Error::Index { index: "vector", message: error.to_string() })?;
-    durable::write_whole(&manifest_file(data_dir), &json)?;
+    let json = sealed::seal(&manifest).map_err(|error| Error::Index { index: "vector", message: error.to_string() })?;
+    durable::write_whole(&manifest_file(data_dir), json.as_bytes())?;
     crate::crash::point("vector:manifest");
     remove_others(&folder, &manifest.file)?;
+    crate::crash::point("vector:cleaned");
     store::make_private(&folder)?;
     Ok(manifest)
 }
@@ -120,11 +141,8 @@ pub fn save(data_dir: &Path, graph: &Graph, head: Head, last_embedding: i64, mod
 /// Remove the graph and its manifest, the manifest first: it must not name a file that is gone.
 pub fn remove(data_dir: &Path) -> Result<()> {
     store::remove_if_there(&manifest_file(data_dir))?;
-    let folder = folder(data_dir);
-    match fs_err::remove_dir_all(&folder) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(Error::storage("remove", &folder, error)),
-        _ => Ok(()),
-    }
+    crate::crash::point("vector:removing");
+    store::remove_if_there(&folder(data_dir))
 }
 
 /// A manifest that was tampered with must not lead out of its folder.

@@ -61,7 +61,12 @@ impl Graph {
     }
 
     /// Add vectors, `threads` at once.
-    pub fn add(&self, rows: &[(i64, Vec<f16>)], threads: usize, is_interrupted: &(dyn Fn() -> bool + Sync)) -> Result<()> {
+    pub fn add(
+        &self,
+        rows: &[(i64, Vec<f16>)],
+        threads: usize,
+        is_interrupted: &(dyn Fn() -> bool + Sync),
+    ) -> Result<()> {
         let next = AtomicUsize::new(0);
         let work = || -> Result<()> {
             let mut quantised = vec![0_i8; self.dimension];
@@ -83,10 +88,10 @@ impl Graph {
             let others: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
             // The calling thread works too: it is the one that may see an interruption.
             let mine = work();
-            others.into_iter().map(|other| other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))).fold(
-                mine,
-                Result::and,
-            )
+            others
+                .into_iter()
+                .map(|other| other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+                .fold(mine, Result::and)
         })
     }
 
@@ -172,7 +177,7 @@ fn portable_dot(a: &[i8], b: &[i8]) -> i32 {
 #[cfg(target_arch = "x86_64")]
 mod x86 {
     use std::arch::x86_64::{
-        __m128i, _mm_loadu_si128, _mm256_add_epi32, _mm256_cvtepi8_epi16, _mm256_madd_epi16, _mm256_setzero_si256,
+        _mm_loadu_si128, _mm256_add_epi32, _mm256_cvtepi8_epi16, _mm256_madd_epi16, _mm256_setzero_si256,
         _mm256_storeu_si256,
     };
 
@@ -187,14 +192,15 @@ mod x86 {
             // SAFETY: each load reads 16 of the 32 bytes that its array holds; unaligned loads are asked for.
             let (a_low, a_high, b_low, b_high) = unsafe {
                 (
-                    _mm_loadu_si128(a.as_ptr().cast::<__m128i>()),
-                    _mm_loadu_si128(a.as_ptr().add(16).cast::<__m128i>()),
-                    _mm_loadu_si128(b.as_ptr().cast::<__m128i>()),
-                    _mm_loadu_si128(b.as_ptr().add(16).cast::<__m128i>()),
+                    _mm_loadu_si128(a.as_ptr().cast()),
+                    _mm_loadu_si128(a.as_ptr().add(16).cast()),
+                    _mm_loadu_si128(b.as_ptr().cast()),
+                    _mm_loadu_si128(b.as_ptr().add(16).cast()),
                 )
             };
             low = _mm256_add_epi32(low, _mm256_madd_epi16(_mm256_cvtepi8_epi16(a_low), _mm256_cvtepi8_epi16(b_low)));
-            high = _mm256_add_epi32(high, _mm256_madd_epi16(_mm256_cvtepi8_epi16(a_high), _mm256_cvtepi8_epi16(b_high)));
+            high =
+                _mm256_add_epi32(high, _mm256_madd_epi16(_mm256_cvtepi8_epi16(a_high), _mm256_cvtepi8_epi16(b_high)));
         }
         let mut lanes = [0_i32; 8];
         // SAFETY: `lanes` holds the eight values that are stored.

@@ -8,6 +8,8 @@ use super::memory::Memory;
 pub enum Scope {
     /// Every project and the global memories; only when asked for.
     Everything,
+    /// Every project, without the global memories.
+    EveryProject,
     /// The global memories alone.
     Global,
     /// One project, and the global memories unless left out.

@@ -28,7 +28,9 @@ pub fn states(at: &Connection, selection: &Selection, moment: i64) -> Result<Vec
         let page = memory::page(at, after, PAGE)?;
         let Some(last) = page.last() else { break };
         after = last.key;
-        states.extend(page.into_iter().filter(|memory| memory.stored_at <= moment && !changed_later.contains(&memory.id)));
+        states.extend(
+            page.into_iter().filter(|memory| memory.stored_at <= moment && !changed_later.contains(&memory.id)),
+        );
     }
     states.retain(|memory| wants(selection, memory, moment));
     Ok(states)
@@ -38,6 +40,7 @@ pub fn states(at: &Connection, selection: &Selection, moment: i64) -> Result<Vec
 fn wants(selection: &Selection, memory: &Memory, moment: i64) -> bool {
     let in_scope = match &selection.scope {
         Scope::Everything => true,
+        Scope::EveryProject => memory.project.is_some(),
         Scope::Global => memory.project.is_none(),
         Scope::Project { name, with_global } => match &memory.project {
             Some(project) => project == name,
@@ -83,7 +86,11 @@ pub fn recall(at: &Connection, request: &RecallRequest, moment: i64) -> Result<V
         .map(|(rank, (by_words, by_meaning, place))| Hit {
             score: by_words + by_meaning,
             rank: rank + 1,
-            signals: if request.explain { explain(words[place], by_words, cosines[place], by_meaning) } else { Vec::new() },
+            signals: if request.explain {
+                explain(words[place], by_words, cosines[place], by_meaning)
+            } else {
+                Vec::new()
+            },
             memory: states[place].clone(),
         })
         .collect())
@@ -108,11 +115,11 @@ fn bm25(states: &[Memory], terms: &text::QueryTerms) -> Vec<f32> {
             terms: documents.iter().map(|document| u64::from(document[field].1)).sum(),
         };
         let frequency = documents.iter().filter(|document| document[field].0.contains_key(term)).count();
-        let scorer = Bm25::new(frequency as u64, statistics);
+        let bm25 = Bm25::new(frequency as u64, statistics);
         for (score, document) in scores.iter_mut().zip(&documents) {
             let (counts, length) = &document[field];
             if let Some(count) = counts.get(term) {
-                *score += scorer.score(*count, *length);
+                *score += bm25.score(*count, *length);
             }
         }
     }

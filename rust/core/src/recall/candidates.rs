@@ -15,7 +15,13 @@ use crate::index::exact::{Best, Scored};
 pub const DEPTH: usize = 64;
 
 /// The best rows by words, best first.
-pub fn by_words(view: &View, filter: &Filter, remaining: &Remaining, terms: &[ScoredTerm], depth: usize) -> Result<Vec<Scored<u32>>> {
+pub fn by_words(
+    view: &View,
+    filter: &Filter,
+    remaining: &Remaining,
+    terms: &[ScoredTerm],
+    depth: usize,
+) -> Result<Vec<Scored<u32>>> {
     let mirror = &view.mirror;
     let mut best = Best::new(depth);
     if let Some(index) = &view.lexical {
@@ -31,9 +37,9 @@ pub fn by_words(view: &View, filter: &Filter, remaining: &Remaining, terms: &[Sc
                 index.search(terms, depth, &view.document_places, share, |place| filter.allows(mirror.row(place)))?
             }
         };
-        found.into_iter().for_each(|scored| {
+        for scored in found {
             best.offer(scored.item, scored.score);
-        });
+        }
     }
     let allows = |key: i64| mirror.row_of(key).is_some_and(|place| filter.allows(mirror.row(place)));
     for scored in view.overlay.search(terms, depth, allows) {

@@ -28,6 +28,8 @@ pub struct Filter {
 #[derive(Debug, PartialEq, Eq)]
 enum Projects {
     All,
+    /// Every one, but not the global memories.
+    Any,
     These(Vec<i64>),
 }
 
@@ -55,6 +57,7 @@ impl Filter {
     pub fn new(at: &Connection, selection: &Selection, now_ms: i64) -> Result<Self> {
         let projects = match &selection.scope {
             Scope::Everything => Projects::All,
+            Scope::EveryProject => Projects::Any,
             Scope::Global => Projects::These(vec![0]),
             Scope::Project { name, with_global } => {
                 let global = with_global.then_some(0);
@@ -94,6 +97,7 @@ impl Filter {
             && self.statuses & (1 << columns.status) != 0
             && match &self.projects {
                 Projects::All => true,
+                Projects::Any => columns.project != 0,
                 Projects::These(wanted) => wanted.contains(&columns.project),
             }
             && (self.categories == 0 || self.categories & (1 << columns.category) != 0)
@@ -108,7 +112,7 @@ impl Filter {
     pub fn places(&self, mirror: &Mirror) -> Vec<u32> {
         let mut places: Vec<u32> = match (&self.keys, &self.projects) {
             (Some(keys), _) => keys.iter().filter_map(|key| mirror.row_of(*key)).collect(),
-            (None, Projects::All) => mirror.places().collect(),
+            (None, Projects::All | Projects::Any) => mirror.places().collect(),
             (None, Projects::These(projects)) => {
                 projects.iter().flat_map(|project| mirror.places_in(*project)).copied().collect()
             }
@@ -127,7 +131,7 @@ impl Filter {
             let sampled = all.div_ceil(step);
             let allowed = (0..all).step_by(step).filter(|place| self.allows(mirror.row(*place as u32))).count();
             // A guess near the bound is not good enough: a wrong one costs a walk through the whole graph.
-            if allowed * all / sampled > 3 * few {
+            if 2 * allowed * all / sampled > 3 * few {
                 return Remaining::Share(allowed as f64 / sampled as f64);
             }
         }
@@ -142,7 +146,7 @@ impl Filter {
     fn listed(&self, mirror: &Mirror) -> usize {
         match (&self.keys, &self.projects) {
             (Some(keys), _) => keys.len(),
-            (None, Projects::All) => mirror.places().len(),
+            (None, Projects::All | Projects::Any) => mirror.places().len(),
             (None, Projects::These(projects)) => projects.iter().map(|project| mirror.places_in(*project).len()).sum(),
         }
     }

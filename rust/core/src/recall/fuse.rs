@@ -43,7 +43,12 @@ pub struct Bounds {
 }
 
 /// Put both lists into one pool with shares of the score; unsorted.
-pub fn fuse(view: &View, query: Option<&[f32]>, words: &[Scored<u32>], meaning: &[Scored<u32>]) -> (Vec<Candidate>, Bounds) {
+pub fn fuse(
+    view: &View,
+    query: Option<&[f32]>,
+    words: &[Scored<u32>],
+    meaning: &[Scored<u32>],
+) -> (Vec<Candidate>, Bounds) {
     let mut pool: FxHashMap<u32, Candidate> = FxHashMap::default();
     for (rank, scored) in words.iter().enumerate() {
         let candidate = pool.entry(scored.item).or_default();
@@ -76,10 +81,11 @@ pub fn fuse(view: &View, query: Option<&[f32]>, words: &[Scored<u32>], meaning: 
 }
 
 fn range(values: impl Iterator<Item = f32>) -> (f32, f32) {
-    values.fold(None, |range: Option<(f32, f32)>, value| {
-        Some(range.map_or((value, value), |(least, greatest)| (least.min(value), greatest.max(value))))
-    })
-    .unwrap_or((0.0, 0.0))
+    values
+        .fold(None, |range: Option<(f32, f32)>, value| {
+            Some(range.map_or((value, value), |(least, greatest)| (least.min(value), greatest.max(value))))
+        })
+        .unwrap_or((0.0, 0.0))
 }
 
 /// Where a value lies between the bounds; a pool whose members are all alike gets the middle of the scale when they have

@@ -7,8 +7,8 @@ use rusqlite::Connection;
 use rustc_hash::FxHashMap;
 
 use crate::error::Result;
-use crate::index::exact::{Best, Scored};
 use crate::index::bm25::{Bm25, FieldStatistics, ScoredTerm, TermField, counted, terms_of};
+use crate::index::exact::{Best, Scored};
 use crate::index::lexical::Lexical;
 use crate::store::memory;
 use crate::text::{self, Analysis, QueryTerms};

@@ -106,13 +106,12 @@ impl View {
         if self.loads_seen != self.mirror.loads() {
             self.loads_seen = self.mirror.loads();
             self.places_are_stale = true;
+            // What is read anew may be another history, in which the same keys have other texts.
+            self.overlay = Overlay::default();
         }
-        let mark = self.lexical.as_ref().map(Lexical::mark).filter(|mark| mark.has_current_layout());
-        let absorbed = match mark {
+        let absorbed = match self.lexical.as_ref().map(Lexical::mark) {
             // An index of another history may hold other texts under our keys.
-            Some(mark) if mark.head.store_id == change::store_id(&at)? && change::could_be_on_history(&at, &mark.head)? => {
-                mark.last_key
-            }
+            Some(mark) if mark.has_current_layout() && change::could_be_on_history(&at, &mark.head)? => mark.last_key,
             Some(_) => {
                 self.lexical = None;
                 self.places_are_stale = true;
@@ -120,6 +119,12 @@ impl View {
             }
             None => 0,
         };
+        if let Some(loaded) = &self.graph
+            && !change::could_be_on_history(&at, &loaded.manifest.head)?
+        {
+            self.graph = None; // so may a graph hold other vectors
+            self.outside_is_stale = true;
+        }
         self.overlay.refresh(&at, absorbed)?;
         if self.places_are_stale {
             self.document_places = match &self.lexical {
@@ -176,7 +181,9 @@ impl View {
     /// The graph, if it holds vectors of the active model.
     pub fn usable_graph(&self) -> Option<&LoadedGraph> {
         let model = self.mirror.model()?;
-        self.graph.as_ref().filter(|loaded| loaded.manifest.model == model.name && loaded.manifest.dimension == model.dimension)
+        self.graph
+            .as_ref()
+            .filter(|loaded| loaded.manifest.model == model.name && loaded.manifest.dimension == model.dimension)
     }
 }
 

@@ -1,4 +1,4 @@
-//! Backups: a compact copy by `VACUUM INTO`, and its way back through SQLite's backup interface.
+//! Backups: a compact copy by `VACUUM INTO`, and its way back through `SQLite`'s backup interface.
 //!
 //! Restoring copies pages *into* the open file instead of replacing it, so processes that have it open go on with the
 //! restored state. The restored store gets a new id, and keys and numbers continue after the highest ever used (I6).
@@ -6,14 +6,11 @@
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
 use super::{Store, open, schema};
 use crate::error::{Error, Result};
 use crate::ids;
-
-/// Tables whose keys are never reused.
-const SEQUENCES: [&str; 5] = ["memory", "embedding", "change", "history", "project"];
 
 impl Store {
     /// Write a complete, compact copy to `target`, which must not exist. It appears under its name only when complete.
@@ -39,6 +36,7 @@ impl Store {
             open::remove_if_there(&partial)?;
             return Err(open::describe("write a backup to", target, error));
         }
+        crate::crash::point("backup:copied");
         let fail = |source| Error::storage("write a backup to", target, source);
         fs_err::File::open(&partial).and_then(|file| file.sync_all()).map_err(fail)?;
         fs_err::rename(&partial, target).map_err(fail)?;
@@ -47,50 +45,17 @@ impl Store {
 
     /// Replace everything by what `source` holds; returns the number of memories.
     pub fn restore(&self, source: &Path) -> Result<usize> {
-        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let from = Connection::open_with_flags(source, flags).map_err(|error| open::describe("open", source, error))?;
-        if schema::inspect(&from, source).map_err(|error| error.located(source))? == schema::Found::Nothing {
-            return Err(Error::CorruptStore { path: source.to_owned(), message: "is empty".into() });
-        }
-        let sound: String = from
-            .query_row("PRAGMA quick_check(1)", [], |row| row.get(0))
-            .map_err(|error| open::describe("check", source, error))?;
-        if sound != "ok" {
-            return Err(Error::CorruptStore { path: source.to_owned(), message: format!("is damaged: {sound}") });
-        }
+        examine(source)?;
         let source = fs_err::canonicalize(source).map_err(|error| Error::storage("resolve", source, error))?;
         self.exclusively(|connection| {
-            // What was backed up since would be forgotten, and a purge could not name it.
-            let mut backups = noted_backups(connection)?;
-            backups.extend(noted_backups(&from)?);
-            backups.push((source.to_string_lossy().into_owned(), modified_ms(&source)?));
-            let highest: Vec<(&str, i64)> = SEQUENCES
-                .iter()
-                .map(|table| Ok((*table, sequence(connection, table)?)))
-                .collect::<Result<_>>()?;
-            {
-                let backup = rusqlite::backup::Backup::new(&from, connection)?;
-                // One step copies all pages in one transaction: another process sees the old store or the new one.
-                match backup.step(-1)? {
-                    rusqlite::backup::StepResult::Done => {}
-                    _ => return Err(Error::Busy { attempted: "restore".into(), path: self.file().to_owned() }),
-                }
-            }
-            let write = connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
-            for (table, before) in highest {
-                let restored = sequence(&write, table)?;
-                if before > restored {
-                    write.execute("DELETE FROM sqlite_sequence WHERE name = ?1", [table])?;
-                    write.execute("INSERT INTO sqlite_sequence(name, seq) VALUES (?1, ?2)", (table, before))?;
-                }
-            }
-            for backup in backups {
-                write.execute("INSERT OR IGNORE INTO backup(path, at) VALUES (?1, ?2)", backup)?;
-            }
-            write.execute("UPDATE meta SET value = ?1 WHERE name = 'store_id'", [ids::new_store_id()])?;
-            let memories: i64 = write.query_row("SELECT count(*) FROM memory", [], |row| row.get(0))?;
-            write.commit()?;
-            Ok(memories as usize)
+            let itself = (source.to_string_lossy().into_owned(), modified_ms(&source)?);
+            connection.execute("ATTACH DATABASE ?1 AS source", [open::uri(&source, open::Access::ReadOnly)])?;
+            // Rows go in table by table; inside of a transaction this would do nothing.
+            connection.pragma_update(None, "foreign_keys", false)?;
+            let restored = replace_everything(connection, itself);
+            connection.pragma_update(None, "foreign_keys", true)?;
+            connection.execute_batch("DETACH DATABASE source")?;
+            restored
         })
     }
 
@@ -131,19 +96,54 @@ pub fn holds_any(backup: &Path, ids: &[String]) -> Result<bool> {
     Ok(false)
 }
 
-fn noted_backups(connection: &Connection) -> Result<Vec<(String, i64)>> {
-    let mut statement = connection.prepare("SELECT path, at FROM backup")?;
-    let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
-    Ok(rows.collect::<rusqlite::Result<_>>()?)
-}
-
 fn modified_ms(file: &Path) -> Result<i64> {
     let metadata = fs_err::metadata(file).map_err(|error| Error::storage("examine", file, error))?;
     Ok(metadata.mtime() * 1000 + metadata.mtime_nsec() / 1_000_000)
 }
 
-fn sequence(connection: &Connection, table: &str) -> Result<i64> {
-    Ok(connection.query_row("SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = ?1", [table], |row| row.get(0))?)
+/// Refuse what is not a sound store of ours before anything is touched.
+fn examine(source: &Path) -> Result<()> {
+    let from = open::reader(source, open::Access::ReadOnly)?;
+    if schema::inspect(&from, source).map_err(|error| error.located(source))? == schema::Found::Nothing {
+        return Err(Error::CorruptStore { path: source.to_owned(), message: "is empty".into() });
+    }
+    let sound: String = from
+        .query_row("PRAGMA quick_check(1)", [], |row| row.get(0))
+        .map_err(|error| open::describe("check", source, error))?;
+    if sound != "ok" {
+        return Err(Error::CorruptStore { path: source.to_owned(), message: format!("is damaged: {sound}") });
+    }
+    Ok(())
+}
+
+/// Put the rows of the attached `source` in the place of ours, in one transaction: every process sees the old store or the
+/// new one, and dying in between leaves the old one.
+fn replace_everything(connection: &mut Connection, source: (String, i64)) -> Result<usize> {
+    let write = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let tables: Vec<String> = write
+        .prepare("SELECT name FROM main.sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'")?
+        .query_map([], |row| row.get(0))?
+        .collect::<rusqlite::Result<_>>()?;
+    // What was backed up since would be forgotten, and a purge could not name it: notes of backups are added up.
+    write.execute("INSERT OR IGNORE INTO main.backup SELECT * FROM source.backup", [])?;
+    write.execute("INSERT OR IGNORE INTO main.backup(path, at) VALUES (?1, ?2)", source)?;
+    for table in tables.iter().filter(|table| *table != "backup") {
+        // Emptying a table leaves its sequence where it is, and inserting only raises it: keys are never reused.
+        write.execute_batch(&format!("DELETE FROM main.{table}; INSERT INTO main.{table} SELECT * FROM source.{table}"))?;
+    }
+    // The backup may have removed its last rows: its sequences count too.
+    write.execute_batch(
+        "UPDATE main.sqlite_sequence SET seq = max(seq, coalesce((SELECT s.seq FROM source.sqlite_sequence s \
+             WHERE s.name = main.sqlite_sequence.name), 0)); \
+         INSERT INTO main.sqlite_sequence(name, seq) SELECT name, seq FROM source.sqlite_sequence \
+             WHERE name NOT IN (SELECT name FROM main.sqlite_sequence)",
+    )?;
+    write.execute("UPDATE main.meta SET value = ?1 WHERE name = 'store_id'", [ids::new_store_id()])?;
+    let memories: i64 = write.query_row("SELECT count(*) FROM main.memory", [], |row| row.get(0))?;
+    crate::crash::point("restore:copied");
+    write.commit()?;
+    crate::crash::point("restore:committed");
+    Ok(memories as usize)
 }
 
 fn partial_name(target: &Path) -> PathBuf {

@@ -80,9 +80,7 @@ pub fn head(connection: &Connection) -> Result<Head> {
 
 /// The store's id.
 pub fn store_id(connection: &Connection) -> Result<String> {
-    Ok(connection
-        .prepare_cached("SELECT value FROM meta WHERE name = 'store_id'")?
-        .query_row([], |row| row.get(0))?)
+    Ok(connection.prepare_cached("SELECT value FROM meta WHERE name = 'store_id'")?.query_row([], |row| row.get(0))?)
 }
 
 /// Whether `mark` lies on this store's history, so that what follows it can be read from the log.
@@ -132,6 +130,9 @@ fn trimmed_seq(connection: &Connection) -> Result<i64> {
 ///
 /// Enough for an index that is only read: what it lacks is in the overlay, and what is gone the mirror drops.
 pub fn could_be_on_history(connection: &Connection, mark: &Head) -> Result<bool> {
+    if mark.store_id != store_id(connection)? {
+        return Ok(false);
+    }
     let nonce: Option<i64> = connection
         .prepare_cached("SELECT nonce FROM change WHERE seq = ?1")?
         .query_row([mark.seq], |row| row.get(0))

@@ -1,4 +1,4 @@
-//! Is the truth sound: SQLite's own check, and the rules that its tables keep among each other.
+//! Is the truth sound: `SQLite`'s own check, and the rules that its tables keep among each other.
 
 use rusqlite::Connection;
 
@@ -16,13 +16,34 @@ pub fn problems(connection: &Connection) -> Result<Vec<String>> {
         return Ok(found); // what follows would only repeat it
     }
     for (sql, what) in [
-        ("SELECT count(*) FROM memory WHERE project <> 0 AND project NOT IN (SELECT id FROM project)", "memories belong to a project that does not exist"),
-        ("SELECT count(*) FROM chunk WHERE memory NOT IN (SELECT key FROM memory)", "chunks belong to a text that does not exist"),
-        ("SELECT count(*) FROM chunk WHERE embedding NOT IN (SELECT key FROM embedding)", "chunks have lost their vector"),
-        ("SELECT count(*) FROM memory m WHERE embedded_by <> 0 AND NOT EXISTS (SELECT 1 FROM chunk WHERE memory = m.key)", "memories are marked as embedded but have no vectors"),
-        ("SELECT count(*) FROM embedding e JOIN model m ON m.id = e.model WHERE length(e.vector) <> 2 * m.dimension", "vectors have the wrong length"),
-        ("SELECT count(*) FROM memory WHERE key > (SELECT seq FROM sqlite_sequence WHERE name = 'memory')", "keys lie beyond the highest that was given out"),
-        ("SELECT count(*) FROM memory WHERE status = 2 AND superseded_by IS NULL", "memories are superseded by nothing"),
+        (
+            "SELECT count(*) FROM memory WHERE project <> 0 AND project NOT IN (SELECT id FROM project)",
+            "memories belong to a project that does not exist",
+        ),
+        (
+            "SELECT count(*) FROM chunk WHERE memory NOT IN (SELECT key FROM memory)",
+            "chunks belong to a text that does not exist",
+        ),
+        (
+            "SELECT count(*) FROM chunk WHERE embedding NOT IN (SELECT key FROM embedding)",
+            "chunks have lost their vector",
+        ),
+        (
+            "SELECT count(*) FROM memory m WHERE embedded_by <> 0 AND NOT EXISTS (SELECT 1 FROM chunk WHERE memory = m.key)",
+            "memories are marked as embedded but have no vectors",
+        ),
+        (
+            "SELECT count(*) FROM embedding e JOIN model m ON m.id = e.model WHERE length(e.vector) <> 2 * m.dimension",
+            "vectors have the wrong length",
+        ),
+        (
+            "SELECT count(*) FROM memory WHERE key > (SELECT seq FROM sqlite_sequence WHERE name = 'memory')",
+            "keys lie beyond the highest that was given out",
+        ),
+        (
+            "SELECT count(*) FROM memory WHERE status = 2 AND superseded_by IS NULL",
+            "memories are superseded by nothing",
+        ),
     ] {
         let number: i64 = connection.query_row(sql, [], |row| row.get(0))?;
         if number > 0 {

@@ -22,16 +22,16 @@ pub struct Counts {
 
 /// Count everything.
 pub fn counts(connection: &Connection, now_ms: i64) -> Result<Counts> {
-    let mut counts = Counts {
-        by_status: Status::ALL.iter().map(|status| (status.as_str(), 0)).collect(),
-        ..Counts::default()
-    };
+    let mut counts =
+        Counts { by_status: Status::ALL.iter().map(|status| (status.as_str(), 0)).collect(), ..Counts::default() };
     for (number, count) in pairs(connection, "SELECT status, count(*) FROM memory GROUP BY status")? {
         if let Some(entry) = usize::try_from(number).ok().and_then(|place| counts.by_status.get_mut(place)) {
             entry.1 = count;
         }
     }
-    for (number, count) in pairs(connection, "SELECT category, count(*) FROM memory WHERE status = 0 GROUP BY category ORDER BY 2 DESC")? {
+    for (number, count) in
+        pairs(connection, "SELECT category, count(*) FROM memory WHERE status = 0 GROUP BY category ORDER BY 2 DESC")?
+    {
         if let Some(category) = Category::from_number(number) {
             counts.by_category.push((category.as_str(), count));
         }

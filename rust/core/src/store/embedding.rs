@@ -48,7 +48,9 @@ pub fn active_model(connection: &Connection) -> Result<Option<Model>> {
         .prepare_cached(
             "SELECT id, name, dimension FROM model WHERE id = (SELECT value FROM meta WHERE name = 'active_model')",
         )?
-        .query_row([], |row| Ok(Model { id: row.get(0)?, name: row.get(1)?, dimension: row.get::<_, i64>(2)? as usize }))
+        .query_row([], |row| {
+            Ok(Model { id: row.get(0)?, name: row.get(1)?, dimension: row.get::<_, i64>(2)? as usize })
+        })
         .optional()?)
 }
 
@@ -80,10 +82,7 @@ const NOT_EMBEDDED: &str = "(embedded_by < (SELECT value FROM meta WHERE name = 
 pub fn known(connection: &Connection, texts: &[String]) -> Result<Vec<bool>> {
     let Some(model) = active_model(connection)? else { return Ok(vec![false; texts.len()]) };
     let mut statement = connection.prepare_cached("SELECT 1 FROM embedding WHERE model = ?1 AND text_hash = ?2")?;
-    texts
-        .iter()
-        .map(|text| Ok(statement.exists((model.id, text::text_hash(text).to_be_bytes()))?))
-        .collect()
+    texts.iter().map(|text| Ok(statement.exists((model.id, text::text_hash(text).to_be_bytes()))?)).collect()
 }
 
 /// The active model's vector of a text, if there is one.
@@ -121,7 +120,9 @@ impl WriteTx<'_> {
         let before = active_model(self)?;
         self.execute("INSERT OR IGNORE INTO model(name, dimension) VALUES (?1, ?2)", (name, dimension as i64))?;
         let (id, known): (i64, i64) =
-            self.query_row("SELECT id, dimension FROM model WHERE name = ?1", [name], |row| Ok((row.get(0)?, row.get(1)?)))?;
+            self.query_row("SELECT id, dimension FROM model WHERE name = ?1", [name], |row| {
+                Ok((row.get(0)?, row.get(1)?))
+            })?;
         if known as usize != dimension {
             return Err(Error::DimensionMismatch { expected: known as usize, received: dimension });
         }
@@ -174,10 +175,11 @@ impl WriteTx<'_> {
 
     /// Forget vectors of other models, once the active one has embedded everything.
     pub fn drop_other_models(&self) -> Result<usize> {
+        const OTHER: &str = "model <> (SELECT value FROM meta WHERE name = 'active_model')";
+
         if count_pending(self)? > 0 {
             return Ok(0);
         }
-        const OTHER: &str = "model <> (SELECT value FROM meta WHERE name = 'active_model')";
         self.execute(&format!("DELETE FROM chunk WHERE embedding IN (SELECT key FROM embedding WHERE {OTHER})"), [])?;
         Ok(self.execute(&format!("DELETE FROM embedding WHERE {OTHER}"), [])?)
     }
@@ -225,8 +227,7 @@ pub fn count_in_use_after(connection: &Connection, model: &Model, after: i64) ->
 pub fn page_in_use(connection: &Connection, model: &Model, after: i64, limit: usize) -> Result<Vec<(i64, Vec<f16>)>> {
     let sql = format!("SELECT e.key, e.vector FROM embedding e WHERE e.key > ?2 AND {IN_USE} ORDER BY e.key LIMIT ?3");
     let mut statement = connection.prepare_cached(&sql)?;
-    let rows = statement.query_map((model.id, after, limit as i64), |row| {
-        Ok((row.get(0)?, decoded(row.get_ref(1)?.as_blob()?)))
-    })?;
+    let rows = statement
+        .query_map((model.id, after, limit as i64), |row| Ok((row.get(0)?, decoded(row.get_ref(1)?.as_blob()?))))?;
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }

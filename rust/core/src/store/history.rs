@@ -32,22 +32,14 @@ pub struct Recorded {
 
 const SELECT: &str = "SELECT seq, operation, memory, at, kind, actor, undone_by, before FROM history";
 
-fn from_row(row: &Row<'_>) -> rusqlite::Result<(i64, i64, String, i64, String, i64, Option<i64>, Option<String>)> {
+/// Columns as they are stored, before numbers and JSON are read.
+type Columns = (i64, i64, String, i64, String, i64, Option<i64>, Option<String>);
+
+fn from_row(row: &Row<'_>) -> rusqlite::Result<Columns> {
     Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?, row.get(5)?, row.get(6)?, row.get(7)?))
 }
 
-fn recorded(
-    (seq, operation, id, at, kind, actor, undone_by, before): (
-        i64,
-        i64,
-        String,
-        i64,
-        String,
-        i64,
-        Option<i64>,
-        Option<String>,
-    ),
-) -> Result<Recorded> {
+fn recorded((seq, operation, id, at, kind, actor, undone_by, before): Columns) -> Result<Recorded> {
     let damaged = |what: String| Error::CorruptStore {
         path: std::path::PathBuf::new(),
         message: format!("history of {id} holds {what}; `opencode-memory verify` tells more"),
@@ -73,8 +65,10 @@ impl WriteTx<'_> {
             .map(serde_json::to_string)
             .transpose()
             .map_err(|error| Error::invalid("memory", format!("cannot be written as JSON: {error}")))?;
-        self.prepare_cached("INSERT INTO history(operation, memory, at, kind, actor, before) VALUES (?1, ?2, ?3, ?4, ?5, ?6)")?
-            .execute((self.operation.get().unwrap_or(0), id, self.now_ms, kind, self.actor as u8, json))?;
+        self.prepare_cached(
+            "INSERT INTO history(operation, memory, at, kind, actor, before) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+        )?
+        .execute((self.operation.get().unwrap_or(0), id, self.now_ms, kind, self.actor as u8, json))?;
         let seq = self.last_insert_rowid();
         if self.operation.get().is_none() {
             // The first change names the operation that the transaction's other changes belong to.
@@ -94,29 +88,41 @@ impl WriteTx<'_> {
 /// The changes of the last operation that was not taken back, newest first.
 pub fn last_operation(connection: &Connection) -> Result<Vec<Recorded>> {
     let operation: Option<i64> = connection
-        .query_row("SELECT operation FROM history WHERE undone_by IS NULL AND kind <> 'undo' ORDER BY seq DESC LIMIT 1", [], |row| {
-            row.get(0)
-        })
+        .query_row(
+            // Operations that an import brought have negative numbers: they are the past of another store.
+            "SELECT operation FROM history WHERE undone_by IS NULL AND kind <> 'undo' AND operation > 0 \
+             ORDER BY seq DESC LIMIT 1",
+            [],
+            |row| row.get(0),
+        )
         .optional()?;
     match operation {
-        Some(operation) => collect(connection, "WHERE operation = ?1 AND undone_by IS NULL ORDER BY seq DESC", [operation]),
+        Some(operation) => {
+            collect(connection, "WHERE operation = ?1 AND undone_by IS NULL ORDER BY seq DESC", [operation])
+        }
         None => Ok(Vec::new()),
     }
 }
 
 /// The last change of one memory that was not taken back.
 pub fn last_of(connection: &Connection, id: &str) -> Result<Option<Recorded>> {
-    let found = collect(connection, "WHERE memory = ?1 AND undone_by IS NULL AND kind <> 'undo' ORDER BY seq DESC LIMIT 1", [id])?;
+    let found = collect(
+        connection,
+        "WHERE memory = ?1 AND undone_by IS NULL AND kind <> 'undo' ORDER BY seq DESC LIMIT 1",
+        [id],
+    )?;
     Ok(found.into_iter().next())
 }
 
-/// Whether a memory changed after `seq`, undone changes and the undoing itself left out.
-pub fn changed_after(connection: &Connection, id: &str, seq: i64) -> Result<Option<String>> {
+/// What a memory was changed by after a change, if anything; undone changes and the undoing itself left out.
+pub fn changed_after(connection: &Connection, change: &Recorded) -> Result<Option<String>> {
+    // The past that an import brought is recorded after the import, but lies before it.
     Ok(connection
         .prepare_cached(
-            "SELECT kind FROM history WHERE memory = ?1 AND seq > ?2 AND undone_by IS NULL AND kind <> 'undo' ORDER BY seq LIMIT 1",
+            "SELECT kind FROM history WHERE memory = ?1 AND seq > ?2 AND undone_by IS NULL AND kind <> 'undo' \
+             AND (operation > 0 OR ?3 < 0) ORDER BY seq LIMIT 1",
         )?
-        .query_row((id, seq), |row| row.get(0))
+        .query_row((&change.id, change.seq, change.operation), |row| row.get(0))
         .optional()?)
 }
 
@@ -146,11 +152,7 @@ pub fn of(connection: &Connection, id: &str) -> Result<Vec<HistoryEntry>> {
 
 /// The memories that were changed after `at`, as they were then: the first change after `at` holds them.
 pub fn states_before_changes_after(connection: &Connection, at: i64) -> Result<Vec<(String, Option<Memory>)>> {
-    let rows = collect(
-        connection,
-        "WHERE seq IN (SELECT min(seq) FROM history WHERE at > ?1 GROUP BY memory)",
-        [at],
-    )?;
+    let rows = collect(connection, "WHERE seq IN (SELECT min(seq) FROM history WHERE at > ?1 GROUP BY memory)", [at])?;
     Ok(rows.into_iter().map(|row| (row.id, row.before)).collect())
 }
 
@@ -168,7 +170,8 @@ pub fn restore_rows(write: &WriteTx<'_>, rows: &[Recorded]) -> Result<usize> {
          WHERE NOT EXISTS (SELECT 1 FROM history WHERE memory = ?2 AND at = ?3 AND kind = ?4 AND operation IN (?1, -?1)) \
          AND NOT EXISTS (SELECT 1 FROM history WHERE memory = ?2 AND operation > 0 AND (kind <> 'create' OR undone_by IS NOT NULL))",
     )?;
-    let mut give_way = write.prepare_cached("DELETE FROM history WHERE memory = ?1 AND operation > 0 AND kind = 'create'")?;
+    let mut give_way =
+        write.prepare_cached("DELETE FROM history WHERE memory = ?1 AND operation > 0 AND kind = 'create'")?;
     for row in rows {
         let json = row
             .before
@@ -179,7 +182,7 @@ pub fn restore_rows(write: &WriteTx<'_>, rows: &[Recorded]) -> Result<usize> {
         let operation = -row.operation.abs();
         let undone_by = row.undone_by.map(|by| -by.abs());
         let new = insert.execute((operation, &row.id, row.at, &row.kind, row.actor as u8, undone_by, json))?;
-        if new > 0 {
+        if new > 0 && row.before.is_none() {
             give_way.execute([&row.id])?;
         }
         added += new;

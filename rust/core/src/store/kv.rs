@@ -36,8 +36,11 @@ impl WriteTx<'_> {
     /// Set a value; `expires_at` in UTC milliseconds.
     pub fn kv_set(&self, project: i64, name: &str, value: &str, expires_at: Option<i64>) -> Result<()> {
         // An expired value is gone: setting its key again begins a new life.
-        self.prepare_cached("DELETE FROM kv WHERE project = ?1 AND name = ?2 AND expires_at <= ?3")?
-            .execute((project, name, self.now_ms))?;
+        self.prepare_cached("DELETE FROM kv WHERE project = ?1 AND name = ?2 AND expires_at <= ?3")?.execute((
+            project,
+            name,
+            self.now_ms,
+        ))?;
         self.prepare_cached(
             "INSERT INTO kv(project, name, value, created_at, updated_at, expires_at) VALUES (?1, ?2, ?3, ?4, ?4, ?5) \
              ON CONFLICT(project, name) DO UPDATE SET value = excluded.value, updated_at = excluded.updated_at, \

@@ -53,7 +53,8 @@ fn member<T>(row: &Row<'_>, column: usize, parse: fn(i64) -> Option<T>) -> rusql
 
 fn json<T: serde::de::DeserializeOwned>(row: &Row<'_>, column: usize) -> rusqlite::Result<T> {
     let text = row.get_ref(column)?.as_str()?;
-    serde_json::from_str(text).map_err(|error| rusqlite::Error::FromSqlConversionFailure(column, Type::Text, Box::new(error)))
+    serde_json::from_str(text)
+        .map_err(|error| rusqlite::Error::FromSqlConversionFailure(column, Type::Text, Box::new(error)))
 }
 
 /// The memory that has this key now.
@@ -86,7 +87,9 @@ pub fn by_topic(connection: &Connection, project_id: i64, topic: &str) -> Result
 
 /// Memories of a scope with the same normalised text, active ones and candidates.
 pub fn by_text(connection: &Connection, project_id: i64, hash: u128) -> Result<Vec<Memory>> {
-    let sql = format!("{SELECT} WHERE m.content_hash = ?1 AND m.project = ?2 AND m.status IN (0, 1) ORDER BY m.status, m.key");
+    let sql = format!(
+        "{SELECT} WHERE m.content_hash = ?1 AND m.project = ?2 AND m.status IN (0, 1) ORDER BY m.status, m.key"
+    );
     let mut statement = connection.prepare_cached(&sql)?;
     let rows = statement.query_map((hash.to_be_bytes(), project_id), from_row)?;
     Ok(rows.collect::<rusqlite::Result<_>>()?)
@@ -94,16 +97,17 @@ pub fn by_text(connection: &Connection, project_id: i64, hash: u128) -> Result<V
 
 /// Ids that start or end with `part`; at most two, enough to tell "one" from "several".
 pub fn ids_like(connection: &Connection, part: &str) -> Result<Vec<String>> {
-    let mut statement = connection
-        .prepare_cached("SELECT id FROM memory WHERE substr(id, 1, length(?1)) = ?1 OR substr(id, -length(?1)) = ?1 LIMIT 2")?;
+    let mut statement = connection.prepare_cached(
+        "SELECT id FROM memory WHERE substr(id, 1, length(?1)) = ?1 OR substr(id, -length(?1)) = ?1 LIMIT 2",
+    )?;
     let rows = statement.query_map([part], |row| row.get(0))?;
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
 /// Keys of the memories that mention an entity.
 pub fn keys_mentioning(connection: &Connection, entity: &str) -> Result<Vec<i64>> {
-    let mut statement = connection
-        .prepare_cached("SELECT m.key FROM mention e JOIN memory m ON m.id = e.memory WHERE e.name = ?1")?;
+    let mut statement =
+        connection.prepare_cached("SELECT m.key FROM mention e JOIN memory m ON m.id = e.memory WHERE e.name = ?1")?;
     let rows = statement.query_map([entity.trim()], |row| row.get(0))?;
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
@@ -213,7 +217,8 @@ fn searched_text_differs(before: &Memory, after: &Memory) -> bool {
 }
 
 fn to_json<T: serde::Serialize>(value: &T) -> Result<String> {
-    serde_json::to_string(value).map_err(|error| Error::invalid("memory", format!("cannot be written as JSON: {error}")))
+    serde_json::to_string(value)
+        .map_err(|error| Error::invalid("memory", format!("cannot be written as JSON: {error}")))
 }
 
 /// Ids of a project's memories, of every status.
@@ -228,6 +233,12 @@ pub fn count_after(connection: &Connection, key: i64) -> Result<usize> {
     Ok(connection
         .prepare_cached("SELECT count(*) FROM memory WHERE key > ?1")?
         .query_row([key], |row| row.get::<_, i64>(0))? as usize)
+}
+
+/// The greatest key that was ever given out.
+pub fn last_key_given(connection: &Connection) -> Result<i64> {
+    let mut statement = connection.prepare_cached("SELECT seq FROM sqlite_sequence WHERE name = 'memory'")?;
+    Ok(statement.query_row([], |row| row.get(0)).optional()?.unwrap_or(0))
 }
 
 /// The columns that filters look at.

@@ -1,4 +1,4 @@
-//! The truth: one SQLite file. Nothing outside of this folder knows SQL.
+//! The truth: one `SQLite` file. Nothing outside of this folder knows SQL.
 //!
 //! A write is one `BEGIN IMMEDIATE` transaction that holds rows, change log and history; its commit is the
 //! acknowledgement (I1). A read is a [`Snapshot`]. Nothing here knows about indexes.
@@ -54,7 +54,7 @@ impl Store {
         Ok(Self { file, access, writer: Mutex::new(writer), readers: Mutex::new(Vec::new()) })
     }
 
-    /// The SQLite file.
+    /// The `SQLite` file.
     pub fn file(&self) -> &Path {
         &self.file
     }
@@ -98,7 +98,7 @@ impl Store {
         Ok(value)
     }
 
-    /// Lend the writer's connection outside of a transaction, for what SQLite does not allow inside of one.
+    /// Lend the writer's connection outside of a transaction, for what `SQLite` does not allow inside of one.
     pub fn exclusively<T>(&self, body: impl FnOnce(&mut Connection) -> Result<T>) -> Result<T> {
         let mut guard = self.writer.lock();
         let connection = guard.as_mut().ok_or_else(|| self.read_only_error())?;
@@ -122,7 +122,7 @@ impl Store {
         }
     }
 
-    /// Turn SQLite's error into ours, naming this file.
+    /// Turn `SQLite`'s error into ours, naming this file.
     pub fn error(&self, attempted: &str, error: rusqlite::Error) -> Error {
         open::describe(attempted, &self.file, error)
     }

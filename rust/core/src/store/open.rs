@@ -1,4 +1,4 @@
-//! Opening `store.db`: folders and permissions, file systems that cannot hold it, connections, and SQLite's errors.
+//! Opening `store.db`: folders and permissions, file systems that cannot hold it, connections, and `SQLite`'s errors.
 
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
@@ -22,7 +22,7 @@ pub enum Access {
     ReadWrite,
     /// Reads, beside writers that may exist.
     ReadOnly,
-    /// Reads of a folder that nobody can write to: SQLite cannot even place its shared memory there.
+    /// Reads of a folder that nobody can write to: `SQLite` cannot even place its shared memory there.
     Immutable,
 }
 
@@ -39,31 +39,41 @@ pub fn open(dir: &Path, read_only: bool, now_ms: i64) -> Result<(PathBuf, Access
     create_folder(dir)?;
     refuse_network_file_system(dir)?;
     create_file(&file)?;
+    crate::crash::point("store:empty");
     let connection = writer(&file, now_ms)?;
     Ok((file, Access::ReadWrite, Some(connection)))
 }
 
 /// Open a connection for reading.
 pub fn reader(file: &Path, access: Access) -> Result<Connection> {
-    let uri = match access {
-        Access::Immutable => format!("file:{}?immutable=1", percent_encoded(file)),
-        Access::ReadOnly => format!("file:{}?mode=ro", percent_encoded(file)),
-        Access::ReadWrite => format!("file:{}?mode=rw", percent_encoded(file)),
-    };
     let flags = OpenFlags::SQLITE_OPEN_URI | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let flags = flags
-        | if access == Access::ReadWrite { OpenFlags::SQLITE_OPEN_READ_WRITE } else { OpenFlags::SQLITE_OPEN_READ_ONLY };
+        | if access == Access::ReadWrite {
+            OpenFlags::SQLITE_OPEN_READ_WRITE
+        } else {
+            OpenFlags::SQLITE_OPEN_READ_ONLY
+        };
     let fail = |error| describe("open", file, error);
-    let connection = Connection::open_with_flags(uri, flags).map_err(fail)?;
+    let connection = Connection::open_with_flags(uri(file, access), flags).map_err(fail)?;
     configure(&connection).map_err(fail)?;
     connection.pragma_update(None, "query_only", true).map_err(fail)?;
     Ok(connection)
 }
 
+/// The name by which SQLite opens `file` and no more than that is allowed.
+pub fn uri(file: &Path, access: Access) -> String {
+    let query = match access {
+        Access::Immutable => "immutable=1",
+        Access::ReadOnly => "mode=ro",
+        Access::ReadWrite => "mode=rw",
+    };
+    format!("file:{}?{query}", percent_encoded(file))
+}
+
 fn writer(file: &Path, now_ms: i64) -> Result<Connection> {
     let fail = |error| describe("open", file, error);
-    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let mut connection = Connection::open_with_flags(file, flags).map_err(fail)?;
+    let flags = OpenFlags::SQLITE_OPEN_URI | OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let mut connection = Connection::open_with_flags(uri(file, Access::ReadWrite), flags).map_err(fail)?;
     configure(&connection).map_err(fail)?;
     // Before WAL mode is set, which would write to a file that is not ours.
     if schema::inspect(&connection, file).map_err(|error| error.located(file))? == Found::Nothing {
@@ -72,6 +82,7 @@ fn writer(file: &Path, now_ms: i64) -> Result<Connection> {
         // Another process may have created it while we waited for the lock.
         if schema::inspect(&transaction, file)? == Found::Nothing {
             schema::create(&transaction, now_ms).map_err(|error| error.located(file))?;
+            crate::crash::point("store:creating");
         }
         transaction.commit().map_err(fail)?;
     }
@@ -96,10 +107,13 @@ fn read_access(file: &Path) -> Result<Access> {
     if !file.exists() {
         return Err(missing(file));
     }
-    if reader(file, Access::ReadOnly).and_then(|connection| {
-        connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get::<_, i64>(0))?;
-        Ok(())
-    }).is_ok() {
+    if reader(file, Access::ReadOnly)
+        .and_then(|connection| {
+            connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get::<_, i64>(0))?;
+            Ok(())
+        })
+        .is_ok()
+    {
         return Ok(Access::ReadOnly);
     }
     // In a folder that we cannot write to, SQLite cannot create the shared memory of a WAL. With no WAL beside it, the
@@ -142,7 +156,7 @@ pub fn create_folder(dir: &Path) -> Result<()> {
         .map_err(|source| Error::storage("create", dir, source))
 }
 
-/// Create `file` for its owner alone; SQLite gives the WAL and the shared memory the same permissions.
+/// Create `file` for its owner alone; `SQLite` gives the WAL and the shared memory the same permissions.
 pub fn create_file(file: &Path) -> Result<()> {
     fs_err::OpenOptions::new()
         .create(true)
@@ -153,10 +167,18 @@ pub fn create_file(file: &Path) -> Result<()> {
         .map_err(|source| Error::storage("open", file, source))
 }
 
-/// Remove a file; that it is not there is fine.
+/// Remove a file, or a folder with everything in it; that it is not there is fine.
 pub fn remove_if_there(path: &Path) -> Result<()> {
-    match fs_err::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(Error::storage("remove", path, error)),
+    let removed = match fs_err::symlink_metadata(path) {
+        Ok(found) if found.is_dir() => fs_err::remove_dir_all(path),
+        Ok(_) => fs_err::remove_file(path),
+        Err(error) => Err(error),
+    };
+    match removed {
+        // Where a file stands in the place of a folder, nothing is in that folder.
+        Err(error) if !matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+            Err(Error::storage("remove", path, error))
+        }
         _ => Ok(()),
     }
 }
@@ -206,14 +228,16 @@ fn refuse_network_file_system(dir: &Path) -> Result<()> {
         return Err(Error::storage("examine", dir, io::Error::last_os_error()));
     }
     // SAFETY: statfs returned 0, so it filled the struct.
-    let kind = unsafe { stats.assume_init() }.f_type as i64 & 0xFFFF_FFFF;
+    let kind = unsafe { stats.assume_init() }.f_type & 0xFFFF_FFFF;
     match NETWORK.iter().find(|(magic, _)| *magic == kind) {
         Some((_, name)) => Err(Error::storage(
             "open a store in",
             dir,
             io::Error::new(
                 io::ErrorKind::Unsupported,
-                format!("it is on a network file system ({name}), where SQLite's locks do not work; choose a local folder"),
+                format!(
+                    "it is on a network file system ({name}), where SQLite's locks do not work; choose a local folder"
+                ),
             ),
         )),
         None => Ok(()),
@@ -240,7 +264,8 @@ fn percent_encoded(path: &Path) -> String {
     out
 }
 
-/// Turn SQLite's error into ours.
+/// Turn `SQLite`'s error into ours.
+#[allow(clippy::needless_pass_by_value)] // it is handed to `map_err` by name
 pub fn describe(attempted: &str, file: &Path, error: rusqlite::Error) -> Error {
     let attempted = attempted.to_owned();
     let path = file.to_owned();
@@ -259,11 +284,9 @@ pub fn describe(attempted: &str, file: &Path, error: rusqlite::Error) -> Error {
             path,
             source: io::Error::new(io::ErrorKind::StorageFull, "there is no space left; nothing was changed"),
         },
-        ErrorCode::ReadOnly | ErrorCode::PermissionDenied | ErrorCode::AuthorizationForStatementDenied => Error::Storage {
-            attempted,
-            path,
-            source: io::Error::new(io::ErrorKind::PermissionDenied, said),
-        },
+        ErrorCode::ReadOnly | ErrorCode::PermissionDenied | ErrorCode::AuthorizationForStatementDenied => {
+            Error::Storage { attempted, path, source: io::Error::new(io::ErrorKind::PermissionDenied, said) }
+        }
         _ => Error::Storage { attempted, path, source: io::Error::other(said) },
     }
 }

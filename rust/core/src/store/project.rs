@@ -119,12 +119,18 @@ impl WriteTx<'_> {
         for value in values {
             if kind == "folder" {
                 // The folder's repository was replaced: the folder goes with what stands in it now.
-                self.execute("DELETE FROM project_mark WHERE kind = 'folder' AND value = ?1 AND project <> ?2", (value, project))?;
+                self.execute(
+                    "DELETE FROM project_mark WHERE kind = 'folder' AND value = ?1 AND project <> ?2",
+                    (value, project),
+                )?;
             }
             if kind == "remote" && !marked(self, kind, value)?.is_empty() {
                 continue;
             }
-            self.execute("INSERT OR IGNORE INTO project_mark(kind, value, project) VALUES (?1, ?2, ?3)", (kind, value, project))?;
+            self.execute(
+                "INSERT OR IGNORE INTO project_mark(kind, value, project) VALUES (?1, ?2, ?3)",
+                (kind, value, project),
+            )?;
         }
         Ok(())
     }
@@ -206,8 +212,8 @@ pub fn list(connection: &Connection) -> Result<Vec<Project>> {
 }
 
 fn marked(connection: &Connection, kind: &str, value: &str) -> Result<Vec<i64>> {
-    let mut statement =
-        connection.prepare_cached("SELECT project FROM project_mark WHERE kind = ?1 AND value = ?2 ORDER BY project")?;
+    let mut statement = connection
+        .prepare_cached("SELECT project FROM project_mark WHERE kind = ?1 AND value = ?2 ORDER BY project")?;
     let rows = statement.query_map((kind, value), |row| row.get(0))?;
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
@@ -221,9 +227,11 @@ fn marks(connection: &Connection, project: i64, kind: &str) -> Result<Vec<String
 
 /// Whether a project carries every mark of an identity, so that nothing needs to be written.
 pub fn knows(connection: &Connection, project: i64, identity: &Identity) -> Result<bool> {
-    for (kind, values) in
-        [("remote", identity.remotes.as_slice()), ("root", &identity.root_commits), ("folder", identity.folder.as_slice())]
-    {
+    for (kind, values) in [
+        ("remote", identity.remotes.as_slice()),
+        ("root", &identity.root_commits),
+        ("folder", identity.folder.as_slice()),
+    ] {
         for value in values {
             let holders = marked(connection, kind, value)?;
             // A remote that another project holds stays there, so it is nothing to write either.

@@ -32,7 +32,9 @@ impl Store {
     pub fn scrub(&self) -> Result<()> {
         self.exclusively(|connection| {
             connection.pragma_update(None, "secure_delete", true)?;
+            crate::crash::point("purge:erased");
             connection.execute_batch("VACUUM")?;
+            crate::crash::point("purge:vacuumed");
             connection.pragma_update(None, "secure_delete", false)?;
             Ok(())
         })?;

@@ -36,19 +36,13 @@ pub struct QueryTerms {
 /// Analyses a document.
 pub fn analyze(text: &str) -> Analysis {
     let terms = terms_of(text, true);
-    Analysis {
-        prose: terms.prose,
-        identifiers: terms.identifiers,
-    }
+    Analysis { prose: terms.prose, identifiers: terms.identifiers }
 }
 
 /// Analyses a query. A query of nothing but stop words or punctuation has no terms.
 pub fn analyze_query(text: &str) -> QueryTerms {
     let terms = terms_of(text, false);
-    QueryTerms {
-        prose: distinct(terms.prose),
-        identifiers: distinct(terms.identifiers),
-    }
+    QueryTerms { prose: distinct(terms.prose), identifiers: distinct(terms.identifiers) }
 }
 
 fn terms_of(text: &str, for_document: bool) -> Terms {
@@ -68,10 +62,7 @@ fn terms_of(text: &str, for_document: bool) -> Terms {
 
 fn distinct(terms: Vec<String>) -> Vec<String> {
     let mut seen = FxHashSet::default();
-    let mut kept: Vec<String> = terms
-        .into_iter()
-        .filter(|term| seen.insert(term.clone()))
-        .collect();
+    let mut kept: Vec<String> = terms.into_iter().filter(|term| seen.insert(term.clone())).collect();
     kept.truncate(MAX_QUERY_TERMS);
     kept
 }

@@ -14,76 +14,35 @@ fn prose(text: &str) -> Vec<String> {
 /// Whether every term of the query is in the document.
 fn finds(query: &str, document: &str) -> bool {
     let (query, document) = (analyze_query(query), analyze(document));
-    let terms = query
-        .prose
-        .iter()
-        .filter(|t| document.prose.contains(t))
-        .count()
-        + query
-            .identifiers
-            .iter()
-            .filter(|t| document.identifiers.contains(t))
-            .count();
+    let terms = query.prose.iter().filter(|t| document.prose.contains(t)).count()
+        + query.identifiers.iter().filter(|t| document.identifiers.contains(t)).count();
     terms > 0 && query.prose.iter().all(|t| document.prose.contains(t))
 }
 
 #[test]
 fn prose_is_folded_stemmed_and_without_stop_words() {
-    assert_eq!(
-        prose("The deployments were running in the Café, don't they?"),
-        ["deploy", "run", "cafe"]
-    );
-    assert_eq!(
-        prose("Never use tabs; always use spaces."),
-        ["never", "use", "tab", "alway", "use", "space"]
-    );
+    assert_eq!(prose("The deployments were running in the Café, don't they?"), ["deploy", "run", "cafe"]);
+    assert_eq!(prose("Never use tabs; always use spaces."), ["never", "use", "tab", "alway", "use", "space"]);
     assert!(identifiers("The deployments were running. Users' APIs, OpenCode's URLs?").len() <= 3);
-    assert!(
-        identifiers("Plain words. A sentence (with brackets) and SHOUTING, 42 and 3.14 and 10MB!")
-            .is_empty()
-    );
+    assert!(identifiers("Plain words. A sentence (with brackets) and SHOUTING, 42 and 3.14 and 10MB!").is_empty());
 }
 
 #[test]
 fn identifiers_are_found_whole_and_in_parts() {
     for (text, expected) in [
-        (
-            "parseHTTPResponse",
-            &["parsehttpresponse", "parse", "http", "response"][..],
-        ),
-        (
-            "snake_case_name",
-            &["snake_case_name", "snakecasename", "snake", "case", "name"],
-        ),
+        ("parseHTTPResponse", &["parsehttpresponse", "parse", "http", "response"][..]),
+        ("snake_case_name", &["snake_case_name", "snakecasename", "snake", "case", "name"]),
         ("kebab-case", &["kebab-case", "kebabcase", "kebab", "case"]),
-        (
-            "src/app/main.py",
-            &["src/app/main.py", "src", "app", "main.py", "main", "py"],
-        ),
-        (
-            "--dry-run",
-            &["--dry-run", "dry-run", "dryrun", "dry", "run"],
-        ),
+        ("src/app/main.py", &["src/app/main.py", "src", "app", "main.py", "main", "py"]),
+        ("--dry-run", &["--dry-run", "dry-run", "dryrun", "dry", "run"]),
         ("-v", &["-v"]),
         ("!123", &["!123"]),
         ("#456", &["#456"]),
         ("&789", &["&789"]),
         ("@user", &["@user", "user"]),
-        (
-            "group/project!12",
-            &[
-                "group/project!12",
-                "!12",
-                "group/project",
-                "group",
-                "project",
-            ],
-        ),
+        ("group/project!12", &["group/project!12", "!12", "group/project", "group", "project"]),
         ("E0308", &["e0308"]),
-        (
-            "ERR_CONN_RESET",
-            &["err_conn_reset", "errconnreset", "err", "conn", "reset"],
-        ),
+        ("ERR_CONN_RESET", &["err_conn_reset", "errconnreset", "err", "conn", "reset"]),
         ("0x80070005", &["0x80070005"]),
         ("1.2.3", &["1.2.3"]),
         ("v2.0.1", &["v2.0.1", "2.0.1"]),
@@ -99,21 +58,8 @@ fn identifiers_are_found_whole_and_in_parts() {
         ("i18n", &["i18n"]),
         ("C#", &["c#"]),
         ("c++", &["c++"]),
-        (
-            "file.py:12:5",
-            &["file.py:12:5", "file.py:12", "file.py", "file", "py"],
-        ),
-        (
-            "https://docs.rs/regex/latest",
-            &[
-                "docs.rs/regex/latest",
-                "docs.rs",
-                "docs",
-                "rs",
-                "regex",
-                "latest",
-            ],
-        ),
+        ("file.py:12:5", &["file.py:12:5", "file.py:12", "file.py", "file", "py"]),
+        ("https://docs.rs/regex/latest", &["docs.rs/regex/latest", "docs.rs", "docs", "rs", "regex", "latest"]),
         ("../lib/x.ts", &["lib/x.ts", "lib", "x.ts", "ts"]),
         ("C:\\Users\\anna", &["c:/users/anna", "users", "anna"]),
     ] {
@@ -146,11 +92,7 @@ fn words_in_plain_writing_find_identifiers_and_the_other_way_round() {
         ("dry run", "pass --dry-run first"),
         ("user", "the user's choice"),
     ] {
-        assert!(
-            finds(query, document),
-            "{query:?} should find {document:?}: {:?}",
-            analyze_query(query)
-        );
+        assert!(finds(query, document), "{query:?} should find {document:?}: {:?}", analyze_query(query));
     }
     assert!(!finds("!12", "Port 5128 is taken"));
     assert!(!finds("!12", "Step 12") || !analyze_query("!12").identifiers.is_empty());
@@ -161,11 +103,7 @@ fn an_exact_identifier_shares_more_terms_than_its_words_do() {
     let query = analyze_query("parseHTTPResponse");
     let shared = |text: &str| {
         let found = identifiers(text);
-        query
-            .identifiers
-            .iter()
-            .filter(|t| found.contains(t))
-            .count()
+        query.identifiers.iter().filter(|t| found.contains(t)).count()
     };
     assert!(shared("parseHTTPResponse") > shared("parse_http_request"));
     assert!(shared("parse_http_response") > shared("parse_response"));
@@ -197,19 +135,7 @@ fn words_of_any_script_are_found() {
 #[test]
 fn operators_are_text() {
     assert_eq!(analyze_query("\"foo AND (").prose, ["foo"]);
-    for text in [
-        "*",
-        "()",
-        "\"",
-        "+-&&||!(){}[]^~*?:\\",
-        "",
-        " \u{0}\n",
-        "the",
-        "...",
-        "--",
-        "_",
-        "://",
-    ] {
+    for text in ["*", "()", "\"", "+-&&||!(){}[]^~*?:\\", "", " \u{0}\n", "the", "...", "--", "_", "://"] {
         assert_eq!(analyze_query(text), QueryTerms::default(), "{text:?}");
     }
     let field = analyze_query("field:value");
@@ -233,13 +159,7 @@ fn long_input_is_bounded_and_linear() {
         "://".repeat(1 << 18),
     ] {
         let found = analyze(&text);
-        assert!(
-            found
-                .prose
-                .iter()
-                .chain(&found.identifiers)
-                .all(|term| term.len() <= 128)
-        );
+        assert!(found.prose.iter().chain(&found.identifiers).all(|term| term.len() <= 128));
         assert!(analyze_query(&text).prose.len() <= MAX_QUERY_TERMS);
     }
 }
@@ -301,9 +221,7 @@ fn analysis_takes_about_ten_microseconds_for_thirty_words() {
         let start = std::time::Instant::now();
         let mut terms = 0;
         for _ in 0..rounds {
-            terms += std::hint::black_box(analyze(std::hint::black_box(text)))
-                .prose
-                .len();
+            terms += std::hint::black_box(analyze(std::hint::black_box(text))).prose.len();
         }
         println!(
             "{name}: {} words, {:?}, {} terms",

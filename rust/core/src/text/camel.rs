@@ -29,9 +29,7 @@ pub(super) fn parts<'a>(word: &'a str, mut part: impl FnMut(&'a str)) {
         return part(word);
     }
     let chars: Vec<(usize, Kind)> = word.char_indices().map(|(i, c)| (i, kind(c))).collect();
-    let mut cuts: Vec<usize> = (1..chars.len())
-        .filter(|&i| is_boundary(word, &chars, i))
-        .collect();
+    let mut cuts: Vec<usize> = (1..chars.len()).filter(|&i| is_boundary(word, &chars, i)).collect();
     if cuts.len() >= 3 && chars.len() < (cuts.len() + 1) * 3 {
         return part(word);
     }
@@ -56,9 +54,7 @@ fn is_boundary(word: &str, chars: &[(usize, Kind)], at: usize) -> bool {
     if chars[at].1 != Kind::Upper {
         return false;
     }
-    let next_is_lower = chars
-        .get(at + 1)
-        .is_some_and(|&(_, next)| next == Kind::Lower);
+    let next_is_lower = chars.get(at + 1).is_some_and(|&(_, next)| next == Kind::Lower);
     let plural = at + 2 == chars.len() && word.ends_with('s');
     match chars[at - 1].1 {
         Kind::Lower => true,
@@ -96,19 +92,9 @@ mod tests {
 
     #[test]
     fn words_acronyms_and_noise_stay_whole() {
-        for word in [
-            "word",
-            "HTTP",
-            "URLs",
-            "OAuth2",
-            "iPhone",
-            "planB",
-            "sha256sum",
-            "E2E",
-            "K8s",
-            "aGVsbG8gV29ybGQh",
-            "x",
-        ] {
+        for word in
+            ["word", "HTTP", "URLs", "OAuth2", "iPhone", "planB", "sha256sum", "E2E", "K8s", "aGVsbG8gV29ybGQh", "x"]
+        {
             assert_eq!(split(word), [word]);
         }
     }

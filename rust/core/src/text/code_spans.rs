@@ -12,11 +12,7 @@ pub(super) enum Span<'a> {
 
 /// Cuts text at its code spans.
 pub(super) fn spans(text: &str) -> Spans<'_> {
-    Spans {
-        rest: text,
-        code: None,
-        unclosed: [false; 3],
-    }
+    Spans { rest: text, code: None, unclosed: [false; 3] }
 }
 
 /// The iterator behind [`spans`].
@@ -37,20 +33,14 @@ impl<'a> Iterator for Spans<'a> {
         let mut from = 0;
         while let Some(found) = self.rest[from..].find('`') {
             let start = from + found;
-            let ticks = self.rest[start..]
-                .bytes()
-                .take_while(|&b| b == b'`')
-                .count();
+            let ticks = self.rest[start..].bytes().take_while(|&b| b == b'`').count();
             let fence = &"```"[..ticks.min(3)];
             let body = start + ticks;
             if !self.unclosed[fence.len() - 1] {
                 if let Some(end) = self.rest[body..].find(fence) {
                     let mut after = body + end + fence.len();
                     // A longer run closes the span as a whole.
-                    after += self.rest[after..]
-                        .bytes()
-                        .take_while(|&b| b == b'`')
-                        .count();
+                    after += self.rest[after..].bytes().take_while(|&b| b == b'`').count();
                     let (text, code) = (&self.rest[..start], &self.rest[start..after]);
                     self.rest = &self.rest[after..];
                     if text.is_empty() {

@@ -45,25 +45,13 @@ const OPPOSITES: &[(&str, &str)] = &[
 ];
 
 /// Residues that turn a sentence into its opposite when the other side has nothing in their place.
-const NEGATIONS: &[&[&str]] = &[
-    &["not"],
-    &["never"],
-    &["no"],
-    &["do", "not"],
-    &["does", "not"],
-    &["did", "not"],
-];
+const NEGATIONS: &[&[&str]] = &[&["not"], &["never"], &["no"], &["do", "not"], &["does", "not"], &["did", "not"]];
 
 /// Whether one text denies the other, or gives another number for the same thing, and they differ in nothing else.
 pub fn contradicts(a: &str, b: &str) -> bool {
     let (a, b) = (significant_tokens(a), significant_tokens(b));
     let prefix = a.iter().zip(&b).take_while(|(x, y)| x == y).count();
-    let suffix = a[prefix..]
-        .iter()
-        .rev()
-        .zip(b[prefix..].iter().rev())
-        .take_while(|(x, y)| x == y)
-        .count();
+    let suffix = a[prefix..].iter().rev().zip(b[prefix..].iter().rev()).take_while(|(x, y)| x == y).count();
     let (left, right) = (&a[prefix..a.len() - suffix], &b[prefix..b.len() - suffix]);
     if left.len() > 3 || right.len() > 3 {
         return false;
@@ -84,9 +72,7 @@ pub fn contradicts(a: &str, b: &str) -> bool {
     let (Some(left), Some(right)) = (words(left), words(right)) else {
         return false;
     };
-    negates(&left, &right)
-        || negates(&right, &left)
-        || (shared.len() >= 2 || prefix == 0) && opposite(&left, &right)
+    negates(&left, &right) || negates(&right, &left) || (shared.len() >= 2 || prefix == 0) && opposite(&left, &right)
 }
 
 fn words(tokens: &[Token]) -> Option<Vec<&str>> {
@@ -96,15 +82,11 @@ fn words(tokens: &[Token]) -> Option<Vec<&str>> {
 /// Whether `negative` is `positive` with a negation, which may change the form of the verb: supports, does not support.
 fn negates(positive: &[&str], negative: &[&str]) -> bool {
     match (positive, negative) {
-        ([] | ["always" | "do" | "must" | "should"], negation) if NEGATIONS.contains(&negation) => {
-            true
+        ([] | ["always" | "do" | "must" | "should"], negation) if NEGATIONS.contains(&negation) => true,
+        ([verb], ["does", "not", base]) => {
+            verb.strip_prefix(base).is_some_and(|ending| ending == "s" || ending == "es")
         }
-        ([verb], ["does", "not", base]) => verb
-            .strip_prefix(base)
-            .is_some_and(|ending| ending == "s" || ending == "es"),
-        ([verb], ["did", "not", base]) => verb
-            .strip_prefix(base)
-            .is_some_and(|ending| ending == "d" || ending == "ed"),
+        ([verb], ["did", "not", base]) => verb.strip_prefix(base).is_some_and(|ending| ending == "d" || ending == "ed"),
         _ => false,
     }
 }
@@ -113,18 +95,12 @@ fn opposite(left: &[&str], right: &[&str]) -> bool {
     let ([x], [y]) = (left, right) else {
         return false;
     };
-    OPPOSITES
-        .iter()
-        .any(|pair| pair == &(*x, *y) || pair == &(*y, *x))
-        || undoes(x, y)
-        || undoes(y, x)
+    OPPOSITES.iter().any(|pair| pair == &(*x, *y) || pair == &(*y, *x)) || undoes(x, y) || undoes(y, x)
 }
 
 /// `unlocked` and `locked`, `non-blocking` and `blocking`; "unless" is no opposite of "less".
 fn undoes(negative: &str, positive: &str) -> bool {
-    let rest = negative
-        .strip_prefix("non-")
-        .or_else(|| negative.strip_prefix("un"));
+    let rest = negative.strip_prefix("non-").or_else(|| negative.strip_prefix("un"));
     rest == Some(positive) && positive.len() >= 4 && positive != "less"
 }
 
@@ -134,9 +110,7 @@ fn numbers_differ(x: &str, y: &str) -> bool {
     if code(x) != code(y) {
         return false;
     }
-    let (Some((a, unit_a)), Some((b, unit_b))) =
-        (number(x.trim_matches('`')), number(y.trim_matches('`')))
-    else {
+    let (Some((a, unit_a)), Some((b, unit_b))) = (number(x.trim_matches('`')), number(y.trim_matches('`'))) else {
         return false;
     };
     let years = unit_a.is_empty() && [&a, &b].iter().all(|n| is_year(n));
@@ -159,10 +133,7 @@ fn number(text: &str) -> Option<(String, &str)> {
         return None;
     }
     let sign = text.len() - unsigned.len();
-    let end = sign
-        + unsigned
-            .find(|c: char| !(c.is_ascii_digit() || "._,".contains(c)))
-            .unwrap_or(unsigned.len());
+    let end = sign + unsigned.find(|c: char| !(c.is_ascii_digit() || "._,".contains(c))).unwrap_or(unsigned.len());
     let (digits, unit) = text.split_at(end);
     let is_unit = unit == "%" || unit.bytes().all(|b| b.is_ascii_alphabetic());
     (is_unit && unit.len() <= 5 && digits.ends_with(|c: char| c.is_ascii_digit()))
@@ -231,13 +202,9 @@ mod tests {
 
     fn statement() -> impl Strategy<Value = String> {
         const WORDS: &[&str] = &[
-            "never", "always", "do", "not", "use", "10", "12", "the", "limit", "is", "tabs", "`5`",
-            "no", "1_0,", ".",
+            "never", "always", "do", "not", "use", "10", "12", "the", "limit", "is", "tabs", "`5`", "no", "1_0,", ".",
         ];
-        let word = prop_oneof![
-            proptest::sample::select(WORDS).prop_map(str::to_owned),
-            "\\PC{0,3}"
-        ];
+        let word = prop_oneof![proptest::sample::select(WORDS).prop_map(str::to_owned), "\\PC{0,3}"];
         proptest::collection::vec(word, 0..5).prop_map(|words| words.join(" "))
     }
 

@@ -17,8 +17,7 @@ pub(super) fn prepared(text: &str) -> Cow<'_, str> {
     if text.is_ascii() {
         return Cow::Borrowed(text);
     }
-    let variant =
-        |c| is_ignorable(c) || matches!(c, '\u{2019}' | '\u{2bc}' | '\u{2010}' | '\u{2011}');
+    let variant = |c| is_ignorable(c) || matches!(c, '\u{2019}' | '\u{2bc}' | '\u{2010}' | '\u{2011}');
     if is_nfkc_quick(text.chars()) == IsNormalized::Yes && !text.contains(variant) {
         return Cow::Borrowed(text);
     }
@@ -37,11 +36,7 @@ fn is_ignorable(c: char) -> bool {
 
 /// Folds a prepared stretch of text into a term.
 pub(super) fn fold(text: &str) -> String {
-    let mut folded = if text.is_ascii() {
-        text.to_ascii_lowercase()
-    } else {
-        fold_wide(text)
-    };
+    let mut folded = if text.is_ascii() { text.to_ascii_lowercase() } else { fold_wide(text) };
     bound(&mut folded);
     folded
 }
@@ -107,10 +102,7 @@ fn bound(term: &mut String) {
         return;
     }
     let hash = xxh3_64(term.as_bytes());
-    let end = (0..=KEPT_BYTES)
-        .rev()
-        .find(|&i| term.is_char_boundary(i))
-        .unwrap_or(0);
+    let end = (0..=KEPT_BYTES).rev().find(|&i| term.is_char_boundary(i)).unwrap_or(0);
     term.truncate(end);
     // Writing to a string cannot fail.
     let _ = write!(term, "~{hash:016x}");

@@ -83,8 +83,7 @@ fn simple(core: &str, terms: &mut Terms) -> bool {
         grouped_number(core, terms);
     } else if !shape.has(Shape::LETTER) {
         // A decimal is a number; with two dots it is a version or an address, and an identifier.
-        let decimal =
-            core.bytes().all(|b| b.is_ascii_digit() || b == b'.') && core.matches('.').count() < 2;
+        let decimal = core.bytes().all(|b| b.is_ascii_digit() || b == b'.') && core.matches('.').count() < 2;
         let one_number = !shape.has(Shape::JOINER);
         if !decimal && !one_number {
             return false;
@@ -187,9 +186,7 @@ fn component(component: &str, terms: &mut Terms) {
 fn dot_outside_a_number(text: &str) -> Option<usize> {
     let bytes = text.as_bytes();
     let digit = |i: usize| bytes.get(i).is_some_and(u8::is_ascii_digit);
-    text.match_indices('.')
-        .map(|(i, _)| i)
-        .find(|&i| i == 0 || !(digit(i - 1) && digit(i + 1)))
+    text.match_indices('.').map(|(i, _)| i).find(|&i| i == 0 || !(digit(i - 1) && digit(i + 1)))
 }
 
 /// Adds a name and the words it is made of.
@@ -205,15 +202,8 @@ fn name(name: &str, terms: &mut Terms) {
     }
     terms.identifier_part(fold(name));
     let camel_only = !bare.contains(['-', '_']);
-    let most = if camel_only {
-        MOST_JOINED_CAMEL_WORDS
-    } else {
-        MOST_JOINED_WORDS
-    };
-    if (2..=most).contains(&words.len())
-        && bare.len() <= LONGEST_JOINED
-        && bare.contains(char::is_alphabetic)
-    {
+    let most = if camel_only { MOST_JOINED_CAMEL_WORDS } else { MOST_JOINED_WORDS };
+    if (2..=most).contains(&words.len()) && bare.len() <= LONGEST_JOINED && bare.contains(char::is_alphabetic) {
         let joined = fold(&words.concat());
         // In prose "SQLite" and "sqlite" must meet. A query for "well-known" must not ask for "wellknown", a word that
         // hardly any text has and that would weigh the more for it.

@@ -50,8 +50,7 @@ fn trim(out: &mut String) {
 /// A full stop after a letter, digit or closing mark. `cd ..`, `src/.` and an ellipsis are something else.
 fn without_full_stop(text: &str) -> Option<&str> {
     let rest = text.strip_suffix(['.', '。'])?;
-    rest.ends_with(|c: char| c.is_alphanumeric() || "\"')]}»`".contains(c))
-        .then_some(rest)
+    rest.ends_with(|c: char| c.is_alphanumeric() || "\"')]}»`".contains(c)).then_some(rest)
 }
 
 /// Quotes around the whole text, when no other stands between them: `"a" and "b"` keeps its own.

@@ -55,8 +55,7 @@ impl Shape {
 
     /// Letters in one case, a capital at the front allowed, apostrophes allowed: `word`, `Word`, `WORD`, `don't`.
     pub(super) fn is_plain_word(self) -> bool {
-        let camel =
-            self.has(Self::INNER_UPPER) && self.has(Self::LOWER) && !self.has(Self::APOSTROPHE);
+        let camel = self.has(Self::INNER_UPPER) && self.has(Self::LOWER) && !self.has(Self::APOSTROPHE);
         !(self.has(Self::DIGIT) || self.has(Self::JOINER) || camel)
     }
 }
@@ -72,10 +71,7 @@ impl Piece<'_> {
     /// The piece without its possessive ending: `OpenCode's` is analysed as `OpenCode`.
     pub(super) fn without_possessive(self) -> Self {
         match self.text.strip_suffix("'s") {
-            Some(owner) => Self {
-                text: owner,
-                shape: Shape::of(owner),
-            },
+            Some(owner) => Self { text: owner, shape: Shape::of(owner) },
             None => self,
         }
     }
@@ -98,8 +94,7 @@ const CLASSES: [u8; 256] = {
             b'a'..=b'z' => LOWER,
             b'A'..=b'Z' => UPPER,
             b'0'..=b'9' => DIGIT,
-            b'_' | b'-' | b'.' | b'/' | b'\\' | b':' | b'#' | b'!' | b'@' | b'&' | b'$' | b'~'
-            | b'+' => JOINER,
+            b'_' | b'-' | b'.' | b'/' | b'\\' | b':' | b'#' | b'!' | b'@' | b'&' | b'$' | b'~' | b'+' => JOINER,
             b'\'' => APOSTROPHE,
             b',' => COMMA,
             0x80.. => WIDE,
@@ -143,17 +138,11 @@ fn wide(c: char) -> Wide {
 
 impl<'a> Pieces<'a> {
     fn class(&self, at: usize) -> u8 {
-        self.text
-            .as_bytes()
-            .get(at)
-            .map_or(SEPARATOR, |&b| CLASSES[usize::from(b)])
+        self.text.as_bytes().get(at).map_or(SEPARATOR, |&b| CLASSES[usize::from(b)])
     }
 
     fn wide_at(&self, at: usize) -> (Wide, usize) {
-        self.text[at..]
-            .chars()
-            .next()
-            .map_or((Wide::Separator, 1), |c| (wide(c), c.len_utf8()))
+        self.text[at..].chars().next().map_or((Wide::Separator, 1), |c| (wide(c), c.len_utf8()))
     }
 
     fn is_letter(&self, at: usize) -> bool {
@@ -166,21 +155,15 @@ impl<'a> Pieces<'a> {
 
     /// Whether the comma at `at` groups thousands: exactly three digits follow.
     fn groups_thousands(&self, at: usize) -> bool {
-        (1..=3).all(|i| self.class(at + i) == DIGIT)
-            && !matches!(self.class(at + 4), DIGIT | LOWER | UPPER | WIDE)
+        (1..=3).all(|i| self.class(at + i) == DIGIT) && !matches!(self.class(at + 4), DIGIT | LOWER | UPPER | WIDE)
     }
 
     fn unspaced_from(&mut self, start: usize) -> Piece<'a> {
         let run = &self.text[start..];
-        let end = run
-            .char_indices()
-            .find(|&(_, c)| !is_unspaced(c) && !is_combining_mark(c))
-            .map_or(run.len(), |(i, _)| i);
+        let end =
+            run.char_indices().find(|&(_, c)| !is_unspaced(c) && !is_combining_mark(c)).map_or(run.len(), |(i, _)| i);
         self.at = start + end;
-        Piece {
-            text: &run[..end],
-            shape: Shape::UNSPACED,
-        }
+        Piece { text: &run[..end], shape: Shape::UNSPACED }
     }
 }
 
@@ -211,11 +194,9 @@ impl<'a> Iterator for Pieces<'a> {
             let mut letter = true;
             match class {
                 LOWER => shape.add(Shape::LOWER),
-                UPPER => shape.add(if at > start {
-                    Shape(Shape::UPPER.0 | Shape::INNER_UPPER.0)
-                } else {
-                    Shape::UPPER
-                }),
+                UPPER => {
+                    shape.add(if at > start { Shape(Shape::UPPER.0 | Shape::INNER_UPPER.0) } else { Shape::UPPER })
+                }
                 DIGIT => {
                     shape.add(Shape::DIGIT);
                     letter = false;
@@ -250,10 +231,7 @@ impl<'a> Iterator for Pieces<'a> {
             at += width;
         }
         self.at = at;
-        Some(Piece {
-            text: &self.text[start..at],
-            shape,
-        })
+        Some(Piece { text: &self.text[start..at], shape })
     }
 }
 
@@ -269,18 +247,9 @@ mod tests {
 
     #[test]
     fn compounds_stay_whole_and_brackets_quotes_and_spaces_separate() {
-        assert_eq!(
-            cut("see (src/app/main.py:12), `foo.bar()`"),
-            ["see", "src/app/main.py:12", "foo.bar"]
-        );
-        assert_eq!(
-            cut("key=value a,b don't 'quoted'"),
-            ["key", "value", "a", "b", "don't", "quoted"]
-        );
-        assert_eq!(
-            cut("10,000 and 1,2,3 x1,000"),
-            ["10,000", "and", "1", "2", "3", "x1", "000"]
-        );
+        assert_eq!(cut("see (src/app/main.py:12), `foo.bar()`"), ["see", "src/app/main.py:12", "foo.bar"]);
+        assert_eq!(cut("key=value a,b don't 'quoted'"), ["key", "value", "a", "b", "don't", "quoted"]);
+        assert_eq!(cut("10,000 and 1,2,3 x1,000"), ["10,000", "and", "1", "2", "3", "x1", "000"]);
     }
 
     #[test]

@@ -23,14 +23,8 @@ mod tests {
     #[test]
     fn the_same_words_in_the_same_order_are_the_same_statement() {
         for (a, b) in [
-            (
-                "Always use the pnpm lockfile.",
-                "always use a pnpm lockfile",
-            ),
-            (
-                "Please run `make test` before a commit",
-                "Run `make test` before the commit.",
-            ),
+            ("Always use the pnpm lockfile.", "always use a pnpm lockfile"),
+            ("Please run `make test` before a commit", "Run `make test` before the commit."),
             ("NEVER squash commits", "Never squash commits."),
             ("Don't squash, rebase", "Do not squash rebase"),
             ("- Deploy from main", "Deploy from main"),

@@ -44,9 +44,7 @@ pub(super) fn plain_characters(text: &str) -> Cow<'_, str> {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(c) = rest.chars().next() {
-        let kept = rest
-            .find(|c| !means_more_than_its_form(c))
-            .unwrap_or(rest.len());
+        let kept = rest.find(|c| !means_more_than_its_form(c)).unwrap_or(rest.len());
         out.push_str(&rest[..kept]);
         rest = &rest[kept..];
         let plain = rest.find(means_more_than_its_form).unwrap_or(rest.len());
@@ -82,9 +80,7 @@ pub(super) fn plain_case(token: &str) -> Cow<'_, str> {
 
 /// Whether a token is a word of prose, with or without punctuation around it, and not code, an acronym or a number.
 pub(super) fn is_ordinary(token: &str) -> bool {
-    let word = token
-        .trim_matches(|c: char| "\"'()[]{}*,;:?«»…—–".contains(c))
-        .trim_end_matches(['.', '!']);
+    let word = token.trim_matches(|c: char| "\"'()[]{}*,;:?«»…—–".contains(c)).trim_end_matches(['.', '!']);
     if word.is_empty() || !word.starts_with(char::is_alphabetic) {
         return false;
     }
@@ -96,10 +92,7 @@ fn is_ordinary_word(word: &str) -> bool {
     let Some(first) = chars.next() else {
         return false;
     };
-    if !word
-        .chars()
-        .all(|c| c.is_alphabetic() || c == '\'' || is_combining_mark(c))
-    {
+    if !word.chars().all(|c| c.is_alphabetic() || c == '\'' || is_combining_mark(c)) {
         return false;
     }
     let inner_capitals = chars.clone().filter(|c| c.is_uppercase()).count();
@@ -107,10 +100,7 @@ fn is_ordinary_word(word: &str) -> bool {
         // A single capital is a name (plan B, the language C), but for the two words of one letter.
         return chars.next().is_some() || !first.is_uppercase() || matches!(first, 'A' | 'I');
     }
-    EMPHASIS
-        .binary_search(&word.to_lowercase().as_str())
-        .is_ok()
-        && !word.contains(char::is_lowercase)
+    EMPHASIS.binary_search(&word.to_lowercase().as_str()).is_ok() && !word.contains(char::is_lowercase)
 }
 
 #[cfg(test)]
@@ -121,44 +111,19 @@ mod tests {
     #[test]
     fn words_are_ordinary_and_identifiers_acronyms_and_numbers_are_not() {
         assert!(EMPHASIS.is_sorted());
-        for word in [
-            "Use",
-            "use,",
-            "(Never)",
-            "NEVER",
-            "Don't",
-            "Well-known",
-            "Größe",
-            "I",
-            "**Bold**",
-            "Done!",
-        ] {
+        for word in ["Use", "use,", "(Never)", "NEVER", "Don't", "Well-known", "Größe", "I", "**Bold**", "Done!"] {
             assert!(is_ordinary(word), "{word}");
         }
-        for token in [
-            "camelCase",
-            "ALLCAPS_X",
-            "HTTP",
-            "US",
-            "src/Main",
-            "10MB",
-            "B",
-            "--Flag",
-            "Foo::Bar",
-            "F.x",
-            "$HOME",
-            "",
-        ] {
+        for token in
+            ["camelCase", "ALLCAPS_X", "HTTP", "US", "src/Main", "10MB", "B", "--Flag", "Foo::Bar", "F.x", "$HOME", ""]
+        {
             assert!(!is_ordinary(token), "{token}");
         }
     }
 
     #[test]
     fn forms_are_resolved_and_powers_are_kept() {
-        assert_eq!(
-            plain_characters("ﬁle ＡＢ “x” it’s 10² ½ ①"),
-            "file AB \"x\" it's 10² ½ ①"
-        );
+        assert_eq!(plain_characters("ﬁle ＡＢ “x” it’s 10² ½ ①"), "file AB \"x\" it's 10² ½ ①");
     }
 
     proptest! {

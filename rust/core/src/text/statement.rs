@@ -183,20 +183,13 @@ fn without_articles(tokens: Vec<Token>) -> Vec<Token> {
                 Some("the") => matches!(next, Some(Token::Word(_) | Token::Exact(_))),
                 Some("please") => next.is_some() || i > 0,
                 Some("a" | "an") => {
-                    next.and_then(Token::word)
-                        .is_some_and(|word| !is_stop_word(word))
-                        && !before.is_some_and(is_label)
+                    next.and_then(Token::word).is_some_and(|word| !is_stop_word(word)) && !before.is_some_and(is_label)
                 }
                 _ => false,
             }
         })
         .collect();
-    tokens
-        .into_iter()
-        .zip(spared)
-        .filter(|(_, spared)| !spared)
-        .map(|(token, _)| token)
-        .collect()
+    tokens.into_iter().zip(spared).filter(|(_, spared)| !spared).map(|(token, _)| token).collect()
 }
 
 #[cfg(test)]

@@ -19,9 +19,9 @@ const COMPARED: usize = 32;
 
 // Written together or apart, 10 MB is the same quantity. One-letter units are left out: 4k, 2x and 5s are words.
 const UNITS: &[&str] = &[
-    "am", "bit", "bits", "bytes", "cm", "fps", "gb", "gbps", "ghz", "gib", "hr", "hrs", "hz", "kb",
-    "kbps", "kg", "khz", "kib", "km", "mb", "mbps", "mhz", "mib", "min", "mins", "ml", "mm", "ms",
-    "ns", "pm", "px", "rem", "rpm", "rps", "sec", "secs", "tb", "tib", "us",
+    "am", "bit", "bits", "bytes", "cm", "fps", "gb", "gbps", "ghz", "gib", "hr", "hrs", "hz", "kb", "kbps", "kg",
+    "khz", "kib", "km", "mb", "mbps", "mhz", "mib", "min", "mins", "ml", "mm", "ms", "ns", "pm", "px", "rem", "rpm",
+    "rps", "sec", "secs", "tb", "tib", "us",
 ];
 
 /// The terms found so far.
@@ -35,12 +35,7 @@ pub(super) struct Terms {
 
 impl Terms {
     pub(super) fn new(for_document: bool) -> Self {
-        Self {
-            prose: Vec::new(),
-            identifiers: Vec::new(),
-            for_document,
-            piece_start: 0,
-        }
+        Self { prose: Vec::new(), identifiers: Vec::new(), for_document, piece_start: 0 }
     }
 
     /// Begins a new piece: within a piece an identifier is added once, however many ways lead to it.
@@ -65,10 +60,7 @@ impl Terms {
                 if suffix.eq_ignore_ascii_case("t") {
                     folded.push('t');
                     halves.next();
-                } else if ["s", "re", "ve", "ll", "d", "m"]
-                    .iter()
-                    .any(|s| suffix.eq_ignore_ascii_case(s))
-                {
+                } else if ["s", "re", "ve", "ll", "d", "m"].iter().any(|s| suffix.eq_ignore_ascii_case(s)) {
                     halves.next();
                 }
             }
@@ -95,17 +87,15 @@ impl Terms {
     /// Adds a whole identifier, unless this piece has given it already.
     pub(super) fn identifier(&mut self, identifier: String) {
         let in_piece = &self.identifiers[self.piece_start..];
-        if !identifier.is_empty() && (in_piece.len() > COMPARED || !in_piece.contains(&identifier))
-        {
+        if !identifier.is_empty() && (in_piece.len() > COMPARED || !in_piece.contains(&identifier)) {
             self.identifiers.push(identifier);
         }
     }
 
     /// Adds a part of an identifier, unless it says nothing: one character, a number (prose has it), a stop word.
     pub(super) fn identifier_part(&mut self, part: String) {
-        let says_nothing = is_stop_word(&part)
-            || part.chars().nth(1).is_none()
-            || part.bytes().all(|b| b.is_ascii_digit());
+        let says_nothing =
+            is_stop_word(&part) || part.chars().nth(1).is_none() || part.bytes().all(|b| b.is_ascii_digit());
         if !says_nothing {
             self.identifier(part);
         }
@@ -118,10 +108,7 @@ fn quantity(word: &str) -> Option<usize> {
         return None;
     }
     let digits = word.find(|c: char| !c.is_ascii_digit() && c != '.')?;
-    UNITS
-        .binary_search(&&word[digits..])
-        .is_ok()
-        .then_some(digits)
+    UNITS.binary_search(&&word[digits..]).is_ok().then_some(digits)
 }
 
 /// Whether a word is a number with a unit, as in `10MB`.
@@ -130,10 +117,7 @@ pub(super) fn is_quantity(word: &str) -> bool {
 }
 
 fn stemmed(word: String) -> String {
-    if word.len() < 3
-        || word.len() > LONGEST_STEMMED
-        || !word.bytes().all(|b| b.is_ascii_lowercase())
-    {
+    if word.len() < 3 || word.len() > LONGEST_STEMMED || !word.bytes().all(|b| b.is_ascii_lowercase()) {
         return word;
     }
     let stem = match STEMMER.stem(&word) {
@@ -155,19 +139,9 @@ mod tests {
     #[test]
     fn apostrophes_join_negations_and_separate_elisions() {
         let mut terms = Terms::new(true);
-        for word in [
-            "user's",
-            "don't",
-            "l'avion",
-            "O'Brien",
-            "we've",
-            "rock'n'roll",
-        ] {
+        for word in ["user's", "don't", "l'avion", "O'Brien", "we've", "rock'n'roll"] {
             terms.word(word);
         }
-        assert_eq!(
-            terms.prose,
-            ["user", "l", "avion", "o", "brien", "rock", "n", "roll"]
-        );
+        assert_eq!(terms.prose, ["user", "l", "avion", "o", "brien", "rock", "n", "roll"]);
     }
 }

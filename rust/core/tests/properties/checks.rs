@@ -20,8 +20,10 @@ const UNSURE: f32 = 0.005;
 impl Pair {
     /// Everything that can be asked gives the same answer.
     pub fn check(&self) {
-        let listed: BTreeMap<String, Item> = all(self.engine()).iter().map(|memory| (memory.id.clone(), memory.into())).collect();
-        let expected: BTreeMap<String, Item> = self.model.items.iter().map(|(id, held)| (id.clone(), held.item.clone())).collect();
+        let listed: BTreeMap<String, Item> =
+            all(self.engine()).iter().map(|memory| (memory.id.clone(), memory.into())).collect();
+        let expected: BTreeMap<String, Item> =
+            self.model.items.iter().map(|(id, held)| (id.clone(), held.item.clone())).collect();
         assert_eq!(listed, expected);
         for id in &self.model.known {
             assert_eq!(self.engine().get(id).ok().map(|memory| Item::from(&memory)), expected.get(id).cloned());
@@ -53,7 +55,8 @@ impl Pair {
 
     /// Ids that a selection is to find among items that `fits`.
     fn expected(&self, selection: &Selection, fits: impl Fn(&Item) -> bool) -> BTreeSet<String> {
-        let wanted = self.model.items.iter().filter(|(_, held)| self.model.wants(selection, &held.item) && fits(&held.item));
+        let wanted =
+            self.model.items.iter().filter(|(_, held)| self.model.wants(selection, &held.item) && fits(&held.item));
         wanted.map(|(id, _)| id.clone()).collect()
     }
 
@@ -95,10 +98,14 @@ impl Pair {
         if allowed.len() > POOL {
             return;
         }
-        let over = |floor: f32| allowed.iter().filter(|id| cosine(&self.model.items[*id].item) >= floor).cloned().collect();
+        let over =
+            |floor: f32| allowed.iter().filter(|id| cosine(&self.model.items[*id].item) >= floor).cloned().collect();
         let (least, most): (BTreeSet<String>, BTreeSet<String>) = (over(FLOOR + UNSURE), over(FLOOR - UNSURE));
         let found = ids(&self.recall(RecallRequest { selection, ..near(text) }));
-        assert!(least.is_subset(&found) && found.is_subset(&most), "{text}: {found:?} lies not between {least:?} and {most:?}");
+        assert!(
+            least.is_subset(&found) && found.is_subset(&most),
+            "{text}: {found:?} lies not between {least:?} and {most:?}"
+        );
     }
 
     fn check_values(&self) {
@@ -111,7 +118,10 @@ impl Pair {
                 .filter(|((of, _), (_, end))| of.as_deref() == project && end.is_none_or(|end| end > self.model.now))
                 .map(|((_, key), (value, end))| (key.clone(), value.clone(), *end))
                 .collect();
-            assert_eq!(listed.into_iter().map(|value| (value.name, value.value, value.expires_at)).collect::<Vec<_>>(), expected);
+            assert_eq!(
+                listed.into_iter().map(|value| (value.name, value.value, value.expires_at)).collect::<Vec<_>>(),
+                expected
+            );
         }
     }
 
@@ -123,7 +133,10 @@ impl Pair {
         }
         assert_eq!(stats.pending_embeddings, items().filter(|held| !held.embedded).count());
         assert_eq!(stats.vectors, items().filter(|held| held.embedded).count());
-        assert_eq!(stats.expired, items().filter(|held| held.item.status == Status::Active && !self.model.is_visible(&held.item)).count());
+        assert_eq!(
+            stats.expired,
+            items().filter(|held| held.item.status == Status::Active && !self.model.is_visible(&held.item)).count()
+        );
     }
 }
 

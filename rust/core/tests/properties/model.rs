@@ -124,7 +124,8 @@ impl Model {
 
     fn holder(&self, wanted: &Item) -> Option<String> {
         wanted.topic.as_ref()?;
-        let holds = |item: &Item| item.status == Status::Active && item.project == wanted.project && item.topic == wanted.topic;
+        let holds =
+            |item: &Item| item.status == Status::Active && item.project == wanted.project && item.topic == wanted.topic;
         self.items.iter().find(|(_, held)| holds(&held.item)).map(|(id, _)| id.clone())
     }
 
@@ -215,7 +216,9 @@ impl Model {
         let mut kept = self.operations[place].clone();
         let taken_back: Vec<Change> = match id {
             None => kept.drain(..).rev().collect(),
-            Some(id) => kept.iter().rposition(|change| change.0 == id).map(|change| kept.remove(change)).into_iter().collect(),
+            Some(id) => {
+                kept.iter().rposition(|change| change.0 == id).map(|change| kept.remove(change)).into_iter().collect()
+            }
         };
         let items = self.items.clone();
         for (id, before) in taken_back {
@@ -235,8 +238,11 @@ impl Model {
     pub fn wants(&self, selection: &Selection, item: &Item) -> bool {
         let in_scope = match &selection.scope {
             Scope::Everything => true,
+            Scope::EveryProject => item.project.is_some(),
             Scope::Global => item.project.is_none(),
-            Scope::Project { name, with_global } => item.project.as_ref().map_or(*with_global, |project| project == name),
+            Scope::Project { name, with_global } => {
+                item.project.as_ref().map_or(*with_global, |project| project == name)
+            }
         };
         in_scope
             && selection.wanted_statuses().contains(&item.status)

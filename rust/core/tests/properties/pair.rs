@@ -99,7 +99,8 @@ impl Pair {
 
     fn remember(&mut self, drafts: &[Draft]) {
         let now = self.model.now;
-        let written = self.engine().remember_many(drafts.iter().map(|draft| draft.memory(now)).collect()).expect("a write");
+        let written =
+            self.engine().remember_many(drafts.iter().map(|draft| draft.memory(now)).collect()).expect("a write");
         let mut changes = Vec::new();
         for (draft, remembered) in drafts.iter().zip(written) {
             let new = Item::from(draft.memory(now));

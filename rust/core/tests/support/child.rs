@@ -20,7 +20,8 @@ pub struct Child {
 
 /// Start this binary's test `child` with a task: words separated by newlines, the first of them a folder.
 pub fn start(dir: &Path, task: &[&str]) -> Child {
-    let task = std::iter::once(dir.to_str().expect("a UTF-8 path")).chain(task.iter().copied()).collect::<Vec<_>>().join("\n");
+    let task =
+        std::iter::once(dir.to_str().expect("a UTF-8 path")).chain(task.iter().copied()).collect::<Vec<_>>().join("\n");
     let mut process = Command::new(std::env::current_exe().expect("this binary"))
         .args(["--exact", "child", "--ignored", "--nocapture", "--test-threads=1", "--quiet"])
         .env(TASK, task)
@@ -37,7 +38,10 @@ impl Child {
     /// The next line that it says; nothing when it has ended.
     pub fn hear(&mut self) -> Option<String> {
         // A killed process may leave a stump of a line behind: only what ends with a newline was said.
-        self.output.by_ref().map_while(Result::ok).find_map(|line| Some(line.strip_prefix('@')?.strip_suffix('.')?.to_owned()))
+        self.output
+            .by_ref()
+            .map_while(Result::ok)
+            .find_map(|line| Some(line.strip_prefix('@')?.strip_suffix('.')?.to_owned()))
     }
 
     /// Wait for one certain line.

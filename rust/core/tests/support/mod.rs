@@ -47,7 +47,7 @@ pub fn open_with(dir: &Path, options: Options) -> Engine {
 /// A word that no other number has, and that no analyzer takes apart.
 pub fn word(number: usize) -> String {
     const LETTERS: &[u8] = b"bcdfghjkmn";
-    let digits = [number / 1000 % 10, number / 100 % 10, number / 10 % 10, number % 10];
+    let digits = [number / 10_000 % 10, number / 1000 % 10, number / 100 % 10, number / 10 % 10, number % 10];
     format!("zx{}", digits.map(|digit| char::from(LETTERS[digit])).iter().collect::<String>())
 }
 
@@ -133,7 +133,12 @@ pub fn ids(hits: &[Hit]) -> BTreeSet<String> {
 /// Ids and exact cosines of the hits.
 pub fn cosines(hits: &[Hit]) -> BTreeSet<(String, u64)> {
     hits.iter()
-        .flat_map(|hit| hit.signals.iter().filter(|signal| signal.name == "meaning").map(|signal| (hit.memory.id.clone(), signal.raw.to_bits())))
+        .flat_map(|hit| {
+            hit.signals
+                .iter()
+                .filter(|signal| signal.name == "meaning")
+                .map(|signal| (hit.memory.id.clone(), signal.raw.to_bits()))
+        })
         .collect()
 }
 
@@ -179,7 +184,11 @@ pub fn assert_holds(engine: &Engine, numbers: impl IntoIterator<Item = usize>) {
         assert_eq!(found(engine, &question(&word(number))), [text(number)], "by the word of {number}");
         if has_vectors {
             let hits = engine.recall(RecallRequest { limit: 1, ..near(&text(number)) }).expect("a recall");
-            assert_eq!(hits.first().map(|hit| hit.memory.content.clone()), Some(text(number)), "by the vector of {number}");
+            assert_eq!(
+                hits.first().map(|hit| hit.memory.content.clone()),
+                Some(text(number)),
+                "by the vector of {number}"
+            );
         }
     }
 }

@@ -8,6 +8,9 @@ use pyo3::prelude::*;
 use super::Engine;
 use crate::errors::detached;
 
+/// A memory's key and its chunks, each a text and the row of the vectors that belongs to it.
+type GivenChunks = (i64, Vec<(String, Option<usize>)>);
+
 #[pymethods]
 impl Engine {
     fn active_model(&self, py: Python<'_>) -> PyResult<Option<(String, usize)>> {
@@ -37,7 +40,7 @@ impl Engine {
         &self,
         py: Python<'_>,
         model: &str,
-        memories: Vec<(i64, Vec<(String, Option<usize>)>)>,
+        memories: Vec<GivenChunks>,
         vectors: PyReadonlyArray2<'_, f32>,
     ) -> PyResult<(usize, usize)> {
         let rows: Vec<Vec<f32>> = vectors.as_array().rows().into_iter().map(|row| row.to_vec()).collect();

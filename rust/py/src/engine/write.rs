@@ -14,7 +14,11 @@ type Dicts<'py> = Vec<Bound<'py, PyDict>>;
 
 #[pymethods]
 impl Engine {
-    fn remember_many(&self, py: Python<'_>, memories: Vec<GivenMemory>) -> PyResult<Vec<(String, &'static str, Vec<&'static str>)>> {
+    fn remember_many(
+        &self,
+        py: Python<'_>,
+        memories: Vec<GivenMemory>,
+    ) -> PyResult<Vec<(String, &'static str, Vec<&'static str>)>> {
         let results = detached(py, || {
             let memories = memories.into_iter().map(GivenMemory::into_core).collect::<Result<_>>()?;
             self.core.remember_many(memories)
@@ -34,15 +38,15 @@ impl Engine {
 
     #[pyo3(signature = (ids, reason=None))]
     fn archive<'py>(&self, py: Python<'py>, ids: Vec<String>, reason: Option<String>) -> PyResult<Dicts<'py>> {
-        self.changed(py, || self.core.archive(&ids, reason.as_deref()))
+        changed(py, || self.core.archive(&ids, reason.as_deref()))
     }
 
     fn restore<'py>(&self, py: Python<'py>, ids: Vec<String>) -> PyResult<Dicts<'py>> {
-        self.changed(py, || self.core.restore(&ids))
+        changed(py, || self.core.restore(&ids))
     }
 
     fn pin<'py>(&self, py: Python<'py>, ids: Vec<String>, pinned: bool) -> PyResult<Dicts<'py>> {
-        self.changed(py, || self.core.pin(&ids, pinned))
+        changed(py, || self.core.pin(&ids, pinned))
     }
 
     fn delete(&self, py: Python<'_>, ids: Vec<String>) -> PyResult<Vec<String>> {
@@ -60,7 +64,14 @@ impl Engine {
     }
 
     #[pyo3(signature = (project, key, value, ttl_ms))]
-    fn kv_set(&self, py: Python<'_>, project: Option<String>, key: &str, value: &str, ttl_ms: Option<i64>) -> PyResult<Vec<&'static str>> {
+    fn kv_set(
+        &self,
+        py: Python<'_>,
+        project: Option<String>,
+        key: &str,
+        value: &str,
+        ttl_ms: Option<i64>,
+    ) -> PyResult<Vec<&'static str>> {
         detached(py, || self.core.kv_set(project.as_deref(), key, value, ttl_ms))
     }
 
@@ -94,9 +105,7 @@ impl Engine {
     }
 }
 
-impl Engine {
-    fn changed<'py>(&self, py: Python<'py>, work: impl FnOnce() -> Result<Vec<Memory>> + Send) -> PyResult<Dicts<'py>> {
-        let memories = detached(py, work)?;
-        convert::memories(py, &memories)
-    }
+fn changed(py: Python<'_>, work: impl FnOnce() -> Result<Vec<Memory>> + Send) -> PyResult<Dicts<'_>> {
+    let memories = detached(py, work)?;
+    convert::memories(py, &memories)
 }

@@ -10,16 +10,18 @@ mod writer;
 
 use std::path::{Path, PathBuf};
 
+use rustc_hash::FxHashSet;
 use serde::{Deserialize, Serialize};
-use tantivy::Index;
 use tantivy::schema::{FAST, Field, INDEXED, IndexRecordOption, Schema, TextFieldIndexing, TextOptions};
+use tantivy::{Index, IndexReader, Searcher};
 
 pub use reader::Lexical;
 pub use search::Places;
 pub use writer::LexicalWriter;
 
 use super::bm25::TermField;
-use crate::error::Error;
+use super::sealed;
+use crate::error::{Error, Result};
 use crate::store::change::Head;
 
 /// Name of the folder in the data directory.
@@ -35,14 +37,16 @@ pub struct Mark {
     pub head: Head,
     /// Texts up to here are in the index.
     pub last_key: i64,
+    /// How many that are.
+    pub documents: usize,
     /// How documents were made.
     pub layout: u32,
 }
 
 impl Mark {
     /// The mark of an index that has just been created.
-    pub fn at(head: Head, last_key: i64) -> Self {
-        Self { head, last_key, layout: LAYOUT }
+    pub fn at(head: Head, last_key: i64, documents: usize) -> Self {
+        Self { head, last_key, documents, layout: LAYOUT }
     }
 
     /// Whether documents are made as this version makes them.
@@ -71,7 +75,10 @@ fn schema() -> (Schema, Fields) {
     let mut builder = Schema::builder();
     let terms = TextOptions::default().set_indexing_options(
         // Terms come ready from our analyzer; the tokenizer's name is never looked up.
-        TextFieldIndexing::default().set_tokenizer("raw").set_index_option(IndexRecordOption::WithFreqs).set_fieldnorms(true),
+        TextFieldIndexing::default()
+            .set_tokenizer("raw")
+            .set_index_option(IndexRecordOption::WithFreqs)
+            .set_fieldnorms(true),
     );
     let fields = Fields {
         key: builder.add_u64_field("key", FAST | INDEXED),
@@ -92,7 +99,47 @@ pub fn meta_file(data_dir: &Path) -> PathBuf {
 }
 
 fn mark_of(index: &Index) -> Option<Mark> {
-    serde_json::from_str(index.load_metas().ok()?.payload.as_deref()?).ok()
+    sealed::unseal(index.load_metas().ok()?.payload.as_deref()?.as_bytes())
+}
+
+/// Files of the index that are not what was written. Files never change: those among `sound` were looked at before, and
+/// those that are found sound are added to them.
+///
+/// tantivy panics on a damaged file or finds less in it, and merges what it finds into files whose checksum is right.
+fn damaged_files(index: &Index, data_dir: &Path, sound: &mut FxHashSet<PathBuf>) -> Result<Vec<PathBuf>> {
+    /// What ends every file: shorter ones are not even asked for their checksum.
+    const FOOTER_BYTES: u64 = 8;
+
+    let mut damaged = Vec::new();
+    for file in index.load_metas().map_err(|e| failed(&e))?.list_segment_files() {
+        if sound.contains(&file) {
+            continue;
+        }
+        // A part that is not there is none that a segment needs, or whoever opens the segment says so.
+        let Ok(metadata) = fs_err::metadata(folder(data_dir).join(&file)) else { continue };
+        let is_sound = metadata.len() >= FOOTER_BYTES && index.directory().validate_checksum(&file).unwrap_or(false);
+        if is_sound {
+            sound.insert(file);
+        } else {
+            damaged.push(file);
+        }
+    }
+    Ok(damaged)
+}
+
+/// Open what was committed last, if it is as it was written; the caller knows its files to be sound.
+fn searcher_of(reader: &IndexReader, mark: &Mark) -> Option<Searcher> {
+    let searcher = reader.searcher();
+    let mut documents = 0;
+    for segment in searcher.segment_readers() {
+        let keys = segment.fast_fields().u64("key").ok()?;
+        if keys.num_docs() != segment.max_doc() {
+            return None;
+        }
+        documents += segment.num_docs() as usize;
+    }
+    // The file that lists the segments has no checksum, and another commit may have come between mark and searcher.
+    (documents == mark.documents).then_some(searcher)
 }
 
 fn failed(error: &impl std::fmt::Display) -> Error {

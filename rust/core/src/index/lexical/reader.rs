@@ -3,19 +3,23 @@
 use std::path::{Path, PathBuf};
 
 use parking_lot::Mutex;
+use rustc_hash::FxHashSet;
 use tantivy::{Index, IndexReader, ReloadPolicy, Searcher, Term};
 
-use super::{Fields, Mark, failed, folder, mark_of, schema};
+use super::{Fields, Mark, damaged_files, failed, folder, mark_of, schema, searcher_of};
 use crate::error::Result;
 use crate::index::bm25::{FieldStatistics, TermField};
 
 /// An open index.
 pub struct Lexical {
     pub(super) fields: Fields,
+    data_dir: PathBuf,
     index: Index,
     reader: IndexReader,
     pub(super) searcher: Searcher,
     pub(super) mark: Mark,
+    /// Files whose checksum was compared.
+    sound: FxHashSet<PathBuf>,
     /// Scores of a search by document, all zero between searches; kept because clearing is cheaper than allocating.
     pub(super) scores: Mutex<Vec<f32>>,
 }
@@ -29,28 +33,44 @@ impl std::fmt::Debug for Lexical {
 impl Lexical {
     /// Open the index under `data_dir`; `None` when there is none or it cannot be read.
     pub fn open(data_dir: &Path) -> Option<Self> {
+        /// Another process may commit while we look.
+        const ATTEMPTS: usize = 3;
+        (0..ATTEMPTS).find_map(|_| Self::open_once(data_dir))
+    }
+
+    fn open_once(data_dir: &Path) -> Option<Self> {
         let index = Index::open_in_dir(folder(data_dir)).ok()?;
         let (expected, fields) = schema();
         if index.schema() != expected {
             return None;
         }
         let mark = mark_of(&index)?;
+        let mut sound = FxHashSet::default();
+        if !damaged_files(&index, data_dir, &mut sound).ok()?.is_empty() {
+            return None;
+        }
         let reader = index.reader_builder().reload_policy(ReloadPolicy::Manual).try_into().ok()?;
-        let searcher = IndexReader::searcher(&reader);
-        Some(Self { fields, index, reader, searcher, mark, scores: Mutex::new(Vec::new()) })
+        let searcher = searcher_of(&reader, &mark)?;
+        let data_dir = data_dir.to_owned();
+        Some(Self { fields, data_dir, index, reader, searcher, mark, sound, scores: Mutex::new(Vec::new()) })
     }
 
     /// See what was committed since; on failure the reader stays where it is and `false` comes back.
     pub fn reload(&mut self) -> bool {
+        self.try_reload().is_some()
+    }
+
+    fn try_reload(&mut self) -> Option<()> {
         // The mark first: a commit in between makes the searcher newer than the mark, which the overlay tolerates. The
         // other way round the overlay would leave out texts that the searcher does not have.
-        let Some(mark) = mark_of(&self.index) else { return false };
-        if self.reader.reload().is_err() {
-            return false;
+        let mark = mark_of(&self.index)?;
+        if !damaged_files(&self.index, &self.data_dir, &mut self.sound).ok()?.is_empty() {
+            return None;
         }
-        self.searcher = self.reader.searcher();
+        self.reader.reload().ok()?;
+        self.searcher = searcher_of(&self.reader, &mark)?;
         self.mark = mark;
-        true
+        Some(())
     }
 
     /// How far it is.
@@ -91,8 +111,6 @@ impl Lexical {
 
     /// Files whose checksum does not match.
     pub fn damaged_files(&self) -> Result<Vec<PathBuf>> {
-        let damaged = self.index.validate_checksum().map_err(|e| failed(&e))?;
-        Ok(damaged.into_iter().collect())
+        damaged_files(&self.index, &self.data_dir, &mut FxHashSet::default())
     }
 }
-

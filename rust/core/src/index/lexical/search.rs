@@ -93,7 +93,7 @@ impl Lexical {
                 .map_err(|e| failed(&e))?;
             let Some(mut postings) = found else { continue };
             let norms = segment.get_fieldnorms_reader(field).map_err(|e| failed(&e))?;
-            let denominators = denominators(&term.bm25);
+            let denominators = denominators(term.bm25);
             while postings.block_len() > 0 {
                 for (&document, &count) in postings.docs().iter().zip(postings.freqs()) {
                     let score = &mut scores[document as usize];
@@ -130,8 +130,9 @@ impl Lexical {
                 (Occur::Should, query)
             })
             .collect();
-        let weight =
-            BooleanQuery::new(clauses).weight(EnableScoring::enabled_from_searcher(&self.searcher)).map_err(|e| failed(&e))?;
+        let weight = BooleanQuery::new(clauses)
+            .weight(EnableScoring::enabled_from_searcher(&self.searcher))
+            .map_err(|e| failed(&e))?;
         for (segment, places) in self.searcher.segment_readers().iter().zip(&places.0) {
             // The bar only rises with documents that the filter lets through, so the filter comes before the top-k.
             weight
@@ -149,6 +150,6 @@ impl Lexical {
 }
 
 /// The length norm of each of the 256 lengths that tantivy tells apart.
-fn denominators(bm25: &Bm25) -> [f32; 256] {
+fn denominators(bm25: Bm25) -> [f32; 256] {
     std::array::from_fn(|id| bm25.norm(FieldNormReader::id_to_fieldnorm(id as u8)))
 }

@@ -2,11 +2,14 @@
 
 use std::path::Path;
 
+use rustc_hash::FxHashSet;
 use tantivy::tokenizer::{PreTokenizedString, Token};
-use tantivy::{Index, IndexWriter, TantivyDocument, Term};
+use tantivy::{Index, IndexWriter, ReloadPolicy, TantivyDocument, Term};
 
-use super::{Fields, Mark, failed, folder, mark_of, schema};
+use super::{Fields, Mark, damaged_files, failed, folder, mark_of, meta_file, schema, searcher_of};
 use crate::error::{Error, Result};
+use crate::index::sealed;
+use crate::store;
 use crate::text::Analysis;
 
 /// Memory of the index writer; it flushes a segment when this is full.
@@ -23,18 +26,26 @@ impl LexicalWriter {
     /// Open or create the index under `data_dir`.
     pub fn open(data_dir: &Path) -> Result<Self> {
         let folder = folder(data_dir);
-        crate::store::create_folder(&folder)?;
+        if !folder.is_dir() {
+            store::remove_if_there(&folder)?;
+        }
+        store::create_folder(&folder)?;
         let (schema, fields) = schema();
         // Afresh each time: a handle that outlives another process's commit leaks segment files.
         let index = match Index::open_in_dir(&folder) {
-            Ok(index) if index.schema() == schema => index,
+            Ok(index) if index.schema() == schema => {
+                examine(&index, data_dir)?;
+                index
+            }
             Ok(_) => return Err(Error::Index { index: "lexical", message: "has another layout".into() }),
             Err(tantivy::TantivyError::OpenReadError(_)) if is_empty(&folder) => {
-                Index::create_in_dir(&folder, schema).map_err(|e| failed(&e))?
+                let index = Index::create_in_dir(&folder, schema).map_err(|e| failed(&e))?;
+                crate::crash::point("lexical:created");
+                index
             }
             Err(error) => return Err(failed(&error)),
         };
-        let mark = mark_of(&index).filter(Mark::has_current_layout);
+        let mark = mark_of(&index);
         let writer: IndexWriter = index.writer_with_num_threads(1, WRITER_BYTES).map_err(|e| failed(&e))?;
         // A writer that was killed between writing a file and naming it in the meta leaves the file behind, and the next
         // commit would fail to create it again.
@@ -44,14 +55,13 @@ impl LexicalWriter {
 
     /// Remove the index under `data_dir`.
     pub fn remove(data_dir: &Path) -> Result<()> {
-        let folder = folder(data_dir);
-        match fs_err::remove_dir_all(&folder) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(Error::storage("remove", &folder, error)),
-            _ => Ok(()),
-        }
+        // The meta first: it must not name files that are gone.
+        store::remove_if_there(&meta_file(data_dir))?;
+        crate::crash::point("lexical:removing");
+        store::remove_if_there(&folder(data_dir))
     }
 
-    /// How far the index is; `None` for a new one, or one that an older version made.
+    /// How far the index is; `None` for a new one.
     pub fn mark(&self) -> Option<&Mark> {
         self.mark.as_ref()
     }
@@ -73,7 +83,7 @@ impl LexicalWriter {
 
     /// Make everything so far visible and durable.
     pub fn commit(&mut self, mark: &Mark) -> Result<()> {
-        let payload = serde_json::to_string(mark).map_err(|error| Error::Index { index: "lexical", message: error.to_string() })?;
+        let payload = sealed::seal(mark).map_err(|error| failed(&error))?;
         let mut prepared = self.writer.prepare_commit().map_err(|e| failed(&e))?;
         crate::crash::point("lexical:prepared");
         prepared.set_payload(&payload);
@@ -89,6 +99,22 @@ impl LexicalWriter {
     }
 }
 
+/// Refuse to build on an index that is not as it was written: a merge would make its damage look sound.
+fn examine(index: &Index, data_dir: &Path) -> Result<()> {
+    let Some(mark) = mark_of(index) else {
+        let is_new = index.searchable_segment_metas().map_err(|e| failed(&e))?.is_empty();
+        return if is_new { Ok(()) } else { Err(failed(&"does not say how far it is")) };
+    };
+    if !mark.has_current_layout() {
+        return Err(failed(&"was made by another version"));
+    }
+    if let Some(file) = damaged_files(index, data_dir, &mut FxHashSet::default())?.first() {
+        return Err(failed(&format!("{} is damaged", file.display())));
+    }
+    let reader = index.reader_builder().reload_policy(ReloadPolicy::Manual).try_into().map_err(|e| failed(&e))?;
+    searcher_of(&reader, &mark).map(drop).ok_or_else(|| failed(&"holds other documents than it says"))
+}
+
 fn pre_tokenized(terms: Vec<String>) -> PreTokenizedString {
     let tokens = terms
         .into_iter()
@@ -101,4 +127,3 @@ fn pre_tokenized(terms: Vec<String>) -> PreTokenizedString {
 fn is_empty(folder: &Path) -> bool {
     !folder.join("meta.json").exists()
 }
-

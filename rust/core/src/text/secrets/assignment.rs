@@ -15,18 +15,14 @@ const NAMES: &str = r"(?:(password|passwd|passphrase|passcode|pwd|[_-]pass)|secr
 /// A value ends at white space, a quote, a bracket, a separator; it is matched up to a bound and completed afterwards.
 const VALUE: &str = r#"([^\s"'`<>,;|\\)}\]]{8,128})"#;
 
-static NAME: LazyLock<Regex> = LazyLock::new(|| {
-    compiled(r"(?i-u:passw|passp|passc|[_-]pass|pwd|secret|token|credential|key)")
-});
+static NAME: LazyLock<Regex> =
+    LazyLock::new(|| compiled(r"(?i-u:passw|passp|passc|[_-]pass|pwd|secret|token|credential|key)"));
 
 static ASSIGNMENT: LazyLock<Regex> = LazyLock::new(|| {
     // After the name: a number (KEY_2), what closes the name, an operator; or, for options and sentences, a space.
     let joint = r#"(?:(?:[_-]?[0-9]{1,2})?[\\"'`\]*]{0,4}[ \t]{0,8}(?:=>|:=|==|=|:|>)[ \t*]{0,8}|[ \t]{1,4}(?:is|was)[ \t:]{1,4})"#;
-    let option =
-        r"--[a-z-]{0,32}(?:(password|passwd|pass)|token|secret|api-?key|access-?key)[ \t]{1,4}";
-    compiled(&format!(
-        r#"(?i-u:(?:{NAMES}{joint}|{option})(?:[brfu]?(\\?["'`]))?){VALUE}"#
-    ))
+    let option = r"--[a-z-]{0,32}(?:(password|passwd|pass)|token|secret|api-?key|access-?key)[ \t]{1,4}";
+    compiled(&format!(r#"(?i-u:(?:{NAMES}{joint}|{option})(?:[brfu]?(\\?["'`]))?){VALUE}"#))
 });
 
 const NAMED_PASSWORD: usize = 1;
@@ -45,10 +41,7 @@ pub(super) fn find(text: &str, found: &mut Vec<Found>) {
             break;
         };
         at = value.start();
-        let password = captures
-            .get(NAMED_PASSWORD)
-            .or_else(|| captures.get(OPTION_PASSWORD))
-            .is_some();
+        let password = captures.get(NAMED_PASSWORD).or_else(|| captures.get(OPTION_PASSWORD)).is_some();
         let accepted = if password { is_password } else { is_token };
         let bounded = before_next_parameter(value.as_str());
         // What follows two colons is no value but the rest of a path: Token::I32(9999).
@@ -57,24 +50,14 @@ pub(super) fn find(text: &str, found: &mut Vec<Found>) {
             continue;
         }
         let end = value.start() + bounded.len();
-        let end = if end == value.end() {
-            end + rest_of_value(&text[end..])
-        } else {
-            end
-        };
+        let end = if end == value.end() { end + rest_of_value(&text[end..]) } else { end };
         // A quoted value with spaces is a sentence.
-        let quoted = captures
-            .get(QUOTE)
-            .map(|quote| quote.as_str().trim_start_matches('\\'));
+        let quoted = captures.get(QUOTE).map(|quote| quote.as_str().trim_start_matches('\\'));
         if quoted.is_some_and(|_| text[end..].starts_with([' ', '\t'])) {
             continue;
         }
         let kind = if password { "password" } else { "secret" };
-        found.push(Found {
-            range: value.start()..end,
-            kind,
-            rank: LAST_RANK,
-        });
+        found.push(Found { range: value.start()..end, kind, rank: LAST_RANK });
         at = end;
     }
 }
@@ -82,20 +65,13 @@ pub(super) fn find(text: &str, found: &mut Vec<Found>) {
 /// In a query string the value ends where the next parameter begins.
 fn before_next_parameter(value: &str) -> &str {
     let parameter = |after: &str| {
-        let name = after
-            .bytes()
-            .take_while(|&b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-')
-            .count();
+        let name = after.bytes().take_while(|&b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-').count();
         name > 0 && after[name..].starts_with('=')
     };
-    let end = value
-        .match_indices('&')
-        .map(|(i, _)| i)
-        .find(|&i| parameter(&value[i + 1..]));
+    let end = value.match_indices('&').map(|(i, _)| i).find(|&i| parameter(&value[i + 1..]));
     &value[..end.unwrap_or(value.len())]
 }
 
 fn rest_of_value(text: &str) -> usize {
-    text.find(|c: char| c.is_whitespace() || "\"'`<>,;|\\)}]".contains(c))
-        .unwrap_or(text.len())
+    text.find(|c: char| c.is_whitespace() || "\"'`<>,;|\\)}]".contains(c)).unwrap_or(text.len())
 }

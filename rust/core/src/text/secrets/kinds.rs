@@ -23,12 +23,7 @@ const fn row(
     pattern: &'static str,
     accept: fn(&str) -> bool,
 ) -> Row {
-    Row {
-        kind,
-        literals,
-        pattern,
-        accept,
-    }
+    Row { kind, literals, pattern, accept }
 }
 
 fn no_placeholder(value: &str) -> bool {
@@ -99,11 +94,8 @@ const ROWS: &[Row] = &[
 pub(super) const LAST_RANK: usize = ROWS.len();
 
 static ANY_LITERAL: LazyLock<Regex> = LazyLock::new(|| {
-    let literals: Vec<String> = ROWS
-        .iter()
-        .flat_map(|row| row.literals)
-        .map(|literal| regex::escape(literal))
-        .collect();
+    let literals: Vec<String> =
+        ROWS.iter().flat_map(|row| row.literals).map(|literal| regex::escape(literal)).collect();
     compiled(&literals.join("|"))
 });
 
@@ -115,10 +107,7 @@ fn pattern(rank: usize) -> &'static Regex {
 }
 
 /// Compiles a pattern of this module's tables.
-#[expect(
-    clippy::expect_used,
-    reason = "the patterns are constants, and a test compiles each of them"
-)]
+#[expect(clippy::expect_used, reason = "the patterns are constants, and a test compiles each of them")]
 pub(super) fn compiled(pattern: &str) -> Regex {
     Regex::new(pattern).expect("the pattern is a constant")
 }
@@ -137,11 +126,7 @@ pub(super) fn find(text: &str, found: &mut Vec<Found>) {
                 continue;
             };
             if (row.accept)(secret.as_str()) {
-                found.push(Found {
-                    range: secret.range(),
-                    kind: row.kind,
-                    rank,
-                });
+                found.push(Found { range: secret.range(), kind: row.kind, rank });
             }
         }
     }

@@ -37,10 +37,7 @@ const MOST_PASSES: usize = 4;
 
 /// Replaces every secret in a text.
 pub fn redact(text: &str) -> Redacted {
-    let mut redacted = Redacted {
-        text: text.to_owned(),
-        kinds: Vec::new(),
-    };
+    let mut redacted = Redacted { text: text.to_owned(), kinds: Vec::new() };
     for _ in 0..MOST_PASSES {
         let found = find(&redacted.text);
         if found.is_empty() {
@@ -82,13 +79,8 @@ fn find(text: &str) -> Vec<Found> {
 fn marks(text: &str) -> impl Iterator<Item = Range<usize>> {
     text.match_indices(MARK).filter_map(|(start, _)| {
         let kind = start + MARK.len();
-        let length = text[kind..]
-            .bytes()
-            .take_while(|&b| b.is_ascii_lowercase() || b == b'-')
-            .count();
-        text[kind + length..]
-            .starts_with(']')
-            .then_some(start..kind + length + 1)
+        let length = text[kind..].bytes().take_while(|&b| b.is_ascii_lowercase() || b == b'-').count();
+        text[kind + length..].starts_with(']').then_some(start..kind + length + 1)
     })
 }
 

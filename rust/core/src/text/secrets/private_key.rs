@@ -26,11 +26,7 @@ pub(super) fn find(text: &str, found: &mut Vec<Found>) {
         if body > 0 {
             // The table has no kind of this shape, so no rank can be contested but that of an assigned secret.
             let rank = LAST_RANK - 1;
-            found.push(Found {
-                range: header.start()..header.end() + body,
-                kind: "private-key",
-                rank,
-            });
+            found.push(Found { range: header.start()..header.end() + body, kind: "private-key", rank });
         }
     }
 }
@@ -42,9 +38,7 @@ fn material(text: &str) -> usize {
     loop {
         at += skipped(&text[at..]);
         let rest = &text[at..];
-        let line = rest
-            .find(|c: char| c.is_whitespace() || c == '\\' || c == '"' || c == '\'')
-            .unwrap_or(rest.len());
+        let line = rest.find(|c: char| c.is_whitespace() || c == '\\' || c == '"' || c == '\'').unwrap_or(rest.len());
         let word = &rest[..line];
         if end > 0
             && let Some(footer) = FOOTER.find(rest)
@@ -52,8 +46,7 @@ fn material(text: &str) -> usize {
             return at + footer.end();
         }
         let whole_line = word.len() >= SHORTEST_LINE && is_mixed_case(word);
-        let last_line =
-            end > 0 && !word.is_empty() && (word.contains('=') || is_last_line(&rest[line..]));
+        let last_line = end > 0 && !word.is_empty() && (word.contains('=') || is_last_line(&rest[line..]));
         if is_base64(word) && (whole_line || last_line) {
             at += line;
             end = at;
@@ -72,9 +65,7 @@ fn skipped(text: &str) -> usize {
         let rest = &text[at..];
         if rest.starts_with("\\n") || rest.starts_with("\\r") {
             at += 2;
-        } else if rest.starts_with(|c: char| {
-            c.is_whitespace() || matches!(c, '"' | '\'' | '>' | '|' | '\\' | ',')
-        }) {
+        } else if rest.starts_with(|c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '>' | '|' | '\\' | ',')) {
             at += rest.chars().next().map_or(1, char::len_utf8);
         } else {
             return at;
@@ -87,8 +78,7 @@ fn is_last_line(rest: &str) -> bool {
 }
 
 fn is_base64(word: &str) -> bool {
-    word.bytes()
-        .all(|b| b.is_ascii_alphanumeric() || b"+/=".contains(&b))
+    word.bytes().all(|b| b.is_ascii_alphanumeric() || b"+/=".contains(&b))
 }
 
 fn is_mixed_case(word: &str) -> bool {

@@ -4,8 +4,8 @@
 //! `password =`) is judged by [`is_password`], which trusts weak shapes, or by [`is_token`], which does not.
 
 const ENCODINGS: &[&str] = &[
-    "aes", "argon2", "base", "bcrypt", "ed", "es", "hs", "http", "latin", "md", "oauth", "pbkdf",
-    "rs", "rsa", "scrypt", "sha", "utf", "varchar", "x",
+    "aes", "argon2", "base", "bcrypt", "ed", "es", "hs", "http", "latin", "md", "oauth", "pbkdf", "rs", "rsa",
+    "scrypt", "sha", "utf", "varchar", "x",
 ];
 
 /// Whether a value stands for a secret that is somewhere else: `<token>`, `${TOKEN}`, `xxxx`, `...`, our own mark.
@@ -47,11 +47,7 @@ pub(super) fn has_placeholder(value: &str) -> bool {
 
 /// `$TOKEN` and `%TOKEN%`.
 fn is_variable(value: &str) -> bool {
-    let name = value.strip_prefix('$').or_else(|| {
-        value
-            .strip_prefix('%')
-            .map(|rest| rest.trim_end_matches('%'))
-    });
+    let name = value.strip_prefix('$').or_else(|| value.strip_prefix('%').map(|rest| rest.trim_end_matches('%')));
     name.is_some_and(|name| {
         name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
             && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
@@ -87,10 +83,7 @@ impl Classes {
     }
 
     fn count(self) -> usize {
-        [self.lower, self.upper, self.digit, self.symbol]
-            .into_iter()
-            .filter(|&has| has)
-            .count()
+        [self.lower, self.upper, self.digit, self.symbol].into_iter().filter(|&has| has).count()
     }
 }
 
@@ -111,11 +104,7 @@ fn is_made_of_words(value: &str) -> bool {
     let (mut words, mut others) = (0, 0);
     for segment in value.split(|c: char| "-_./:#@+=,~".contains(c)) {
         if !is_word_or_number(segment) {
-            others += if segment.len() <= 5 && segment.is_ascii() {
-                1
-            } else {
-                2
-            };
+            others += if segment.len() <= 5 && segment.is_ascii() { 1 } else { 2 };
         } else if segment.len() > 1 && segment.bytes().all(|b| b.is_ascii_alphabetic()) {
             words += 1;
         }
@@ -126,39 +115,27 @@ fn is_made_of_words(value: &str) -> bool {
 /// Letters in a sensible case with a number before, after or between them: `v2`, `sha256`, `parseHttp2Response`, `2024`.
 fn is_word_or_number(segment: &str) -> bool {
     let bytes = segment.as_bytes();
-    let changes = |change: fn(u8, u8) -> bool| {
-        bytes
-            .windows(2)
-            .filter(|pair| change(pair[0], pair[1]))
-            .count()
-    };
+    let changes = |change: fn(u8, u8) -> bool| bytes.windows(2).filter(|pair| change(pair[0], pair[1])).count();
     let to_digits = changes(|a, b| a.is_ascii_digit() != b.is_ascii_digit());
     let cases = changes(|a, b| {
-        a.is_ascii_alphabetic()
-            && b.is_ascii_alphabetic()
-            && a.is_ascii_lowercase() != b.is_ascii_lowercase()
+        a.is_ascii_alphabetic() && b.is_ascii_alphabetic() && a.is_ascii_lowercase() != b.is_ascii_lowercase()
     });
     let digits = bytes.iter().filter(|b| b.is_ascii_digit()).count();
     // Base32 is in capitals throughout.
     let mixed = bytes.iter().any(u8::is_ascii_lowercase);
     bytes.iter().all(u8::is_ascii_alphanumeric)
         && (to_digits <= 1 && cases * 3 <= bytes.len() + 3
-            || to_digits == 2
-                && digits <= 2
-                && cases * 5 <= bytes.len() + 3
-                && (mixed || bytes.len() < 12))
+            || to_digits == 2 && digits <= 2 && cases * 5 <= bytes.len() + 3 && (mixed || bytes.len() < 12))
 }
 
 /// 8-4-4-4-12 hexadecimal digits.
 fn is_uuid(value: &str) -> bool {
     value.len() == 36
-        && value.bytes().enumerate().all(|(i, b)| {
-            if matches!(i, 8 | 13 | 18 | 23) {
-                b == b'-'
-            } else {
-                b.is_ascii_hexdigit()
-            }
-        })
+        && value.bytes().enumerate().all(
+            |(i, b)| {
+                if matches!(i, 8 | 13 | 18 | 23) { b == b'-' } else { b.is_ascii_hexdigit() }
+            },
+        )
 }
 
 /// Whether a value after `token =`, `secret:` and the like is a secret. Words, identifiers and code are not.
@@ -213,34 +190,17 @@ fn is_code(value: &str) -> bool {
         || value.starts_with("./")
         || value.contains("://")
         || is_call(value)
-        || [
-            "os.environ",
-            "process.env",
-            "arn:",
-            "env.",
-            "env[",
-            "vault:",
-            "secrets.",
-            "self.",
-            "this.",
-        ]
-        .iter()
-        .any(|start| lower.starts_with(start))
+        || ["os.environ", "process.env", "arn:", "env.", "env[", "vault:", "secrets.", "self.", "this."]
+            .iter()
+            .any(|start| lower.starts_with(start))
         || ["sha1", "sha256", "sha384", "sha512", "md5"]
             .iter()
-            .any(|digest| {
-                lower
-                    .strip_prefix(digest)
-                    .is_some_and(|rest| rest.starts_with([':', '-']))
-            })
+            .any(|digest| lower.strip_prefix(digest).is_some_and(|rest| rest.starts_with([':', '-'])))
 }
 
 /// `name(` and `name[`, dots allowed.
 fn is_call(value: &str) -> bool {
-    let name = value
-        .bytes()
-        .take_while(|&b| b.is_ascii_alphanumeric() || b == b'_' || b == b'.')
-        .count();
+    let name = value.bytes().take_while(|&b| b.is_ascii_alphanumeric() || b == b'_' || b == b'.').count();
     let identifier = value.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
     // A password may have a bracket; the name of a function has no digits between its letters.
     identifier && is_made_of_words(&value[..name]) && value[name..].starts_with(['(', '['])
@@ -254,10 +214,7 @@ fn is_technical(value: &str) -> bool {
             return false;
         };
         let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
-        digits <= 5
-            && rest[digits..]
-                .bytes()
-                .all(|b| b.is_ascii_lowercase() || b == b'-' || b == b'_')
+        digits <= 5 && rest[digits..].bytes().all(|b| b.is_ascii_lowercase() || b == b'-' || b == b'_')
     })
 }
 

@@ -333,15 +333,9 @@ fn every_secret_is_replaced_and_what_surrounds_it_stays() {
     assert!(secrets.len() >= 60);
     for (kind, marked) in secrets {
         let parts: Vec<&str> = marked.split('|').collect();
-        let [before, secret, after] = parts[..] else {
-            panic!("{marked}")
-        };
+        let [before, secret, after] = parts[..] else { panic!("{marked}") };
         let redacted = redact(&format!("{before}{secret}{after}"));
-        assert_eq!(
-            redacted.text,
-            format!("{before}[redacted:{kind}]{after}"),
-            "{marked}"
-        );
+        assert_eq!(redacted.text, format!("{before}[redacted:{kind}]{after}"), "{marked}");
         assert_eq!(redacted.kinds, [kind], "{marked}");
     }
 }
@@ -358,10 +352,7 @@ fn text_without_secrets_comes_back_unchanged() {
 
 #[test]
 fn several_secrets_are_all_replaced_and_named_in_order() {
-    let text = format!(
-        "{}{A36} then DB_PASSWORD=hunter22 and {}{A20}",
-        "ghp_", "glpat-"
-    );
+    let text = format!("{}{A36} then DB_PASSWORD=hunter22 and {}{A20}", "ghp_", "glpat-");
     let redacted = redact(&text);
     assert_eq!(
         redacted.text,
@@ -373,18 +364,9 @@ fn several_secrets_are_all_replaced_and_named_in_order() {
 #[test]
 fn a_secret_behind_a_name_that_has_none_is_found() {
     let redacted = |text: &str| redact(text).text;
-    assert_eq!(
-        redacted("token: see password=hunter22"),
-        "token: see password=[redacted:password]"
-    );
-    assert_eq!(
-        redacted("secret:password:hunter22"),
-        "secret:password:[redacted:password]"
-    );
-    assert_eq!(
-        redact("token:token:token:token=aB3dE5fG7hJ9kL1m").kinds,
-        ["secret"]
-    );
+    assert_eq!(redacted("token: see password=hunter22"), "token: see password=[redacted:password]");
+    assert_eq!(redacted("secret:password:hunter22"), "secret:password:[redacted:password]");
+    assert_eq!(redact("token:token:token:token=aB3dE5fG7hJ9kL1m").kinds, ["secret"]);
 }
 
 #[test]
@@ -412,10 +394,7 @@ fn long_input_takes_linear_time() {
 }
 
 fn any_text() -> impl Strategy<Value = String> {
-    let all: Vec<String> = secrets()
-        .into_iter()
-        .map(|(_, marked)| marked.replace('|', ""))
-        .collect();
+    let all: Vec<String> = secrets().into_iter().map(|(_, marked)| marked.replace('|', "")).collect();
     let secret = proptest::sample::select(all);
     let plain = proptest::sample::select(NO_SECRETS);
     let fragment = prop_oneof![
@@ -425,10 +404,7 @@ fn any_text() -> impl Strategy<Value = String> {
         1 => "\\PC{0,5}",
         1 => proptest::sample::select(&["password=", "token: ", "sk-", "://", "is ", "Bearer ", "\"", "--token "][..]).prop_map(str::to_owned),
     ];
-    (
-        proptest::collection::vec(fragment, 0..6),
-        proptest::sample::select(&["", " ", "\n", "-"][..]),
-    )
+    (proptest::collection::vec(fragment, 0..6), proptest::sample::select(&["", " ", "\n", "-"][..]))
         .prop_map(|(parts, between)| parts.join(between))
 }
 
@@ -458,20 +434,12 @@ fn redaction_takes_less_than_two_microseconds_for_thirty_words() {
     let keywords = "Decision: the token budget is 2000, and password: see vault. API keys are NOT stored; tests read them from \
         the environment, see src/app/config.py:120 and https://docs.rs/regex for the task";
     let secret = format!("{keywords} {}{A36}", "ghp_");
-    for (name, text) in [
-        ("redact plain", plain),
-        ("redact keywords", keywords),
-        ("redact secret", &secret),
-    ] {
+    for (name, text) in [("redact plain", plain), ("redact keywords", keywords), ("redact secret", &secret)] {
         let rounds = 20_000;
         let start = std::time::Instant::now();
         for _ in 0..rounds {
             std::hint::black_box(redact(std::hint::black_box(text)));
         }
-        println!(
-            "{name}: {} words, {:?}",
-            text.split(' ').count(),
-            start.elapsed() / rounds
-        );
+        println!("{name}: {} words, {:?}", text.split(' ').count(), start.elapsed() / rounds);
     }
 }
