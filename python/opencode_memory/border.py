@@ -151,11 +151,15 @@ def flag(value: object, *, field: str) -> bool:
 
 def path(value: object, *, field: str) -> Path:
     """Require the path of a file or folder; ``~`` is the home folder."""
-    if not isinstance(value, str | os.PathLike) or not str(value):
+    given = os.fspath(value) if isinstance(value, os.PathLike) else value
+    if not isinstance(given, str) or not given:
         raise InvalidInputError(f"{field}: must be a path, not {value!r:.80}", field=field)
-    if "\0" in str(value):
-        raise InvalidInputError(f"{field}: has a NUL byte", field=field)
-    return Path(value).expanduser()
+    try:
+        if b"\0" in os.fsencode(given):
+            raise InvalidInputError(f"{field}: has a NUL byte", field=field)
+        return Path(given).expanduser()
+    except (UnicodeEncodeError, RuntimeError) as error:
+        raise InvalidInputError(f"{field}: {given!r:.80} cannot be a path: {error}", field=field) from error
 
 
 def path_or_stream(value: object, *, field: str, method: str) -> Any:

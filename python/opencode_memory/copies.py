@@ -1,7 +1,7 @@
 """Copies of the store that live as long as one export, and what is left of them when the export is killed.
 
-A copy holds every text, so one that nobody uses any more must not outlive the next export or purge. Whether it is in use
-is told by a lock on its folder, which ends with the process however that ends.
+A copy holds every text, so one that nobody uses any more must not outlive the next export or purge. Whether it is in
+use is told by a lock on its folder, which ends with the process however that ends.
 """
 
 from __future__ import annotations

@@ -456,8 +456,8 @@ class MemoryStore:
     ) -> builtins.list[Memory]:
         """Return memories, those created last first.
 
-        The filters are those of ``recall``. Besides them, ``older_than`` keeps memories created before a moment, ``tag``
-        those with a tag, and ``with_expired`` shows expired ones too. ``offset`` memories are left out first.
+        The filters are those of ``recall``. Besides them, ``older_than`` keeps memories created before a moment,
+        ``tag`` those with a tag, and ``with_expired`` shows expired ones too. ``offset`` memories are left out first.
         """
         selection = self._selection(
             project, scope, category, status, since, until, older_than, entity, tag, with_expired=with_expired

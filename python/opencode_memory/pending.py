@@ -190,9 +190,9 @@ class BackgroundEmbedding:
                         embed_pending(self._engine, self._embedder)
             except ClosedError:
                 return  # The program ends without closing the store; the next one embeds what waits.
-            except Exception:
-                # Whatever an embedder raises, the thread has to be there for the next write. The memories are stored and
-                # found by their words; they wait, and `stats` says how many.
+            except Exception:  # noqa: BLE001  an embedder may raise anything
+                # The thread has to be there for the next write. The memories are stored and found by their words;
+                # they wait, and `stats` says how many.
                 _log.exception("embedding in the background failed; it is tried again at the next write")
             if closing:
                 return

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
+import opencode_memory
 from opencode_memory import InvalidInputError, MemoryStore, NewMemory
 from support.stores import NOW_MS, recalled
 
@@ -138,7 +140,8 @@ def test_a_bad_date_is_refused(store: MemoryStore, field: str, value: Any) -> No
 
 @pytest.mark.parametrize("field", ["since", "until", "as_of", "older_than"])
 def test_a_bad_date_in_a_question_is_refused(store: MemoryStore, field: str) -> None:
-    for value in ("soon", "2026-02-30", 2**70, 1.5, [], True):
+    values: list[Any] = ["soon", "2026-02-30", 2**70, 1.5, [], True]
+    for value in values:
         with pytest.raises(InvalidInputError) as error:
             store.list(**{field: value})
         assert error.value.field == field
@@ -221,7 +224,7 @@ def test_a_hundred_thousand_characters_of_one_word_are_a_memory(open_store) -> N
 
 QUERIES = [
     '"foo AND (', "*", "field:x", "content:walrus", "NOT walrus", "walrus OR", "(((((", "]]>", "'; DROP TABLE memory; --",
-    "walrus~2", "walrus^10", "[a TO b]", "{", "\\", "\\\\\"", "+walrus -walrus", "/walrus/", "%", "_", "?", "", " ", "\n",
+    "walrus~2", "walrus^10", "[a TO b]", "{", "\\", '\\\\"', "+walrus -walrus", "/walrus/", "%", "_", "?", "", " ", "\n",
     "\0", "walrus\0", "\ud800", "walrus \ud800", "🦭", "👨‍👩‍👧‍👦", "שלום עולם", "مرحبا", "\u202ewalrus\u202c", "e\u0301" * 50,
     "\u0301\u0301\u0301", "a\u200bb", "ﬃ", "ｗａｌｒｕｓ", "\ufeffwalrus", "\uffff", "\U0010ffff", "x" * 10_000, "walrus " * 2_000,
     "(" * 10_000, '"' * 10_000, "🦭" * 10_000, "a" * 7_999 + " walrus", "--help", "-1", "NaN", "null", "true", "None",
@@ -326,3 +329,18 @@ def test_a_moment_before_the_year_one_is_refused(store: MemoryStore) -> None:
     with pytest.raises(InvalidInputError, match="years 1 to 9999"):
         store.remember("a walrus", time=-62_135_596_800_001)
     assert store.get(store.remember("a walrus", time=-62_135_596_800_000).id).time == datetime(1, 1, 1, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    "path", ["", "\0", "a\0b", "\ud800", "~nobody-of-that-name/x", 5, b"bytes", None, []], ids=ascii
+)
+def test_what_is_no_path_is_refused(store: MemoryStore, path: Any) -> None:
+    uses: dict[str, Callable[[], object]] = {
+        "source": lambda: store.backup_restore(path),
+        "target": lambda: store.export(path),
+        "data_dir": lambda: opencode_memory.open(path if path is not None else b""),
+    }
+    for field, use in uses.items():
+        with pytest.raises(InvalidInputError) as error:
+            use()
+        assert error.value.field == field

@@ -68,7 +68,7 @@ def _without_numbering(exported: dict[str, Any]) -> dict[str, Any]:
         if row["before"]:
             row["before"] = {k: v for k, v in row["before"].items() if k not in ("key", "project_id")}
     for kind in ("memories", "history", "projects", "links", "kv"):
-        rows[kind] = sorted((json.dumps(row, sort_keys=True) for row in rows[kind]))
+        rows[kind] = sorted(json.dumps(row, sort_keys=True) for row in rows[kind])
     return rows
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -32,7 +32,7 @@ def test_no_file_can_be_read_by_others_whatever_was_done(tmp_path: Path) -> None
     data_dir = tmp_path / "deep" / "store"
     engine = Engine(data_dir, graph_from=10, background=False, clock_ms=NOW_MS)
     store = MemoryStore(engine, project="app", embedder=WordEmbedder(dimension=16), zone=None, background=False)
-    steps = {
+    steps: dict[str, Callable[[], object]] = {
         "opened": lambda: None,
         "written": lambda: store.remember_many({"content": f"walrus {number}"} for number in range(20)),
         "embedded": store.embed_pending,

@@ -140,7 +140,7 @@ def test_the_import_of_an_export_is_a_path_in(open_store, tmp_path: Path, data_d
     elsewhere.delete(elsewhere.remember("SECRET that was deleted").id)
     out = io.StringIO()
     elsewhere.export(out)
-    store = open_store(project="app")
+    store = open_store(project="app", clock_ms=NOW_MS + 1000)
     store.import_(io.StringIO(out.getvalue().replace("SECRET", TOKEN)))
     _use_everything(store)
     assert files_holding(data_dir, TOKEN) == []

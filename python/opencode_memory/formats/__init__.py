@@ -137,9 +137,7 @@ def _is_own_past(store: MemoryStore, ids: set[str]) -> bool:
     may come from anybody.
     """
     offset = 0
-    while page := store.list(
-        project=ALL_PROJECTS, status=[*Status], with_expired=True, limit=_PAGE, offset=offset
-    ):
+    while page := store.list(project=ALL_PROJECTS, status=[*Status], with_expired=True, limit=_PAGE, offset=offset):
         if not all(memory.id in ids for memory in page):
             return False
         offset += len(page)

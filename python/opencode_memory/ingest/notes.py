@@ -14,6 +14,7 @@ from itertools import chain, count
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
+from opencode_memory._core import redact
 from opencode_memory.clock import parse_when
 from opencode_memory.ingest.categories import guess_category
 from opencode_memory.ingest.files import read_note
@@ -95,7 +96,8 @@ def _time(note: Path, about: FrontMatter, zone: tzinfo | None) -> datetime:
 
 def _topic(name: str, section: Section, taken: Collection[str]) -> str:
     """Name a section by its file and headings, told apart from those before it in the file."""
-    plain = f"{PREFIX}{name}#{'/'.join(section.path)}"
+    # As the store will keep it: the next run has to find the section by it.
+    plain, _ = redact(f"{PREFIX}{name}#{'/'.join(section.path)}")
     if len(plain) > _TOPIC_LIMIT - len("~99999"):
         plain = f"{plain[: _TOPIC_LIMIT - 30]}…{_fingerprint(plain)[:16]}"
     return next(topic for topic in chain((plain,), (f"{plain}~{n}" for n in count(2))) if topic not in taken)
@@ -104,7 +106,7 @@ def _topic(name: str, section: Section, taken: Collection[str]) -> str:
 def name_of(path: Path, base: Path | None) -> str:
     """Name a file as topics do: its path in the project, or its absolute path; ``#`` ends the name in a topic."""
     name = path.as_posix() if base is None else path.relative_to(base).as_posix()
-    return "" if name == "." else name.replace("%", "%25").replace("#", "%23")
+    return "" if name == "." else redact(name)[0].replace("%", "%25").replace("#", "%23")
 
 
 def file_of(topic: str) -> str:

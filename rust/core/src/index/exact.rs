@@ -11,6 +11,9 @@ use half::f16;
 
 /// Rows of one allocation: growing never copies what is there.
 const BLOCK_ROWS: usize = 2048;
+/// Half floats of one cache line.
+#[cfg(target_arch = "x86_64")]
+const LINE: usize = 32;
 
 /// Vectors of one length, addressed by slot.
 #[derive(Debug, Default)]
@@ -55,6 +58,18 @@ impl Slab {
         let slot = slot as usize;
         let start = (slot % BLOCK_ROWS) * self.dimension;
         &self.blocks[slot / BLOCK_ROWS][start..start + self.dimension]
+    }
+
+    /// Ask the processor for a vector that will be compared soon.
+    #[inline]
+    pub fn prefetch(&self, slot: u32) {
+        #[cfg(target_arch = "x86_64")]
+        for line in self.get(slot).chunks(LINE) {
+            // SAFETY: a prefetch of a valid reference has no effect but on the cache.
+            unsafe { std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(line.as_ptr().cast()) };
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        let _ = slot;
     }
 
     /// Cosine of a unit query and the unit vector of a slot.
@@ -161,7 +176,7 @@ impl<T: Ord> PartialOrd for Scored<T> {
 }
 
 /// Keeps the best `limit` of what is offered.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Best<T: Ord> {
     limit: usize,
     heap: BinaryHeap<Scored<T>>,

@@ -11,8 +11,14 @@ use crate::error::Result;
 use crate::index::bm25::ScoredTerm;
 use crate::index::exact::{Best, Scored};
 
+/// A filter that lets at least this share through is applied to what the graph proposes, not inside of it.
+const NEARLY_ALL: f64 = 0.9;
+
 /// Candidates that each of the two searches contributes.
 pub const DEPTH: usize = 64;
+
+/// Rows whose vectors are on their way from memory while a scan compares the ones before.
+const PREFETCHED: usize = 6;
 
 /// The best rows by words, best first.
 pub fn by_words(
@@ -25,16 +31,15 @@ pub fn by_words(
     let mirror = &view.mirror;
     let mut best = Best::new(depth);
     if let Some(index) = &view.lexical {
-        let share = remaining.share(mirror);
         let found = match remaining {
             Remaining::Places(places) => {
                 let wanted = set_of(places, mirror.places().len());
-                index.search(terms, depth, &view.document_places, share, |place| {
+                index.search(terms, depth, &view.document_places, |place| {
                     wanted[place as usize / 64] & (1 << (place % 64)) != 0
                 })?
             }
             Remaining::Share(_) => {
-                index.search(terms, depth, &view.document_places, share, |place| filter.allows(mirror.row(place)))?
+                index.search(terms, depth, &view.document_places, |place| filter.allows(mirror.row(place)))?
             }
         };
         for scored in found {
@@ -82,7 +87,15 @@ pub fn by_meaning(
         let place = mirror.row_of_slot(slot);
         place != NONE && filter.allows(mirror.row(place))
     };
-    let found = loaded.graph.search(query, depth, |embedding| mirror.slots_of_embedding(embedding).any(allows_slot))?;
+    let allows_embedding = |embedding: i64| mirror.slots_of_embedding(embedding).any(allows_slot);
+    let found = if share >= NEARLY_ALL {
+        // A little more than is needed, for the few that the filter drops afterwards.
+        let mut found = loaded.graph.search_all(query, (depth as f64 / share).ceil() as usize + 4)?;
+        found.retain(|embedding| allows_embedding(*embedding));
+        found
+    } else {
+        loaded.graph.search(query, depth, allows_embedding)?
+    };
     // The graph gives up early in a region where the filter allows little; then nothing but a scan is sure.
     let expected = depth.min((share * mirror.len() as f64 / 2.0) as usize);
     if found.len() < expected {
@@ -105,7 +118,10 @@ pub fn by_meaning(
 /// Compare the given rows one by one.
 fn scan(view: &View, places: &[u32], query: &[f32], depth: usize) -> Vec<Scored<u32>> {
     let mut best = Best::new(depth);
-    for &place in places {
+    for (at, &place) in places.iter().enumerate() {
+        if let Some(ahead) = places.get(at + PREFETCHED) {
+            view.mirror.prefetch(*ahead);
+        }
         if let Some(cosine) = view.mirror.cosine(query, place) {
             best.offer(place, cosine);
         }

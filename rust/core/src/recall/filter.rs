@@ -9,7 +9,7 @@ use crate::model::{Scope, Selection};
 use crate::store::{memory, project};
 
 /// Rows looked at to guess how many a filter lets through.
-const SAMPLE: usize = 512;
+const SAMPLE: usize = 128;
 
 /// A [`Selection`] in the mirror's terms.
 #[derive(Debug)]
@@ -40,16 +40,6 @@ pub enum Remaining {
     Places(Vec<u32>),
     /// About this share of all rows.
     Share(f64),
-}
-
-impl Remaining {
-    /// About how much of all rows is left.
-    pub fn share(&self, mirror: &Mirror) -> f64 {
-        match self {
-            Self::Places(places) => places.len() as f64 / mirror.places().len().max(1) as f64,
-            Self::Share(share) => *share,
-        }
-    }
 }
 
 impl Filter {

@@ -44,7 +44,8 @@ pub struct Mirror {
     slab: Slab,
     slot_row: Vec<u32>,
     slot_embedding: Vec<i64>,
-    first_slot_of: FxHashMap<i64, u32>,
+    /// By embedding key, which are dense: the graph asks this for every vector that it looks at.
+    first_slot_of: Vec<u32>,
     next_slot_of_embedding: Vec<u32>,
     live_slots: usize,
     loads: u64,
@@ -175,8 +176,11 @@ impl Mirror {
         row.slots += 1;
         self.slot_row.push(at);
         self.slot_embedding.push(embedding);
-        let others = self.first_slot_of.insert(embedding, slot);
-        self.next_slot_of_embedding.push(others.unwrap_or(NONE));
+        let key = embedding as usize;
+        if self.first_slot_of.len() <= key {
+            self.first_slot_of.resize(key + 1, NONE);
+        }
+        self.next_slot_of_embedding.push(std::mem::replace(&mut self.first_slot_of[key], slot));
         self.live_slots += 1;
     }
 
@@ -267,7 +271,7 @@ impl Mirror {
     /// Every slot that holds an embedding.
     #[inline]
     pub fn slots_of_embedding(&self, embedding: i64) -> impl Iterator<Item = u32> + '_ {
-        let mut next = self.first_slot_of.get(&embedding).copied().unwrap_or(NONE);
+        let mut next = self.first_slot_of.get(embedding as usize).copied().unwrap_or(NONE);
         std::iter::from_fn(move || {
             let slot = next;
             if slot == NONE {
@@ -276,6 +280,15 @@ impl Mirror {
             next = self.next_slot_of_embedding[slot as usize];
             Some(slot)
         })
+    }
+
+    /// Ask the processor for a row's first vector before it is compared.
+    #[inline]
+    pub fn prefetch(&self, at: u32) {
+        let row = self.row(at);
+        if row.slots > 0 {
+            self.slab.prefetch(row.first_slot);
+        }
     }
 
     /// The cosine of a row's best chunk with a unit query, or nothing when the row has no vectors.

@@ -100,7 +100,9 @@ pub fn for_each_vector(
     memory: Option<i64>,
     mut each: impl FnMut(i64, i64, &[u8]) -> Result<()>,
 ) -> Result<()> {
-    const SELECT: &str = "SELECT e.key, c.memory, e.vector FROM chunk c JOIN embedding e ON e.key = c.embedding \
+    // CROSS JOIN fixes the order: by chunks, which are sorted already. The other way round, by the index on the model,
+    // sorts all vectors of the store.
+    const SELECT: &str = "SELECT e.key, c.memory, e.vector FROM chunk c CROSS JOIN embedding e ON e.key = c.embedding \
          WHERE e.model = (SELECT value FROM meta WHERE name = 'active_model')";
     let sql = match memory {
         Some(_) => format!("{SELECT} AND c.memory = ?1 ORDER BY c.memory, c.ordinal"),

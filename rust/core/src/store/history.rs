@@ -30,6 +30,11 @@ pub struct Recorded {
     pub before: Option<Memory>,
 }
 
+/// An import notes that it created a memory, so that it can be undone. Where it brought the memory's past too, that tells
+/// how the memory came to be, and the note is no part of it.
+const IS_NOTE: &str = "kind = 'create' AND operation > 0 \
+     AND EXISTS (SELECT 1 FROM history past WHERE past.memory = history.memory AND past.operation < 0)";
+
 const SELECT: &str = "SELECT seq, operation, memory, at, kind, actor, undone_by, before FROM history";
 
 /// Columns as they are stored, before numbers and JSON are read.
@@ -128,7 +133,7 @@ pub fn changed_after(connection: &Connection, change: &Recorded) -> Result<Optio
 
 /// Everything that happened to a memory, oldest first.
 pub fn of(connection: &Connection, id: &str) -> Result<Vec<HistoryEntry>> {
-    let rows = collect(connection, "WHERE memory = ?1 ORDER BY seq", [id])?;
+    let rows = collect(connection, &format!("WHERE memory = ?1 AND NOT ({IS_NOTE}) ORDER BY seq"), [id])?;
     let present = memory::by_id(connection, id)?;
     let mut entries = Vec::with_capacity(rows.len());
     for (at, row) in rows.iter().enumerate() {
@@ -152,17 +157,19 @@ pub fn of(connection: &Connection, id: &str) -> Result<Vec<HistoryEntry>> {
 
 /// The memories that were changed after `at`, as they were then: the first change after `at` holds them.
 pub fn states_before_changes_after(connection: &Connection, at: i64) -> Result<Vec<(String, Option<Memory>)>> {
-    let rows = collect(connection, "WHERE seq IN (SELECT min(seq) FROM history WHERE at > ?1 GROUP BY memory)", [at])?;
+    let first = format!("SELECT min(seq) FROM history WHERE at > ?1 AND NOT ({IS_NOTE}) GROUP BY memory");
+    let rows = collect(connection, &format!("WHERE seq IN ({first})"), [at])?;
     Ok(rows.into_iter().map(|row| (row.id, row.before)).collect())
 }
 
 /// Rows in order, after `seq`, at most `limit`: what an export reads.
 pub fn page(connection: &Connection, after_seq: i64, limit: usize) -> Result<Vec<Recorded>> {
-    collect(connection, "WHERE seq > ?1 ORDER BY seq LIMIT ?2", (after_seq, limit as i64))
+    let tail = format!("WHERE seq > ?1 AND NOT ({IS_NOTE}) ORDER BY seq LIMIT ?2");
+    collect(connection, &tail, (after_seq, limit as i64))
 }
 
-/// Put back rows of an export for memories that have no history of their own here. Restored operations have negative
-/// numbers. The import's note that it created a memory gives way to how the memory really came to be.
+/// Put back rows of an export for memories that have no history of their own here but the import's note. Restored
+/// operations have negative numbers.
 pub fn restore_rows(write: &WriteTx<'_>, rows: &[Recorded]) -> Result<usize> {
     let mut added = 0;
     let mut insert = write.prepare_cached(
@@ -170,8 +177,6 @@ pub fn restore_rows(write: &WriteTx<'_>, rows: &[Recorded]) -> Result<usize> {
          WHERE NOT EXISTS (SELECT 1 FROM history WHERE memory = ?2 AND at = ?3 AND kind = ?4 AND operation IN (?1, -?1)) \
          AND NOT EXISTS (SELECT 1 FROM history WHERE memory = ?2 AND operation > 0 AND (kind <> 'create' OR undone_by IS NOT NULL))",
     )?;
-    let mut give_way =
-        write.prepare_cached("DELETE FROM history WHERE memory = ?1 AND operation > 0 AND kind = 'create'")?;
     for row in rows {
         let json = row
             .before
@@ -181,11 +186,7 @@ pub fn restore_rows(write: &WriteTx<'_>, rows: &[Recorded]) -> Result<usize> {
             .map_err(|error| Error::invalid("history", format!("cannot be written as JSON: {error}")))?;
         let operation = -row.operation.abs();
         let undone_by = row.undone_by.map(|by| -by.abs());
-        let new = insert.execute((operation, &row.id, row.at, &row.kind, row.actor as u8, undone_by, json))?;
-        if new > 0 && row.before.is_none() {
-            give_way.execute([&row.id])?;
-        }
-        added += new;
+        added += insert.execute((operation, &row.id, row.at, &row.kind, row.actor as u8, undone_by, json))?;
     }
     Ok(added)
 }

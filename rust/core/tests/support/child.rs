@@ -9,6 +9,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 
+const SIGKILL: i32 = 9;
 const TASK: &str = "OPENCODE_MEMORY_TEST_TASK";
 
 /// A started process; it is killed when it is dropped.
@@ -80,12 +81,15 @@ impl Child {
     /// It was killed.
     #[track_caller]
     pub fn assert_killed(&mut self) {
-        assert_eq!(self.wait().signal(), Some(libc_sigkill()));
+        assert_eq!(self.wait().signal(), Some(SIGKILL));
     }
-}
 
-fn libc_sigkill() -> i32 {
-    9
+    /// It was killed or came to its end, but no assertion in it failed.
+    #[track_caller]
+    pub fn assert_nothing_failed(&mut self) {
+        let status = self.wait();
+        assert!(status.success() || status.signal() == Some(SIGKILL), "{status}");
+    }
 }
 
 impl Drop for Child {

@@ -47,8 +47,10 @@ pub fn open_with(dir: &Path, options: Options) -> Engine {
 /// A word that no other number has, and that no analyzer takes apart.
 pub fn word(number: usize) -> String {
     const LETTERS: &[u8] = b"bcdfghjkmn";
-    let digits = [number / 10_000 % 10, number / 1000 % 10, number / 100 % 10, number / 10 % 10, number % 10];
-    format!("zx{}", digits.map(|digit| char::from(LETTERS[digit])).iter().collect::<String>())
+    format!("{number:07}").bytes().fold("zx".to_owned(), |mut word, digit| {
+        word.push(char::from(LETTERS[usize::from(digit - b'0')]));
+        word
+    })
 }
 
 /// A text that only its own word finds.
@@ -62,6 +64,29 @@ pub fn vector(text: &str) -> Vec<f32> {
     let raw: Vec<f32> = (0..DIMENSION).map(|_| random.next() as f32 / u64::MAX as f32 - 0.5).collect();
     let length = raw.iter().map(|value| value * value).sum::<f32>().sqrt();
     raw.iter().map(|value| value / length).collect()
+}
+
+/// Seconds for which a long test is to run, when somebody asks for that.
+pub fn soak_seconds() -> Option<u64> {
+    std::env::var("OPENCODE_MEMORY_SOAK_SECONDS").ok().map(|seconds| seconds.parse().expect("a number of seconds"))
+}
+
+/// A fixed seed; another one each time in a long run, which says it.
+pub fn seed(fixed: u64) -> Random {
+    let seed = match soak_seconds() {
+        Some(_) => u64::from(std::process::id()) << 20 | fixed,
+        None => fixed,
+    };
+    eprintln!("seed {seed}");
+    Random(seed)
+}
+
+/// Whether to go on: `rounds` times, or for as long as somebody asks for.
+pub fn soaking(rounds: &mut usize, begun: std::time::Instant) -> bool {
+    match soak_seconds() {
+        Some(seconds) => begun.elapsed().as_secs() < seconds,
+        None => std::mem::replace(rounds, rounds.saturating_sub(1)) > 0,
+    }
 }
 
 /// Random numbers that are the same for the same seed.

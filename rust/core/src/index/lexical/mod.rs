@@ -115,9 +115,13 @@ fn damaged_files(index: &Index, data_dir: &Path, sound: &mut FxHashSet<PathBuf>)
         if sound.contains(&file) {
             continue;
         }
-        // A part that is not there is none that a segment needs, or whoever opens the segment says so.
-        let Ok(metadata) = fs_err::metadata(folder(data_dir).join(&file)) else { continue };
-        let is_sound = metadata.len() >= FOOTER_BYTES && index.directory().validate_checksum(&file).unwrap_or(false);
+        let bytes = fs_err::metadata(folder(data_dir).join(&file)).map(|metadata| metadata.len());
+        let is_optional = file.extension().is_some_and(|extension| extension == "del" || extension == "temp");
+        if bytes.is_err() && is_optional {
+            continue; // the segment has no deletions, or whoever opens it says that they are gone
+        }
+        let is_sound =
+            bytes.is_ok_and(|bytes| bytes >= FOOTER_BYTES) && index.directory().validate_checksum(&file).unwrap_or(false);
         if is_sound {
             sound.insert(file);
         } else {

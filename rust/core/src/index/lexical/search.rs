@@ -1,11 +1,12 @@
 //! Finding the best documents for a query.
 //!
-//! Two ways that give the same answer. Most queries add up the scores of all documents of all terms: a few sequential
-//! passes over postings, whose cost does not depend on the filter. Where that would be long and the filter lets most
-//! documents through, blocks whose documents cannot reach the best are skipped instead (block-max WAND).
+//! The scores of all documents are added up term by term, rare terms first, in sequential passes over postings. As soon as
+//! the common terms that are left cannot lift a document without any of the rare ones among the best, they are looked up
+//! for the few documents that can still get there. Under a filter this stays quick, where skipping blocks by their greatest
+//! score does not: its bar only rises with documents that the filter lets through.
 
 use tantivy::fieldnorm::FieldNormReader;
-use tantivy::query::{BooleanQuery, EnableScoring, Occur, Query, TermQuery};
+use tantivy::postings::BlockSegmentPostings;
 use tantivy::schema::IndexRecordOption;
 use tantivy::{SegmentReader, Term};
 
@@ -13,11 +14,6 @@ use super::{Lexical, failed};
 use crate::error::Result;
 use crate::index::bm25::{Bm25, ScoredTerm};
 use crate::index::exact::{Best, Scored};
-
-/// Postings that are added up without looking for a shortcut.
-const ADDED_UP: u64 = 400_000;
-/// A filter that lets less than this share through makes skipping slow: the bar to skip by rises too late.
-const SKIPPING_SHARE: f64 = 0.5;
 
 /// A document that stands for no row: its text was removed, or belongs to the overlay.
 pub const NO_PLACE: u32 = u32::MAX;
@@ -44,29 +40,20 @@ impl Lexical {
     }
 
     /// The best documents for some terms among those that `allows` lets through, best first, by their place.
-    ///
-    /// `share` is about how much the filter lets through; it decides how to search, not what is found.
     pub fn search(
         &self,
         terms: &[ScoredTerm],
         limit: usize,
         places: &Places,
-        share: f64,
         mut allows: impl FnMut(u32) -> bool,
     ) -> Result<Vec<Scored<u32>>> {
         if terms.is_empty() || limit == 0 {
             return Ok(Vec::new());
         }
-        let mut allows = |place: u32| place != NO_PLACE && allows(place);
-        let postings: u64 = terms.iter().map(|term| term.in_index).sum();
         let mut best = Best::new(limit);
-        if postings <= ADDED_UP || share < SKIPPING_SHARE {
-            let mut scores = self.scores.lock();
-            for (segment, places) in self.searcher.segment_readers().iter().zip(&places.0) {
-                self.add_up(segment, terms, places, &mut scores, &mut best, &mut allows)?;
-            }
-        } else {
-            self.skip_through(terms, places, &mut best, &mut allows)?;
+        let mut scores = self.scores.lock();
+        for (segment, places) in self.searcher.segment_readers().iter().zip(&places.0) {
+            self.add_up(segment, terms, places, &mut scores, &mut best, &mut allows)?;
         }
         Ok(best.into_sorted())
     }
@@ -84,69 +71,117 @@ impl Lexical {
         if scores.len() < documents {
             scores.resize(documents, 0.0);
         }
+        let mut lists = self.lists(segment, terms)?;
         let mut touched: Vec<u32> = Vec::new();
-        for term in terms {
-            let field = self.fields.of(term.field);
-            let index = segment.inverted_index(field).map_err(|e| failed(&e))?;
-            let found = index
-                .read_block_postings(&Term::from_field_text(field, &term.text), IndexRecordOption::WithFreqs)
-                .map_err(|e| failed(&e))?;
-            let Some(mut postings) = found else { continue };
-            let norms = segment.get_fieldnorms_reader(field).map_err(|e| failed(&e))?;
-            let denominators = denominators(term.bm25);
-            while postings.block_len() > 0 {
-                for (&document, &count) in postings.docs().iter().zip(postings.freqs()) {
-                    let score = &mut scores[document as usize];
-                    if *score == 0.0 {
-                        touched.push(document);
-                    }
-                    *score += term.bm25.weighed(count, denominators[usize::from(norms.fieldnorm_id(document))]);
+        let mut added = 0;
+        while let Some(list) = lists.get_mut(added) {
+            list.add_all(scores, &mut touched);
+            added += 1;
+            // What the other terms can add at most. When that is too little for a document that has none of the terms so
+            // far, only those that can still reach the best are looked up in the long lists of common terms.
+            let rest: f32 = lists[added..].iter().map(List::most).sum();
+            let is_worth_a_look = lists[added..].iter().map(|list| list.length).sum::<usize>() > touched.len();
+            if rest > 0.0 && is_worth_a_look {
+                let bar = self::bar(&touched, scores, places, best, allows);
+                if bar > rest {
+                    let mut hopeful: Vec<u32> =
+                        touched.iter().copied().filter(|document| scores[*document as usize] + rest > bar).collect();
+                    hopeful.sort_unstable();
+                    lists[added..].iter_mut().for_each(|list| list.add_to(&hopeful, scores));
+                    break;
                 }
-                postings.advance();
             }
         }
         for document in touched {
             let score = std::mem::take(&mut scores[document as usize]);
             let place = places[document as usize];
-            if score > best.threshold() && allows(place) {
+            if score > best.threshold() && place != NO_PLACE && allows(place) {
                 best.offer(place, score);
             }
         }
         Ok(())
     }
 
-    fn skip_through(
-        &self,
-        terms: &[ScoredTerm],
-        places: &Places,
-        best: &mut Best<u32>,
-        allows: &mut impl FnMut(u32) -> bool,
-    ) -> Result<()> {
-        let clauses: Vec<(Occur, Box<dyn Query>)> = terms
-            .iter()
-            .map(|term| {
-                let term = Term::from_field_text(self.fields.of(term.field), &term.text);
-                let query: Box<dyn Query> = Box::new(TermQuery::new(term, IndexRecordOption::WithFreqs));
-                (Occur::Should, query)
-            })
-            .collect();
-        let weight = BooleanQuery::new(clauses)
-            .weight(EnableScoring::enabled_from_searcher(&self.searcher))
-            .map_err(|e| failed(&e))?;
-        for (segment, places) in self.searcher.segment_readers().iter().zip(&places.0) {
-            // The bar only rises with documents that the filter lets through, so the filter comes before the top-k.
-            weight
-                .for_each_pruning(best.threshold(), segment, &mut |document, score| {
-                    let place = places[document as usize];
-                    if allows(place) {
-                        best.offer(place, score);
-                    }
-                    best.threshold()
-                })
+    /// The posting lists of a segment, those of rare terms first.
+    fn lists(&self, segment: &SegmentReader, terms: &[ScoredTerm]) -> Result<Vec<List>> {
+        let mut lists = Vec::with_capacity(terms.len());
+        for term in terms {
+            let field = self.fields.of(term.field);
+            let index = segment.inverted_index(field).map_err(|e| failed(&e))?;
+            let found = index
+                .read_block_postings(&Term::from_field_text(field, &term.text), IndexRecordOption::WithFreqs)
                 .map_err(|e| failed(&e))?;
+            if let Some(postings) = found {
+                lists.push(List {
+                    length: postings.doc_freq() as usize,
+                    postings,
+                    norms: segment.get_fieldnorms_reader(field).map_err(|e| failed(&e))?,
+                    denominators: denominators(term.bm25),
+                    bm25: term.bm25,
+                });
+            }
         }
-        Ok(())
+        lists.sort_by_key(|list| list.length);
+        Ok(lists)
     }
+}
+
+/// The posting list of a term in one segment.
+struct List {
+    postings: BlockSegmentPostings,
+    length: usize,
+    norms: FieldNormReader,
+    denominators: [f32; 256],
+    bm25: Bm25,
+}
+
+impl List {
+    /// More than a document's score can grow by this term.
+    fn most(&self) -> f32 {
+        self.bm25.idf() * Bm25::GREATEST_SATURATION
+    }
+
+    #[inline]
+    fn score(&self, document: u32, count: u32) -> f32 {
+        self.bm25.weighed(count, self.denominators[usize::from(self.norms.fieldnorm_id(document))])
+    }
+
+    /// Add the scores of all documents.
+    fn add_all(&mut self, scores: &mut [f32], touched: &mut Vec<u32>) {
+        while self.postings.block_len() > 0 {
+            for (&document, &count) in self.postings.docs().iter().zip(self.postings.freqs()) {
+                let score = &mut scores[document as usize];
+                if *score == 0.0 {
+                    touched.push(document);
+                }
+                *score += self.score(document, count);
+            }
+            self.postings.advance();
+        }
+    }
+
+    /// Add the scores of some documents, which come in order.
+    fn add_to(&mut self, documents: &[u32], scores: &mut [f32]) {
+        for &document in documents {
+            let at = self.postings.seek(document);
+            if at < self.postings.block_len() && self.postings.doc(at) == document {
+                scores[document as usize] += self.score(document, self.postings.freq(at));
+            }
+        }
+    }
+}
+
+/// The score that a document has to beat to be among the best, as far as the scores are added up.
+fn bar(touched: &[u32], scores: &[f32], places: &[u32], best: &Best<u32>, allows: &mut impl FnMut(u32) -> bool) -> f32 {
+    let mut so_far = best.clone();
+    for &document in touched {
+        let score = scores[document as usize];
+        let place = places[document as usize];
+        if score > so_far.threshold() && place != NO_PLACE && allows(place) {
+            so_far.offer(place, score);
+        }
+    }
+    so_far.threshold()
 }
 
 /// The length norm of each of the 256 lengths that tantivy tells apart.

@@ -1,0 +1,278 @@
+//! Several processes on one data directory: what one acknowledged, the very next recall of every other one knows.
+
+mod support;
+
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use opencode_memory_core::index::catch_up::{LOCK, Reins};
+use opencode_memory_core::index::{lexical, snapshot};
+use opencode_memory_core::model::report::Outcome;
+use opencode_memory_core::model::{NewMemory, Patch, RecallRequest};
+use opencode_memory_core::{Engine, Error, Options};
+
+use support::child::{self, Child, listen, say, task};
+use support::files::contents;
+use support::{
+    Random, all, assert_clean, assert_holds, catch_up, embed, found, near, open, open_with, question, rebuild, remember, text,
+    word,
+};
+
+#[test]
+#[ignore = "the processes that the other tests start"]
+fn child() {
+    let Some((dir, words)) = task() else { return };
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    say("ready");
+    listen();
+    let engine = open_with(&dir, Options { background: words[0] == "write", ..support::options() });
+    match words.as_slice() {
+        ["write"] => write(&engine),
+        ["index"] => index(&engine),
+        ["answer"] => answer(&engine),
+        ["import", seed] => import(&engine, seed.parse().expect("a number")),
+        ["begin", number] => drop(remember(&engine, [number.parse().expect("a number")])),
+        ["wait for the lock"] => {
+            remember(&engine, 100..150);
+            embed(&engine);
+            let impatient = Reins { is_interrupted: &|| true, progress: &|_, _, _| {} };
+            assert!(matches!(engine.catch_up(&impatient), Err(Error::Interrupted)));
+            assert!(matches!(engine.rebuild_indexes(&impatient), Err(Error::Interrupted)));
+        }
+        other => panic!("{other:?} is no task"),
+    }
+    engine.close().expect("closed");
+}
+
+/// Write, edit and delete; say each time which text is there now, and which is not any more.
+fn write(engine: &Engine) {
+    let mut random = Random(5);
+    let mut mine: Vec<(usize, String)> = Vec::new();
+    for number in 0..250 {
+        match random.below(4) {
+            0 if mine.len() > 30 => {
+                let (old, id) = mine.swap_remove(random.below(mine.len()));
+                engine.delete(&[id]).expect("a deletion");
+                say(&format!("gone {old}"));
+            }
+            1 if mine.len() > 30 => {
+                let place = random.below(mine.len());
+                let patch = Patch { content: Some(text(number)), ..Patch::default() };
+                engine.edit(&mine[place].1, patch).expect("an edit");
+                let old = std::mem::replace(&mut mine[place].0, number);
+                say(&format!("gone {old}"));
+                say(&format!("there {number}"));
+            }
+            _ => {
+                let id = remember(engine, [number]).remove(0);
+                mine.push((number, id));
+                say(&format!("there {number}"));
+                if random.below(3) == 0 {
+                    embed(engine);
+                    say(&format!("near {number}"));
+                }
+            }
+        }
+        listen();
+    }
+}
+
+/// Bring the indexes forward and build them anew, over and over.
+fn index(engine: &Engine) {
+    let mut random = Random(6);
+    loop {
+        if random.below(3) == 0 { rebuild(engine) } else { catch_up(engine) }
+        say("indexed");
+        if listen().is_none_or(|word| word == "stop") {
+            return;
+        }
+    }
+}
+
+/// Look at what the parent asks for.
+fn answer(engine: &Engine) {
+    while let Some(line) = listen() {
+        look(engine, &line);
+        say("right");
+    }
+}
+
+/// What a line says is what a recall shows.
+fn look(engine: &Engine, line: &str) {
+    let (what, number) = line.split_once(' ').expect("two words");
+    let number: usize = number.parse().expect("a number");
+    let by_words = found(engine, &question(&word(number)));
+    if what == "there" && by_words.is_empty() {
+        let again = found(engine, &question(&word(number)));
+        eprintln!("{line} AGAIN {again:?} {:?}", engine.stats());
+    }
+    match what {
+        "there" => assert_eq!(by_words, [text(number)], "{line}"),
+        "gone" => assert!(by_words.is_empty(), "{line}: {by_words:?}"),
+        _ => assert_eq!(found(engine, &RecallRequest { limit: 1, ..near(&text(number)) }), [text(number)], "{line}"),
+    }
+}
+
+fn start(dir: &tempfile::TempDir, tasks: &[&[&str]]) -> Vec<Child> {
+    let mut children: Vec<Child> = tasks.iter().map(|task| child::start(dir.path(), task)).collect();
+    children.iter_mut().for_each(|child| child.expect("ready"));
+    children.iter_mut().for_each(|child| child.tell("go"));
+    children
+}
+
+/// Let a process index until `body` is done; how often it did.
+fn while_another_process_indexes(dir: &tempfile::TempDir, body: impl FnOnce()) -> usize {
+    let mut indexer = start(dir, &[&["index"]]).remove(0);
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let listening = scope.spawn(|| {
+            let mut rounds = 0;
+            while indexer.hear().is_some() {
+                rounds += 1;
+                indexer.tell(if is_over.load(Ordering::SeqCst) { "stop" } else { "again" });
+            }
+            indexer.assert_done();
+            rounds
+        });
+        let _stop = Stop(&is_over); // when an assertion fails, too
+        body();
+        drop(_stop);
+        listening.join().expect("a listener")
+    })
+}
+
+struct Stop<'a>(&'a AtomicBool);
+
+impl Drop for Stop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+}
+
+#[test]
+fn i2_the_next_recall_of_another_process_sees_a_write_while_a_third_one_indexes() {
+    let dir = support::folder();
+    let engine = open(dir.path());
+    let rounds = while_another_process_indexes(&dir, || {
+        let mut children = start(&dir, &[&["write"], &["answer"]]);
+        let mut held: BTreeSet<usize> = BTreeSet::new();
+        while let Some(line) = children[0].hear() {
+            look(&engine, &line);
+            children[1].tell(&line);
+            children[1].expect("right");
+            match line.split_once(' ').expect("two words") {
+                ("there", number) => drop(held.insert(number.parse().expect("a number"))),
+                ("gone", number) => drop(held.remove(&number.parse().expect("a number"))),
+                _ => {}
+            }
+            children[0].tell("go on");
+        }
+        children[0].assert_done();
+        embed(&engine);
+        assert_holds(&engine, held);
+        // A verification does not take an index that is being made for one that is damaged.
+        (0..20).for_each(|_| drop(assert_clean(&engine)));
+    });
+    assert!(rounds > 5, "the indexes moved {rounds} times only");
+    assert_clean(&engine);
+}
+
+#[test]
+fn two_processes_that_import_the_same_texts_at_once_store_each_of_them_once() {
+    let dir = support::folder();
+    let mut children = start(&dir, &[&["import", "1"], &["import", "2"], &["import", "3"]]);
+    let acknowledged = child::hear_everybody(&mut children);
+    children.iter_mut().for_each(Child::assert_done);
+    assert!(acknowledged.iter().all(|lines| lines.last().map(String::as_str) == Some("600 texts")), "{acknowledged:?}");
+    let engine = open(dir.path());
+    assert_holds(&engine, 0..600);
+    let stored: usize = acknowledged.iter().flatten().filter_map(|line| line.strip_prefix("stored ")?.parse::<usize>().ok()).sum();
+    assert_eq!(stored, 600, "each text was new to one of them");
+    assert_clean(&engine);
+    catch_up(&engine);
+    assert_eq!(assert_clean(&engine).lexical_documents, 600);
+}
+
+/// Write 600 texts in batches of an order of its own, with a change of each repetition: tags add up.
+fn import(engine: &Engine, seed: u64) {
+    let mut random = Random(seed);
+    let mut numbers: Vec<usize> = (0..600).collect();
+    for place in (1..numbers.len()).rev() {
+        numbers.swap(place, random.below(place + 1));
+    }
+    for batch in numbers.chunks(40) {
+        let memories = batch.iter().map(|number| NewMemory { tags: vec![format!("from{seed}")], ..NewMemory::new(text(*number)) });
+        let results = engine.remember_many(memories.collect()).expect("a write");
+        say(&format!("stored {}", results.iter().filter(|result| result.outcome == Outcome::Stored).count()));
+    }
+    let mine = all(engine).into_iter().filter(|memory| memory.tags.contains(&format!("from{seed}"))).count();
+    say(&format!("{mine} texts"));
+}
+
+#[test]
+fn i4_only_who_holds_the_lock_writes_derived_files() {
+    let dir = support::folder();
+    let engine = open(dir.path());
+    remember(&engine, 0..60);
+    embed(&engine);
+    catch_up(&engine);
+    let derived = || (contents(&lexical::folder(dir.path())), contents(&snapshot::folder(dir.path())));
+    let lock = File::open(dir.path().join(LOCK)).expect("the lock");
+    lock.lock().expect("the lock");
+    let before = derived();
+    // More than enough texts for both indexes, from processes that index in the background and in the foreground.
+    let mut children = start(&dir, &[&["wait for the lock"], &["write"]]);
+    let said = children[1].hear();
+    assert!(said.is_some());
+    for _ in 0..2_000 {
+        children[1].tell("go on");
+    }
+    children[1].hear_all();
+    children.iter_mut().for_each(Child::assert_done);
+    let report = engine.catch_up(&Reins { is_interrupted: &|| true, progress: &|_, _, _| {} });
+    assert!(matches!(report, Err(Error::Interrupted)));
+    assert_eq!(before, derived());
+    lock.unlock().expect("the lock");
+    catch_up(&engine);
+    assert_ne!(before, derived());
+    assert_clean(&engine);
+}
+
+#[test]
+fn processes_that_open_a_new_directory_at_once_share_one_store() {
+    for round in 0..8 {
+        let dir = support::folder();
+        let numbers: Vec<String> = (0..6).map(|number| number.to_string()).collect();
+        let tasks: Vec<[&str; 2]> = numbers.iter().map(|number| ["begin", number.as_str()]).collect();
+        let tasks: Vec<&[&str]> = tasks.iter().map(<[&str; 2]>::as_slice).collect();
+        let mut children = start(&dir, &tasks);
+        children.iter_mut().for_each(Child::assert_done);
+        let engine = open(dir.path());
+        assert_holds(&engine, 0..6);
+        assert_eq!(assert_clean(&engine).memories, 6, "round {round}");
+    }
+}
+
+#[test]
+fn a_forked_child_is_told_so_and_leaves_its_parent_alone() {
+    let dir = support::folder();
+    let engine = open(dir.path());
+    remember(&engine, 0..10);
+    // SAFETY: the child calls nothing that waits for a thread of the parent, and ends at once without running destructors.
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        let told = matches!(engine.remember(NewMemory::new("from the child")), Err(Error::Closed(_)))
+            && matches!(engine.recall(question("zx")), Err(Error::Closed(_)))
+            && engine.close().is_ok();
+        // SAFETY: ends this process at once.
+        unsafe { libc::_exit(i32::from(!told)) }
+    }
+    let mut status = 0;
+    // SAFETY: waits for the child that was just made; `status` outlives the call.
+    unsafe { libc::waitpid(child, &raw mut status, 0) };
+    assert_eq!(status, 0, "the child was not told");
+    remember(&engine, 10..20);
+    assert_holds(&engine, 0..20);
+    assert_clean(&engine);
+}
