@@ -3,6 +3,8 @@
 //! What it acknowledged is there afterwards, what it was doing is done or not done, reads are right before anything is
 //! repaired, and the next catch-up leaves nothing to complain about.
 
+#![allow(missing_docs, clippy::pedantic, clippy::unwrap_used, clippy::expect_used)] // a test fails by panicking
+
 mod support;
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -8,8 +8,8 @@ use rustc_hash::FxHashSet;
 use super::{Engine, Shared};
 use crate::clock::DAY_MS;
 use crate::error::{Error, Result};
-use crate::index::catch_up::{Goals, Reins, catch_up};
-use crate::index::lexical::Lexical;
+use crate::index::catch_up::{Goals, Lock, Reins, catch_up, try_lock};
+use crate::index::lexical::{self, Lexical};
 use crate::index::snapshot;
 use crate::model::report::{CatchUpReport, PurgeReport, VerifyReport};
 use crate::store::embedding::Model;
@@ -87,15 +87,14 @@ impl Engine {
     /// Look at everything: the truth, the lexical index, the graph.
     pub fn verify(&self) -> Result<VerifyReport> {
         let shared = self.enter()?;
+        let store_problems = check::problems(&*shared.store.read()?)?;
+        // An index that is being made looks like one that is damaged.
+        let _still = shared.hold_indexes();
         let (view, at) = shared.current()?;
-        let mut report = VerifyReport {
-            memories: view.mirror.len(),
-            store_problems: check::problems(&at)?,
-            ..VerifyReport::default()
-        };
+        let mut report = VerifyReport { memories: view.mirror.len(), store_problems, ..VerifyReport::default() };
         if let Some(index) = &view.lexical {
             verify_lexical(&view.mirror, index, &at, &mut report)?;
-        } else if crate::index::lexical::folder(&shared.data_dir).exists() {
+        } else if lexical::is_unreadable(&shared.data_dir) {
             report.index_problems.push("the lexical index cannot be read".into());
         }
         if let Some(manifest) = snapshot::manifest(&shared.data_dir) {
@@ -190,6 +189,18 @@ impl Engine {
 }
 
 impl Shared {
+    /// Keep every process from moving the indexes; nobody is kept where there can be no lock.
+    fn hold_indexes(&self) -> Option<Lock> {
+        let begun = Instant::now();
+        loop {
+            match try_lock(&self.data_dir) {
+                Ok(None) if begun.elapsed() < LOCK_PATIENCE => std::thread::sleep(LOCK_POLL),
+                Ok(lock) => return lock,
+                Err(_) => return None,
+            }
+        }
+    }
+
     /// Catch up in the foreground: another process's run is waited for, because the caller wants the result.
     fn catch_up_patiently(&self, rebuild: bool, reins: &Reins<'_>) -> Result<CatchUpReport> {
         let goals = Goals {

@@ -8,8 +8,9 @@ use crate::recall::filter::Filter;
 use crate::recall::{answer, as_of};
 use crate::store::{history, link, memory};
 
-/// Uses that wait before the background thread is woken to write them.
-const USES_BATCH: usize = 64;
+/// Uses that wait before the background thread is woken to write them; closing writes them too. A commit makes every
+/// reader forget its pages, so this is not done often.
+const USES_BATCH: usize = 4_096;
 
 impl Engine {
     /// Answer a question, best first. An answer may be empty.

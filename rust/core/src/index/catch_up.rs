@@ -110,7 +110,7 @@ pub fn catch_up(
 }
 
 /// The indexer's lock. Closing the file is not enough: a child that was forked meanwhile has it open, too.
-struct Lock(std::fs::File);
+pub struct Lock(std::fs::File);
 
 impl Drop for Lock {
     fn drop(&mut self) {
@@ -119,7 +119,7 @@ impl Drop for Lock {
 }
 
 /// Whether the lock is free, and the lock with it. It is released when the file closes, however the process ends.
-fn try_lock(data_dir: &Path) -> Result<Option<Lock>> {
+pub fn try_lock(data_dir: &Path) -> Result<Option<Lock>> {
     let path = data_dir.join(LOCK);
     crate::store::create_file(&path)?;
     let file =

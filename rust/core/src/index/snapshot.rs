@@ -95,13 +95,12 @@ pub fn save(
     dimension: usize,
 ) -> Result<Manifest> {
     let folder = folder(data_dir);
-    let generation = match manifest(data_dir) {
-        Some(old) => generation_of(&old.file).unwrap_or(0) + 1,
-        None => {
-            // What stands there is not ours to build on, and may be in the way.
-            remove(data_dir)?;
-            1
-        }
+    let generation = if let Some(old) = manifest(data_dir) {
+        generation_of(&old.file).unwrap_or(0) + 1
+    } else {
+        // What stands there is not ours to build on, and may be in the way.
+        remove(data_dir)?;
+        1
     };
     store::create_folder(&folder)?;
     let file = format!("{generation:08}.usearch");

@@ -55,6 +55,8 @@ pub struct View {
     loads_seen: u64,
     places_are_stale: bool,
     outside_is_stale: bool,
+    /// Whether the last refresh came to its end.
+    is_whole: bool,
 }
 
 /// A view that equals the snapshot, for as long as both live.
@@ -79,6 +81,7 @@ impl View {
             loads_seen: 0,
             places_are_stale: false,
             outside_is_stale: false,
+            is_whole: false,
         }
     }
 
@@ -88,12 +91,14 @@ impl View {
     }
 
     fn indexes_are_current(&self) -> bool {
-        stamp(&lexical::meta_file(&self.data_dir)) == self.lexical_stamp
+        self.is_whole
+            && stamp(&lexical::meta_file(&self.data_dir)) == self.lexical_stamp
             && stamp(&snapshot::manifest_file(&self.data_dir)) == self.graph_stamp
     }
 
     /// Open what changed on disk, then take a snapshot and follow the store to it.
     fn refresh<'s>(&mut self, store: &'s Store) -> Result<Snapshot<'s>> {
+        self.is_whole = false; // a refresh that fails half-way leaves parts that do not belong together
         // Readers before the snapshot. The other way round an indexer may absorb a delete between the two, and a memory
         // that is alive in our snapshot would be missing from the index and from the (empty) tail.
         self.open_lexical();
@@ -134,6 +139,7 @@ impl View {
             self.places_are_stale = false;
         }
         self.find_outside_graph();
+        self.is_whole = true;
         Ok(at)
     }
 

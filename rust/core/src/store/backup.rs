@@ -129,7 +129,9 @@ fn replace_everything(connection: &mut Connection, source: (String, i64)) -> Res
     write.execute("INSERT OR IGNORE INTO main.backup(path, at) VALUES (?1, ?2)", source)?;
     for table in tables.iter().filter(|table| *table != "backup") {
         // Emptying a table leaves its sequence where it is, and inserting only raises it: keys are never reused.
-        write.execute_batch(&format!("DELETE FROM main.{table}; INSERT INTO main.{table} SELECT * FROM source.{table}"))?;
+        write.execute_batch(&format!(
+            "DELETE FROM main.{table}; INSERT INTO main.{table} SELECT * FROM source.{table}"
+        ))?;
     }
     // The backup may have removed its last rows: its sequences count too.
     write.execute_batch(

@@ -3,7 +3,7 @@
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use fs_err::os::unix::fs::OpenOptionsExt;
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
@@ -14,6 +14,7 @@ use crate::error::{Error, Result};
 
 /// How long a write waits for another process's transaction; bulk imports commit far more often than this.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(20);
+const BUSY_POLL: Duration = Duration::from_millis(5);
 
 /// What the file system allows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,7 +61,7 @@ pub fn reader(file: &Path, access: Access) -> Result<Connection> {
     Ok(connection)
 }
 
-/// The name by which SQLite opens `file` and no more than that is allowed.
+/// The name by which `SQLite` opens `file` and no more than that is allowed.
 pub fn uri(file: &Path, access: Access) -> String {
     let query = match access {
         Access::Immutable => "immutable=1",
@@ -77,7 +78,7 @@ fn writer(file: &Path, now_ms: i64) -> Result<Connection> {
     configure(&connection).map_err(fail)?;
     // Before WAL mode is set, which would write to a file that is not ours.
     if schema::inspect(&connection, file).map_err(|error| error.located(file))? == Found::Nothing {
-        connection.pragma_update(None, "journal_mode", "WAL").map_err(fail)?;
+        use_wal(&connection).map_err(fail)?;
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(fail)?;
         // Another process may have created it while we waited for the lock.
         if schema::inspect(&transaction, file)? == Found::Nothing {
@@ -86,10 +87,25 @@ fn writer(file: &Path, now_ms: i64) -> Result<Connection> {
         }
         transaction.commit().map_err(fail)?;
     }
-    connection.pragma_update(None, "journal_mode", "WAL").map_err(fail)?;
+    use_wal(&connection).map_err(fail)?;
     connection.pragma_update(None, "synchronous", "FULL").map_err(fail)?;
     connection.pragma_update(None, "foreign_keys", true).map_err(fail)?;
     Ok(connection)
+}
+
+/// Switch to WAL. `SQLite` waits for a lock, but not for a process that makes this switch at the same moment, so we do.
+fn use_wal(connection: &Connection) -> rusqlite::Result<()> {
+    let begun = Instant::now();
+    loop {
+        match connection.pragma_update(None, "journal_mode", "WAL") {
+            Err(error)
+                if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) && begun.elapsed() < BUSY_TIMEOUT =>
+            {
+                std::thread::sleep(BUSY_POLL);
+            }
+            done => return done,
+        }
+    }
 }
 
 fn configure(connection: &Connection) -> rusqlite::Result<()> {

@@ -164,6 +164,8 @@ pub enum Found {
 
 /// Tell what the file holds, refusing what is not ours or is too new.
 pub fn inspect(connection: &Connection, path: &Path) -> Result<Found> {
+    // One snapshot for the three: another process may be creating the store between them.
+    let _snapshot = connection.is_autocommit().then(|| connection.unchecked_transaction()).transpose()?;
     let application_id: i64 = connection.query_row("PRAGMA application_id", [], |row| row.get(0))?;
     let format: i64 = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
     let tables: i64 = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;

@@ -195,7 +195,7 @@ impl<'a> Iterator for Pieces<'a> {
             match class {
                 LOWER => shape.add(Shape::LOWER),
                 UPPER => {
-                    shape.add(if at > start { Shape(Shape::UPPER.0 | Shape::INNER_UPPER.0) } else { Shape::UPPER })
+                    shape.add(if at > start { Shape(Shape::UPPER.0 | Shape::INNER_UPPER.0) } else { Shape::UPPER });
                 }
                 DIGIT => {
                     shape.add(Shape::DIGIT);

@@ -1,5 +1,7 @@
 //! Random sequences of operations: after each of them the store and its indexes show what a plain map shows.
 
+#![allow(missing_docs, clippy::pedantic, clippy::unwrap_used, clippy::expect_used)] // a test fails by panicking
+
 #[path = "../support/mod.rs"]
 mod support;
 

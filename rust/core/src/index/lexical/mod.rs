@@ -98,6 +98,16 @@ pub fn meta_file(data_dir: &Path) -> PathBuf {
     folder(data_dir).join("meta.json")
 }
 
+/// Whether there is an index that is no longer what was written. One that was just begun, or that belongs to another
+/// history of the store, is sound.
+pub fn is_unreadable(data_dir: &Path) -> bool {
+    let is_new =
+        |index: &Index| index.load_metas().is_ok_and(|metas| metas.payload.is_none() && metas.segments.is_empty());
+    meta_file(data_dir).exists()
+        && Lexical::open(data_dir).is_none()
+        && !Index::open_in_dir(folder(data_dir)).is_ok_and(|index| is_new(&index))
+}
+
 fn mark_of(index: &Index) -> Option<Mark> {
     sealed::unseal(index.load_metas().ok()?.payload.as_deref()?.as_bytes())
 }
@@ -120,8 +130,8 @@ fn damaged_files(index: &Index, data_dir: &Path, sound: &mut FxHashSet<PathBuf>)
         if bytes.is_err() && is_optional {
             continue; // the segment has no deletions, or whoever opens it says that they are gone
         }
-        let is_sound =
-            bytes.is_ok_and(|bytes| bytes >= FOOTER_BYTES) && index.directory().validate_checksum(&file).unwrap_or(false);
+        let is_sound = bytes.is_ok_and(|bytes| bytes >= FOOTER_BYTES)
+            && index.directory().validate_checksum(&file).unwrap_or(false);
         if is_sound {
             sound.insert(file);
         } else {
