@@ -239,7 +239,7 @@ mod tests {
     fn a_vector_is_its_own_nearest_after_a_round_trip_through_a_file() {
         let rows: Vec<(i64, Vec<f16>)> = (0..200_i32)
             .map(|number| {
-                let raw: Vec<f32> = (0..64).map(|lane| ((number * 31 + lane * 17) % 23) as f32 - 11.0).collect();
+                let raw: Vec<f32> = (0..64).map(|lane| ((number + 3) * (lane + 7) % 257) as f32 - 128.0).collect();
                 let length = raw.iter().map(|value| value * value).sum::<f32>().sqrt();
                 (i64::from(number) + 1, raw.iter().map(|value| f16::from_f32(value / length)).collect())
             })

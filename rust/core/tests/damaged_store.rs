@@ -1,0 +1,208 @@
+//! The truth itself is damaged, or is no store of ours: said so, never a crash, never a changed byte in what is not ours.
+
+#![allow(missing_docs, clippy::pedantic, clippy::unwrap_used, clippy::expect_used)] // a test fails by panicking
+
+mod support;
+
+use std::collections::BTreeSet;
+use std::panic::catch_unwind;
+use std::path::Path;
+
+use opencode_memory_core::index::{lexical, snapshot};
+use opencode_memory_core::store::FILE;
+use opencode_memory_core::{Clock, Engine, Error, ErrorKind, Result};
+
+use support::files::{contents, copy, flip};
+use support::{BEGINNING, catch_up, embed, everything, near, open, options, question, remember, text, word};
+
+const TEXTS: usize = 80;
+/// Places of SQLite's header: `user_version` and `application_id`.
+const FORMAT_AT: usize = 60;
+const APPLICATION_AT: usize = 68;
+
+fn prepared() -> tempfile::TempDir {
+    let dir = support::folder();
+    let engine = open(dir.path());
+    let ids = remember(&engine, 0..TEXTS);
+    embed(&engine);
+    engine.archive(&ids[..3], None).expect("archived");
+    engine.pin(&ids[5..9], true).expect("pinned");
+    engine.link(&ids[0], &ids[1], "similar", 0.5, "a reason").expect("a link");
+    engine.kv_set(None, "key", "\"value\"", None).expect("a value");
+    catch_up(&engine);
+    dir
+}
+
+/// Ask for everything; the texts that are there.
+fn use_everything(dir: &Path) -> Result<BTreeSet<String>> {
+    let engine = Engine::open(dir, options(), Clock::fixed(BEGINNING))?;
+    let listed = engine.list(&everything(), 1_000, 0, None)?;
+    let held = listed.iter().map(|memory| memory.content.clone()).collect();
+    for number in 0..5 {
+        engine.recall(question(&word(number)))?;
+        engine.recall(near(&text(number)))?;
+    }
+    for memory in listed.iter().take(3) {
+        engine.get(&memory.id)?;
+        engine.history(&memory.id)?;
+        engine.related(&memory.id, 5)?;
+    }
+    engine.kv_list(None, "")?;
+    engine.stats()?;
+    engine.pending_embeddings(0, 100)?;
+    for kind in ["project", "memory", "link", "history", "kv"] {
+        engine.dump(kind, 0, 1_000)?;
+    }
+    let report = engine.verify()?;
+    if !report.store_problems.is_empty() {
+        return Err(Error::CorruptStore { path: dir.to_owned(), message: report.store_problems.join("; ") });
+    }
+    engine.catch_up(&opencode_memory_core::index::catch_up::Reins::loose())?;
+    remember(&engine, [TEXTS]);
+    engine.undo(None)?;
+    Ok(held)
+}
+
+#[test]
+fn a_flipped_bit_is_found_or_changes_no_text() {
+    let prepared = prepared();
+    let expected: BTreeSet<String> = (0..TEXTS).map(text).collect();
+    let length = std::fs::read(prepared.path().join(FILE)).expect("a file").len();
+    let mut random = support::seed(3);
+    let (mut rounds, begun) = (150, std::time::Instant::now());
+    let mut noticed = 0;
+    while support::soaking(&mut rounds, begun) {
+        // Half of them in the header and the first pages, where everything hangs on a bit.
+        let within = if random.below(2) == 0 { length.min(8_192) } else { length };
+        let (offset, bit) = (random.below(within), random.below(8));
+        let case = support::folder();
+        let dir = case.path().join("data");
+        copy(prepared.path(), &dir);
+        flip(&dir.join(FILE), offset, bit);
+        let what = format!("bit {bit} of byte {offset}");
+        match catch_unwind(|| use_everything(&dir)) {
+            Ok(Ok(held)) => assert_eq!(held, expected, "{what} changed a text and nobody noticed"),
+            Ok(Err(error)) => {
+                noticed += 1;
+                let kinds = [ErrorKind::CorruptStore, ErrorKind::FormatVersion, ErrorKind::Storage];
+                assert!(kinds.contains(&error.kind()), "{what}: {error:?}");
+            }
+            Err(_) => panic!("{what} let it crash"),
+        }
+    }
+    assert!(noticed > 0);
+}
+
+#[test]
+fn a_flipped_bit_in_a_text_is_found_by_a_verification() {
+    let prepared = prepared();
+    let expected: BTreeSet<String> = (0..TEXTS).map(text).collect();
+    let bytes = std::fs::read(prepared.path().join(FILE)).expect("a file");
+    for number in [3, 40, 79] {
+        let word = word(number);
+        let places = (0..bytes.len() - word.len()).filter(|place| bytes[*place..].starts_with(word.as_bytes()));
+        let mut found = 0;
+        for place in places {
+            let case = support::folder();
+            let dir = case.path().join("data");
+            copy(prepared.path(), &dir);
+            flip(&dir.join(FILE), place, 0);
+            match use_everything(&dir) {
+                Ok(held) => assert_eq!(held, expected), // an older copy of the row, in bytes that are free
+                Err(error) => {
+                    found += 1;
+                    assert!(error.to_string().contains("hash differs"), "{error}");
+                }
+            }
+        }
+        assert!(found > 0);
+    }
+}
+
+#[test]
+fn a_store_that_was_cut_or_overwritten_says_so() {
+    let prepared = prepared();
+    let bytes = std::fs::read(prepared.path().join(FILE)).expect("a file");
+    let pages = bytes.len() / 4_096;
+    let overwritten = |page: usize| {
+        let mut bytes = bytes.clone();
+        bytes[page * 4_096..(page + 1) * 4_096].fill(0xA5);
+        bytes
+    };
+    let mut cases =
+        vec![bytes[..4_096].to_vec(), bytes[..bytes.len() / 2].to_vec(), bytes[..5_000].to_vec(), bytes[..50].to_vec()];
+    cases.extend((0..pages).map(overwritten));
+    let mut noticed = 0;
+    let all = cases.len();
+    for (place, bytes) in cases.into_iter().enumerate() {
+        let case = support::folder();
+        let dir = case.path().join("data");
+        copy(prepared.path(), &dir);
+        std::fs::write(dir.join(FILE), bytes).expect("a file");
+        match use_everything(&dir) {
+            Ok(held) => assert_eq!(held.len(), TEXTS, "case {place}"),
+            Err(error) => {
+                noticed += 1;
+                assert_eq!(error.kind(), ErrorKind::CorruptStore, "case {place}: {error}");
+            }
+        }
+    }
+    assert_eq!(noticed, all, "every page of it counts");
+}
+
+/// Opening is refused with this kind of error and leaves every byte as it was.
+fn refused_unchanged(bytes: &[u8], kind: ErrorKind) -> Error {
+    let dir = support::folder();
+    std::fs::write(dir.path().join(FILE), bytes).expect("a file");
+    let before = contents(dir.path());
+    let mut last = None;
+    for read_only in [false, true] {
+        let options = opencode_memory_core::Options { read_only, ..options() };
+        let error = Engine::open(dir.path(), options, Clock::fixed(BEGINNING)).expect_err("it is not ours");
+        assert_eq!(error.kind(), kind, "{error}");
+        assert!(error.to_string().contains(FILE), "{error}");
+        let after = contents(dir.path());
+        assert_eq!(after.get(&dir.path().join(FILE)).map(Vec::as_slice), Some(bytes), "read_only {read_only}");
+        // SQLite leaves its shared memory beside what it read, because it may not remove it either.
+        assert!(read_only || after == before, "{:?}", after.keys());
+        last = Some(error);
+    }
+    last.expect("an error")
+}
+
+#[test]
+fn a_newer_format_is_refused_and_left_alone() {
+    let mut bytes = std::fs::read(prepared().path().join(FILE)).expect("a file");
+    bytes[FORMAT_AT..FORMAT_AT + 4].copy_from_slice(&7_u32.to_be_bytes());
+    let error = refused_unchanged(&bytes, ErrorKind::FormatVersion);
+    assert!(matches!(error, Error::FormatVersion { found: 7, supported: 1, .. }), "{error:?}");
+}
+
+#[test]
+fn what_is_not_ours_is_refused_and_left_alone() {
+    let mut foreign = std::fs::read(prepared().path().join(FILE)).expect("a file");
+    foreign[APPLICATION_AT..APPLICATION_AT + 4].copy_from_slice(&0_u32.to_be_bytes());
+    let error = refused_unchanged(&foreign, ErrorKind::CorruptStore);
+    assert!(error.to_string().contains("nothing was changed in it"), "{error}");
+    foreign[FORMAT_AT..FORMAT_AT + 4].copy_from_slice(&0_u32.to_be_bytes());
+    refused_unchanged(&foreign, ErrorKind::CorruptStore);
+    refused_unchanged("a diary, not a database ".repeat(100).as_bytes(), ErrorKind::CorruptStore);
+    refused_unchanged(b"short", ErrorKind::CorruptStore);
+    refused_unchanged(&[0; 4_096], ErrorKind::CorruptStore);
+}
+
+#[test]
+fn a_damaged_store_is_replaced_by_its_backup() {
+    let prepared = prepared();
+    let backup = prepared.path().join("backup.db");
+    open(prepared.path()).backup(&backup).expect("a backup");
+    let file = prepared.path().join(FILE);
+    std::fs::write(&file, b"ruined").expect("a file");
+    assert!(Engine::open(prepared.path(), options(), Clock::fixed(BEGINNING)).is_err());
+    std::fs::remove_file(&file).expect("a file");
+    let engine = open(prepared.path());
+    assert_eq!(engine.restore_backup(&backup).expect("a restored backup"), TEXTS);
+    catch_up(&engine);
+    support::assert_clean(&engine);
+    assert!(lexical::folder(prepared.path()).exists() && snapshot::folder(prepared.path()).exists());
+}
