@@ -48,10 +48,20 @@ def opened_for_writing(pipe: Path, reader: subprocess.Popen[bytes]) -> int:
     raise AssertionError("the command ended before it read")
 
 
+def hear_interrupts() -> None:
+    """A shell starts what runs in its background deaf to Ctrl-C, and a child inherits that."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def test_interrupt_is_exit_code_130_without_a_traceback(environment: dict[str, str], tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    reading = subprocess.Popen([*COMMAND, "import", str(pipe)], env=environment, stderr=subprocess.PIPE)
+    reading = subprocess.Popen(
+        [*COMMAND, "import", str(pipe)],
+        env=environment,
+        stderr=subprocess.PIPE,
+        preexec_fn=hear_interrupts,  # noqa: PLW1509  this process has no threads of its own
+    )
     end = opened_for_writing(pipe, reading)
     reading.send_signal(signal.SIGINT)
     _, complaint = reading.communicate()

@@ -102,8 +102,7 @@ impl Engine {
                     to_json(&KvRow {
                         project: project::name_of(&at, project_id)?,
                         key: row.name,
-                        value: serde_json::from_str(&row.value)
-                            .map_err(|error| Error::invalid("kv", error.to_string()))?,
+                        value: serde_json::from_str(&row.value).map_err(|error| unreadable("a value", &error))?,
                         created_at: row.created_at,
                         updated_at: row.updated_at,
                         expires_at: row.expires_at,
@@ -200,11 +199,16 @@ fn memory_json(memory: &crate::model::Memory) -> Result<String> {
         members.remove("project_id");
         members.insert("uses".into(), json!(memory.uses));
         members.insert("used_at".into(), json!(memory.used_at));
-        let metadata =
-            serde_json::from_str(&memory.metadata).map_err(|error| Error::invalid("metadata", error.to_string()))?;
+        let metadata = serde_json::from_str(&memory.metadata).map_err(|error| unreadable(&memory.id, &error))?;
         members.insert("metadata".into(), metadata);
     }
     Ok(value.to_string())
+}
+
+/// What the store holds is no JSON any more; whoever knows the file names it.
+fn unreadable(what: &str, error: &serde_json::Error) -> Error {
+    let message = format!("{what} cannot be read ({error}); `opencode-memory verify` tells more");
+    Error::CorruptStore { path: std::path::PathBuf::new(), message }
 }
 
 fn to_json<T: Serialize>(row: &T) -> Result<String> {

@@ -44,6 +44,13 @@ pub fn problems(connection: &Connection) -> Result<Vec<String>> {
             "SELECT count(*) FROM memory WHERE status = 2 AND superseded_by IS NULL",
             "memories are superseded by nothing",
         ),
+        (
+            "SELECT count(*) FROM memory WHERE NOT (json_valid(metadata) AND json_valid(source) AND json_valid(entities) \
+             AND json_valid(tags))",
+            "memories have metadata, labels or a source that cannot be read",
+        ),
+        ("SELECT count(*) FROM history WHERE NOT json_valid(before)", "versions in the history cannot be read"),
+        ("SELECT count(*) FROM kv WHERE NOT json_valid(value)", "values of the key-value store cannot be read"),
     ] {
         let number: i64 = connection.query_row(sql, [], |row| row.get(0))?;
         if number > 0 {
