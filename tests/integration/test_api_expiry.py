@@ -14,7 +14,7 @@ NOW = datetime.fromtimestamp(NOW_MS / 1000, UTC)
 
 @pytest.mark.parametrize("life", [{"ttl_seconds": 90}, {"expires_at": NOW + timedelta(seconds=90)}])
 @pytest.mark.parametrize("is_indexed", [False, True])
-def test_a_memory_is_returned_until_its_last_millisecond(store: MemoryStore, life, is_indexed: bool) -> None:
+def test_i7_a_memory_is_returned_until_its_last_millisecond(store: MemoryStore, life, is_indexed: bool) -> None:
     store.remember("a walrus", entities=["e"], **life)
     if is_indexed:
         store.embed_pending()

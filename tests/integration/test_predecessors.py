@@ -60,7 +60,7 @@ def test_01_a_correction_by_one_word_is_never_taken_for_a_duplicate(
     assert link.kind == ("contradicts" if pair in CONTRADICTIONS else "similar")
 
 
-def test_01_the_newer_of_two_equal_statements_is_kept_and_the_older_stays_reachable(open_store) -> None:
+def test_i9_01_the_newer_of_two_equal_statements_is_kept_and_the_older_stays_reachable(open_store) -> None:
     store = open_store(embedder=ConstantEmbedder(1.0))
     old = store.remember("don't push to main").id
     new = store.remember("do not push to main").id
