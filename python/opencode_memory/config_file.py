@@ -49,6 +49,8 @@ def unset_value(file: Path, key: str) -> bool:
 
 
 def _read(file: Path) -> tomlkit.TOMLDocument:
+    if file.exists() and not file.is_file():
+        raise ConfigError(f"cannot edit {file}: it is not a regular file", key="", origin=str(file))
     try:
         return tomlkit.parse(file.read_text(encoding="utf-8") if file.exists() else "")
     except (OSError, UnicodeDecodeError, TOMLKitError) as error:

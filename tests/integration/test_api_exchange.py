@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import io
 import json
+import os
+import stat
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -279,3 +282,14 @@ def test_progress_reaches_the_total(full: MemoryStore, open_store, tmp_path: Pat
         tmp_path / "export.json", progress=lambda done, total: seen.append((done, total))
     )
     assert seen[-1][0] == seen[-1][1] > 0
+
+
+def test_an_export_to_a_pipe_goes_through_it_and_leaves_it_there(full: MemoryStore, tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with ThreadPoolExecutor() as pool:
+        heard = pool.submit(pipe.read_text, encoding="utf-8")
+        full.export(pipe)
+        assert json.loads(heard.result(timeout=30)) == _exported(full)
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".pipe")] == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import shutil
 import signal
@@ -103,7 +104,7 @@ _USES: dict[str, Callable[[MemoryStore, str], object]] = {
     "resolve_project": lambda store, id: store.resolve_project(ProjectIdentity(folder="/x")),
     "rename_project": lambda store, id: store.rename_project("app", "x"),
     "merge_projects": lambda store, id: store.merge_projects("app", "x"),
-    "export": lambda store, id: store.export(os.devnull),
+    "export": lambda store, id: store.export(io.StringIO()),
     "dump": lambda store, id: list(store.dump()),
     "load": lambda store, id: store.load("memory", [{"content": "x"}]),
     "embed_pending": lambda store, id: store.embed_pending(),
@@ -161,6 +162,9 @@ def _in_a_fork(work: Callable[[], Any]) -> str:
     child = os.fork()
     if child == 0:
         try:
+            # A child that hangs is a failure, and must not outlive the test.
+            signal.signal(signal.SIGALRM, signal.SIG_DFL)
+            signal.alarm(60)
             os.close(read_end)
             os.write(write_end, repr(work()).encode())
             status = 0

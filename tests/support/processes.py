@@ -13,7 +13,8 @@ _TESTS = Path(__file__).resolve().parents[1]
 
 def environment(**changes: str) -> dict[str, str]:
     """The environment of a child that can import what the tests share."""
-    return os.environ | {"PYTHONPATH": str(_TESTS), "PYTHONWARNINGS": "error"} | changes
+    path = os.pathsep.join([str(_TESTS), *filter(None, [os.environ.get("PYTHONPATH")])])
+    return os.environ | {"PYTHONPATH": path, "PYTHONWARNINGS": "error"} | changes
 
 
 def command(code: str, *arguments: object) -> list[str]:

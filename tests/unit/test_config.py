@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import stat
 from pathlib import Path
 
 import pytest
@@ -126,6 +128,16 @@ def test_editing_follows_a_symbolic_link(environment: dict[str, str], tmp_path: 
     set_value(file, "project", "shop", environment=environment)
     assert file.is_symlink()
     assert (tmp_path / "dotfiles.toml").read_text() == 'project = "shop"\n'
+
+
+def test_editing_what_is_no_regular_file_is_refused_and_leaves_it_there(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(ConfigError, match="not a regular file"):
+        set_value(pipe, "color", "never", environment=environment)
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
 
 
 def test_unset_restores_the_default(environment: dict[str, str]) -> None:

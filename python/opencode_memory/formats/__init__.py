@@ -216,6 +216,11 @@ def _open_target(target: Path | str | TextIO) -> Iterator[IO[str]]:
         return
     path = Path(os.path.realpath(target))
     try:
+        if path.exists() and not path.is_file():
+            # A device or a pipe is written to. Another file in its place would take it away from everybody.
+            with path.open("w", encoding="utf-8", newline="\n") as out:
+                yield out
+            return
         with tempfile.NamedTemporaryFile(
             "w", encoding="utf-8", newline="\n", dir=path.parent, prefix=f".{path.name}.", delete=False
         ) as out:

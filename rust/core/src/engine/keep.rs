@@ -203,6 +203,7 @@ impl Shared {
 
     /// Catch up in the foreground: another process's run is waited for, because the caller wants the result.
     fn catch_up_patiently(&self, rebuild: bool, reins: &Reins<'_>) -> Result<CatchUpReport> {
+        self.store.check_writable()?;
         let goals = Goals {
             lexical: true,
             graph: true,

@@ -1,7 +1,8 @@
-//! Backups: a compact copy by `VACUUM INTO`, and its way back through `SQLite`'s backup interface.
+//! Backups: a compact copy by `VACUUM INTO`, and its way back row by row.
 //!
-//! Restoring copies pages *into* the open file instead of replacing it, so processes that have it open go on with the
-//! restored state. The restored store gets a new id, and keys and numbers continue after the highest ever used (I6).
+//! Restoring puts the rows *into* the open file, in one transaction, instead of replacing it, so processes that have it
+//! open go on with the restored state. The restored store gets a new id, and keys and numbers continue after the highest
+//! ever used (I6).
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};

@@ -76,6 +76,11 @@ impl Store {
         Ok(snapshot)
     }
 
+    /// Refuse what a store that was opened for reading does not allow.
+    pub fn check_writable(&self) -> Result<()> {
+        if self.is_writable() { Ok(()) } else { Err(self.read_only_error()) }
+    }
+
     /// Run `body` in one transaction; when this returns `Ok`, it is durable.
     pub fn write<T>(&self, clock: &Clock, actor: Trust, body: impl FnOnce(&WriteTx<'_>) -> Result<T>) -> Result<T> {
         let mut guard = self.writer.lock();

@@ -4,8 +4,10 @@ use std::path::{Path, PathBuf};
 
 use parking_lot::Mutex;
 use rustc_hash::FxHashSet;
+use tantivy::directory::MmapDirectory;
 use tantivy::{Index, IndexReader, ReloadPolicy, Searcher, Term};
 
+use super::directory::ReadOnly;
 use super::{Fields, Mark, damaged_files, failed, folder, mark_of, schema, searcher_of};
 use crate::error::Result;
 use crate::index::bm25::{FieldStatistics, TermField};
@@ -33,13 +35,13 @@ impl std::fmt::Debug for Lexical {
 impl Lexical {
     /// Open the index under `data_dir`; `None` when there is none or it cannot be read.
     pub fn open(data_dir: &Path) -> Option<Self> {
-        /// Another process may commit while we look.
+        /// Another process may commit while we look, or collect what we are about to open.
         const ATTEMPTS: usize = 3;
         (0..ATTEMPTS).find_map(|_| Self::open_once(data_dir))
     }
 
     fn open_once(data_dir: &Path) -> Option<Self> {
-        let index = Index::open_in_dir(folder(data_dir)).ok()?;
+        let index = Index::open(ReadOnly(MmapDirectory::open(folder(data_dir)).ok()?)).ok()?;
         let (expected, fields) = schema();
         if index.schema() != expected {
             return None;
