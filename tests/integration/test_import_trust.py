@@ -58,6 +58,31 @@ def test_a_file_never_replaces_what_somebody_of_more_trust_said_under_the_same_i
     assert mine.get(id).content == "Never push on Fridays."
 
 
+def test_a_file_never_takes_a_topic_from_somebody_of_more_trust(open_store, tmp_path) -> None:
+    stranger = open_store(tmp_path / "stranger")
+    theirs = stranger.remember("Deploys go to the test cluster.", topic="deploy").id
+    mine = open_store(tmp_path / "mine")
+    held = mine.remember("Deploys go to production.", topic="deploy").id
+    forged = exported(stranger).replace('"updated_at":1', '"updated_at":9')
+    mine.import_(io.StringIO(forged))
+    assert (mine.get(held).content, mine.get(held).status) == ("Deploys go to production.", Status.ACTIVE)
+    assert mine.get(theirs).status is Status.CANDIDATE
+    # Once more changes nothing.
+    mine.import_(io.StringIO(forged))
+    assert (mine.get(held).status, mine.get(theirs).status) == (Status.ACTIVE, Status.CANDIDATE)
+
+
+def test_a_file_that_is_older_than_what_is_here_takes_no_topic_on_its_way(open_store, tmp_path) -> None:
+    mine = open_store(tmp_path / "mine")
+    first = mine.remember("Deploys go to production.", topic="deploy").id
+    text = exported(mine)
+    mine.edit(first, topic=None, content="Deploys went to production.")
+    second = mine.remember("Deploys go to the new cluster.", topic="deploy").id
+    mine.import_(io.StringIO(text))
+    assert (mine.get(second).status, mine.get(second).topic) == (Status.ACTIVE, "deploy")
+    assert mine.get(first).content == "Deploys went to production."
+
+
 def test_undo_after_a_move_takes_the_import_back_and_not_something_older(open_store, tmp_path) -> None:
     old = open_store(tmp_path / "old")
     id = old.remember("Version one.").id

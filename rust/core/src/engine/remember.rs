@@ -213,33 +213,46 @@ fn merge(write: &WriteTx<'_>, twin: &Memory, new: &NewMemory) -> Result<(String,
 /// Write a memory under the id that it came with.
 fn import(write: &WriteTx<'_>, new: &NewMemory, id: &str, project_id: i64) -> Result<(String, Outcome)> {
     let mut after = stored(new, project_id, id, write.now_ms);
-    if let Some(topic) = &new.topic
-        && new.status == Status::Active
-        && let Some(held) = memory::by_topic(write, project_id, topic)?
-        && held.id != id
-    {
-        // The topic is taken by another memory: the one that was changed last keeps it, the other is its past.
-        if held.updated_at <= after.updated_at {
-            write.record(&held.id, "supersede", Some(&held))?;
-            let past = Memory { status: Status::Superseded, superseded_by: Some(id.to_owned()), ..held.clone() };
-            write.replace(&held, &past)?;
-        } else {
+    let rival = match &new.topic {
+        Some(topic) if new.status == Status::Active => memory::by_topic(write, project_id, topic)?,
+        _ => None,
+    };
+    // The topic is taken by another memory: the one that was changed last keeps it, the other is its past. But a newer
+    // text does not take it from somebody of more trust; it waits.
+    let rival = rival.filter(|held| held.id != id);
+    let gives_way = match &rival {
+        Some(held) if held.updated_at > after.updated_at => {
             after.status = Status::Superseded;
-            after.superseded_by = Some(held.id);
+            after.superseded_by = Some(held.id.clone());
+            false
         }
+        Some(held) if !new.trust.is_at_least(held.trust) => {
+            after.status = Status::Candidate;
+            false
+        }
+        held => held.is_some(),
+    };
+    let before = memory::by_id(write, id)?;
+    if let Some(before) = &before {
+        after.stored_at = before.stored_at;
+        let is_known = same_but_for_key(before, &after) || before.updated_at > after.updated_at;
+        // A file may name any id and any time: what it says never replaces what somebody of more trust said.
+        if is_known || !new.trust.is_at_least(before.trust) {
+            return Ok((id.to_owned(), Outcome::Merged));
+        }
+        after.trust = before.trust; // an import never raises trust
     }
-    let Some(before) = memory::by_id(write, id)? else {
+    if let Some(held) = rival.filter(|_| gives_way) {
+        write.record(&held.id, "supersede", Some(&held))?;
+        let past = Memory { status: Status::Superseded, superseded_by: Some(id.to_owned()), ..held.clone() };
+        write.replace(&held, &past)?;
+    }
+    let Some(before) = before else {
         write.record(id, "create", None)?;
         write.insert(&after)?;
-        return Ok((id.to_owned(), Outcome::Stored));
+        let waits = after.status == Status::Candidate && new.status == Status::Active;
+        return Ok((id.to_owned(), if waits { Outcome::Kept } else { Outcome::Stored }));
     };
-    after.stored_at = before.stored_at;
-    let is_known = same_but_for_key(&before, &after) || before.updated_at > after.updated_at;
-    // A file may name any id and any time: what it says never replaces what somebody of more trust said.
-    if is_known || !new.trust.is_at_least(before.trust) {
-        return Ok((id.to_owned(), Outcome::Merged));
-    }
-    after.trust = before.trust; // an import never raises trust
     write.record(id, "import", Some(&before))?;
     write.replace(&before, &after)?;
     Ok((id.to_owned(), Outcome::Updated))

@@ -3,6 +3,7 @@
 #![allow(dead_code)] // every test binary uses another part of it
 
 pub mod child;
+pub mod dump;
 pub mod files;
 
 use std::collections::BTreeSet;

@@ -1,0 +1,55 @@
+//! What each operation does to the store, as one text: rows, links, history and values before and after.
+
+#![allow(missing_docs, clippy::pedantic, clippy::unwrap_used, clippy::expect_used)] // a test fails by panicking
+
+mod support;
+
+use opencode_memory_core::model::{Category, NewMemory, Patch, Trust};
+
+use support::dump::dump;
+use support::open;
+
+fn id(number: usize) -> String {
+    format!("01900000-0000-7000-8000-{number:012}")
+}
+
+/// A memory whose id the test chose, so that two runs write the same.
+fn memory(number: usize, content: &str) -> NewMemory {
+    NewMemory { id: Some(id(number)), ..NewMemory::new(content) }
+}
+
+#[test]
+fn a_repeated_text_is_merged_and_a_topic_written_again_is_updated() {
+    let dir = support::folder();
+    let engine = open(dir.path());
+    let pinned = NewMemory { tags: vec!["style".into()], ..memory(1, "Use tabs") };
+    engine.remember(pinned).expect("a write");
+    engine
+        .remember(NewMemory { tags: vec!["go".into()], pinned: true, ..NewMemory::new("use  tabs") })
+        .expect("a write");
+    let port = |content| NewMemory { topic: Some("port".into()), ..NewMemory::new(content) };
+    engine.remember(NewMemory { id: Some(id(2)), ..port("The port is 80") }).expect("a write");
+    engine.remember(port("The port is 8080")).expect("a write");
+    let weaker = NewMemory { trust: Trust::Tool, ..port("The port is 9090") };
+    engine.remember(NewMemory { id: Some(id(3)), ..weaker }).expect("a write");
+    insta::assert_snapshot!(dump(&engine));
+}
+
+#[test]
+fn undo_takes_back_an_edit_an_archive_and_a_deletion() {
+    let dir = support::folder();
+    let engine = open(dir.path());
+    for (number, content) in [(1, "One"), (2, "Two"), (3, "Three")] {
+        engine.remember(memory(number, content)).expect("a write");
+    }
+    let patch =
+        Patch { content: Some("One and a half".into()), category: Some(Category::Decision), ..Patch::default() };
+    engine.edit(&id(1), patch).expect("an edit");
+    engine.archive(&[id(2)], Some("done")).expect("archived");
+    engine.delete(&[id(3)]).expect("deleted");
+    insta::assert_snapshot!("before_undo", dump(&engine));
+    for _ in 0..3 {
+        engine.undo(None).expect("undone");
+    }
+    insta::assert_snapshot!("after_undo", dump(&engine));
+}
