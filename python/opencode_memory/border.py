@@ -80,9 +80,8 @@ def milliseconds(value: datetime | str | int | None, *, field: str, zone: tzinfo
 
 def moment(value: int) -> datetime:
     """Return the moment of UTC milliseconds."""
-    seconds, milliseconds = divmod(value, 1000)
-    # Not value / 1000: a float does not hold the milliseconds of the year 9999.
-    return datetime.fromtimestamp(seconds, UTC).replace(microsecond=1000 * milliseconds)
+    # Not fromtimestamp(value / 1000): a float does not hold the milliseconds of the year 9999.
+    return _EPOCH + timedelta(milliseconds=value)
 
 
 def text(value: object, *, field: str) -> str:

@@ -1,32 +1,42 @@
-//! Exact comparison of vectors: half-precision rows, a single-precision query, and the best few of them.
+//! Exact comparison of vectors: half-precision rows, a single-precision query, and the best few of them. Beside each row
+//! stands its quantised form, by which a long scan finds out which rows to compare exactly.
 //!
 //! The kernel is chosen once, by what the processor can do. Every path gives the same scores up to rounding in the last
 //! bits, and the same vector gets the same score whether it was found by a scan or by the graph.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
+use std::ops::Range;
 use std::sync::LazyLock;
 
 use half::f16;
+use half::slice::HalfBitsSliceExt;
+
+use super::quantised;
 
 /// Rows of one allocation: growing never copies what is there.
 const BLOCK_ROWS: usize = 2048;
-/// Half floats of one cache line.
+/// Bytes of one cache line.
 #[cfg(target_arch = "x86_64")]
-const LINE: usize = 32;
+const LINE: usize = 64;
 
-/// Vectors of one length, addressed by slot.
+/// Vectors of one length, addressed by slot. What was not put is zero, and takes no memory where a whole page was not.
 #[derive(Debug, Default)]
 pub struct Slab {
     dimension: usize,
-    blocks: Vec<Vec<f16>>,
-    rows: usize,
+    blocks: Vec<Block>,
+}
+
+#[derive(Debug)]
+struct Block {
+    exact: Vec<u16>,
+    quantised: Vec<i8>,
 }
 
 impl Slab {
     /// An empty slab for vectors of `dimension`.
     pub fn new(dimension: usize) -> Self {
-        Self { dimension, blocks: Vec::new(), rows: 0 }
+        Self { dimension, blocks: Vec::new() }
     }
 
     /// Length of its vectors.
@@ -34,37 +44,46 @@ impl Slab {
         self.dimension
     }
 
-    /// How many slots were given out.
-    pub fn rows(&self) -> usize {
-        self.rows
-    }
-
-    /// Append a stored vector; its slot. The caller has checked the length.
-    pub fn push(&mut self, little_endian: &[u8]) -> u32 {
+    /// Store a vector. The caller has checked the length.
+    pub fn put(&mut self, slot: u32, little_endian: &[u8]) {
         debug_assert_eq!(little_endian.len(), 2 * self.dimension);
-        if self.rows.is_multiple_of(BLOCK_ROWS) {
-            self.blocks.push(Vec::with_capacity(BLOCK_ROWS * self.dimension));
+        let values = BLOCK_ROWS * self.dimension;
+        let block = slot as usize / BLOCK_ROWS;
+        while self.blocks.len() <= block {
+            self.blocks.push(Block { exact: vec![0; values], quantised: vec![0; values] });
         }
-        if let Some(block) = self.blocks.last_mut() {
-            block.extend(little_endian.chunks_exact(2).map(|pair| f16::from_le_bytes([pair[0], pair[1]])));
+        let within = self.within_block(slot);
+        let Block { exact, quantised } = &mut self.blocks[block];
+        let exact = &mut exact[within.clone()];
+        for (value, pair) in exact.iter_mut().zip(little_endian.as_chunks::<2>().0) {
+            *value = u16::from_le_bytes(*pair);
         }
-        self.rows += 1;
-        (self.rows - 1) as u32
+        quantised::quantise_into(exact.reinterpret_cast(), &mut quantised[within]);
     }
 
     /// The vector of a slot.
     #[inline]
     pub fn get(&self, slot: u32) -> &[f16] {
-        let slot = slot as usize;
-        let start = (slot % BLOCK_ROWS) * self.dimension;
-        &self.blocks[slot / BLOCK_ROWS][start..start + self.dimension]
+        self.blocks[slot as usize / BLOCK_ROWS].exact[self.within_block(slot)].reinterpret_cast()
     }
 
-    /// Ask the processor for a vector that will be compared soon.
+    /// The quantised vector of a slot.
+    #[inline]
+    fn quantised(&self, slot: u32) -> &[i8] {
+        &self.blocks[slot as usize / BLOCK_ROWS].quantised[self.within_block(slot)]
+    }
+
+    #[inline]
+    fn within_block(&self, slot: u32) -> Range<usize> {
+        let start = (slot as usize % BLOCK_ROWS) * self.dimension;
+        start..start + self.dimension
+    }
+
+    /// Ask the processor for a quantised vector that will be compared soon.
     #[inline]
     pub fn prefetch(&self, slot: u32) {
         #[cfg(target_arch = "x86_64")]
-        for line in self.get(slot).chunks(LINE) {
+        for line in self.quantised(slot).chunks(LINE) {
             // SAFETY: a prefetch of a valid reference has no effect but on the cache.
             unsafe { std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(line.as_ptr().cast()) };
         }
@@ -76,6 +95,12 @@ impl Slab {
     #[inline]
     pub fn cosine(&self, query: &[f32], slot: u32) -> f32 {
         dot(query, self.get(slot))
+    }
+
+    /// The inner product of a quantised query and a slot: in the order of the cosine, but for near-ties.
+    #[inline]
+    pub fn rough_product(&self, query: &[i8], slot: u32) -> i32 {
+        quantised::dot(query, self.quantised(slot))
     }
 }
 
@@ -248,12 +273,12 @@ mod tests {
     }
 
     #[test]
-    fn a_slab_gives_back_what_was_pushed_across_blocks() {
+    fn a_slab_gives_back_what_was_put_across_blocks() {
         let mut slab = Slab::new(3);
-        for number in 0..5000_u16 {
+        for number in (0..5000_u16).rev() {
             let row: Vec<u8> =
                 [0, 1, 2].iter().flat_map(|lane| f16::from_f32(f32::from(number % 500 + lane)).to_le_bytes()).collect();
-            assert_eq!(slab.push(&row), u32::from(number));
+            slab.put(u32::from(number), &row);
         }
         assert_eq!(slab.get(4999), [f16::from_f32(499.0), f16::from_f32(500.0), f16::from_f32(501.0)]);
         assert_eq!(slab.get(2048)[0], f16::from_f32(48.0));

@@ -4,12 +4,12 @@
 //! half the memory of sixteen. Keys are those of embeddings, which never change their vector.
 
 use std::path::Path;
-use std::sync::LazyLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use half::f16;
 use usearch::{Index, IndexOptions, MetricKind, ScalarKind};
 
+use super::quantised;
 use crate::error::{Error, Result};
 
 /// HNSW: links per node.
@@ -69,7 +69,7 @@ impl Graph {
     ) -> Result<()> {
         let next = AtomicUsize::new(0);
         let work = || -> Result<()> {
-            let mut quantised = vec![0_i8; self.dimension];
+            let mut quantised = vec![0; self.dimension];
             loop {
                 if is_interrupted() {
                     return Err(Error::Interrupted);
@@ -79,7 +79,7 @@ impl Graph {
                     return Ok(());
                 }
                 for (key, vector) in &rows[start..rows.len().min(start + ADD_BATCH)] {
-                    quantise(vector.iter().map(|value| value.to_f32()), &mut quantised);
+                    quantised::quantise_into(vector, &mut quantised);
                     self.index.add(*key as u64, &quantised).map_err(|e| failed(&e))?;
                 }
             }
@@ -103,17 +103,16 @@ impl Graph {
 
     /// Embedding keys near a query, among those that `allows` lets through, nearest first by eight-bit distance.
     pub fn search(&self, query: &[f32], limit: usize, allows: impl Fn(i64) -> bool) -> Result<Vec<i64>> {
-        let mut quantised = vec![0_i8; self.dimension];
-        quantise(query.iter().copied(), &mut quantised);
-        let found = self.index.filtered_search(&quantised, limit, |key| allows(key as i64)).map_err(|e| failed(&e))?;
+        let found = self
+            .index
+            .filtered_search(&quantised::quantise(query), limit, |key| allows(key as i64))
+            .map_err(|e| failed(&e))?;
         Ok(found.keys.into_iter().map(|key| key as i64).collect())
     }
 
     /// Embedding keys near a query, nearest first by eight-bit distance; quicker than asking for each whether it counts.
     pub fn search_all(&self, query: &[f32], limit: usize) -> Result<Vec<i64>> {
-        let mut quantised = vec![0_i8; self.dimension];
-        quantise(query.iter().copied(), &mut quantised);
-        let found = self.index.search(&quantised, limit).map_err(|e| failed(&e))?;
+        let found = self.index.search(&quantised::quantise(query), limit).map_err(|e| failed(&e))?;
         Ok(found.keys.into_iter().map(|key| key as i64).collect())
     }
 
@@ -145,76 +144,13 @@ fn options(dimension: usize) -> IndexOptions {
     }
 }
 
-/// Components of a unit vector are about 1/√d; six times that is clipped.
-fn scale(dimension: usize) -> f32 {
-    127.0 * (dimension as f32).sqrt() / 6.0
-}
-
-fn quantise(vector: impl Iterator<Item = f32>, into: &mut [i8]) {
-    let scale = scale(into.len());
-    for (slot, value) in into.iter_mut().zip(vector) {
-        *slot = (value * scale).round().clamp(-127.0, 127.0) as i8;
-    }
-}
-
 fn set_metric(index: &mut Index, dimension: usize) {
-    let unit = 1.0 / (scale(dimension) * scale(dimension));
-    let kernel = *KERNEL;
+    let unit = quantised::unit(dimension);
     index.change_metric::<i8>(Box::new(move |a, b| {
         // SAFETY: usearch calls the metric with two vectors of the index's dimension, and of its scalar kind, i8.
         let (a, b) = unsafe { (std::slice::from_raw_parts(a, dimension), std::slice::from_raw_parts(b, dimension)) };
-        1.0 - kernel(a, b) as f32 * unit
+        1.0 - quantised::dot(a, b) as f32 * unit
     }));
-}
-
-type Kernel = fn(&[i8], &[i8]) -> i32;
-
-static KERNEL: LazyLock<Kernel> = LazyLock::new(|| {
-    #[cfg(target_arch = "x86_64")]
-    if std::arch::is_x86_feature_detected!("avx2") {
-        // SAFETY: the feature that the function needs was just detected.
-        return |a, b| unsafe { x86::dot(a, b) };
-    }
-    portable_dot
-});
-
-fn portable_dot(a: &[i8], b: &[i8]) -> i32 {
-    a.iter().zip(b).map(|(a, b)| i32::from(*a) * i32::from(*b)).sum()
-}
-
-#[cfg(target_arch = "x86_64")]
-mod x86 {
-    use std::arch::x86_64::{
-        _mm_loadu_si128, _mm256_add_epi32, _mm256_cvtepi8_epi16, _mm256_madd_epi16, _mm256_setzero_si256,
-        _mm256_storeu_si256,
-    };
-
-    /// The product, thirty-two lanes at a time.
-    #[target_feature(enable = "avx2")]
-    pub fn dot(a: &[i8], b: &[i8]) -> i32 {
-        let (a_chunks, a_rest) = a.as_chunks::<32>();
-        let (b_chunks, b_rest) = b.as_chunks::<32>();
-        let mut low = _mm256_setzero_si256();
-        let mut high = _mm256_setzero_si256();
-        for (a, b) in a_chunks.iter().zip(b_chunks) {
-            // SAFETY: each load reads 16 of the 32 bytes that its array holds; unaligned loads are asked for.
-            let (a_low, a_high, b_low, b_high) = unsafe {
-                (
-                    _mm_loadu_si128(a.as_ptr().cast()),
-                    _mm_loadu_si128(a.as_ptr().add(16).cast()),
-                    _mm_loadu_si128(b.as_ptr().cast()),
-                    _mm_loadu_si128(b.as_ptr().add(16).cast()),
-                )
-            };
-            low = _mm256_add_epi32(low, _mm256_madd_epi16(_mm256_cvtepi8_epi16(a_low), _mm256_cvtepi8_epi16(b_low)));
-            high =
-                _mm256_add_epi32(high, _mm256_madd_epi16(_mm256_cvtepi8_epi16(a_high), _mm256_cvtepi8_epi16(b_high)));
-        }
-        let mut lanes = [0_i32; 8];
-        // SAFETY: `lanes` holds the eight values that are stored.
-        unsafe { _mm256_storeu_si256(lanes.as_mut_ptr().cast(), _mm256_add_epi32(low, high)) };
-        lanes.iter().sum::<i32>() + super::portable_dot(a_rest, b_rest)
-    }
 }
 
 fn failed(error: &impl std::fmt::Display) -> Error {
@@ -223,17 +159,7 @@ fn failed(error: &impl std::fmt::Display) -> Error {
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
-
     use super::*;
-
-    proptest! {
-        #[test]
-        fn the_kernels_agree(values in prop::collection::vec((-127..=127_i8, -127..=127_i8), 0..200)) {
-            let (a, b): (Vec<i8>, Vec<i8>) = values.into_iter().unzip();
-            prop_assert_eq!((*KERNEL)(&a, &b), portable_dot(&a, &b));
-        }
-    }
 
     #[test]
     fn a_vector_is_its_own_nearest_after_a_round_trip_through_a_file() {

@@ -29,7 +29,8 @@ pub fn recall((view, at): &Current<'_>, request: &RecallRequest, now_ms: i64) ->
         let boosts = boost::total(view.mirror.row(candidate.place), now_ms);
         candidate.score = candidate.words_share + candidate.meaning_share + boosts;
     }
-    pool.sort_unstable_by(|a, b| b.score.total_cmp(&a.score).then_with(|| b.place.cmp(&a.place)));
+    let key = |candidate: &Candidate| view.mirror.row(candidate.place).columns.key;
+    pool.sort_unstable_by(|a, b| b.score.total_cmp(&a.score).then_with(|| key(b).cmp(&key(a))));
     let floor = Floor::new(&terms);
     let mut hits = Vec::with_capacity(request.limit.min(pool.len()));
     for candidate in &pool {

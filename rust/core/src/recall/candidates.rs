@@ -10,6 +10,7 @@ use super::view::View;
 use crate::error::Result;
 use crate::index::bm25::ScoredTerm;
 use crate::index::exact::{Best, Scored};
+use crate::index::quantised::quantise;
 
 /// A filter that lets at least this share through is applied to what the graph proposes, not inside of it.
 const NEARLY_ALL: f64 = 0.9;
@@ -115,15 +116,36 @@ pub fn by_meaning(
     Ok(best.into_sorted())
 }
 
-/// Compare the given rows one by one.
+/// Compare the given rows one by one: all roughly, when they are many, and then the best of them exactly.
 fn scan(view: &View, places: &[u32], query: &[f32], depth: usize) -> Vec<Scored<u32>> {
+    let shortlisted = depth + depth / 2;
+    if places.len() > 2 * shortlisted {
+        let shortlist = shortlist(view, places, query, shortlisted);
+        return exactly(view, shortlist.into_iter().map(|scored| scored.item), query, depth);
+    }
+    exactly(view, places.iter().copied(), query, depth)
+}
+
+fn exactly(view: &View, places: impl Iterator<Item = u32>, query: &[f32], depth: usize) -> Vec<Scored<u32>> {
     let mut best = Best::new(depth);
+    for place in places {
+        if let Some(cosine) = view.mirror.cosine(query, place) {
+            best.offer(place, cosine);
+        }
+    }
+    best.into_sorted()
+}
+
+/// The rows that are worth comparing exactly.
+fn shortlist(view: &View, places: &[u32], query: &[f32], limit: usize) -> Vec<Scored<u32>> {
+    let query = quantise(query);
+    let mut best = Best::new(limit);
     for (at, &place) in places.iter().enumerate() {
         if let Some(ahead) = places.get(at + PREFETCHED) {
             view.mirror.prefetch(*ahead);
         }
-        if let Some(cosine) = view.mirror.cosine(query, place) {
-            best.offer(place, cosine);
+        if let Some(product) = view.mirror.rough_product(&query, place) {
+            best.offer(place, product as f32);
         }
     }
     best.into_sorted()

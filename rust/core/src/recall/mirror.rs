@@ -6,6 +6,7 @@
 use rusqlite::Connection;
 use rustc_hash::FxHashMap;
 
+use super::runs::Runs;
 use crate::error::Result;
 use crate::index::exact::Slab;
 use crate::model::Status;
@@ -32,18 +33,47 @@ pub struct Row {
     pub alive: bool,
 }
 
+/// A place that no memory has.
+const HOLE: Row = Row { columns: FilterRow::NOTHING, first_slot: 0, slots: 0, alive: false };
+
+/// The vectors of one memory, which get slots in a row.
+#[derive(Debug, Default)]
+struct Chunks {
+    key: i64,
+    embeddings: Vec<i64>,
+    bytes: Vec<u8>,
+}
+
+impl Chunks {
+    fn begin(&mut self, key: i64) {
+        self.key = key;
+        self.embeddings.clear();
+        self.bytes.clear();
+    }
+
+    fn add(&mut self, embedding: i64, vector: &[u8]) {
+        self.embeddings.push(embedding);
+        self.bytes.extend_from_slice(vector);
+    }
+}
+
 /// The mirror of one store.
 #[derive(Debug, Default)]
 pub struct Mirror {
     head: Option<Head>,
+    /// With holes: places are given out in runs by project.
     rows: Vec<Row>,
+    row_runs: Runs,
     by_key: FxHashMap<i64, u32>,
     by_project: FxHashMap<i64, Vec<u32>>,
     dead_rows: usize,
     model: Option<Model>,
     slab: Slab,
+    slot_runs: Runs,
     slot_row: Vec<u32>,
     slot_embedding: Vec<i64>,
+    /// Slots in the order in which they were given out.
+    given_slots: Vec<u32>,
     /// By embedding key, which are dense: the graph asks this for every vector that it looks at.
     first_slot_of: Vec<u32>,
     next_slot_of_embedding: Vec<u32>,
@@ -88,18 +118,31 @@ impl Mirror {
     fn load_vectors(&mut self, at: &Connection) -> Result<()> {
         self.model = embedding::active_model(at)?;
         self.slab = Slab::new(self.model.as_ref().map_or(0, |model| model.dimension));
+        self.slot_runs = Runs::default();
         self.slot_row.clear();
         self.slot_embedding.clear();
+        self.given_slots.clear();
         self.first_slot_of.clear();
         self.next_slot_of_embedding.clear();
         self.live_slots = 0;
         for row in &mut self.rows {
             row.slots = 0;
         }
-        embedding::for_each_vector(at, None, |embedding, key, vector| {
-            self.place_vector(embedding, key, vector);
+        self.read_vectors(at, None)
+    }
+
+    fn read_vectors(&mut self, at: &Connection, memory: Option<i64>) -> Result<()> {
+        let mut chunks = Chunks::default();
+        embedding::for_each_vector(at, memory, |embedding, key, vector| {
+            if chunks.key != key {
+                self.place_vectors(&chunks);
+                chunks.begin(key);
+            }
+            chunks.add(embedding, vector);
             Ok(())
-        })
+        })?;
+        self.place_vectors(&chunks);
+        Ok(())
     }
 
     fn follow(&mut self, at: &Connection, seq: i64) -> Result<bool> {
@@ -122,16 +165,13 @@ impl Mirror {
                     self.place(columns);
                     if has_vectors && !everything_embedded_anew {
                         self.drop_vectors(key);
-                        embedding::for_each_vector(at, Some(key), |embedding, key, vector| {
-                            self.place_vector(embedding, key, vector);
-                            Ok(())
-                        })?;
+                        self.read_vectors(at, Some(key))?;
                     }
                 }
                 _ => self.remove(key),
             }
         }
-        let mostly_dead = self.slot_row.len() > 1024 && self.live_slots * 2 < self.slot_row.len();
+        let mostly_dead = self.given_slots.len() > 1024 && self.live_slots * 2 < self.given_slots.len();
         if everything_embedded_anew || mostly_dead {
             self.load_vectors(at)?;
             return Ok(true);
@@ -149,8 +189,9 @@ impl Mirror {
             row.columns = columns;
             return;
         }
-        let at = self.rows.len() as u32;
-        self.rows.push(Row { columns, first_slot: 0, slots: 0, alive: true });
+        let at = self.row_runs.take(columns.project, 1);
+        self.rows.resize(self.row_runs.end() as usize, HOLE);
+        self.rows[at as usize] = Row { columns, first_slot: 0, slots: 0, alive: true };
         self.by_key.insert(columns.key, at);
         self.by_project.entry(columns.project).or_default().push(at);
     }
@@ -163,25 +204,32 @@ impl Mirror {
         }
     }
 
-    fn place_vector(&mut self, embedding: i64, key: i64, vector: &[u8]) {
-        let Some(&at) = self.by_key.get(&key) else { return };
-        if vector.len() != 2 * self.slab.dimension() {
+    fn place_vectors(&mut self, chunks: &Chunks) {
+        let Some(&at) = self.by_key.get(&chunks.key) else { return };
+        if chunks.embeddings.is_empty() || chunks.bytes.len() != 2 * self.slab.dimension() * chunks.embeddings.len() {
             return; // `verify` reports it; a vector that cannot be compared is as good as none
         }
-        let slot = self.slab.push(vector);
         let row = &mut self.rows[at as usize];
-        if row.slots == 0 {
-            row.first_slot = slot;
+        let count = chunks.embeddings.len() as u32;
+        row.first_slot = self.slot_runs.take(row.columns.project, count);
+        row.slots = count;
+        let end = self.slot_runs.end() as usize;
+        self.slot_row.resize(end, NONE);
+        self.slot_embedding.resize(end, 0);
+        self.next_slot_of_embedding.resize(end, NONE);
+        let vectors = chunks.bytes.chunks_exact(2 * self.slab.dimension());
+        for (slot, (&embedding, vector)) in (row.first_slot..).zip(chunks.embeddings.iter().zip(vectors)) {
+            self.slab.put(slot, vector);
+            self.slot_row[slot as usize] = at;
+            self.slot_embedding[slot as usize] = embedding;
+            self.given_slots.push(slot);
+            let key = embedding as usize;
+            if self.first_slot_of.len() <= key {
+                self.first_slot_of.resize(key + 1, NONE);
+            }
+            self.next_slot_of_embedding[slot as usize] = std::mem::replace(&mut self.first_slot_of[key], slot);
         }
-        row.slots += 1;
-        self.slot_row.push(at);
-        self.slot_embedding.push(embedding);
-        let key = embedding as usize;
-        if self.first_slot_of.len() <= key {
-            self.first_slot_of.resize(key + 1, NONE);
-        }
-        self.next_slot_of_embedding.push(std::mem::replace(&mut self.first_slot_of[key], slot));
-        self.live_slots += 1;
+        self.live_slots += chunks.embeddings.len();
     }
 
     fn drop_vectors(&mut self, key: i64) {
@@ -206,7 +254,7 @@ impl Mirror {
         &self.rows[at as usize]
     }
 
-    /// Places of all rows, dead ones included.
+    /// Places of all rows, dead ones and holes included.
     pub fn places(&self) -> std::ops::Range<u32> {
         0..self.rows.len() as u32
     }
@@ -251,9 +299,9 @@ impl Mirror {
         self.live_slots
     }
 
-    /// Number of slots given out, dead ones included.
-    pub fn slots(&self) -> u32 {
-        self.slot_row.len() as u32
+    /// Slots in the order in which they were given out, dead ones included.
+    pub fn given_slots(&self) -> &[u32] {
+        &self.given_slots
     }
 
     /// The row that a slot belongs to, or [`NONE`].
@@ -289,6 +337,13 @@ impl Mirror {
         if row.slots > 0 {
             self.slab.prefetch(row.first_slot);
         }
+    }
+
+    /// The product of a row's best chunk with a quantised query, or nothing when the row has no vectors.
+    #[inline]
+    pub fn rough_product(&self, query: &[i8], at: u32) -> Option<i32> {
+        let row = self.row(at);
+        (row.first_slot..row.first_slot + row.slots).map(|slot| self.slab.rough_product(query, slot)).max()
     }
 
     /// The cosine of a row's best chunk with a unit query, or nothing when the row has no vectors.

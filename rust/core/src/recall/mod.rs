@@ -13,4 +13,5 @@ pub mod floor;
 pub mod fuse;
 pub mod mirror;
 pub mod overlay;
+mod runs;
 pub mod view;

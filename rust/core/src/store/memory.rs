@@ -266,6 +266,22 @@ pub struct FilterRow {
     pub pinned: bool,
 }
 
+impl FilterRow {
+    /// The columns of no memory.
+    pub const NOTHING: Self = Self {
+        key: 0,
+        project: 0,
+        time: 0,
+        created_at: 0,
+        updated_at: 0,
+        expires_at: 0,
+        category: 0,
+        status: 0,
+        trust: 0,
+        pinned: false,
+    };
+}
+
 const FILTER_COLUMNS: &str = "key, project, category, status, trust, pinned, time, created_at, updated_at, expires_at";
 
 fn filter_row_from(row: &Row<'_>) -> rusqlite::Result<FilterRow> {
