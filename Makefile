@@ -4,7 +4,7 @@ CARGO ?= cargo
 BENCH_N ?= 10000
 
 .DEFAULT_GOAL := help
-.PHONY: help dev tools test test-rust test-python lint format soak bench ci lock clean
+.PHONY: help dev tools test test-rust test-python lint format soak bench quality ci lock clean
 
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
@@ -42,6 +42,9 @@ soak: ## Kill writers at random for ten minutes
 
 bench: ## Measure speed beside the peers (BENCH_N=100000 for the large store); see benches/README.md
 	$(PYTHON) -m benches.speed.run --n $(BENCH_N)
+
+quality: ## Measure whether the right memory is found (DATA=folder with question sets); see benches/quality/README.md
+	$(PYTHON) -m benches.quality.run --data $(or $(DATA),tests/data/quality) --set $(or $(SETS),devmembench)
 
 ci: lint test ## What has to pass before anything lands
 

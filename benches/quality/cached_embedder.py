@@ -1,0 +1,104 @@
+"""An embedder that keeps what another one computed in a file, so that a second run takes seconds.
+
+A vector is kept under the model's id, which includes the hash of its file, and the hash of the text. Pieces are not
+kept: how texts are cut is the embedder's business and may change. Each text goes through the model alone, because
+the last bits of a vector depend on the batch that it was in: so results are the same with a file, with half of one, and
+without.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Self
+
+import numpy as np
+import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from opencode_memory.embedding import Embedder
+
+Vectors = npt.NDArray[np.float32]
+
+_TEXT: Final = b"text\0"
+_QUERY: Final = b"query\0"
+_SCHEMA: Final = "CREATE TABLE IF NOT EXISTS vector (model TEXT, hash BLOB, value BLOB, PRIMARY KEY (model, hash))"
+_COMMIT_EVERY: Final = 100
+"""Vectors that a run which is stopped may lose."""
+
+
+class CachedEmbedder:
+    """Answers as ``inner`` does, from the file where it can; satisfies ``Embedder``. For one thread."""
+
+    def __init__(self, inner: Embedder, file: sqlite3.Connection) -> None:
+        self._inner = inner
+        self._file = file
+        self.computed = 0
+        self._queries: dict[str, Vectors] = {}
+
+    @classmethod
+    @contextmanager
+    def open(cls, inner: Embedder, path: Path | None) -> Iterator[Self]:
+        """Use the file at ``path``, made when it is not there; None keeps vectors in memory only."""
+        if path is not None:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        file = sqlite3.connect(":memory:" if path is None else path)
+        try:
+            file.execute(_SCHEMA)
+            yield cls(inner, file)
+        finally:
+            file.commit()
+            file.close()
+
+    @property
+    def model_id(self) -> str:
+        """Name of the model and hash of its file."""
+        return self._inner.model_id
+
+    @property
+    def dimension(self) -> int:
+        """Length of a vector."""
+        return self._inner.dimension
+
+    def chunk(self, text: str) -> list[str]:
+        """Cut a text as ``inner`` does."""
+        return self._inner.chunk(text)
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        """Return float32 vectors of length 1, shape (number of texts, dimension)."""
+        vectors = np.empty((len(texts), self.dimension), np.float32)
+        for row, text in enumerate(texts):
+            vectors[row] = self._vector(_TEXT, text)
+        return vectors
+
+    def embed_query(self, text: str) -> Vectors:
+        """Return a float32 vector of length 1, shape (dimension,)."""
+        vector = self._queries.get(text)
+        return self._vector(_QUERY, text) if vector is None else vector
+
+    def prepare(self, queries: Iterable[str]) -> None:
+        """Embed queries ahead, so that a recall that is timed waits for no model and no file; forgets earlier ones."""
+        self._queries = {query: self._vector(_QUERY, query) for query in queries}
+
+    def _vector(self, kind: bytes, text: str) -> Vectors:
+        key = hashlib.blake2b(kind + text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+        vector = self._read(key)
+        if vector is None:
+            vector = self._inner.embed([text])[0] if kind == _TEXT else self._inner.embed_query(text)
+            self._write(key, vector)
+        return vector
+
+    def _read(self, key: bytes) -> Vectors | None:
+        query = "SELECT value FROM vector WHERE model = ? AND hash = ?"
+        row = self._file.execute(query, (self.model_id, key)).fetchone()
+        return None if row is None else np.frombuffer(row[0], "<f4").astype(np.float32)
+
+    def _write(self, key: bytes, vector: Vectors) -> None:
+        value = vector.astype("<f4").tobytes()
+        self._file.execute("INSERT OR REPLACE INTO vector VALUES (?, ?, ?)", (self.model_id, key, value))
+        self.computed += 1
+        if self.computed % _COMMIT_EVERY == 0:
+            self._file.commit()

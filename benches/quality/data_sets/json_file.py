@@ -1,0 +1,34 @@
+"""Reading the JSON of a question set, so that what is missing, broken or different is named by its path."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from ..conversations import DataError
+
+
+def read_json(path: Path) -> Any:
+    """Return the content of a file.
+
+    Raises:
+        DataError: It is not there, or not JSON.
+    """
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise DataError(f"{path} is not there") from error
+    except ValueError as error:
+        raise DataError(f"{path} is not JSON: {error}") from error
+
+
+@contextmanager
+def layout_of(title: str, path: Path) -> Iterator[None]:
+    """Turn what goes wrong when JSON has another shape than expected into a ``DataError`` that names the file."""
+    try:
+        yield
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise DataError(f"{path} has not the layout of {title}: {error!r}") from error
