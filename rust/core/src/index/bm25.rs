@@ -70,20 +70,63 @@ impl Bm25 {
     }
 
     /// What a text's length does to its score.
-    pub fn norm(&self, length: u32) -> f32 {
-        Self::K1 * (1.0 - Self::B + Self::B * length as f32 / self.average_length)
+    pub fn norm(&self, length: f32) -> f32 {
+        Self::norm_of(length, self.average_length)
+    }
+
+    /// What a text's length does to its score, where texts have this length on average.
+    pub fn norm_of(length: f32, average_length: f32) -> f32 {
+        Self::K1 * (1.0 - Self::B + Self::B * length / average_length)
     }
 
     /// The score of a text in which the term stands `count` times, given its norm.
     #[inline]
-    pub fn weighed(&self, count: u32, norm: f32) -> f32 {
-        let count = count as f32;
+    pub fn weighed(&self, count: f32, norm: f32) -> f32 {
         self.weight * count / (count + norm)
     }
 
     /// The score of a text of `length` terms in which the term stands `count` times.
     pub fn score(&self, count: u32, length: u32) -> f32 {
-        self.weighed(count, self.norm(length))
+        self.weighed(count as f32, self.norm(length as f32))
+    }
+}
+
+/// How often the terms of a query stand in some texts, and how long those are.
+#[derive(Debug)]
+pub struct Counts {
+    terms: usize,
+    counts: Vec<f32>,
+    lengths: Vec<[f32; 2]>,
+}
+
+impl Counts {
+    /// Nothing counted yet in `texts` texts for `terms` terms.
+    pub fn new(texts: usize, terms: usize) -> Self {
+        Self { terms, counts: vec![0.0; texts * terms], lengths: vec![[0.0; 2]; texts] }
+    }
+
+    /// Note how often a term stands in a text.
+    #[inline]
+    pub fn set(&mut self, text: usize, term: usize, count: u32) {
+        self.counts[text * self.terms + term] = count as f32;
+    }
+
+    /// Note how many terms a field of a text has.
+    #[inline]
+    pub fn set_length(&mut self, text: usize, field: TermField, terms: u32) {
+        self.lengths[text][field as usize] = terms as f32;
+    }
+
+    /// How often each term stands in a text.
+    #[inline]
+    pub fn of(&self, text: usize) -> &[f32] {
+        &self.counts[text * self.terms..(text + 1) * self.terms]
+    }
+
+    /// How many terms a field of a text has.
+    #[inline]
+    pub fn length(&self, text: usize, field: TermField) -> f32 {
+        self.lengths[text][field as usize]
     }
 }
 

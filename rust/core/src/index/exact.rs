@@ -97,6 +97,11 @@ impl Slab {
         dot(query, self.get(slot))
     }
 
+    /// Add the weighted vector of a slot to a sum.
+    pub fn add_to(&self, slot: u32, weight: f32, sum: &mut [f32]) {
+        (KERNELS.add)(sum, weight, self.get(slot));
+    }
+
     /// The inner product of a quantised query and a slot: in the order of the cosine, but for near-ties.
     #[inline]
     pub fn rough_product(&self, query: &[i8], slot: u32) -> i32 {
@@ -112,22 +117,35 @@ impl Slab {
 #[inline]
 pub fn dot(query: &[f32], row: &[f16]) -> f32 {
     assert_eq!(query.len(), row.len(), "vectors of one comparison have one length");
-    (*KERNEL)(query, row)
+    (KERNELS.dot)(query, row)
 }
 
-type Kernel = fn(&[f32], &[f16]) -> f32;
+struct Kernels {
+    dot: fn(&[f32], &[f16]) -> f32,
+    add: fn(&mut [f32], f32, &[f16]),
+}
 
-static KERNEL: LazyLock<Kernel> = LazyLock::new(|| {
+static KERNELS: LazyLock<Kernels> = LazyLock::new(|| {
     #[cfg(target_arch = "x86_64")]
     if std::arch::is_x86_feature_detected!("avx2")
         && std::arch::is_x86_feature_detected!("fma")
         && std::arch::is_x86_feature_detected!("f16c")
     {
-        // SAFETY: the features that the function needs were just detected.
-        return |query, row| unsafe { x86::dot(query, row) };
+        return Kernels {
+            // SAFETY: the features that the function needs were just detected.
+            dot: |query, row| unsafe { x86::dot(query, row) },
+            // SAFETY: as above.
+            add: |sum, weight, row| unsafe { x86::add(sum, weight, row) },
+        };
     }
-    portable_dot
+    Kernels { dot: portable_dot, add: portable_add }
 });
+
+fn portable_add(sum: &mut [f32], weight: f32, row: &[f16]) {
+    for (sum, value) in sum.iter_mut().zip(row) {
+        *sum += weight * value.to_f32();
+    }
+}
 
 fn portable_dot(query: &[f32], row: &[f16]) -> f32 {
     let mut sums = [0.0_f32; 8];
@@ -145,8 +163,8 @@ fn portable_dot(query: &[f32], row: &[f16]) -> f32 {
 #[cfg(target_arch = "x86_64")]
 mod x86 {
     use std::arch::x86_64::{
-        _mm_loadu_si128, _mm256_add_ps, _mm256_cvtph_ps, _mm256_fmadd_ps, _mm256_loadu_ps, _mm256_setzero_ps,
-        _mm256_storeu_ps,
+        _mm_loadu_si128, _mm256_add_ps, _mm256_cvtph_ps, _mm256_fmadd_ps, _mm256_loadu_ps, _mm256_set1_ps,
+        _mm256_setzero_ps, _mm256_storeu_ps,
     };
 
     use half::f16;
@@ -173,6 +191,23 @@ mod x86 {
         unsafe { _mm256_storeu_ps(lanes.as_mut_ptr(), _mm256_add_ps(low, high)) };
         let rest: f32 = query_rest.iter().zip(row_rest).map(|(a, b)| a * b.to_f32()).sum();
         lanes.iter().sum::<f32>() + rest
+    }
+
+    /// The weighted sum, eight lanes at a time.
+    #[target_feature(enable = "avx2,fma,f16c")]
+    pub fn add(sum: &mut [f32], weight: f32, row: &[f16]) {
+        let (sums, sum_rest) = sum.as_chunks_mut::<8>();
+        let (rows, row_rest) = row.as_chunks::<8>();
+        let factor = _mm256_set1_ps(weight);
+        for (sum, row) in sums.iter_mut().zip(rows) {
+            // SAFETY: each pointer reads or writes the 8 values that its array holds; f16 has the layout of u16.
+            unsafe {
+                let values = _mm256_cvtph_ps(_mm_loadu_si128(row.as_ptr().cast()));
+                let added = _mm256_fmadd_ps(factor, values, _mm256_loadu_ps(sum.as_ptr()));
+                _mm256_storeu_ps(sum.as_mut_ptr(), added);
+            }
+        }
+        super::portable_add(sum_rest, weight, row_rest);
     }
 }
 
@@ -256,6 +291,15 @@ mod tests {
             let exact: f64 = query.iter().zip(&row).map(|(a, b)| f64::from(*a) * b.to_f64()).sum();
             prop_assert!((f64::from(dot(&query, &row)) - exact).abs() < 1e-4);
             prop_assert!((f64::from(portable_dot(&query, &row)) - exact).abs() < 1e-4);
+        }
+
+        #[test]
+        fn every_way_of_adding_gives_the_same(values in prop::collection::vec((-1.0_f32..1.0, -1.0_f32..1.0), 0..100)) {
+            let row: Vec<f16> = values.iter().map(|pair| f16::from_f32(pair.1)).collect();
+            let (mut fast, mut portable): (Vec<f32>, Vec<f32>) = values.iter().map(|pair| (pair.0, pair.0)).unzip();
+            (KERNELS.add)(&mut fast, 0.3, &row);
+            portable_add(&mut portable, 0.3, &row);
+            prop_assert!(fast.iter().zip(&portable).all(|(a, b)| (a - b).abs() < 1e-6));
         }
 
         #[test]

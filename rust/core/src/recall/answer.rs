@@ -3,6 +3,8 @@
 use super::filter::Filter;
 use super::floor::{self, Floor};
 use super::fuse::{Bounds, Candidate, fuse};
+use super::hints::{Asked, Hints};
+use super::pool::Pool;
 use super::view::{Current, View};
 use super::{boost, candidates};
 use crate::error::{Error, Result};
@@ -24,16 +26,19 @@ pub fn recall((view, at): &Current<'_>, request: &RecallRequest, now_ms: i64) ->
         Some(vector) => candidates::by_meaning(view, &filter, &remaining, vector, candidates::DEPTH)?,
         None => Vec::new(),
     };
-    let (mut pool, bounds) = fuse(view, vector, &words, &meaning);
-    for candidate in &mut pool {
+    let pool = Pool::gather(view, &filter, &terms, &words, &meaning)?;
+    let (mut candidates, bounds) = fuse(view, &pool, &terms, vector);
+    let asked = Asked::of(&request.query, now_ms);
+    let hints = Hints::new(view, &asked, &pool.places);
+    for candidate in &mut candidates {
         let boosts = boost::total(view.mirror.row(candidate.place), now_ms);
-        candidate.score = candidate.words_share + candidate.meaning_share + boosts;
+        candidate.score = candidate.shares.total() + hints.total(candidate.place) + boosts;
     }
     let key = |candidate: &Candidate| view.mirror.row(candidate.place).columns.key;
-    pool.sort_unstable_by(|a, b| b.score.total_cmp(&a.score).then_with(|| key(b).cmp(&key(a))));
+    candidates.sort_unstable_by(|a, b| b.score.total_cmp(&a.score).then_with(|| key(b).cmp(&key(a))));
     let floor = Floor::new(&terms);
-    let mut hits = Vec::with_capacity(request.limit.min(pool.len()));
-    for candidate in &pool {
+    let mut hits = Vec::with_capacity(request.limit.min(candidates.len()));
+    for candidate in &candidates {
         if hits.len() == request.limit {
             break;
         }
@@ -43,7 +48,7 @@ pub fn recall((view, at): &Current<'_>, request: &RecallRequest, now_ms: i64) ->
         if !is_near && !floor.is_covered_by(candidate.words, || found.searched_text()) {
             continue;
         }
-        let signals = if request.explain { explain(view, candidate, bounds, now_ms) } else { Vec::new() };
+        let signals = if request.explain { explain(view, candidate, bounds, &hints, now_ms) } else { Vec::new() };
         hits.push(Hit { memory: found, score: candidate.score, rank: hits.len() + 1, signals });
     }
     Ok(hits)
@@ -72,33 +77,46 @@ fn check_dimension(view: &View, vector: Option<&[f32]>) -> Result<()> {
     }
 }
 
-fn explain(view: &View, candidate: &Candidate, bounds: Bounds, now_ms: i64) -> Vec<Signal> {
+fn explain(view: &View, candidate: &Candidate, bounds: Bounds, hints: &Hints<'_>, now_ms: i64) -> Vec<Signal> {
+    let shares = &candidate.shares;
     let mut signals = Vec::new();
-    if let Some(rank) = candidate.words_rank {
+    let scale = |(least, greatest): (f32, f32), digits: usize| {
+        format!("on a scale from {least:.digits$} to {greatest:.digits$}")
+    };
+    let mut say = |name, raw: f32, rank, contribution: f64, detail: String| {
         signals.push(Signal {
-            name: "words",
-            raw: f64::from(candidate.words),
-            rank: Some(rank),
-            contribution: candidate.words_share,
-            detail: format!(
-                "words: BM25 {:.2}, number {rank}, on a scale from {:.2} to {:.2}: +{:.3}",
-                candidate.words, bounds.words.0, bounds.words.1, candidate.words_share
-            ),
+            name,
+            raw: f64::from(raw),
+            rank,
+            contribution,
+            detail: format!("{detail}: {contribution:+.3}"),
         });
+    };
+    let rank = |rank: Option<usize>| rank.map_or(String::new(), |rank| format!("number {rank}, "));
+    if candidate.words > 0.0 || shares.words > 0.0 {
+        let (words, place) = (candidate.words, rank(candidate.words_rank));
+        let detail = format!("words: BM25 {words:.2}, {place}{}", scale(bounds.words, 2));
+        say("words", words, candidate.words_rank, shares.words, detail);
     }
     if let Some(cosine) = candidate.cosine {
-        let place = candidate.meaning_rank.map_or("found by its words".to_owned(), |rank| format!("number {rank}"));
-        signals.push(Signal {
-            name: "meaning",
-            raw: f64::from(cosine),
-            rank: candidate.meaning_rank,
-            contribution: candidate.meaning_share,
-            detail: format!(
-                "meaning: cosine {cosine:.3}, {place}, on a scale from {:.3} to {:.3}: +{:.3}",
-                bounds.cosine.0, bounds.cosine.1, candidate.meaning_share
-            ),
-        });
+        let place = rank(candidate.meaning_rank);
+        let detail = format!("meaning: cosine {cosine:.3}, {place}{}", scale(bounds.cosine, 3));
+        say("meaning", cosine, candidate.meaning_rank, shares.meaning, detail);
     }
+    if candidate.window.has_neighbours {
+        let words = candidate.window.words;
+        let detail = format!("words with the turns around it: BM25 {words:.2}, {}", scale(bounds.words_around, 2));
+        say("words_around", words, None, shares.words_around, detail);
+        if let Some(cosine) = candidate.window.cosine {
+            let detail =
+                format!("meaning with the turns around it: cosine {cosine:.3}, {}", scale(bounds.cosine_around, 3));
+            say("meaning_around", cosine, None, shares.meaning_around, detail);
+        }
+    }
+    if shares.session > 0.0 {
+        say("session", 1.0, None, shares.session, "the best of its conversation".to_owned());
+    }
+    signals.extend(hints.signals(candidate.place));
     signals.extend(boost::boosts(view.mirror.row(candidate.place), now_ms));
     signals
 }

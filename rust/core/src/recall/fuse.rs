@@ -1,23 +1,32 @@
-//! One order from two: scores normalised per query over the pool, and added.
+//! One order: scores normalised per query over the pool and added, each memory by itself and in the light of what was said
+//! around it.
 //!
 //! Reciprocal ranks throw away how much better the first is than the second; on conversations that was worse than words
-//! alone, on long messages worse than meaning alone. Every candidate gets its true cosine, also when only its words were
-//! found, because the vectors are at hand.
+//! alone, on long messages worse than meaning alone. The window of a memory is mixed in, not added: added, it would be a
+//! bonus for being short. How much of it counts falls with the memory's own length, and a memory without neighbours is
+//! what it is by itself.
 
 use rustc_hash::FxHashMap;
 
+use super::mirror::NONE;
+use super::pool::Pool;
 use super::view::View;
-use crate::index::exact::Scored;
+use super::window::{LONG, Window, windows};
+use crate::index::bm25::ScoredTerm;
 
 /// Share of words in the score; meaning has the rest. Without vectors words have all of it.
-const WORDS: f64 = 0.5;
+const WORDS: f64 = 0.4;
+/// How much the window of a short memory counts beside the memory itself.
+const AROUND: f64 = 1.6;
+/// What the best of its conversation adds to a memory.
+const SESSION: f64 = 0.2;
 
 /// A row of the pool.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Candidate {
     /// Its place in the mirror.
     pub place: u32,
-    /// BM25, 0 when no word of the query was found among the best.
+    /// BM25 of its own text.
     pub words: f32,
     /// Place among the best by words, from 1.
     pub words_rank: Option<usize>,
@@ -25,59 +34,110 @@ pub struct Candidate {
     pub cosine: Option<f32>,
     /// Place among the best by meaning, from 1.
     pub meaning_rank: Option<usize>,
-    /// What words add to the score.
-    pub words_share: f64,
-    /// What meaning adds to the score.
-    pub meaning_share: f64,
-    /// Both shares and the boosts.
+    /// What its window says.
+    pub window: Window,
+    /// What each part adds to the score.
+    pub shares: Shares,
+    /// The shares, the hints and the boosts together.
     pub score: f64,
 }
 
-/// The bounds by which scores were normalised.
+/// What words and meaning add to a score, by themselves and by their window, and what the conversation adds.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Bounds {
-    /// Least and greatest BM25 of the pool.
-    pub words: (f32, f32),
-    /// Least and greatest cosine of the pool.
-    pub cosine: (f32, f32),
+pub struct Shares {
+    /// Its own words.
+    pub words: f64,
+    /// Its own meaning.
+    pub meaning: f64,
+    /// The words around it.
+    pub words_around: f64,
+    /// The meaning of what is around it.
+    pub meaning_around: f64,
+    /// The best of its conversation.
+    pub session: f64,
 }
 
-/// Put both lists into one pool with shares of the score; unsorted.
-pub fn fuse(
-    view: &View,
-    query: Option<&[f32]>,
-    words: &[Scored<u32>],
-    meaning: &[Scored<u32>],
-) -> (Vec<Candidate>, Bounds) {
-    let mut pool: FxHashMap<u32, Candidate> = FxHashMap::default();
-    for (rank, scored) in words.iter().enumerate() {
-        let candidate = pool.entry(scored.item).or_default();
-        candidate.words = scored.score;
-        candidate.words_rank = Some(rank + 1);
+impl Shares {
+    /// The sum.
+    pub fn total(&self) -> f64 {
+        self.words + self.meaning + self.words_around + self.meaning_around + self.session
     }
-    for (rank, scored) in meaning.iter().enumerate() {
-        let candidate = pool.entry(scored.item).or_default();
-        candidate.cosine = Some(scored.score);
-        candidate.meaning_rank = Some(rank + 1);
-    }
+}
+
+/// The bounds by which scores were normalised: least and greatest of the pool.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Bounds {
+    /// BM25.
+    pub words: (f32, f32),
+    /// Cosine.
+    pub cosine: (f32, f32),
+    /// BM25 of windows.
+    pub words_around: (f32, f32),
+    /// Cosine of windows.
+    pub cosine_around: (f32, f32),
+}
+
+/// Give every member of the pool its shares of the score; unsorted.
+pub fn fuse(view: &View, pool: &Pool, terms: &[ScoredTerm], query: Option<&[f32]>) -> (Vec<Candidate>, Bounds) {
+    let windows = windows(view, pool, terms, query);
     let mut candidates: Vec<Candidate> = pool
-        .into_iter()
-        .map(|(place, candidate)| {
-            let cosine = candidate.cosine.or_else(|| query.and_then(|query| view.mirror.cosine(query, place)));
-            Candidate { place, cosine, ..candidate }
+        .members
+        .iter()
+        .zip(windows)
+        .enumerate()
+        .map(|(row, (member, window))| Candidate {
+            place: pool.places[row],
+            words: pool.words(row, terms),
+            words_rank: member.words_rank,
+            cosine: query.and_then(|query| view.mirror.cosine(query, pool.places[row])),
+            meaning_rank: member.meaning_rank,
+            window,
+            ..Candidate::default()
         })
         .collect();
     let bounds = Bounds {
         words: range(candidates.iter().map(|candidate| candidate.words)),
         cosine: range(candidates.iter().filter_map(|candidate| candidate.cosine)),
+        words_around: range(candidates.iter().map(|candidate| candidate.window.words)),
+        cosine_around: range(candidates.iter().filter_map(|candidate| candidate.window.cosine)),
     };
-    let words_weight = if meaning.is_empty() { 1.0 } else { WORDS };
+    let words_weight = if candidates.iter().any(|candidate| candidate.cosine.is_some()) { WORDS } else { 1.0 };
     for candidate in &mut candidates {
-        candidate.words_share = words_weight * normalised(candidate.words, bounds.words);
-        candidate.meaning_share =
-            candidate.cosine.map_or(0.0, |cosine| (1.0 - words_weight) * normalised(cosine, bounds.cosine));
+        candidate.shares = shares(view, candidate, &bounds, words_weight);
     }
+    share_sessions(view, &mut candidates);
     (candidates, bounds)
+}
+
+fn shares(view: &View, candidate: &Candidate, bounds: &Bounds, words_weight: f64) -> Shares {
+    let said = view.mirror.talk().said(candidate.place);
+    let around = match candidate.window.has_neighbours {
+        true => AROUND * f64::from(LONG / said.traits.words.max(1) as f32).min(1.0),
+        false => 0.0,
+    };
+    let (own, around) = (1.0 / (1.0 + around), around / (1.0 + around));
+    let meaning =
+        |cosine: Option<f32>, bounds| cosine.map_or(0.0, |cosine| (1.0 - words_weight) * normalised(cosine, bounds));
+    Shares {
+        words: own * words_weight * normalised(candidate.words, bounds.words),
+        meaning: own * meaning(candidate.cosine, bounds.cosine),
+        words_around: around * words_weight * normalised(candidate.window.words, bounds.words_around),
+        meaning_around: around * meaning(candidate.window.cosine, bounds.cosine_around),
+        session: 0.0,
+    }
+}
+
+/// A conversation in which one turn fits well is likely to be the right one.
+fn share_sessions(view: &View, candidates: &mut [Candidate]) {
+    let session_of = |candidate: &Candidate| view.mirror.talk().said(candidate.place).session;
+    let mut best_of: FxHashMap<u32, f64> = FxHashMap::default();
+    for candidate in candidates.iter().filter(|candidate| session_of(candidate) != NONE) {
+        let best = best_of.entry(session_of(candidate)).or_default();
+        *best = best.max(candidate.shares.total());
+    }
+    for candidate in candidates {
+        candidate.shares.session = best_of.get(&session_of(candidate)).map_or(0.0, |best| SESSION * best);
+    }
 }
 
 fn range(values: impl Iterator<Item = f32>) -> (f32, f32) {

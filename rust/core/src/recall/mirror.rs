@@ -7,12 +7,13 @@ use rusqlite::Connection;
 use rustc_hash::FxHashMap;
 
 use super::runs::Runs;
+use super::talk::Talk;
 use crate::error::Result;
 use crate::index::exact::Slab;
 use crate::model::Status;
 use crate::store::change::{self, Head, Op};
 use crate::store::embedding::{self, Model};
-use crate::store::memory::{self, FilterRow};
+use crate::store::memory::{self, FilterRow, MirrorRow};
 
 /// No row, no slot.
 pub const NONE: u32 = u32::MAX;
@@ -67,6 +68,7 @@ pub struct Mirror {
     by_key: FxHashMap<i64, u32>,
     by_project: FxHashMap<i64, Vec<u32>>,
     dead_rows: usize,
+    talk: Talk,
     model: Option<Model>,
     slab: Slab,
     slot_runs: Runs,
@@ -108,10 +110,7 @@ impl Mirror {
 
     fn load(&mut self, at: &Connection) -> Result<()> {
         *self = Self { loads: self.loads + 1, ..Self::default() };
-        memory::for_each_filter_row(at, |columns| {
-            self.place(columns);
-            Ok(())
-        })?;
+        memory::for_each_mirror_row(at, |row| self.place(row))?;
         self.load_vectors(at)
     }
 
@@ -160,15 +159,11 @@ impl Mirror {
         let everything_embedded_anew = latest.contains_key(&0);
         for key in order {
             let (is_deleted, has_vectors) = latest[&key];
-            match memory::filter_row(at, key)? {
-                Some(columns) if !is_deleted => {
-                    self.place(columns);
-                    if has_vectors && !everything_embedded_anew {
-                        self.drop_vectors(key);
-                        self.read_vectors(at, Some(key))?;
-                    }
-                }
-                _ => self.remove(key),
+            if is_deleted || !memory::mirror_row(at, key, |row| self.place(row))? {
+                self.remove(key);
+            } else if has_vectors && !everything_embedded_anew {
+                self.drop_vectors(key);
+                self.read_vectors(at, Some(key))?;
             }
         }
         let mostly_dead = self.given_slots.len() > 1024 && self.live_slots * 2 < self.given_slots.len();
@@ -179,7 +174,12 @@ impl Mirror {
         Ok(false)
     }
 
-    fn place(&mut self, columns: FilterRow) {
+    fn place(&mut self, row: &MirrorRow<'_>) {
+        let at = self.place_columns(row.columns);
+        self.talk.put(at, row);
+    }
+
+    fn place_columns(&mut self, columns: FilterRow) -> u32 {
         if let Some(&at) = self.by_key.get(&columns.key) {
             let row = &mut self.rows[at as usize];
             if row.columns.project != columns.project {
@@ -187,19 +187,21 @@ impl Mirror {
                 self.by_project.entry(columns.project).or_default().push(at);
             }
             row.columns = columns;
-            return;
+            return at;
         }
         let at = self.row_runs.take(columns.project, 1);
         self.rows.resize(self.row_runs.end() as usize, HOLE);
         self.rows[at as usize] = Row { columns, first_slot: 0, slots: 0, alive: true };
         self.by_key.insert(columns.key, at);
         self.by_project.entry(columns.project).or_default().push(at);
+        at
     }
 
     fn remove(&mut self, key: i64) {
         self.drop_vectors(key);
         if let Some(at) = self.by_key.remove(&key) {
             self.rows[at as usize].alive = false;
+            self.talk.remove(at);
             self.dead_rows += 1;
         }
     }
@@ -284,6 +286,11 @@ impl Mirror {
         self.rows.iter().filter(|row| row.alive && row.columns.status == Status::Active as u8).count()
     }
 
+    /// How each was said, and what was said before and after it.
+    pub fn talk(&self) -> &Talk {
+        &self.talk
+    }
+
     /// The active model.
     pub fn model(&self) -> Option<&Model> {
         self.model.as_ref()
@@ -347,9 +354,23 @@ impl Mirror {
     }
 
     /// The cosine of a row's best chunk with a unit query, or nothing when the row has no vectors.
+    ///
+    /// Later chunks count a little less than the first: a long text has many chances to be near.
     pub fn cosine(&self, query: &[f32], at: u32) -> Option<f32> {
+        const LATER: f32 = 0.9;
         let row = self.row(at);
-        (row.first_slot..row.first_slot + row.slots).map(|slot| self.slab.cosine(query, slot)).reduce(f32::max)
+        let first = (row.slots > 0).then(|| self.slab.cosine(query, row.first_slot))?;
+        let later = row.first_slot + 1..row.first_slot + row.slots;
+        Some(later.map(|slot| LATER * self.slab.cosine(query, slot)).fold(first, f32::max))
+    }
+
+    /// Add the weighted vector of a row's first chunk to a sum; whether it has one.
+    pub fn add_first_vector(&self, at: u32, weight: f32, sum: &mut [f32]) -> bool {
+        let row = self.row(at);
+        if row.slots > 0 {
+            self.slab.add_to(row.first_slot, weight, sum);
+        }
+        row.slots > 0
     }
 }
 

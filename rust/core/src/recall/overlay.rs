@@ -7,7 +7,7 @@ use rusqlite::Connection;
 use rustc_hash::FxHashMap;
 
 use crate::error::Result;
-use crate::index::bm25::{Bm25, FieldStatistics, ScoredTerm, TermField, counted, terms_of};
+use crate::index::bm25::{Bm25, Counts, FieldStatistics, ScoredTerm, TermField, counted, terms_of};
 use crate::index::exact::{Best, Scored};
 use crate::index::lexical::Lexical;
 use crate::store::memory;
@@ -98,6 +98,25 @@ impl Overlay {
                 }
             })
             .collect()
+    }
+
+    /// Count terms in some texts, by their keys; texts that are not here are left alone.
+    pub fn count(&self, terms: &[ScoredTerm], keys: impl Iterator<Item = i64>, counts: &mut Counts) {
+        if self.is_empty() {
+            return;
+        }
+        for (text, key) in keys.enumerate() {
+            let Some(&(prose, identifiers)) = self.lengths.get(&key) else { continue };
+            counts.set_length(text, TermField::Prose, prose);
+            counts.set_length(text, TermField::Identifier, identifiers);
+            for (column, term) in terms.iter().enumerate() {
+                let Some(found) = self.of(term.field).of_term.get(&term.text) else { continue };
+                // Texts were added in order of their keys.
+                if let Ok(at) = found.binary_search_by_key(&key, |(key, _)| *key) {
+                    counts.set(text, column, found[at].1);
+                }
+            }
+        }
     }
 
     /// The best texts for some terms among those that `allows` lets through, best first.

@@ -7,7 +7,7 @@ use super::WriteTx;
 use super::change::Op;
 use crate::error::{Error, Result};
 use crate::model::{Category, Memory, Status, Trust};
-use crate::text;
+use crate::text::{self, Traits};
 
 const SELECT: &str = "SELECT m.key, m.id, m.project, p.name, m.category, m.status, m.trust, m.pinned, m.time, \
      m.created_at, m.updated_at, m.stored_at, m.expires_at, m.verified_at, m.session, m.position, m.speaker, m.topic, \
@@ -124,11 +124,12 @@ pub fn keys_tagged(connection: &Connection, tag: &str) -> Result<Vec<i64>> {
 impl WriteTx<'_> {
     /// Insert a memory under a new key, which is returned; `memory.key` is ignored.
     pub fn insert(&self, memory: &Memory) -> Result<i64> {
+        let traits = Traits::of(&memory.content);
         self.prepare_cached(
             "INSERT INTO memory(id, project, category, status, trust, pinned, time, created_at, updated_at, stored_at, \
              expires_at, verified_at, position, session, content_hash, speaker, topic, superseded_by, confidence, source, \
-             entities, tags, metadata, content) VALUES \
-             (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,?19,?20,?21,?22,?23,?24)",
+             entities, tags, metadata, content, words, traits) VALUES \
+             (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,?19,?20,?21,?22,?23,?24,?25,?26)",
         )?
         .execute(rusqlite::params![
             memory.id,
@@ -155,6 +156,8 @@ impl WriteTx<'_> {
             to_json(&memory.tags)?,
             memory.metadata,
             memory.content,
+            traits.words,
+            traits.bits(),
         ])?;
         let key = self.last_insert_rowid();
         let mut mention = self.prepare_cached("INSERT OR IGNORE INTO mention(name, memory) VALUES (?1, ?2)")?;
@@ -282,8 +285,6 @@ impl FilterRow {
     };
 }
 
-const FILTER_COLUMNS: &str = "key, project, category, status, trust, pinned, time, created_at, updated_at, expires_at";
-
 fn filter_row_from(row: &Row<'_>) -> rusqlite::Result<FilterRow> {
     Ok(FilterRow {
         key: row.get(0)?,
@@ -299,18 +300,50 @@ fn filter_row_from(row: &Row<'_>) -> rusqlite::Result<FilterRow> {
     })
 }
 
-/// The filter columns of one memory.
-pub fn filter_row(connection: &Connection, key: i64) -> Result<Option<FilterRow>> {
-    let sql = format!("SELECT {FILTER_COLUMNS} FROM memory WHERE key = ?1");
-    Ok(connection.prepare_cached(&sql)?.query_row([key], filter_row_from).optional()?)
+/// What a recall asks of every memory without reading its text: by what it is filtered, and how it was said.
+#[derive(Debug)]
+pub struct MirrorRow<'a> {
+    /// By what it is filtered.
+    pub columns: FilterRow,
+    /// Conversation that it comes from.
+    pub session: Option<&'a str>,
+    /// Place in that conversation.
+    pub position: Option<i64>,
+    /// Who said it.
+    pub speaker: Option<&'a str>,
+    /// What kind of text it is.
+    pub traits: Traits,
 }
 
-/// Call `each` with the filter columns of every memory, in order of keys.
-pub fn for_each_filter_row(connection: &Connection, mut each: impl FnMut(FilterRow) -> Result<()>) -> Result<()> {
-    let mut statement = connection.prepare_cached(&format!("SELECT {FILTER_COLUMNS} FROM memory ORDER BY key"))?;
+const MIRROR_COLUMNS: &str = "key, project, category, status, trust, pinned, time, created_at, updated_at, expires_at, \
+     session, position, speaker, words, traits";
+
+fn mirror_row_from<'a>(row: &'a Row<'_>) -> rusqlite::Result<MirrorRow<'a>> {
+    Ok(MirrorRow {
+        columns: filter_row_from(row)?,
+        session: row.get_ref(10)?.as_str_or_null()?,
+        position: row.get(11)?,
+        speaker: row.get_ref(12)?.as_str_or_null()?,
+        traits: Traits::from_bits(row.get(13)?, row.get(14)?),
+    })
+}
+
+/// Call `each` with what the mirror holds of one memory; whether there is one.
+pub fn mirror_row(connection: &Connection, key: i64, each: impl FnOnce(&MirrorRow<'_>)) -> Result<bool> {
+    let sql = format!("SELECT {MIRROR_COLUMNS} FROM memory WHERE key = ?1");
+    let mut statement = connection.prepare_cached(&sql)?;
+    let mut rows = statement.query([key])?;
+    let Some(row) = rows.next()? else { return Ok(false) };
+    each(&mirror_row_from(row)?);
+    Ok(true)
+}
+
+/// Call `each` with what the mirror holds of every memory, in order of keys.
+pub fn for_each_mirror_row(connection: &Connection, mut each: impl FnMut(&MirrorRow<'_>)) -> Result<()> {
+    let mut statement = connection.prepare_cached(&format!("SELECT {MIRROR_COLUMNS} FROM memory ORDER BY key"))?;
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
-        each(filter_row_from(row)?)?;
+        each(&mirror_row_from(row)?);
     }
     Ok(())
 }

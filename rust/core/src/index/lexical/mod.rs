@@ -4,6 +4,7 @@
 //! asked of the mirror while scoring. So a moved or archived memory needs no new document. How far the index is travels in
 //! the payload of its commit as a [`Mark`]. Nothing outside of this folder knows tantivy.
 
+mod counts;
 mod directory;
 mod reader;
 mod search;

@@ -18,25 +18,35 @@ use crate::index::exact::{Best, Scored};
 /// A document that stands for no row: its text was removed, or belongs to the overlay.
 pub const NO_PLACE: u32 = u32::MAX;
 
-/// The place of each document's row, segment by segment: what a filter is asked by.
+/// The place of each document's row, segment by segment: what a filter is asked by. And the way back.
 #[derive(Debug, Default)]
-pub struct Places(Vec<Vec<u32>>);
+pub struct Places {
+    of_segments: Vec<Vec<u32>>,
+    /// Segment and document of each place.
+    pub(super) documents: Vec<(u32, u32)>,
+}
 
 impl Lexical {
     /// Look the places of all documents up by their keys.
     ///
     /// Keys after the mark's get none: they belong to the overlay, whatever the index has absorbed already.
     pub fn places(&self, mut place_of: impl FnMut(i64) -> Option<u32>) -> Result<Places> {
-        let mut all = Vec::with_capacity(self.searcher.segment_readers().len());
-        for segment in self.searcher.segment_readers() {
+        let mut all = Places::default();
+        for (number, segment) in self.searcher.segment_readers().iter().enumerate() {
             let keys = segment.fast_fields().u64("key").map_err(|e| failed(&e))?.first_or_default_col(0);
-            let place = |document| {
+            let mut of_segment = vec![NO_PLACE; segment.max_doc() as usize];
+            for document in 0..segment.max_doc() {
                 let key = keys.get_val(document) as i64;
-                if key <= self.mark.last_key { place_of(key).unwrap_or(NO_PLACE) } else { NO_PLACE }
-            };
-            all.push((0..segment.max_doc()).map(place).collect());
+                let Some(place) = (key <= self.mark.last_key).then(|| place_of(key)).flatten() else { continue };
+                of_segment[document as usize] = place;
+                if all.documents.len() <= place as usize {
+                    all.documents.resize(place as usize + 1, (0, NO_PLACE));
+                }
+                all.documents[place as usize] = (number as u32, document);
+            }
+            all.of_segments.push(of_segment);
         }
-        Ok(Places(all))
+        Ok(all)
     }
 
     /// The best documents for some terms among those that `allows` lets through, best first, by their place.
@@ -52,7 +62,7 @@ impl Lexical {
         }
         let mut best = Best::new(limit);
         let mut scores = self.scores.lock();
-        for (segment, places) in self.searcher.segment_readers().iter().zip(&places.0) {
+        for (segment, places) in self.searcher.segment_readers().iter().zip(&places.of_segments) {
             self.add_up(segment, terms, places, &mut scores, &mut best, &mut allows)?;
         }
         Ok(best.into_sorted())
@@ -143,7 +153,7 @@ impl List {
 
     #[inline]
     fn score(&self, document: u32, count: u32) -> f32 {
-        self.bm25.weighed(count, self.denominators[usize::from(self.norms.fieldnorm_id(document))])
+        self.bm25.weighed(count as f32, self.denominators[usize::from(self.norms.fieldnorm_id(document))])
     }
 
     /// Add the scores of all documents.
@@ -186,5 +196,5 @@ fn bar(touched: &[u32], scores: &[f32], places: &[u32], best: &Best<u32>, allows
 
 /// The length norm of each of the 256 lengths that tantivy tells apart.
 fn denominators(bm25: Bm25) -> [f32; 256] {
-    std::array::from_fn(|id| bm25.norm(FieldNormReader::id_to_fieldnorm(id as u8)))
+    std::array::from_fn(|id| bm25.norm(FieldNormReader::id_to_fieldnorm(id as u8) as f32))
 }

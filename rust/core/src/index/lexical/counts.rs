@@ -1,0 +1,61 @@
+//! How often terms stand in given documents: what a search leaves out when it skips what cannot be among the best.
+
+use tantivy::Term;
+use tantivy::fieldnorm::FieldNormReader;
+use tantivy::schema::IndexRecordOption;
+
+use super::search::{NO_PLACE, Places};
+use super::{Lexical, failed};
+use crate::error::Result;
+use crate::index::bm25::{Counts, ScoredTerm, TermField};
+
+impl Lexical {
+    /// Count terms in the documents of some places; `sorted` has each place with its row of `counts`.
+    ///
+    /// Places that have no document here are left alone.
+    pub fn count(&self, terms: &[ScoredTerm], places: &Places, wanted: &[u32], counts: &mut Counts) -> Result<()> {
+        for (number, segment) in self.searcher.segment_readers().iter().enumerate() {
+            let mut here: Vec<(u32, usize)> = wanted
+                .iter()
+                .enumerate()
+                .filter_map(|(row, &place)| {
+                    let (at, document) = places.document_of(place)?;
+                    (at as usize == number).then_some((document, row))
+                })
+                .collect();
+            if here.is_empty() {
+                continue;
+            }
+            here.sort_unstable();
+            for field in [TermField::Prose, TermField::Identifier] {
+                let norms = segment.get_fieldnorms_reader(self.fields.of(field)).map_err(|e| failed(&e))?;
+                for &(document, row) in &here {
+                    counts.set_length(row, field, FieldNormReader::id_to_fieldnorm(norms.fieldnorm_id(document)));
+                }
+            }
+            for (column, term) in terms.iter().enumerate() {
+                let field = self.fields.of(term.field);
+                let index = segment.inverted_index(field).map_err(|e| failed(&e))?;
+                let found = index
+                    .read_block_postings(&Term::from_field_text(field, &term.text), IndexRecordOption::WithFreqs)
+                    .map_err(|e| failed(&e))?;
+                let Some(mut postings) = found else { continue };
+                for &(document, row) in &here {
+                    let at = postings.seek(document);
+                    if at < postings.block_len() && postings.doc(at) == document {
+                        counts.set(row, column, postings.freq(at));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Places {
+    /// The segment and the document of a place.
+    #[inline]
+    pub(super) fn document_of(&self, place: u32) -> Option<(u32, u32)> {
+        self.documents.get(place as usize).copied().filter(|(_, document)| *document != NO_PLACE)
+    }
+}

@@ -1,0 +1,157 @@
+//! Who said what after what: the neighbours of a memory in its conversation.
+//!
+//! Nothing in an index depends on a neighbour; the mirror knows them, so that they can be looked up when somebody asks.
+
+use rustc_hash::FxHashMap;
+
+use super::mirror::NONE;
+use crate::store::memory::MirrorRow;
+use crate::text::Traits;
+
+/// How a memory was said.
+#[derive(Debug, Clone, Copy)]
+pub struct Said {
+    /// Number of its conversation, or [`NONE`].
+    pub session: u32,
+    /// Number of its speaker, or [`NONE`].
+    pub speaker: u32,
+    /// Place in its conversation, or [`NOWHERE`].
+    position: i64,
+    /// What kind of text it is.
+    pub traits: Traits,
+}
+
+const NOWHERE: i64 = i64::MIN;
+
+impl Said {
+    /// Whether it has a place in a conversation.
+    pub fn has_position(&self) -> bool {
+        self.position != NOWHERE
+    }
+}
+
+const NOTHING: Said = Said {
+    session: NONE,
+    speaker: NONE,
+    position: NOWHERE,
+    traits: Traits { words: 0, asks: false, names_a_time: false },
+};
+
+/// How every memory was said, by its place in the mirror.
+#[derive(Debug, Default)]
+pub struct Talk {
+    said: Vec<Said>,
+    /// By project and name: the same name in two projects is two conversations.
+    sessions: FxHashMap<(i64, String), u32>,
+    speakers: FxHashMap<String, u32>,
+    speaker_names: Vec<String>,
+    at: FxHashMap<(u32, i64), u32>,
+}
+
+impl Talk {
+    /// Note how the memory at `place` was said, in place of what was noted before.
+    pub fn put(&mut self, place: u32, row: &MirrorRow<'_>) {
+        self.remove(place);
+        if self.said.len() <= place as usize {
+            self.said.resize(place as usize + 1, NOTHING);
+        }
+        let session = row.session.map_or(NONE, |name| self.session(row.columns.project, name));
+        let speaker = row.speaker.map_or(NONE, |name| self.speaker(name));
+        let mut said = Said { session, speaker, position: NOWHERE, traits: row.traits };
+        match row.position {
+            Some(position) if session != NONE => {
+                said.position = position;
+                // Two memories of one message: the later one stands for both.
+                self.at.insert((session, position), place);
+            }
+            _ => {}
+        }
+        self.said[place as usize] = said;
+    }
+
+    /// Forget the memory at `place`.
+    pub fn remove(&mut self, place: u32) {
+        if let Some(said) = self.said.get_mut(place as usize) {
+            let said = std::mem::replace(said, NOTHING);
+            if self.at.get(&(said.session, said.position)) == Some(&place) {
+                self.at.remove(&(said.session, said.position));
+            }
+        }
+    }
+
+    /// How the memory at `place` was said.
+    #[inline]
+    pub fn said(&self, place: u32) -> &Said {
+        self.said.get(place as usize).unwrap_or(&NOTHING)
+    }
+
+    /// The place of what was said `offset` places later in the same conversation.
+    #[inline]
+    pub fn neighbour(&self, place: u32, offset: i64) -> Option<u32> {
+        let said = self.said(place);
+        if said.position == NOWHERE {
+            return None;
+        }
+        self.at.get(&(said.session, said.position.checked_add(offset)?)).copied()
+    }
+
+    /// The name of a speaker in small letters; empty for [`NONE`].
+    pub fn speaker_name(&self, speaker: u32) -> &str {
+        self.speaker_names.get(speaker as usize).map_or("", String::as_str)
+    }
+
+    fn session(&mut self, project: i64, name: &str) -> u32 {
+        let next = self.sessions.len() as u32;
+        *self.sessions.entry((project, name.to_owned())).or_insert(next)
+    }
+
+    fn speaker(&mut self, name: &str) -> u32 {
+        let name = name.trim().to_lowercase();
+        if let Some(&known) = self.speakers.get(&name) {
+            return known;
+        }
+        let next = self.speaker_names.len() as u32;
+        self.speaker_names.push(name.clone());
+        self.speakers.insert(name, next);
+        next
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::memory::FilterRow;
+
+    fn row<'a>(project: i64, session: Option<&'a str>, position: Option<i64>) -> MirrorRow<'a> {
+        let columns = FilterRow { project, ..FilterRow::NOTHING };
+        MirrorRow { columns, session, position, speaker: Some(" Ada "), traits: Traits::default() }
+    }
+
+    #[test]
+    fn neighbours_are_of_the_same_conversation_and_project() {
+        let mut talk = Talk::default();
+        for (place, project, session, position) in
+            [(0, 1, Some("s"), Some(4)), (1, 1, Some("s"), Some(5)), (2, 2, Some("s"), Some(6)), (3, 1, None, Some(6))]
+        {
+            talk.put(place, &row(project, session, position));
+        }
+        assert_eq!((talk.neighbour(0, 1), talk.neighbour(1, -1)), (Some(1), Some(0)));
+        assert_eq!((talk.neighbour(1, 1), talk.neighbour(2, -1), talk.neighbour(3, -1)), (None, None, None));
+        assert_eq!(talk.neighbour(0, i64::MAX), None);
+        assert_eq!(talk.speaker_name(talk.said(3).speaker), "ada");
+    }
+
+    #[test]
+    fn what_moves_or_goes_is_nobody_s_neighbour_any_more() {
+        let mut talk = Talk::default();
+        for place in 0..3 {
+            talk.put(place, &row(1, Some("s"), Some(i64::from(place))));
+        }
+        talk.put(1, &row(1, Some("s"), Some(9)));
+        assert_eq!(talk.neighbour(0, 1), None);
+        talk.put(1, &row(1, Some("s"), Some(1)));
+        assert_eq!(talk.neighbour(0, 1), Some(1));
+        talk.remove(1);
+        assert_eq!((talk.neighbour(0, 1), talk.neighbour(1, 1)), (None, None));
+    }
+}
