@@ -18,7 +18,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self, TextIO
 
 from opencode_memory import border, config, paths, pending
-from opencode_memory._core import Engine
+from opencode_memory._core import Engine, subject
 from opencode_memory.copies import remove_leftovers, temporary_copy
 from opencode_memory.errors import EmbeddingError, InvalidInputError
 from opencode_memory.kv import KeyValues
@@ -717,7 +717,7 @@ class MemoryStore:
         embedder, reason = self._usable_embedder()
         if embedder is not None:
             try:
-                return embedder.embed_query(query)
+                return embedder.embed_query(subject(query))
             except EmbeddingError as error:
                 reason = f"the query could not be embedded, so recall goes by words only: {error}"
         if self._said_by_words != reason:

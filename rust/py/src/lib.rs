@@ -16,7 +16,7 @@ mod _core {
     use super::engine::Engine;
 
     #[pymodule_export]
-    use super::functions::{content_hash, normalised, redact, terms};
+    use super::functions::{content_hash, normalised, redact, subject, terms};
 }
 
 /// Pure functions of the core that Python code needs too.
@@ -52,5 +52,11 @@ mod functions {
             let analysis = text::analyze(text);
             (analysis.prose, analysis.identifiers)
         })
+    }
+
+    /// A request without what frames it: what is searched for.
+    #[pyfunction]
+    pub fn subject(py: Python<'_>, request: &str) -> String {
+        py.detach(|| text::subject(request).into_owned())
     }
 }

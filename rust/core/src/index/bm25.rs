@@ -64,6 +64,11 @@ impl Bm25 {
         Self { weight: idf * Self::GREATEST_SATURATION, average_length }
     }
 
+    /// Weighed.
+    pub fn times(self, factor: f32) -> Self {
+        Self { weight: self.weight * factor, ..self }
+    }
+
     /// How telling the term is.
     pub fn idf(&self) -> f32 {
         self.weight / Self::GREATEST_SATURATION

@@ -16,7 +16,7 @@ use crate::text;
 pub fn recall((view, at): &Current<'_>, request: &RecallRequest, now_ms: i64) -> Result<Vec<Hit>> {
     let view: &View = view;
     let filter = Filter::new(at, &request.selection, now_ms)?;
-    let terms = text::analyze_query(&request.query);
+    let terms = text::analyze_query(&text::subject(&request.query));
     let vector = request.vector.as_deref();
     check_dimension(view, vector)?;
     let terms = view.overlay.scored(view.lexical.as_ref(), &terms);

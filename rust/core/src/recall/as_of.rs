@@ -65,7 +65,7 @@ fn wants(selection: &Selection, memory: &Memory, moment: i64) -> bool {
 /// Answer a question by the state at `moment`.
 pub fn recall(at: &Connection, request: &RecallRequest, moment: i64) -> Result<Vec<Hit>> {
     let states = states(at, &request.selection, moment)?;
-    let terms = text::analyze_query(&request.query);
+    let terms = text::analyze_query(&text::subject(&request.query));
     let words = bm25(&states, &terms);
     let cosines = cosines(at, &states, request.vector.as_deref())?;
     let most_words = words.iter().copied().fold(0.0, f32::max);

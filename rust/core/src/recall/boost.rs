@@ -6,7 +6,7 @@ use crate::clock::DAY_MS;
 use crate::model::{Category, Signal};
 
 /// A memory that changed just now gets this much; half of it after [`HALF_LIFE_DAYS`].
-const RECENCY: f64 = 0.02;
+const RECENCY: f64 = 0.0;
 const HALF_LIFE_DAYS: f64 = 90.0;
 const PINNED: f64 = 0.02;
 /// What a person decided or ordered, before what was merely said.

@@ -11,7 +11,7 @@ use crate::text::{Question, Span, day_of};
 /// A turn of a few words says little, however well these fit.
 const SHORT: f64 = 0.05;
 /// Words from which on a turn is not short.
-const SHORT_WORDS: f64 = 30.0;
+const SHORT_WORDS: f64 = 40.0;
 /// A short question is rarely its own answer.
 const ASKS: f64 = 0.25;
 /// Words from which on a text is more than its question.
@@ -21,11 +21,11 @@ const OTHER_SPEAKER: f64 = 0.05;
 /// The question asks when, and the text names a time.
 const NAMES_A_TIME: f64 = 0.15;
 /// What an assistant said counts less than what the person said.
-const ASSISTANT: f64 = 0.35;
+const ASSISTANT: f64 = 0.3;
 /// So much less when the question is about what the assistant said.
-const ASKED_OF_ASSISTANT: f64 = 0.15;
+const ASKED_OF_ASSISTANT: f64 = 0.1;
 /// The question names a day, and the memory speaks of that day.
-const DATE: f64 = 0.4;
+const DATE: f64 = 0.5;
 /// Days after which a memory beside a named day gets about a third of that.
 const DATE_FADES_DAYS: f64 = 7.0;
 
@@ -77,7 +77,10 @@ impl<'a> Hints<'a> {
         let mut speakers: Vec<u32> = places.iter().map(|place| talk.said(*place).speaker).collect();
         speakers.sort_unstable();
         speakers.dedup();
-        speakers.retain(|speaker| *speaker != NONE && asked.names(talk.speaker_name(*speaker)));
+        speakers.retain(|speaker| {
+            let name = talk.speaker_name(*speaker);
+            *speaker != NONE && name != "user" && !ASSISTANTS.contains(&name) && asked.names(name)
+        });
         let mut spans = Vec::new();
         if !asked.question.spans.is_empty() {
             let mut years: Vec<i32> =

@@ -94,7 +94,8 @@ impl Overlay {
                     field,
                     text: term.to_owned(),
                     in_index,
-                    bm25: Bm25::new(in_index + here, statistics[field as usize]),
+                    bm25: Bm25::new(in_index + here, statistics[field as usize])
+                        .times(if field == TermField::Identifier { 0.3 } else { 1.0 }),
                 }
             })
             .collect()

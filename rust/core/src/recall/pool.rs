@@ -25,7 +25,7 @@ pub struct Member {
     pub words_rank: Option<usize>,
     /// Place among the best by meaning, from 1.
     pub meaning_rank: Option<usize>,
-    /// Its neighbours, in the order of [`OFFSETS`].
+    /// Its neighbours, in the order of [`OFFSETS`], as far as they are in the pool: what neither search found is no context.
     pub neighbours: [Option<Index>; OFFSETS.len()],
 }
 
@@ -34,7 +34,7 @@ pub struct Member {
 pub struct Pool {
     /// Rows that may become hits; member `i` is row `i` of the others.
     pub members: Vec<Member>,
-    /// Places in the mirror, of the members and then of neighbours that are only looked at.
+    /// Their places in the mirror.
     pub places: Vec<u32>,
     /// How often the terms of the query stand in each of these rows.
     pub counts: Counts,
@@ -69,12 +69,17 @@ impl Pool {
             }
         }
         ranks.resize(rows.places.len(), (None, None));
-        let mut members = Vec::with_capacity(ranks.len());
-        for (row, (words_rank, meaning_rank)) in ranks.into_iter().enumerate() {
-            let place = rows.places[row];
-            let neighbours = OFFSETS.map(|offset| allowed(place, offset).map(|place| rows.add(place)));
-            members.push(Member { words_rank, meaning_rank, neighbours });
-        }
+        let members = ranks
+            .into_iter()
+            .enumerate()
+            .map(|(row, (words_rank, meaning_rank))| {
+                let neighbour = |offset| {
+                    let place = view.mirror.talk().neighbour(rows.places[row], offset)?;
+                    rows.row_of.get(&place).copied()
+                };
+                Member { words_rank, meaning_rank, neighbours: OFFSETS.map(neighbour) }
+            })
+            .collect();
         let places = rows.places;
         let mut counts = Counts::new(places.len(), terms.len());
         if let Some(index) = &view.lexical {

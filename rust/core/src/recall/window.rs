@@ -8,11 +8,11 @@ use super::view::View;
 use crate::index::bm25::{Bm25, ScoredTerm, TermField};
 
 /// Weights of the neighbours, in the order of [`OFFSETS`].
-const NEAR: [f32; OFFSETS.len()] = [1.0, 0.4, 0.5, 0.5];
+const NEAR: [f32; OFFSETS.len()] = [1.0, 0.5, 0.4, 0.4];
 /// A question and what follows it belong together: so much more.
 const ANSWER: f32 = 0.5;
 /// Words from which on a text counts for less as context, and needs less.
-pub const LONG: f32 = 50.0;
+pub const LONG: f32 = 40.0;
 
 /// What a window says about a query.
 #[derive(Debug, Clone, Copy, Default)]

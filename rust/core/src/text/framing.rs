@@ -1,0 +1,88 @@
+//! What a request says about itself and not about its subject: "Can you remind me in which order I brought up …". Searched
+//! for, these words find whoever talks about talking.
+
+use std::borrow::Cow;
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+/// Patterns, each with what is put in the place of what it finds.
+static FRAMES: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
+    const BROUGHT_UP: &str =
+        "(?:brought up|bring up|mentioned|discussed|talked about|raised|asked about|told you about|described|shared)";
+    const ASKS: &str = "(?:list|walk me through|give me|provide(?: me with)?|tell me(?: about)?|summari[sz]e|recap\
+                        |remind me(?: of| about)?)";
+    let frame = |pattern: &str, instead| {
+        let regex = Regex::new(&format!("(?i){pattern}"));
+        (regex.unwrap_or_else(|error| unreachable!("a pattern that a test compiles: {error}")), instead)
+    };
+    vec![
+        // Mention ONLY five items.
+        frame(r"(^|[.?!])\s*(?:please )?(?:mention|list|name|give|include)\s+only\b[^.?!]*[.?!]*\s*$", "$1"),
+        // Can you list the order in which
+        frame(
+            &format!(
+                r"^\s*(?:(?:can|could|would|will) you )?(?:please )?(?:help me )?(?:{ASKS}\s+)?(?:(?:the|an?)\s+)?(?:\w+\s+)?(?:order|sequence|timeline|summary|overview|recap)\s+(?:in which|of how|of)\s+"
+            ),
+            " ",
+        ),
+        // Could you please remind me of
+        frame(&format!(r"^\s*(?:can|could|would|will) you (?:please )?{ASKS}\b"), " "),
+        // …, in which order?
+        frame(r"\bin (?:which )?order\b(\s*[,.?!]|\s*$)", "$1"),
+        // I brought up
+        frame(&format!(r"^\s*(?:how |what )?i(?:'ve|’ve| have)?\s+{BROUGHT_UP}\b"), " "),
+        frame(r"\b(?:the )?(?:different|various) (?:aspects|parts|topics|features) of\b", " "),
+        // throughout all of our conversations
+        frame(
+            r"\b(?:throughout|across|in|during|over)\s+(?:(?:our|my|the|all|these|those|previous|past|of|different|multiple|various)\s+)+(?:chats?|conversations?|discussions?|sessions?|messages)\b",
+            " ",
+        ),
+    ]
+});
+
+/// Words below this length do not make a subject.
+const SUBJECT_WORD: usize = 3;
+
+/// The request without what frames it; all of it when nothing would be left.
+pub fn subject(request: &str) -> Cow<'_, str> {
+    let mut left = Cow::Borrowed(request);
+    for (frame, instead) in FRAMES.iter() {
+        if frame.is_match(&left) {
+            let without = frame.replace_all(&left, *instead);
+            let words: Vec<&str> = without.split_whitespace().collect();
+            left = Cow::Owned(words.join(" ").trim_matches([' ', ',']).to_owned());
+        }
+    }
+    let words = left.split(|letter: char| !letter.is_alphanumeric());
+    if words.filter(|word| word.chars().count() >= SUBJECT_WORD).count() < 2 {
+        return Cow::Borrowed(request);
+    }
+    left
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_frame_goes_and_the_subject_stays() {
+        for (request, expected) in [
+            (
+                "Can you list the order in which I brought up different aspects of the budget tracker throughout our \
+                 conversations? Mention ONLY five items.",
+                "the budget tracker ?",
+            ),
+            ("Could you please remind me of the database port?", "the database port?"),
+            ("How did the deployment change in all of our previous chats?", "How did the deployment change ?"),
+            ("Give me a summary of how the login was fixed.", "the login was fixed."),
+            ("Which port does PostgreSQL use?", "Which port does PostgreSQL use?"),
+            ("in order to build, run make first", "in order to build, run make first"),
+            ("Can you recap?", "Can you recap?"),
+            ("list only failing tests", "list only failing tests"),
+            ("", ""),
+        ] {
+            assert_eq!(subject(request), expected, "{request}");
+        }
+    }
+}
