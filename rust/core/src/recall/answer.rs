@@ -1,7 +1,7 @@
 //! From a question to hits: the order of the read path, top to bottom.
 
 use super::filter::Filter;
-use super::floor::{self, Floor};
+use super::floor::{Floor, Raw};
 use super::fuse::{Bounds, Candidate, fuse};
 use super::hints::{Asked, Hints};
 use super::pool::Pool;
@@ -31,23 +31,27 @@ pub fn recall((view, at): &Current<'_>, request: &RecallRequest, now_ms: i64) ->
     let asked = Asked::of(&request.query, now_ms);
     let hints = Hints::new(view, &asked, &pool.places);
     for candidate in &mut candidates {
-        let boosts = boost::total(view.mirror.row(candidate.place), now_ms);
+        let is_turn = view.mirror.talk().said(candidate.place).has_position();
+        let boosts = boost::total(view.mirror.row(candidate.place), is_turn, now_ms);
         candidate.score = candidate.shares.total() + hints.total(candidate.place) + boosts;
     }
     let key = |candidate: &Candidate| view.mirror.row(candidate.place).columns.key;
     candidates.sort_unstable_by(|a, b| b.score.total_cmp(&a.score).then_with(|| key(b).cmp(&key(a))));
     let floor = Floor::new(&terms);
+    let raw = |candidate: &Candidate| Raw {
+        cosine: candidate.cosine,
+        coverage: floor.coverage(pool.counts.of(candidate.row)),
+    };
+    if !floor.is_answer(candidates.iter().map(raw)) {
+        return Ok(Vec::new());
+    }
     let mut hits = Vec::with_capacity(request.limit.min(candidates.len()));
-    for candidate in &candidates {
+    for candidate in candidates.iter().filter(|candidate| raw(candidate).is_telling()) {
         if hits.len() == request.limit {
             break;
         }
         let row = view.mirror.row(candidate.place);
         let Some(found) = memory::by_key(at, row.columns.key)? else { continue };
-        let is_near = candidate.cosine.is_some_and(|cosine| cosine >= floor::COSINE);
-        if !is_near && !floor.is_covered_by(candidate.words, || found.searched_text()) {
-            continue;
-        }
         let signals = if request.explain { explain(view, candidate, bounds, &hints, now_ms) } else { Vec::new() };
         hits.push(Hit { memory: found, score: candidate.score, rank: hits.len() + 1, signals });
     }
@@ -117,6 +121,7 @@ fn explain(view: &View, candidate: &Candidate, bounds: Bounds, hints: &Hints<'_>
         say("session", 1.0, None, shares.session, "the best of its conversation".to_owned());
     }
     signals.extend(hints.signals(candidate.place));
-    signals.extend(boost::boosts(view.mirror.row(candidate.place), now_ms));
+    let is_turn = view.mirror.talk().said(candidate.place).has_position();
+    signals.extend(boost::boosts(view.mirror.row(candidate.place), is_turn, now_ms));
     signals
 }

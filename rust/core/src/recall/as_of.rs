@@ -6,7 +6,6 @@
 use rusqlite::Connection;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::floor;
 use crate::error::Result;
 use crate::index::bm25::{Bm25, FieldStatistics, TermField, counted, terms_of};
 use crate::model::{Hit, Memory, RecallRequest, Scope, Selection, Signal};
@@ -14,6 +13,8 @@ use crate::store::{embedding, history, memory};
 use crate::text;
 
 const PAGE: usize = 1_000;
+/// A memory without any of the words needs this cosine.
+const NEAR: f32 = 0.2;
 
 /// Memories as they were at `moment`, those that `selection` wants.
 pub fn states(at: &Connection, selection: &Selection, moment: i64) -> Result<Vec<Memory>> {
@@ -71,7 +72,7 @@ pub fn recall(at: &Connection, request: &RecallRequest, moment: i64) -> Result<V
     let most_words = words.iter().copied().fold(0.0, f32::max);
     let has_vectors = cosines.iter().any(Option::is_some);
     let mut ranked: Vec<(f64, f64, usize)> = (0..states.len())
-        .filter(|&place| words[place] > 0.0 || cosines[place].is_some_and(|cosine| cosine >= floor::COSINE))
+        .filter(|&place| words[place] > 0.0 || cosines[place].is_some_and(|cosine| cosine >= NEAR))
         .map(|place| {
             let by_words = if most_words > 0.0 { f64::from(words[place] / most_words) } else { 0.0 };
             let by_meaning = f64::from(cosines[place].unwrap_or(0.0).max(0.0));
@@ -115,7 +116,7 @@ fn bm25(states: &[Memory], terms: &text::QueryTerms) -> Vec<f32> {
             terms: documents.iter().map(|document| u64::from(document[field].1)).sum(),
         };
         let frequency = documents.iter().filter(|document| document[field].0.contains_key(term)).count();
-        let bm25 = Bm25::new(frequency as u64, statistics);
+        let bm25 = Bm25::new(frequency as u64, statistics).weighing([1.0, TermField::Identifier.weight()][field]);
         for (score, document) in scores.iter_mut().zip(&documents) {
             let (counts, length) = &document[field];
             if let Some(count) = counts.get(term) {

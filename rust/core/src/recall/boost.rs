@@ -5,55 +5,48 @@ use super::mirror::Row;
 use crate::clock::DAY_MS;
 use crate::model::{Category, Signal};
 
-/// A memory that changed just now gets this much; half of it after [`HALF_LIFE_DAYS`].
-const RECENCY: f64 = 0.0;
+/// A statement that speaks of now gets this much; half of it after [`HALF_LIFE_DAYS`]. Turns of a conversation get nothing:
+/// they are the record of their day, and age says nothing against them.
+const RECENCY: f64 = 0.02;
 const HALF_LIFE_DAYS: f64 = 90.0;
 const PINNED: f64 = 0.02;
 /// What a person decided or ordered, before what was merely said.
 const DELIBERATE: f64 = 0.01;
 
 /// The additions of one row, each with its reason.
-pub fn boosts(row: &Row, now_ms: i64) -> impl Iterator<Item = Signal> {
-    let columns = row.columns;
-    let age_days = (now_ms - columns.time).max(0) as f64 / DAY_MS as f64;
-    let recency = RECENCY * 0.5_f64.powf(age_days / HALF_LIFE_DAYS);
-    let recent = Signal {
-        name: "recency",
-        raw: age_days,
+pub fn boosts(row: &Row, is_turn: bool, now_ms: i64) -> impl Iterator<Item = Signal> {
+    let signal = |name, raw: f64, contribution: f64, what: String| Signal {
+        name,
+        raw,
         rank: None,
-        contribution: recency,
-        detail: format!("{age_days:.0} days old: +{recency:.3}"),
+        contribution,
+        detail: format!("{what}: +{contribution:.3}"),
     };
-    let pinned = columns.pinned.then(|| Signal {
-        name: "pinned",
-        raw: 1.0,
-        rank: None,
-        contribution: PINNED,
-        detail: format!("pinned: +{PINNED:.3}"),
-    });
-    let category = Category::from_number(i64::from(columns.category)).filter(|category| is_deliberate(*category));
-    let deliberate = category.map(|category| Signal {
-        name: "category",
-        raw: 1.0,
-        rank: None,
-        contribution: DELIBERATE,
-        detail: format!("a {}: +{DELIBERATE:.3}", category.as_str()),
-    });
-    std::iter::once(recent).chain(pinned).chain(deliberate)
+    let age_days = age_days(row, now_ms);
+    let recent = (!is_turn).then(|| signal("recency", age_days, recency(age_days), format!("{age_days:.0} days old")));
+    let pinned = row.columns.pinned.then(|| signal("pinned", 1.0, PINNED, "pinned".to_owned()));
+    let category = deliberate(row);
+    let deliberate = category.map(|category| signal("category", 1.0, DELIBERATE, format!("a {}", category.as_str())));
+    recent.into_iter().chain(pinned).chain(deliberate)
 }
 
 /// The sum of a row's additions, without the words.
-pub fn total(row: &Row, now_ms: i64) -> f64 {
-    let columns = row.columns;
-    let age_days = (now_ms - columns.time).max(0) as f64 / DAY_MS as f64;
-    let mut total = RECENCY * 0.5_f64.powf(age_days / HALF_LIFE_DAYS);
-    if columns.pinned {
-        total += PINNED;
-    }
-    if Category::from_number(i64::from(columns.category)).is_some_and(is_deliberate) {
-        total += DELIBERATE;
-    }
-    total
+pub fn total(row: &Row, is_turn: bool, now_ms: i64) -> f64 {
+    let recent = if is_turn { 0.0 } else { recency(age_days(row, now_ms)) };
+    let pinned = if row.columns.pinned { PINNED } else { 0.0 };
+    recent + pinned + deliberate(row).map_or(0.0, |_| DELIBERATE)
+}
+
+fn age_days(row: &Row, now_ms: i64) -> f64 {
+    now_ms.saturating_sub(row.columns.time).max(0) as f64 / DAY_MS as f64
+}
+
+fn recency(age_days: f64) -> f64 {
+    RECENCY * 0.5_f64.powf(age_days / HALF_LIFE_DAYS)
+}
+
+fn deliberate(row: &Row) -> Option<Category> {
+    Category::from_number(i64::from(row.columns.category)).filter(|category| is_deliberate(*category))
 }
 
 fn is_deliberate(category: Category) -> bool {
@@ -84,9 +77,12 @@ mod tests {
         };
         let row = Row { columns, first_slot: 0, slots: 0, alive: true };
         for now in [0, 30 * DAY_MS, 9000 * DAY_MS] {
-            let sum: f64 = boosts(&row, now).map(|signal| signal.contribution).sum();
-            assert!((sum - total(&row, now)).abs() < 1e-12);
-            assert!(sum <= 0.05);
+            for is_turn in [false, true] {
+                let sum: f64 = boosts(&row, is_turn, now).map(|signal| signal.contribution).sum();
+                assert!((sum - total(&row, is_turn, now)).abs() < 1e-12);
+                assert!(sum <= 0.05);
+            }
         }
+        assert!(total(&row, true, 0) + 0.01 < total(&row, false, 0), "a turn is not the better for being new");
     }
 }

@@ -1,50 +1,126 @@
 //! The relevance floor: an answer may be empty. It looks at raw signals, because the best of a normalised list is always 1.
+//!
+//! The answer is judged as a whole. A turn that is found through what was said around it has weak signals of its own, so a
+//! bar for each hit would drop evidence; a question whose answer is not in the store has no strong hit at all.
 
-use rustc_hash::FxHashSet;
+use crate::index::bm25::ScoredTerm;
 
-use crate::index::bm25::{Bm25, ScoredTerm, TermField};
-use crate::text;
+/// An answer whose best hit has less than this, of cosine and covered terms, is none.
+const ANSWER: f64 = 0.25;
+/// What it counts that all terms of the query stand in a text, weighed by rarity.
+const COVERED: f64 = 0.3;
+/// What it counts against an answer that the terms of the query stand nowhere, weighed by rarity.
+const UNKNOWN: f64 = 0.2;
+/// A text with this share of the query's terms answers, however far its meaning seems.
+const NEARLY_ALL: f64 = 0.75;
+/// Without a vector, this share of the query's terms must stand in the text.
+const WORDS_ALONE: f64 = 0.3;
+/// A hit needs this cosine or this share of the terms to be more than noise.
+const NOISE: f64 = 0.1;
+/// Hits by which an answer is judged, whatever its limit.
+pub const JUDGED: usize = 10;
 
-/// A cosine from here on speaks for itself.
-pub const COSINE: f32 = 0.2;
-/// With a lower cosine, this share of the query's terms, weighted by rarity, must stand in the text.
-const COVERAGE: f64 = 0.3;
+/// What a memory has of a query before any normalisation.
+#[derive(Debug, Clone, Copy)]
+pub struct Raw {
+    /// Cosine, where it has vectors.
+    pub cosine: Option<f32>,
+    /// Share of the query's terms that stand in it, weighed by rarity.
+    pub coverage: f64,
+}
 
 /// How telling each term of a query is in this store.
 #[derive(Debug)]
 pub struct Floor<'a> {
     terms: &'a [ScoredTerm],
     sum: f64,
+    unknown: f64,
 }
 
 impl<'a> Floor<'a> {
     /// Weigh the terms of a query by their rarity.
     pub fn new(terms: &'a [ScoredTerm]) -> Self {
-        Self { terms, sum: terms.iter().map(|term| f64::from(term.bm25.idf())).sum() }
+        let idf = |term: &ScoredTerm| f64::from(term.bm25.idf());
+        let sum: f64 = terms.iter().map(idf).sum();
+        let unknown: f64 = terms.iter().filter(|term| !term.is_known).map(idf).sum();
+        Self { terms, sum, unknown: if sum > 0.0 { unknown / sum } else { 0.0 } }
     }
 
-    /// Whether enough of the query stands in a text whose BM25 is `bm25`.
-    pub fn is_covered_by(&self, bm25: f32, searched_text: impl FnOnce() -> String) -> bool {
-        // A term adds at most its rarity times the greatest saturation, so a high score cannot come from few terms.
-        if f64::from(bm25) >= COVERAGE * self.sum * f64::from(Bm25::GREATEST_SATURATION) && self.sum > 0.0 {
-            return true;
-        }
-        bm25 > 0.0 && self.coverage(&searched_text()) >= COVERAGE
+    /// The share of the query's terms that stand in a text, weighed by rarity; 0 for a query without terms.
+    pub fn coverage(&self, counts: &[f32]) -> f64 {
+        let found = self.terms.iter().zip(counts).filter(|(_, count)| **count > 0.0);
+        let found: f64 = found.map(|(term, _)| f64::from(term.bm25.idf())).sum();
+        if self.sum > 0.0 { found / self.sum } else { 0.0 }
     }
 
-    /// The share of the query's terms that stand in a text, weighted by rarity; 0 for a query without terms.
-    fn coverage(&self, searched_text: &str) -> f64 {
-        if self.sum <= 0.0 {
-            return 0.0;
+    /// Whether the best hits are an answer.
+    pub fn is_answer(&self, best: impl Iterator<Item = Raw>) -> bool {
+        best.take(JUDGED).any(|raw| match raw.cosine {
+            _ if raw.coverage >= NEARLY_ALL => true,
+            Some(cosine) => f64::from(cosine) + COVERED * raw.coverage - UNKNOWN * self.unknown >= ANSWER,
+            None => raw.coverage >= WORDS_ALONE,
+        })
+    }
+}
+
+impl Raw {
+    /// Whether a hit of an answer is more than noise.
+    pub fn is_telling(self) -> bool {
+        match self.cosine {
+            Some(cosine) => f64::from(cosine) >= NOISE || self.coverage >= NOISE,
+            None => self.coverage >= WORDS_ALONE,
         }
-        let analysis = text::analyze(searched_text);
-        let prose: FxHashSet<&str> = analysis.prose.iter().map(String::as_str).collect();
-        let identifiers: FxHashSet<&str> = analysis.identifiers.iter().map(String::as_str).collect();
-        let stands_there = |term: &&ScoredTerm| match term.field {
-            TermField::Prose => prose.contains(term.text.as_str()),
-            TermField::Identifier => identifiers.contains(term.text.as_str()),
-        };
-        let found: f64 = self.terms.iter().filter(stands_there).map(|term| f64::from(term.bm25.idf())).sum();
-        found / self.sum
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::index::bm25::{Bm25, FieldStatistics, TermField};
+
+    fn term(frequency: u64) -> ScoredTerm {
+        let statistics = FieldStatistics { documents: 1000, terms: 10_000 };
+        let bm25 = Bm25::new(frequency, statistics);
+        ScoredTerm { field: TermField::Prose, text: String::new(), is_known: frequency > 0, bm25 }
+    }
+
+    fn raw(cosine: impl Into<Option<f32>>, coverage: f64) -> Raw {
+        Raw { cosine: cosine.into(), coverage }
+    }
+
+    #[test]
+    fn rare_terms_cover_more_than_common_ones() {
+        let terms = [term(2), term(900)];
+        let floor = Floor::new(&terms);
+        assert!(floor.coverage(&[1.0, 0.0]) > 0.9 && floor.coverage(&[0.0, 3.0]) < 0.1);
+        assert!((floor.coverage(&[1.0, 1.0]) - 1.0).abs() < 1e-9);
+        assert!(Floor::new(&[]).coverage(&[]).abs() < 1e-9);
+    }
+
+    #[test]
+    fn an_answer_needs_one_hit_that_is_near_or_says_the_words() {
+        let known = [term(5), term(5)];
+        let floor = Floor::new(&known);
+        assert!(floor.is_answer([raw(0.1, 0.0), raw(0.3, 0.0)].into_iter()));
+        assert!(floor.is_answer([raw(0.15, 0.5)].into_iter()));
+        assert!(floor.is_answer([raw(-0.2, 1.0)].into_iter()));
+        assert!(floor.is_answer([raw(None, 0.3)].into_iter()));
+        assert!(!floor.is_answer([raw(0.24, 0.0), raw(None, 0.2)].into_iter()));
+        assert!(!floor.is_answer(std::iter::empty()));
+        let eleventh = std::iter::repeat_n(raw(0.0, 0.0), JUDGED).chain([raw(1.0, 1.0)]);
+        assert!(!floor.is_answer(eleventh));
+    }
+
+    #[test]
+    fn words_that_stand_nowhere_speak_against_an_answer() {
+        let hit = || [raw(0.3, 0.0)].into_iter();
+        assert!(Floor::new(&[term(5), term(5)]).is_answer(hit()));
+        assert!(!Floor::new(&[term(5), term(0)]).is_answer(hit()));
+    }
+
+    #[test]
+    fn noise_is_dropped_and_what_says_a_little_stays() {
+        assert!(raw(0.1, 0.0).is_telling() && raw(0.0, 0.1).is_telling() && raw(None, 0.3).is_telling());
+        assert!(!raw(0.09, 0.09).is_telling() && !raw(None, 0.2).is_telling());
     }
 }

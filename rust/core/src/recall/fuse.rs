@@ -24,6 +24,8 @@ const SESSION: f64 = 0.2;
 /// A row of the pool.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Candidate {
+    /// Its row in the pool.
+    pub row: usize,
     /// Its place in the mirror.
     pub place: u32,
     /// BM25 of its own text.
@@ -86,6 +88,7 @@ pub fn fuse(view: &View, pool: &Pool, terms: &[ScoredTerm], query: Option<&[f32]
         .zip(windows)
         .enumerate()
         .map(|(row, (member, window))| Candidate {
+            row,
             place: pool.places[row],
             words: pool.words(row, terms),
             words_rank: member.words_rank,

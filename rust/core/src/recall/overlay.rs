@@ -93,9 +93,8 @@ impl Overlay {
                 ScoredTerm {
                     field,
                     text: term.to_owned(),
-                    in_index,
-                    bm25: Bm25::new(in_index + here, statistics[field as usize])
-                        .times(if field == TermField::Identifier { 0.3 } else { 1.0 }),
+                    is_known: in_index + here > 0,
+                    bm25: Bm25::new(in_index + here, statistics[field as usize]).weighing(field.weight()),
                 }
             })
             .collect()

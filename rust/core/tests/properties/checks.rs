@@ -13,8 +13,10 @@ use crate::support::{all, assert_clean, cosines, everything, ids, near, question
 
 /// With more answers than this a recall's pool may be cut.
 const POOL: usize = 60;
-/// The relevance floor for an answer by meaning alone, and how near to it a comparison is not sure.
-const FLOOR: f32 = 0.2;
+/// The relevance floor of an answer by meaning alone, that of each of its hits, and how near to them a comparison is not
+/// sure.
+const ANSWER: f32 = 0.25;
+const TELLING: f32 = 0.1;
 const UNSURE: f32 = 0.005;
 
 impl Pair {
@@ -98,9 +100,11 @@ impl Pair {
         if allowed.len() > POOL {
             return;
         }
-        let over =
-            |floor: f32| allowed.iter().filter(|id| cosine(&self.model.items[*id].item) >= floor).cloned().collect();
-        let (least, most): (BTreeSet<String>, BTreeSet<String>) = (over(FLOOR + UNSURE), over(FLOOR - UNSURE));
+        let over = |floor: f32| -> BTreeSet<String> {
+            allowed.iter().filter(|id| cosine(&self.model.items[*id].item) >= floor).cloned().collect()
+        };
+        let least = if over(ANSWER + UNSURE).is_empty() { BTreeSet::new() } else { over(TELLING + UNSURE) };
+        let most = if over(ANSWER - UNSURE).is_empty() { BTreeSet::new() } else { over(TELLING - UNSURE) };
         let found = ids(&self.recall(RecallRequest { selection, ..near(text) }));
         assert!(
             least.is_subset(&found) && found.is_subset(&most),
