@@ -48,8 +48,6 @@ pub struct ScoredTerm {
     pub field: TermField,
     /// The term.
     pub text: String,
-    /// Whether it stands in any text.
-    pub is_known: bool,
     /// How it is scored.
     pub bm25: Bm25,
 }

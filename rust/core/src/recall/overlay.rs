@@ -93,7 +93,6 @@ impl Overlay {
                 ScoredTerm {
                     field,
                     text: term.to_owned(),
-                    is_known: in_index + here > 0,
                     bm25: Bm25::new(in_index + here, statistics[field as usize]).weighing(field.weight()),
                 }
             })

@@ -60,12 +60,17 @@ impl Pool {
             ranks.resize(rows.places.len(), (None, None));
             ranks[row].1 = Some(rank + 1);
         }
-        let allowed = |place: u32, offset: i64| {
-            view.mirror.talk().neighbour(place, offset).filter(|place| filter.allows(view.mirror.row(*place)))
+        // Of several memories of one message the latest that the filter allows stands for all.
+        let mirror = &view.mirror;
+        let neighbour = |place: u32, offset: i64| {
+            let allowed = mirror.talk().neighbours(place, offset).filter(|place| filter.allows(mirror.row(*place)));
+            allowed.max_by_key(|place| mirror.row(*place).columns.key)
         };
         for found in 0..rows.places.len() {
             for offset in OFFSETS {
-                allowed(rows.places[found], offset).map(|place| rows.add(place));
+                if let Some(place) = neighbour(rows.places[found], offset) {
+                    rows.add(place);
+                }
             }
         }
         ranks.resize(rows.places.len(), (None, None));
@@ -73,11 +78,8 @@ impl Pool {
             .into_iter()
             .enumerate()
             .map(|(row, (words_rank, meaning_rank))| {
-                let neighbour = |offset| {
-                    let place = view.mirror.talk().neighbour(rows.places[row], offset)?;
-                    rows.row_of.get(&place).copied()
-                };
-                Member { words_rank, meaning_rank, neighbours: OFFSETS.map(neighbour) }
+                let in_pool = |offset| rows.row_of.get(&neighbour(rows.places[row], offset)?).copied();
+                Member { words_rank, meaning_rank, neighbours: OFFSETS.map(in_pool) }
             })
             .collect();
         let places = rows.places;

@@ -19,6 +19,8 @@ pub struct Said {
     position: i64,
     /// What kind of text it is.
     pub traits: Traits,
+    /// Another memory at the same place of the same conversation, or [`NONE`].
+    next: u32,
 }
 
 const NOWHERE: i64 = i64::MIN;
@@ -35,6 +37,7 @@ const NOTHING: Said = Said {
     speaker: NONE,
     position: NOWHERE,
     traits: Traits { words: 0, asks: false, names_a_time: false },
+    next: NONE,
 };
 
 /// How every memory was said, by its place in the mirror.
@@ -45,6 +48,7 @@ pub struct Talk {
     sessions: FxHashMap<(i64, String), u32>,
     speakers: FxHashMap<String, u32>,
     speaker_names: Vec<String>,
+    /// The first memory at each place of each conversation; several may come from one message.
     at: FxHashMap<(u32, i64), u32>,
 }
 
@@ -57,26 +61,34 @@ impl Talk {
         }
         let session = row.session.map_or(NONE, |name| self.session(row.columns.project, name));
         let speaker = row.speaker.map_or(NONE, |name| self.speaker(name));
-        let mut said = Said { session, speaker, position: NOWHERE, traits: row.traits };
-        match row.position {
-            Some(position) if session != NONE => {
-                said.position = position;
-                // Two memories of one message: the later one stands for both.
-                self.at.insert((session, position), place);
-            }
-            _ => {}
+        let mut said = Said { session, speaker, traits: row.traits, ..NOTHING };
+        if let (Some(position), true) = (row.position, session != NONE) {
+            said.position = position;
+            said.next = self.at.insert((session, position), place).unwrap_or(NONE);
         }
         self.said[place as usize] = said;
     }
 
     /// Forget the memory at `place`.
     pub fn remove(&mut self, place: u32) {
-        if let Some(said) = self.said.get_mut(place as usize) {
-            let said = std::mem::replace(said, NOTHING);
-            if self.at.get(&(said.session, said.position)) == Some(&place) {
+        let Some(said) = self.said.get_mut(place as usize).map(|said| std::mem::replace(said, NOTHING)) else { return };
+        let Some(&first) = self.at.get(&(said.session, said.position)) else { return };
+        if first == place {
+            if said.next == NONE {
                 self.at.remove(&(said.session, said.position));
+            } else {
+                self.at.insert((said.session, said.position), said.next);
+            }
+            return;
+        }
+        let mut before = first;
+        while self.said[before as usize].next != place {
+            before = self.said[before as usize].next;
+            if before == NONE {
+                return;
             }
         }
+        self.said[before as usize].next = said.next;
     }
 
     /// How the memory at `place` was said.
@@ -85,14 +97,13 @@ impl Talk {
         self.said.get(place as usize).unwrap_or(&NOTHING)
     }
 
-    /// The place of what was said `offset` places later in the same conversation.
+    /// Places of what was said `offset` places later in the same conversation, in no order.
     #[inline]
-    pub fn neighbour(&self, place: u32, offset: i64) -> Option<u32> {
+    pub fn neighbours(&self, place: u32, offset: i64) -> impl Iterator<Item = u32> + '_ {
         let said = self.said(place);
-        if said.position == NOWHERE {
-            return None;
-        }
-        self.at.get(&(said.session, said.position.checked_add(offset)?)).copied()
+        let position = said.position.checked_add(offset).filter(|_| said.has_position());
+        let first = position.and_then(|position| self.at.get(&(said.session, position)).copied());
+        std::iter::successors(first, |place| Some(self.said(*place).next).filter(|next| *next != NONE))
     }
 
     /// The name of a speaker in small letters; empty for [`NONE`].
@@ -127,6 +138,12 @@ mod tests {
         MirrorRow { columns, session, position, speaker: Some(" Ada "), traits: Traits::default() }
     }
 
+    fn neighbours(talk: &Talk, place: u32, offset: i64) -> Vec<u32> {
+        let mut places: Vec<u32> = talk.neighbours(place, offset).collect();
+        places.sort_unstable();
+        places
+    }
+
     #[test]
     fn neighbours_are_of_the_same_conversation_and_project() {
         let mut talk = Talk::default();
@@ -135,9 +152,10 @@ mod tests {
         {
             talk.put(place, &row(project, session, position));
         }
-        assert_eq!((talk.neighbour(0, 1), talk.neighbour(1, -1)), (Some(1), Some(0)));
-        assert_eq!((talk.neighbour(1, 1), talk.neighbour(2, -1), talk.neighbour(3, -1)), (None, None, None));
-        assert_eq!(talk.neighbour(0, i64::MAX), None);
+        assert_eq!((neighbours(&talk, 0, 1), neighbours(&talk, 1, -1)), (vec![1], vec![0]));
+        for (place, offset) in [(1, 1), (2, -1), (3, -1), (0, i64::MAX), (0, i64::MIN)] {
+            assert_eq!(neighbours(&talk, place, offset), Vec::<u32>::new(), "{place} {offset}");
+        }
         assert_eq!(talk.speaker_name(talk.said(3).speaker), "ada");
     }
 
@@ -148,10 +166,26 @@ mod tests {
             talk.put(place, &row(1, Some("s"), Some(i64::from(place))));
         }
         talk.put(1, &row(1, Some("s"), Some(9)));
-        assert_eq!(talk.neighbour(0, 1), None);
+        assert_eq!(neighbours(&talk, 0, 1), Vec::<u32>::new());
         talk.put(1, &row(1, Some("s"), Some(1)));
-        assert_eq!(talk.neighbour(0, 1), Some(1));
+        assert_eq!(neighbours(&talk, 0, 1), vec![1]);
         talk.remove(1);
-        assert_eq!((talk.neighbour(0, 1), talk.neighbour(1, 1)), (None, None));
+        assert_eq!((neighbours(&talk, 0, 1), neighbours(&talk, 1, 1)), (Vec::<u32>::new(), Vec::<u32>::new()));
+    }
+
+    #[test]
+    fn several_memories_of_one_message_are_all_neighbours_whichever_of_them_goes() {
+        for gone in 1..=3 {
+            let mut talk = Talk::default();
+            talk.put(0, &row(1, Some("s"), Some(0)));
+            for place in 1..=3 {
+                talk.put(place, &row(1, Some("s"), Some(1)));
+            }
+            assert_eq!(neighbours(&talk, 0, 1), vec![1, 2, 3]);
+            talk.remove(gone);
+            assert_eq!(neighbours(&talk, 0, 1), (1..=3).filter(|place| *place != gone).collect::<Vec<u32>>());
+            talk.put(gone, &row(1, Some("s"), Some(1)));
+            assert_eq!(neighbours(&talk, 0, 1), vec![1, 2, 3]);
+        }
     }
 }

@@ -15,7 +15,7 @@ use crate::support::{all, assert_clean, cosines, everything, ids, near, question
 const POOL: usize = 60;
 /// The relevance floor of an answer by meaning alone, that of each of its hits, and how near to them a comparison is not
 /// sure.
-const ANSWER: f32 = 0.25;
+const ANSWER: f32 = 0.2;
 const TELLING: f32 = 0.1;
 const UNSURE: f32 = 0.005;
 
