@@ -139,6 +139,14 @@ impl Counts {
         &self.counts[text * self.terms..(text + 1) * self.terms]
     }
 
+    /// BM25 of a text.
+    pub fn bm25(&self, text: usize, terms: &[ScoredTerm]) -> f32 {
+        let score = |(term, count): (&ScoredTerm, &f32)| {
+            term.bm25.weighed(*count, term.bm25.norm(self.length(text, term.field)))
+        };
+        terms.iter().zip(self.of(text)).map(score).sum()
+    }
+
     /// How many terms a field of a text has.
     #[inline]
     pub fn length(&self, text: usize, field: TermField) -> f32 {

@@ -16,7 +16,8 @@ use crate::text;
 pub fn recall((view, at): &Current<'_>, request: &RecallRequest, now_ms: i64) -> Result<Vec<Hit>> {
     let view: &View = view;
     let filter = Filter::new(at, &request.selection, now_ms)?;
-    let terms = text::analyze_query(&text::subject(&request.query));
+    let subject = text::subject(&request.query);
+    let terms = text::analyze_query(&subject);
     let vector = request.vector.as_deref();
     check_dimension(view, vector)?;
     let terms = view.overlay.scored(view.lexical.as_ref(), &terms);
@@ -37,9 +38,9 @@ pub fn recall((view, at): &Current<'_>, request: &RecallRequest, now_ms: i64) ->
     }
     let key = |candidate: &Candidate| view.mirror.row(candidate.place).columns.key;
     candidates.sort_unstable_by(|a, b| b.score.total_cmp(&a.score).then_with(|| key(b).cmp(&key(a))));
-    let floor = Floor::new(&terms);
+    let floor = Floor::new(&terms, &subject);
     let raw = |candidate: &Candidate| Raw {
-        cosine: candidate.cosine,
+        cosine: candidate.nearest,
         coverage: floor.coverage(pool.counts.of(candidate.row)),
     };
     if !floor.is_answer(candidates.iter().map(raw)) {

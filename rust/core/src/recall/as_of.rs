@@ -6,15 +6,15 @@
 use rusqlite::Connection;
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::floor::{Floor, Raw};
 use crate::error::Result;
-use crate::index::bm25::{Bm25, FieldStatistics, TermField, counted, terms_of};
+use crate::index::bm25::{Bm25, Counts, FieldStatistics, ScoredTerm, TermField, counted, terms_of};
+use crate::index::exact::dot;
 use crate::model::{Hit, Memory, RecallRequest, Scope, Selection, Signal};
 use crate::store::{embedding, history, memory};
 use crate::text;
 
 const PAGE: usize = 1_000;
-/// A memory without any of the words needs this cosine.
-const NEAR: f32 = 0.2;
 
 /// Memories as they were at `moment`, those that `selection` wants.
 pub fn states(at: &Connection, selection: &Selection, moment: i64) -> Result<Vec<Memory>> {
@@ -66,13 +66,15 @@ fn wants(selection: &Selection, memory: &Memory, moment: i64) -> bool {
 /// Answer a question by the state at `moment`.
 pub fn recall(at: &Connection, request: &RecallRequest, moment: i64) -> Result<Vec<Hit>> {
     let states = states(at, &request.selection, moment)?;
-    let terms = text::analyze_query(&text::subject(&request.query));
-    let words = bm25(&states, &terms);
+    let subject = text::subject(&request.query);
+    let (terms, counts) = counted_in(&states, &text::analyze_query(&subject));
+    let words: Vec<f32> = (0..states.len()).map(|place| counts.bm25(place, &terms)).collect();
     let cosines = cosines(at, &states, request.vector.as_deref())?;
+    let floor = Floor::new(&terms, &subject);
+    let raw = |place: usize| Raw { cosine: cosines[place], coverage: floor.coverage(counts.of(place)) };
     let most_words = words.iter().copied().fold(0.0, f32::max);
     let has_vectors = cosines.iter().any(Option::is_some);
     let mut ranked: Vec<(f64, f64, usize)> = (0..states.len())
-        .filter(|&place| words[place] > 0.0 || cosines[place].is_some_and(|cosine| cosine >= NEAR))
         .map(|place| {
             let by_words = if most_words > 0.0 { f64::from(words[place] / most_words) } else { 0.0 };
             let by_meaning = f64::from(cosines[place].unwrap_or(0.0).max(0.0));
@@ -80,6 +82,10 @@ pub fn recall(at: &Connection, request: &RecallRequest, moment: i64) -> Result<V
         })
         .collect();
     ranked.sort_by(|a, b| (b.0 + b.1).total_cmp(&(a.0 + a.1)).then_with(|| b.2.cmp(&a.2)));
+    if !floor.is_answer(ranked.iter().map(|(_, _, place)| raw(*place))) {
+        return Ok(Vec::new());
+    }
+    ranked.retain(|(_, _, place)| raw(*place).is_telling());
     ranked.truncate(request.limit);
     Ok(ranked
         .into_iter()
@@ -97,7 +103,8 @@ pub fn recall(at: &Connection, request: &RecallRequest, moment: i64) -> Result<V
         .collect())
 }
 
-fn bm25(states: &[Memory], terms: &text::QueryTerms) -> Vec<f32> {
+/// The terms of a query, weighed by how rare they were, and how often they stood in each text.
+fn counted_in(states: &[Memory], terms: &text::QueryTerms) -> (Vec<ScoredTerm>, Counts) {
     let documents: Vec<[(FxHashMap<String, u32>, u32); 2]> = states
         .iter()
         .map(|memory| {
@@ -108,23 +115,29 @@ fn bm25(states: &[Memory], terms: &text::QueryTerms) -> Vec<f32> {
             })
         })
         .collect();
-    let mut scores = vec![0.0; states.len()];
-    for (field, term) in terms_of(terms) {
-        let field = usize::from(field == TermField::Identifier);
-        let statistics = FieldStatistics {
-            documents: documents.len() as u64,
-            terms: documents.iter().map(|document| u64::from(document[field].1)).sum(),
-        };
-        let frequency = documents.iter().filter(|document| document[field].0.contains_key(term)).count();
-        let bm25 = Bm25::new(frequency as u64, statistics).weighing([1.0, TermField::Identifier.weight()][field]);
-        for (score, document) in scores.iter_mut().zip(&documents) {
-            let (counts, length) = &document[field];
-            if let Some(count) = counts.get(term) {
-                *score += bm25.score(*count, *length);
+    let statistics = [TermField::Prose, TermField::Identifier].map(|field| FieldStatistics {
+        documents: documents.len() as u64,
+        terms: documents.iter().map(|document| u64::from(document[field as usize].1)).sum(),
+    });
+    let terms: Vec<ScoredTerm> = terms_of(terms)
+        .map(|(field, term)| {
+            let frequency = documents.iter().filter(|document| document[field as usize].0.contains_key(term)).count();
+            let bm25 = Bm25::new(frequency as u64, statistics[field as usize]).weighing(field.weight());
+            ScoredTerm { field, text: term.to_owned(), bm25 }
+        })
+        .collect();
+    let mut counts = Counts::new(documents.len(), terms.len());
+    for (place, document) in documents.iter().enumerate() {
+        for field in [TermField::Prose, TermField::Identifier] {
+            counts.set_length(place, field, document[field as usize].1);
+        }
+        for (column, term) in terms.iter().enumerate() {
+            if let Some(count) = document[term.field as usize].0.get(&term.text) {
+                counts.set(place, column, *count);
             }
         }
     }
-    scores
+    (terms, counts)
 }
 
 fn cosines(at: &Connection, states: &[Memory], query: Option<&[f32]>) -> Result<Vec<Option<f32>>> {
@@ -132,6 +145,16 @@ fn cosines(at: &Connection, states: &[Memory], query: Option<&[f32]>) -> Result<
     states
         .iter()
         .map(|memory| {
+            // Its chunks, when it is still as it was; else whatever text it had, where that was embedded in one piece.
+            let mut nearest: Option<f32> = None;
+            embedding::for_each_vector(at, Some(memory.key), |_, _, vector| {
+                let cosine = dot(query, &embedding::decoded(vector));
+                nearest = Some(nearest.map_or(cosine, |nearest| nearest.max(cosine)));
+                Ok(())
+            })?;
+            if nearest.is_some() {
+                return Ok(nearest);
+            }
             let vector = embedding::vector_of(at, &model, &memory.embedding_text())?;
             Ok(vector.map(|vector| vector.iter().zip(query).map(|(a, b)| a * b).sum()))
         })

@@ -129,7 +129,7 @@ fn scan(view: &View, places: &[u32], query: &[f32], depth: usize) -> Vec<Scored<
 fn exactly(view: &View, places: impl Iterator<Item = u32>, query: &[f32], depth: usize) -> Vec<Scored<u32>> {
     let mut best = Best::new(depth);
     for place in places {
-        if let Some(cosine) = view.mirror.cosine(query, place) {
+        if let Some(cosine) = view.mirror.nearest(query, place) {
             best.offer(place, cosine);
         }
     }

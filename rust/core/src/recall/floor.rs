@@ -4,7 +4,10 @@
 //! bar for each hit would drop evidence; a question whose answer is not in the store has no strong hit at all. The bar is low:
 //! a question in other words than its answer ("which package manager", "Use pnpm") often has a cosine of no more than 0.25.
 
+use rustc_hash::FxHashSet;
+
 use crate::index::bm25::ScoredTerm;
+use crate::text;
 
 /// An answer whose best hit has less than this, of cosine and covered terms, is none.
 const ANSWER: f64 = 0.2;
@@ -30,21 +33,28 @@ pub struct Raw {
 
 /// How telling each term of a query is in this store.
 #[derive(Debug)]
-pub struct Floor<'a> {
-    terms: &'a [ScoredTerm],
+pub struct Floor {
+    /// By term; 0 for those that only say when: they draw memories near, but a memory need not have them.
+    telling: Vec<f64>,
     sum: f64,
 }
 
-impl<'a> Floor<'a> {
+impl Floor {
     /// Weigh the terms of a query by their rarity.
-    pub fn new(terms: &'a [ScoredTerm]) -> Self {
-        Self { terms, sum: terms.iter().map(|term| f64::from(term.bm25.idf())).sum() }
+    pub fn new(terms: &[ScoredTerm], query: &str) -> Self {
+        let dates: FxHashSet<String> =
+            text::expressions(query).flat_map(|date| text::analyze_query(date).prose).collect();
+        let telling: Vec<f64> = terms
+            .iter()
+            .map(|term| if dates.contains(&term.text) { 0.0 } else { f64::from(term.bm25.idf()) })
+            .collect();
+        let sum = telling.iter().sum();
+        Self { telling, sum }
     }
 
     /// The share of the query's terms that stand in a text, weighed by rarity; 0 for a query without terms.
     pub fn coverage(&self, counts: &[f32]) -> f64 {
-        let found = self.terms.iter().zip(counts).filter(|(_, count)| **count > 0.0);
-        let found: f64 = found.map(|(term, _)| f64::from(term.bm25.idf())).sum();
+        let found: f64 = self.telling.iter().zip(counts).filter(|(_, count)| **count > 0.0).map(|(idf, _)| idf).sum();
         if self.sum > 0.0 { found / self.sum } else { 0.0 }
     }
 
@@ -76,7 +86,7 @@ mod tests {
     fn term(frequency: u64) -> ScoredTerm {
         let statistics = FieldStatistics { documents: 1000, terms: 10_000 };
         let bm25 = Bm25::new(frequency, statistics);
-        ScoredTerm { field: TermField::Prose, text: String::new(), bm25 }
+        ScoredTerm { field: TermField::Prose, text: "juli".to_owned(), bm25 }
     }
 
     fn raw(cosine: impl Into<Option<f32>>, coverage: f64) -> Raw {
@@ -86,16 +96,23 @@ mod tests {
     #[test]
     fn rare_terms_cover_more_than_common_ones() {
         let terms = [term(2), term(900)];
-        let floor = Floor::new(&terms);
+        let floor = Floor::new(&terms, "");
         assert!(floor.coverage(&[1.0, 0.0]) > 0.9 && floor.coverage(&[0.0, 3.0]) < 0.1);
         assert!((floor.coverage(&[1.0, 1.0]) - 1.0).abs() < 1e-9);
-        assert!(Floor::new(&[]).coverage(&[]).abs() < 1e-9);
+        assert!(Floor::new(&[], "").coverage(&[]).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_day_in_the_question_need_not_stand_in_the_text() {
+        let terms = [term(5)];
+        assert!(Floor::new(&terms, "in July").coverage(&[1.0]).abs() < 1e-9);
+        assert!((Floor::new(&terms, "Juli's").coverage(&[1.0]) - 1.0).abs() < 1e-9);
     }
 
     #[test]
     fn an_answer_needs_one_hit_that_is_near_or_says_the_words() {
         let known = [term(5), term(5)];
-        let floor = Floor::new(&known);
+        let floor = Floor::new(&known, "");
         assert!(floor.is_answer([raw(0.1, 0.0), raw(0.3, 0.0)].into_iter()));
         assert!(floor.is_answer([raw(0.1, 0.5)].into_iter()));
         assert!(floor.is_answer([raw(-0.2, 1.0)].into_iter()));

@@ -32,8 +32,10 @@ pub struct Candidate {
     pub words: f32,
     /// Place among the best by words, from 1.
     pub words_rank: Option<usize>,
-    /// Cosine, where it has vectors.
+    /// Cosine, where it has vectors; later chunks count a little less than the first.
     pub cosine: Option<f32>,
+    /// Cosine of the nearest chunk.
+    pub nearest: Option<f32>,
     /// Place among the best by meaning, from 1.
     pub meaning_rank: Option<usize>,
     /// What its window says.
@@ -90,9 +92,10 @@ pub fn fuse(view: &View, pool: &Pool, terms: &[ScoredTerm], query: Option<&[f32]
         .map(|(row, (member, window))| Candidate {
             row,
             place: pool.places[row],
-            words: pool.words(row, terms),
+            words: pool.counts.bm25(row, terms),
             words_rank: member.words_rank,
             cosine: query.and_then(|query| view.mirror.cosine(query, pool.places[row])),
+            nearest: query.and_then(|query| view.mirror.nearest(query, pool.places[row])),
             meaning_rank: member.meaning_rank,
             window,
             ..Candidate::default()
@@ -132,7 +135,11 @@ fn shares(view: &View, candidate: &Candidate, bounds: &Bounds, words_weight: f64
 
 /// A conversation in which one turn fits well is likely to be the right one.
 fn share_sessions(view: &View, candidates: &mut [Candidate]) {
-    let session_of = |candidate: &Candidate| view.mirror.talk().said(candidate.place).session;
+    // A note that names its session has no place in a conversation.
+    let session_of = |candidate: &Candidate| {
+        let said = view.mirror.talk().said(candidate.place);
+        if said.has_position() { said.session } else { NONE }
+    };
     let mut best_of: FxHashMap<u32, f64> = FxHashMap::default();
     for candidate in candidates.iter().filter(|candidate| session_of(candidate) != NONE) {
         let best = best_of.entry(session_of(candidate)).or_default();

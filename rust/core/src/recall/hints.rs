@@ -6,7 +6,7 @@
 use super::mirror::NONE;
 use super::view::View;
 use crate::model::Signal;
-use crate::text::{Question, Span, day_of};
+use crate::text::{self, Question, Span, day_of};
 
 /// A turn of a few words says little, however well these fit.
 const SHORT: f64 = 0.05;
@@ -35,7 +35,9 @@ const ASSISTANTS: [&str; 5] = ["assistant", "ai", "agent", "model", "bot"];
 /// What the hints look for, once for a query.
 #[derive(Debug)]
 pub struct Asked {
-    /// In small letters, word by word.
+    /// In small letters.
+    query: String,
+    /// The same, word by word.
     words: Vec<String>,
     question: Question,
 }
@@ -45,11 +47,15 @@ impl Asked {
     pub fn of(query: &str, now_ms: i64) -> Self {
         let lower = query.to_lowercase();
         let words = lower.split(|letter: char| !letter.is_alphanumeric()).filter(|word| !word.is_empty());
-        Self { words: words.map(str::to_owned).collect(), question: Question::of(query, now_ms) }
+        let words = words.map(str::to_owned).collect();
+        Self { words, question: Question::of(query, now_ms), query: lower }
     }
 
-    /// Whether the query has a name, word after word.
+    /// Whether the query has a name, word after word; in scripts without spaces, anywhere.
     fn names(&self, name: &str) -> bool {
+        if name.contains(text::is_unspaced) {
+            return self.query.contains(name);
+        }
         let name: Vec<&str> =
             name.split(|letter: char| !letter.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
         !name.is_empty() && self.words.windows(name.len()).any(|words| words == name)
@@ -84,7 +90,7 @@ impl<'a> Hints<'a> {
         let mut spans = Vec::new();
         if !asked.question.spans.is_empty() {
             let mut years: Vec<i32> =
-                places.iter().filter_map(|place| crate::text::year_of(view.mirror.row(*place).columns.time)).collect();
+                places.iter().filter_map(|place| text::year_of(view.mirror.row(*place).columns.time)).collect();
             years.sort_unstable();
             years.dedup();
             for span in &asked.question.spans {
@@ -103,7 +109,7 @@ impl<'a> Hints<'a> {
         let words = f64::from(said.traits.words);
         let in_talk = |hint: f64| if said.has_position() { hint } else { 0.0 };
         let asks = if said.traits.asks { ASKS * (1.0 - words / ASKS_WORDS).max(0.0) } else { 0.0 };
-        let is_other = !self.named.is_empty() && !self.named.contains(&said.speaker);
+        let is_other = !self.named.is_empty() && said.speaker != NONE && !self.named.contains(&said.speaker);
         let names_a_time = self.asked.question.asks_when && said.traits.names_a_time;
         let is_assistant = ASSISTANTS.contains(&self.view.mirror.talk().speaker_name(said.speaker));
         let assistant = match (is_assistant, self.asked.question.addresses_assistant) {

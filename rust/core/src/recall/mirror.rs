@@ -353,9 +353,13 @@ impl Mirror {
         (row.first_slot..row.first_slot + row.slots).map(|slot| self.slab.rough_product(query, slot)).max()
     }
 
-    /// The cosine of a row's best chunk with a unit query, or nothing when the row has no vectors.
-    ///
-    /// Later chunks count a little less than the first: a long text has many chances to be near.
+    /// The cosine of a row's nearest chunk with a unit query, or nothing when the row has no vectors.
+    pub fn nearest(&self, query: &[f32], at: u32) -> Option<f32> {
+        let row = self.row(at);
+        (row.first_slot..row.first_slot + row.slots).map(|slot| self.slab.cosine(query, slot)).reduce(f32::max)
+    }
+
+    /// As [`Mirror::nearest`], but later chunks count a little less: a long text has many chances to be near.
     pub fn cosine(&self, query: &[f32], at: u32) -> Option<f32> {
         const LATER: f32 = 0.9;
         let row = self.row(at);

@@ -93,16 +93,6 @@ impl Pool {
     }
 }
 
-impl Pool {
-    /// BM25 of a row's own text.
-    pub fn words(&self, row: Index, terms: &[ScoredTerm]) -> f32 {
-        let score = |(term, count): (&ScoredTerm, &f32)| {
-            term.bm25.weighed(*count, term.bm25.norm(self.counts.length(row, term.field)))
-        };
-        terms.iter().zip(self.counts.of(row)).map(score).sum()
-    }
-}
-
 /// Places in the order in which they were seen first.
 #[derive(Debug, Default)]
 struct Rows {

@@ -52,6 +52,10 @@ pub fn spans(text: &str, now_ms: i64) -> Vec<Span> {
 }
 
 impl Span {
+    fn has_begun(self, today: Date) -> bool {
+        matches!(self, Self::Days(first, _) if first <= day_number(today))
+    }
+
     /// The first and the last day in a year; nothing when that year does not have the first.
     pub fn in_year(self, year: i32) -> Option<(i64, i64)> {
         match self {
@@ -63,6 +67,16 @@ impl Span {
             }
         }
     }
+}
+
+/// The parts of a text that name days.
+pub fn expressions(text: &str) -> impl Iterator<Item = &str> {
+    let named = |found: &Captures<'_>| {
+        found.name("day").or(found.name("after")).or(found.name("year")).or(found.name("before")).is_some()
+    };
+    let months = MONTH.captures_iter(text).filter(named).filter_map(|found| found.get(0));
+    let others = [&ISO, &RELATIVE].into_iter().flat_map(move |pattern| pattern.find_iter(text));
+    months.chain(others).map(|found| found.as_str())
 }
 
 /// The year of a moment.
@@ -102,23 +116,25 @@ fn month_span(found: &Captures<'_>, today: Date) -> Option<Span> {
     let month = Month::try_from(position as u8 + 1).ok()?;
     let day = number(found, "day").or_else(|| number(found, "after"));
     let before = found.name("before").map(|word| word.as_str().to_lowercase());
+    let until_today = |span: Span| match span {
+        Span::Days(first, last) => Span::Days(first, last.max(day_number(today))),
+        every_year @ Span::EveryYear(..) => every_year,
+    };
     if let Some(year) = number(found, "year") {
-        return days_of(year, month, day);
+        let span = days_of(year, month, day)?;
+        return Some(if before.as_deref() == Some("since") { until_today(span) } else { span });
     }
     if day.is_none() && before.is_none() {
         return None;
     }
-    let latest = |is_open: bool| {
-        // The latest one that has begun.
-        let year = if month as u8 <= today.month() as u8 { today.year() } else { today.year() - 1 };
-        match days_of(year, month, day)? {
-            Span::Days(first, _) if is_open => Some(Span::Days(first, day_number(today))),
-            span => Some(span),
-        }
+    // The latest one that has begun.
+    let latest = || {
+        let this_year = days_of(today.year(), month, day).filter(|span| span.has_begun(today));
+        this_year.or_else(|| days_of(today.year() - 1, month, day))
     };
     match before.as_deref() {
-        Some("last") => latest(false),
-        Some("since") => latest(true),
+        Some("last") => latest(),
+        Some("since") => latest().map(until_today),
         _ => {
             let last = day.map_or(31, |day| day as u8);
             (1..=31).contains(&last).then_some(Span::EveryYear(month as u8, day.map_or(1, |day| day as u8), last))
@@ -145,7 +161,8 @@ fn relative_span(found: &Captures<'_>, today: Date) -> Option<Span> {
         return match (unit.as_str().to_lowercase().as_str(), is_this) {
             ("week", true) => Some(days(back(since_monday)?, today)),
             ("week", false) => Some(days(back(since_monday + 7)?, back(since_monday + 1)?)),
-            ("weekend", _) => Some(days(back(since_monday + 2)?, back(since_monday + 1)?)),
+            ("weekend", true) => Some(days(back(since_monday - 5)?, back(since_monday - 6)?)),
+            ("weekend", false) => Some(days(back(since_monday + 2)?, back(since_monday + 1)?)),
             ("month", true) => Some(days(today.replace_day(1).ok()?, today)),
             ("month", false) => {
                 let last = today.replace_day(1).ok()?.previous_day()?;
@@ -217,6 +234,11 @@ mod tests {
             ("last June", from(day(2023, 6, 1), day(2023, 6, 30))),
             ("since April", from(day(2024, 4, 1), day(2024, 5, 15))),
             ("yesterday", one(2024, 5, 14)),
+            ("last weekend", from(day(2024, 5, 11), day(2024, 5, 12))),
+            ("this weekend", from(day(2024, 5, 18), day(2024, 5, 19))),
+            ("since 16 May", from(day(2023, 5, 16), day(2024, 5, 15))),
+            ("since March 2023", from(day(2023, 3, 1), day(2024, 5, 15))),
+            ("last 15 May", one(2024, 5, 15)),
             ("last week", from(day(2024, 5, 6), day(2024, 5, 12))),
             ("last month", from(day(2024, 4, 1), day(2024, 4, 30))),
             ("last year", from(day(2023, 1, 1), day(2023, 12, 31))),

@@ -6,6 +6,8 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
+use super::stop_words::is_stop_word;
+
 /// Patterns, each with what is put in the place of what it finds.
 static FRAMES: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
     const BROUGHT_UP: &str =
@@ -31,18 +33,20 @@ static FRAMES: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
         // …, in which order?
         frame(r"\bin (?:which )?order\b(\s*[,.?!]|\s*$)", "$1"),
         // I brought up
-        frame(&format!(r"^\s*(?:how |what )?i(?:'ve|’ve| have)?\s+{BROUGHT_UP}\b"), " "),
+        frame(
+            &format!(
+                r"^\s*(?:how |what |in (?:which|what) order )?(?:did )?(?:i|we)(?:'ve|’ve| have)?\s+{BROUGHT_UP}\b"
+            ),
+            " ",
+        ),
         frame(r"\b(?:the )?(?:different|various) (?:aspects|parts|topics|features) of\b", " "),
         // throughout all of our conversations
         frame(
-            r"\b(?:throughout|across|in|during|over)\s+(?:(?:our|my|the|all|these|those|previous|past|of|different|multiple|various)\s+)+(?:chats?|conversations?|discussions?|sessions?|messages)\b",
+            r"\b(?:throughout|across|in|during|over)\s+(?:all\s+(?:of\s+)?)?(?:our|my|(?:the\s+|these\s+|those\s+)?(?:previous|past|different|multiple|various))\s+(?:\w+\s+)?(?:chats?|conversations?|discussions?|sessions?|messages)\b",
             " ",
         ),
     ]
 });
-
-/// Words below this length do not make a subject.
-const SUBJECT_WORD: usize = 3;
 
 /// The request without what frames it; all of it when nothing would be left.
 pub fn subject(request: &str) -> Cow<'_, str> {
@@ -54,8 +58,11 @@ pub fn subject(request: &str) -> Cow<'_, str> {
             left = Cow::Owned(words.join(" ").trim_matches([' ', ',']).to_owned());
         }
     }
-    let words = left.split(|letter: char| !letter.is_alphanumeric());
-    if words.filter(|word| word.chars().count() >= SUBJECT_WORD).count() < 2 {
+    let has_subject = left.split(|letter: char| !letter.is_alphanumeric()).any(|word| {
+        let word = word.to_lowercase();
+        word.chars().count() > 1 && !is_stop_word(&word)
+    });
+    if !has_subject {
         return Cow::Borrowed(request);
     }
     left
@@ -79,6 +86,10 @@ mod tests {
             ("Which port does PostgreSQL use?", "Which port does PostgreSQL use?"),
             ("in order to build, run make first", "in order to build, run make first"),
             ("Can you recap?", "Can you recap?"),
+            ("Can you tell me about otters?", "otters?"),
+            ("Can you remind me in which order I brought up the otters?", "the otters?"),
+            ("Which tokens are kept in the sessions table?", "Which tokens are kept in the sessions table?"),
+            ("Are retries logged in the messages of the broker?", "Are retries logged in the messages of the broker?"),
             ("list only failing tests", "list only failing tests"),
             ("", ""),
         ] {

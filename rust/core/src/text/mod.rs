@@ -26,10 +26,11 @@ mod unspaced;
 
 pub use analyzer::{Analysis, MAX_QUERY_TERMS, QueryTerms, analyze, analyze_query};
 pub use contradiction::contradicts;
-pub use dates::{Span, day_of, year_of};
+pub use dates::{Span, day_of, expressions, year_of};
 pub use framing::subject;
 pub use normalise::{content_hash, normalised, text_hash};
 pub use question::Question;
 pub use same_statement::same_statement;
 pub use secrets::{Redacted, redact};
 pub use traits::Traits;
+pub use unspaced::is_unspaced;

@@ -5,10 +5,12 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
+use super::unspaced::is_unspaced;
+
 /// Kinds of text; stored beside it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Traits {
-    /// Words, by white space.
+    /// Words, by white space; in scripts without it two characters are a word.
     pub words: u32,
     /// It ends with a question mark.
     pub asks: bool,
@@ -29,6 +31,14 @@ static TIME: LazyLock<Regex> = LazyLock::new(|| {
     .unwrap_or_else(|error| unreachable!("a pattern that a test compiles: {error}"))
 });
 
+fn words_of(between_spaces: &str) -> u32 {
+    if between_spaces.is_ascii() {
+        return 1;
+    }
+    let unspaced = between_spaces.chars().filter(|letter| is_unspaced(*letter)).count() as u32;
+    unspaced.div_ceil(2).max(1)
+}
+
 const ASKS: u8 = 1;
 const NAMES_A_TIME: u8 = 2;
 
@@ -36,7 +46,7 @@ impl Traits {
     /// Look at a text.
     pub fn of(text: &str) -> Self {
         Self {
-            words: text.split_whitespace().count() as u32,
+            words: text.split_whitespace().map(words_of).sum(),
             asks: text.trim_end().ends_with(['?', '？', '؟']),
             names_a_time: TIME.is_match(text),
         }
@@ -67,7 +77,8 @@ mod tests {
             ("On the 3rd, in 2024", traits(5, false, true)),
             ("MAY it last?", traits(3, true, true)),
             ("Maybe mayonnaise", traits(2, false, false)),
-            ("どこですか？", traits(1, true, false)),
+            ("どこですか？", traits(3, true, false)),
+            ("Zoë isst Äpfel", traits(3, false, false)),
         ] {
             assert_eq!(Traits::of(text), expected, "{text}");
             assert_eq!(Traits::from_bits(expected.words, expected.bits()), expected);

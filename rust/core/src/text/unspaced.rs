@@ -7,7 +7,7 @@ use super::fold::fold;
 use unicode_segmentation::UnicodeSegmentation;
 
 /// Whether a character belongs to a script that puts no spaces between words.
-pub(super) fn is_unspaced(c: char) -> bool {
+pub fn is_unspaced(c: char) -> bool {
     let c = c as u32;
     // Korean has spaces, but its particles are glued to the words; pairs find the word without them.
     c >= 0xe00
