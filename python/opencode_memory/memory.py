@@ -139,6 +139,11 @@ class MemoryStore:
         return self._engine.data_dir
 
     @property
+    def is_writable(self) -> bool:
+        """Whether anything can be written here, uses of memories included; false with ``read_only``."""
+        return self._engine.is_writable
+
+    @property
     def project(self) -> str | None:
         """The project that is meant when a call names none."""
         return self._project

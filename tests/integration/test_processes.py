@@ -132,7 +132,7 @@ def test_every_method_is_tried_on_a_closed_and_on_a_forked_store() -> None:
         f"kv.{name}" for name in vars(KeyValues) if not name.startswith("_")
     }
     # `import_` reads the file first, and what it writes goes through `load`.
-    assert methods - _USES.keys() == {"close", "data_dir", "project", "import_"}
+    assert methods - _USES.keys() == {"close", "data_dir", "is_writable", "project", "import_"}
 
 
 def _uses_that_are_not_refused(store: MemoryStore, id: str) -> list[str]:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
 
 import pytest
 
-from benches.quality.asking import Answered
+from benches.quality.asking import Answered, ask
 from benches.quality.cached_embedder import CachedEmbedder
+from benches.quality.conversations import Question
 from benches.quality.data_sets import QUESTION_SETS
 from benches.quality.metrics import MRR, NDCG_10, RECALL_5, RECALL_10, SESSION_HIT_5
 from benches.quality.run import ask_set
@@ -16,13 +18,25 @@ from opencode_memory.embedding import OnnxEmbedder
 
 # A little under what is reached; a change that reaches more raises them. One question is worth 0.0057.
 FLOORS = {
-    RECALL_5: 0.825,
-    RECALL_10: 0.91,
-    SESSION_HIT_5: 0.94,
-    MRR: 0.81,
-    NDCG_10: 0.81,
+    RECALL_5: 0.88,
+    RECALL_10: 0.92,
+    SESSION_HIT_5: 0.98,
+    MRR: 0.90,
+    NDCG_10: 0.87,
 }
-MOST_HITS_WITHOUT_AN_ANSWER = 9.0
+FOREIGN = (
+    "Who painted the ceiling of the Sistine Chapel?",
+    "How long do penguins brood their eggs?",
+    "Which spices belong into a Thai curry?",
+    "What is the boiling point of tungsten?",
+    "When was the treaty of Westphalia signed?",
+    "How is a saxophone tuned?",
+    "Which vaccines does a puppy need?",
+    "How many players are in a rugby team?",
+    "How do I prune an apple tree?",
+    "What is the capital of Mongolia?",
+)
+MOST_FOREIGN_ANSWERED = 2
 
 DATA = Path(__file__).parents[1] / "data" / "quality"
 
@@ -44,7 +58,13 @@ def test_questions_that_have_an_answer_get_hits(answered: list[Answered]) -> Non
     assert [one.result.question for one in answered if one.result.is_answerable and not one.result.hits] == []
 
 
-def test_questions_without_an_answer_get_no_more_hits_than_before(answered: list[Answered]) -> None:
-    hits = [min(len(one.result.hits), 10) for one in answered if not one.result.is_answerable]
-    assert len(hits) == 25
-    assert fmean(hits) <= MOST_HITS_WITHOUT_AN_ANSWER
+def test_questions_about_something_else_altogether_get_no_answer() -> None:
+    (sessions,) = QUESTION_SETS["devmembench"].load(DATA / "devmembench")
+    questions = tuple(
+        Question(str(number), "foreign", text, frozenset(), frozenset(), is_answerable=False)
+        for number, text in enumerate(FOREIGN)
+    )
+    with CachedEmbedder.open(OnnxEmbedder(), None) as embedder:
+        foreign = list(ask("devmembench", replace(sessions, questions=questions), embedder, limit=10))
+    assert len(foreign) == len(FOREIGN)
+    assert len([one for one in foreign if one.result.hits]) <= MOST_FOREIGN_ANSWERED

@@ -102,6 +102,20 @@ class Invocation:
         ) as store:
             yield store
 
+    @contextmanager
+    def open_to_look(self) -> Iterator[MemoryStore]:
+        """Open the store so that nothing in it can change, not even how often a memory was used.
+
+        It is bound to no project.
+
+        Raises:
+            StorageError: There is no store.
+        """
+        import opencode_memory  # noqa: PLC0415  see the module's docstring
+
+        with opencode_memory.open(self.config.data_dir, embedder=self._embedder(), read_only=True) as store:
+            yield store
+
     def _embedder(self) -> Embedder | None:
         threads = self.config.embedding.threads
         if not threads:

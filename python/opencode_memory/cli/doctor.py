@@ -7,17 +7,19 @@ import platform
 import shutil
 import stat
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from enum import StrEnum
 from typing import Final
 
+import click
+
+from opencode_memory.cli.checks import Check, Level, embedding_checks, print_check
 from opencode_memory.cli.command import command
 from opencode_memory.cli.context import Invocation
 from opencode_memory.cli.errors import DONE, NOTHING_FOUND
-from opencode_memory.cli.output import Styled, dim
+from opencode_memory.cli.output import dim
 from opencode_memory.errors import OpencodeMemoryError
 from opencode_memory.paths import default_data_dir
 
+_SAMPLE: Final = 200
 _ENOUGH_BYTES: Final = 200 * 1000 * 1000
 _OTHER_SYSTEMS: Final = {
     "opencode-memory/memory.db": "opencode-semantic-memory; export there with memory_export_memories",
@@ -25,42 +27,36 @@ _OTHER_SYSTEMS: Final = {
 }
 
 
-class Level(StrEnum):
-    """How a check went."""
-
-    OK = "ok"
-    NOTE = "note"
-    PROBLEM = "problem"
-
-
-@dataclass(frozen=True, slots=True)
-class Check:
-    """One thing that was looked at.
-
-    Attributes:
-        name: What.
-        level: How it went.
-        text: What was found.
-        hint: What to do about it.
-    """
-
-    name: str
-    level: Level
-    text: str
-    hint: str | None = None
-
-
 @command("doctor")
-def doctor(run: Invocation) -> int:
-    """Check the installation, the configuration, the store and the model; 1 when something is wrong."""
+@click.option(
+    "--recall", is_flag=True, help="Ask the store for its own memories instead, and look for pairs and leftovers."
+)
+@click.option(
+    "--sample",
+    type=click.IntRange(1),
+    metavar="N",
+    help=f"With --recall: how many memories to ask for.  [default: {_SAMPLE}]",
+)
+def doctor(run: Invocation, *, recall: bool, sample: int | None) -> int:
+    """Check the installation, the configuration, the store and the model; 1 when something is wrong.
+
+    With --recall: check whether memories are found by the rarest of their own words and by their topics, and look for
+    near duplicates, contradictions, and what is unused or stale. Looks at all projects unless -p names one, and changes
+    nothing.
+    """
+    if recall:
+        from opencode_memory.cli.doctor_recall import examine  # noqa: PLC0415  loads the engine, which a help needs not
+
+        return examine(run, sample=_SAMPLE if sample is None else sample)
+    if sample is not None:
+        raise click.UsageError("--sample goes with --recall", click.get_current_context())
     checks = [check for look in _LOOKS for check in _guarded(look, run)]
     is_well = all(check.level is not Level.PROBLEM for check in checks)
     if run.out.as_json:
         run.out.json({"ok": is_well, "checks": checks})
         return DONE if is_well else NOTHING_FOUND
     for check in checks:
-        color = {Level.OK: "green", Level.NOTE: "yellow", Level.PROBLEM: "red"}[check.level]
-        run.out.line(Styled(f"{check.level:<8}", color=color), f"{check.name:<14}", check.text)
+        print_check(run.out, check)
         if check.hint is not None:
             run.out.line(dim(f"{'':<22}{check.hint}"))
     return DONE if is_well else NOTHING_FOUND
@@ -111,11 +107,7 @@ def _store(run: Invocation) -> Iterator[Check]:
     with run.open_store() as store:
         stats = store.stats()
         yield Check("store", Level.OK, f"{stats.memories} memories in {stats.projects} projects")
-        if stats.pending_embeddings:
-            text = f"{stats.pending_embeddings} memories wait for their vectors and are found by words until then"
-            yield Check("embeddings", Level.NOTE, text, "opencode-memory reindex")
-        if stats.model_mismatch is not None:
-            yield Check("embeddings", Level.PROBLEM, stats.model_mismatch, "opencode-memory reindex")
+        yield from embedding_checks(stats.pending_embeddings, stats.model_mismatch)
         if store.project is None:
             yield Check("project", Level.NOTE, f"{run.folder} has no memories yet")
         else:

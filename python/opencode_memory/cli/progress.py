@@ -35,6 +35,29 @@ def progress(label: str, *, quiet: bool = False) -> Iterator[Callable[[int, int]
         yield _silence if quiet or not sys.stderr.isatty() else show
 
 
+@contextmanager
+def stages(*, quiet: bool = False) -> Iterator[Callable[[str, int, int], None]]:
+    """Show one bar after the other, for work that tells its stage.
+
+    Args:
+        quiet: Show nothing.
+
+    Yields:
+        A function to call with the stage, what is done of it so far and what there is to do.
+    """
+    with ExitStack() as stack:
+        current: tuple[str, Callable[[int, int], None]] | None = None
+
+        def show(stage: str, done: int, total: int) -> None:
+            nonlocal current
+            if current is None or current[0] != stage:
+                stack.close()
+                current = (stage, stack.enter_context(progress(stage, quiet=quiet)))
+            current[1](done, total)
+
+        yield show
+
+
 def _bar(label: str, total: int) -> Any:
     return click.progressbar(
         length=total, label=label, file=sys.stderr, show_pos=True, show_percent=False, item_show_func=lambda text: text

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
-
 from opencode_memory.cli.command import command
 from opencode_memory.cli.context import Invocation
 from opencode_memory.cli.errors import DONE, NOTHING_FOUND
 from opencode_memory.cli.output import counted
-from opencode_memory.cli.progress import progress
+from opencode_memory.cli.progress import stages
 
 
 @command("verify")
@@ -35,7 +32,7 @@ def verify(run: Invocation) -> int:
 @command("repair")
 def repair(run: Invocation) -> int:
     """Rebuild damaged indexes; 1 when something stays wrong."""
-    with run.open_store() as store, _stages(run) as show:
+    with run.open_store() as store, stages(quiet=run.out.as_json) as show:
         report = store.repair(progress=show)
     if run.out.as_json:
         run.out.json({"ok": report.ok, "report": report})
@@ -53,7 +50,7 @@ def repair(run: Invocation) -> int:
 @command("reindex")
 def reindex(run: Invocation) -> None:
     """Embed what waits, or was embedded by another model, and build the indexes anew."""
-    with run.open_store() as store, _stages(run) as show:
+    with run.open_store() as store, stages(quiet=run.out.as_json) as show:
         report = store.reindex(progress=show)
     if run.out.as_json:
         run.out.json(report)
@@ -61,19 +58,3 @@ def reindex(run: Invocation) -> None:
         run.out.line(
             f"Embedded {report.embedded}; indexed {counted(report.texts, 'text')}, {counted(report.vectors, 'vector')}."
         )
-
-
-@contextmanager
-def _stages(run: Invocation) -> Iterator[Callable[[str, int, int], None]]:
-    """Show one bar after the other, for work that tells its stage."""
-    with ExitStack() as stack:
-        current: tuple[str, Callable[[int, int], None]] | None = None
-
-        def show(stage: str, done: int, total: int) -> None:
-            nonlocal current
-            if current is None or current[0] != stage:
-                stack.close()
-                current = (stage, stack.enter_context(progress(stage, quiet=run.out.as_json)))
-            current[1](done, total)
-
-        yield show

@@ -76,6 +76,7 @@ impl Bm25 {
     }
 
     /// The same, counting for more or less.
+    #[must_use]
     pub fn weighing(self, factor: f32) -> Self {
         Self { weight: self.weight * factor, ..self }
     }
@@ -111,20 +112,20 @@ impl Bm25 {
 #[derive(Debug)]
 pub struct Counts {
     terms: usize,
-    counts: Vec<f32>,
+    of_texts: Vec<f32>,
     lengths: Vec<[f32; 2]>,
 }
 
 impl Counts {
     /// Nothing counted yet in `texts` texts for `terms` terms.
     pub fn new(texts: usize, terms: usize) -> Self {
-        Self { terms, counts: vec![0.0; texts * terms], lengths: vec![[0.0; 2]; texts] }
+        Self { terms, of_texts: vec![0.0; texts * terms], lengths: vec![[0.0; 2]; texts] }
     }
 
     /// Note how often a term stands in a text.
     #[inline]
     pub fn set(&mut self, text: usize, term: usize, count: u32) {
-        self.counts[text * self.terms + term] = count as f32;
+        self.of_texts[text * self.terms + term] = count as f32;
     }
 
     /// Note how many terms a field of a text has.
@@ -136,7 +137,7 @@ impl Counts {
     /// How often each term stands in a text.
     #[inline]
     pub fn of(&self, text: usize) -> &[f32] {
-        &self.counts[text * self.terms..(text + 1) * self.terms]
+        &self.of_texts[text * self.terms..(text + 1) * self.terms]
     }
 
     /// BM25 of a text.

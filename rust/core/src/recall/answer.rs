@@ -1,7 +1,7 @@
 //! From a question to hits: the order of the read path, top to bottom.
 
 use super::filter::Filter;
-use super::floor::{Floor, Raw};
+use super::floor::{Floor, Raw, WORDS_ALONE};
 use super::fuse::{Bounds, Candidate, fuse};
 use super::hints::{Asked, Hints};
 use super::pool::Pool;
@@ -39,24 +39,27 @@ pub fn recall((view, at): &Current<'_>, request: &RecallRequest, now_ms: i64) ->
     let key = |candidate: &Candidate| view.mirror.row(candidate.place).columns.key;
     candidates.sort_unstable_by(|a, b| b.score.total_cmp(&a.score).then_with(|| key(b).cmp(&key(a))));
     let floor = Floor::new(&terms, &subject);
-    let raw = |candidate: &Candidate| Raw {
-        cosine: candidate.nearest,
-        coverage: floor.coverage(pool.counts.of(candidate.row)),
+    let coverage: Vec<f64> = (0..pool.members.len()).map(|row| floor.coverage(pool.counts.of(row))).collect();
+    let raw = |candidate: &Candidate| {
+        let before = pool.members[candidate.row].neighbours[0];
+        let asks = |row: usize| view.mirror.talk().said(pool.places[row]).traits.asks;
+        let answers = before.is_some_and(|before| asks(before) && coverage[before] >= WORDS_ALONE);
+        Raw { cosine: candidate.nearest, coverage: coverage[candidate.row], answers }
     };
     if !floor.is_answer(candidates.iter().map(raw)) {
         return Ok(Vec::new());
     }
-    let mut hits = Vec::with_capacity(request.limit.min(candidates.len()));
+    let mut answer = Vec::with_capacity(request.limit.min(candidates.len()));
     for candidate in candidates.iter().filter(|candidate| raw(candidate).is_telling()) {
-        if hits.len() == request.limit {
+        if answer.len() == request.limit {
             break;
         }
         let row = view.mirror.row(candidate.place);
         let Some(found) = memory::by_key(at, row.columns.key)? else { continue };
         let signals = if request.explain { explain(view, candidate, bounds, &hints, now_ms) } else { Vec::new() };
-        hits.push(Hit { memory: found, score: candidate.score, rank: hits.len() + 1, signals });
+        answer.push(Hit { memory: found, score: candidate.score, rank: answer.len() + 1, signals });
     }
-    Ok(hits)
+    Ok(answer)
 }
 
 /// Memories near a vector, best first, with their cosine; `depth` of them at most.

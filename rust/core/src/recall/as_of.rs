@@ -71,7 +71,7 @@ pub fn recall(at: &Connection, request: &RecallRequest, moment: i64) -> Result<V
     let words: Vec<f32> = (0..states.len()).map(|place| counts.bm25(place, &terms)).collect();
     let cosines = cosines(at, &states, request.vector.as_deref())?;
     let floor = Floor::new(&terms, &subject);
-    let raw = |place: usize| Raw { cosine: cosines[place], coverage: floor.coverage(counts.of(place)) };
+    let raw = |place: usize| Raw { cosine: cosines[place], coverage: floor.coverage(counts.of(place)), answers: false };
     let most_words = words.iter().copied().fold(0.0, f32::max);
     let has_vectors = cosines.iter().any(Option::is_some);
     let mut ranked: Vec<(f64, f64, usize)> = (0..states.len())

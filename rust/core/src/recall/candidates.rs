@@ -89,13 +89,15 @@ pub fn by_meaning(
         place != NONE && filter.allows(mirror.row(place))
     };
     let allows_embedding = |embedding: i64| mirror.slots_of_embedding(embedding).any(allows_slot);
+    // Several chunks of one memory are one candidate.
+    let chunks = (depth * mirror.live_slots()).div_ceil(mirror.len().max(1)).max(depth);
     let found = if share >= NEARLY_ALL {
         // A little more than is needed, for the few that the filter drops afterwards.
-        let mut found = loaded.graph.search_all(query, (depth as f64 / share).ceil() as usize + 4)?;
+        let mut found = loaded.graph.search_all(query, (chunks as f64 / share).ceil() as usize + 4)?;
         found.retain(|embedding| allows_embedding(*embedding));
         found
     } else {
-        loaded.graph.search(query, depth, allows_embedding)?
+        loaded.graph.search(query, chunks, allows_embedding)?
     };
     // The graph gives up early in a region where the filter allows little; then nothing but a scan is sure.
     let expected = depth.min((share * mirror.len() as f64 / 2.0) as usize);
@@ -105,7 +107,7 @@ pub fn by_meaning(
     let proposed = found.into_iter().flat_map(|embedding| mirror.slots_of_embedding(embedding));
     let mut best_of: FxHashMap<u32, f32> = FxHashMap::default();
     for slot in proposed.chain(view.outside_graph.iter().copied()).filter(|slot| allows_slot(*slot)) {
-        let cosine = mirror.slab().cosine(query, slot);
+        let cosine = mirror.cosine_of_slot(query, slot);
         let best = best_of.entry(mirror.row_of_slot(slot)).or_insert(f32::MIN);
         *best = best.max(cosine);
     }
@@ -129,7 +131,7 @@ fn scan(view: &View, places: &[u32], query: &[f32], depth: usize) -> Vec<Scored<
 fn exactly(view: &View, places: impl Iterator<Item = u32>, query: &[f32], depth: usize) -> Vec<Scored<u32>> {
     let mut best = Best::new(depth);
     for place in places {
-        if let Some(cosine) = view.mirror.nearest(query, place) {
+        if let Some(cosine) = view.mirror.cosine(query, place) {
             best.offer(place, cosine);
         }
     }

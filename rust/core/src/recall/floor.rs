@@ -16,7 +16,7 @@ const COVERED: f64 = 0.3;
 /// A text with this share of the query's terms answers, however far its meaning seems.
 const NEARLY_ALL: f64 = 0.75;
 /// Without a vector, this share of the query's terms must stand in the text.
-const WORDS_ALONE: f64 = 0.3;
+pub const WORDS_ALONE: f64 = 0.3;
 /// A hit needs this cosine or this share of the terms to be more than noise.
 const NOISE: f64 = 0.1;
 /// Hits by which an answer is judged, whatever its limit.
@@ -29,6 +29,8 @@ pub struct Raw {
     pub cosine: Option<f32>,
     /// Share of the query's terms that stand in it, weighed by rarity.
     pub coverage: f64,
+    /// Whether it follows a question that has the query's terms.
+    pub answers: bool,
 }
 
 /// How telling each term of a query is in this store.
@@ -71,10 +73,11 @@ impl Floor {
 impl Raw {
     /// Whether a hit of an answer is more than noise.
     pub fn is_telling(self) -> bool {
-        match self.cosine {
-            Some(cosine) => f64::from(cosine) >= NOISE || self.coverage >= NOISE,
-            None => self.coverage >= WORDS_ALONE,
-        }
+        self.answers
+            || match self.cosine {
+                Some(cosine) => f64::from(cosine) >= NOISE || self.coverage >= NOISE,
+                None => self.coverage >= WORDS_ALONE,
+            }
     }
 }
 
@@ -90,7 +93,7 @@ mod tests {
     }
 
     fn raw(cosine: impl Into<Option<f32>>, coverage: f64) -> Raw {
-        Raw { cosine: cosine.into(), coverage }
+        Raw { cosine: cosine.into(), coverage, answers: false }
     }
 
     #[test]
@@ -126,6 +129,7 @@ mod tests {
     #[test]
     fn noise_is_dropped_and_what_says_a_little_stays() {
         assert!(raw(0.1, 0.0).is_telling() && raw(0.0, 0.1).is_telling() && raw(None, 0.3).is_telling());
+        assert!(Raw { answers: true, ..raw(0.0, 0.0) }.is_telling());
         assert!(!raw(0.09, 0.09).is_telling() && !raw(None, 0.2).is_telling());
     }
 }

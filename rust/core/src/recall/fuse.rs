@@ -117,9 +117,10 @@ pub fn fuse(view: &View, pool: &Pool, terms: &[ScoredTerm], query: Option<&[f32]
 
 fn shares(view: &View, candidate: &Candidate, bounds: &Bounds, words_weight: f64) -> Shares {
     let said = view.mirror.talk().said(candidate.place);
-    let around = match candidate.window.has_neighbours {
-        true => AROUND * f64::from(LONG / said.traits.words.max(1) as f32).min(1.0),
-        false => 0.0,
+    let around = if candidate.window.has_neighbours {
+        AROUND * f64::from(LONG / said.traits.words.max(1) as f32).min(1.0)
+    } else {
+        0.0
     };
     let (own, around) = (1.0 / (1.0 + around), around / (1.0 + around));
     let meaning =

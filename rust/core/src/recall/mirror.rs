@@ -18,6 +18,9 @@ use crate::store::memory::{self, FilterRow, MirrorRow};
 /// No row, no slot.
 pub const NONE: u32 = u32::MAX;
 
+/// What a chunk counts for that is not the first of its memory.
+const LATER: f32 = 0.9;
+
 /// Beyond this many changes, reading everything anew is cheaper than following them.
 const FOLLOW_LIMIT: usize = 50_000;
 
@@ -350,7 +353,9 @@ impl Mirror {
     #[inline]
     pub fn rough_product(&self, query: &[i8], at: u32) -> Option<i32> {
         let row = self.row(at);
-        (row.first_slot..row.first_slot + row.slots).map(|slot| self.slab.rough_product(query, slot)).max()
+        let first = (row.slots > 0).then(|| self.slab.rough_product(query, row.first_slot))?;
+        let later = row.first_slot + 1..row.first_slot + row.slots;
+        Some(later.map(|slot| (LATER * self.slab.rough_product(query, slot) as f32) as i32).fold(first, i32::max))
     }
 
     /// The cosine of a row's nearest chunk with a unit query, or nothing when the row has no vectors.
@@ -361,11 +366,15 @@ impl Mirror {
 
     /// As [`Mirror::nearest`], but later chunks count a little less: a long text has many chances to be near.
     pub fn cosine(&self, query: &[f32], at: u32) -> Option<f32> {
-        const LATER: f32 = 0.9;
         let row = self.row(at);
-        let first = (row.slots > 0).then(|| self.slab.cosine(query, row.first_slot))?;
-        let later = row.first_slot + 1..row.first_slot + row.slots;
-        Some(later.map(|slot| LATER * self.slab.cosine(query, slot)).fold(first, f32::max))
+        (row.first_slot..row.first_slot + row.slots).map(|slot| self.cosine_of_slot(query, slot)).reduce(f32::max)
+    }
+
+    /// What one chunk brings to the cosine of its row.
+    #[inline]
+    pub fn cosine_of_slot(&self, query: &[f32], slot: u32) -> f32 {
+        let is_first = self.rows[self.slot_row[slot as usize] as usize].first_slot == slot;
+        self.slab.cosine(query, slot) * if is_first { 1.0 } else { LATER }
     }
 
     /// Add the weighted vector of a row's first chunk to a sum; whether it has one.

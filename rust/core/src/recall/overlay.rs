@@ -34,7 +34,7 @@ pub struct Overlay {
 }
 
 impl Overlay {
-    /// Hold exactly the texts after `after` that the snapshot has; removed ones may linger, and the filter drops them.
+    /// Hold the texts after `after` that the snapshot has; [`Overlay::forget_removed`] drops those that it has no more.
     pub fn refresh(&mut self, at: &Connection, after: i64) -> Result<()> {
         if after != self.after {
             *self = Self { after, upto: after, ..Self::default() };
@@ -47,6 +47,19 @@ impl Overlay {
             }
             self.upto = last.key;
         }
+    }
+
+    /// Drop the texts that are no longer there: they must not make their words common.
+    pub fn forget_removed(&mut self, is_there: impl Fn(i64) -> bool) {
+        let Self { lengths, prose, identifiers, .. } = self;
+        lengths.retain(|key, (prose_terms, identifier_terms)| {
+            let stays = is_there(*key);
+            if !stays {
+                prose.terms -= u64::from(*prose_terms);
+                identifiers.terms -= u64::from(*identifier_terms);
+            }
+            stays
+        });
     }
 
     fn add(&mut self, key: i64, analysis: Analysis) {
@@ -89,7 +102,8 @@ impl Overlay {
         terms_of(terms)
             .map(|(field, term)| {
                 let in_index = index.map_or(0, |index| index.document_frequency(field, term));
-                let here = self.of(field).of_term.get(term).map_or(0, Vec::len) as u64;
+                let found = self.of(field).of_term.get(term).into_iter().flatten();
+                let here = found.filter(|(key, _)| self.lengths.contains_key(key)).count() as u64;
                 ScoredTerm {
                     field,
                     text: term.to_owned(),
@@ -127,7 +141,7 @@ impl Overlay {
         for term in terms {
             let Some(found) = self.of(term.field).of_term.get(&term.text) else { continue };
             for &(key, count) in found {
-                let (prose, identifiers) = self.lengths[&key];
+                let Some(&(prose, identifiers)) = self.lengths.get(&key) else { continue };
                 let length = if term.field == TermField::Prose { prose } else { identifiers };
                 *scores.entry(key).or_insert(0.0) += term.bm25.score(count, length);
             }

@@ -133,7 +133,7 @@ mod tests {
     use super::*;
     use crate::store::memory::FilterRow;
 
-    fn row<'a>(project: i64, session: Option<&'a str>, position: Option<i64>) -> MirrorRow<'a> {
+    fn row(project: i64, session: Option<&str>, position: Option<i64>) -> MirrorRow<'_> {
         let columns = FilterRow { project, ..FilterRow::NOTHING };
         MirrorRow { columns, session, position, speaker: Some(" Ada "), traits: Traits::default() }
     }

@@ -131,6 +131,7 @@ impl View {
             self.outside_is_stale = true;
         }
         self.overlay.refresh(&at, absorbed)?;
+        self.overlay.forget_removed(|key| self.mirror.row_of(key).is_some());
         if self.places_are_stale {
             self.document_places = match &self.lexical {
                 Some(index) => index.places(|key| self.mirror.row_of(key))?,

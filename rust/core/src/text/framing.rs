@@ -14,6 +14,7 @@ static FRAMES: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
         "(?:brought up|bring up|mentioned|discussed|talked about|raised|asked about|told you about|described|shared)";
     const ASKS: &str = "(?:list|walk me through|give me|provide(?: me with)?|tell me(?: about)?|summari[sz]e|recap\
                         |remind me(?: of| about)?)";
+    const LISTS: &str = "(?:order|sequence|timeline|summary|overview|recap)";
     let frame = |pattern: &str, instead| {
         let regex = Regex::new(&format!("(?i){pattern}"));
         (regex.unwrap_or_else(|error| unreachable!("a pattern that a test compiles: {error}")), instead)
@@ -24,10 +25,12 @@ static FRAMES: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
         // Can you list the order in which
         frame(
             &format!(
-                r"^\s*(?:(?:can|could|would|will) you )?(?:please )?(?:help me )?(?:{ASKS}\s+)?(?:(?:the|an?)\s+)?(?:\w+\s+)?(?:order|sequence|timeline|summary|overview|recap)\s+(?:in which|of how|of)\s+"
+                r"^\s*(?:(?:can|could|would|will) you )?(?:please )?(?:help me )?{ASKS}\s+(?:(?:the|an?)\s+)?(?:\w+\s+)?{LISTS}\s+(?:in which|of how|of)\s+"
             ),
             " ",
         ),
+        // The order in which
+        frame(&format!(r"^\s*(?:(?:the|an?)\s+)?{LISTS}\s+(?:in which|of how)\s+"), " "),
         // Could you please remind me of
         frame(&format!(r"^\s*(?:can|could|would|will) you (?:please )?{ASKS}\b"), " "),
         // …, in which order?
@@ -86,6 +89,8 @@ mod tests {
             ("Which port does PostgreSQL use?", "Which port does PostgreSQL use?"),
             ("in order to build, run make first", "in order to build, run make first"),
             ("Can you recap?", "Can you recap?"),
+            ("the order of middlewares", "the order of middlewares"),
+            ("Summarize the order of middlewares", "middlewares"),
             ("Can you tell me about otters?", "otters?"),
             ("Can you remind me in which order I brought up the otters?", "the otters?"),
             ("Which tokens are kept in the sessions table?", "Which tokens are kept in the sessions table?"),

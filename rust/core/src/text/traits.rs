@@ -54,7 +54,7 @@ impl Traits {
 
     /// The answers as bits.
     pub fn bits(self) -> u8 {
-        u8::from(self.asks) * ASKS | u8::from(self.names_a_time) * NAMES_A_TIME
+        (u8::from(self.asks) * ASKS) | (u8::from(self.names_a_time) * NAMES_A_TIME)
     }
 
     /// What was stored as a number of words and bits.
