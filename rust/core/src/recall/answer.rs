@@ -122,7 +122,7 @@ fn explain(view: &View, candidate: &Candidate, bounds: Bounds, hints: &Hints<'_>
         }
     }
     if shares.session > 0.0 {
-        say("session", 1.0, None, shares.session, "the best of its conversation".to_owned());
+        say("session", 1.0, None, shares.session, "drawn to the best of its conversation".to_owned());
     }
     signals.extend(hints.signals(candidate.place));
     let is_turn = view.mirror.talk().said(candidate.place).has_position();

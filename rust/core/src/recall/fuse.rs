@@ -18,8 +18,8 @@ use crate::index::bm25::ScoredTerm;
 const WORDS: f64 = 0.4;
 /// How much the window of a short memory counts beside the memory itself.
 const AROUND: f64 = 1.6;
-/// What the best of its conversation adds to a memory.
-const SESSION: f64 = 0.2;
+/// How far a memory is drawn to the best of its conversation.
+const SESSION: f64 = 1.0 / 6.0;
 
 /// A row of the pool.
 #[derive(Debug, Clone, Copy, Default)]
@@ -57,7 +57,7 @@ pub struct Shares {
     pub words_around: f64,
     /// The meaning of what is around it.
     pub meaning_around: f64,
-    /// The best of its conversation.
+    /// The draw to the best of its conversation.
     pub session: f64,
 }
 
@@ -134,7 +134,8 @@ fn shares(view: &View, candidate: &Candidate, bounds: &Bounds, words_weight: f64
     }
 }
 
-/// A conversation in which one turn fits well is likely to be the right one.
+/// A conversation in which one turn fits well is likely to be the right one. Its turns are drawn to the best of them, not
+/// lifted beyond it, so that a note is not the worse for having no conversation.
 fn share_sessions(view: &View, candidates: &mut [Candidate]) {
     // A note that names its session has no place in a conversation.
     let session_of = |candidate: &Candidate| {
@@ -147,7 +148,8 @@ fn share_sessions(view: &View, candidates: &mut [Candidate]) {
         *best = best.max(candidate.shares.total());
     }
     for candidate in candidates {
-        candidate.shares.session = best_of.get(&session_of(candidate)).map_or(0.0, |best| SESSION * best);
+        let own = candidate.shares.total();
+        candidate.shares.session = best_of.get(&session_of(candidate)).map_or(0.0, |best| SESSION * (best - own));
     }
 }
 

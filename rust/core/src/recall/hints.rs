@@ -9,23 +9,23 @@ use crate::model::Signal;
 use crate::text::{self, Question, Span, day_of};
 
 /// A turn of a few words says little, however well these fit.
-const SHORT: f64 = 0.05;
+const SHORT: f64 = 0.04;
 /// Words from which on a turn is not short.
 const SHORT_WORDS: f64 = 40.0;
 /// A short question is rarely its own answer.
-const ASKS: f64 = 0.25;
+const ASKS: f64 = 0.21;
 /// Words from which on a text is more than its question.
 const ASKS_WORDS: f64 = 40.0;
 /// The question names a speaker, and it was another one.
-const OTHER_SPEAKER: f64 = 0.05;
+const OTHER_SPEAKER: f64 = 0.04;
 /// The question asks when, and the text names a time.
-const NAMES_A_TIME: f64 = 0.15;
+const NAMES_A_TIME: f64 = 0.125;
 /// What an assistant said counts less than what the person said.
-const ASSISTANT: f64 = 0.3;
+const ASSISTANT: f64 = 0.25;
 /// So much less when the question is about what the assistant said.
-const ASKED_OF_ASSISTANT: f64 = 0.1;
+const ASKED_OF_ASSISTANT: f64 = 0.08;
 /// The question names a day, and the memory speaks of that day.
-const DATE: f64 = 0.5;
+const DATE: f64 = 0.42;
 /// Days after which a memory beside a named day gets about a third of that.
 const DATE_FADES_DAYS: f64 = 7.0;
 
