@@ -12,6 +12,7 @@ import multiprocessing
 import sys
 import tempfile
 import time
+from collections import Counter
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any, Final
@@ -37,7 +38,8 @@ TURNS: Final = 20
 K: Final = 10
 
 
-def _new(memory: Memory, *, is_turn: bool) -> dict[str, Any]:
+def _new(memory: Memory, said: Counter[str], *, is_turn: bool) -> dict[str, Any]:
+    """Return what is remembered; ``said`` counts the turns of each project."""
     note: dict[str, Any] = {
         "content": memory.content,
         "project": memory.project,
@@ -47,7 +49,8 @@ def _new(memory: Memory, *, is_turn: bool) -> dict[str, Any]:
     }
     if not is_turn:
         return note
-    session, position = divmod(memory.row, TURNS)
+    session, position = divmod(said[memory.project], TURNS)
+    said[memory.project] += 1
     speaker = ("user", "assistant")[position % 2]
     return note | {"session": f"{memory.project}-{session}", "position": position, "speaker": speaker}
 
@@ -57,9 +60,10 @@ def _serve(directory: Path, data: Path, shape: DataShape, pipe: Connection, *, i
     pin(last_core())
     dataset = prepare(data, shape)
     embedder = PrecomputedEmbedder(find_model().model_id)
+    said: Counter[str] = Counter()
     with opencode_memory.open(directory, embedder=embedder, background=False) as store:
         for batch in dataset.batches(10_000):
-            news = [_new(memory, is_turn=is_turn) for memory in batch.memories]
+            news = [_new(memory, said, is_turn=is_turn) for memory in batch.memories]
             prefixes = [f"{new['speaker']}: " if "speaker" in new else "" for new in news]
             texts = [prefix + new["content"] for prefix, new in zip(prefixes, news, strict=True)]
             embedder.give(texts, batch.vectors)

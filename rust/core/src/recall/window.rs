@@ -21,12 +21,16 @@ pub struct Window {
     pub words: f32,
     /// Cosine of the mean vector.
     pub cosine: Option<f32>,
-    /// Whether there is anything around the memory.
+    /// Whether there is anything around the memory; without, its window is the memory itself.
     pub has_neighbours: bool,
 }
 
 /// The window of every member of a pool.
 pub fn windows(view: &View, pool: &Pool, terms: &[ScoredTerm], query: Option<&[f32]>) -> Vec<Window> {
+    let has_neighbours = |row: usize| pool.members[row].neighbours.iter().any(Option::is_some);
+    if !(0..pool.members.len()).any(has_neighbours) {
+        return vec![Window::default(); pool.members.len()];
+    }
     let weights: Vec<[f32; OFFSETS.len()]> = (0..pool.members.len()).map(|row| weights(view, pool, row)).collect();
     let lengths = [TermField::Prose, TermField::Identifier].map(|field| {
         (0..pool.members.len()).map(|row| joined_length(pool, row, &weights[row], field)).collect::<Vec<f32>>()
@@ -42,9 +46,8 @@ pub fn windows(view: &View, pool: &Pool, terms: &[ScoredTerm], query: Option<&[f
                 let field = term.field as usize;
                 words += term.bm25.weighed(count, Bm25::norm_of(lengths[field][row], average[field]));
             }
-            let has_neighbours = pool.members[row].neighbours.iter().any(Option::is_some);
             let cosine = query.and_then(|query| mean_cosine(view, pool, row, &weights[row], query, &mut sum));
-            Window { words, cosine, has_neighbours }
+            Window { words, cosine, has_neighbours: has_neighbours(row) }
         })
         .collect()
 }
