@@ -19,7 +19,7 @@ import opencode_memory
 from opencode_memory.embedding import find_model
 from opencode_memory.models import ALL_PROJECTS
 
-from .data import DataShape, Dataset, prepare
+from .data import Dataset, DataShape, prepare
 from .embedders import PrecomputedEmbedder
 from .options import add_options
 from .process import disk_bytes, machine, resident
