@@ -3,7 +3,6 @@
 //! The state of a memory at that moment is what its first later change found; a memory without later changes is as it is
 //! now. What was purged since is gone from this answer too.
 
-use rusqlite::Connection;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::floor::{Floor, Raw};
@@ -11,6 +10,7 @@ use crate::error::Result;
 use crate::index::bm25::{Bm25, Counts, FieldStatistics, ScoredTerm, TermField, counted, terms_of};
 use crate::index::exact::dot;
 use crate::model::{Hit, Memory, RecallRequest, Scope, Selection, Signal};
+use crate::store::Connection;
 use crate::store::{embedding, history, memory};
 use crate::text;
 

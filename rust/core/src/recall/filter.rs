@@ -1,11 +1,11 @@
 //! Which rows may be returned, decided on the mirror before any top-k.
 
-use rusqlite::Connection;
 use rustc_hash::FxHashSet;
 
 use super::mirror::{Mirror, Row};
 use crate::error::Result;
 use crate::model::{Scope, Selection};
+use crate::store::Connection;
 use crate::store::{memory, project};
 
 /// Rows looked at to guess how many a filter lets through.

@@ -1,8 +1,8 @@
 //! The read path: a view of the indexes, filters before the top-k, two searches, one order, whole memories.
 //!
 //! [`view`] makes the view current, [`filter`] says which rows count, [`candidates`] asks the lexical index with its
-//! overlay and the vectors for the best of them, [`fuse`] puts both into one order, [`floor`] drops what only looks like an
-//! answer, and [`answer`] reads the memories.
+//! overlay and the vectors for the best of them, `pool` adds what was said around them, [`fuse`] puts all into one order,
+//! [`floor`] says whether it is an answer, and [`answer`] reads the memories.
 
 pub mod answer;
 pub mod as_of;
@@ -17,5 +17,6 @@ pub mod overlay;
 mod pool;
 mod runs;
 mod talk;
+mod vectors;
 pub mod view;
 mod window;

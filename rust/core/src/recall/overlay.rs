@@ -3,13 +3,13 @@
 //! It is scored with the main index's statistics, so that a fresh text ranks among the old ones as it will after it has
 //! been absorbed. It holds every text after the index's mark; without an index it holds all of them.
 
-use rusqlite::Connection;
 use rustc_hash::FxHashMap;
 
 use crate::error::Result;
 use crate::index::bm25::{Bm25, Counts, FieldStatistics, ScoredTerm, TermField, counted, terms_of};
 use crate::index::exact::{Best, Scored};
 use crate::index::lexical::Lexical;
+use crate::store::Connection;
 use crate::store::memory;
 use crate::text::{self, Analysis, QueryTerms};
 

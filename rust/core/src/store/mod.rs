@@ -19,13 +19,14 @@ pub mod schema;
 pub mod usage;
 
 pub use open::{create_file, create_folder, make_private, remove_if_there, wal_of};
+pub use rusqlite::Connection;
 
 use std::cell::Cell;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 
 use parking_lot::Mutex;
-use rusqlite::{Connection, TransactionBehavior};
+use rusqlite::TransactionBehavior;
 
 use crate::clock::Clock;
 use crate::error::{Error, Result};

@@ -1,0 +1,194 @@
+//! The vectors of the mirror: their slots, and how near they are to a query.
+
+use super::mirror::{Mirror, NONE};
+use super::runs::Runs;
+use crate::error::Result;
+use crate::index::exact::Slab;
+use crate::store::Connection;
+use crate::store::embedding;
+
+/// What a chunk counts for that is not the first of its memory.
+const LATER: f32 = 0.9;
+
+/// The vectors of one memory, which get slots in a row.
+#[derive(Debug, Default)]
+struct Chunks {
+    key: i64,
+    embeddings: Vec<i64>,
+    bytes: Vec<u8>,
+}
+
+impl Chunks {
+    fn begin(&mut self, key: i64) {
+        self.key = key;
+        self.embeddings.clear();
+        self.bytes.clear();
+    }
+
+    fn add(&mut self, embedding: i64, vector: &[u8]) {
+        self.embeddings.push(embedding);
+        self.bytes.extend_from_slice(vector);
+    }
+}
+
+impl Mirror {
+    pub(super) fn load_vectors(&mut self, at: &Connection) -> Result<()> {
+        self.model = embedding::active_model(at)?;
+        self.slab = Slab::new(self.model.as_ref().map_or(0, |model| model.dimension));
+        self.slot_runs = Runs::default();
+        self.slot_row.clear();
+        self.slot_embedding.clear();
+        self.given_slots.clear();
+        self.first_slot_of.clear();
+        self.next_slot_of_embedding.clear();
+        self.live_slots = 0;
+        for row in &mut self.rows {
+            row.slots = 0;
+        }
+        self.read_vectors(at, None)
+    }
+
+    pub(super) fn read_vectors(&mut self, at: &Connection, memory: Option<i64>) -> Result<()> {
+        let mut chunks = Chunks::default();
+        embedding::for_each_vector(at, memory, |embedding, key, vector| {
+            if chunks.key != key {
+                self.place_vectors(&chunks);
+                chunks.begin(key);
+            }
+            chunks.add(embedding, vector);
+            Ok(())
+        })?;
+        self.place_vectors(&chunks);
+        Ok(())
+    }
+
+    fn place_vectors(&mut self, chunks: &Chunks) {
+        let Some(&at) = self.by_key.get(&chunks.key) else { return };
+        if chunks.embeddings.is_empty() || chunks.bytes.len() != 2 * self.slab.dimension() * chunks.embeddings.len() {
+            return; // `verify` reports it; a vector that cannot be compared is as good as none
+        }
+        let row = &mut self.rows[at as usize];
+        let count = chunks.embeddings.len() as u32;
+        row.first_slot = self.slot_runs.take(row.columns.project, count);
+        row.slots = count;
+        let end = self.slot_runs.end() as usize;
+        self.slot_row.resize(end, NONE);
+        self.slot_embedding.resize(end, 0);
+        self.next_slot_of_embedding.resize(end, NONE);
+        let vectors = chunks.bytes.chunks_exact(2 * self.slab.dimension());
+        for (slot, (&embedding, vector)) in (row.first_slot..).zip(chunks.embeddings.iter().zip(vectors)) {
+            self.slab.put(slot, vector);
+            self.slot_row[slot as usize] = at;
+            self.slot_embedding[slot as usize] = embedding;
+            self.given_slots.push(slot);
+            let key = embedding as usize;
+            if self.first_slot_of.len() <= key {
+                self.first_slot_of.resize(key + 1, NONE);
+            }
+            self.next_slot_of_embedding[slot as usize] = std::mem::replace(&mut self.first_slot_of[key], slot);
+        }
+        self.live_slots += chunks.embeddings.len();
+    }
+
+    pub(super) fn drop_vectors(&mut self, key: i64) {
+        let Some(&at) = self.by_key.get(&key) else { return };
+        let row = &mut self.rows[at as usize];
+        for slot in row.first_slot..row.first_slot + row.slots {
+            self.slot_row[slot as usize] = NONE;
+            self.live_slots -= 1;
+        }
+        row.slots = 0;
+    }
+
+    /// The vectors.
+    pub fn slab(&self) -> &Slab {
+        &self.slab
+    }
+
+    /// Vectors that belong to a memory.
+    pub fn live_slots(&self) -> usize {
+        self.live_slots
+    }
+
+    /// Slots in the order in which they were given out, dead ones included.
+    pub fn given_slots(&self) -> &[u32] {
+        &self.given_slots
+    }
+
+    /// The row that a slot belongs to, or [`NONE`].
+    #[inline]
+    pub fn row_of_slot(&self, slot: u32) -> u32 {
+        self.slot_row[slot as usize]
+    }
+
+    /// The embedding that a slot holds.
+    #[inline]
+    pub fn embedding_of_slot(&self, slot: u32) -> i64 {
+        self.slot_embedding[slot as usize]
+    }
+
+    /// Every slot that holds an embedding.
+    #[inline]
+    pub fn slots_of_embedding(&self, embedding: i64) -> impl Iterator<Item = u32> + '_ {
+        let mut next = self.first_slot_of.get(embedding as usize).copied().unwrap_or(NONE);
+        std::iter::from_fn(move || {
+            let slot = next;
+            if slot == NONE {
+                return None;
+            }
+            next = self.next_slot_of_embedding[slot as usize];
+            Some(slot)
+        })
+    }
+
+    /// Ask the processor for a row's first vector before it is compared.
+    #[inline]
+    pub fn prefetch(&self, at: u32) {
+        let row = self.row(at);
+        if row.slots > 0 {
+            self.slab.prefetch(row.first_slot);
+        }
+    }
+
+    /// The product of a row's best chunk with a quantised query, or nothing when the row has no vectors.
+    #[inline]
+    pub fn rough_product(&self, query: &[i8], at: u32) -> Option<i32> {
+        let row = self.row(at);
+        let first = (row.slots > 0).then(|| self.slab.rough_product(query, row.first_slot))?;
+        let later = row.first_slot + 1..row.first_slot + row.slots;
+        Some(later.map(|slot| (LATER * self.slab.rough_product(query, slot) as f32) as i32).fold(first, i32::max))
+    }
+
+    /// The cosine of a row's nearest chunk with a unit query, or nothing when the row has no vectors.
+    pub fn nearest(&self, query: &[f32], at: u32) -> Option<f32> {
+        let row = self.row(at);
+        (row.first_slot..row.first_slot + row.slots).map(|slot| self.slab.cosine(query, slot)).reduce(f32::max)
+    }
+
+    /// As [`Mirror::nearest`], but later chunks count a little less: a long text has many chances to be near.
+    pub fn cosine(&self, query: &[f32], at: u32) -> Option<f32> {
+        let row = self.row(at);
+        (row.first_slot..row.first_slot + row.slots).map(|slot| self.cosine_of_slot(query, slot)).reduce(f32::max)
+    }
+
+    /// What one chunk brings to the cosine of its row.
+    #[inline]
+    pub fn cosine_of_slot(&self, query: &[f32], slot: u32) -> f32 {
+        let is_first = self.rows[self.slot_row[slot as usize] as usize].first_slot == slot;
+        self.slab.cosine(query, slot) * if is_first { 1.0 } else { LATER }
+    }
+
+    /// Add the weighted vector of a row's first chunk to a sum; whether it has one.
+    pub fn add_first_vector(&self, at: u32, weight: f32, sum: &mut [f32]) -> bool {
+        let row = self.row(at);
+        if row.slots > 0 {
+            self.slab.add_to(row.first_slot, weight, sum);
+        }
+        row.slots > 0
+    }
+    /// The vector of a memory's first chunk.
+    pub fn vector_of(&self, key: i64) -> Option<Vec<f32>> {
+        let row = self.row(self.row_of(key)?);
+        (row.slots > 0).then(|| self.slab.get(row.first_slot).iter().map(|value| value.to_f32()).collect())
+    }
+}
