@@ -284,6 +284,20 @@ def test_progress_reaches_the_total(full: MemoryStore, open_store, tmp_path: Pat
     assert seen[-1][0] == seen[-1][1] > 0
 
 
+@pytest.mark.parametrize("name", ["store.db", "store.db-wal", "new.json", "lexical/meta.json"])
+def test_an_export_never_replaces_a_file_of_the_store(full: MemoryStore, tmp_path: Path, name: str) -> None:
+    link = tmp_path / "link"
+    link.symlink_to(full.data_dir / name)
+    before = _exported(full)
+    for target in (full.data_dir / name, link, full.data_dir / "backups" / ".." / name):
+        with pytest.raises(InvalidInputError, match="folder of the store") as caught:
+            full.export(target)
+        assert caught.value.field == "path"
+    assert not (full.data_dir / "new.json").exists()
+    assert _exported(full) | {"exported_at": None} == before | {"exported_at": None}
+    assert full.verify().ok
+
+
 def test_an_export_to_a_pipe_goes_through_it_and_leaves_it_there(full: MemoryStore, tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)

@@ -52,10 +52,11 @@ def export_memories(
         project: Only this project and the global memories; None for everything.
 
     Raises:
-        InvalidInputError: The format is unknown.
+        InvalidInputError: The format is unknown, or the file would lie among those of the store.
         StorageError: The file cannot be written.
     """
     _check_format(format, EXPORT_FORMATS)
+    _refuse_the_store_itself(store, target)
     with _open_target(target) as out:
         if format == native_json.NAME:
             counts = native_json.write(store.dump(project=project), out, at=clock.now())
@@ -206,6 +207,16 @@ def _pages(store: MemoryStore, project: str | None, category: Category) -> Itera
         ):
             yield from page
             offset += len(page)
+
+
+def _refuse_the_store_itself(store: MemoryStore, target: Path | str | TextIO) -> None:
+    if isinstance(target, Path | str) and Path(os.path.realpath(target)).is_relative_to(
+        os.path.realpath(store.data_dir)
+    ):
+        raise InvalidInputError(
+            f"path: {target} lies in the folder of the store, whose files an export could replace; choose another",
+            field="path",
+        )
 
 
 @contextmanager

@@ -38,7 +38,7 @@ enum Projects {
 pub enum Remaining {
     /// These rows and no others.
     Places(Vec<u32>),
-    /// About this share of all rows.
+    /// About this share of all memories that exist.
     Share(f64),
 }
 
@@ -108,7 +108,7 @@ impl Filter {
             }
         };
         places.retain(|place| self.allows(mirror.row(*place)));
-        places.sort_unstable(); // memories of one time lie side by side: the scan reads vectors in order
+        places.sort_unstable(); // memories of one project lie side by side: the scan reads vectors in order
         places.dedup(); // a row that came back to a project is listed twice
         places
     }
@@ -119,17 +119,18 @@ impl Filter {
         if self.listed(mirror) > few {
             let step = (all / SAMPLE).max(1);
             let sampled = all.div_ceil(step);
-            let allowed = (0..all).step_by(step).filter(|place| self.allows(mirror.row(*place as u32))).count();
+            let sample = || (0..all).step_by(step).map(|place| mirror.row(place as u32)).filter(|row| row.alive);
+            let allowed = sample().filter(|row| self.allows(row)).count();
             // A guess near the bound is not good enough: a wrong one costs a walk through the whole graph.
             if 2 * allowed * all / sampled > 3 * few {
-                return Remaining::Share(allowed as f64 / sampled as f64);
+                return Remaining::Share(allowed as f64 / sample().count().max(1) as f64);
             }
         }
         let places = self.places(mirror);
         if places.len() <= few {
             return Remaining::Places(places);
         }
-        Remaining::Share(places.len() as f64 / all as f64)
+        Remaining::Share(places.len() as f64 / mirror.len().max(1) as f64)
     }
 
     /// How many rows have to be looked at to find those that are left.

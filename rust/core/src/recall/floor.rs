@@ -45,7 +45,7 @@ impl Floor {
     /// Weigh the terms of a query by their rarity.
     pub fn new(terms: &[ScoredTerm], query: &str) -> Self {
         let dates: FxHashSet<String> =
-            text::expressions(query).flat_map(|date| text::analyze_query(date).prose).collect();
+            text::date_expressions(query).flat_map(|date| text::analyze_query(date).prose).collect();
         let telling: Vec<f64> = terms
             .iter()
             .map(|term| if dates.contains(&term.text) { 0.0 } else { f64::from(term.bm25.idf()) })

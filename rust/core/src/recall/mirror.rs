@@ -77,7 +77,7 @@ impl Mirror {
         let mine = self.head.as_ref().map_or(0, |mine| mine.seq);
         // A refresh that fails half-way must not be taken for one that was done.
         self.head = None;
-        let renumbered = if follows && self.dead_rows * 2 <= self.rows.len() {
+        let renumbered = if follows && self.dead_rows <= self.by_key.len() {
             self.follow(at, mine)?
         } else {
             self.load(at)?;

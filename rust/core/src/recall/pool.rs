@@ -60,11 +60,10 @@ impl Pool {
             ranks.resize(rows.places.len(), (None, None));
             ranks[row].1 = Some(rank + 1);
         }
-        // Of several memories of one message the latest that the filter allows stands for all.
+        // Of several memories of one message the newest that the filter allows stands for all.
         let mirror = &view.mirror;
         let neighbour = |place: u32, offset: i64| {
-            let allowed = mirror.talk().neighbours(place, offset).filter(|place| filter.allows(mirror.row(*place)));
-            allowed.max_by_key(|place| mirror.row(*place).columns.key)
+            mirror.talk().neighbours(place, offset).find(|place| filter.allows(mirror.row(*place)))
         };
         for found in 0..rows.places.len() {
             for offset in OFFSETS {

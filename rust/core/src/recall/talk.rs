@@ -19,8 +19,12 @@ pub struct Said {
     position: i64,
     /// What kind of text it is.
     pub traits: Traits,
-    /// Another memory at the same place of the same conversation, or [`NONE`].
-    next: u32,
+    /// Key of the memory: of several at one place of a conversation the newest comes first.
+    key: i64,
+    /// The next newer memory at the same place of the same conversation, or [`NONE`].
+    newer: u32,
+    /// The next older one, or [`NONE`].
+    older: u32,
 }
 
 const NOWHERE: i64 = i64::MIN;
@@ -37,7 +41,9 @@ const NOTHING: Said = Said {
     speaker: NONE,
     position: NOWHERE,
     traits: Traits { words: 0, asks: false, names_a_time: false },
-    next: NONE,
+    key: 0,
+    newer: NONE,
+    older: NONE,
 };
 
 /// How every memory was said, by its place in the mirror.
@@ -48,47 +54,72 @@ pub struct Talk {
     sessions: FxHashMap<(i64, String), u32>,
     speakers: FxHashMap<String, u32>,
     speaker_names: Vec<String>,
-    /// The first memory at each place of each conversation; several may come from one message.
+    /// The newest memory at each place of each conversation; several may come from one message.
     at: FxHashMap<(u32, i64), u32>,
 }
 
 impl Talk {
     /// Note how the memory at `place` was said, in place of what was noted before.
     pub fn put(&mut self, place: u32, row: &MirrorRow<'_>) {
-        self.remove(place);
         if self.said.len() <= place as usize {
             self.said.resize(place as usize + 1, NOTHING);
         }
         let session = row.session.map_or(NONE, |name| self.session(row.columns.project, name));
         let speaker = row.speaker.map_or(NONE, |name| self.speaker(name));
-        let mut said = Said { session, speaker, traits: row.traits, ..NOTHING };
-        if let (Some(position), true) = (row.position, session != NONE) {
-            said.position = position;
-            said.next = self.at.insert((session, position), place).unwrap_or(NONE);
+        let position = row.position.filter(|_| session != NONE).unwrap_or(NOWHERE);
+        let before = self.said[place as usize];
+        let stays = (before.session, before.position, before.key) == (session, position, row.columns.key);
+        if !stays {
+            self.unlink(place);
         }
-        self.said[place as usize] = said;
+        let said = &mut self.said[place as usize];
+        *said = Said { session, speaker, position, traits: row.traits, key: row.columns.key, ..*said };
+        if !stays && position != NOWHERE {
+            self.link(place);
+        }
     }
 
     /// Forget the memory at `place`.
     pub fn remove(&mut self, place: u32) {
-        let Some(said) = self.said.get_mut(place as usize).map(|said| std::mem::replace(said, NOTHING)) else { return };
-        let Some(&first) = self.at.get(&(said.session, said.position)) else { return };
-        if first == place {
-            if said.next == NONE {
-                self.at.remove(&(said.session, said.position));
-            } else {
-                self.at.insert((said.session, said.position), said.next);
-            }
+        if (place as usize) < self.said.len() {
+            self.unlink(place);
+            self.said[place as usize] = NOTHING;
+        }
+    }
+
+    fn link(&mut self, place: u32) {
+        let Said { session, position, key, .. } = self.said[place as usize];
+        let (mut newer, mut older) = (NONE, self.at.get(&(session, position)).copied().unwrap_or(NONE));
+        // What is written has the greatest key so far, so this rarely takes a step.
+        while older != NONE && self.said[older as usize].key > key {
+            (newer, older) = (older, self.said[older as usize].older);
+        }
+        let said = &mut self.said[place as usize];
+        (said.newer, said.older) = (newer, older);
+        if older != NONE {
+            self.said[older as usize].newer = place;
+        }
+        match newer {
+            NONE => drop(self.at.insert((session, position), place)),
+            newer => self.said[newer as usize].older = place,
+        }
+    }
+
+    fn unlink(&mut self, place: u32) {
+        let Said { session, position, newer, older, .. } = self.said[place as usize];
+        if position == NOWHERE {
             return;
         }
-        let mut before = first;
-        while self.said[before as usize].next != place {
-            before = self.said[before as usize].next;
-            if before == NONE {
-                return;
-            }
+        match (newer, older) {
+            (NONE, NONE) => drop(self.at.remove(&(session, position))),
+            (NONE, older) => drop(self.at.insert((session, position), older)),
+            (newer, older) => self.said[newer as usize].older = older,
         }
-        self.said[before as usize].next = said.next;
+        if older != NONE {
+            self.said[older as usize].newer = newer;
+        }
+        let said = &mut self.said[place as usize];
+        (said.newer, said.older) = (NONE, NONE);
     }
 
     /// How the memory at `place` was said.
@@ -97,13 +128,13 @@ impl Talk {
         self.said.get(place as usize).unwrap_or(&NOTHING)
     }
 
-    /// Places of what was said `offset` places later in the same conversation, in no order.
+    /// Places of what was said `offset` places later in the same conversation, the newest first.
     #[inline]
     pub fn neighbours(&self, place: u32, offset: i64) -> impl Iterator<Item = u32> + '_ {
         let said = self.said(place);
         let position = said.position.checked_add(offset).filter(|_| said.has_position());
         let first = position.and_then(|position| self.at.get(&(said.session, position)).copied());
-        std::iter::successors(first, |place| Some(self.said(*place).next).filter(|next| *next != NONE))
+        std::iter::successors(first, |place| Some(self.said(*place).older).filter(|older| *older != NONE))
     }
 
     /// The name of a speaker in small letters; empty for [`NONE`].
@@ -134,7 +165,11 @@ mod tests {
     use crate::store::memory::FilterRow;
 
     fn row(project: i64, session: Option<&str>, position: Option<i64>) -> MirrorRow<'_> {
-        let columns = FilterRow { project, ..FilterRow::NOTHING };
+        keyed(0, project, session, position)
+    }
+
+    fn keyed(key: i64, project: i64, session: Option<&str>, position: Option<i64>) -> MirrorRow<'_> {
+        let columns = FilterRow { key, project, ..FilterRow::NOTHING };
         MirrorRow { columns, session, position, speaker: Some(" Ada "), traits: Traits::default() }
     }
 
@@ -174,18 +209,20 @@ mod tests {
     }
 
     #[test]
-    fn several_memories_of_one_message_are_all_neighbours_whichever_of_them_goes() {
-        for gone in 1..=3 {
+    fn several_memories_of_one_message_come_newest_first_whichever_of_them_goes_or_comes_back() {
+        let newest_first = |talk: &Talk| talk.neighbours(0, 1).collect::<Vec<u32>>();
+        for gone in 1..=4 {
             let mut talk = Talk::default();
-            talk.put(0, &row(1, Some("s"), Some(0)));
-            for place in 1..=3 {
-                talk.put(place, &row(1, Some("s"), Some(1)));
+            talk.put(0, &keyed(1, 1, Some("s"), Some(0)));
+            for place in [2, 4, 1, 3] {
+                talk.put(place, &keyed(i64::from(place), 1, Some("s"), Some(1)));
             }
-            assert_eq!(neighbours(&talk, 0, 1), vec![1, 2, 3]);
+            assert_eq!(newest_first(&talk), [4, 3, 2, 1]);
             talk.remove(gone);
-            assert_eq!(neighbours(&talk, 0, 1), (1..=3).filter(|place| *place != gone).collect::<Vec<u32>>());
-            talk.put(gone, &row(1, Some("s"), Some(1)));
-            assert_eq!(neighbours(&talk, 0, 1), vec![1, 2, 3]);
+            assert_eq!(newest_first(&talk), (1..=4).rev().filter(|place| *place != gone).collect::<Vec<u32>>());
+            talk.put(gone, &keyed(i64::from(gone), 1, Some("s"), Some(1)));
+            talk.put(gone, &keyed(i64::from(gone), 1, Some("s"), Some(1))); // as after a pin
+            assert_eq!(newest_first(&talk), [4, 3, 2, 1]);
         }
     }
 }

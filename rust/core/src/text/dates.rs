@@ -38,6 +38,9 @@ fn compiled(pattern: &str) -> Regex {
     Regex::new(pattern).unwrap_or_else(|error| unreachable!("a pattern that a test compiles: {error}"))
 }
 
+// "May I deploy on Friday?" asks about every Friday, "What did we deploy on Friday?" about the last one.
+static PAST: LazyLock<Regex> = LazyLock::new(|| compiled(r"(?i)\b(?:did|was|were|had)\b"));
+
 /// The days that a text names, as seen at `now_ms`.
 pub fn spans(text: &str, now_ms: i64) -> Vec<Span> {
     let Ok(now) = OffsetDateTime::from_unix_timestamp(now_ms.div_euclid(1000)) else { return Vec::new() };
@@ -47,8 +50,14 @@ pub fn spans(text: &str, now_ms: i64) -> Vec<Span> {
         let (year, month) = (number(&found, "year")?, Month::try_from(number(&found, "month")? as u8).ok()?);
         days_of(year, month, number(&found, "day"))
     });
-    let relative = RELATIVE.captures_iter(text).filter_map(|found| relative_span(&found, today));
+    let relative = RELATIVE.captures_iter(text).filter(|found| names_a_day(found, text));
+    let relative = relative.filter_map(|found| relative_span(&found, today));
     months.chain(isos).chain(relative).collect()
+}
+
+fn names_a_day(relative: &Captures<'_>, text: &str) -> bool {
+    let is_any = relative.name("since").is_some_and(|word| word.as_str().eq_ignore_ascii_case("on"));
+    !is_any || PAST.is_match(text)
 }
 
 impl Span {
@@ -70,12 +79,13 @@ impl Span {
 }
 
 /// The parts of a text that name days.
-pub fn expressions(text: &str) -> impl Iterator<Item = &str> {
+pub fn date_expressions(text: &str) -> impl Iterator<Item = &str> {
     let named = |found: &Captures<'_>| {
         found.name("day").or(found.name("after")).or(found.name("year")).or(found.name("before")).is_some()
     };
     let months = MONTH.captures_iter(text).filter(named).filter_map(|found| found.get(0));
-    let others = [&ISO, &RELATIVE].into_iter().flat_map(move |pattern| pattern.find_iter(text));
+    let relative = RELATIVE.captures_iter(text).filter(move |found| names_a_day(found, text));
+    let others = ISO.captures_iter(text).chain(relative).filter_map(|found| found.get(0));
     months.chain(others).map(|found| found.as_str())
 }
 
@@ -246,6 +256,8 @@ mod tests {
             ("last Wednesday", one(2024, 5, 8)),
             ("three days ago", one(2024, 5, 12)),
             ("two weeks ago", from(day(2024, 4, 28), day(2024, 5, 4))),
+            ("What did we deploy on Tuesday?", one(2024, 5, 14)),
+            ("May I deploy on Friday?", vec![]),
             ("it may rain, the march went on", vec![]),
             ("99 July", vec![]),
             ("31 February 2024", vec![]),

@@ -26,7 +26,7 @@ mod unspaced;
 
 pub use analyzer::{Analysis, MAX_QUERY_TERMS, QueryTerms, analyze, analyze_query};
 pub use contradiction::contradicts;
-pub use dates::{Span, day_of, expressions, year_of};
+pub use dates::{Span, date_expressions, day_of, year_of};
 pub use framing::subject;
 pub use normalise::{content_hash, normalised, text_hash};
 pub use question::Question;
