@@ -39,6 +39,8 @@ _NEW_FIELDS: Final = tuple(field.name for field in fields(NewMemory))
 _SOURCE_FIELDS: Final = tuple(field.name for field in fields(Source))
 _NO_SOURCE: Final = Source()
 _LONGEST_SECONDS: Final = 1e12
+MOST_ENTITIES: Final = 64
+"""Entities of one memory; the engine's limit for labels."""
 # Looking a member up by value costs more than everything else in building a memory.
 _CATEGORIES: Final = {member.value: member for member in Category}
 _STATUSES: Final = {member.value: member for member in Status}
@@ -239,17 +241,18 @@ def new_memory(
     else:
         raise InvalidInputError(f"memory: must be a NewMemory or a mapping, not {type(given).__name__}", field="memory")
     time_fields = ("time", "created_at", "updated_at", "verified_at")
+    whose = owner(given.scope, optional_text(given.project, field="project"), project)
     return {
         "content": text(given.content, field="content"),
         "category": text(given.category, field="category"),
-        "project": owner(given.scope, optional_text(given.project, field="project"), project),
+        "project": whose,
         "topic": optional_text(given.topic, field="topic"),
         "session": optional_text(given.session, field="session"),
         "position": whole(given.position, field="position"),
         "speaker": optional_text(given.speaker, field="speaker"),
         "expires_at": _end(given, now_ms, zone),
         "source": _source(given.source),
-        "entities": texts(given.entities, field="entities"),
+        "entities": _entities(given, whose),
         "tags": texts(given.tags, field="tags"),
         "trust": text(given.trust, field="trust"),
         "pinned": flag(given.pinned, field="pinned"),
@@ -261,6 +264,16 @@ def new_memory(
         "stored_at": whole(stored_at, field="stored_at"),
         **{name: whole(milliseconds(getattr(given, name), field=name, zone=zone), field=name) for name in time_fields},
     }
+
+
+def _entities(given: NewMemory, project: str | None) -> list[str]:
+    """Return what a memory is about: what was said, and what its text names. An import says what it knows."""
+    from opencode_memory.entities import canonical, find_entities  # noqa: PLC0415  only what is written needs it
+
+    said = [canonical(name, project=project) for name in texts(given.entities, field="entities")]
+    found = find_entities(given.content, project=project) if given.id is None else ()
+    # What was said is checked whole by the engine; what was found fills the room that is left.
+    return list(dict.fromkeys([*said, *found]))[: max(len(said), MOST_ENTITIES)]
 
 
 def owner(scope: str | None, project: str | None, default: str | None) -> str | None:
@@ -299,6 +312,7 @@ def selection(
     entity: str | None = None,
     tag: str | None = None,
     with_expired: bool = False,
+    pinned_only: bool = False,
 ) -> dict[str, Any]:
     """Say which memories are meant, in the engine's words; times are UTC milliseconds."""
     if scope not in (None, *Scope):
@@ -318,10 +332,29 @@ def selection(
         "since": since,
         "until": until,
         "created_before": created_before,
-        "entity": optional_text(entity, field="entity"),
+        "entity": _entity(entity, project),
         "tag": optional_text(tag, field="tag"),
         "with_expired": with_expired,
+        "pinned_only": pinned_only,
     }
+
+
+def _entity(entity: str | None, project: str | None) -> str | None:
+    """Return the name under which an entity is known, however it was written."""
+    if entity is None:
+        return None
+    from opencode_memory.entities import canonical  # noqa: PLC0415  few questions ask for one
+
+    return canonical(text(entity, field="entity"), project=None if project == ALL_PROJECTS else project)
+
+
+def entities_after_edit(before: Memory, content: str) -> list[str]:
+    """Return what a memory is about after its text changed: what was said stays, what the text names follows it."""
+    from opencode_memory.entities import find_entities  # noqa: PLC0415  few edits need it
+
+    named_before = set(find_entities(before.content, project=before.project))
+    said = [name for name in before.entities if name not in named_before]
+    return list(dict.fromkeys([*said, *find_entities(content, project=before.project)]))[:MOST_ENTITIES]
 
 
 def memory(found: Mapping[str, Any]) -> Memory:

@@ -1,7 +1,8 @@
 """The configuration: one frozen tree, built once, in which each value knows where it came from.
 
 Defaults give way to the file, the file to the environment, the environment to options. Only keys that something reads
-exist; an unknown one is an error with a suggestion. This is the only module that looks at ``os.environ``.
+exist (``settings.py`` lists them); an unknown one is an error with a suggestion. This is the only module that looks at
+``os.environ``.
 """
 
 from __future__ import annotations
@@ -9,53 +10,30 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any
 
 from opencode_memory.errors import ConfigError
-from opencode_memory.paths import default_config_file, default_data_dir
+from opencode_memory.paths import default_config_file
+from opencode_memory.settings import (
+    BY_KEY,
+    PREFIX,
+    SECTIONS,
+    SETTINGS,
+    BackupConfig,
+    BootConfig,
+    Color,
+    EmbeddingConfig,
+    IdentityConfig,
+    KvConfig,
+    RecallConfig,
+    ServerConfig,
+    SessionConfig,
+    Setting,
+    folder,
+)
 from opencode_memory.suggest import did_you_mean
-
-PREFIX: Final = "OPENCODE_MEMORY_"
-_DAY_SECONDS: Final = 86_400
-
-
-class Color(StrEnum):
-    """When output is coloured."""
-
-    AUTO = "auto"
-    ALWAYS = "always"
-    NEVER = "never"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RecallConfig:
-    """How many hits a recall gives."""
-
-    limit: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EmbeddingConfig:
-    """How the bundled model runs; ``threads`` 0 means one for each core."""
-
-    threads: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KvConfig:
-    """How long a value of the key-value store lives by default; 0 means for ever."""
-
-    default_ttl_seconds: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BackupConfig:
-    """How many backups made without a path are kept; 0 means all."""
-
-    keep: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +48,10 @@ class Config:
         embedding: Settings of the embedder.
         kv: Settings of the key-value store.
         backup: Settings of backups.
+        identity: Who the person is.
+        boot: Settings of the boot context.
+        session: Settings of sessions and claims.
+        server: Settings of the server.
         file: Where the configuration file is, or would be.
         origins: Key to ``default``, ``file``, the name of an environment variable, or of an option.
         environment: The environment that the configuration was built from, for child processes.
@@ -82,6 +64,10 @@ class Config:
     embedding: EmbeddingConfig
     kv: KvConfig
     backup: BackupConfig
+    identity: IdentityConfig
+    boot: BootConfig
+    session: SessionConfig
+    server: ServerConfig
     file: Path
     origins: Mapping[str, str]
     environment: Mapping[str, str]
@@ -92,83 +78,6 @@ class Config:
         for part in setting(key).key.split("."):
             found = getattr(found, part)
         return found
-
-
-@dataclass(frozen=True, slots=True)
-class Setting:
-    """A key that may be configured.
-
-    Attributes:
-        key: Dotted name in the file; the environment variable follows from it.
-        about: What it does, in a few words.
-        default: From the environment to the value that holds when nobody sets the key.
-        read: From what was written to the value; raises ``ValueError`` that says what is accepted.
-    """
-
-    key: str
-    about: str
-    default: Callable[[Mapping[str, str]], Any]
-    read: Callable[[Any, Mapping[str, str]], Any]
-
-    @property
-    def variable(self) -> str:
-        """Name of the environment variable."""
-        return PREFIX + self.key.replace(".", "_").upper()
-
-
-def _text(value: Any, _environment: Mapping[str, str]) -> str:
-    if not isinstance(value, str) or not value.strip():
-        raise ValueError("a text that is not empty")
-    return value.strip()
-
-
-def _folder(value: Any, environment: Mapping[str, str]) -> Path:
-    text = _text(value, environment)
-    if text == "~" or text.startswith("~/"):
-        text = environment.get("HOME", "~") + text[1:]
-    return Path(text).absolute()
-
-
-def _whole_number(least: int, most: int) -> Callable[[Any, Mapping[str, str]], int]:
-    def read(value: Any, _environment: Mapping[str, str]) -> int:
-        try:
-            # True is an int in Python, but not a number in a configuration file.
-            number = least - 1 if isinstance(value, bool | float) else int(value)
-        except (TypeError, ValueError):
-            number = least - 1
-        if not least <= number <= most:
-            raise ValueError(f"a whole number from {least} to {most}")
-        return number
-
-    return read
-
-
-def _color(value: Any, _environment: Mapping[str, str]) -> Color:
-    try:
-        return Color(value)
-    except ValueError as error:
-        raise ValueError("auto, always or never") from error
-
-
-def _default_color(environment: Mapping[str, str]) -> Color:
-    return Color.NEVER if environment.get("NO_COLOR") else Color.AUTO
-
-
-SETTINGS: Final = (
-    Setting("data_dir", "folder of the store", default_data_dir, _folder),
-    Setting("project", "project to use instead of the one of the folder", lambda _: None, _text),
-    Setting("color", "auto, always or never; NO_COLOR is honoured", _default_color, _color),
-    Setting("recall.limit", "hits of a recall", lambda _: 10, _whole_number(1, 1000)),
-    Setting("embedding.threads", "threads of the embedder, 0 for all cores", lambda _: 0, _whole_number(0, 256)),
-    Setting(
-        "kv.default_ttl_seconds",
-        "life of a key-value pair in seconds, 0 for ever",
-        lambda _: 7 * _DAY_SECONDS,
-        _whole_number(0, 10**10),
-    ),
-    Setting("backup.keep", "backups to keep, 0 for all", lambda _: 10, _whole_number(0, 10_000)),
-)
-_BY_KEY: Final = MappingProxyType({setting.key: setting for setting in SETTINGS})
 
 
 def environment() -> dict[str, str]:
@@ -182,11 +91,11 @@ def setting(key: str, *, origin: str = "option") -> Setting:
     Raises:
         ConfigError: There is no such key; the hint names the nearest.
     """
-    if key not in _BY_KEY:
+    if key not in BY_KEY:
         error = ConfigError(f"unknown configuration key {key!r} ({origin})", key=key, origin=origin)
-        error.hint = did_you_mean(key, _BY_KEY)
+        error.hint = did_you_mean(key, BY_KEY)
         raise error
-    return _BY_KEY[key]
+    return BY_KEY[key]
 
 
 def load(*, environment: Mapping[str, str], options: Mapping[str, str | None] | None = None) -> Config:
@@ -202,10 +111,10 @@ def load(*, environment: Mapping[str, str], options: Mapping[str, str | None] | 
     file = config_file(environment)
     values = {setting.key: setting.default(environment) for setting in SETTINGS}
     origins = {setting.key: "default" for setting in SETTINGS}
-    from_environment = {key: environment.get(setting.variable) or None for key, setting in _BY_KEY.items()}
+    from_environment = {key: environment.get(setting.variable) or None for key, setting in BY_KEY.items()}
     layers: tuple[tuple[Mapping[str, Any], Callable[[str], str]], ...] = (
         (read_file(file), lambda _: "file"),
-        (from_environment, lambda key: _BY_KEY[key].variable),
+        (from_environment, lambda key: BY_KEY[key].variable),
         (options or {}, lambda key: "--" + key.replace("_", "-").replace(".", "-")),
     )
     for layer, name_origin in layers:
@@ -217,20 +126,22 @@ def load(*, environment: Mapping[str, str], options: Mapping[str, str | None] | 
         data_dir=values["data_dir"],
         project=values["project"],
         color=values["color"],
-        recall=RecallConfig(limit=values["recall.limit"]),
-        embedding=EmbeddingConfig(threads=values["embedding.threads"]),
-        kv=KvConfig(default_ttl_seconds=values["kv.default_ttl_seconds"]),
-        backup=BackupConfig(keep=values["backup.keep"]),
+        **{name: kind(**_section(name, values)) for name, kind in SECTIONS.items()},
         file=file,
         origins=MappingProxyType(origins),
         environment=MappingProxyType(dict(environment)),
     )
 
 
+def _section(name: str, values: Mapping[str, Any]) -> dict[str, Any]:
+    prefix = f"{name}."
+    return {key.removeprefix(prefix): value for key, value in values.items() if key.startswith(prefix)}
+
+
 def config_file(environment: Mapping[str, str]) -> Path:
     """Return the file that is read: ``$OPENCODE_MEMORY_CONFIG``, or the one in the XDG folder."""
     chosen = environment.get(PREFIX + "CONFIG")
-    return _folder(chosen, environment) if chosen else default_config_file(environment)
+    return folder(chosen, environment) if chosen else default_config_file(environment)
 
 
 def check(key: str, written: Any, *, environment: Mapping[str, str], origin: str) -> Any:

@@ -30,7 +30,7 @@ def set_value(file: Path, key: str, written: str, *, environment: Mapping[str, s
         place = place.setdefault(table, tomlkit.table())
         if not isinstance(place, MutableMapping):
             raise ConfigError(f"{table!r} in {file} is not a table", key=key, origin=str(file))
-    place[name] = value if isinstance(value, int) else str(value)
+    place[name] = list(value) if isinstance(value, tuple) else value if isinstance(value, int) else str(value)
     _write(file, tomlkit.dumps(document))
 
 

@@ -7,7 +7,6 @@ the engine what needs Python: the embedding model, which is loaded when the firs
 from __future__ import annotations
 
 import builtins
-import json
 import logging
 import threading
 import weakref
@@ -20,11 +19,13 @@ from typing import TYPE_CHECKING, Any, Final, Self, TextIO
 from opencode_memory import border, config, paths, pending
 from opencode_memory._core import Engine, subject
 from opencode_memory.copies import remove_leftovers, temporary_copy
+from opencode_memory.dump import Wanted, rows
 from opencode_memory.errors import EmbeddingError, InvalidInputError
 from opencode_memory.kv import KeyValues
 from opencode_memory.models import (
     HistoryEntry,
     Hit,
+    Link,
     Memory,
     NewMemory,
     Project,
@@ -34,6 +35,7 @@ from opencode_memory.models import (
     Source,
 )
 from opencode_memory.reports import Backup, PurgeReport, RebuildReport, RepairReport, Stats, VerifyReport
+from opencode_memory.sessions import Sessions
 
 if TYPE_CHECKING:
     import numpy as np
@@ -49,8 +51,6 @@ Time = datetime | str | int
 """A moment: a ``datetime``, ISO 8601 text, or UTC milliseconds. Without a zone, this machine's is meant."""
 
 _UNCHANGED: Final = object()
-_DUMP_KINDS: Final = ("project", "memory", "link", "history", "kv")
-_DUMP_PAGE: Final = 1000
 _MOST_RELATED: Final = 1000
 _USE_COUNTERS: Final = ("uses", "used_at")
 
@@ -116,6 +116,7 @@ class MemoryStore:
         self._background: pending.BackgroundEmbedding | None = None
         self._said_by_words: str | None = None
         self.kv = KeyValues(engine, self._project)
+        self.sessions = Sessions(engine, self._project)
         # A program that ends without closing still stops the engine's thread before the interpreter goes away.
         self._finalizer = weakref.finalize(self, engine.close)
 
@@ -302,6 +303,8 @@ class MemoryStore:
             fields["tags"] = border.texts(tags, field="tags")
         if entities is not None:
             fields["entities"] = border.texts(entities, field="entities")
+        elif content is not None:
+            fields["entities"] = border.entities_after_edit(self.get(id), fields["content"])
         if time is not None:
             fields["time"] = self._milliseconds(time, "time")
         if expires_at is not _UNCHANGED:
@@ -458,14 +461,26 @@ class MemoryStore:
         offset: int = 0,
         as_of: Time | None = None,
         with_expired: bool = False,
+        pinned: bool = False,
     ) -> builtins.list[Memory]:
         """Return memories, those created last first.
 
         The filters are those of ``recall``. Besides them, ``older_than`` keeps memories created before a moment,
-        ``tag`` those with a tag, and ``with_expired`` shows expired ones too. ``offset`` memories are left out first.
+        ``tag`` those with a tag, ``pinned`` those that are, and ``with_expired`` shows expired ones too. ``offset``
+        memories are left out first.
         """
         selection = self._selection(
-            project, scope, category, status, since, until, older_than, entity, tag, with_expired=with_expired
+            project,
+            scope,
+            category,
+            status,
+            since,
+            until,
+            older_than,
+            entity,
+            tag,
+            with_expired=with_expired,
+            pinned=pinned,
         )
         for field, value in (("limit", limit), ("offset", offset)):
             border.count(value, field=field)
@@ -501,6 +516,44 @@ class MemoryStore:
         most = min(border.count(limit, field="limit"), _MOST_RELATED)
         return [border.related_memory(found) for found in self._engine.related(border.text(id, field="id"), most)]
 
+    def most_used(
+        self,
+        *,
+        since: Time,
+        project: str | None = None,
+        scope: str | None = None,
+        category: str | Sequence[str] | None = None,
+        limit: int = 10,
+    ) -> builtins.list[tuple[Memory, int]]:
+        """Return what was used, or said again, most since the day of a moment, most first, with how often.
+
+        Uses of the last eight days are known.
+        """
+        moment = self._milliseconds(since, "since")
+        if moment is None:
+            raise InvalidInputError("since: a moment is needed", field="since")
+        selection = self._selection(project, scope, category, None, None, None, None, None, None)
+        found = self._engine.most_used(selection, moment, border.count(limit, field="limit"))
+        return [(border.memory(memory), uses) for memory, uses in found]
+
+    def links(
+        self, kinds: Sequence[str], *, project: str | None = None, scope: str | None = None, limit: int = 1000
+    ) -> builtins.list[Link]:
+        """Return links between active memories, kind by kind, strongest first.
+
+        Args:
+            kinds: ``similar``, ``contradicts``, ``supersedes``, ``related`` ….
+            project: Between memories of this project and global ones; ``ALL_PROJECTS`` for all.
+            scope: ``global`` or ``project`` to leave the other out.
+            limit: Most links of each kind.
+        """
+        selection = self._selection(project, scope, None, None, None, None, None, None, None)
+        found = self._engine.links(selection, border.texts(kinds, field="kinds"), border.count(limit, field="limit"))
+        return [
+            Link(source=source, target=target, kind=kind, weight=weight, reason=reason)
+            for source, target, kind, weight, reason in found
+        ]
+
     # Projects
 
     def projects(self) -> builtins.list[Project]:
@@ -529,8 +582,24 @@ class MemoryStore:
 
     # Exchange
 
-    def export(self, target: str | Path | TextIO, *, format: str = "json", project: str | None = None) -> ExportReport:
-        """Write everything as JSON (complete), or memories as Markdown (for people), to a file or a stream."""
+    def export(
+        self,
+        target: str | Path | TextIO,
+        *,
+        format: str = "json",
+        project: str | None = None,
+        categories: Sequence[str] | None = None,
+        since: Time | None = None,
+    ) -> ExportReport:
+        """Write everything as JSON (complete), or memories as Markdown (for people), to a file or a stream.
+
+        Args:
+            target: A file, or a text stream.
+            format: ``json`` or ``markdown``.
+            project: Only this project and the global memories.
+            categories: Only memories of these categories, with their links and history; no values.
+            since: Only memories created at this moment or later, with their links and history; no values.
+        """
         from opencode_memory.formats import export_memories  # noqa: PLC0415  only exchange needs the formats
 
         return export_memories(
@@ -538,6 +607,8 @@ class MemoryStore:
             border.path_or_stream(target, field="target", method="write"),
             format=border.text(format, field="format"),
             project=border.project_name(project),
+            categories=None if categories is None else border.texts(categories, field="categories"),
+            since_ms=self._milliseconds(since, "since"),
         )
 
     def import_(
@@ -546,10 +617,20 @@ class MemoryStore:
         *,
         format: str | None = None,
         project: str | None = None,
+        within: str | None = None,
         dry_run: bool = False,
         progress: Callable[[int, int], None] | None = None,
     ) -> ImportReport:
-        """Read an export of ours or of another system; running it again changes nothing."""
+        """Read an export of ours or of another system; running it again changes nothing.
+
+        Args:
+            source: A file, or a text stream.
+            format: One of ``formats.IMPORT_FORMATS``; None to recognise it.
+            project: Put everything into this project; a complete export of ours names its own.
+            within: Refuse a source that would write anything outside of this project and the global memories.
+            dry_run: Only check and count.
+            progress: Called with the rows done and how many there are.
+        """
         from opencode_memory.formats import import_memories  # noqa: PLC0415  only exchange needs the formats
 
         return import_memories(
@@ -557,21 +638,35 @@ class MemoryStore:
             border.path_or_stream(source, field="source", method="read"),
             format=border.optional_text(format, field="format"),
             project=border.project_name(project),
+            within=border.project_name(within),
             dry_run=border.flag(dry_run, field="dry_run"),
             progress=progress,
         )
 
-    def dump(self, *, project: str | None = None) -> Iterator[tuple[str, dict[str, Any]]]:
+    def dump(
+        self,
+        *,
+        project: str | None = None,
+        categories: Sequence[str] | None = None,
+        since_ms: int | None = None,
+    ) -> Iterator[tuple[str, dict[str, Any]]]:
         """Yield every row of the store, kind by kind, from one consistent copy.
 
         Args:
             project: Only what belongs to this project or to no project; None for everything.
+            categories: Only memories of these, and what belongs to them.
+            since_ms: Only memories created since, in UTC milliseconds, and what belongs to them.
 
         Yields:
             ``project``, ``memory``, ``link``, ``history`` or ``kv``, and a JSON object.
         """
+        wanted = Wanted(
+            border.project_name(project),
+            None if categories is None else frozenset(border.texts(categories, field="categories")),
+            border.whole(since_ms, field="since_ms"),
+        )
         with temporary_copy(self._engine) as copy:
-            yield from _rows(copy, project)
+            yield from rows(copy, wanted)
 
     def load(self, kind: str, rows: Sequence[Mapping[str, Any]]) -> builtins.list[str]:
         """Put rows of ``dump`` back; the same rows again change nothing.
@@ -768,6 +863,7 @@ class MemoryStore:
         tag: str | None,
         *,
         with_expired: bool = False,
+        pinned: bool = False,
     ) -> dict[str, Any]:
         return border.selection(
             project=self._project if project is None else project,
@@ -780,6 +876,7 @@ class MemoryStore:
             entity=entity,
             tag=tag,
             with_expired=border.flag(with_expired, field="with_expired"),
+            pinned_only=border.flag(pinned, field="pinned"),
         )
 
 
@@ -792,28 +889,3 @@ def _readable(query: object) -> str:
     if not isinstance(query, str):
         raise InvalidInputError(f"query: must be text, not {type(query).__name__}", field="query")
     return query.encode("utf-8", errors="replace").decode() if not query.isascii() else query
-
-
-def _rows(engine: Engine, project: str | None) -> Iterator[tuple[str, dict[str, Any]]]:
-    wanted: set[str] = set()
-    for kind in _DUMP_KINDS:
-        cursor: int | None = 0
-        while cursor is not None:
-            rows, cursor = engine.dump(kind, cursor, _DUMP_PAGE)
-            for row in map(json.loads, rows):
-                if project is None or _belongs(kind, row, project, wanted):
-                    yield kind, row
-
-
-def _belongs(kind: str, row: Mapping[str, Any], project: str, memories: set[str]) -> bool:
-    """Whether a row belongs to a project or to none; ``memories`` collects the ids of the memories that do."""
-    if kind == "project":
-        return bool(row["name"] == project)
-    if kind == "memory" and row["project"] in (None, project):
-        memories.add(row["id"])
-        return True
-    if kind == "link":
-        return row["source"] in memories and row["target"] in memories
-    if kind == "history":
-        return row["memory"] in memories
-    return kind == "kv" and row["project"] in (None, project)

@@ -285,3 +285,64 @@ class KvEntry:
     created_at: datetime
     updated_at: datetime
     expires_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Link:
+    """A link between two memories, by their ids; ``weight`` is 0 to 1."""
+
+    source: str
+    target: str
+    kind: str
+    weight: float
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """Something that one session alone works on."""
+
+    item: str
+    since: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Session:
+    """A session of an agent: a lease.
+
+    Attributes:
+        id: As the agent gave it.
+        working_on: What it said that it works on.
+        started_at: When it began, or began again after its end.
+        seen_at: When it was last heard of.
+        lease_until: Until when it counts as alive without being heard of.
+        ended_at: When it ended; None while it has not.
+        claims: What it claims; of a session that just ended, what it gave up.
+    """
+
+    id: str
+    working_on: str | None
+    started_at: datetime
+    seen_at: datetime
+    lease_until: datetime
+    ended_at: datetime | None
+    claims: tuple[Claim, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claimed:
+    """What became of a claim.
+
+    Attributes:
+        granted: Whether the session has it now.
+        item: What is claimed.
+        owner: Who has it now.
+        since: Since when.
+        taken_over_from: Whose it was: a session that had not been heard of for too long.
+    """
+
+    granted: bool
+    item: str
+    owner: Session
+    since: datetime
+    taken_over_from: Session | None

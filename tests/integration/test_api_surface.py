@@ -12,6 +12,7 @@ import pytest
 import opencode_memory
 from opencode_memory import MemoryStore, errors
 from opencode_memory.kv import KeyValues
+from opencode_memory.sessions import Sessions
 from support import processes
 
 
@@ -44,7 +45,7 @@ def test_every_error_is_public_and_stands_where_the_tree_shows_it() -> None:
     assert {name for _, name, _ in drawn} == defined
 
 
-@pytest.mark.parametrize("cls", [MemoryStore, KeyValues])
+@pytest.mark.parametrize("cls", [MemoryStore, KeyValues, Sessions])
 def test_every_public_method_says_what_it_does(cls: type) -> None:
     for name, method in inspect.getmembers(cls, inspect.isfunction):
         if not name.startswith("_"):

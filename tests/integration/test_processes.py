@@ -117,6 +117,14 @@ _USES: dict[str, Callable[[MemoryStore, str], object]] = {
     "backups": lambda store, id: store.backups(),
     "maintain": lambda store, id: store.maintain(),
     "stats": lambda store, id: store.stats(),
+    "most_used": lambda store, id: store.most_used(since="2026-01-01"),
+    "links": lambda store, id: store.links(["similar"]),
+    "sessions.start": lambda store, id: store.sessions.start("s"),
+    "sessions.heartbeat": lambda store, id: store.sessions.heartbeat("s"),
+    "sessions.active": lambda store, id: store.sessions.active(),
+    "sessions.claim": lambda store, id: store.sessions.claim("s", "!1"),
+    "sessions.release": lambda store, id: store.sessions.release("s", "!1"),
+    "sessions.end": lambda store, id: store.sessions.end("s"),
     "kv.set": lambda store, id: store.kv.set("k", 1),
     "kv.get": lambda store, id: store.kv.get("k"),
     "kv.entry": lambda store, id: store.kv.entry("k"),
@@ -127,10 +135,10 @@ _USES: dict[str, Callable[[MemoryStore, str], object]] = {
 
 def test_every_method_is_tried_on_a_closed_and_on_a_forked_store() -> None:
     from opencode_memory.kv import KeyValues
+    from opencode_memory.sessions import Sessions
 
-    methods = {name for name in vars(MemoryStore) if not name.startswith("_")} | {
-        f"kv.{name}" for name in vars(KeyValues) if not name.startswith("_")
-    }
+    parts = {"": MemoryStore, "kv.": KeyValues, "sessions.": Sessions}
+    methods = {f"{part}{name}" for part, kind in parts.items() for name in vars(kind) if not name.startswith("_")}
     # `import_` reads the file first, and what it writes goes through `load`.
     assert methods - _USES.keys() == {"close", "data_dir", "is_writable", "project", "import_"}
 

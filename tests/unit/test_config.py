@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from opencode_memory.config import SETTINGS, Color, load
+from opencode_memory.config import load
 from opencode_memory.config_file import set_value, unset_value
 from opencode_memory.errors import ConfigError
+from opencode_memory.settings import SETTINGS, Color
 
 
 @pytest.fixture

@@ -35,12 +35,17 @@ SECTIONS: Final = {
         "projects": ("opencode_memory.cli.projects:projects", "List, rename and merge projects."),
         "backup": ("opencode_memory.cli.backup:backup", "Create, list and restore backups."),
     },
+    "Serve": {
+        "serve": ("opencode_memory.cli.serve:serve", "Serve MCP clients over HTTP, or one over stdio."),
+        "worker": ("opencode_memory.cli.serve:worker", "Embed and clean up in the background."),
+    },
     "Keep healthy": {
         "stats": ("opencode_memory.cli.stats:stats", "Say what the store holds."),
         "doctor": ("opencode_memory.cli.doctor:doctor", "Check the installation and the store."),
         "verify": ("opencode_memory.cli.upkeep:verify", "Check every memory and index."),
         "repair": ("opencode_memory.cli.upkeep:repair", "Rebuild what verify found damaged."),
         "reindex": ("opencode_memory.cli.upkeep:reindex", "Embed what waits and rebuild the indexes."),
+        "service": ("opencode_memory.cli.service:service", "Run the server in the background, from login on."),
         "config": ("opencode_memory.cli.config:config", "Show and change the configuration."),
         "completion": ("opencode_memory.cli.completion:completion", "Print the completion script of a shell."),
         "demo": ("opencode_memory.cli.demo:show", "Try it on example notes, in a throw-away store."),

@@ -9,7 +9,8 @@ import click
 from opencode_memory.cli.command import Group, command
 from opencode_memory.cli.context import Invocation
 from opencode_memory.cli.output import dim
-from opencode_memory.config import SETTINGS
+from opencode_memory.config import Config
+from opencode_memory.settings import BY_KEY, SETTINGS, Setting
 
 
 @command("show")
@@ -18,13 +19,13 @@ def show(run: Invocation) -> None:
     config = run.config
     if run.out.as_json:
         values = {
-            setting.key: {"value": config.value(setting.key), "origin": config.origins[setting.key]}
+            setting.key: {"value": _value(config, setting), "origin": config.origins[setting.key]}
             for setting in SETTINGS
         }
         run.out.json({"file": config.file, "values": values})
         return
     run.out.line(dim(str(config.file)))
-    rows = [(setting.key, _shown(config.value(setting.key)), config.origins[setting.key]) for setting in SETTINGS]
+    rows = [(setting.key, _shown(_value(config, setting)), config.origins[setting.key]) for setting in SETTINGS]
     run.out.table(rows, cut=False)
 
 
@@ -54,11 +55,18 @@ def set_(run: Invocation, *, key: str, value: str | None, unset: bool) -> None:
     if run.out.as_json:
         run.out.json({"file": run.config.file, "key": key})
     else:
-        run.out.line(f"{key} is {f'set to {value}' if value is not None else 'at its default'} in {run.config.file}")
+        shown = "set" if value is not None and BY_KEY[key].secret else f"set to {value}"
+        run.out.line(f"{key} is {shown if value is not None else 'at its default'} in {run.config.file}")
 
 
 config: Final = Group("config", help="Show and change the configuration.", commands=[show, path, set_])
 
 
+def _value(config: Config, setting: Setting) -> object:
+    """Return the value of a key; of a secret, only that it is set."""
+    value = config.value(setting.key)
+    return "(set)" if setting.secret and value is not None else value
+
+
 def _shown(value: object) -> str:
-    return "" if value is None else str(value)
+    return "" if value is None else ", ".join(value) if isinstance(value, tuple) else str(value)

@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING
 from opencode_memory import clock
 from opencode_memory.cli.options import GlobalOptions
 from opencode_memory.cli.output import Output
-from opencode_memory.config import Color, Config, environment, load
+from opencode_memory.config import Config, environment, load
 from opencode_memory.errors import InvalidInputError
+from opencode_memory.settings import Color
 
 if TYPE_CHECKING:
     from opencode_memory.embedding.base import Embedder
@@ -99,6 +100,21 @@ class Invocation:
                 project = store.resolve_project(self.identity, create=creates_project)
         with opencode_memory.open(
             self.config.data_dir, project=project, embedder=self._embedder(), background=background
+        ) as store:
+            yield store
+
+    @contextmanager
+    def open_unbound_store(self, *, actor: str, background: bool = True) -> Iterator[MemoryStore]:
+        """Open the store for a server or a worker, which serve no project of their own.
+
+        Args:
+            actor: Who writes, for the history.
+            background: Whether this process embeds and indexes.
+        """
+        import opencode_memory  # noqa: PLC0415  see the module's docstring
+
+        with opencode_memory.open(
+            self.config.data_dir, embedder=self._embedder(), actor=actor, background=background
         ) as store:
             yield store
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 import os
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Final, TextIO
+from typing import IO, TYPE_CHECKING, Any, Final, TextIO
 
 from opencode_memory import clock
-from opencode_memory.errors import InvalidInputError, OpencodeMemoryError, StorageError
+from opencode_memory.errors import ConflictError, InvalidInputError, NotFoundError, OpencodeMemoryError, StorageError
 from opencode_memory.formats import incumbent, markdown, native_json, ocm_mem
 from opencode_memory.formats.foreign import ForeignExport, import_foreign
 from opencode_memory.formats.report import ExportReport, ImportReport
@@ -27,7 +27,15 @@ from opencode_memory.suggest import did_you_mean
 if TYPE_CHECKING:
     from opencode_memory.memory import MemoryStore
 
-__all__ = ["EXPORT_FORMATS", "IMPORT_FORMATS", "ExportReport", "ImportReport", "export_memories", "import_memories"]
+__all__ = [
+    "EXPORTS",
+    "EXPORT_FORMATS",
+    "IMPORT_FORMATS",
+    "ExportReport",
+    "ImportReport",
+    "export_memories",
+    "import_memories",
+]
 
 EXPORT_FORMATS: Final = (native_json.NAME, markdown.NAME)
 _FOREIGN: Final[dict[str, tuple[Callable[[str], bool], Callable[[TextSource], ForeignExport]]]] = {
@@ -36,11 +44,19 @@ _FOREIGN: Final[dict[str, tuple[Callable[[str], bool], Callable[[TextSource], Fo
     ocm_mem.MARKDOWN_NAME: (ocm_mem.recognises_markdown, ocm_mem.read_markdown),
 }
 IMPORT_FORMATS: Final = (*EXPORT_FORMATS, *_FOREIGN)
+EXPORTS: Final = "exports"
+"""Folder in a data directory that holds nothing of the store."""
 _PAGE: Final = 1000
 
 
 def export_memories(
-    store: MemoryStore, target: Path | str | TextIO, *, format: str = native_json.NAME, project: str | None = None
+    store: MemoryStore,
+    target: Path | str | TextIO,
+    *,
+    format: str = native_json.NAME,
+    project: str | None = None,
+    categories: Sequence[str] | None = None,
+    since_ms: int | None = None,
 ) -> ExportReport:
     """Write the memories of a store.
 
@@ -50,18 +66,27 @@ def export_memories(
         format: ``json`` (complete: every status, links, key-value pairs and history) or ``markdown`` (for people:
             active memories and candidates).
         project: Only this project and the global memories; None for everything.
+        categories: Only memories of these.
+        since_ms: Only memories created since, in UTC milliseconds.
 
     Raises:
         InvalidInputError: The format is unknown, or the file would lie among those of the store.
         StorageError: The file cannot be written.
     """
     _check_format(format, EXPORT_FORMATS)
+    for category in categories or ():
+        if category not in tuple(Category):
+            error = InvalidInputError(f"categories: unknown category {category!r}", field="categories")
+            error.hint = did_you_mean(category, list(Category))
+            raise error
     _refuse_the_store_itself(store, target)
     with _open_target(target) as out:
         if format == native_json.NAME:
-            counts = native_json.write(store.dump(project=project), out, at=clock.now())
+            rows = store.dump(project=project, categories=categories, since_ms=since_ms)
+            counts = native_json.write(rows, out, at=clock.now())
         else:
-            counts = {"memory": markdown.write(_groups(store, project), out, at=clock.now())}
+            groups = _groups(store, project, categories, since_ms)
+            counts = {"memory": markdown.write(groups, out, at=clock.now())}
     return ExportReport(format=format, counts=counts)
 
 
@@ -71,6 +96,7 @@ def import_memories(
     *,
     format: str | None = None,
     project: str | None = None,
+    within: str | None = None,
     dry_run: bool = False,
     progress: Callable[[int, int], None] | None = None,
 ) -> ImportReport:
@@ -81,6 +107,7 @@ def import_memories(
         source: A file or a text stream.
         format: One of ``IMPORT_FORMATS``; None to recognise it.
         project: Put everything into this project, except for a complete export of ours, which names its own.
+        within: Refuse a source that would write outside of this project and the global memories.
         dry_run: Only check and count.
         progress: Called with the rows done and how many there are.
 
@@ -92,15 +119,17 @@ def import_memories(
     with open_source(source) as text:
         name = format or _recognise(text)
         if name == native_json.NAME:
-            return _import_native(store, text, project=project, dry_run=dry_run, progress=progress)
+            return _import_native(store, text, project=project, within=within, dry_run=dry_run, progress=progress)
         if name == markdown.NAME:
             skipped: list[str] = []
             export = ForeignExport(memories=list(markdown.read(text, skipped=skipped)), skipped=skipped)
         else:
             export = _FOREIGN[name][1](text)
-        return import_foreign(
-            store, export, name=name, projects=_project_names(store, project), dry_run=dry_run, progress=progress
-        )
+        for memory in export.memories if within is not None else ():
+            if (foreign := _project_of(store, memory.id)) not in (None, within):
+                raise text.wrong(f"would write into {foreign!r}, outside of {within!r}")
+        names = _project_names(store, project or within)
+        return import_foreign(store, export, name=name, projects=names, dry_run=dry_run, progress=progress)
 
 
 def _import_native(
@@ -108,6 +137,7 @@ def _import_native(
     text: TextSource,
     *,
     project: str | None,
+    within: str | None,
     dry_run: bool,
     progress: Callable[[int, int], None] | None,
 ) -> ImportReport:
@@ -117,8 +147,10 @@ def _import_native(
         )
     found: Counter[str] = Counter()
     ids: set[str] = set()
-    for _, kind, row in native_json.read(text):
+    for line, kind, row in native_json.read(text):
         found[kind] += 1
+        if within is not None and (foreign := _foreign_to(store, kind, row, within)) is not None:
+            raise text.wrong(f"would write into {foreign!r}, outside of {within!r}", line=line)
         if kind == "memory":
             ids.add(str(row.get("id")))
     as_own = _is_own_past(store, ids)
@@ -129,6 +161,23 @@ def _import_native(
     report = None if progress is None else lambda done: progress(done, total)
     loaded = native_json.load(store, text, as_own=as_own, progress=report)
     return ImportReport(format=native_json.NAME, dry_run=False, counts=loaded, trusted=as_own)
+
+
+def _foreign_to(store: MemoryStore, kind: str, row: Mapping[str, Any], within: str) -> str | None:
+    """Return the project outside of ``within`` that a row would write into, if it would."""
+    named = row.get("name") if kind == "project" else row.get("project")
+    if named not in (None, within):
+        return str(named)
+    there = _project_of(store, row.get("id")) if kind == "memory" else None
+    return there if there != within else None
+
+
+def _project_of(store: MemoryStore, id: object) -> str | None:
+    """Return the project of a memory that is here already; None where there is none, or it is global."""
+    try:
+        return store.get(id).project if isinstance(id, str) else None
+    except (NotFoundError, InvalidInputError, ConflictError):
+        return None
 
 
 def _is_own_past(store: MemoryStore, ids: set[str]) -> bool:
@@ -191,28 +240,34 @@ def _project_names(store: MemoryStore, project: str | None) -> Callable[[str | N
     return name_here
 
 
-def _groups(store: MemoryStore, project: str | None) -> Iterator[tuple[str | None, Category, Iterator[Memory]]]:
+def _groups(
+    store: MemoryStore, project: str | None, categories: Sequence[str] | None, since_ms: int | None
+) -> Iterator[tuple[str | None, Category, Iterator[Memory]]]:
     names = [existing.name for existing in store.projects()] if project is None else [project]
     for name in (None, *sorted(names)):
         for category in Category:
-            yield name, category, _pages(store, name, category)
+            if categories is None or category in categories:
+                yield name, category, _pages(store, name, category, since_ms)
 
 
-def _pages(store: MemoryStore, project: str | None, category: Category) -> Iterator[Memory]:
+def _pages(store: MemoryStore, project: str | None, category: Category, since_ms: int | None) -> Iterator[Memory]:
     scope = "global" if project is None else "project"
     for status in (Status.ACTIVE, Status.CANDIDATE):
         offset = 0
         while page := store.list(
             project=project, scope=scope, category=category, status=status, limit=_PAGE, offset=offset
         ):
-            yield from page
+            yield from (
+                memory for memory in page if since_ms is None or memory.created_at.timestamp() * 1000 >= since_ms
+            )
             offset += len(page)
 
 
 def _refuse_the_store_itself(store: MemoryStore, target: Path | str | TextIO) -> None:
-    if isinstance(target, Path | str) and Path(os.path.realpath(target)).is_relative_to(
-        os.path.realpath(store.data_dir)
-    ):
+    if not isinstance(target, Path | str):
+        return
+    path, folder = Path(os.path.realpath(target)), Path(os.path.realpath(store.data_dir))
+    if path.is_relative_to(folder) and (folder / EXPORTS) not in path.parents:
         raise InvalidInputError(
             f"path: {target} lies in the folder of the store, whose files an export could replace; choose another",
             field="path",

@@ -105,6 +105,7 @@ pub struct GivenSelection {
     entity: Option<String>,
     tag: Option<String>,
     with_expired: bool,
+    pinned_only: bool,
 }
 
 impl GivenSelection {
@@ -127,6 +128,7 @@ impl GivenSelection {
             entity: self.entity,
             tag: self.tag,
             with_expired: self.with_expired,
+            pinned_only: self.pinned_only,
         })
     }
 }

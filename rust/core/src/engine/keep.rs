@@ -13,7 +13,7 @@ use crate::index::lexical::{self, Lexical};
 use crate::index::snapshot;
 use crate::model::report::{CatchUpReport, PurgeReport, VerifyReport};
 use crate::store::embedding::Model;
-use crate::store::{Snapshot, backup, check, counts, embedding, history};
+use crate::store::{Snapshot, backup, check, counts, embedding, history, usage};
 
 /// How long a deleted memory can be brought back.
 const RETENTION_DAYS: i64 = 30;
@@ -181,7 +181,10 @@ impl Engine {
         let shared = self.enter()?;
         shared.flush_uses()?;
         let cleaned = shared.store.write(&shared.clock, shared.options.actor, |write| {
-            Ok((write.kv_purge_expired()?, history::forget_deleted(write, write.now_ms - RETENTION_DAYS * DAY_MS)?))
+            let long_ago = write.now_ms - RETENTION_DAYS * DAY_MS;
+            write.forget_sessions(long_ago)?;
+            usage::forget_days(write)?;
+            Ok((write.kv_purge_expired()?, history::forget_deleted(write, long_ago)?))
         })?;
         shared.store.truncate_wal()?;
         Ok(cleaned)

@@ -13,6 +13,7 @@ mod projects;
 mod query;
 mod redaction;
 mod remember;
+mod session;
 mod undo;
 
 use std::path::{Path, PathBuf};
@@ -25,6 +26,7 @@ pub use embed::EmbeddingBatch;
 pub use exchange::{Dumped, Loaded};
 pub use keep::Stats;
 pub use kv::DEFAULT_TTL_MS;
+pub use session::Claimed;
 
 use crate::clock::Clock;
 use crate::error::{Error, Result};

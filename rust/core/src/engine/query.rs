@@ -1,16 +1,21 @@
 //! Questions: recall, list, related, history.
 
+use rustc_hash::FxHashMap;
+
 use super::Engine;
 use crate::error::{Error, Result};
 use crate::model::report::{HistoryEntry, Related};
 use crate::model::{AsOf, Hit, Memory, RecallRequest, Scope, Selection, limits, validate};
 use crate::recall::filter::Filter;
 use crate::recall::{answer, as_of};
-use crate::store::{history, link, memory};
+use crate::store::link::{self, Link};
+use crate::store::{history, memory, usage};
 
 /// Uses that wait before the background thread is woken to write them; closing writes them too. A commit makes every
 /// reader forget its pages, so this is not done often.
 const USES_BATCH: usize = 4_096;
+/// Memories among which those that were used most are looked for.
+const MOST_USED: usize = 2_000;
 
 impl Engine {
     /// Answer a question, best first. An answer may be empty.
@@ -67,6 +72,42 @@ impl Engine {
         });
         let page = places.into_iter().skip(offset).take(limit);
         page.filter_map(|place| memory::by_key(&at, view.mirror.row(place).columns.key).transpose()).collect()
+    }
+
+    /// Memories that a selection wants and that were used or said again most since a moment, most first, with how often.
+    pub fn most_used(&self, selection: &Selection, since_ms: i64, limit: usize) -> Result<Vec<(Memory, usize)>> {
+        let shared = self.enter()?;
+        check_selection(selection)?;
+        let (view, at) = shared.current()?;
+        let filter = Filter::new(&at, selection, shared.clock.now_ms())?;
+        let mut used: FxHashMap<String, usize> = usage::most_used(&at, since_ms, MOST_USED)?.into_iter().collect();
+        for (id, _) in shared.uses.lock().iter().filter(|(_, at)| *at >= since_ms) {
+            *used.entry(id.clone()).or_default() += 1;
+        }
+        let mut used: Vec<(String, usize)> = used.into_iter().collect();
+        used.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| b.0.cmp(&a.0)));
+        let mut found = Vec::new();
+        for (id, uses) in used {
+            if found.len() == limit {
+                break;
+            }
+            if let Some(memory) = memory::by_id(&at, &id)?
+                && view.mirror.row_of(memory.key).is_some_and(|place| filter.allows(view.mirror.row(place)))
+            {
+                found.push((memory, uses));
+            }
+        }
+        Ok(found)
+    }
+
+    /// Links of these kinds between memories that a selection wants both, strongest first, at most `limit` of each kind.
+    pub fn links(&self, selection: &Selection, kinds: &[String], limit: usize) -> Result<Vec<Link>> {
+        let shared = self.enter()?;
+        check_selection(selection)?;
+        let (view, at) = shared.current()?;
+        let filter = Filter::new(&at, selection, shared.clock.now_ms())?;
+        let wanted = |key: i64| view.mirror.row_of(key).is_some_and(|place| filter.allows(view.mirror.row(place)));
+        link::between(&at, kinds, wanted, limit)
     }
 
     /// How many memories a selection wants.

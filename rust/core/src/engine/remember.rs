@@ -35,6 +35,10 @@ impl Engine {
                 })
                 .collect::<Result<Vec<_>>>()
         })?;
+        // What is said again is in use.
+        let now_ms = shared.clock.now_ms();
+        let said_again = results.iter().filter(|result: &&Remembered| result.outcome == Outcome::Merged);
+        shared.uses.lock().extend(said_again.map(|result| (result.id.clone(), now_ms)));
         shared.indexer.ring();
         Ok(results)
     }

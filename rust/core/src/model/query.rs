@@ -42,6 +42,8 @@ pub struct Selection {
     pub tag: Option<String>,
     /// Whether expired memories belong to the answer.
     pub with_expired: bool,
+    /// Only pinned ones.
+    pub pinned_only: bool,
 }
 
 impl Selection {
@@ -57,6 +59,7 @@ impl Selection {
             entity: None,
             tag: None,
             with_expired: false,
+            pinned_only: false,
         }
     }
 

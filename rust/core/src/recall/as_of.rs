@@ -59,6 +59,7 @@ fn wants(selection: &Selection, memory: &Memory, moment: i64) -> bool {
         && selection.until.is_none_or(|until| memory.time < until)
         && selection.created_before.is_none_or(|before| memory.created_at < before)
         && (selection.with_expired || !memory.is_expired(moment))
+        && (!selection.pinned_only || memory.pinned)
         && is_named(&memory.entities, &selection.entity)
         && is_named(&memory.tags, &selection.tag)
 }

@@ -22,6 +22,7 @@ pub struct Filter {
     created_before: i64,
     now_ms: i64,
     with_expired: bool,
+    pinned_only: bool,
     keys: Option<FxHashSet<i64>>,
 }
 
@@ -75,6 +76,7 @@ impl Filter {
             created_before: selection.created_before.unwrap_or(i64::MAX),
             now_ms,
             with_expired: selection.with_expired,
+            pinned_only: selection.pinned_only,
             keys,
         })
     }
@@ -95,6 +97,7 @@ impl Filter {
             && columns.time < self.until
             && columns.created_at < self.created_before
             && (self.with_expired || columns.expires_at > self.now_ms)
+            && (!self.pinned_only || columns.pinned)
             && self.keys.as_ref().is_none_or(|keys| keys.contains(&columns.key))
     }
 

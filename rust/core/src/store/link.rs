@@ -1,6 +1,6 @@
 //! Links between memories. They refer to ids, so they survive edits; a link whose end was deleted is not shown.
 
-use rusqlite::Connection;
+use rusqlite::{Connection, Row};
 
 use super::WriteTx;
 use crate::error::Result;
@@ -44,19 +44,49 @@ pub fn page(connection: &Connection, offset: usize, limit: usize) -> Result<Vec<
     collect(connection, "ORDER BY source, target, kind LIMIT ?1 OFFSET ?2", (limit as i64, offset as i64))
 }
 
+/// Links of these kinds whose ends both have a key that is `wanted`, strongest first, at most `limit`
+/// of each kind.
+pub fn between(
+    connection: &Connection,
+    kinds: &[String],
+    wanted: impl Fn(i64) -> bool,
+    limit: usize,
+) -> Result<Vec<Link>> {
+    let mut statement = connection.prepare_cached(
+        "SELECT l.source, l.target, l.kind, l.weight, l.reason, l.created_at, a.key, b.key FROM link l \
+         JOIN memory a ON a.id = l.source JOIN memory b ON b.id = l.target \
+         WHERE l.kind = ?1 ORDER BY l.weight DESC, l.created_at DESC, l.source, l.target",
+    )?;
+    let mut found = Vec::new();
+    for kind in kinds {
+        let mut rows = statement.query([kind])?;
+        let most = found.len() + limit;
+        while let Some(row) = rows.next()?
+            && found.len() < most
+        {
+            if wanted(row.get(6)?) && wanted(row.get(7)?) {
+                found.push(from_row(row)?);
+            }
+        }
+    }
+    Ok(found)
+}
+
+fn from_row(row: &Row<'_>) -> rusqlite::Result<Link> {
+    Ok(Link {
+        source: row.get(0)?,
+        target: row.get(1)?,
+        kind: row.get(2)?,
+        weight: row.get(3)?,
+        reason: row.get(4)?,
+        created_at: row.get(5)?,
+    })
+}
+
 fn collect(connection: &Connection, tail: &str, params: impl rusqlite::Params) -> Result<Vec<Link>> {
     let sql = format!("SELECT source, target, kind, weight, reason, created_at FROM link {tail}");
     let mut statement = connection.prepare_cached(&sql)?;
-    let rows = statement.query_map(params, |row| {
-        Ok(Link {
-            source: row.get(0)?,
-            target: row.get(1)?,
-            kind: row.get(2)?,
-            weight: row.get(3)?,
-            reason: row.get(4)?,
-            created_at: row.get(5)?,
-        })
-    })?;
+    let rows = statement.query_map(params, from_row)?;
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 

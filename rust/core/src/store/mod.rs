@@ -16,6 +16,7 @@ mod open;
 pub mod project;
 pub mod purge;
 pub mod schema;
+pub mod session;
 pub mod usage;
 
 pub use open::{create_file, create_folder, make_private, remove_if_there, wal_of};

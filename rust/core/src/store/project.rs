@@ -161,6 +161,10 @@ impl WriteTx<'_> {
             (source, target),
         )?;
         self.execute("UPDATE kv SET project = ?2 WHERE project = ?1", (source, target))?;
+        for table in ["session", "claim"] {
+            self.execute(&format!("UPDATE OR IGNORE {table} SET project = ?2 WHERE project = ?1"), (source, target))?;
+            self.execute(&format!("DELETE FROM {table} WHERE project = ?1"), [source])?;
+        }
         self.execute("UPDATE OR IGNORE project_mark SET project = ?2 WHERE project = ?1", (source, target))?;
         self.execute("DELETE FROM project_mark WHERE project = ?1", [source])?;
         self.execute("DELETE FROM project WHERE id = ?1", [source])?;

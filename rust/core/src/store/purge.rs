@@ -18,6 +18,7 @@ impl WriteTx<'_> {
             // Versions of other memories that name this one keep only its id, which says nothing.
             self.execute("DELETE FROM link WHERE source = ?1 OR target = ?1", [id])?;
             self.execute("DELETE FROM use_count WHERE memory = ?1", [id])?;
+            self.execute("DELETE FROM use_day WHERE memory = ?1", [id])?;
             erased += usize::from(traces > 0);
         }
         // A vector tells of its text: those that no memory uses any more go too.

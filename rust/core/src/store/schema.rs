@@ -150,6 +150,36 @@ CREATE TABLE use_count(
     used_at INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
+-- The same by day, for what is used most just now.
+CREATE TABLE use_day(
+    memory TEXT NOT NULL,
+    day INTEGER NOT NULL,
+    uses INTEGER NOT NULL,
+    PRIMARY KEY(memory, day)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX use_day_by_day ON use_day(day);
+
+-- A session of an agent is a lease: alive until its end, or until nobody has heard of it for too long.
+CREATE TABLE session(
+    project INTEGER NOT NULL,
+    name TEXT NOT NULL,
+    working_on TEXT,
+    started_at INTEGER NOT NULL,
+    seen_at INTEGER NOT NULL,
+    lease_until INTEGER NOT NULL,
+    ended_at INTEGER,
+    PRIMARY KEY(project, name)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE claim(
+    project INTEGER NOT NULL,
+    item TEXT NOT NULL COLLATE NOCASE,
+    session TEXT NOT NULL,
+    claimed_at INTEGER NOT NULL,
+    PRIMARY KEY(project, item)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX claim_by_session ON claim(project, session);
+
 CREATE TABLE backup(
     path TEXT PRIMARY KEY,
     at INTEGER NOT NULL

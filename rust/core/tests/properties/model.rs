@@ -248,6 +248,7 @@ impl Model {
             && selection.wanted_statuses().contains(&item.status)
             && (selection.categories.is_empty() || selection.categories.contains(&item.category))
             && (selection.with_expired || !self.is_expired(item))
+            && !selection.pinned_only
             && selection.tag.as_ref().is_none_or(|tag| item.tags.contains(tag))
     }
 }

@@ -3,6 +3,7 @@
 mod embed;
 mod keep;
 mod read;
+mod session;
 mod write;
 
 use std::path::PathBuf;

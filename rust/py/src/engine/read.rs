@@ -63,6 +63,28 @@ impl Engine {
         related.iter().map(|one| convert::related(py, one)).collect()
     }
 
+    fn most_used<'py>(
+        &self,
+        py: Python<'py>,
+        selection: GivenSelection,
+        since_ms: i64,
+        limit: usize,
+    ) -> PyResult<Vec<(Bound<'py, PyDict>, usize)>> {
+        let found = detached(py, || self.core.most_used(&selection.into_core()?, since_ms, limit))?;
+        found.iter().map(|(memory, uses)| Ok((convert::memory(py, memory)?, *uses))).collect()
+    }
+
+    fn links(
+        &self,
+        py: Python<'_>,
+        selection: GivenSelection,
+        kinds: Vec<String>,
+        limit: usize,
+    ) -> PyResult<Vec<(String, String, String, f64, String)>> {
+        let found = detached(py, || self.core.links(&selection.into_core()?, &kinds, limit))?;
+        Ok(found.into_iter().map(|link| (link.source, link.target, link.kind, link.weight, link.reason)).collect())
+    }
+
     fn kv_get<'py>(&self, py: Python<'py>, project: Option<String>, key: &str) -> PyResult<Option<Bound<'py, PyDict>>> {
         let value = detached(py, || self.core.kv_get(project.as_deref(), key))?;
         value.map(|value| convert::kv_value(py, &value)).transpose()

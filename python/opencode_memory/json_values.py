@@ -1,4 +1,4 @@
-"""What ``--json`` prints: the public dataclasses as plain JSON, field by field.
+"""The public dataclasses as plain JSON, field by field: what ``--json`` prints and tools answer.
 
 The keys are the names of the API's fields, so they are as stable as the API. Times are ISO 8601 in UTC.
 """

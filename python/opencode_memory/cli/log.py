@@ -1,0 +1,73 @@
+"""The log of a server: to standard error or a file that rotates, as text or JSON. No text of a memory is ever in it."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import sys
+from logging.handlers import RotatingFileHandler
+from typing import TYPE_CHECKING, Any, Final
+
+from opencode_memory.errors import StorageError
+from opencode_memory.settings import LogFormat
+
+if TYPE_CHECKING:
+    from opencode_memory.settings import ServerConfig
+
+_TEXT: Final = "%(asctime)s %(levelname)s %(name)s: %(message)s"
+_FILE_BYTES: Final = 5_000_000
+_FILES: Final = 3
+_QUIET: Final = ("uvicorn", "mcp", "httpx2", "asyncio")
+
+
+class JsonLines(logging.Formatter):
+    """One JSON object for each line of a log."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return a message as one line."""
+        said: dict[str, Any] = {
+            "time": self.formatTime(record),
+            "level": record.levelname,
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        if record.exc_info:
+            said["exception"] = self.formatException(record.exc_info)
+        return json.dumps(said, ensure_ascii=False)
+
+
+class _PrivateFile(RotatingFileHandler):
+    """A log that only its owner reads: it may name folders and projects."""
+
+    def _open(self) -> Any:
+        return open(
+            self.baseFilename,
+            self.mode,
+            encoding=self.encoding,
+            opener=lambda path, flags: os.open(path, flags, 0o600),
+        )
+
+
+def start_log(config: ServerConfig) -> None:
+    """Send what is logged to where the configuration says.
+
+    Raises:
+        StorageError: The file cannot be written.
+    """
+    handler: logging.Handler = logging.StreamHandler(sys.stderr)
+    if config.log_file is not None:
+        try:
+            config.log_file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            handler = _PrivateFile(config.log_file, maxBytes=_FILE_BYTES, backupCount=_FILES, encoding="utf-8")
+        except OSError as error:
+            raise StorageError(
+                f"cannot write {config.log_file}: {error.strerror}", path=str(config.log_file)
+            ) from error
+    handler.setFormatter(JsonLines() if config.log_format is LogFormat.JSON else logging.Formatter(_TEXT))
+    root = logging.getLogger()
+    root.handlers[:] = [handler]
+    root.setLevel(logging.INFO)
+    for name in _QUIET:
+        # Their INFO is one line for each request.
+        logging.getLogger(name).setLevel(logging.WARNING)

@@ -1,0 +1,126 @@
+"""``opencode-memory serve`` and ``worker``: a server for all clients or for one, and what works behind it."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass, replace
+from typing import Any
+
+import click
+
+from opencode_memory.cli.command import command
+from opencode_memory.cli.context import Invocation
+from opencode_memory.cli.errors import DONE
+from opencode_memory.config import Config
+from opencode_memory.settings import Tools
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServeRequest:
+    """How to serve; None leaves it to the configuration."""
+
+    stdio: bool
+    host: str | None
+    port: int | None
+    tools: str | None
+    with_worker: bool
+
+
+@command("serve")
+@click.option("--stdio", is_flag=True, help="Serve one MCP client over standard input and output.")
+@click.option("--host", metavar="ADDRESS", help="Address to bind; beyond this machine only with an API key.")
+@click.option("--port", type=click.IntRange(0, 65_535), metavar="PORT", help="Port, by default 9824; 0 for a free one.")
+@click.option("--tools", type=click.Choice([*Tools]), help="All tools, or the few that matter most.")
+@click.option("--no-worker", is_flag=True, help="Start no worker; somebody else runs `opencode-memory worker`.")
+def serve(
+    run: Invocation, *, stdio: bool, host: str | None, port: int | None, tools: str | None, no_worker: bool
+) -> int:
+    """Serve MCP clients: over HTTP for all of them, or with --stdio for the one that starts it."""
+    request = ServeRequest(stdio=stdio, host=host, port=port, tools=tools, with_worker=not no_worker)
+    config = configured(run.config, request)
+    if request.stdio:
+        serve_one(run, config)
+    else:
+        serve_all(run, config, request)
+    return DONE
+
+
+def configured(config: Config, request: ServeRequest) -> Config:
+    """Return the configuration with what was asked for on top."""
+    given: dict[str, Any] = {"host": request.host, "port": request.port}
+    if request.tools is not None:
+        given["tools"] = Tools(request.tools)
+    return replace(config, server=replace(config.server, **{name: v for name, v in given.items() if v is not None}))
+
+
+def serve_one(run: Invocation, config: Config) -> None:
+    """Serve the client at the other end of standard input."""
+    from opencode_memory.cli.log import start_log  # noqa: PLC0415  servers only
+    from opencode_memory.server.state import State  # noqa: PLC0415  loads what few commands need
+    from opencode_memory.server.stdio import serve_stdio  # noqa: PLC0415  loads the SDK
+
+    start_log(config.server)
+    with run.open_unbound_store(actor="agent") as store:
+        serve_stdio(State(store, config), folder=run.folder)
+
+
+def serve_all(run: Invocation, config: Config, request: ServeRequest) -> None:
+    """Serve whoever comes, until a signal ends it."""
+    from opencode_memory.cli.log import start_log  # noqa: PLC0415  servers only
+    from opencode_memory.incumbent import explain_incumbent, find_incumbent  # noqa: PLC0415  servers only
+    from opencode_memory.server.http import bind, door, serve_http  # noqa: PLC0415  loads the SDK
+    from opencode_memory.server.metrics import Metrics  # noqa: PLC0415  servers only
+    from opencode_memory.server.state import Background, State  # noqa: PLC0415  servers only
+    from opencode_memory.worker.supervisor import Supervisor  # noqa: PLC0415  servers only
+
+    start_log(config.server)
+    config.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+    admits = door(config.server.host, config.server.api_key, config.data_dir)
+    listening = bind(config.server.host, config.server.port)
+    port = listening.getsockname()[1]
+    metrics = Metrics()
+    command = [
+        sys.executable,
+        "-m",
+        "opencode_memory.cli",
+        "worker",
+        "--supervised",
+        "--data-dir",
+        str(config.data_dir),
+    ]
+    supervisor = Supervisor(command, on_start=metrics.worker_starts.inc)
+    background = Background(supervisor.describe, supervisor.problems, supervisor.wake)
+    if not request.with_worker:
+        background = Background(describe=lambda: "left to others")
+
+    def ready() -> None:
+        if request.with_worker:
+            supervisor.start()
+        run.out.note(f"opencode-memory serves http://{config.server.host}:{port}/mcp from {config.data_dir}")
+        if (found := find_incumbent(config.environment)) is not None:
+            run.out.note(explain_incumbent(found, port=port))
+
+    # Whoever waits for its answer has the store; embedding and indexing are the worker's.
+    with listening, run.open_unbound_store(actor="agent", background=False) as store:
+        try:
+            serve_http(State(store, config, metrics, background), metrics, listening, admits=admits, on_ready=ready)
+        finally:
+            supervisor.close()
+
+
+@command("worker")
+@click.option("--supervised", is_flag=True, hidden=True, help="End when standard input ends.")
+def worker(run: Invocation, *, supervised: bool) -> int:
+    """Embed what waits, link what is alike, and clean up, until it is stopped."""
+    import signal  # noqa: PLC0415  only here
+
+    from opencode_memory.cli.log import start_log  # noqa: PLC0415  servers only
+    from opencode_memory.worker.run import Waiting, work  # noqa: PLC0415  only here
+
+    start_log(run.config.server)
+    if supervised:
+        # Ctrl-C reaches the whole group; the server decides when its worker ends.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+    with run.open_unbound_store(actor="tool") as store:
+        work(store, wait=Waiting(supervised))
+    return DONE

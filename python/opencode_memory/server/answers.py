@@ -1,0 +1,145 @@
+"""What tools say: a text that is complete by itself, and the same as data.
+
+Whatever a memory contains is indented, without control characters, so that it cannot be taken for another memory, for
+the head of an answer, or for words of the tool (I10). Lengths are in bytes of UTF-8, since that is what context costs.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Final
+
+from opencode_memory import entities
+from opencode_memory.clock import age
+from opencode_memory.json_values import to_json
+from opencode_memory.models import Memory, Status, Trust
+
+EXCERPT_BYTES: Final = 360
+LINE_BYTES: Final = 160
+_ID_CHARACTERS: Final = 8
+_ENTITIES_SHOWN: Final = 2
+_INDENT: Final = "   "
+_MORE: Final = " […]"
+_CONTROLS: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
+_BLANK_LINES: Final = re.compile(r"\n\s*\n")
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a tool answers: ``text`` for whoever reads, ``data`` (a JSON object) for whoever computes."""
+
+    text: str
+    data: Mapping[str, Any] = field(default_factory=dict)
+
+
+def short_id(id: str) -> str:
+    """Return the end of an id: its beginning is a time, which memories written together share."""
+    return id[-_ID_CHARACTERS:]
+
+
+def counted(number: int, noun: str) -> str:
+    """Say how many there are of something.
+
+    >>> counted(1, "memory"), counted(2, "memory")
+    ('1 memory', '2 memories')
+    """
+    plural = f"{noun.removesuffix('y')}ies" if noun.endswith("y") else f"{noun}s"
+    return f"{number:,} {noun if number == 1 else plural}"
+
+
+def clean(text: str) -> str:
+    """Take out what could rewrite a screen or hide text from a reader."""
+    return _CONTROLS.sub("\N{REPLACEMENT CHARACTER}", text.replace("\r\n", "\n").replace("\r", "\n"))
+
+
+def cut(text: str, most_bytes: int) -> tuple[str, bool]:
+    """Return the beginning of a text that fits into so many bytes, and whether something is missing."""
+    encoded = text.encode("utf-8", errors="replace")
+    if len(encoded) <= most_bytes:
+        return text, False
+    kept = encoded[: most_bytes - len(_MORE.encode())].decode("utf-8", errors="ignore")
+    end = max(kept.rfind(" "), kept.rfind("\n"))
+    return (kept[:end] if end > len(kept) // 2 else kept).rstrip() + _MORE, True
+
+
+def one_line(text: str, most_bytes: int = LINE_BYTES) -> str:
+    """Put the beginning of a text on one line."""
+    return cut(" ".join(clean(text).split()), most_bytes)[0]
+
+
+def indented(text: str, most_bytes: int = EXCERPT_BYTES) -> str:
+    """Put the beginning of a text on lines that nothing else begins like."""
+    shown = _BLANK_LINES.sub("\n", cut(clean(text).strip(), most_bytes)[0])
+    return cut("\n".join(_INDENT + line for line in shown.split("\n")), most_bytes)[0]
+
+
+def facts(memory: Memory, *, at: datetime, project: str | None) -> str:
+    """Say in one line what a memory is: id, kind, age, and what is unusual about it."""
+    parts = [f"[{short_id(memory.id)}]", memory.category.value, age(memory.time, at=at)]
+    if memory.project != project or memory.project is None:
+        parts.append(memory.project or "global")
+    if memory.status is not Status.ACTIVE:
+        parts.append(memory.status.value)
+    if memory.trust is not Trust.USER:
+        parts.append(f"by {memory.trust.value}")
+    parts += [label for label, holds in (("pinned", memory.pinned), ("resolved", "resolved" in memory.tags)) if holds]
+    if memory.speaker:
+        parts.append(f"said by {one_line(memory.speaker, 40)}")
+    about = [one_line(entities.short(name, project=project), 40) for name in memory.entities[:_ENTITIES_SHOWN]]
+    if about:
+        parts.append("about " + ", ".join(about))
+    return " · ".join(parts)
+
+
+def listed(
+    memories: Iterable[Memory], *, at: datetime, project: str | None, compact: bool = False, numbered: bool = True
+) -> str:
+    """List memories, an excerpt below each, or with ``compact`` on the same line."""
+    lines = []
+    for number, memory in enumerate(memories, start=1):
+        head = (
+            f"{number}. {facts(memory, at=at, project=project)}" if numbered else facts(memory, at=at, project=project)
+        )
+        if compact:
+            lines.append(f"{head}: {one_line(memory.content)}")
+        else:
+            lines += [head, indented(memory.content)]
+    return "\n".join(lines)
+
+
+def memory_data(memory: Memory, *, most_bytes: int | None = EXCERPT_BYTES) -> dict[str, Any]:
+    """Return what a memory is as JSON, its text shortened unless ``most_bytes`` is None; empty fields are left out."""
+    content, is_cut = (memory.content, False) if most_bytes is None else cut(memory.content, most_bytes)
+    data: dict[str, Any] = {
+        "id": memory.id,
+        "content": content,
+        "truncated": is_cut or None,
+        "category": memory.category,
+        "project": memory.project,
+        "topic": memory.topic,
+        "status": None if memory.status is Status.ACTIVE else memory.status,
+        "trust": memory.trust,
+        "pinned": memory.pinned or None,
+        "session": memory.session,
+        "time": memory.time,
+        "expires_at": memory.expires_at,
+        "entities": memory.entities,
+        "tags": memory.tags,
+        "superseded_by": memory.superseded_by,
+        "metadata": memory.metadata if most_bytes is None else None,
+    }
+    found: dict[str, Any] = to_json({name: value for name, value in data.items() if value not in (None, (), {})})
+    return found
+
+
+def joined(*parts: str | None, separator: str = "\n") -> str:
+    """Put together the parts that say something."""
+    return separator.join(part for part in parts if part)
+
+
+def quoted(names: Sequence[str]) -> str:
+    """Put names into quotes, with commas between them."""
+    return ", ".join(f'"{name}"' for name in names)

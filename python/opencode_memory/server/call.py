@@ -1,0 +1,82 @@
+"""What a tool is given besides its arguments: the store, the configuration, the client's place, and the moment."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from opencode_memory import paths
+from opencode_memory.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from opencode_memory.config import Config
+    from opencode_memory.memory import MemoryStore
+    from opencode_memory.models import Memory
+    from opencode_memory.server.place import Place
+    from opencode_memory.server.state import State
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call of one tool."""
+
+    state: State
+    place: Place
+    at: datetime
+
+    @property
+    def store(self) -> MemoryStore:
+        """The store."""
+        return self.state.store
+
+    @property
+    def config(self) -> Config:
+        """The configuration of the server."""
+        return self.state.config
+
+    @property
+    def count_tokens(self) -> Callable[[str], int]:
+        """What counts the tokens of a text."""
+        return self.state.count_tokens
+
+    def project(self, asked: str | None) -> str | None:
+        """Return the project that the call is about; see ``Place.narrowed``."""
+        return self.place.narrowed(asked, self.store)
+
+    def visible(self, id: str) -> Memory:
+        """Return a memory that the client may see; see ``Place.visible``."""
+        return self.place.visible(id, self.store)
+
+    def all_visible(self, ids: Iterable[str]) -> list[str]:
+        """Return the full ids of memories, all of which the client may see.
+
+        Raises:
+            NotFoundError: One of them is not there for the client; nothing was done then.
+        """
+        return list(dict.fromkeys(self.visible(one).id for one in ids))
+
+    def confined(self, path: str, *, field: str) -> Path:
+        """Return a path that the client may use, with symbolic links resolved.
+
+        It may lie in the data directory's exports, in the client's work trees, or where the configuration allows it. A
+        relative path counts from the client's first work tree, else from the exports.
+
+        Raises:
+            InvalidInputError: It leads anywhere else.
+        """
+        if "\0" in path:
+            raise InvalidInputError(f"{field}: a path has no NUL", field=field)
+        given = Path(path).expanduser() if path.startswith("~/") else Path(path)
+        base = self.place.folders[0] if self.place.folders else self.state.exports
+        allowed = (self.state.exports, *self.place.folders, *self.state.allowed_folders)
+        try:
+            return paths.confine(base / given, allowed)
+        except InvalidInputError as error:
+            told = InvalidInputError(f"{field}: {error}", field=field)
+            told.hint = "use a path in your project; its owner can allow more with server.allowed_folders"
+            raise told from error
+        except (OSError, RuntimeError, ValueError) as error:
+            raise InvalidInputError(f"{field}: {path!r} is not a usable path: {error}", field=field) from error

@@ -1,0 +1,192 @@
+"""The resident server: one process that binds a port, answers every client, and keeps a worker beside it."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import os
+import secrets
+import socket
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from ipaddress import ip_address
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from opencode_memory.errors import ConflictError, InvalidInputError, StorageError
+from opencode_memory.incumbent import explain_holder, hint_for_holder, who_holds
+from opencode_memory.server.guards import guarded_protocol, supports_owner_check
+from opencode_memory.server.web import build_app
+
+if TYPE_CHECKING:
+    from opencode_memory.server.metrics import Metrics
+    from opencode_memory.server.state import State
+
+TOKEN_FILE: Final = "server.token"  # noqa: S105  a name, not the token
+_GRACE_SECONDS: Final = 1
+_BACKLOG: Final = 256
+
+
+def bind(host: str, port: int) -> socket.socket:
+    """Take a port.
+
+    Args:
+        host: An address, or a name of one.
+        port: The port; 0 for any free one.
+
+    Raises:
+        ConflictError: Somebody else holds it; the message says who.
+        InvalidInputError: This machine has no such address.
+    """
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        listening = socket.socket(family, kind, protocol)
+    except OSError as error:
+        raise InvalidInputError(f"server.host: {host!r} is no address: {error}", field="server.host") from error
+    try:
+        # A port that a server just gave up can be taken again at once; one that is in use cannot.
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind(address)
+        listening.listen(_BACKLOG)
+        listening.setblocking(False)
+    except OSError as error:
+        listening.close()
+        if error.errno != errno.EADDRINUSE:
+            raise InvalidInputError(
+                f"server.host: cannot bind {host}:{port}: {error.strerror}", field="server.host"
+            ) from error
+        raise _taken(host, port) from error
+    return listening
+
+
+def _taken(host: str, port: int) -> ConflictError:
+    holder = who_holds(host, port)
+    if holder is None:
+        error = ConflictError(f"port {port} of {host} is taken")
+        error.hint = "choose another with --port"
+        return error
+    error = ConflictError(explain_holder(holder, host, port))
+    error.hint = hint_for_holder(holder, port)
+    return error
+
+
+def is_loopback(host: str) -> bool:
+    """Say whether only this machine reaches an address."""
+    try:
+        return ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+@dataclass(frozen=True, slots=True)
+class Door:
+    """Who is let in.
+
+    Attributes:
+        key: What every request must carry; None for no key.
+        uid: The user whose processes may connect from this machine; None where that cannot be told.
+    """
+
+    key: str | None
+    uid: int | None
+
+
+def door(host: str, configured: str | None, data_dir: Path) -> Door:
+    """Decide who is let in: whoever has the key, and of this machine's users only this one.
+
+    Args:
+        host: The address that is bound.
+        configured: ``server.api_key``.
+        data_dir: Where a token is kept on systems that cannot tell who connects.
+
+    Raises:
+        InvalidInputError: Others would reach the server, and there is no key.
+    """
+    uid = os.geteuid() if supports_owner_check() else None
+    if configured is not None:
+        return Door(configured, uid)
+    if not is_loopback(host):
+        error = InvalidInputError(
+            f"server.host: {host} is reached from other machines, and there is no key", field="server.host"
+        )
+        error.hint = "set server.api_key (or OPENCODE_MEMORY_API_KEY), or bind 127.0.0.1"
+        raise error
+    return Door(None, uid) if uid is not None else Door(_token(data_dir / TOKEN_FILE), None)
+
+
+def _token(file: Path) -> str:
+    """Return the key in a file that only its owner reads, which is written when there is none."""
+    try:
+        descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    except FileExistsError:
+        return _read_token(file)
+    except OSError as error:
+        raise StorageError(f"cannot write {file}: {error.strerror}", path=str(file)) from error
+    with os.fdopen(descriptor, "w", encoding="ascii") as out:
+        out.write(secrets.token_urlsafe(32))
+    return _read_token(file)
+
+
+def _read_token(file: Path) -> str:
+    try:
+        return file.read_text(encoding="ascii").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise StorageError(f"cannot read {file}: {error}", path=str(file)) from error
+
+
+def serve_http(
+    state: State, metrics: Metrics, listening: socket.socket, *, admits: Door, on_ready: Callable[[], None]
+) -> None:
+    """Serve until SIGTERM or SIGINT comes; what was acknowledged is durable, so nothing else has to be waited for.
+
+    Args:
+        state: The store, the configuration, and what is counted.
+        metrics: What is counted.
+        listening: What ``bind`` returned.
+        admits: Who is let in.
+        on_ready: Called when clients can connect.
+    """
+    app = build_app(state, metrics, host=state.config.server.host, key=admits.key)
+    protocol: type[asyncio.Protocol] = H11Protocol
+    if admits.uid is not None:
+        protocol = guarded_protocol(H11Protocol, uid=admits.uid, on_refused=metrics.refuse)
+    config = uvicorn.Config(
+        app,
+        http=protocol,
+        loop="asyncio",
+        ws="none",
+        lifespan="on",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        # Nobody may say on whose behalf a request comes.
+        proxy_headers=False,
+        # Streams of sessions stay open for ever; nothing is lost when they are cut.
+        timeout_graceful_shutdown=_GRACE_SECONDS,
+    )
+    _Server(config, on_ready).run(sockets=[listening])
+
+
+class _Server(uvicorn.Server):
+    """A server that says when it is ready, and after a signal returns instead of dying of it."""
+
+    def __init__(self, config: uvicorn.Config, on_ready: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._on_ready = on_ready
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if self.started:
+            self._on_ready()
+
+    @contextmanager
+    def capture_signals(self) -> Generator[None, None, None]:
+        with super().capture_signals():
+            yield
+            self._captured_signals.clear()

@@ -1,0 +1,73 @@
+"""What is counted, in the form that Prometheus reads. Every number comes from something that happened."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+
+if TYPE_CHECKING:
+    from opencode_memory.reports import Stats
+
+PREFIX: Final = "opencode_memory"
+CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
+_SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
+
+
+class Metrics:
+    """The counters of one server."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        self.calls = self._counter("tool_calls", "Calls of tools by outcome: ok, refused, error.", "tool", "outcome")
+        self.seconds = Histogram(
+            f"{PREFIX}_tool_seconds",
+            "How long calls of tools took.",
+            ["tool"],
+            buckets=_SECONDS,
+            registry=self.registry,
+        )
+        self.recalls = self._counter("recalls", "Recalls by result: hit, miss.", "result")
+        self.requests = self._counter("http_requests", "HTTP requests by path and status.", "path", "status")
+        self.refused = self._counter("http_refused", "HTTP requests refused before they were read.", "reason")
+        self.worker_starts = self._counter("worker_starts", "How often the worker process was started.")
+        self.up = self._gauge("healthy", "1 while the server is healthy.")
+        self.memories = self._gauge("memories", "Memories by status.", "status")
+        self.bytes = self._gauge("bytes", "Bytes on disk by part.", "part")
+        self.pending = self._gauge("pending_embeddings", "Memories that wait for their vectors.")
+        self.lag = self._gauge("index_lag", "Texts that the lexical index has not absorbed.")
+        self.vectors = self._gauge("vectors", "Vectors that are compared.")
+        self.projects = self._gauge("projects", "Projects.")
+
+    def read(self, stats: Stats, *, healthy: bool) -> bytes:
+        """Return everything as text.
+
+        Args:
+            stats: The store in numbers, as it is now.
+            healthy: Whether the server is.
+        """
+        self.up.set(healthy)
+        for status, number in stats.by_status.items():
+            self.memories.labels(status).set(number)
+        for part, size in (("store", stats.store_bytes), ("words", stats.lexical_bytes), ("graph", stats.graph_bytes)):
+            self.bytes.labels(part).set(size)
+        self.pending.set(stats.pending_embeddings)
+        self.lag.set(stats.lexical_tail)
+        self.vectors.set(stats.vectors)
+        self.projects.set(stats.projects)
+        return generate_latest(self.registry)
+
+    def refuse(self, reason: str) -> None:
+        """Count a request that was refused at the door."""
+        self.refused.labels(reason).inc()
+
+    def gauge_of(self, name: str, about: str, read: Callable[[], float]) -> None:
+        """Add a gauge that is read when it is asked for."""
+        self._gauge(name, about).set_function(read)
+
+    def _counter(self, name: str, about: str, *labels: str) -> Counter:
+        return Counter(f"{PREFIX}_{name}", about, labels, registry=self.registry)
+
+    def _gauge(self, name: str, about: str, *labels: str) -> Gauge:
+        return Gauge(f"{PREFIX}_{name}", about, labels, registry=self.registry)

@@ -1,0 +1,166 @@
+"""How a tool is declared: a typed function, from which its name, its description and its schema are taken.
+
+Arguments are checked before anything runs: unknown ones, wrong types and broken limits are named, so that a model can
+correct itself. Schemas are sent without what a model does not need (titles, nulls), for context costs money.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Annotated, Any, Final, get_type_hints
+
+from opencode_memory.errors import InvalidInputError
+from opencode_memory.suggest import did_you_mean
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+    from opencode_memory.server.answers import Answer
+
+Run = Callable[..., "Answer"]
+_MOST_PROBLEMS: Final = 5
+
+
+@dataclass(frozen=True)
+class Tool:
+    """A tool.
+
+    Attributes:
+        name: What clients call it.
+        about: What it does and when to use it, for a model.
+        run: Gets the call first and then its arguments by name.
+        reads: Whether it changes nothing.
+        destroys: Whether what it does may take something away.
+        repeats: Whether doing it twice is doing it once.
+        reaches_out: Whether it talks to anything but the store and files.
+        core: Whether it belongs to the few that ``--tools core`` offers.
+        output: JSON schema of the data it answers.
+    """
+
+    name: str
+    about: str
+    run: Run
+    reads: bool = False
+    destroys: bool = False
+    repeats: bool = False
+    reaches_out: bool = False
+    core: bool = False
+    output: Mapping[str, Any] | None = None
+
+    @cached_property
+    def model(self) -> type[BaseModel]:
+        """What checks the arguments."""
+        from pydantic import BeforeValidator, ConfigDict, create_model  # noqa: PLC0415  not before a tool is asked for
+
+        fields: dict[str, Any] = {}
+        hints = get_type_hints(self.run, include_extras=True)
+        for name, parameter in list(inspect.signature(self.run).parameters.items())[1:]:
+            kind = hints[name]
+            if _takes_a_list(kind):
+                kind = Annotated[kind, BeforeValidator(_as_list)]
+            fields[name] = (kind, ... if parameter.default is inspect.Parameter.empty else parameter.default)
+        return create_model(self.name, __config__=ConfigDict(extra="forbid"), **fields)
+
+    @cached_property
+    def input(self) -> dict[str, Any]:
+        """The JSON schema of the arguments, as it is sent."""
+        schema: dict[str, Any] = _compact(self.model.model_json_schema())
+        return schema
+
+    def check(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the arguments as the function takes them.
+
+        Raises:
+            InvalidInputError: One of them is unknown, missing, or not acceptable; the message names each.
+        """
+        from pydantic import ValidationError  # noqa: PLC0415  as above
+
+        # Models write null for what they leave out.
+        given = {name: value for name, value in arguments.items() if value is not None}
+        try:
+            checked = self.model.model_validate(given)
+        except ValidationError as error:
+            problems = error.errors(include_url=False, include_context=False, include_input=False)
+            told = [
+                self._told(problem["type"], problem["loc"], problem["msg"]) for problem in problems[:_MOST_PROBLEMS]
+            ]
+            field = str(problems[0]["loc"][0]) if problems[0]["loc"] else self.name
+            raise InvalidInputError("; ".join(told), field=field) from error
+        return {name: getattr(checked, name) for name in given}
+
+    def _told(self, kind: str, place: tuple[int | str, ...], message: str) -> str:
+        name = ".".join(map(str, place)) or "arguments"
+        if kind == "extra_forbidden":
+            return f"{name[:80]}: {self.name} has no such argument; {did_you_mean(name[:80], self.model.model_fields)}"
+        if kind == "missing":
+            return f"{name}: is required"
+        return f"{name}: {message[:1].lower()}{message[1:]}"
+
+
+def tool(
+    *,
+    reads: bool = False,
+    destroys: bool = False,
+    repeats: bool = False,
+    reaches_out: bool = False,
+    core: bool = False,
+    output: Mapping[str, Any] | None = None,
+) -> Callable[[Run], Tool]:
+    """Declare a function as a tool; its docstring is what a model reads, so it says when to use it and no more."""
+
+    def declare(run: Run) -> Tool:
+        return Tool(
+            name=run.__name__,
+            about=inspect.cleandoc(run.__doc__ or ""),
+            run=run,
+            reads=reads,
+            destroys=destroys,
+            repeats=repeats,
+            reaches_out=reaches_out,
+            core=core,
+            output=output,
+        )
+
+    return declare
+
+
+def _takes_a_list(kind: Any) -> bool:
+    return "list[" in str(kind)
+
+
+def _as_list(value: Any) -> Any:
+    """Models often write a list as text: ``["a", "b"]``, or ``a`` where there is one."""
+    if not isinstance(value, str):
+        return value
+    if value.lstrip().startswith("["):
+        try:
+            return json.loads(value)
+        except (json.JSONDecodeError, RecursionError):
+            return value
+    return [value]
+
+
+def _compact(schema: Any) -> Any:
+    """Leave out what tells a model nothing."""
+    if isinstance(schema, list):
+        return [_compact(member) for member in schema]
+    if not isinstance(schema, dict):
+        return schema
+    if "properties" in schema:
+        properties = {name: _compact(member) for name, member in schema["properties"].items()}
+        rest = {key: _compact(value) for key, value in schema.items() if key in ("type", "required")}
+        return {"type": "object", "properties": properties} | rest
+    kept = {
+        key: _compact(value)
+        for key, value in schema.items()
+        if key not in ("title", "additionalProperties") and not (key == "default" and value in (None, [], ""))
+    }
+    choices = kept.pop("anyOf", None)
+    if choices is None:
+        return kept
+    choices = [choice for choice in choices if choice != {"type": "null"}]
+    return choices[0] | kept if len(choices) == 1 else {"anyOf": choices} | kept

@@ -1,0 +1,46 @@
+"""The tools, one file for each kind of work; ``TOOLS`` is what a server offers."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from opencode_memory.server.toolbox import Tool
+from opencode_memory.server.tools import boot, curate, exchange, kv, many, recall, sessions, status, write
+
+TOOLS: Final[tuple[Tool, ...]] = (
+    recall.recall,
+    write.remember,
+    recall.get_context,
+    boot.get_boot_context,
+    write.edit_memory,
+    curate.archive_memory,
+    status.memory_status,
+    recall.get_memory,
+    recall.get_linked_memories,
+    recall.search_history,
+    write.log_session,
+    write.link_memories,
+    curate.restore_memory,
+    curate.delete_memory,
+    curate.undo,
+    curate.pin_memory,
+    curate.resolve_blocker,
+    curate.unresolve_blocker,
+    many.bulk_archive,
+    many.consolidate_memory,
+    sessions.session_start,
+    sessions.session_heartbeat,
+    sessions.session_end,
+    sessions.get_active_sessions,
+    sessions.claim_item,
+    sessions.release_item,
+    exchange.export_memories,
+    exchange.import_memories,
+    exchange.ingest_file,
+    exchange.bootstrap_memory,
+    exchange.enrich_entity,
+    kv.kv_set,
+    kv.kv_get,
+    kv.kv_list,
+    kv.kv_delete,
+)

@@ -1,0 +1,137 @@
+"""Tools that read and write files. Every path is confined to the client's project and the data directory's exports."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from opencode_memory import entities
+from opencode_memory.errors import ConflictError, InvalidInputError, StorageError
+from opencode_memory.ingest.bootstrap import bootstrap
+from opencode_memory.ingest.folder import ingest
+from opencode_memory.json_values import to_json
+from opencode_memory.models import ALL_PROJECTS
+from opencode_memory.project import find_repository
+from opencode_memory.server.answers import Answer, counted, joined, one_line
+from opencode_memory.server.call import Call
+from opencode_memory.server.toolbox import tool
+from opencode_memory.server.tools.kinds import FilePath, Project
+
+
+@tool()
+def export_memories(
+    call: Call,
+    output_path: Annotated[FilePath | None, Field(description="default: a new file in the data directory")] = None,
+    project: Project = None,
+    categories: list[str] | None = None,
+    since_days: Annotated[int | None, Field(ge=0, le=36_500)] = None,
+) -> Answer:
+    """Write memories, with history and links, to a JSON file (Markdown if it ends in .md)."""
+    where = call.project(project)
+    name = f"memories-{call.at:%Y%m%dT%H%M%S%fZ}.json"
+    target = call.confined(output_path or str(call.state.exports / name), field="output_path")
+    if target.is_dir():
+        target /= name
+    try:
+        if target.is_relative_to(call.state.exports.resolve()):
+            call.state.exports.mkdir(mode=0o700, exist_ok=True)
+    except OSError as error:
+        raise StorageError(f"cannot create {call.state.exports}: {error.strerror}", path=str(target)) from error
+    report = call.store.export(
+        target,
+        format="markdown" if target.suffix in (".md", ".markdown") else "json",
+        project=None if where == ALL_PROJECTS else where,
+        categories=categories,
+        since=None if since_days is None else call.at - timedelta(days=since_days),
+    )
+    text = f"Wrote {counted(report.counts['memory'], 'memory')} to {target}"
+    return Answer(text, {"path": str(target), "counts": dict(report.counts)})
+
+
+@tool()
+def import_memories(
+    call: Call,
+    input_path: FilePath,
+    dry_run: bool = False,
+    skip_duplicates: Annotated[bool, Field(description="always so")] = True,
+) -> Answer:
+    """Read an export of this or another memory system; directives in it wait for review."""
+    if not skip_duplicates:
+        raise InvalidInputError("skip_duplicates: nothing is ever stored twice; leave it out", field="skip_duplicates")
+    source = call.confined(input_path, field="input_path")
+    where = call.place.project
+    try:
+        report = call.store.import_(source, within=where, dry_run=dry_run)
+    except InvalidInputError as error:
+        if where is not None and error.hint is None:
+            error.hint = "a client imports into its own project only; the command line imports everything"
+        raise
+    counts = {kind: dict(found) for kind, found in report.counts.items()}
+    what = ", ".join(f"{number} {outcome}" for outcome, number in counts.get("memory", {}).items() if number)
+    text = joined(
+        f"{'Would read' if dry_run else 'Read'} {counted(report.total('memory'), 'memory')} ({report.format}): {what}",
+        *(f"passed over: {one_line(skipped)}" for skipped in report.skipped[:10]),
+    )
+    return Answer(
+        text, {"format": report.format, "dry_run": dry_run, "counts": counts, "skipped": list(report.skipped)}
+    )
+
+
+@tool(repeats=True)
+def ingest_file(call: Call, file_path: FilePath, dry_run: bool = False) -> Answer:
+    """Keep memories in step with a Markdown file or folder: one for each section."""
+    path = call.confined(file_path, field="file_path")
+    report = ingest(call.store, path, project=_own(call), top=_top(path), dry_run=dry_run)
+    changes = {
+        "added": report.added,
+        "updated": report.updated,
+        "archived": report.archived,
+        "unchanged": report.unchanged,
+    }
+    text = joined(
+        f"{counted(report.files, 'note')}: " + ", ".join(f"{number} {what}" for what, number in changes.items()),
+        *(f"passed over: {one_line(skipped.file)}: {one_line(skipped.reason)}" for skipped in report.skipped[:10]),
+    )
+    data: dict[str, Any] = to_json(report)
+    return Answer(text, data)
+
+
+@tool(repeats=True)
+def bootstrap_memory(call: Call, path: Annotated[str, Field(max_length=4096)] = ".") -> Answer:
+    """Learn first facts of a project from its README, agent instructions and manifests."""
+    folder = call.confined(path, field="path")
+    if not folder.is_dir():
+        raise InvalidInputError(f"path: {path!r} is not a folder", field="path")
+    if not call.place.folders and path == ".":
+        raise InvalidInputError("path: this client has no project folder; name one", field="path")
+    report = bootstrap(call.store, folder, project=_own(call))
+    text = joined(
+        f"Read {', '.join(report.files) or 'nothing'}: {report.added} added, {report.updated} updated, "
+        f"{report.unchanged} unchanged.",
+        *(f"passed over: {one_line(skipped.file)}: {one_line(skipped.reason)}" for skipped in report.skipped[:10]),
+    )
+    data: dict[str, Any] = to_json(report)
+    return Answer(text, data)
+
+
+@tool(reads=True, reaches_out=True)
+def enrich_entity(
+    call: Call, entity_ref: Annotated[str, Field(min_length=1, max_length=512)], project: Project = None
+) -> Answer:
+    """Fetch title and state of a merge request, issue or epic from its forge."""
+    name = entities.canonical(entity_ref, project=call.project(project))
+    error = ConflictError(f"{one_line(name, 120)} cannot be enriched: no forge is configured")
+    error.hint = "get_context shows what the memory knows about it"
+    raise error
+
+
+def _own(call: Call) -> str | None:
+    return call.place.project
+
+
+def _top(path: Path) -> Path | None:
+    repository = find_repository(path if path.is_dir() else path.parent)
+    return repository.work_tree if repository is not None else None

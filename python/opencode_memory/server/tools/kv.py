@@ -1,0 +1,73 @@
+"""Tools for short-lived values by key."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from opencode_memory.clock import age
+from opencode_memory.errors import NotFoundError
+from opencode_memory.json_values import to_json
+from opencode_memory.server.answers import Answer, clean, counted, joined, one_line
+from opencode_memory.server.call import Call
+from opencode_memory.server.toolbox import tool
+from opencode_memory.server.tools.kinds import Key
+
+
+@tool(repeats=True)
+def kv_set(
+    call: Call,
+    key: Key,
+    value: Annotated[Any, Field(description="any JSON")],
+    ttl_seconds: Annotated[float | None, Field(gt=0, le=1e10, description="default 7 days")] = None,
+) -> Answer:
+    """Keep a value for a while, e.g. the state of a task."""
+    default = call.config.kv.default_ttl_seconds or None
+    life = default if ttl_seconds is None else ttl_seconds
+    redactions = call.store.kv.set(key, value, ttl_seconds=life, project=call.place.project)
+    secrets = f" Secrets were left out: {', '.join(redactions)}." if redactions else ""
+    return Answer(
+        f"Kept{'' if life is None else f' for {life:g} seconds'}.{secrets}", {"key": key, "ttl_seconds": life}
+    )
+
+
+@tool(reads=True)
+def kv_get(call: Call, key: Key) -> Answer:
+    """The value of a key."""
+    entry = call.store.kv.entry(key, project=call.place.project)
+    if entry is None:
+        error = NotFoundError(f"there is no value under {key!r}", id=key)
+        error.hint = "kv_list shows the keys"
+        raise error
+    return Answer(
+        clean(_text(entry.value)), {"key": key, "value": entry.value, "expires_at": to_json(entry.expires_at)}
+    )
+
+
+@tool(reads=True)
+def kv_list(call: Call, prefix: Annotated[str, Field(max_length=512)] = "") -> Answer:
+    """Keys and the beginnings of their values."""
+    found = call.store.kv.list(prefix, project=call.place.project)
+    if not found:
+        return Answer("There are no values.", {"entries": []})
+    lines = [
+        f"{one_line(entry.key, 120)} = {one_line(_text(entry.value), 120)}"
+        + ("" if entry.expires_at is None else f" (ends {age(entry.expires_at, at=call.at)})")
+        for entry in found[:100]
+    ]
+    more = f"… {counted(len(found), 'key')} in all" if len(found) > len(lines) else None
+    entries = [{"key": entry.key, "expires_at": to_json(entry.expires_at)} for entry in found]
+    return Answer(joined(*lines, more), {"entries": entries})
+
+
+@tool(destroys=True, repeats=True)
+def kv_delete(call: Call, key: Key) -> Answer:
+    """Delete a value."""
+    was_there = call.store.kv.delete(key, project=call.place.project)
+    return Answer("Deleted." if was_there else "There was no such value.", {"key": key, "deleted": was_there})
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

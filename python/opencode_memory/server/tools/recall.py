@@ -1,0 +1,206 @@
+"""Tools that find memories."""
+
+from __future__ import annotations
+
+from typing import Annotated, Final
+
+from pydantic import Field
+
+from opencode_memory import entities
+from opencode_memory.clock import age, parse_when
+from opencode_memory.models import ALL_PROJECTS, Memory, RelatedMemory, Status
+from opencode_memory.server.answers import (
+    Answer,
+    clean,
+    counted,
+    facts,
+    indented,
+    joined,
+    listed,
+    memory_data,
+    one_line,
+)
+from opencode_memory.server.call import Call
+from opencode_memory.server.toolbox import tool
+from opencode_memory.server.tools.kinds import AnyCategory, CategoryName, Labels, Limit, MemoryId, Project, When
+
+_HIT: Final = {
+    "type": "object",
+    "properties": {
+        "id": {"type": "string"},
+        "content": {"type": "string"},
+        "category": {"type": "string"},
+        "time": {"type": "string"},
+    },
+    "required": ["id", "content"],
+}
+_HITS: Final = {
+    "type": "object",
+    "properties": {"memories": {"type": "array", "items": _HIT}},
+    "required": ["memories"],
+}
+_MEMORIES: Final = {"type": "object", "properties": {"memories": {"type": "array"}}, "required": ["memories"]}
+_MOST_OF_AN_ENTITY: Final = 200
+_WHOLE_TEXTS: Final = 10
+_LIST_BYTES: Final = 12_000
+_PAST: Final = (Status.ACTIVE, Status.SUPERSEDED, Status.ARCHIVED)
+
+
+@tool(reads=True, core=True, output=_HITS)
+def recall(
+    call: Call,
+    query: Annotated[str, Field(max_length=10_000, description="question or keywords")],
+    limit: Limit = 10,
+    project: Project = None,
+    category: CategoryName | None = None,
+    since: When = None,
+    until: When = None,
+    entity: Annotated[str | None, Field(max_length=512)] = None,
+    compact: Annotated[bool, Field(description="one line each")] = False,
+) -> Answer:
+    """Find memories by words and meaning, best first; may be empty. Use before assuming how something works."""
+    where = call.project(project)
+    hits = call.store.recall(
+        query,
+        limit=limit,
+        project=where,
+        category=category,
+        since=None if since is None else parse_when(since, field="since", at=call.at),
+        until=None if until is None else parse_when(until, field="until", at=call.at, end_of_day=True),
+        entity=None if entity is None else entities.canonical(entity, project=where),
+    )
+    call.state.count_recall(found=bool(hits))
+    memories = [hit.memory for hit in hits]
+    if not memories:
+        return Answer(f"Nothing known in {_where(where)} answers this.", {"memories": []})
+    text = joined(
+        f"{counted(len(memories), 'memory')} from {_where(where)}, best first:",
+        listed(memories, at=call.at, project=where, compact=compact),
+    )
+    data = [memory_data(hit.memory) | {"score": round(hit.score, 4)} for hit in hits]
+    return Answer(text, {"memories": data})
+
+
+@tool(reads=True, core=True, output=_MEMORIES)
+def get_context(
+    call: Call,
+    entity_ref: Annotated[str, Field(min_length=1, max_length=512, description="!12, #34, &5, URL, @user, file, name")],
+    project: Project = None,
+) -> Answer:
+    """Everything known about one merge request, issue, epic, person or file. Use before working on it."""
+    where = call.project(project)
+    name = entities.canonical(entity_ref, project=where)
+    found = call.store.list(entity=name, project=where, limit=_MOST_OF_AN_ENTITY)
+    total = call.store.count(entity=name, project=where)
+    shown = entities.short(name, project=where)
+    if not found:
+        return Answer(f"Nothing is known about {one_line(shown)} in {_where(where)}.", {"entity": name, "memories": []})
+    text = joined(
+        f"{counted(total, 'memory')} about {one_line(shown)} in {_where(where)}, newest first:",
+        within(listed(found, at=call.at, project=where, compact=len(found) > _WHOLE_TEXTS), of=total),
+    )
+    return Answer(text, {"entity": name, "total": total, "memories": [memory_data(memory) for memory in found]})
+
+
+@tool(reads=True)
+def get_memory(call: Call, memory_id: MemoryId) -> Answer:
+    """One memory in full, with its source and its history."""
+    memory = call.visible(memory_id)
+    history = call.store.history(memory.id)
+    source = memory.source
+    place = f"{source.file}:{source.line}" if source.file and source.line else source.file
+    origin = ", ".join(filter(None, (place, source.tool, source.session, source.message, source.commit)))
+    changes = ", ".join(f"{change.kind} {age(change.at, at=call.at)} by {change.actor}" for change in history[-10:])
+    text = joined(
+        facts(memory, at=call.at, project=call.place.project),
+        indented(memory.content, 200_000),
+        f"id: {memory.id}",
+        f"topic: {one_line(memory.topic)}" if memory.topic else None,
+        f"tags: {one_line(', '.join(memory.tags))}" if memory.tags else None,
+        f"source: {one_line(origin)}" if origin else None,
+        f"replaced by: {memory.superseded_by}" if memory.superseded_by else None,
+        f"history: {changes}" if changes else None,
+    )
+    steps = [
+        {"at": change.at, "kind": change.kind, "actor": change.actor, "undone": change.undone} for change in history
+    ]
+    return Answer(text, {"memory": memory_data(memory, most_bytes=None), "history": steps})
+
+
+@tool(reads=True)
+def get_linked_memories(
+    call: Call,
+    memory_id: MemoryId,
+    link_types: Annotated[Labels, Field(description="similar, contradicts, supersedes, related, near")] = None,
+    limit: Limit = 10,
+) -> Answer:
+    """Memories linked to one, or near it in meaning."""
+    memory = call.visible(memory_id)
+    found = [
+        related
+        for related in call.store.related(memory.id, limit=1000)
+        if (not link_types or related.kind in link_types) and _may_see(call, related.memory)
+    ][:limit]
+    if not found:
+        return Answer("Nothing is linked to it.", {"linked": []})
+    lines = [
+        f"{_relation(related)} {facts(related.memory, at=call.at, project=call.place.project)}: "
+        f"{one_line(related.memory.content)}"
+        for related in found
+    ]
+    data = [
+        memory_data(related.memory)
+        | {"link": related.kind, "direction": related.direction, "weight": related.weight, "reason": related.reason}
+        for related in found
+    ]
+    return Answer("\n".join(lines), {"linked": data})
+
+
+@tool(reads=True)
+def search_history(
+    call: Call,
+    query: Annotated[str, Field(max_length=10_000)],
+    category: AnyCategory = None,
+    limit: Limit = 10,
+    project: Project = None,
+) -> Answer:
+    """Like recall, but also finds archived and replaced memories."""
+    where = call.project(project)
+    statuses = [status.value for status in _PAST]
+    hits = call.store.recall(query, limit=limit, project=where, category=category, status=statuses)
+    call.state.count_recall(found=bool(hits))
+    if not hits:
+        return Answer(f"Nothing in {_where(where)}, past memories included, answers this.", {"memories": []})
+    memories = [hit.memory for hit in hits]
+    return Answer(
+        joined(f"{counted(len(hits), 'memory')}:", listed(memories, at=call.at, project=where)),
+        {"memories": [memory_data(memory) for memory in memories]},
+    )
+
+
+def within(text: str, *, of: int, most_bytes: int = _LIST_BYTES) -> str:
+    """Keep whole lines of a list within a size, and say that there is more."""
+    kept: list[str] = []
+    used = 0
+    lines = text.splitlines()
+    for line in lines:
+        used += len(line.encode()) + 1
+        if used > most_bytes:
+            return "\n".join([*kept, f"… more of {counted(of, 'memory')}; recall with this entity finds what matters"])
+        kept.append(line)
+    return text
+
+
+def _where(project: str | None) -> str:
+    if project == ALL_PROJECTS:
+        return "all projects"
+    return "the global memories" if project is None else f"{clean(project)} and the global memories"
+
+
+def _may_see(call: Call, memory: Memory) -> bool:
+    return call.place.project is None or call.place.may_cross or memory.project in (None, call.place.project)
+
+
+def _relation(related: RelatedMemory) -> str:
+    arrow = {"out": "→", "in": "←"}.get(related.direction, "-")
+    return f"{arrow} {one_line(related.kind, 40)}"

@@ -1,0 +1,120 @@
+"""Tools by which agents that work at the same time keep out of each other's way."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from opencode_memory import entities
+from opencode_memory.clock import age
+from opencode_memory.errors import ConflictError
+from opencode_memory.json_values import to_json
+from opencode_memory.models import Session
+from opencode_memory.server.answers import Answer, counted, joined, one_line, short_id
+from opencode_memory.server.call import Call
+from opencode_memory.server.toolbox import tool
+from opencode_memory.server.tools.kinds import Content, ItemRef, SessionId
+
+_WorkingOn = Annotated[str | None, Field(max_length=500)]
+
+
+@tool(repeats=True)
+def session_start(call: Call, session_id: SessionId, working_on: _WorkingOn = None) -> Answer:
+    """Tell other agents what you work on; again after a restart keeps your claims."""
+    session = call.store.sessions.start(
+        session_id, working_on=working_on, lease_seconds=_lease(call), project=call.place.project
+    )
+    others = [one for one in call.store.sessions.active(project=call.place.project) if one.id != session.id]
+    text = joined(
+        f"Session {one_line(session.id, 80)} runs; it counts as silent after {_lease(call)} seconds without a call.",
+        f"Also at work, {counted(len(others), 'session')}:" if others else None,
+        *(session_line(call, other) for other in others),
+    )
+    return Answer(text, {"session": to_json(session), "others": to_json(others)})
+
+
+@tool(repeats=True)
+def session_heartbeat(call: Call, session_id: SessionId) -> Answer:
+    """Keep a session and its claims alive during long work."""
+    session = call.store.sessions.heartbeat(session_id, lease_seconds=_lease(call), project=call.place.project)
+    return Answer(f"Alive, {age(session.lease_until, at=call.at)} at most.", {"session": to_json(session)})
+
+
+@tool(repeats=True)
+def session_end(call: Call, session_id: SessionId, summary: Content | None = None) -> Answer:
+    """End a session, release its claims, and keep its summary."""
+    session = call.store.sessions.end(session_id, project=call.place.project)
+    released = [claim.item for claim in session.claims]
+    data: dict[str, Any] = {"session": to_json(session), "released": released}
+    stored = ""
+    if summary is not None:
+        result = call.store.remember(
+            summary,
+            category="event",
+            tags=["session"],
+            session=session_id,
+            project=call.place.project,
+            scope="global" if call.place.project is None else None,
+            trust="agent",
+            source={"tool": "mcp", "session": session_id},
+        )
+        stored = f" Its summary is [{short_id(result.id)}]."
+        data["summary_id"] = result.id
+    gave_up = f" and gave up {', '.join(_short(call, item) for item in released)}" if released else ""
+    return Answer(f"Session {one_line(session.id, 80)} ended{gave_up}.{stored}", data)
+
+
+@tool(reads=True)
+def get_active_sessions(call: Call) -> Answer:
+    """Who works here just now, and what they claim."""
+    sessions = call.store.sessions.active(project=call.place.project)
+    lines = [session_line(call, session) for session in sessions]
+    return Answer("\n".join(lines) or "No session is active.", {"sessions": to_json(sessions)})
+
+
+@tool(repeats=True)
+def claim_item(call: Call, session_id: SessionId, item_ref: ItemRef) -> Answer:
+    """Claim something before working on it, so that no other agent does."""
+    claimed = call.store.sessions.claim(session_id, item_ref, lease_seconds=_lease(call), project=call.place.project)
+    item = _short(call, claimed.item)
+    if not claimed.granted:
+        owner = claimed.owner
+        what = f", which works on {one_line(owner.working_on, 120)}" if owner.working_on else ""
+        error = ConflictError(
+            f"{item} is claimed by session {one_line(owner.id, 80)}{what}: since {age(claimed.since, at=call.at)}, "
+            f"last heard of {age(owner.seen_at, at=call.at)}"
+        )
+        error.hint = "work on something else, or ask the user; a silent session loses its claims by itself"
+        raise error
+    before = claimed.taken_over_from
+    taken = (
+        f" It was claimed by session {one_line(before.id, 80)}, last heard of {age(before.seen_at, at=call.at)}."
+        if before is not None
+        else ""
+    )
+    return Answer(f"{item} is yours.{taken}", {"claim": to_json(claimed)})
+
+
+@tool(repeats=True)
+def release_item(call: Call, session_id: SessionId, item_ref: ItemRef) -> Answer:
+    """Give a claim up."""
+    had = call.store.sessions.release(session_id, item_ref, project=call.place.project)
+    item = one_line(entities.canonical(item_ref, project=call.place.project), 120)
+    return Answer(f"{_short(call, item)} is free." if had else "It was not claimed.", {"released": had})
+
+
+def session_line(call: Call, session: Session) -> str:
+    """Say in one line who works on what."""
+    what = f": {one_line(session.working_on, 120)}" if session.working_on else ""
+    claims = ", ".join(_short(call, claim.item) for claim in session.claims)
+    seen = age(session.seen_at, at=call.at)
+    return f"- {one_line(session.id, 80)}{what} (heard of {seen}{f'; claims {claims}' if claims else ''})"
+
+
+def _short(call: Call, item: str) -> str:
+    return one_line(entities.short(item, project=call.place.project), 120)
+
+
+def _lease(call: Call) -> int:
+    return call.config.session.lease_seconds

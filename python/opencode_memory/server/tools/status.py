@@ -1,0 +1,37 @@
+"""The tool that says how the memory is."""
+
+from __future__ import annotations
+
+from opencode_memory.json_values import to_json
+from opencode_memory.server.answers import Answer, counted, joined
+from opencode_memory.server.call import Call
+from opencode_memory.server.toolbox import tool
+
+
+@tool(reads=True, core=True)
+def memory_status(call: Call) -> Answer:
+    """Whether the memory is healthy, what it holds here, and what still waits."""
+    stats = call.store.stats()
+    where = call.place.project
+    here = call.store.count(project=where, scope="project") if where is not None else None
+    shared = call.store.count(scope="global")
+    health = call.state.health()
+    waiting = f"{stats.pending_embeddings} wait for their vectors, {stats.lexical_tail} for the index"
+    text = joined(
+        f"{health.word}{': ' + '; '.join(health.problems) if health.problems else ''}.",
+        f"Project {where}: {counted(here, 'memory')}." if here is not None else "No project is known for this client.",
+        f"Global: {counted(shared, 'memory')}. Background: {health.background}; {waiting}.",
+        stats.model_mismatch,
+    )
+    data = {
+        "status": health.word,
+        "problems": list(health.problems),
+        "project": where,
+        "memories": {"project": here, "global": shared},
+        "pending_embeddings": stats.pending_embeddings,
+        "index_tail": stats.lexical_tail,
+        "background": health.background,
+        "model": stats.model,
+        "bytes": stats.store_bytes + stats.lexical_bytes + stats.graph_bytes,
+    }
+    return Answer(text, to_json(data))

@@ -1,0 +1,192 @@
+"""Tools that write memories. What an agent writes is known as its own; it never passes for what a person said."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Final
+
+from pydantic import Field
+
+from opencode_memory.errors import ConflictError, InvalidInputError
+from opencode_memory.models import ALL_PROJECTS, Memory, RememberResult, RememberStatus, Trust
+from opencode_memory.server.answers import Answer, facts, indented, joined, memory_data, short_id
+from opencode_memory.server.call import Call
+from opencode_memory.server.toolbox import tool
+from opencode_memory.server.tools.kinds import (
+    AnyCategory,
+    CategoryName,
+    Content,
+    Detail,
+    Entities,
+    Labels,
+    MemoryId,
+    Name,
+    Project,
+    ScopeName,
+)
+
+_STORED: Final = {
+    "type": "object",
+    "properties": {"id": {"type": "string"}, "status": {"type": "string"}},
+    "required": ["id", "status"],
+}
+_PARTS: Final = {"what": "What", "why": "Why", "learned": "Learned"}
+_AGENT: Final = Trust.AGENT.value
+
+
+@tool(core=True, output=_STORED)
+def remember(
+    call: Call,
+    content: Annotated[str, Field(min_length=1, max_length=100_000, description="one self-contained statement")],
+    category: CategoryName,
+    what: Detail = None,
+    why: Detail = None,
+    learned: Detail = None,
+    entities: Entities = None,
+    project: Project = None,
+    scope: Annotated[ScopeName | None, Field(description="global: about the user, in every project")] = None,
+    topic: Annotated[Name, Field(description="writing a topic again replaces its text")] = None,
+    tags: Labels = None,
+    session: Annotated[Name, Field(description="session id")] = None,
+) -> Answer:
+    """Store what is worth knowing next time: a decision, convention, preference, procedure, solution, blocker."""
+    where = _one_project(call, project)
+    parts = _given_parts(what, why, learned)
+    result = call.store.remember(
+        _composed(content, parts),
+        category=category,
+        scope=scope or ("global" if where is None else None),
+        project=None if scope == "global" else where,
+        topic=topic,
+        tags=tags or (),
+        entities=entities or (),
+        session=session,
+        trust=_AGENT,
+        source={"tool": "mcp", "session": session},
+        metadata=parts,
+    )
+    return Answer(_told(result), {"id": result.id, "status": result.status, "redacted": list(result.redactions)})
+
+
+@tool(core=True)
+def edit_memory(
+    call: Call,
+    memory_id: MemoryId,
+    content: Annotated[str | None, Field(min_length=1, max_length=100_000)] = None,
+    what: Detail = None,
+    why: Detail = None,
+    learned: Detail = None,
+    category: AnyCategory = None,
+    topic: Name = None,
+    tags: Labels = None,
+) -> Answer:
+    """Correct a memory that is wrong or out of date; its history is kept."""
+    memory = call.visible(memory_id)
+    parts = _given_parts(what, why, learned)
+    changes: dict[str, Any] = {}
+    if content is not None or parts:
+        known = {name: memory.metadata[name] for name in _PARTS if isinstance(memory.metadata.get(name), str)}
+        base = _without_parts(memory.content, known) if content is None else content
+        changes["content"] = _composed(base, known | parts)
+        changes["metadata"] = {**memory.metadata, **parts}
+    others = {"category": category, "topic": topic, "tags": tags}
+    changes |= {name: value for name, value in others.items() if value is not None}
+    if not changes:
+        raise InvalidInputError(
+            "edit_memory: give content, what, why, learned, category, topic or tags", field="content"
+        )
+    if "content" in changes and memory.trust is Trust.USER:
+        # A text that an agent wrote must not pass for the person's.
+        changes["trust"] = _AGENT
+    changed = call.store.edit(memory.id, **changes)
+    text = joined(f"Changed [{short_id(changed.id)}]; undo takes it back.", _shown(call, changed))
+    return Answer(text, {"memory": memory_data(changed)})
+
+
+@tool()
+def log_session(
+    call: Call,
+    summary: Content,
+    learnings: Annotated[list[Content] | None, Field(max_length=100, description="each becomes a fact")] = None,
+    entities: Entities = None,
+    session_id: Name = None,
+    project: Project = None,
+) -> Answer:
+    """Keep what a session did and what it learned."""
+    where = _one_project(call, project)
+    shared: dict[str, Any] = {
+        "project": where,
+        "scope": "global" if where is None else None,
+        "entities": entities or (),
+        "session": session_id,
+        "trust": _AGENT,
+        "source": {"tool": "mcp", "session": session_id},
+    }
+    given = [{"content": summary, "category": "event", "tags": ["session"], **shared}]
+    given += [{"content": learning, "category": "fact", **shared} for learning in learnings or ()]
+    first, *others = call.store.remember_many(given)
+    lines = [f"Session: {_told(first)}", *(f"Learned: {_told(result)}" for result in others)]
+    results = [{"id": result.id, "status": result.status} for result in (first, *others)]
+    return Answer("\n".join(lines), {"memories": results})
+
+
+@tool(repeats=True)
+def link_memories(
+    call: Call,
+    source_id: MemoryId,
+    target_id: MemoryId,
+    kind: Annotated[str, Field(min_length=1, max_length=64, description="e.g. causes, resolves")] = "related",
+    reason: Annotated[str, Field(max_length=500)] = "",
+) -> Answer:
+    """Link two memories."""
+    source, target = call.visible(source_id), call.visible(target_id)
+    if source.id == target.id:
+        raise ConflictError("a memory cannot be linked to itself")
+    call.store.link(source.id, target.id, kind, reason)
+    return Answer(
+        f"Linked [{short_id(source.id)}] → {kind} → [{short_id(target.id)}].",
+        {"source": source.id, "target": target.id, "kind": kind},
+    )
+
+
+def _one_project(call: Call, asked: str | None) -> str | None:
+    where = call.project(asked)
+    if where == ALL_PROJECTS:
+        raise InvalidInputError("project: name one project to write into", field="project")
+    return where
+
+
+def _told(result: RememberResult) -> str:
+    said = {
+        RememberStatus.STORED: "stored as [{}].",
+        RememberStatus.MERGED: "known already; merged into [{}].",
+        RememberStatus.UPDATED: "replaced the text of its topic, [{}]; undo takes it back.",
+        RememberStatus.KEPT: "its topic is held by a memory of higher trust; stored as candidate [{}] for review.",
+    }[result.status].format(short_id(result.id))
+    secrets = f" Secrets were left out: {', '.join(result.redactions)}." if result.redactions else ""
+    return said[:1].upper() + said[1:] + secrets
+
+
+def _given_parts(what: str | None, why: str | None, learned: str | None) -> dict[str, str]:
+    given = {"what": what, "why": why, "learned": learned}
+    return {name: text.strip() for name, text in given.items() if text is not None and text.strip()}
+
+
+def _composed(content: str, parts: Mapping[str, str]) -> str:
+    """Put the parts below the statement, where words and meaning find them."""
+    return joined(content.rstrip(), *(_line(name, parts[name]) for name in _PARTS if name in parts))
+
+
+def _without_parts(content: str, parts: Mapping[str, str]) -> str:
+    for name in reversed(_PARTS):
+        if name in parts:
+            content = content.removesuffix("\n" + _line(name, parts[name]))
+    return content
+
+
+def _line(name: str, text: str) -> str:
+    return f"{_PARTS[name]}: {text}"
+
+
+def _shown(call: Call, memory: Memory) -> str:
+    return joined(facts(memory, at=call.at, project=call.place.project), indented(memory.content))

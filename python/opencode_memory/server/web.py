@@ -1,0 +1,141 @@
+"""The HTTP side of the resident server: its routes, the guards in front of them, and what it says of itself.
+
+``/mcp`` is for clients, ``/health`` for whoever wants to know whether it runs, ``/stats`` and ``/metrics`` for whoever
+operates it. No route allows another origin to read it.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any, Final
+
+import anyio.to_thread
+from starlette.applications import Starlette
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+import opencode_memory
+from opencode_memory.json_values import to_json
+from opencode_memory.server.app import NAME, build_server
+from opencode_memory.server.endpoint import McpEndpoint
+from opencode_memory.server.guards import ApiKey, BodyLimit, Fence, RateLimit, default_hosts, default_origins
+from opencode_memory.server.metrics import CONTENT_TYPE, Metrics
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+    from opencode_memory.server.state import State
+
+BODY_LIMIT: Final = 4 * 1024 * 1024
+HEALTH: Final = "/health"
+_UNAVAILABLE: Final = 503
+_PATHS: Final = frozenset({"/mcp", HEALTH, "/stats", "/metrics"})
+
+
+def build_app(state: State, metrics: Metrics, *, host: str, key: str | None) -> ASGIApp:
+    """Build the ASGI app.
+
+    Args:
+        state: The store, the configuration, and what is counted.
+        metrics: What is counted.
+        host: The address that is bound.
+        key: What every request but ``/health`` must carry; None for no key.
+    """
+    config = state.config.server
+    endpoint = McpEndpoint(build_server(state), body_limit=BODY_LIMIT)
+    metrics.gauge_of("mcp_sessions", "MCP sessions that are known.", lambda: endpoint.sessions)
+    app: ASGIApp = _routes(state, metrics, endpoint)
+    app = BodyLimit(app, limit=BODY_LIMIT, on_refused=metrics.refuse)
+    if key is not None:
+        app = ApiKey(app, key=key, open_paths=frozenset({HEALTH}), on_refused=metrics.refuse)
+    app = RateLimit(
+        app,
+        per_minute=config.rate_limit,
+        known_session=endpoint.knows,
+        clock=time.monotonic,
+        on_refused=metrics.refuse,
+        exempt=frozenset({HEALTH}),
+    )
+    app = Fence(
+        app,
+        hosts=default_hosts(host) | frozenset(config.allowed_hosts),
+        origins=default_origins(host) | frozenset(config.allowed_origins),
+        on_refused=metrics.refuse,
+    )
+    return _Counted(app, metrics)
+
+
+def _routes(state: State, metrics: Metrics, endpoint: McpEndpoint) -> Starlette:
+    begun = time.monotonic()
+
+    async def health(_: Request) -> Response:
+        found = await anyio.to_thread.run_sync(state.health)
+        body = {
+            "server": NAME,
+            "version": opencode_memory.__version__,
+            "status": found.word,
+            "problems": list(found.problems),
+            "pid": os.getpid(),
+            "uptime_seconds": round(time.monotonic() - begun),
+        }
+        return JSONResponse(body, status_code=200 if found.ok else _UNAVAILABLE)
+
+    async def stats(_: Request) -> Response:
+        def read() -> Any:
+            found = state.health()
+            return to_json(
+                {
+                    "store": state.store.stats(),
+                    "background": found.background,
+                    "problems": found.problems,
+                    "mcp_sessions": endpoint.sessions,
+                }
+            )
+
+        return JSONResponse(await anyio.to_thread.run_sync(read))
+
+    async def read_metrics(_: Request) -> Response:
+        def read() -> bytes:
+            return metrics.read(state.store.stats(), healthy=state.health().ok)
+
+        return Response(await anyio.to_thread.run_sync(read), media_type=CONTENT_TYPE)
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        async with endpoint.running():
+            yield
+
+    return Starlette(
+        routes=[
+            Route("/mcp", endpoint=endpoint),
+            Route(HEALTH, health),
+            Route("/stats", stats),
+            Route("/metrics", read_metrics),
+        ],
+        lifespan=lifespan,
+    )
+
+
+class _Counted:
+    """Counts every HTTP request by path and status; unknown paths count as one, for anybody can make them up."""
+
+    def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
+        self._app = app
+        self._metrics = metrics
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        path = scope["path"] if scope["path"] in _PATHS else "other"
+
+        async def count(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                self._metrics.requests.labels(path, str(message["status"])).inc()
+            await send(message)
+
+        await self._app(scope, receive, count)

@@ -1,0 +1,175 @@
+//! Sessions and claims, as callers see them. Two processes that race for one claim meet in SQLite: one wins.
+
+use super::{Engine, redaction};
+use crate::clock::DAY_MS;
+use crate::error::{Error, Result};
+use crate::model::validate;
+use crate::store::session::{self, Session};
+use crate::store::{WriteTx, project};
+
+/// The longest lease.
+const LONGEST_LEASE_MS: i64 = 7 * DAY_MS;
+
+/// What became of a claim.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Claimed {
+    /// Whether the session has it now.
+    pub granted: bool,
+    /// What is claimed, as it was written first.
+    pub item: String,
+    /// Who has it now.
+    pub owner: Session,
+    /// Since when.
+    pub since: i64,
+    /// Whose it was until now: a session whose lease had run out.
+    pub taken_over_from: Option<Session>,
+}
+
+impl Engine {
+    /// Begin a session or hear of it again; its claims stay.
+    pub fn session_start(
+        &self,
+        project: Option<&str>,
+        name: &str,
+        working_on: Option<&str>,
+        lease_ms: i64,
+    ) -> Result<Session> {
+        check("session_id", name)?;
+        let mut working_on = working_on.map(str::to_owned);
+        if let Some(text) = &mut working_on {
+            validate::topic(text)?;
+            redaction::Kinds::default().clean(text);
+        }
+        self.write_sessions(project, |write, project| {
+            write.begin_session(project, name, working_on.as_deref(), lease_until(write, lease_ms)?)?;
+            existing(write, project, name)
+        })
+    }
+
+    /// Hear of a session again. One that was never started, or has ended, has to be started first.
+    pub fn session_heartbeat(&self, project: Option<&str>, name: &str, lease_ms: i64) -> Result<Session> {
+        check("session_id", name)?;
+        self.write_sessions(project, |write, project| {
+            running(write, project, name)?;
+            write.begin_session(project, name, None, lease_until(write, lease_ms)?)?;
+            existing(write, project, name)
+        })
+    }
+
+    /// Let a session end; returns it with the claims that it gave up.
+    pub fn session_end(&self, project: Option<&str>, name: &str) -> Result<Session> {
+        check("session_id", name)?;
+        self.write_sessions(project, |write, project| {
+            let session = existing(write, project, name)?;
+            write.end_session(project, name)?;
+            let ended_at = Some(session.ended_at.unwrap_or(write.now_ms));
+            Ok(Session { ended_at, ..session })
+        })
+    }
+
+    /// Sessions of a project that are alive, heard of last first.
+    pub fn sessions(&self, project: Option<&str>) -> Result<Vec<Session>> {
+        let shared = self.enter()?;
+        let at = shared.store.read()?;
+        match project::id_of(&at, project)? {
+            Some(id) => session::alive(&at, id, shared.clock.now_ms()),
+            None => Ok(Vec::new()),
+        }
+    }
+
+    /// Claim something for a session, which this starts if need be. What a living session has stays there; what a
+    /// silent one had is taken over.
+    pub fn claim(&self, project: Option<&str>, name: &str, item: &str, lease_ms: i64) -> Result<Claimed> {
+        check("session_id", name)?;
+        check("item_ref", item)?;
+        self.write_sessions(project, |write, project| {
+            let holder = match session::claim_of(write, project, item)? {
+                Some(claim) if claim.session != name => {
+                    session::get(write, project, &claim.session)?.map(|session| (claim, session))
+                }
+                _ => None,
+            };
+            if let Some((claim, owner)) = &holder
+                && owner.is_alive(write.now_ms)
+            {
+                return Ok(Claimed {
+                    granted: false,
+                    item: claim.item.clone(),
+                    owner: owner.clone(),
+                    since: claim.claimed_at,
+                    taken_over_from: None,
+                });
+            }
+            write.begin_session(project, name, None, lease_until(write, lease_ms)?)?;
+            let since = match session::claim_of(write, project, item)? {
+                Some(mine) if mine.session == name => mine.claimed_at,
+                _ => {
+                    write.give_claim(project, item, name)?;
+                    write.now_ms
+                }
+            };
+            Ok(Claimed {
+                granted: true,
+                item: item.to_owned(),
+                owner: existing(write, project, name)?,
+                since,
+                taken_over_from: holder.map(|(_, session)| session),
+            })
+        })
+    }
+
+    /// Give a claim up; whether the session had it. What another session has stays there.
+    pub fn release(&self, project: Option<&str>, name: &str, item: &str) -> Result<bool> {
+        check("session_id", name)?;
+        check("item_ref", item)?;
+        self.write_sessions(project, |write, project| match session::claim_of(write, project, item)? {
+            Some(claim) if claim.session == name => write.drop_claim(project, item).map(|()| true),
+            Some(claim) => Err(Error::Conflict(format!(
+                "{item:?} is claimed by session {:?}, not by {name:?}; only its owner releases it",
+                claim.session
+            ))),
+            None => Ok(false),
+        })
+    }
+
+    fn write_sessions<T>(&self, project: Option<&str>, change: impl Fn(&WriteTx<'_>, i64) -> Result<T>) -> Result<T> {
+        project.map_or(Ok(()), validate::project_name)?;
+        project.map_or(Ok(()), |name| redaction::refuse("project", name))?;
+        let shared = self.enter()?;
+        shared.store.write(&shared.clock, shared.options.actor, |write| {
+            let project = write.project_named(project)?;
+            change(write, project)
+        })
+    }
+}
+
+fn check(field: &'static str, name: &str) -> Result<()> {
+    validate::name(field, name)?;
+    if name.chars().any(char::is_control) {
+        return Err(Error::invalid(field, "has control characters"));
+    }
+    redaction::refuse(field, name)
+}
+
+fn lease_until(write: &WriteTx<'_>, lease_ms: i64) -> Result<i64> {
+    if (1..=LONGEST_LEASE_MS).contains(&lease_ms) {
+        return Ok(write.now_ms.saturating_add(lease_ms));
+    }
+    let limit = LONGEST_LEASE_MS / 1000;
+    Err(Error::over_limit("lease_seconds", format!("must lie between 0 and {limit}"), limit))
+}
+
+fn existing(write: &WriteTx<'_>, project: i64, name: &str) -> Result<Session> {
+    session::get(write, project, name)?.ok_or_else(|| Error::NotFound {
+        what: "session",
+        id: name.to_owned(),
+        hint: "; start it with session_start".to_owned(),
+    })
+}
+
+fn running(write: &WriteTx<'_>, project: i64, name: &str) -> Result<()> {
+    match existing(write, project, name)?.ended_at {
+        None => Ok(()),
+        Some(_) => Err(Error::Conflict(format!("session {name:?} has ended; start it again with session_start"))),
+    }
+}

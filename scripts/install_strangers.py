@@ -1,0 +1,163 @@
+"""Fetch the programs of other people that the end-to-end tests run, and print where they are.
+
+::
+
+    python scripts/install_strangers.py             # everything
+    python scripts/install_strangers.py opencode    # the OpenCode binary alone
+    python scripts/install_strangers.py node-tools  # the MCP inspector, the conformance suite, and a Node.js for both
+
+All of it comes from the npm registry by the ``npm`` command, at one version each: ``tests/e2e/strangers/`` holds the
+lock file with the hashes, and those of OpenCode are below. It lands in ``.cache/strangers/``, a folder for each
+version; what is there already is not fetched again. No package's own install script runs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import MappingProxyType
+from typing import Final
+
+ROOT: Final = Path(__file__).resolve().parent.parent
+CACHE: Final = ROOT / ".cache" / "strangers"
+LOCKED: Final = ROOT / "tests" / "e2e" / "strangers"
+
+OPENCODE: Final = "1.18.33"
+OPENCODE_INTEGRITY: Final = MappingProxyType(
+    {
+        "opencode-linux-x64": (
+            "sha512-q/t/3p2CTxOT9y2kvjesb/LZab2+1eqlhhWA02Be6mjTtmYtNBcBsrI5yDo4Fw7ZSPBW2oyMIGMNRqiKQjiAWw=="
+        ),
+        "opencode-linux-x64-baseline": (
+            "sha512-1KQGBiiDDeL/VHHbHkOvvFo8Jr97WT5+C1tear+p7IcDTnXgVHXqIjU4O4jM4mHQzykTP2i884FCnW5LDa+zCA=="
+        ),
+    }
+)
+"""Of the packages that were run; those of other machines are taken as the registry gives them."""
+
+_NPM: Final = ("--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error")
+
+
+class InstallError(Exception):
+    """Something could not be fetched; the message says what, why, and what to look at."""
+
+
+def install_opencode() -> Path:
+    """Return the OpenCode binary for this machine.
+
+    Raises:
+        InstallError: It cannot be had.
+    """
+    package = opencode_package(platform.system(), platform.machine(), _cpu_flags())
+
+    def fetch(folder: Path) -> None:
+        _npm(folder, "install", f"{package}@{OPENCODE}")
+        locked = json.loads((folder / "node_modules" / ".package-lock.json").read_text(encoding="utf-8"))
+        found = locked["packages"][f"node_modules/{package}"]["integrity"]
+        if found != OPENCODE_INTEGRITY.get(package, found):
+            raise InstallError(f"{package}@{OPENCODE} is not the one that is known: its hash is {found}")
+
+    return _once(CACHE / f"{package}-{OPENCODE}", fetch) / "node_modules" / package / "bin" / "opencode"
+
+
+def opencode_package(system: str, machine: str, cpu_flags: str) -> str:
+    """Return the name of the npm package that holds the binary.
+
+    Args:
+        system: As ``platform.system`` says it.
+        machine: As ``platform.machine`` says it.
+        cpu_flags: What the processor can do; the ordinary x64 binary needs AVX2.
+
+    Raises:
+        InstallError: There is none for this machine.
+    """
+    systems = {"Linux": "linux", "Darwin": "darwin"}
+    machines = {"x86_64": "x64", "aarch64": "arm64", "arm64": "arm64"}
+    if system not in systems or machine not in machines:
+        raise InstallError(f"OpenCode is not fetched for {system} on {machine}; run these tests on Linux or macOS")
+    baseline = "-baseline" if machines[machine] == "x64" and "avx2" not in cpu_flags else ""
+    return f"opencode-{systems[system]}-{machines[machine]}{baseline}"
+
+
+def install_node_tools() -> Path:
+    """Return the folder that holds what the lock file names, with its programs in ``node_modules/.bin``.
+
+    Raises:
+        InstallError: It cannot be had.
+    """
+    files = [LOCKED / name for name in ("package.json", "package-lock.json")]
+    version = hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:12]
+
+    def fetch(folder: Path) -> None:
+        for file in files:
+            shutil.copy(file, folder)
+        _npm(folder, "ci")
+
+    return _once(CACHE / f"node-tools-{version}", fetch)
+
+
+INSTALL: Final = MappingProxyType({"opencode": install_opencode, "node-tools": install_node_tools})
+
+
+def _once(folder: Path, fetch: Callable[[Path], None]) -> Path:
+    """Return a folder, filled unless it is there; it appears complete or not at all."""
+    if folder.is_dir():
+        return folder
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".fetching-", dir=folder.parent) as temporary:
+        filled = Path(temporary) / folder.name
+        filled.mkdir()
+        fetch(filled)
+        try:
+            filled.rename(folder)
+        except OSError:
+            if not folder.is_dir():
+                raise
+            # Somebody else was quicker with the same thing.
+    return folder
+
+
+def _npm(folder: Path, *arguments: str) -> None:
+    npm = shutil.which("npm")
+    if npm is None:
+        raise InstallError("there is no `npm` on the PATH; install Node.js, which brings it")
+    command = [npm, *arguments[:1], "--prefix", str(folder), *_NPM, *arguments[1:]]
+    ran = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    if ran.returncode:
+        asked = f"`npm {' '.join(arguments)}` failed; is the npm registry reached from here (`npm ping`)?"
+        raise InstallError(f"{asked}\n{ran.stderr.strip()}")
+
+
+def _cpu_flags() -> str:
+    try:
+        return Path("/proc/cpuinfo").read_text(encoding="utf-8")
+    except OSError:
+        # Not Linux; every machine that macOS still runs on has it.
+        return "avx2"
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Install what was asked for and print the paths, a line each."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("what", nargs="?", choices=INSTALL, help="what to fetch, by default everything")
+    what = parser.parse_args(arguments).what
+    try:
+        for install in INSTALL.values() if what is None else (INSTALL[what],):
+            print(install(), flush=True)
+    except InstallError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return os.EX_UNAVAILABLE
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

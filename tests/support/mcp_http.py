@@ -1,0 +1,110 @@
+"""Bare JSON-RPC over the ASGI app of a resident server, as a client of any make would send it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Self
+
+from starlette.testclient import TestClient
+
+HOST = "http://127.0.0.1:9824"
+LATEST = "2025-11-25"
+_WANTED = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
+
+
+@dataclass(frozen=True)
+class Answer:
+    """An answer; ``message`` is the JSON-RPC message as it was sent, without the frame of an event stream."""
+
+    status: int
+    headers: dict[str, str]
+    message: bytes
+
+    @property
+    def json(self) -> dict[str, Any]:
+        """The JSON-RPC message."""
+        found: dict[str, Any] = json.loads(self.message)
+        return found
+
+    @property
+    def result(self) -> dict[str, Any]:
+        """The result of a request that succeeded."""
+        assert "result" in self.json, self.message
+        found: dict[str, Any] = self.json["result"]
+        return found
+
+    @property
+    def session(self) -> str | None:
+        """The session that the answer begins."""
+        return self.headers.get("mcp-session-id")
+
+    @property
+    def text(self) -> str:
+        """The text that a tool answered."""
+        text: str = self.result["content"][0]["text"]
+        return text
+
+
+class Wire:
+    """A client of an app, from ``with`` on; what goes wrong in the app becomes a 500."""
+
+    def __init__(self, app: Any, *, port: int = 50_000, peer: str = "127.0.0.1", **headers: str) -> None:
+        self._app = app
+        self._client = TestClient(
+            app, base_url=HOST, client=(peer, port), raise_server_exceptions=False, headers=headers
+        )
+
+    def __enter__(self) -> Self:
+        self._client.__enter__()
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self._client.__exit__(*error)
+
+    @contextmanager
+    def another(self, *, port: int, peer: str = "127.0.0.1") -> Iterator[TestClient]:
+        """Yield a second client of the running app, with a connection of its own."""
+        client = TestClient(self._app, base_url=HOST, client=(peer, port), raise_server_exceptions=False)
+        client.portal = self._client.portal
+        yield client
+
+    def get(self, path: str, **headers: str) -> Answer:
+        """Ask for a page."""
+        return self.request("GET", path, **headers)
+
+    def request(self, method: str, path: str, body: bytes | str = b"", **headers: str) -> Answer:
+        """Send anything; underscores of a header's name are hyphens."""
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        answer = self._client.request(method, path, content=body, headers=named)
+        return Answer(answer.status_code, dict(answer.headers), _unframed(answer.content))
+
+    def post(self, message: Any, **headers: str) -> Answer:
+        """Send a message, or bytes that may not be one."""
+        body = message if isinstance(message, bytes | str) else json.dumps(message)
+        return self.request("POST", "/mcp", body, **(_WANTED | headers))
+
+    def ask(self, method: str, parameters: Any = None, **headers: str) -> Answer:
+        """Send a request."""
+        message = {"jsonrpc": "2.0", "id": 1, "method": method}
+        return self.post(message if parameters is None else message | {"params": parameters}, **headers)
+
+    def call(self, tool: str, arguments: Any = None, **headers: str) -> Answer:
+        """Call a tool."""
+        return self.ask("tools/call", {"name": tool, "arguments": arguments or {}}, **headers)
+
+    def begin(self, **headers: str) -> str:
+        """Begin a session and return its id."""
+        who = {"protocolVersion": LATEST, "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+        answer = self.ask("initialize", who, **headers)
+        assert answer.session is not None, answer
+        self.post({"jsonrpc": "2.0", "method": "notifications/initialized"}, mcp_session_id=answer.session, **headers)
+        return answer.session
+
+
+def _unframed(body: bytes) -> bytes:
+    """Take the last message out of an event stream."""
+    data = [line.removeprefix(b"data: ") for line in body.splitlines() if line.startswith(b"data: {")]
+    return data[-1] if body.lstrip().startswith((b"event:", b"data:", b"id:")) and data else body

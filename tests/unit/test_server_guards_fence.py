@@ -1,0 +1,223 @@
+"""The fence against DNS rebinding: which names may be asked for, and which pages may ask."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient, WebSocketDenialResponse
+
+from opencode_memory.errors import InvalidInputError
+from opencode_memory.server.guards import Fence, default_hosts, default_origins
+from support.asgi import OUR_HOST, Echo, ask, body_messages, http_scope, websocket_scope
+
+HOSTS = default_hosts("127.0.0.1")
+ORIGINS = default_origins("127.0.0.1")
+
+
+class Fenced:
+    """An echo behind a fence, and what the fence reported."""
+
+    def __init__(self, *, hosts=HOSTS, origins=ORIGINS) -> None:
+        self.refused: list[str] = []
+        self.echo = Echo()
+        self.app = Fence(self.echo, hosts=hosts, origins=origins, on_refused=self.refused.append)
+
+    def lets_in(self, *headers: tuple[bytes, bytes], **scope: Any) -> bool:
+        answer = ask(self.app, http_scope(headers, **scope), body_messages(b"hello"))
+        assert not any(name.startswith(b"access-control") for name in answer.headers)
+        if answer.status == 403:
+            assert answer.refusal["hint"]
+            assert self.echo.scopes == []
+            assert len(self.refused) == 1
+            return False
+        assert answer.body == b"hello"
+        assert self.refused == []
+        return True
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "127.0.0.1", "127.0.0.1:9824", "localhost", "LocalHost:1", "localhost.", "localhost.:9824", "[::1]",
+        "[::1]:9824", "[0:0:0:0:0:0:0:1]:9824",
+    ],
+)  # fmt: skip
+def test_every_spelling_of_loopback_is_our_name(host: str) -> None:
+    assert Fenced().lets_in((b"host", host.encode()))
+
+
+def test_the_name_of_the_header_may_come_in_any_case() -> None:
+    assert Fenced().lets_in((b"HOST", b"localhost"))
+    assert not Fenced().lets_in((b"Host", b"localhost"), (b"hOsT", b"evil.com"))
+    assert not Fenced().lets_in(OUR_HOST, (b"ORIGIN", b"http://evil.com"))
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        b"", b" ", b"evil.com", b"evil.com:9824", b"127.0.0.1.evil.com", b"localhost.evil.com", b"evil.com.localhost",
+        b"localhost:9824@evil.com", b"localhost@evil.com", b"evil@localhost", b"localhost:", b"localhost:9824:1",
+        b"localhost:-1", b"localhost:*", b"localhost:evil", b"localhost:999999", b"localhost..", b".localhost", b".",
+        b"localhost,evil.com", b"localhost evil.com", b" localhost", b"localhost ", b"localhost\t", b"localhost\n",
+        b"localhost/", b"localhost#", b"localhost?", b"localhost\\.evil.com", b"localhost\x00", b"localhost%00.evil.com",
+        b"loc\xc3\xa4lhost", b"localhost\xff", b"\xe2\x84\xaa", b"::1", b"[::1", b"::1]", b"[::1]evil.com",
+        b"[::1].evil.com", b"[::1%lo]", b"[::g]", b"[1:2]", b"[]", b"[127.0.0.1]", b"[::ffff:127.0.0.1]", b"[localhost]",
+        b"127.1", b"0x7f.0.0.1", b"2130706433", b"0.0.0.0", b"[::]", b"127.0.0.2", b"http://localhost", b"*",
+        b"localhost:\xd9\xa1",
+    ],
+)  # fmt: skip
+def test_no_other_name_is(host: bytes) -> None:
+    fenced = Fenced()
+    assert not fenced.lets_in((b"host", host))
+    assert fenced.refused == ["host"]
+
+
+def test_a_request_names_exactly_one_host() -> None:
+    assert not Fenced().lets_in()
+    assert not Fenced().lets_in(http_version="1.0")
+    assert not Fenced().lets_in(OUR_HOST, (b"host", b"evil.com"))
+    assert not Fenced().lets_in((b"host", b"evil.com"), OUR_HOST)
+    assert not Fenced().lets_in(OUR_HOST, OUR_HOST)
+
+
+@pytest.mark.parametrize("header", [b"x-forwarded-host", b"forwarded", b"x-host", b":authority"])
+def test_no_other_header_stands_in_for_the_host(header: bytes) -> None:
+    assert not Fenced().lets_in((header, b"localhost"))
+    assert not Fenced().lets_in((b"host", b"evil.com"), (header, b"localhost"))
+
+
+@pytest.mark.parametrize("target", ["http://evil.com/mcp", "http://127.0.0.1:9824/mcp", "evil.com:443", "*", ""])
+def test_a_target_that_names_a_server_is_refused_whatever_the_header_says(target: str) -> None:
+    assert not Fenced().lets_in(OUR_HOST, path=target)
+    assert not Fenced().lets_in(OUR_HOST, path=target, raw_path=None)
+
+
+def test_a_target_is_judged_as_it_was_sent() -> None:
+    assert not Fenced().lets_in(OUR_HOST, path="/mcp", raw_path=b"http://evil.com/mcp")
+    assert Fenced().lets_in(OUR_HOST, path="/mcp", raw_path=None)
+
+
+@pytest.mark.parametrize(
+    "origin",
+    ["http://localhost", "http://localhost:3000", "HTTP://LOCALHOST:80", "http://127.0.0.1:1", "http://[::1]:9824"],
+)
+def test_a_page_of_this_machine_may_ask(origin: str) -> None:
+    assert Fenced().lets_in(OUR_HOST, (b"origin", origin.encode()))
+
+
+@pytest.mark.parametrize(
+    "origin",
+    [
+        b"null", b"", b" ", b"*", b"http://evil.com", b"https://localhost", b"http://localhost.evil.com",
+        b"http://localhost:3000.evil.com", b"http://localhost:3000@evil.com", b"http://evil.com:9824", b"http://localhost:*",
+        b"http://localhost/", b"http://localhost:80/x", b"localhost", b"//localhost", b"://localhost", b"http:localhost",
+        b"http://", b"http://localhost http://evil.com", b"http://localhost,http://evil.com", b"file://", b"file:///",
+        b"http://localhost\xff", b"\xff://localhost", b" http://localhost", b"http://http://localhost", b"data:localhost",
+    ],
+)  # fmt: skip
+def test_no_other_page_may(origin: bytes) -> None:
+    fenced = Fenced()
+    assert not fenced.lets_in(OUR_HOST, (b"origin", origin))
+    assert fenced.refused == ["origin"]
+
+
+def test_several_origins_are_refused() -> None:
+    friend = (b"origin", b"http://localhost")
+    assert not Fenced().lets_in(OUR_HOST, friend, (b"origin", b"http://evil.com"))
+    assert not Fenced().lets_in(OUR_HOST, friend, friend)
+
+
+def test_an_origin_is_allowed_with_its_port_or_with_any() -> None:
+    origins = ["https://app.example", "http://dev.example:3000", "vscode-webview://0ab", "http://any.example:*"]
+    for origin, allowed in [
+        (b"https://app.example", True),
+        (b"https://app.example:443", True),
+        (b"https://app.example:8443", False),
+        (b"http://app.example", False),
+        (b"http://dev.example:3000", True),
+        (b"http://dev.example:03000", True),
+        (b"http://dev.example", False),
+        (b"http://dev.example:30000", False),
+        (b"vscode-webview://0ab", True),
+        (b"vscode-webview://0ac", False),
+        (b"http://any.example", True),
+        (b"http://any.example:7", True),
+        (b"http://localhost", False),
+    ]:
+        assert Fenced(origins=origins).lets_in(OUR_HOST, (b"origin", origin)) is allowed, origin
+
+
+def test_a_preflight_is_a_request_like_any_other() -> None:
+    preflight = (b"access-control-request-method", b"POST")
+    assert Fenced().lets_in(OUR_HOST, preflight, method="OPTIONS")
+    assert not Fenced().lets_in(OUR_HOST, preflight, (b"origin", b"http://evil.com"), method="OPTIONS")
+    assert not Fenced().lets_in(OUR_HOST, path="*", method="OPTIONS")
+
+
+def test_configured_names_are_allowed_beside_those_of_loopback() -> None:
+    hosts = default_hosts("Memory.lan.") | {"::2", "[fd00:0::3]"}
+    assert hosts >= {"127.0.0.1", "localhost", "[::1]", "memory.lan"}
+    for host in (b"memory.lan:9824", b"MEMORY.LAN.", b"[::2]", b"[fd00::3]:1", b"localhost"):
+        assert Fenced(hosts=hosts).lets_in((b"host", host)), host
+    assert not Fenced(hosts=hosts).lets_in((b"host", b"lan"))
+
+
+def test_the_address_that_stands_for_all_is_nobodys_name() -> None:
+    for everywhere in ("0.0.0.0", "::", "[::]"):
+        assert default_hosts(everywhere) == default_hosts("127.0.0.1")
+    assert default_hosts("192.168.1.5") == default_hosts("127.0.0.1") | {"192.168.1.5"}
+    assert default_hosts("::2") == default_hosts("127.0.0.1") | {"[::2]"}
+    assert default_origins("::2") >= {"http://[::2]:*", "http://localhost:*"}
+
+
+@pytest.mark.parametrize("host", ["", "*", "localhost:9824", "localhost:*", "http://localhost", "a b", "ä", "[::g]"])
+def test_a_list_of_hosts_holds_names_only(host: str) -> None:
+    with pytest.raises(InvalidInputError, match="not the name of a host") as raised:
+        Fenced(hosts=[host])
+    assert raised.value.field == "hosts"
+
+
+@pytest.mark.parametrize("origin", ["", "*", "null", "localhost", "http://*", "http://localhost/", "http://a,http://b"])
+def test_a_list_of_origins_holds_origins_only(origin: str) -> None:
+    with pytest.raises(InvalidInputError, match="not an origin") as raised:
+        Fenced(origins=[origin])
+    assert raised.value.field == "origins"
+
+
+@pytest.mark.parametrize("denial", [True, False])
+def test_a_websocket_of_a_stranger_is_never_accepted(denial: bool) -> None:
+    for headers in ([(b"host", b"evil.com")], [OUR_HOST, (b"origin", b"http://evil.com")], [OUR_HOST, OUR_HOST], []):
+        fenced = Fenced()
+        answer = ask(fenced.app, websocket_scope(headers, denial=denial), [{"type": "websocket.connect"}])
+        if denial:
+            assert answer.messages[0]["type"] == "websocket.http.response.start"
+            assert answer.status == 403
+            assert answer.refusal
+        else:
+            assert [message["type"] for message in answer.messages] == ["websocket.close"]
+        assert fenced.echo.scopes == []
+
+
+def test_a_websocket_of_a_friend_works() -> None:
+    fenced = Fenced()
+    client = TestClient(fenced.app)
+    friend = {"host": "localhost:9824", "origin": "http://localhost:3000"}
+    with client.websocket_connect("/ws", headers=friend) as socket:
+        socket.send_text("hello")
+        assert socket.receive_text() == "hello"
+    assert fenced.refused == []
+    with (
+        pytest.raises(WebSocketDenialResponse) as raised,
+        client.websocket_connect("/ws", headers={"host": "evil.com"}),
+    ):
+        pass
+    assert raised.value.status_code == 403
+    assert fenced.refused == ["host"]
+
+
+def test_what_is_no_request_passes_unjudged() -> None:
+    fenced = Fenced()
+    with TestClient(fenced.app, base_url="http://evil.com") as client:
+        assert client.post("/mcp").status_code == 403
+    assert fenced.echo.scopes == ["lifespan"]

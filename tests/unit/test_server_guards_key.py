@@ -1,0 +1,137 @@
+"""The key: who knows it may ask, and nobody else, whatever they send."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from opencode_memory.errors import InvalidInputError
+from opencode_memory.server.guards import ApiKey
+from support.asgi import Echo, ask, body_messages, http_scope, websocket_scope
+
+KEY = "s3cret-key"
+BEARER = (b"authorization", b"Bearer s3cret-key")
+X_API_KEY = (b"x-api-key", b"s3cret-key")
+
+
+class Keyed:
+    """An echo behind a key, and what the guard reported."""
+
+    def __init__(self, key: str = KEY) -> None:
+        self.refused: list[str] = []
+        self.echo = Echo()
+        self.app = ApiKey(self.echo, key=key, open_paths=frozenset({"/health"}), on_refused=self.refused.append)
+
+    def lets_in(self, *headers: tuple[bytes, bytes], **scope: Any) -> bool:
+        answer = ask(self.app, http_scope(headers, **scope), body_messages(b"hel", b"lo"))
+        if answer.status == 401:
+            assert answer.headers[b"www-authenticate"].startswith(b"Bearer")
+            assert answer.refusal
+            assert KEY.encode() not in answer.body
+            assert self.refused == ["key"]
+            assert self.echo.scopes == []
+            return False
+        assert answer.body == b"hello"
+        assert self.refused == []
+        return True
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        [BEARER],
+        [X_API_KEY],
+        [BEARER, X_API_KEY],
+        [BEARER, BEARER],
+        [(b"Authorization", b"bearer   s3cret-key")],
+        [(b"X-API-KEY", b"s3cret-key")],
+    ],
+)
+def test_who_sends_the_key_may_ask(headers: list[tuple[bytes, bytes]]) -> None:
+    assert Keyed().lets_in(*headers)
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        [],
+        [(b"authorization", b"")],
+        [(b"authorization", b"Bearer")],
+        [(b"authorization", b"Bearer ")],
+        [(b"authorization", b"s3cret-key")],
+        [(b"authorization", b"Basic s3cret-key")],
+        [(b"authorization", b"Bearer S3CRET-KEY")],
+        [(b"authorization", b"Bearer s3cret-ke")],
+        [(b"authorization", b"Bearer s3cret-key2")],
+        [(b"authorization", b"Bearer s3cret-key, Bearer s3cret-key")],
+        [(b"authorization", b"Bearer Bearer s3cret-key")],
+        [(b"authorization", b"Bearer\xa0s3cret-key")],
+        [(b"authorization", b"\xff\xfe")],
+        [(b"authorization", "Bearer schlüssel".encode())],
+        [(b"authorization", b"Bearer schl\xfcssel")],
+        [(b"x-api-key", b"")],
+        [(b"x-api-key", b"\xff")],
+        [(b"x-api-key", b"s3cret-key\x00")],
+        [(b"cookie", b"key=s3cret-key")],
+    ],
+)
+def test_nobody_else_may(headers: list[tuple[bytes, bytes]]) -> None:
+    assert not Keyed().lets_in(*headers)
+    assert not Keyed().lets_in(*headers, query_string=b"key=s3cret-key&api_key=s3cret-key")
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        (b"authorization", b"Bearer other"),
+        (b"authorization", b"Basic dXNlcjpwYXNz"),
+        (b"x-api-key", b"other"),
+        (b"x-api-key", b""),
+        (b"X-Api-Key", b"\xff"),
+    ],
+)
+def test_the_key_beside_another_one_is_refused(other: tuple[bytes, bytes]) -> None:
+    for right in (BEARER, X_API_KEY):
+        assert not Keyed().lets_in(right, other)
+        assert not Keyed().lets_in(other, right)
+
+
+def test_a_key_may_have_any_letters_and_spaces() -> None:
+    key = "drei süße Wörter"
+    assert Keyed(key).lets_in((b"authorization", f"Bearer {key}".encode()))
+    assert Keyed(key).lets_in((b"x-api-key", key.encode()))
+    assert not Keyed(key).lets_in((b"x-api-key", key.encode("latin-1")))
+
+
+@pytest.mark.parametrize("key", ["", " ", "key ", " key", "a\nb", "a\x00"])
+def test_a_key_that_nobody_could_send_is_not_accepted(key: str) -> None:
+    with pytest.raises(InvalidInputError):
+        Keyed(key)
+
+
+def test_an_open_path_needs_no_key_and_its_neighbours_do() -> None:
+    assert Keyed().lets_in(path="/health")
+    assert Keyed().lets_in((b"x-api-key", b"wrong"), path="/health")
+    for path in ("/health/", "/health/../mcp", "//health", "/healthz", "/HEALTH", "/mcp/health", "/"):
+        assert not Keyed().lets_in(path=path), path
+
+
+def test_a_websocket_needs_the_key_on_every_path() -> None:
+    for path in ("/ws", "/health"):
+        keyed = Keyed()
+        answer = ask(keyed.app, websocket_scope([], path=path, denial=True), [{"type": "websocket.connect"}])
+        assert answer.status == 401
+        assert keyed.refused == ["key"]
+    keyed = Keyed()
+    with TestClient(keyed.app).websocket_connect("/ws", headers={"x-api-key": KEY}) as socket:
+        socket.send_text("hello")
+        assert socket.receive_text() == "hello"
+
+
+def test_what_is_no_request_needs_no_key() -> None:
+    keyed = Keyed()
+    with TestClient(keyed.app):
+        pass
+    assert keyed.echo.scopes == ["lifespan"]

@@ -1,0 +1,476 @@
+"""Only processes of our own user get a word in: against a real server, over real sockets."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import logging
+import os
+import socket
+import struct
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from functools import partial
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Any
+
+import pytest
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from opencode_memory.server.guards import guarded_protocol, owner_of, proc_net, sock_diag, supports_owner_check
+from support.asgi import Echo
+from support.http_server import PROTOCOLS, HttpServer, answer_of
+
+needs_owners = pytest.mark.skipif(not supports_owner_check(), reason="this system does not tell who owns a socket")
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+
+US = os.geteuid()
+STRANGER = 65534
+REQUEST = b"POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\nConnection: close\r\n\r\nhello"
+# Runs as another user once all is loaded, names of hosts too: the interpreter may be unreadable for that user.
+AS_STRANGER = f"""
+import os, socket, struct, sys
+"localhost".encode("idna")
+os.setgroups([])
+os.setgid({STRANGER})
+os.setuid({STRANGER})
+client = socket.create_connection(("127.0.0.1", int(sys.argv[1])))
+client.sendall({REQUEST!r})
+"""
+
+
+class Server(HttpServer):
+    """An echo behind ``guarded_protocol``."""
+
+    def __init__(self, base: type[asyncio.Protocol] = H11Protocol, *, uid: int = US, **options: Any) -> None:
+        self.refused: list[str] = []
+        self.echo = Echo()
+        self._was_refused = threading.Event()
+        super().__init__(self.echo, guarded_protocol(base, uid=uid, on_refused=self._refuse, **options))
+
+    def _refuse(self, reason: str) -> None:
+        self.refused.append(reason)
+        self._was_refused.set()
+
+    def wait_for_refusal(self) -> None:
+        assert self._was_refused.wait(60)
+
+
+def assert_refusal(head: bytes, body: bytes) -> None:
+    lines = head.lower().split(b"\r\n")
+    assert lines[0] == b"http/1.1 403 forbidden"
+    assert b"connection: close" in lines
+    assert b"content-type: application/json" in lines
+    assert b"content-length: %d" % len(body) in lines
+    assert set(json.loads(body)) == {"error", "hint"}
+
+
+def no_owner(local: object, peer: object) -> None:
+    return None
+
+
+@needs_owners
+@pytest.mark.parametrize("base", PROTOCOLS)
+def test_a_process_of_the_same_user_is_served(base: type[asyncio.Protocol]) -> None:
+    with Server(base) as server, server.connect() as client:
+        client.sendall(REQUEST)
+        head, body = answer_of(client)
+    assert head.startswith(b"HTTP/1.1 200 OK")
+    assert b"x-echo: yes" in head
+    assert b"hello"[1:] in body
+    assert server.echo.bodies == [b"hello"]
+    assert server.refused == []
+
+
+@pytest.mark.parametrize("base", PROTOCOLS)
+@pytest.mark.parametrize("owner", [None, US + 1])
+def test_another_user_is_answered_once_and_never_heard(base: type[asyncio.Protocol], owner: int | None) -> None:
+    with Server(base, owner_of=lambda local, peer: owner) as server, server.connect() as client:
+        client.sendall(REQUEST * 3)
+        assert_refusal(*answer_of(client))
+    assert server.echo.scopes == []
+    assert server.refused == ["owner"]
+
+
+def test_a_stranger_who_says_nothing_is_answered_too() -> None:
+    with Server(owner_of=no_owner) as server, server.connect() as client:
+        assert_refusal(*answer_of(client))
+
+
+def test_a_large_request_does_not_cost_a_stranger_the_answer() -> None:
+    with Server(owner_of=no_owner) as server, server.connect() as client:
+        client.sendall(b"POST / HTTP/1.1\r\n" + b"x" * 4_000_000)
+        client.shutdown(socket.SHUT_WR)
+        assert_refusal(*answer_of(client))
+
+
+def test_strangers_who_stay_are_thrown_out() -> None:
+    with Server(owner_of=no_owner) as server, contextlib.ExitStack() as clients:
+        crowd = [clients.enter_context(server.connect()) for _ in range(40)]
+        ends = []
+        for client in crowd:
+            with contextlib.suppress(ConnectionError):
+                ends.append(answer_of(client)[0])
+                # The answer is here, and we do not close: the next byte is refused once the server has lost patience.
+                while True:
+                    client.sendall(b"x")
+        assert any(end.startswith(b"HTTP/1.1 403") for end in ends)
+    assert server.refused == ["owner"] * 40
+
+
+def test_root_is_served_whoever_the_server_belongs_to() -> None:
+    with Server(uid=US + 1, owner_of=lambda local, peer: 0) as server, server.connect() as client:
+        client.sendall(REQUEST)
+        assert answer_of(client)[0].startswith(b"HTTP/1.1 200")
+
+
+@pytest.mark.parametrize("error", [OSError("too many open files"), ValueError("a table of another form")])
+def test_a_look_up_that_fails_lets_nobody_in(caplog: pytest.LogCaptureFixture, error: Exception) -> None:
+    def fail(local: object, peer: object) -> int:
+        raise error
+
+    with Server(owner_of=fail) as server, server.connect() as client:
+        client.sendall(REQUEST)
+        assert_refusal(*answer_of(client))
+    assert server.echo.scopes == []
+    assert server.refused == ["owner"]
+    assert str(error) in caplog.text
+
+
+def test_a_connection_is_judged_once() -> None:
+    asked = []
+
+    def us(local: tuple[str, int], peer: tuple[str, int]) -> int:
+        asked.append((local, peer))
+        return US
+
+    keep = REQUEST.replace(b"Connection: close\r\n", b"")
+    with Server(owner_of=us) as server, server.connect() as client:
+        client.sendall(keep + keep + REQUEST)
+        answer_of(client)
+        assert asked == [(server.address, client.getsockname())]
+    assert server.echo.bodies == [b"hello"] * 3
+
+
+def test_a_peer_that_has_reset_the_connection_is_not_heard(caplog: pytest.LogCaptureFixture) -> None:
+    server = Server()
+    with server.connect() as client:
+        client.sendall(REQUEST)
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    # What it sent waits for the server, though nobody can say any more whose it was.
+    with server:
+        server.wait_for_refusal()
+    assert server.echo.scopes == []
+    assert [record for record in caplog.records if record.levelno >= logging.ERROR] == []
+
+
+@needs_owners
+def test_a_peer_that_has_closed_belongs_to_nobody() -> None:
+    server = Server()
+    with server.connect() as client:
+        client.sendall(REQUEST)
+    with server:
+        server.wait_for_refusal()
+    assert server.echo.scopes == []
+
+
+@needs_owners
+@needs_root
+def test_a_real_process_of_another_user_is_refused() -> None:
+    script = AS_STRANGER + "while piece := client.recv(65536):\n    sys.stdout.buffer.write(piece)\n"
+    with Server() as server:
+        said = run(script, server.address[1])
+    head, _, body = said.partition(b"\r\n\r\n")
+    assert_refusal(head, body)
+    assert server.echo.scopes == []
+    assert server.refused == ["owner"]
+
+
+@needs_owners
+@needs_root
+@pytest.mark.parametrize(
+    "last",
+    [
+        "client.close()",
+        "client.shutdown(socket.SHUT_WR)\nclient.close()",
+        "client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack('ii', 1, 0))\nclient.close()",
+    ],
+)
+def test_another_user_who_is_quicker_than_the_look_up_is_not_heard(last: str) -> None:
+    server = Server()
+    run(AS_STRANGER + last, server.address[1])
+    with server:
+        server.wait_for_refusal()
+    assert server.echo.scopes == []
+
+
+@needs_owners
+@needs_root
+def test_a_server_of_another_user_serves_that_user_and_root() -> None:
+    script = AS_STRANGER + "while piece := client.recv(65536):\n    sys.stdout.buffer.write(piece)\n"
+    with Server(uid=STRANGER) as server, server.connect() as client:
+        assert run(script, server.address[1]).startswith(b"HTTP/1.1 200")
+        client.sendall(REQUEST)
+        assert answer_of(client)[0].startswith(b"HTTP/1.1 200")
+    with Server(uid=STRANGER - 1) as server:
+        assert run(script, server.address[1]).startswith(b"HTTP/1.1 403")
+
+
+def run(script: str, port: int) -> bytes:
+    return subprocess.run([sys.executable, "-c", script, str(port)], check=True, stdout=subprocess.PIPE).stdout
+
+
+class Transport(asyncio.Transport):
+    """A transport between two addresses that goes nowhere."""
+
+    def __init__(self, local: Any, peer: Any) -> None:
+        super().__init__({"sockname": local, "peername": peer})
+        self.written = b""
+        self.protocol: Any = None
+
+    def set_protocol(self, protocol: Any) -> None:
+        self.protocol = protocol
+
+    def write(self, data: Any) -> None:
+        self.written += data
+
+    def can_write_eof(self) -> bool:
+        return False
+
+    def abort(self) -> None:
+        self.protocol.connection_lost(None)
+
+
+def is_admitted(local: Any, peer: Any, owner: int | None = None) -> bool:
+    made = []
+
+    class Base(asyncio.Protocol):
+        def connection_made(self, transport: Any) -> None:
+            made.append(transport)
+
+    async def connect() -> bool:
+        transport = Transport(local, peer)
+        refused: list[str] = []
+        protocol = guarded_protocol(Base, uid=1000, on_refused=refused.append, owner_of=lambda local, peer: owner)
+        protocol().connection_made(transport)
+        assert bool(made) is not bool(refused)
+        if refused:
+            assert transport.written.startswith(b"HTTP/1.1 403")
+            transport.abort()
+        return bool(made)
+
+    return asyncio.run(connect())
+
+
+@pytest.mark.parametrize(
+    ("local", "peer"),
+    [
+        (("127.0.0.1", 9824), ("127.0.0.1", 1)),
+        (("127.0.0.1", 9824), ("127.9.9.9", 1)),
+        (("::1", 9824, 0, 0), ("::1", 1, 0, 0)),
+        (("::ffff:127.0.0.1", 9824, 0, 0), ("::ffff:127.0.0.1", 1, 0, 0)),
+        # A client may bind to the address of a network card and still connect to 127.0.0.1.
+        (("127.0.0.1", 9824), ("192.0.2.1", 1)),
+        (("192.0.2.1", 9824), ("192.0.2.1", 1)),
+        (("::ffff:192.0.2.1", 9824, 0, 0), ("192.0.2.1", 1)),
+    ],
+)
+def test_a_peer_of_this_machine_is_judged_by_its_owner(local: Any, peer: Any) -> None:
+    assert is_admitted(local, peer, owner=1000)
+    assert is_admitted(local, peer, owner=0)
+    assert not is_admitted(local, peer, owner=1001)
+    assert not is_admitted(local, peer, owner=None)
+
+
+def test_a_peer_of_another_machine_is_not_judged_here() -> None:
+    assert is_admitted(("192.0.2.1", 9824), ("192.0.2.2", 1))
+    assert is_admitted(("fd00::1", 9824, 0, 0), ("fd00::2", 1, 0, 0))
+    assert is_admitted(("fe80::1%eth0", 9824, 0, 2), ("fe80::2%eth0", 1, 0, 2))
+
+
+@pytest.mark.parametrize("nowhere", [None, "", "/run/socket", b"", ("", 0), ("name", 1)])
+def test_a_peer_without_an_address_is_refused(nowhere: Any) -> None:
+    assert not is_admitted(("127.0.0.1", 9824), nowhere, owner=1000)
+    assert not is_admitted(nowhere, ("192.0.2.1", 1), owner=1000)
+
+
+def test_only_a_few_strangers_at_a_time_are_given_an_answer() -> None:
+    class Gone(Transport):
+        def abort(self) -> None:
+            gone.append(self)
+            super().abort()
+
+    gone: list[Gone] = []
+
+    async def crowd() -> list[Gone]:
+        protocol = guarded_protocol(asyncio.Protocol, uid=1000, on_refused=lambda _: None, owner_of=no_owner)
+        transports = [Gone(("127.0.0.1", 9824), ("127.0.0.1", port)) for port in range(100)]
+        for transport in transports:
+            protocol().connection_made(transport)
+        answered = [transport for transport in transports if transport.written]
+        assert set(gone) == set(transports) - set(answered)
+        transports[0].abort()
+        late = Gone(("127.0.0.1", 9824), ("127.0.0.1", 100))
+        protocol().connection_made(late)
+        assert late.written
+        for transport in (*answered[1:], late):
+            transport.abort()
+        return answered
+
+    assert 1 < len(asyncio.run(crowd())) < 50
+
+
+Ask = Callable[..., Any]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux does")
+def test_linux_tells_who_owns_a_socket() -> None:
+    assert supports_owner_check()
+
+
+@pytest.fixture(params=[sock_diag.find, proc_net.find], ids=["netlink", "proc"])
+def ask(request: pytest.FixtureRequest) -> Ask:
+    if not supports_owner_check(ask=[request.param]):
+        pytest.skip("this system cannot be asked in this way")
+    return request.param
+
+
+@contextlib.contextmanager
+def connected(listener: socket.socket, client: socket.socket, host: str) -> Iterator[tuple[Any, Any]]:
+    """Connect two sockets; their names as the accepting end has them."""
+    with listener, client:
+        try:
+            if listener.family == socket.AF_INET6:
+                listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+                listener.bind(("::", 0))
+            else:
+                listener.bind(("127.0.0.1", 0))
+            listener.listen()
+            client.connect((host, listener.getsockname()[1]))
+        except OSError:
+            pytest.skip("this system has no IPv6")
+        accepted, peer = listener.accept()
+        with accepted:
+            yield accepted.getsockname(), peer
+
+
+@pytest.mark.parametrize(
+    ("server", "client", "host"),
+    [
+        (socket.AF_INET, socket.AF_INET, "127.0.0.1"),
+        (socket.AF_INET, socket.AF_INET6, "::ffff:127.0.0.1"),
+        (socket.AF_INET6, socket.AF_INET6, "::1"),
+        (socket.AF_INET6, socket.AF_INET, "127.0.0.1"),
+        (socket.AF_INET6, socket.AF_INET6, "::ffff:127.0.0.1"),
+    ],
+)
+def test_the_owner_of_a_live_socket_is_found_and_of_a_closed_one_not(
+    ask: Ask, server: socket.AddressFamily, client: socket.AddressFamily, host: str
+) -> None:
+    end = socket.socket(client)
+    with connected(socket.socket(server), end, host) as (local, peer):
+        assert owner_of(local[:2], peer[:2], ask=[ask]) == US
+        assert owner_of(local[:2], (peer[0], peer[1] ^ 1), ask=[ask]) is None
+        assert owner_of((local[0], local[1] ^ 1), peer[:2], ask=[ask]) is None
+        end.shutdown(socket.SHUT_WR)
+        assert owner_of(local[:2], peer[:2], ask=[ask]) == US
+        end.close()
+        assert owner_of(local[:2], peer[:2], ask=[ask]) is None
+
+
+def test_somebody_who_waits_at_the_port_of_the_peer_is_not_the_peer(ask: Ask) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as waiting, socket.create_server(("127.0.0.1", 0)) as server:
+        assert owner_of(server.getsockname(), waiting.getsockname(), ask=[ask]) is None
+
+
+def test_a_socket_that_is_bound_to_the_loopback_device_has_an_owner(ask: Ask) -> None:
+    end = socket.socket()
+    try:
+        end.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, b"lo")
+    except (AttributeError, OSError):
+        pytest.skip("this system does not let us bind to a device")
+    with connected(socket.socket(), end, "127.0.0.1") as (local, peer):
+        assert owner_of(local, peer, ask=[ask]) == US
+
+
+def test_ends_that_nobody_has_are_not_found(ask: Ask) -> None:
+    for host in ("192.0.2.77", "2001:db8::77"):
+        address = ip_address(host)
+        assert ask((address, 1), (address, 2)) == []
+
+
+def test_addresses_that_cannot_meet_have_no_owner() -> None:
+    for local, peer in [("127.0.0.1", "::1"), ("::1", "127.0.0.1"), ("name", "127.0.0.1"), ("127.0.0.1", "")]:
+        assert owner_of((local, 1), (peer, 2)) is None
+
+
+def word(text: str) -> str:
+    """A word of an address as this machine's kernel writes it."""
+    return text if sys.byteorder == "big" else "".join(text[at : at + 2] for at in (6, 4, 2, 0))
+
+
+OURS, THEIRS = f"{word('7F000001')}:2660", f"{word('7F000001')}:C350"
+ZEROS = "00000000"
+MAPPED = f"{ZEROS}{ZEROS}{word('0000FFFF')}"
+HEADER = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"
+
+
+def row(local: str, remote: str, *, state: str = "01", uid: int = 1000, inode: int = 77) -> str:
+    return f"   0: {local} {remote} {state} 00000000:00000000 00:00000000 00000000  {uid}        0 {inode} 2 0 20 0 0 10 -1\n"
+
+
+def owner_in(folder: Path, *, tcp: str = "", tcp6: str | None = None) -> int | None:
+    (folder / "tcp").write_text(HEADER + tcp)
+    if tcp6 is not None:
+        (folder / "tcp6").write_text(HEADER + tcp6)
+    find = partial(proc_net.find, net=folder)
+    return owner_of(("127.0.0.1", 9824), ("127.0.0.1", 50000), ask=[find, find])
+
+
+def test_the_row_of_the_peer_counts_and_not_ours(tmp_path: Path) -> None:
+    ours = row(OURS, THEIRS, uid=1)
+    waiting = row(THEIRS, f"{ZEROS}:0000", state="0A", uid=2)
+    longer = row(f"1{THEIRS}", OURS, uid=3) + row(THEIRS, f"{OURS}1", uid=4)
+    assert owner_in(tmp_path, tcp=ours + waiting + longer) is None
+    assert owner_in(tmp_path, tcp=ours + waiting + longer + row(THEIRS, OURS)) == 1000
+
+
+def test_ipv4_is_found_in_the_table_of_ipv6(tmp_path: Path) -> None:
+    assert owner_in(tmp_path, tcp6=row(f"{MAPPED}{THEIRS}", f"{MAPPED}{OURS}")) == 1000
+    assert owner_in(tmp_path, tcp6=row(f"{ZEROS * 3}{THEIRS}", f"{ZEROS * 3}{OURS}")) is None
+
+
+@pytest.mark.parametrize("state", ["02", "03", "06", "07", "08", "09", "0A", "0B", "0C"])
+def test_a_socket_that_is_not_connected_to_us_tells_nothing(tmp_path: Path, state: str) -> None:
+    assert owner_in(tmp_path, tcp=row(THEIRS, OURS, state=state)) is None
+
+
+def test_a_socket_that_no_process_holds_is_not_roots(tmp_path: Path) -> None:
+    for state in ("01", "04", "05"):
+        assert owner_in(tmp_path, tcp=row(THEIRS, OURS, state=state, uid=0, inode=0)) is None
+
+
+def test_rows_that_contradict_each_other_tell_nothing(tmp_path: Path) -> None:
+    peer = row(THEIRS, OURS)
+    assert owner_in(tmp_path, tcp=peer + row(THEIRS, OURS, uid=1001)) is None
+    assert owner_in(tmp_path, tcp=peer + peer) == 1000
+    assert owner_in(tmp_path, tcp=row(THEIRS, OURS, state="06", uid=0, inode=0) + peer) == 1000
+
+
+def test_a_row_that_was_missed_is_looked_for_again() -> None:
+    answers = [[], [sock_diag.SocketEntry(state=1, uid=1000, inode=7)]]
+    find = lambda theirs, ours: answers.pop(0)  # noqa: E731
+    assert owner_of(("127.0.0.1", 1), ("127.0.0.1", 2), ask=[find, find]) == 1000
+
+
+def test_a_system_without_tables_or_with_empty_ones_cannot_tell(tmp_path: Path) -> None:
+    assert not supports_owner_check(ask=[partial(proc_net.find, net=tmp_path)])
+    (tmp_path / "tcp").write_text(HEADER)
+    assert not supports_owner_check(ask=[partial(proc_net.find, net=tmp_path)])
+    (tmp_path / "tcp").unlink()
+    (tmp_path / "tcp").mkdir()
+    assert not supports_owner_check(ask=[partial(proc_net.find, net=tmp_path)])
