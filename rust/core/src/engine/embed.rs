@@ -3,12 +3,14 @@
 //! The engine does not embed; it says which texts wait, takes vectors, and compares. Failing costs nothing: what has no
 //! vectors of the active model waits, however often it failed, and is found by its words until then.
 
+use std::collections::BTreeMap;
+
 use super::query::scope_of;
 use super::{Engine, Shared};
 use crate::error::{Error, Result};
 use crate::model::{Category, Memory, Selection, Status};
-use crate::recall::answer;
 use crate::recall::filter::Filter;
+use crate::recall::near::near_many;
 use crate::store::embedding::{self, Chunk, Model, Pending};
 use crate::store::{WriteTx, memory};
 use crate::text;
@@ -116,21 +118,31 @@ impl Shared {
         let current = self.current()?;
         let (view, at) = &current;
         let now_ms = self.clock.now_ms();
-        let mut found = Vec::new();
-        for waiting in memory::not_compared(at, COMPARED_AT_ONCE)? {
-            let is_statement = waiting.status == Status::Active && waiting.category != Category::Conversation;
-            let vector = view.mirror.vector_of(waiting.key).filter(|_| is_statement);
-            let mut neighbours = Vec::new();
-            if let Some(vector) = vector {
-                let selection = Selection { ..Selection::of(scope_of(&waiting)) };
-                let filter = Filter::new(at, &selection, now_ms)?;
-                for (other, cosine) in answer::nearest(&current, &filter, &vector, MOST_LINKS + 1)? {
-                    if cosine >= SIMILAR && other.key != waiting.key && other.category != Category::Conversation {
-                        neighbours.push((other.key, cosine));
-                    }
-                }
+        let waiting = memory::not_compared(at, COMPARED_AT_ONCE)?;
+        let mut found: Vec<(i64, Neighbours)> = waiting.iter().map(|memory| (memory.key, Vec::new())).collect();
+        let mut groups: BTreeMap<i64, Vec<usize>> = BTreeMap::new();
+        for (number, memory) in waiting.iter().enumerate() {
+            if memory.status == Status::Active && memory.category != Category::Conversation {
+                groups.entry(memory.project_id).or_default().push(number);
             }
-            found.push((waiting.key, neighbours));
+        }
+        let statements = Category::ALL.iter().copied().filter(|category| *category != Category::Conversation);
+        let categories: Vec<Category> = statements.collect();
+        for numbers in groups.into_values() {
+            let selection =
+                Selection { categories: categories.clone(), ..Selection::of(scope_of(&waiting[numbers[0]])) };
+            let filter = Filter::new(at, &selection, now_ms)?;
+            let (numbers, vectors): (Vec<usize>, Vec<Vec<f32>>) = numbers
+                .into_iter()
+                .filter_map(|number| Some((number, view.mirror.vector_of(waiting[number].key)?)))
+                .unzip();
+            // One more than is wanted, for each finds itself.
+            let near = near_many(view, &filter, &vectors, SIMILAR, MOST_LINKS + 1)?;
+            for (number, neighbours) in numbers.into_iter().zip(near) {
+                let keyed =
+                    neighbours.into_iter().map(|scored| (view.mirror.row(scored.item).columns.key, scored.score));
+                found[number].1 = keyed.filter(|(key, _)| *key != waiting[number].key).take(MOST_LINKS).collect();
+            }
         }
         Ok(found)
     }

@@ -13,6 +13,7 @@ pub mod floor;
 pub mod fuse;
 mod hints;
 pub mod mirror;
+pub mod near;
 pub mod overlay;
 mod pool;
 mod runs;

@@ -1,0 +1,94 @@
+//! The neighbours of many memories at once: whoever is at least so near, and nobody else.
+//!
+//! Comparing what is new with what is there has another shape than a question: many vectors, one filter, and a bound that
+//! almost nothing reaches. One pass over the rows serves all of them. In a large store the graph proposes, over all
+//! projects, since walking it with a filter costs many times more; where a text has more close copies than it proposes,
+//! the rows are passed over after all.
+
+use super::filter::Filter;
+use super::mirror::NONE;
+use super::view::View;
+use crate::error::Result;
+use crate::index::exact::{Best, Scored};
+use crate::index::quantised::{quantise, unit};
+
+/// How far the product of eight-bit vectors may be off.
+const MARGIN: f32 = 0.02;
+/// Neighbours that the graph proposes for one vector.
+const PROPOSED: usize = 64;
+/// From so many near copies among them on, more are likely that it does not name.
+const CROWDED: usize = PROPOSED / 2;
+/// Rows whose vectors are on their way from memory while the ones before are compared.
+const PREFETCHED: usize = 6;
+
+/// A vector, and the best that was found for it.
+struct Wanted<'q> {
+    exact: &'q [f32],
+    rough: Vec<i8>,
+    best: Best<u32>,
+}
+
+/// For each vector the rows that the filter allows and whose cosine is at least `least`: `depth` at most, best first.
+pub fn near_many(
+    view: &View,
+    filter: &Filter,
+    vectors: &[Vec<f32>],
+    least: f32,
+    depth: usize,
+) -> Result<Vec<Vec<Scored<u32>>>> {
+    let mirror = &view.mirror;
+    let mut wanted: Vec<Wanted<'_>> =
+        vectors.iter().map(|exact| Wanted { exact, rough: quantise(exact), best: Best::new(depth) }).collect();
+    let places = filter.places(mirror);
+    let graph = view.usable_graph().filter(|_| places.len() > view.scan_filtered());
+    let Some(loaded) = graph else {
+        compare(view, &places, &mut wanted.iter_mut().collect::<Vec<_>>(), least);
+        return Ok(wanted.into_iter().map(|one| one.best.into_sorted()).collect());
+    };
+    let allowed = |slot: u32| {
+        let place = mirror.row_of_slot(slot);
+        (place != NONE && filter.allows(mirror.row(place))).then_some(place)
+    };
+    let mut outside: Vec<u32> = view.outside_graph.iter().filter_map(|slot| allowed(*slot)).collect();
+    outside.sort_unstable();
+    outside.dedup();
+    let (mut proposed, mut crowded) = (Vec::new(), Vec::new());
+    for one in &mut wanted {
+        let found = loaded.graph.search_all(one.exact, PROPOSED)?;
+        let slots = |embedding: i64| mirror.slots_of_embedding(embedding);
+        let is_near = |slot: &u32| mirror.cosine_of_slot(one.exact, *slot) >= least;
+        if found.iter().copied().flat_map(slots).filter(is_near).count() >= CROWDED {
+            crowded.push(one);
+            continue;
+        }
+        let mut near: Vec<u32> = found.into_iter().flat_map(slots).filter_map(allowed).collect();
+        near.sort_unstable();
+        near.dedup();
+        // What is not in the graph is passed over below, and must not be offered twice.
+        near.retain(|place| outside.binary_search(place).is_err());
+        compare(view, &near, &mut [&mut *one], least);
+        proposed.push(one);
+    }
+    compare(view, &outside, &mut proposed, least);
+    compare(view, &places, &mut crowded, least);
+    Ok(wanted.into_iter().map(|one| one.best.into_sorted()).collect())
+}
+
+/// Pass over rows once: roughly for every vector, and exactly where the rough product does not rule it out.
+fn compare(view: &View, places: &[u32], wanted: &mut [&mut Wanted<'_>], least: f32) {
+    let Some(first) = wanted.first() else { return };
+    let bound = ((least - MARGIN) / unit(first.exact.len())) as i32;
+    for (at, &place) in places.iter().enumerate() {
+        if let Some(ahead) = places.get(at + PREFETCHED) {
+            view.mirror.prefetch(*ahead);
+        }
+        for one in wanted.iter_mut() {
+            if view.mirror.rough_product(&one.rough, place).is_some_and(|product| product >= bound)
+                && let Some(cosine) = view.mirror.cosine(one.exact, place)
+                && cosine >= least
+            {
+                one.best.offer(place, cosine);
+            }
+        }
+    }
+}
