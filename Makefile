@@ -4,10 +4,10 @@ CARGO ?= cargo
 BENCH_N ?= 10000
 
 .DEFAULT_GOAL := help
-.PHONY: help dev tools test test-rust test-python lint format soak bench quality ci lock clean
+.PHONY: help dev tools test test-rust test-python e2e lint format soak bench quality ci lock clean
 
 help: ## Show this list
-	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
+	@grep -E '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
 
 tools: ## Install what tests and lints need, at the locked versions
 	$(PYTHON) -m pip install --quiet --require-hashes --requirement requirements-dev.txt
@@ -23,6 +23,11 @@ test-rust:
 
 test-python:
 	$(PYTHON) -m pytest
+
+# Fetched before the tests begin, so that a registry out of reach is what is said, and first.
+e2e: tools ## Run the tests with whole programs, the real OpenCode among them (needs npm, git, and the package installed)
+	$(PYTHON) scripts/install_strangers.py
+	$(PYTHON) -m pytest tests/e2e
 
 lint: tools ## Check form, types and names
 	$(CARGO) fmt --check

@@ -61,7 +61,7 @@ class Wire:
         self._client.__enter__()
         return self
 
-    def __exit__(self, *error: Any) -> None:
+    def __exit__(self, *error: object) -> None:
         self._client.__exit__(*error)
 
     @contextmanager

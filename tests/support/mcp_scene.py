@@ -49,7 +49,11 @@ class Scene:
                 "tags": ["deploy"],
                 "session": "s1",
             },
-            "log_session": {"summary": "Moved the port", "learnings": ["Ports below 1024 need root"], "session_id": "s1"},
+            "log_session": {
+                "summary": "Moved the port",
+                "learnings": ["Ports below 1024 need root"],
+                "session_id": "s1",
+            },
             "edit_memory": {"memory_id": self.fact, "content": "The shop listens on port 5129", "tags": ["port"]},
             "link_memories": {"source_id": self.other, "target_id": self.fact, "kind": "causes", "reason": "found so"},
             "pin_memory": {"memory_id": self.fact},

@@ -102,8 +102,9 @@ fn a_large_store_finds_them_by_the_graph_and_in_its_tail_and_never_in_another_pr
     // The same text in two projects has one vector.
     assert_eq!((stats.graph_vectors, stats.vectors), (2 * GROUPS, 4 * GROUPS));
     write(&engine, "app", 2);
+    write(&engine, "app", 3);
     compare(&engine);
-    assert_eq!(linked(&engine, "app"), expected(3));
+    assert_eq!(linked(&engine, "app"), expected(4));
     assert_eq!(linked(&engine, "web"), expected(2));
 }
 
