@@ -110,7 +110,7 @@ def described(tools: Sequence[Tool]) -> list[types.Tool]:
             name=tool.name,
             description=tool.about,
             input_schema=tool.input,
-            output_schema=None if tool.output is None else dict(tool.output),
+            output_schema=None if tool.answers is None else dict(tool.answers),
             annotations=_annotations(tool),
         )
         for tool in tools

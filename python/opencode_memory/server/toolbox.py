@@ -38,7 +38,7 @@ class Tool:
         repeats: Whether doing it twice is doing it once.
         reaches_out: Whether it talks to anything but the store and files.
         core: Whether it belongs to the few that ``--tools core`` offers.
-        output: JSON schema of the data it answers.
+        answers: JSON schema of the data it answers.
     """
 
     name: str
@@ -49,7 +49,7 @@ class Tool:
     repeats: bool = False
     reaches_out: bool = False
     core: bool = False
-    output: Mapping[str, Any] | None = None
+    answers: Mapping[str, Any] | None = None
 
     @cached_property
     def model(self) -> type[BaseModel]:
@@ -108,7 +108,7 @@ def tool(
     repeats: bool = False,
     reaches_out: bool = False,
     core: bool = False,
-    output: Mapping[str, Any] | None = None,
+    answers: Mapping[str, Any] | None = None,
 ) -> Callable[[Run], Tool]:
     """Declare a function as a tool; its docstring is what a model reads, so it says when to use it and no more."""
 
@@ -122,10 +122,16 @@ def tool(
             repeats=repeats,
             reaches_out=reaches_out,
             core=core,
-            output=output,
+            answers=answers,
         )
 
     return declare
+
+
+def shape(**kinds: str) -> dict[str, Any]:
+    """Return the JSON schema of an object with these members, by name and type; there may be more."""
+    properties = {name: {"type": kind} for name, kind in kinds.items()}
+    return {"type": "object", "properties": properties, "required": [*kinds]}
 
 
 def _takes_a_list(kind: Any) -> bool:

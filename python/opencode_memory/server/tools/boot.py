@@ -10,7 +10,7 @@ from opencode_memory.boot import Item, Section, Voice, boot_context
 from opencode_memory.models import ALL_PROJECTS, Memory, Session
 from opencode_memory.server.answers import Answer, clean, facts, indented, joined, one_line, short_id
 from opencode_memory.server.call import Call
-from opencode_memory.server.toolbox import tool
+from opencode_memory.server.toolbox import shape, tool
 from opencode_memory.server.tools.kinds import Project
 from opencode_memory.server.tools.sessions import session_line
 
@@ -21,7 +21,7 @@ _HEAD = (
 )
 
 
-@tool(reads=True, core=True)
+@tool(reads=True, core=True, answers=shape(sections="object"))
 def get_boot_context(
     call: Call,
     max_tokens: Annotated[int | None, Field(ge=200, le=100_000)] = None,

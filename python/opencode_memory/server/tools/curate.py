@@ -11,13 +11,13 @@ from opencode_memory.json_values import to_json
 from opencode_memory.models import Category, Memory
 from opencode_memory.server.answers import Answer, counted, memory_data, one_line, short_id
 from opencode_memory.server.call import Call
-from opencode_memory.server.toolbox import tool
+from opencode_memory.server.toolbox import shape, tool
 from opencode_memory.server.tools.kinds import Detail, MemoryId, MemoryIds, Reason
 
 RESOLVED = "resolved"
 
 
-@tool(repeats=True, core=True)
+@tool(repeats=True, core=True, answers=shape(memories="array"))
 def archive_memory(call: Call, memory_id: MemoryId, reason: Reason = None) -> Answer:
     """Put a memory that no longer holds out of sight; restore_memory brings it back."""
     memory = call.visible(memory_id)
@@ -25,13 +25,13 @@ def archive_memory(call: Call, memory_id: MemoryId, reason: Reason = None) -> An
     return _done("Archived", archived, "restore_memory brings it back")
 
 
-@tool(repeats=True)
+@tool(repeats=True, answers=shape(memories="array"))
 def restore_memory(call: Call, memory_id: MemoryId) -> Answer:
     """Bring an archived or replaced memory back."""
     return _done("Back again", call.store.restore(call.visible(memory_id).id))
 
 
-@tool(destroys=True, repeats=True)
+@tool(destroys=True, repeats=True, answers=shape(id="string"))
 def delete_memory(
     call: Call,
     memory_id: MemoryId,
@@ -50,7 +50,7 @@ def delete_memory(
     )
 
 
-@tool()
+@tool(answers=shape(undone="array"))
 def undo(call: Call, memory_ids: MemoryIds) -> Answer:
     """Take the last change of each of these memories back: an edit, an archive, a delete."""
     ids = list(dict.fromkeys(_changed_here(call, one) for one in memory_ids))
@@ -67,7 +67,7 @@ def pin_memory(call: Call, memory_id: MemoryId, pinned: bool = True) -> Answer:
     return _done("Pinned" if pinned else "No longer pinned", changed)
 
 
-@tool(repeats=True)
+@tool(repeats=True, answers=shape(memories="array"))
 def resolve_blocker(call: Call, memory_id: MemoryId, resolution: Detail = None) -> Answer:
     """Mark a blocker as resolved, with how."""
     memory = _blocker(call, memory_id)
@@ -81,7 +81,7 @@ def resolve_blocker(call: Call, memory_id: MemoryId, resolution: Detail = None) 
     return _done("Resolved", [changed], "unresolve_blocker opens it again")
 
 
-@tool(repeats=True)
+@tool(repeats=True, answers=shape(memories="array"))
 def unresolve_blocker(call: Call, memory_id: MemoryId) -> Answer:
     """Open a resolved blocker again."""
     memory = _blocker(call, memory_id)

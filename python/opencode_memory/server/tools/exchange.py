@@ -17,11 +17,11 @@ from opencode_memory.models import ALL_PROJECTS
 from opencode_memory.project import find_repository
 from opencode_memory.server.answers import Answer, counted, joined, one_line
 from opencode_memory.server.call import Call
-from opencode_memory.server.toolbox import tool
+from opencode_memory.server.toolbox import shape, tool
 from opencode_memory.server.tools.kinds import FilePath, Project
 
 
-@tool()
+@tool(answers=shape(path="string", counts="object"))
 def export_memories(
     call: Call,
     output_path: Annotated[FilePath | None, Field(description="default: a new file in the data directory")] = None,
@@ -51,7 +51,7 @@ def export_memories(
     return Answer(text, {"path": str(target), "counts": dict(report.counts)})
 
 
-@tool()
+@tool(answers=shape(counts="object"))
 def import_memories(
     call: Call,
     input_path: FilePath,
@@ -80,7 +80,7 @@ def import_memories(
     )
 
 
-@tool(repeats=True)
+@tool(repeats=True, answers=shape(added="integer", archived="integer"))
 def ingest_file(call: Call, file_path: FilePath, dry_run: bool = False) -> Answer:
     """Keep memories in step with a Markdown file or folder: one for each section."""
     path = call.confined(file_path, field="file_path")
@@ -99,7 +99,7 @@ def ingest_file(call: Call, file_path: FilePath, dry_run: bool = False) -> Answe
     return Answer(text, data)
 
 
-@tool(repeats=True)
+@tool(repeats=True, answers=shape(added="integer"))
 def bootstrap_memory(call: Call, path: Annotated[str, Field(max_length=4096)] = ".") -> Answer:
     """Learn first facts of a project from its README, agent instructions and manifests."""
     folder = call.confined(path, field="path")

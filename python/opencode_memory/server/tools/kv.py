@@ -12,7 +12,7 @@ from opencode_memory.errors import NotFoundError
 from opencode_memory.json_values import to_json
 from opencode_memory.server.answers import Answer, clean, counted, joined, one_line
 from opencode_memory.server.call import Call
-from opencode_memory.server.toolbox import tool
+from opencode_memory.server.toolbox import shape, tool
 from opencode_memory.server.tools.kinds import Key
 
 
@@ -33,7 +33,7 @@ def kv_set(
     )
 
 
-@tool(reads=True)
+@tool(reads=True, answers=shape(key="string"))
 def kv_get(call: Call, key: Key) -> Answer:
     """The value of a key."""
     entry = call.store.kv.entry(key, project=call.place.project)
@@ -46,7 +46,7 @@ def kv_get(call: Call, key: Key) -> Answer:
     )
 
 
-@tool(reads=True)
+@tool(reads=True, answers=shape(entries="array"))
 def kv_list(call: Call, prefix: Annotated[str, Field(max_length=512)] = "") -> Answer:
     """Keys and the beginnings of their values."""
     found = call.store.kv.list(prefix, project=call.place.project)

@@ -13,14 +13,14 @@ from opencode_memory.errors import InvalidInputError
 from opencode_memory.models import Category, Memory
 from opencode_memory.server.answers import Answer, counted, facts, joined, memory_data, one_line, short_id
 from opencode_memory.server.call import Call
-from opencode_memory.server.toolbox import tool
+from opencode_memory.server.toolbox import shape, tool
 from opencode_memory.server.tools.kinds import AnyCategory, MemoryIds, Project
 
 _PAGE = 500
 _SHOWN = 20
 
 
-@tool()
+@tool(answers=shape(ids="array", archived="integer"))
 def bulk_archive(
     call: Call,
     reason: Annotated[str, Field(min_length=1, max_length=500)],
@@ -48,7 +48,7 @@ def bulk_archive(
     return Answer(joined(text, some), {"ids": ids, "archived": 0 if dry_run else len(ids)})
 
 
-@tool()
+@tool(answers=shape(stale="array", duplicates="array", contradictions="array"))
 def consolidate_memory(
     call: Call,
     days_stale: Annotated[int, Field(ge=1, le=36_500)] = 90,

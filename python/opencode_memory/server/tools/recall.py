@@ -21,7 +21,7 @@ from opencode_memory.server.answers import (
     one_line,
 )
 from opencode_memory.server.call import Call
-from opencode_memory.server.toolbox import tool
+from opencode_memory.server.toolbox import shape, tool
 from opencode_memory.server.tools.kinds import AnyCategory, CategoryName, Labels, Limit, MemoryId, Project, When
 
 _HIT: Final = {
@@ -39,14 +39,13 @@ _HITS: Final = {
     "properties": {"memories": {"type": "array", "items": _HIT}},
     "required": ["memories"],
 }
-_MEMORIES: Final = {"type": "object", "properties": {"memories": {"type": "array"}}, "required": ["memories"]}
 _MOST_OF_AN_ENTITY: Final = 200
 _WHOLE_TEXTS: Final = 10
 _LIST_BYTES: Final = 12_000
 _PAST: Final = (Status.ACTIVE, Status.SUPERSEDED, Status.ARCHIVED)
 
 
-@tool(reads=True, core=True, output=_HITS)
+@tool(reads=True, core=True, answers=_HITS)
 def recall(
     call: Call,
     query: Annotated[str, Field(max_length=10_000, description="question or keywords")],
@@ -81,7 +80,7 @@ def recall(
     return Answer(text, {"memories": data})
 
 
-@tool(reads=True, core=True, output=_MEMORIES)
+@tool(reads=True, core=True, answers=shape(entity="string", memories="array"))
 def get_context(
     call: Call,
     entity_ref: Annotated[str, Field(min_length=1, max_length=512, description="!12, #34, &5, URL, @user, file, name")],
@@ -102,7 +101,7 @@ def get_context(
     return Answer(text, {"entity": name, "total": total, "memories": [memory_data(memory) for memory in found]})
 
 
-@tool(reads=True)
+@tool(reads=True, answers=shape(memory="object", history="array"))
 def get_memory(call: Call, memory_id: MemoryId) -> Answer:
     """One memory in full, with its source and its history."""
     memory = call.visible(memory_id)
@@ -127,7 +126,7 @@ def get_memory(call: Call, memory_id: MemoryId) -> Answer:
     return Answer(text, {"memory": memory_data(memory, most_bytes=None), "history": steps})
 
 
-@tool(reads=True)
+@tool(reads=True, answers=shape(linked="array"))
 def get_linked_memories(
     call: Call,
     memory_id: MemoryId,
@@ -156,7 +155,7 @@ def get_linked_memories(
     return Answer("\n".join(lines), {"linked": data})
 
 
-@tool(reads=True)
+@tool(reads=True, answers=shape(memories="array"))
 def search_history(
     call: Call,
     query: Annotated[str, Field(max_length=10_000)],

@@ -13,13 +13,13 @@ from opencode_memory.json_values import to_json
 from opencode_memory.models import Session
 from opencode_memory.server.answers import Answer, counted, joined, one_line, short_id
 from opencode_memory.server.call import Call
-from opencode_memory.server.toolbox import tool
+from opencode_memory.server.toolbox import shape, tool
 from opencode_memory.server.tools.kinds import Content, ItemRef, SessionId
 
 _WorkingOn = Annotated[str | None, Field(max_length=500)]
 
 
-@tool(repeats=True)
+@tool(repeats=True, answers=shape(session="object", others="array"))
 def session_start(call: Call, session_id: SessionId, working_on: _WorkingOn = None) -> Answer:
     """Tell other agents what you work on; again after a restart keeps your claims."""
     session = call.store.sessions.start(
@@ -41,7 +41,7 @@ def session_heartbeat(call: Call, session_id: SessionId) -> Answer:
     return Answer(f"Alive, {age(session.lease_until, at=call.at)} at most.", {"session": to_json(session)})
 
 
-@tool(repeats=True)
+@tool(repeats=True, answers=shape(session="object", released="array"))
 def session_end(call: Call, session_id: SessionId, summary: Content | None = None) -> Answer:
     """End a session, release its claims, and keep its summary."""
     session = call.store.sessions.end(session_id, project=call.place.project)
@@ -65,7 +65,7 @@ def session_end(call: Call, session_id: SessionId, summary: Content | None = Non
     return Answer(f"Session {one_line(session.id, 80)} ended{gave_up}.{stored}", data)
 
 
-@tool(reads=True)
+@tool(reads=True, answers=shape(sessions="array"))
 def get_active_sessions(call: Call) -> Answer:
     """Who works here just now, and what they claim."""
     sessions = call.store.sessions.active(project=call.place.project)
@@ -73,7 +73,7 @@ def get_active_sessions(call: Call) -> Answer:
     return Answer("\n".join(lines) or "No session is active.", {"sessions": to_json(sessions)})
 
 
-@tool(repeats=True)
+@tool(repeats=True, answers=shape(claim="object"))
 def claim_item(call: Call, session_id: SessionId, item_ref: ItemRef) -> Answer:
     """Claim something before working on it, so that no other agent does."""
     claimed = call.store.sessions.claim(session_id, item_ref, lease_seconds=_lease(call), project=call.place.project)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from opencode_memory.json_values import to_json
 from opencode_memory.server.answers import Answer, counted, joined
 from opencode_memory.server.call import Call
-from opencode_memory.server.toolbox import tool
+from opencode_memory.server.toolbox import shape, tool
 
 
-@tool(reads=True, core=True)
+@tool(reads=True, core=True, answers=shape(status="string", problems="array"))
 def memory_status(call: Call) -> Answer:
     """Whether the memory is healthy, what it holds here, and what still waits."""
     stats = call.store.stats()

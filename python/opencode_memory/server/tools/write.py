@@ -11,7 +11,7 @@ from opencode_memory.errors import ConflictError, InvalidInputError
 from opencode_memory.models import ALL_PROJECTS, Memory, RememberResult, RememberStatus, Trust
 from opencode_memory.server.answers import Answer, facts, indented, joined, memory_data, short_id
 from opencode_memory.server.call import Call
-from opencode_memory.server.toolbox import tool
+from opencode_memory.server.toolbox import shape, tool
 from opencode_memory.server.tools.kinds import (
     AnyCategory,
     CategoryName,
@@ -25,16 +25,11 @@ from opencode_memory.server.tools.kinds import (
     ScopeName,
 )
 
-_STORED: Final = {
-    "type": "object",
-    "properties": {"id": {"type": "string"}, "status": {"type": "string"}},
-    "required": ["id", "status"],
-}
 _PARTS: Final = {"what": "What", "why": "Why", "learned": "Learned"}
 _AGENT: Final = Trust.AGENT.value
 
 
-@tool(core=True, output=_STORED)
+@tool(core=True, answers=shape(id="string", status="string"))
 def remember(
     call: Call,
     content: Annotated[str, Field(min_length=1, max_length=100_000, description="one self-contained statement")],
@@ -68,7 +63,7 @@ def remember(
     return Answer(_told(result), {"id": result.id, "status": result.status, "redacted": list(result.redactions)})
 
 
-@tool(core=True)
+@tool(core=True, answers=shape(memory="object"))
 def edit_memory(
     call: Call,
     memory_id: MemoryId,
@@ -103,7 +98,7 @@ def edit_memory(
     return Answer(text, {"memory": memory_data(changed)})
 
 
-@tool()
+@tool(answers=shape(memories="array"))
 def log_session(
     call: Call,
     summary: Content,
