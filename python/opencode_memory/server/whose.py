@@ -34,6 +34,7 @@ SESSION_HEADER: Final = "mcp-session-id"
 _ROOTS_PATIENCE_SECONDS: Final = 5.0
 _MOST_SESSIONS: Final = 10_000
 _MOST_ROOTS: Final = 50
+_MOST_FOLDERS: Final = 10_000
 _log: Final = logging.getLogger(__name__)
 
 
@@ -113,6 +114,9 @@ class Whereabouts:
         known = self._identities.get(folder)
         if known is None or not known.root_commits or known.folder != identity.folder:
             known = with_root_commits(identity, environment=self._state.config.environment)
+            if len(self._identities) >= _MOST_FOLDERS:
+                self._identities.clear()  # whoever names so many makes them up
+                self._entered.clear()
             self._identities[folder] = known
         return replace(identity, root_commits=known.root_commits)
 
