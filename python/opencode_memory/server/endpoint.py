@@ -12,7 +12,9 @@ from collections.abc import AsyncIterator, MutableMapping
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Final
 
+import anyio
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from starlette.responses import JSONResponse
 
 from opencode_memory.server.whose import SESSION_HEADER
 
@@ -39,6 +41,15 @@ class McpEndpoint:
         self._with_session = StreamableHTTPSessionManager(server, max_request_body_size=body_limit)
         self._without = StreamableHTTPSessionManager(server, stateless=True, max_request_body_size=body_limit)
         self._sessions: OrderedDict[str, None] = OrderedDict()
+        self._answering = 0
+        self._draining = False
+        self._drained = anyio.Event()
+
+    async def drain(self) -> None:
+        """Take no more requests, and wait until those that came are answered."""
+        self._draining = True
+        if self._answering:
+            await self._drained.wait()
 
     def knows(self, session: str) -> bool:
         """Say whether a session was begun here and is not known to have ended."""
@@ -56,7 +67,24 @@ class McpEndpoint:
             yield
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request."""
+        """Answer a request; one that comes too late is told to come again."""
+        if scope["method"] != "POST":
+            # A stream of what a server may want to say; it has no end of its own, so nobody waits for it.
+            await self._answer(scope, receive, send)
+            return
+        if self._draining:
+            body = {"error": "the server is ending", "hint": "try again"}
+            await JSONResponse(body, status_code=503, headers={"retry-after": "1"})(scope, receive, send)
+            return
+        self._answering += 1
+        try:
+            await self._answer(scope, receive, send)
+        finally:
+            self._answering -= 1
+            if self._draining and not self._answering:
+                self._drained.set()
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         session = _session_of(scope["headers"])
         if session is None and scope["method"] == "POST":
             body, receive = await _read(receive)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import logging
 import os
 import secrets
 import socket
@@ -12,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from ipaddress import ip_address
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING, Final
 
 import uvicorn
@@ -20,7 +22,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from opencode_memory.errors import ConflictError, InvalidInputError, StorageError
 from opencode_memory.incumbent import explain_holder, hint_for_holder, who_holds
 from opencode_memory.server.guards import guarded_protocol, supports_owner_check
-from opencode_memory.server.web import build_app
+from opencode_memory.server.web import Web, build_app
 
 if TYPE_CHECKING:
     from opencode_memory.server.metrics import Metrics
@@ -28,7 +30,9 @@ if TYPE_CHECKING:
 
 TOKEN_FILE: Final = "server.token"  # noqa: S105  a name, not the token
 _GRACE_SECONDS: Final = 1
+"""How long calls have to be answered after a signal, and then streams to be closed."""
 _BACKLOG: Final = 256
+_log: Final = logging.getLogger(__name__)
 
 
 def bind(host: str, port: int) -> socket.socket:
@@ -152,12 +156,12 @@ def serve_http(
         admits: Who is let in.
         on_ready: Called when clients can connect.
     """
-    app = build_app(state, metrics, host=state.config.server.host, key=admits.key)
+    web = build_app(state, metrics, host=state.config.server.host, key=admits.key)
     protocol: type[asyncio.Protocol] = H11Protocol
     if admits.uid is not None:
         protocol = guarded_protocol(H11Protocol, uid=admits.uid, on_refused=metrics.refuse)
     config = uvicorn.Config(
-        app,
+        web,
         http=protocol,
         loop="asyncio",
         ws="none",
@@ -170,20 +174,43 @@ def serve_http(
         # Streams of sessions stay open for ever; nothing is lost when they are cut.
         timeout_graceful_shutdown=_GRACE_SECONDS,
     )
-    _Server(config, on_ready).run(sockets=[listening])
+    _Server(config, web, on_ready).run(sockets=[listening])
 
 
 class _Server(uvicorn.Server):
-    """A server that says when it is ready, and after a signal returns instead of dying of it."""
+    """A server that says when it is ready, answers what it was asked before it ends, and does not die of a signal."""
 
-    def __init__(self, config: uvicorn.Config, on_ready: Callable[[], None]) -> None:
+    def __init__(self, config: uvicorn.Config, web: Web, on_ready: Callable[[], None]) -> None:
         super().__init__(config)
+        self._web = web
         self._on_ready = on_ready
+        self._ending: asyncio.Task[None] | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
+        self._loop = asyncio.get_running_loop()
         if self.started:
             self._on_ready()
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Begin to end; a second signal does not wait for answers."""
+        if self._loop is None or self._ending is not None:
+            super().handle_exit(sig, frame)
+            return
+        self._loop.call_soon_threadsafe(self._begin_to_end, sig)
+
+    def _begin_to_end(self, sig: int) -> None:
+        async def end() -> None:
+            try:
+                await asyncio.wait_for(self._web.drain(), _GRACE_SECONDS)
+            except TimeoutError:
+                _log.warning(
+                    "a call took longer than %s s, so it gets no answer; what it wrote is kept", _GRACE_SECONDS
+                )
+            super(_Server, self).handle_exit(sig, None)
+
+        self._ending = self._ending or asyncio.create_task(end())
 
     @contextmanager
     def capture_signals(self) -> Generator[None, None, None]:

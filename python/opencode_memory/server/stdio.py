@@ -1,13 +1,15 @@
 """MCP over standard input and output: a server that one client starts for itself, in the folder it works in.
 
-It answers ``initialize`` before the store is opened, for clients wait for that; the store is opened by the first call.
+SIGTERM and SIGINT end the process at once. What was acknowledged is durable, and what waits for its vectors is
+embedded by whoever opens the store next, so there is nothing to wait for; nor could one, since a thread that reads
+standard input cannot be called back.
 """
 
 from __future__ import annotations
 
+import logging
+import os
 import signal
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def serve_stdio(state: State, *, folder: Path) -> None:
-    """Serve one client until it closes its end, or SIGTERM or SIGINT comes.
+    """Serve one client until it closes its end, or SIGTERM or SIGINT ends the process.
 
     Args:
         state: The store, the configuration, and what is counted.
@@ -30,23 +32,17 @@ def serve_stdio(state: State, *, folder: Path) -> None:
     server = build_server(state, folder=folder)
 
     async def serve() -> None:
-        async with stopped_by_signal() as stop, stdio_server() as (reads, writes):
-            await server.run(reads, writes, server.create_initialization_options())
-            stop()
+        async with anyio.create_task_group() as group:
+            group.start_soon(_end_on_signal)
+            async with stdio_server() as (reads, writes):
+                await server.run(reads, writes, server.create_initialization_options())
+            group.cancel_scope.cancel()
 
     anyio.run(serve)
 
 
-@asynccontextmanager
-async def stopped_by_signal() -> AsyncIterator[Callable[[], None]]:
-    """Cancel what runs inside when SIGTERM or SIGINT comes; yields what ends the waiting for them."""
-    async with anyio.create_task_group() as group:
-
-        async def wait() -> None:
-            with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
-                async for _ in signals:
-                    group.cancel_scope.cancel()
-                    return
-
-        group.start_soon(wait)
-        yield group.cancel_scope.cancel
+async def _end_on_signal() -> None:
+    with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+        async for _ in signals:
+            logging.shutdown()
+            os._exit(0)

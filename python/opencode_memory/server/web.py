@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Final
 
@@ -36,8 +36,8 @@ _UNAVAILABLE: Final = 503
 _PATHS: Final = frozenset({"/mcp", HEALTH, "/stats", "/metrics"})
 
 
-def build_app(state: State, metrics: Metrics, *, host: str, key: str | None) -> ASGIApp:
-    """Build the ASGI app.
+def build_app(state: State, metrics: Metrics, *, host: str, key: str | None) -> Web:
+    """Build the ASGI app with its guards.
 
     Args:
         state: The store, the configuration, and what is counted.
@@ -66,7 +66,7 @@ def build_app(state: State, metrics: Metrics, *, host: str, key: str | None) -> 
         origins=default_origins(host) | frozenset(config.allowed_origins),
         on_refused=metrics.refuse,
     )
-    return _Counted(app, metrics)
+    return Web(app, metrics, endpoint.drain)
 
 
 def _routes(state: State, metrics: Metrics, endpoint: McpEndpoint) -> Starlette:
@@ -120,22 +120,39 @@ def _routes(state: State, metrics: Metrics, endpoint: McpEndpoint) -> Starlette:
     )
 
 
-class _Counted:
-    """Counts every HTTP request by path and status; unknown paths count as one, for anybody can make them up."""
+class Web:
+    """The ASGI app: counts every request by path and status, and sees that its answer ends.
 
-    def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
+    Unknown paths count as one, for anybody can make them up.
+
+    Args:
+        app: What stands behind.
+        metrics: What is counted.
+        drain: Takes no more calls, and waits until those that came are answered.
+    """
+
+    def __init__(self, app: ASGIApp, metrics: Metrics, drain: Callable[[], Awaitable[None]]) -> None:
         self._app = app
         self._metrics = metrics
+        self.drain = drain
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let a request through."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
         path = scope["path"] if scope["path"] in _PATHS else "other"
 
+        is_open = False
+
         async def count(message: Message) -> None:
+            nonlocal is_open
             if message["type"] == "http.response.start":
                 self._metrics.requests.labels(path, str(message["status"])).inc()
+            is_open = message["type"] == "http.response.start" or bool(message.get("more_body", False))
             await send(message)
 
         await self._app(scope, receive, count)
+        if is_open:
+            # The stream of a session has no end of its own; when the server ends, it does.
+            await send({"type": "http.response.body", "body": b"", "more_body": False})

@@ -1,0 +1,44 @@
+"""Fixtures of the tests that run whole programs: ours, and those of other people.
+
+`make e2e` runs these tests and `make test` does not, since they fetch programs from the npm registry.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from e2e.served import Served
+
+_INSTALL = Path(__file__).resolve().parents[2] / "scripts" / "install_strangers.py"
+
+
+@pytest.fixture(scope="session")
+def opencode_binary() -> Path:
+    """OpenCode."""
+    return _installed("opencode")
+
+
+@pytest.fixture(scope="session")
+def node_tools() -> Path:
+    """The folder with the MCP inspector, the conformance suite, and Node.js."""
+    return _installed("node-tools")
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Iterator[Served]:
+    """A resident server with a store of its own."""
+    with Served(tmp_path / "server") as server:
+        yield server
+
+
+def _installed(what: str) -> Path:
+    ran = subprocess.run([sys.executable, _INSTALL, what], capture_output=True, text=True, check=False)
+    if ran.returncode:
+        # Not skipped: whoever runs these tests wants to know.
+        pytest.fail(ran.stderr, pytrace=False)
+    return Path(ran.stdout.strip())

@@ -1,0 +1,36 @@
+"""Running the programs of other people that are written for Node.js."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+from e2e.served import environment
+
+_PATIENCE_SECONDS = 120
+
+
+def run(tools: Path, program: str, arguments: Sequence[str], home: Path) -> subprocess.CompletedProcess[str]:
+    """Run a program to its end.
+
+    Args:
+        tools: Where they were installed.
+        program: Its file below ``node_modules``.
+        arguments: What follows it.
+        home: The only folder of a person that it finds.
+    """
+    home.mkdir(exist_ok=True)
+    modules = tools / "node_modules"
+    # The one that came with them where there is one for this machine: they need a newer one than many people have.
+    node = shutil.which("node", path=str(modules / ".bin")) or shutil.which("node")
+    assert node is not None, "there is no `node` on the PATH"
+    return subprocess.run(
+        [node, str(modules / program), *arguments],
+        env=environment(home),
+        capture_output=True,
+        text=True,
+        timeout=_PATIENCE_SECONDS,
+        check=False,
+    )

@@ -1,0 +1,89 @@
+"""The real OpenCode in a home of its own: nothing that belongs to the person is read, and only loopback is reached."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+MCP_NAME = "memory"
+"""What the server is called in the configuration; OpenCode puts it in front of the names of its tools."""
+_PATIENCE_SECONDS = 120
+_PLUGIN_PACKAGE = "@opencode-ai/plugin"
+_NOBODY = "http://127.0.0.1:9"
+
+
+@dataclass(frozen=True)
+class OpenCode:
+    """An installation of OpenCode.
+
+    Attributes:
+        binary: The program.
+        home: Folder for everything it reads and writes.
+    """
+
+    binary: Path
+    home: Path
+
+    def configure(self, model_url: str, mcp: dict[str, Any]) -> None:
+        """Write the configuration: a model of ours and one MCP server."""
+        folder = self.home / "config" / "opencode"
+        folder.mkdir(parents=True, exist_ok=True)
+        model = {"name": "Scripted", "tool_call": True, "limit": {"context": 200_000, "output": 8_000}}
+        provider = {
+            "npm": "@ai-sdk/openai-compatible",
+            "options": {"baseURL": model_url, "apiKey": "none"},
+            "models": {"scripted": model},
+        }
+        configuration = {
+            "model": "scripted/scripted",
+            "small_model": "scripted/scripted",
+            "enabled_providers": ["scripted"],
+            "provider": {"scripted": provider},
+            "mcp": {MCP_NAME: mcp},
+            "autoupdate": False,
+            "share": "disabled",
+        }
+        (folder / "opencode.json").write_text(json.dumps(configuration), encoding="utf-8")
+        # It installs this package into each folder of configuration, unless it looks as if that had been done.
+        needed = {"dependencies": {_PLUGIN_PACKAGE: "*"}}
+        (folder / "node_modules").mkdir(exist_ok=True)
+        (folder / "package.json").write_text(json.dumps(needed), encoding="utf-8")
+        (folder / "package-lock.json").write_text(
+            json.dumps({"lockfileVersion": 3, "packages": {"": needed}}), encoding="utf-8"
+        )
+
+    def session(self, folder: Path, prompt: str) -> str:
+        """Run a session with one prompt in a folder, in a process of its own; returns what it printed."""
+        ran = subprocess.run(
+            [self.binary, "run", "--title", "A title", prompt],
+            cwd=folder,
+            env=self._environment(folder),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=_PATIENCE_SECONDS,
+            check=False,
+        )
+        assert ran.returncode == 0, ran.stdout + ran.stderr
+        return ran.stdout
+
+    def _environment(self, folder: Path) -> dict[str, str]:
+        folders = {f"XDG_{kind}_HOME": str(self.home / kind.lower()) for kind in ("CONFIG", "DATA", "CACHE", "STATE")}
+        switched_off = ("MODELS_FETCH", "AUTOUPDATE", "LSP_DOWNLOAD", "CLAUDE_CODE")
+        return {
+            "PATH": os.environ["PATH"],
+            "HOME": str(self.home),
+            "TMPDIR": str(self.home),
+            # It believes this more than where it was started.
+            "PWD": str(folder),
+            **folders,
+            **{f"OPENCODE_DISABLE_{what}": "1" for what in switched_off},
+            # Whatever it would look for elsewhere, it does not find.
+            "HTTP_PROXY": _NOBODY,
+            "HTTPS_PROXY": _NOBODY,
+            "NO_PROXY": "127.0.0.1,localhost",
+        }

@@ -1,0 +1,139 @@
+"""A language model that does as it is told: an OpenAI-compatible server on loopback, scripted and recording.
+
+OpenCode talks to it as to any provider. It answers the turns of a session from a script, one call of a tool or one text
+each, and keeps what it was asked, so that a test sees what a model would have seen. OpenCode's request for a title,
+which has no tools, is answered beside the script.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, Self
+
+Turn = str | tuple[str, dict[str, Any]]
+"""What the model does next: says a text, or calls a tool by name with arguments."""
+END = "The script has ended."
+
+
+@dataclass(frozen=True)
+class Request:
+    """What the model was asked."""
+
+    body: dict[str, Any]
+
+    @property
+    def tools(self) -> list[str]:
+        """The names of the tools that it was offered."""
+        return [tool["function"]["name"] for tool in self.body.get("tools") or []]
+
+    @property
+    def system(self) -> str:
+        """The system prompt."""
+        return "\n".join(self._texts("system"))
+
+    @property
+    def tool_results(self) -> list[str]:
+        """What its calls of tools have brought so far."""
+        return self._texts("tool")
+
+    def _texts(self, role: str) -> list[str]:
+        return [_text(message["content"]) for message in self.body["messages"] if message["role"] == role]
+
+
+class ScriptedModel:
+    """Serves from ``with`` on."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._turns: deque[Turn] = deque()
+        self._requests: list[Request] = []
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
+        # Connections that OpenCode keeps open must not keep the test from ending.
+        self._server.daemon_threads = True
+        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.05})
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.shutdown()
+        self._thread.join()
+        self._server.server_close()
+
+    @property
+    def url(self) -> str:
+        """What a provider is configured with."""
+        return f"http://127.0.0.1:{self._server.server_port}/v1"
+
+    def script(self, *turns: Turn) -> None:
+        """Say what comes next, and forget what was asked so far."""
+        with self._lock:
+            self._turns = deque(turns)
+            self._requests = []
+
+    @property
+    def requests(self) -> list[Request]:
+        """The turns of the session since ``script``, without the request for a title."""
+        with self._lock:
+            return list(self._requests)
+
+    def take(self, request: Request) -> Turn:
+        """Record a request and return what answers it."""
+        if not request.tools:
+            return "A title"
+        with self._lock:
+            self._requests.append(request)
+            return self._turns.popleft() if self._turns else END
+
+
+def _handler(model: ScriptedModel) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self) -> None:
+            body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+            turn = model.take(Request(body))
+            # Unique within a session, which only grows.
+            call = f"call_{len(body['messages'])}"
+            self.send_response(200)
+            self.send_header("content-type", "text/event-stream")
+            self.send_header("connection", "close")
+            self.end_headers()
+            for chunk in _chunks(turn, call):
+                self.wfile.write(f"data: {chunk}\n\n".encode())
+
+        def log_message(self, format: str, *args: Any) -> None:
+            pass
+
+    return Handler
+
+
+def _chunks(turn: Turn, call: str) -> Iterator[str]:
+    """The answer as it is streamed: the role, what is said or called, why it ended, and what it cost."""
+    if isinstance(turn, str):
+        said: dict[str, Any] = {"content": turn}
+        reason = "stop"
+    else:
+        name, arguments = turn
+        function = {"name": name, "arguments": json.dumps(arguments)}
+        said = {"tool_calls": [{"index": 0, "id": call, "type": "function", "function": function}]}
+        reason = "tool_calls"
+    for delta, finish in (({"role": "assistant", "content": ""}, None), (said, None), ({}, reason)):
+        yield _chunk(choices=[{"index": 0, "delta": delta, "finish_reason": finish}])
+    yield _chunk(choices=[], usage={"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2})
+    yield "[DONE]"
+
+
+def _chunk(**content: Any) -> str:
+    return json.dumps({"id": "turn", "object": "chat.completion.chunk", "created": 0, "model": "scripted", **content})
+
+
+def _text(content: Any) -> str:
+    """The text of a message, which may come in parts."""
+    return content if isinstance(content, str) else "\n".join(part["text"] for part in content)
