@@ -154,7 +154,9 @@ def check(key: str, written: Any, *, environment: Mapping[str, str], origin: str
     try:
         return known.read(written, environment)
     except ValueError as error:
-        raise ConfigError(f"{key} is {written!r} ({origin}); it must be {error}", key=key, origin=origin) from error
+        # A secret with a typo is a secret still.
+        shown = "not acceptable" if known.secret else repr(written)
+        raise ConfigError(f"{key} is {shown} ({origin}); it must be {error}", key=key, origin=origin) from error
 
 
 def read_file(file: Path) -> dict[str, Any]:

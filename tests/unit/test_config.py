@@ -154,3 +154,35 @@ def test_editing_a_key_through_something_that_is_no_table_is_refused(environment
     with pytest.raises(ConfigError, match="not a table"):
         set_value(file, "recall.limit", "5", environment=environment)
     assert not unset_value(file, "recall.limit")
+
+
+def test_the_server_takes_the_environment_that_people_know(environment: dict[str, str]) -> None:
+    names = {"HOST": "0.0.0.0", "PORT": "9911", "API_KEY": "k3y", "RATE_LIMIT": "60"}
+    config = load(environment=environment | {f"OPENCODE_MEMORY_{name}": value for name, value in names.items()})
+    assert (config.server.host, config.server.port, config.server.rate_limit) == ("0.0.0.0", 9911, 60)
+    assert config.server.api_key == "k3y"
+    assert config.origins["server.port"] == "OPENCODE_MEMORY_PORT"
+
+
+def test_lists_and_flags_are_read_from_the_file_and_from_text(environment: dict[str, str]) -> None:
+    write(environment, "[server]\nallowed_hosts = ['a', 'b']\ncross_project = true\n[boot]\nplans = false\n")
+    config = load(environment=environment | {"OPENCODE_MEMORY_SERVER_ALLOWED_ORIGINS": "http://a, http://b"})
+    assert config.server.allowed_hosts == ("a", "b")
+    assert config.server.allowed_origins == ("http://a", "http://b")
+    assert (config.server.cross_project, config.boot.plans) == (True, False)
+    with pytest.raises(ConfigError, match="true or false"):
+        load(environment=environment | {"OPENCODE_MEMORY_BOOT_PLANS": "perhaps"})
+
+
+def test_a_list_that_is_set_is_read_again(environment: dict[str, str]) -> None:
+    file = Path(environment["OPENCODE_MEMORY_CONFIG"])
+    set_value(file, "server.allowed_folders", "/a,/b", environment=environment)
+    set_value(file, "server.cross_project", "yes", environment=environment)
+    config = load(environment=environment)
+    assert (config.server.allowed_folders, config.server.cross_project) == (("/a", "/b"), True)
+
+
+def test_a_key_that_no_header_can_carry_is_refused_and_not_shown(environment: dict[str, str]) -> None:
+    with pytest.raises(ConfigError, match="visible ASCII") as caught:
+        load(environment=environment | {"OPENCODE_MEMORY_API_KEY": "g\u00e9heim"})
+    assert "heim" not in str(caught.value)

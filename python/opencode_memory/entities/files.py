@@ -20,6 +20,8 @@ _WHOLE: Final = re.compile(
 )
 _BRACKET: Final = re.compile(r"[(\[]")
 _LONGEST: Final = 512
+# What may stand around a name that has neither a dot nor a slash.
+_AROUND: Final = "_@-~."
 _NEVER_BEFORE: Final = frozenset("\\#&?")
 # `**/app.py`, `${ROOT}/app.py`, `C:/app.py` and `…/app.py` go on to the left.
 _NEVER_BEFORE_ROOT: Final = frozenset("*}])>:…")
@@ -66,6 +68,9 @@ def is_anchored(path: str) -> bool:
 def _unquoted(text: str) -> Iterator[tuple[int, str]]:
     for match in _RUN.finditer(text):
         run = match[0]
+        if "." not in run and "/" not in run and run.strip(_AROUND) not in FILES:
+            # Nearly every word of prose; the rest of the way would be the same for each of them.
+            continue
         if len(run) > _LONGEST or not _VARIABLES.isdisjoint(run):
             continue
         path = run.rstrip(".-~")
