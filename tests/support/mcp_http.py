@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable
+from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -51,11 +51,8 @@ class Answer:
 class Wire:
     """A client of an app, from ``with`` on; what goes wrong in the app becomes a 500."""
 
-    def __init__(self, app: Any, *, port: int = 50_000, peer: str = "127.0.0.1", **headers: str) -> None:
-        self._app = app
-        self._client = TestClient(
-            app, base_url=HOST, client=(peer, port), raise_server_exceptions=False, headers=headers
-        )
+    def __init__(self, app: Any) -> None:
+        self._client = TestClient(app, base_url=HOST, client=("127.0.0.1", 50_000), raise_server_exceptions=False)
 
     def __enter__(self) -> Self:
         self._client.__enter__()
@@ -64,12 +61,14 @@ class Wire:
     def __exit__(self, *error: object) -> None:
         self._client.__exit__(*error)
 
-    @contextmanager
-    def another(self, *, port: int, peer: str = "127.0.0.1") -> Iterator[TestClient]:
-        """Yield a second client of the running app, with a connection of its own."""
-        client = TestClient(self._app, base_url=HOST, client=(peer, port), raise_server_exceptions=False)
-        client.portal = self._client.portal
-        yield client
+    def begin_task(self, function: Callable[[], Awaitable[Any]]) -> Future[Any]:
+        """Begin something on the loop of the app."""
+        assert self._client.portal is not None
+        return self._client.portal.start_task_soon(function)
+
+    def get_raw(self, path: str, headers: dict[str, str | bytes]) -> int:
+        """Ask for a page with headers that are bytes; returns the status."""
+        return self._client.get(path, headers=headers).status_code
 
     def get(self, path: str, **headers: str) -> Answer:
         """Ask for a page."""

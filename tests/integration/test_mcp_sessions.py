@@ -1,0 +1,231 @@
+"""Sessions and claims: leases that nobody loses by accident and nobody keeps for ever (predecessor 9)."""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from support.mcp import Agent, World, race_for_claims
+
+PROJECT = "gitlab.com/group/walrus"
+LEASE_SECONDS = 900
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    with World(tmp_path) as world:
+        yield world
+
+
+@pytest.fixture
+def agent(world: World) -> Agent:
+    return world.agent(world.repository("walrus"))
+
+
+@pytest.fixture
+def other(world: World, agent: Agent) -> Agent:
+    """A second client in the same repository."""
+    return world.agent(world.folder / "walrus")
+
+
+def active(agent: Agent) -> dict[str, list[str]]:
+    """Living sessions and what they claim."""
+    sessions = agent.ok("get_active_sessions").data["sessions"]
+    return {one["id"]: [claim["item"].removeprefix(PROJECT) for claim in one["claims"]] for one in sessions}
+
+
+def test_agents_see_each_other(agent: Agent, other: Agent) -> None:
+    first = agent.ok("session_start", session_id="s1", working_on="the walrus")
+    assert first.data["others"] == []
+    second = other.ok("session_start", session_id="s2", working_on="the bees")
+    assert [one["id"] for one in second.data["others"]] == ["s1"]
+    assert "- s1: the walrus (heard of now)" in second.text
+    assert active(agent) == {"s1": [], "s2": []}
+
+
+def test_a_second_start_keeps_the_claims(agent: Agent) -> None:
+    agent.ok("session_start", session_id="s1", working_on="the walrus")
+    agent.ok("claim_item", session_id="s1", item_ref="!12")
+    reply = agent.ok("session_start", session_id="s1")
+    assert active(agent) == {"s1": ["!12"]}
+    assert reply.data["session"]["working_on"] == "the walrus"
+
+
+def test_a_claim_that_somebody_living_holds_is_refused_with_whose_it_is(
+    world: World, agent: Agent, other: Agent
+) -> None:
+    agent.ok("session_start", session_id="s1", working_on="the walrus")
+    agent.ok("claim_item", session_id="s1", item_ref="!12")
+    world.pass_time(120)
+    text = other.refused("claim_item", session_id="s2", item_ref="!12")
+    assert text.startswith("!12 is claimed by session s1, which works on the walrus: since 2 min ago")
+    assert "Next: work on something else" in text
+    assert active(agent)["s1"] == ["!12"]
+    assert "!12" not in active(agent).get("s2", [])
+
+
+def test_a_claim_again_by_its_owner_stays_as_it_is(world: World, agent: Agent) -> None:
+    first = agent.ok("claim_item", session_id="s1", item_ref="!12").data["claim"]
+    world.pass_time(60)
+    again = agent.ok("claim_item", session_id="s1", item_ref="!12").data["claim"]
+    assert again["since"] == first["since"]
+    assert again["taken_over_from"] is None
+
+
+def test_an_end_releases_every_claim(agent: Agent, other: Agent) -> None:
+    for item in ("!12", "src/app.py"):
+        agent.ok("claim_item", session_id="s1", item_ref=item)
+    reply = agent.ok("session_end", session_id="s1")
+    assert reply.text == "Session s1 ended and gave up !12, src/app.py."
+    assert active(agent) == {}
+    assert "yours" in other.ok("claim_item", session_id="s2", item_ref="!12").text
+
+
+def test_a_summary_at_the_end_is_remembered(agent: Agent) -> None:
+    agent.ok("session_start", session_id="s1")
+    id = agent.ok("session_end", session_id="s1", summary="The walrus was fed").data["summary_id"]
+    memory = agent.ok("get_memory", memory_id=id).data["memory"]
+    assert (memory["content"], memory["category"], memory["session"]) == ("The walrus was fed", "event", "s1")
+    assert agent.recalled("walrus") == ["The walrus was fed"]
+
+
+def test_a_silent_session_loses_its_claim_to_whoever_asks_and_the_answer_says_whose_it_was(
+    world: World, agent: Agent, other: Agent
+) -> None:
+    agent.ok("claim_item", session_id="s1", item_ref="!12")
+    world.pass_time(LEASE_SECONDS - 1)
+    other.refused("claim_item", session_id="s2", item_ref="!12")
+    world.pass_time(2)
+    reply = other.ok("claim_item", session_id="s2", item_ref="!12")
+    assert reply.text == "!12 is yours. It was claimed by session s1, last heard of 15 min ago."
+    assert reply.data["claim"]["taken_over_from"]["id"] == "s1"
+    assert "s2" in agent.refused("claim_item", session_id="s1", item_ref="!12")
+    assert active(agent) == {"s2": ["!12"]}
+
+
+def test_a_silent_session_loses_nothing_that_nobody_wants(world: World, agent: Agent) -> None:
+    agent.ok("claim_item", session_id="s1", item_ref="!12")
+    world.pass_time(10 * LEASE_SECONDS)
+    assert active(agent) == {}
+    agent.ok("session_heartbeat", session_id="s1")
+    assert active(agent) == {"s1": ["!12"]}
+
+
+@pytest.mark.parametrize("sign", ["session_heartbeat", "session_start", "claim_item"])
+def test_every_sign_of_life_prolongs_the_lease(world: World, agent: Agent, other: Agent, sign: str) -> None:
+    agent.ok("claim_item", session_id="s1", item_ref="!12")
+    more = {"item_ref": "!13"} if sign == "claim_item" else {}
+    for _ in range(3):
+        world.pass_time(LEASE_SECONDS - 10)
+        agent.ok(sign, session_id="s1", **more)
+    other.refused("claim_item", session_id="s2", item_ref="!12")
+
+
+def test_the_lease_is_configured(tmp_path: Path) -> None:
+    with World(tmp_path, session__lease_seconds="60") as world:
+        agent = world.agent()
+        agent.ok("claim_item", session_id="s1", item_ref="!12")
+        world.pass_time(61)
+        assert "It was claimed by session s1" in agent.ok("claim_item", session_id="s2", item_ref="!12").text
+
+
+def test_only_its_owner_releases_a_claim(agent: Agent, other: Agent) -> None:
+    agent.ok("claim_item", session_id="s1", item_ref="!12")
+    assert "only its owner releases it" in other.refused("release_item", session_id="s2", item_ref="!12")
+    assert active(agent) == {"s1": ["!12"]}
+    assert agent.ok("release_item", session_id="s1", item_ref="!12").text == "!12 is free."
+    assert agent.ok("release_item", session_id="s1", item_ref="!12").text == "It was not claimed."
+    assert active(agent) == {"s1": []}
+
+
+def test_a_session_that_never_began_or_has_ended_says_so(agent: Agent) -> None:
+    assert "session_start" in agent.refused("session_heartbeat", session_id="s1")
+    assert "was not found" in agent.refused("session_end", session_id="s1")
+    agent.ok("session_start", session_id="s1")
+    agent.ok("session_end", session_id="s1")
+    assert "has ended" in agent.refused("session_heartbeat", session_id="s1")
+    agent.ok("session_end", session_id="s1")
+    agent.ok("session_start", session_id="s1")
+    assert active(agent) == {"s1": []}
+
+
+@pytest.mark.parametrize(
+    "spellings",
+    [
+        ["!12", f"{PROJECT}!12", "group/walrus!12", f"https://{PROJECT}/-/merge_requests/12", " !12 ", "`!12`"],
+        [
+            f"https://{PROJECT}/-/merge_requests/12#note_3",
+            f"https://{PROJECT.upper()}/-/merge_requests/12/diffs",
+            "!12",
+        ],
+        ["#7", f"{PROJECT}#7", f"https://{PROJECT}/-/issues/7"],
+        ["&3", "gitlab.com/group&3", "https://gitlab.com/groups/group/-/epics/3"],
+        ["src/app.py", "./src/app.py", "src/app.py:12", "`src/app.py`"],
+        ["@ada", "@Ada"],
+    ],
+    ids=lambda spellings: spellings[0],
+)
+def test_one_thing_is_one_claim_however_it_is_written(agent: Agent, other: Agent, spellings: list[str]) -> None:
+    for one in spellings:
+        agent.ok("claim_item", session_id="s1", item_ref=one)
+        for another in spellings:
+            assert "is claimed by session s1" in other.refused("claim_item", session_id="s2", item_ref=another)
+        agent.ok("release_item", session_id="s1", item_ref=spellings[0])
+    assert active(agent) == {"s1": []}
+
+
+@pytest.mark.parametrize(
+    ("one", "another"),
+    [("!12", "#12"), ("!12", "!1"), ("!12", "!121"), ("!12", "group/other!12"), ("src/a.py", "src/b.py")],
+)
+def test_different_things_are_different_claims(agent: Agent, other: Agent, one: str, another: str) -> None:
+    agent.ok("claim_item", session_id="s1", item_ref=one)
+    assert "yours" in other.ok("claim_item", session_id="s2", item_ref=another).text
+
+
+def test_a_short_reference_means_another_thing_in_another_repository(world: World, agent: Agent) -> None:
+    agent.ok("claim_item", session_id="s1", item_ref="!12")
+    bees = world.agent(world.repository("bees"))
+    assert "yours" in bees.ok("claim_item", session_id="s2", item_ref="!12").text
+
+
+def test_a_session_id_with_line_breaks_is_refused(agent: Agent) -> None:
+    for tool in ("session_start", "claim_item"):
+        text = agent.refused(
+            tool, session_id="a\n- b: everything", **({"item_ref": "!1"} if tool == "claim_item" else {})
+        )
+        assert "session_id: has control characters" in text
+
+
+def test_of_two_processes_that_race_for_a_claim_exactly_one_wins(tmp_path: Path) -> None:
+    rounds = 20
+    with World(tmp_path) as world:
+        world.repository("walrus")
+        world.store.stats()
+    spawn = multiprocessing.get_context("spawn")
+    start = spawn.Barrier(2)
+    items = [f"!{number}" for number in range(1, rounds + 1)]
+    runners = []
+    for session in ("s1", "s2"):
+        ours, theirs = spawn.Pipe()
+        process = spawn.Process(target=race_for_claims, args=(tmp_path, session, items, start, theirs))
+        process.start()
+        theirs.close()
+        runners.append((process, ours))
+    answers = [ours.recv() for _, ours in runners]
+    for process, ours in runners:
+        process.join()
+        ours.close()
+        assert process.exitcode == 0
+        process.close()
+    for item, (mine, yours) in zip(items, zip(*answers, strict=True), strict=True):
+        winner, loser = (mine, yours) if mine[0] else (yours, mine)
+        assert (winner[0], loser[0]) == (True, False), (item, mine, yours)
+        assert winner[1] == f"{item} is yours."
+        assert loser[1].startswith(f"{item} is claimed by session s{1 if winner is mine else 2}")
+    with World(tmp_path) as world:
+        claims = active(world.agent(tmp_path / "walrus"))
+    assert sorted(item for held in claims.values() for item in held) == sorted(items)

@@ -1,0 +1,284 @@
+"""MCP clients for tests: agents that work in folders and share one store, in memory or over HTTP.
+
+Everything asynchronous runs on a loop in a thread of its own, so that a test reads from top to bottom.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Self, TypeVar
+from unittest.mock import patch
+
+import httpx2
+import mcp_types as types
+import uvicorn
+from anyio.from_thread import BlockingPortal, start_blocking_portal
+from mcp.client.client import Client
+from mcp.client.streamable_http import streamable_http_client
+from pydantic import FileUrl
+
+from opencode_memory import clock
+from opencode_memory.border import moment
+from opencode_memory.config import Config, load
+from opencode_memory.embedding import find_model
+from opencode_memory.embedding.tokenization import Tokenization
+from opencode_memory.server.app import build_server
+from opencode_memory.server.metrics import Metrics
+from opencode_memory.server.state import Background, State
+from opencode_memory.server.web import Web, build_app
+from support.stores import NOW_MS, open_store, set_clock
+
+T = TypeVar("T")
+HANDSHAKE = "legacy"
+"""The mode of a client that greets with ``initialize``, as all do today."""
+MODERN = "2026-07-28"
+"""The mode of a client of the newer protocol, which has no greeting and asks by way of the answer."""
+MODES = (HANDSHAKE, MODERN)
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What a tool answered."""
+
+    text: str
+    data: dict[str, Any]
+    is_error: bool
+
+    @property
+    def bytes(self) -> int:
+        """The length of the text as it is sent."""
+        return len(self.text.encode())
+
+    @property
+    def contents(self) -> list[str]:
+        """The texts of the memories that it holds."""
+        return [memory["content"] for memory in self.data["memories"]]
+
+
+class Roots:
+    """The roots of a client, which may change."""
+
+    def __init__(self, *folders: Path) -> None:
+        self.folders: Sequence[Path] = folders
+        self.asked = 0
+
+    async def __call__(self, _: Any) -> types.ListRootsResult:
+        self.asked += 1
+        return types.ListRootsResult(roots=[types.Root(uri=FileUrl(folder.as_uri())) for folder in self.folders])
+
+
+class Agent:
+    """A connected client."""
+
+    def __init__(self, portal: BlockingPortal, client: Client) -> None:
+        self._portal = portal
+        self.client = client
+
+    def call(self, tool: str, /, **arguments: Any) -> Reply:
+        """Call a tool; arguments are sent as they are, null included."""
+        result = self._portal.call(self.client.call_tool, tool, arguments)
+        [block] = result.content
+        return Reply(block.text, dict(result.structured_content or {}), bool(result.is_error))
+
+    def ok(self, tool: str, /, **arguments: Any) -> Reply:
+        """Call a tool that has to succeed."""
+        reply = self.call(tool, **arguments)
+        assert not reply.is_error, reply.text
+        return reply
+
+    def refused(self, tool: str, /, **arguments: Any) -> str:
+        """Call a tool that has to refuse; returns what it says."""
+        reply = self.call(tool, **arguments)
+        assert reply.is_error, reply.text
+        return reply.text
+
+    def remember(self, content: str, category: str = "fact", **more: Any) -> str:
+        """Remember something and return its id."""
+        id: str = self.ok("remember", content=content, category=category, **more).data["id"]
+        return id
+
+    def recalled(self, query: str, **more: Any) -> list[str]:
+        """Return the texts that answer a query."""
+        return self.ok("recall", query=query, **more).contents
+
+    def run(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Await something on the loop of this client."""
+        return self._portal.call(function, *arguments)
+
+
+class World:
+    """A store, and the servers and clients around it; all end with the block.
+
+    Args:
+        folder: Where the store and the repositories are made.
+        background: What the server is told of its worker.
+        settings: Configuration, by dotted key with the dots as two underscores: ``server__tools="core"``.
+    """
+
+    def __init__(self, folder: Path, *, background: Background | None = None, **settings: str) -> None:
+        self.folder = folder
+        options: dict[str, str | None] = {name.replace("__", "."): value for name, value in settings.items()}
+        self.config: Config = load(environment={"HOME": str(folder / "home")}, options=options)
+        self.store = open_store(folder / "data", actor="agent")
+        self.metrics = Metrics()
+        self.state = State(
+            self.store, self.config, self.metrics, background or Background(), _tokenization=_tokenization()
+        )
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Self:
+        self._now_ms = NOW_MS
+        self._stack.enter_context(patch.object(clock, "now", lambda: moment(self._now_ms)))
+        self._portal = self._stack.enter_context(start_blocking_portal())
+        return self
+
+    def pass_time(self, seconds: float) -> None:
+        """Let both clocks, the store's and the server's, go on."""
+        self._now_ms += round(seconds * 1000)
+        set_clock(self.store, self._now_ms)
+
+    def __exit__(self, *error: object) -> None:
+        self._stack.close()
+        self.store.close()
+
+    def agent(self, folder: Path | None = None, *, roots: Roots | None = None, mode: str = HANDSHAKE) -> Agent:
+        """Connect a client in memory, to a server that was started in ``folder`` for it alone."""
+        server = build_server(self.state, folder=folder)
+        return self.connect(Client(server, mode=mode, list_roots_callback=roots))
+
+    def connect(self, client: Client, stack: ExitStack | None = None) -> Agent:
+        """Enter a client until the world ends, or a stack."""
+        return Agent(self._portal, (stack or self._stack).enter_context(self.entered(client)))
+
+    def entered(self, resource: AbstractAsyncContextManager[T]) -> AbstractContextManager[T]:
+        """Make a resource of the loop one of the test's thread."""
+        return self._portal.wrap_async_context_manager(resource)
+
+    def repository(self, name: str, *, remote: str | None = "") -> Path:
+        """Make a git repository; its remote is ``gitlab.com/group/<name>`` unless said otherwise, None for none."""
+        folder = self.folder / name
+        git = folder / ".git"
+        for part in ("objects", "refs"):
+            (git / part).mkdir(parents=True)
+        (git / "HEAD").write_text("ref: refs/heads/main\n")
+        url = f"https://gitlab.com/group/{name}.git" if remote == "" else remote
+        (git / "config").write_text("" if url is None else f'[remote "origin"]\n\turl = {url}\n')
+        return folder
+
+    def worktree(self, of: Path, name: str) -> Path:
+        """Make a linked work tree of a repository."""
+        folder = self.folder / name
+        folder.mkdir()
+        git = of / ".git" / "worktrees" / name
+        git.mkdir(parents=True)
+        (git / "HEAD").write_text("ref: refs/heads/side\n")
+        (git / "commondir").write_text("../..\n")
+        (git / "gitdir").write_text(f"{folder / '.git'}\n")
+        (folder / ".git").write_text(f"gitdir: {git}\n")
+        return folder
+
+    def dump(self) -> list[str]:
+        """Every row of the store, sessions and claims included, but for how often a memory was used."""
+        rows: list[Any] = [
+            [kind, {name: value for name, value in row.items() if name not in ("uses", "used_at")}]
+            for kind, row in self.store.dump()
+        ]
+        for project in (None, *(project.name for project in self.store.projects())):
+            rows += [
+                ["session", [project, one.id, one.working_on, [claim.item for claim in one.claims]]]
+                for one in self.store.sessions.active(project=project)
+            ]
+        return sorted(json.dumps(row, sort_keys=True) for row in rows)
+
+    def app(self, *, key: str | None = None) -> Web:
+        """The ASGI app of a resident server."""
+        return build_app(self.state, self.metrics, host="127.0.0.1", key=key)
+
+    @contextmanager
+    def served(self, *, key: str | None = None) -> Iterator[Resident]:
+        """Serve over HTTP on a free port; clients leave before the server does."""
+        config = uvicorn.Config(
+            self.app(key=key), port=0, loop="asyncio", lifespan="on", ws="none", log_config=None, proxy_headers=False
+        )
+        ready = threading.Event()
+        server = _Server(config, ready)
+        thread = threading.Thread(target=server.run)
+        thread.start()
+        ready.wait(60)
+        port = server.servers[0].sockets[0].getsockname()[1]
+        try:
+            with ExitStack() as clients:
+                yield Resident(self, f"http://127.0.0.1:{port}/mcp", clients)
+        finally:
+            server.should_exit = True
+            thread.join()
+
+
+class Resident:
+    """A server over HTTP that many clients share."""
+
+    def __init__(self, world: World, url: str, clients: ExitStack) -> None:
+        self._world = world
+        self._clients = clients
+        self.url = url
+
+    def agent(
+        self,
+        folder: Path | None = None,
+        *,
+        roots: Roots | None = None,
+        mode: str = HANDSHAKE,
+        headers: dict[str, str | bytes] | None = None,
+    ) -> Agent:
+        """Connect a client; ``folder`` goes into its header."""
+        given = dict(headers or {})
+        if folder is not None:
+            given["x-opencode-directory"] = str(folder)
+        http = self._clients.enter_context(self._world.entered(httpx2.AsyncClient(headers=given, timeout=60)))
+        client = Client(streamable_http_client(self.url, http_client=http), mode=mode, list_roots_callback=roots)
+        return self._world.connect(client, self._clients)
+
+
+class _Server(uvicorn.Server):
+    """Tells another thread when it can be asked."""
+
+    def __init__(self, config: uvicorn.Config, ready: threading.Event) -> None:
+        super().__init__(config)
+        self._ready = ready
+
+    async def startup(self, sockets: Any = None) -> None:
+        await super().startup(sockets)
+        self._ready.set()
+
+
+@cache
+def _tokenization() -> Tokenization:
+    """The bundled tokenizer, which is slow to load, once for all tests."""
+    return Tokenization(find_model().tokenizer)
+
+
+def race_for_claims(folder: Path, session: str, items: Sequence[str], start: Any, told: Any) -> None:
+    """Claim one thing after the other, each at the same moment as somebody else does; a process of its own runs this.
+
+    Args:
+        folder: Of a world that has a repository ``walrus``.
+        session: Who claims.
+        items: What to claim.
+        start: A barrier that is passed before each claim.
+        told: The end of a pipe; it gets whether the claim was granted and what was said, for each item.
+    """
+    with World(folder) as world:
+        agent = world.agent(folder / "walrus")
+        agent.ok("session_start", session_id=session)
+        answers = []
+        for item in items:
+            start.wait(60)
+            reply = agent.call("claim_item", session_id=session, item_ref=item)
+            answers.append((not reply.is_error, reply.text))
+        told.send(answers)
