@@ -370,8 +370,8 @@ class MemoryStore:
         strength = border.number(weight, field="weight")
         self._engine.link(texts[0], texts[1], texts[2], 1.0 if strength is None else strength, texts[3])
 
-    def undo(self, id: str | None = None) -> builtins.list[HistoryEntry]:
-        """Take back the last operation, or the last change of one memory.
+    def undo(self, id: str | Sequence[str] | None = None) -> builtins.list[HistoryEntry]:
+        """Take back the last operation, or the last change of one memory, or of each of several, all or none.
 
         Returns:
             The changes that were taken back, newest first.
@@ -380,7 +380,7 @@ class MemoryStore:
             NotFoundError: There is nothing to take back.
             ConflictError: A later change stands in the way; it has to be taken back first.
         """
-        undone = self._engine.undo(border.optional_text(id, field="id"))
+        undone = self._engine.undo(None if id is None else _ids(id))
         self._notify()
         return [border.history_entry(change) for change in undone]
 
@@ -572,6 +572,10 @@ class MemoryStore:
         """
         return self._engine.resolve_project(*border.identity(identity), border.flag(create, field="create"))
 
+    def project_name(self, identity: ProjectIdentity) -> str:
+        """Return the name of an identity's project, or the one that it would get; nothing is written."""
+        return self._engine.project_name(*border.identity(identity))
+
     def rename_project(self, old: str, new: str) -> None:
         """Give a project another name."""
         self._engine.rename_project(border.text(old, field="project"), border.text(new, field="project"))
@@ -588,6 +592,7 @@ class MemoryStore:
         *,
         format: str = "json",
         project: str | None = None,
+        scope: str | None = None,
         categories: Sequence[str] | None = None,
         since: Time | None = None,
     ) -> ExportReport:
@@ -597,6 +602,7 @@ class MemoryStore:
             target: A file, or a text stream.
             format: ``json`` or ``markdown``.
             project: Only this project and the global memories.
+            scope: ``global`` or ``project`` for only what belongs to none, or to one.
             categories: Only memories of these categories, with their links and history; no values.
             since: Only memories created at this moment or later, with their links and history; no values.
         """
@@ -607,6 +613,7 @@ class MemoryStore:
             border.path_or_stream(target, field="target", method="write"),
             format=border.text(format, field="format"),
             project=border.project_name(project),
+            scope=border.optional_text(scope, field="scope"),
             categories=None if categories is None else border.texts(categories, field="categories"),
             since_ms=self._milliseconds(since, "since"),
         )
@@ -618,6 +625,7 @@ class MemoryStore:
         format: str | None = None,
         project: str | None = None,
         within: str | None = None,
+        trusted: bool = True,
         dry_run: bool = False,
         progress: Callable[[int, int], None] | None = None,
     ) -> ImportReport:
@@ -627,7 +635,10 @@ class MemoryStore:
             source: A file, or a text stream.
             format: One of ``formats.IMPORT_FORMATS``; None to recognise it.
             project: Put everything into this project; a complete export of ours names its own.
-            within: Refuse a source that would write anything outside of this project and the global memories.
+            within: Refuse a source that would write anything outside of this project and the global memories; it is
+                never taken for this store's own past.
+            trusted: Whether the source may be taken for this store's own past, which keeps trust, pins and history, and
+                may say which repositories belong to which project.
             dry_run: Only check and count.
             progress: Called with the rows done and how many there are.
         """
@@ -639,6 +650,7 @@ class MemoryStore:
             format=border.optional_text(format, field="format"),
             project=border.project_name(project),
             within=border.project_name(within),
+            trusted=border.flag(trusted, field="trusted"),
             dry_run=border.flag(dry_run, field="dry_run"),
             progress=progress,
         )
@@ -647,6 +659,7 @@ class MemoryStore:
         self,
         *,
         project: str | None = None,
+        scope: str | None = None,
         categories: Sequence[str] | None = None,
         since_ms: int | None = None,
     ) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -654,6 +667,7 @@ class MemoryStore:
 
         Args:
             project: Only what belongs to this project or to no project; None for everything.
+            scope: ``global`` or ``project`` for only what belongs to none, or to one.
             categories: Only memories of these, and what belongs to them.
             since_ms: Only memories created since, in UTC milliseconds, and what belongs to them.
 
@@ -664,6 +678,7 @@ class MemoryStore:
             border.project_name(project),
             None if categories is None else frozenset(border.texts(categories, field="categories")),
             border.whole(since_ms, field="since_ms"),
+            border.optional_text(scope, field="scope"),
         )
         with temporary_copy(self._engine) as copy:
             yield from rows(copy, wanted)

@@ -6,6 +6,7 @@ import contextlib
 import io
 import json
 import os
+import tempfile
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -191,6 +192,56 @@ def test_damaged_export_says_where(full: MemoryStore, store: MemoryStore, old: s
     assert old in text
     with pytest.raises((InvalidInputError, FormatVersionError), match=wanted):
         store.import_(io.StringIO(text.replace(old, new, 1)))
+
+
+@pytest.mark.parametrize(
+    ("kind", "field", "value"),
+    [
+        ("memories", "id", "no UUID"),
+        ("memories", "content", " "),
+        ("memories", "trust", "god"),
+        ("memories", "tags", "x"),
+        ("links", "weight", "heavy"),
+        ("links", "nonsense", 1),
+        ("kv", "created_at", "soon"),
+        ("history", "actor", "nobody"),
+        ("projects", "remotes", None),
+    ],
+)
+def test_one_bad_row_refuses_the_whole_export_also_in_a_dry_run(
+    full: MemoryStore, store: MemoryStore, kind: str, field: str, value: Any
+) -> None:
+    document = json.loads(exported(full))
+    document[kind][-1][field] = value
+    for dry_run in (True, False):
+        with pytest.raises(InvalidInputError, match=kind):
+            store.import_(io.StringIO(json.dumps(document)), dry_run=dry_run)
+        assert rows(store) == {}
+
+
+@pytest.mark.parametrize(("old", "new"), [('"tags": [', '"tags": 7, "entities": ['), ('"id": "', '"id": "x')])
+def test_one_bad_memory_refuses_the_whole_markdown_also_in_a_dry_run(
+    full: MemoryStore, store: MemoryStore, old: str, new: str
+) -> None:
+    text = exported(full, "markdown")
+    assert old in text
+    for dry_run in (True, False):
+        with pytest.raises(InvalidInputError, match="the given text: "):
+            store.import_(io.StringIO(text.replace(old, new, 1)), dry_run=dry_run)
+        assert rows(store) == {}
+
+
+def test_an_import_leaves_no_rehearsal_behind(
+    full: MemoryStore, store: MemoryStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    store.import_(io.StringIO(exported(full)))
+    assert list(folder.iterdir()) == []
+    monkeypatch.setattr(tempfile, "tempdir", str(folder / "missing"))
+    with pytest.raises(StorageError, match="cannot try the import out"):
+        store.import_(io.StringIO(exported(full)))
 
 
 def test_export_of_one_project_leaves_the_others_out(full: MemoryStore) -> None:

@@ -249,6 +249,52 @@ def test_projects_do_not_touch_each_other(open_store: OpenStore, notes: Path) ->
     assert set(by_topic(store)) == {"file:a.md#A"}
 
 
+def test_global_memories_and_those_of_a_project_do_not_touch_each_other(open_store: OpenStore, notes: Path) -> None:
+    (notes / "a.md").write_text("# A\n")
+    everywhere, app = open_store(), open_store(project="app")
+    topic = f"file:{notes}/a.md#A"
+    given = app.remember("# A, for everybody", scope="global", topic="file:a.md#A")
+    assert counts(run(everywhere, notes)) == (1, 0, 0, 0)
+    assert counts(run(app, notes)) == (1, 0, 0, 0)
+    (notes / "a.md").unlink()
+    assert counts(run(app, notes)) == (0, 0, 0, 1)
+    assert {memory.topic for memory in everywhere.list(scope="global")} == {topic, "file:a.md#A"}
+    assert counts(run(everywhere, notes)) == (0, 0, 0, 1)
+    assert [memory.id for memory in everywhere.list(project="*")] == [given.id]
+
+
+def test_notes_of_two_work_trees_without_a_project_are_told_apart(open_store: OpenStore, notes: Path) -> None:
+    store = open_store()
+    for name in ("one", "two"):
+        (notes / name).mkdir()
+        (notes / name / "README.md").write_text(f"# About\n\n{name}\n")
+        assert counts(run(store, notes / name)) == (1, 0, 0, 0)
+    assert len(store.list()) == 2
+
+
+def test_hidden_note_that_was_named_is_left_alone_by_the_folder_around_it(store: MemoryStore, notes: Path) -> None:
+    (notes / ".agent" / "sub").mkdir(parents=True)
+    hidden = notes / ".agent" / "sub" / "a.md"
+    hidden.write_text("# A\n")
+    assert counts(run(store, hidden, top=notes)) == (1, 0, 0, 0)
+    assert counts(run(store, notes)) == (0, 0, 0, 0)
+    hidden.unlink()
+    assert counts(run(store, notes)) == (0, 0, 0, 0)
+    assert counts(run(store, notes / ".agent", top=notes)) == (0, 0, 0, 1)
+
+
+def test_exports_of_the_store_are_no_notes(store: MemoryStore, notes: Path) -> None:
+    exports = store.data_dir / "exports"
+    exports.mkdir()
+    store.remember("The walrus sleeps")
+    store.export(exports / "all.md", format="markdown")
+    for path in (exports, exports / "all.md", exports / "gone.md"):
+        with pytest.raises(InvalidInputError, match="is no note") as caught:
+            run(store, path)
+        assert caught.value.hint == "an import reads exports"
+    assert counts(run(store, store.data_dir)) == (0, 0, 0, 0)
+
+
 def test_long_sections_long_headings_and_hostile_titles_all_get_a_topic(store: MemoryStore, notes: Path) -> None:
     words = "word " * 30_000
     headings = ["x" * 900, "x" * 900, "a/b", "a", "a~2", "a", "#", ""]

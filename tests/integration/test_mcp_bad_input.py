@@ -51,22 +51,22 @@ def nested(depth: int) -> Any:
 
 
 def bad_values(schema: dict[str, Any], *, required: bool) -> Iterator[Any]:
-    """Yield what a schema does not allow, and what nobody could mean."""
+    """Yield what a schema does not allow, and what nobody could mean; nothing stands for an optional one left out."""
     kind = schema.get("type", "string")
     yield nested(40)
     if required:
-        yield None
+        yield from (None, "") if kind != "string" else (None,)
     if kind == "string":
         yield from (5, 1.5, True, [], ["a", "b"], {}, {"text": "a"}, "a\ud800b")
         if "enum" in schema:
-            yield from ("", "nope", schema["enum"][0].upper())
-        if schema.get("minLength"):
+            yield from ("nope", schema["enum"][0].upper())
+        if required and (schema.get("minLength") or "enum" in schema):
             yield ""
         if "maxLength" in schema:
             yield "x" * (schema["maxLength"] + 1)
             yield "\N{PILE OF POO}" * (schema["maxLength"] + 1)
     elif kind in ("integer", "number"):
-        yield from ("many", "", [], [1], {}, "0x10", 1e300, "1" * 5000)
+        yield from ("many", [], [1], {}, "0x10", 1e300, "1" * 5000)
         if kind == "integer":
             yield from (1.5, "1.5")
         for bound, step in (("minimum", -1), ("maximum", 1)):
@@ -77,7 +77,7 @@ def bad_values(schema: dict[str, Any], *, required: bool) -> Iterator[Any]:
             yield from (schema["exclusiveMinimum"], -1)
         yield from (-1, 10**30)
     elif kind == "boolean":
-        yield from ("maybe", 7, -1, [], {}, "")
+        yield from ("maybe", 7, -1, [], {})
     elif kind == "array":
         yield from (5, {}, [5], [None], [["a"]], [{"a": 1}], '[{"a": 1}]', "[1, 2]", ["a\ud800b"])
         if "maxItems" in schema:
@@ -156,9 +156,7 @@ WRITTEN = [
     ("resolve_blocker", "resolution"),
     ("kv_set", "key"),
     ("link_memories", "kind"),
-    pytest.param(
-        "link_memories", "reason", marks=pytest.mark.xfail(strict=True, reason="a link's reason is not checked")
-    ),
+    ("link_memories", "reason"),
 ]
 
 
@@ -189,7 +187,6 @@ def test_text_without_a_visible_character_is_refused(scene: Scene, blank: str) -
     assert scene.world.dump() == before
 
 
-@pytest.mark.xfail(strict=True, reason="characters of no width count as visible ones")
 def test_text_of_no_width_is_refused(scene: Scene) -> None:
     scene.agent.refused("remember", content="\u200b\u2060\ufeff", category="fact")
 
@@ -232,7 +229,6 @@ def test_an_id_that_fits_several_memories_is_refused(scene: Scene) -> None:
     assert scene.world.dump() == before
 
 
-@pytest.mark.xfail(strict=True, reason="undo takes back one by one and stops at the first that cannot be")
 def test_an_undo_that_fails_for_one_of_many_takes_nothing_back(scene: Scene) -> None:
     agent = scene.agent
     agent.ok("edit_memory", memory_id=scene.fact, content="changed")
@@ -243,7 +239,6 @@ def test_an_undo_that_fails_for_one_of_many_takes_nothing_back(scene: Scene) -> 
     assert scene.world.dump() == before
 
 
-@pytest.mark.xfail(strict=True, reason="session_end ends the session before it looks at the summary")
 def test_a_bad_summary_does_not_end_the_session(scene: Scene) -> None:
     before = scene.world.dump()
     text = scene.agent.refused("session_end", session_id="s1", summary="  ")
@@ -263,7 +258,6 @@ def test_one_bad_learning_keeps_nothing_of_a_session(scene: Scene) -> None:
     assert scene.world.dump() == before
 
 
-@pytest.mark.xfail(strict=True, reason="a call that is refused after its arguments were checked enters the project")
 def test_a_refused_call_in_a_new_folder_enters_no_project(world: World) -> None:
     agent = world.agent(world.repository("new"))
     agent.refused("archive_memory", memory_id="abcdef12")
@@ -316,7 +310,6 @@ def test_lists_may_be_written_as_text(scene: Scene) -> None:
     assert scene.world.store.get(scene.fact).status == "archived"
 
 
-@pytest.mark.xfail(strict=True, reason="a single text that begins with a bracket is taken for broken JSON")
 def test_a_single_text_in_brackets_is_a_list_of_one(scene: Scene) -> None:
     id = scene.agent.remember("one", tags="[wip]")
     assert scene.world.store.get(id).tags == ("[wip]",)
@@ -328,7 +321,6 @@ def test_numbers_and_flags_may_be_written_as_text(scene: Scene) -> None:
     assert scene.agent.ok("kv_get", key="a").data["value"] == "1"
 
 
-@pytest.mark.xfail(strict=True, reason="an empty text for an optional argument is refused, though models write it")
 def test_an_empty_text_stands_for_an_optional_argument_that_is_left_out(scene: Scene) -> None:
     for field in ("project", "category", "since", "until", "entity"):
         scene.agent.ok("recall", query="port", **{field: ""})
@@ -336,7 +328,6 @@ def test_an_empty_text_stands_for_an_optional_argument_that_is_left_out(scene: S
     scene.agent.ok("export_memories", output_path="")
 
 
-@pytest.mark.xfail(strict=True, reason="null is dropped from every argument, so this JSON value cannot be kept")
 def test_null_is_a_value_like_any_other(scene: Scene) -> None:
     scene.agent.ok("kv_set", key="a", value=None)
     assert scene.agent.ok("kv_get", key="a").data["value"] is None

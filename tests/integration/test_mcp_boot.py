@@ -157,7 +157,6 @@ def test_a_blocker_is_resolved_and_opened_again_from_what_is_shown(world: World,
     assert "Another port" not in agent.ok("get_memory", memory_id=shown).text
 
 
-@pytest.mark.xfail(strict=True, reason="resolved blockers are left out after the newest 200 were taken")
 def test_an_old_blocker_is_not_lost_behind_resolved_ones(world: World, agent: Agent) -> None:
     told(world, "Port 5128 is taken", "blocker")
     for number in range(205):
@@ -205,7 +204,7 @@ def test_the_budget_is_kept_whatever_the_memories_look_like(world: World, agent:
 
 
 def test_a_few_directives_are_all_shown_or_named(world: World, agent: Agent) -> None:
-    ids = [told(world, f"Directive {number} wants thing {number} done in a certain way") for number in range(20)]
+    ids = [told(world, f"Directive {number} wants thing {number} done in a certain way") for number in range(18)]
     ids += [agent.remember(f"Note {number} wants thing {number} done otherwise", "directive") for number in range(5)]
     for budget in BUDGETS:
         reply = agent.ok("get_boot_context", max_tokens=budget)
@@ -218,7 +217,6 @@ def test_a_few_directives_are_all_shown_or_named(world: World, agent: Agent) -> 
         ) == sorted(ids)
 
 
-@pytest.mark.xfail(strict=True, reason="ids of directives are listed beyond the budget")
 def test_many_directives_do_not_burst_the_budget(world: World, agent: Agent) -> None:
     for number in range(300):
         told(world, f"Directive {number} wants thing {number} done in a certain way")
@@ -226,14 +224,12 @@ def test_many_directives_do_not_burst_the_budget(world: World, agent: Agent) -> 
         assert tokens(world, agent.ok("get_boot_context", max_tokens=budget).text) <= budget, budget
 
 
-@pytest.mark.xfail(strict=True, reason="of more than 200 directives the older ones are dropped in silence")
 def test_no_directive_is_dropped_in_silence(world: World, agent: Agent) -> None:
     ids = [told(world, f"Directive {number} wants thing {number} done in a certain way") for number in range(300)]
     reply = agent.ok("get_boot_context", max_tokens=100_000)
     assert not [id for id in ids if short_id(id) not in reply.text]
 
 
-@pytest.mark.xfail(strict=True, reason="the ids of directives that did not fit leave no room to name the blockers")
 @pytest.mark.parametrize("budget", [300, 500, 1000])
 def test_blockers_keep_their_ids_beside_many_directives(world: World, agent: Agent, budget: int) -> None:
     for number in range(40):
@@ -254,7 +250,6 @@ def test_what_does_not_fit_is_named_by_what_reads_it(world: World, agent: Agent)
     assert len(named) > 3
 
 
-@pytest.mark.xfail(strict=True, reason="an eighth of the budget is kept for names, which is used up by ids alone")
 def test_what_does_not_fit_is_named_by_its_title(world: World, agent: Agent) -> None:
     for number in range(12):
         told(world, f"Directive {number} wants thing {number} done in a certain way")
@@ -263,12 +258,45 @@ def test_what_does_not_fit_is_named_by_its_title(world: World, agent: Agent) -> 
     assert not [number for number in range(12) if f"Directive {number} " not in text]
 
 
-@pytest.mark.xfail(strict=True, reason="the ids of what does not fit come on top of the budget")
 def test_a_dozen_directives_do_not_burst_the_budget(world: World, agent: Agent) -> None:
     for number in range(12):
         told(world, f"Directive {number} wants thing {number} done in a certain way")
     for budget in BUDGETS:
         assert tokens(world, agent.ok("get_boot_context", max_tokens=budget).text) <= budget, budget
+
+
+def test_directives_and_blockers_of_every_length_are_known_within_every_budget(world: World, agent: Agent) -> None:
+    ids = [told(world, f"Directive {number}" + " never asks 中文" * number) for number in range(8)]
+    ids += [agent.remember(f"Note {number}" + " always asks" * number, "directive") for number in range(3)]
+    ids += [agent.remember(f"Port {number}" + " is taken" * number, "blocker") for number in range(3)]
+    for number in range(10):
+        told(world, f"Plan {number} feeds the walrus", "plan")
+        told(world, f"Fact {number} is pinned", "fact", pinned=True)
+    for budget in range(200, 1600, 23):
+        reply = agent.ok("get_boot_context", max_tokens=budget)
+        assert reply.data["tokens"] == tokens(world, reply.text) <= budget
+        assert not [id for id in ids if short_id(id) not in reply.text], budget
+
+
+@pytest.mark.parametrize("budget", [200, 600, 1500])
+def test_what_not_even_ids_have_room_for_is_counted_and_can_be_listed(world: World, agent: Agent, budget: int) -> None:
+    for number in range(300):
+        told(world, f"Directive {number} wants thing {number} done in a certain way")
+        told(world, f"Port {number} is taken", "blocker")
+    text = agent.ok("get_boot_context", max_tokens=budget).text
+    assert tokens(world, text) <= budget
+    for category in ("directive", "blocker"):
+        assert f"more: recall with category {category}" in text
+    known = len(set(re.findall(r"\b[0-9a-f]{8}\b", text)))
+    assert known + sum(map(int, re.findall(r"and (\d+) more: recall", text))) == 600
+
+
+def test_a_note_of_an_agent_is_not_named_as_a_directive_of_the_person(world: World, agent: Agent) -> None:
+    for number in range(8):
+        told(world, f"Directive {number} wants thing {number} done in a certain way")
+    id = agent.remember("Never ask " + "again " * 300, "directive")
+    text = agent.ok("get_boot_context", max_tokens=300).text
+    assert re.search(rf"^unconfirmed:\n- {short_id(id)}", text, re.MULTILINE)
 
 
 def test_a_larger_budget_shows_no_less(world: World, agent: Agent) -> None:

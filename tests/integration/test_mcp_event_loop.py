@@ -136,10 +136,7 @@ def test_no_tool_of_a_resident_server_is_run_on_its_event_loop(world: World, wat
 @pytest.mark.parametrize(
     "page",
     [
-        pytest.param(
-            "/health",
-            marks=pytest.mark.xfail(strict=True, reason="the version is looked up on the disk at each request"),
-        ),
+        "/health",
         "/stats",
         "/metrics",
     ],
@@ -152,7 +149,6 @@ def test_no_page_of_a_resident_server_is_made_on_its_event_loop(world: World, wa
     assert watch.caught == []
 
 
-@pytest.mark.xfail(strict=True, reason="a header with a percent sign is looked up in the file system on the loop")
 def test_no_header_is_looked_up_on_the_event_loop(world: World, watch: Watch) -> None:
     with world.served() as server:
         server.agent(headers={"x-opencode-directory": f"{world.folder}/100%25"}).ok("memory_status")

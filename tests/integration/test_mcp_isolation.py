@@ -11,6 +11,7 @@ import mcp_types as types
 import pytest
 from mcp.shared.exceptions import MCPDeprecationWarning
 
+from opencode_memory import ProjectIdentity
 from opencode_memory.server.answers import short_id
 from support.mcp import MODERN, Agent, Resident, Roots, World
 from support.mcp_scene import NEVER_WELL, PROJECT, Scene, set_up
@@ -256,7 +257,6 @@ def test_what_a_client_writes_of_which_nothing_is_known_is_global(scene: Scene) 
     assert "needs the name of a project" in nobody.refused("remember", content="x", category="fact", scope="project")
 
 
-@pytest.mark.xfail(strict=True, reason="an export without a project is one of all projects")
 def test_a_client_of_which_nothing_is_known_does_not_export_all_projects(scene: Scene) -> None:
     reply = scene.world.agent().call("export_memories")
     assert reply.is_error or "The shop" not in Path(reply.data["path"]).read_text()
@@ -365,11 +365,21 @@ def test_a_project_that_is_renamed_meanwhile_stays_the_clients(world: World) -> 
 
 
 def test_a_new_repository_sees_nothing_of_a_project_that_took_its_name(world: World) -> None:
+    other = world.store.resolve_project(ProjectIdentity(folder="/somewhere/else"))
+    world.store.rename_project(other, BEES)
     world.store.remember("The walrus of somebody", project=BEES)
     agent = world.agent(world.repository("bees"))
     assert agent.recalled("walrus") == []
     agent.remember("The bee")
     assert agent.recalled("walrus bee") == ["The bee"]
+
+
+def test_what_was_written_under_the_name_of_a_repository_is_there_when_it_is_opened(world: World) -> None:
+    world.store.remember("The bee", project=BEES)
+    agent = world.agent(world.repository("bees"))
+    assert agent.recalled("bee") == ["The bee"]
+    agent.remember("The hive")
+    assert [project.remotes for project in world.store.projects()] == [(BEES,)]
 
 
 def test_a_change_of_roots_is_noticed(world: World) -> None:
@@ -435,16 +445,8 @@ def test_a_header_may_be_percent_encoded_or_utf_8(world: World) -> None:
 @pytest.mark.parametrize(
     "value",
     [
-        pytest.param(
-            "/" + "a" * 5000,
-            marks=pytest.mark.xfail(strict=True, reason="a path that is too long for the system is taken for a defect"),
-        ),
-        pytest.param(
-            "/" + "a" * 5000 + "%41",
-            marks=pytest.mark.xfail(
-                strict=True, reason="OSError on the event loop: an error of the protocol, not of a tool"
-            ),
-        ),
+        "/" + "a" * 5000,
+        "/" + "a" * 5000 + "%41",
         "/no/such/folder",
         "/\N{BEETLE}",
     ],
@@ -458,37 +460,26 @@ def test_a_header_with_a_strange_path_is_refused_or_taken(world: World, value: s
 # Files
 
 
-@pytest.mark.parametrize(
-    "suffix",
-    [
-        "json",
-        pytest.param(
-            "md",
-            marks=pytest.mark.xfail(
-                strict=True, reason="the folder of exports is everybody's: what one project exports, another ingests"
-            ),
-        ),
-    ],
-)
+@pytest.mark.parametrize("suffix", ["json", "md"])
 def test_a_folder_of_exports_hands_nothing_to_another_project(scene: Scene, stranger: Agent, suffix: str) -> None:
     exports = scene.world.state.exports
     written = Path(scene.agent.ok("export_memories").data["path"])
-    scene.agent.ok("export_memories", output_path=str(exports / f"mine.{suffix}"))
-    stranger.call("ingest_file", file_path=str(exports))
-    stranger.call("bootstrap_memory", path=str(exports))
-    stranger.refused("import_memories", input_path=str(written))
-    stranger.refused("import_memories", input_path=str(exports / f"mine.{suffix}"))
+    mine = written.with_name(f"mine.{suffix}")
+    scene.agent.ok("export_memories", output_path=str(mine))
+    for folder in (exports, written.parent):
+        stranger.refused("ingest_file", file_path=str(folder))
+        stranger.refused("bootstrap_memory", path=str(folder))
+    for file in (written, mine):
+        assert "outside the allowed folders" in stranger.refused("import_memories", input_path=str(file))
     assert stranger.recalled("shop port firewall", limit=50) == []
 
 
-@pytest.mark.xfail(strict=True, reason="any file of the folder of exports is read as a note, whosever it is")
 def test_an_export_of_another_project_is_no_note(scene: Scene, stranger: Agent) -> None:
     written = scene.agent.ok("export_memories").data["path"]
     stranger.call("ingest_file", file_path=written)
     assert stranger.recalled("shop port firewall", limit=50) == []
 
 
-@pytest.mark.xfail(strict=True, reason="any client may replace a file in the folder of exports")
 def test_an_export_of_another_project_is_not_replaced(scene: Scene, stranger: Agent) -> None:
     written = Path(scene.agent.ok("export_memories").data["path"])
     before = written.read_text()
@@ -536,36 +527,30 @@ NEW = "01a20285-dbd3-7203-8942-f901b46c2177"
                 }
             ]
         },
-        pytest.param(
-            {
-                "links": [
-                    {
-                        "source": "FACT",
-                        "target": "OTHER",
-                        "kind": "similar",
-                        "weight": 1.0,
-                        "reason": "",
-                        "created_at": 1,
-                    }
-                ]
-            },
-            marks=pytest.mark.xfail(strict=True, reason="links of an import are not held to the client's project"),
-        ),
-        pytest.param(
-            {
-                "links": [
-                    {
-                        "source": "FACT",
-                        "target": "OWN",
-                        "kind": "contradicts",
-                        "weight": 1.0,
-                        "reason": "",
-                        "created_at": 1,
-                    }
-                ]
-            },
-            marks=pytest.mark.xfail(strict=True, reason="links of an import are not held to the client's project"),
-        ),
+        {
+            "links": [
+                {
+                    "source": "FACT",
+                    "target": "OTHER",
+                    "kind": "similar",
+                    "weight": 1.0,
+                    "reason": "",
+                    "created_at": 1,
+                }
+            ]
+        },
+        {
+            "links": [
+                {
+                    "source": "FACT",
+                    "target": "OWN",
+                    "kind": "contradicts",
+                    "weight": 1.0,
+                    "reason": "",
+                    "created_at": 1,
+                }
+            ]
+        },
         {
             "history": [
                 {
@@ -606,9 +591,6 @@ def test_an_import_writes_nothing_into_another_project(
     assert rows_of(scene.world, PROJECT) == before
 
 
-@pytest.mark.xfail(
-    strict=True, reason="an import takes over a deleted memory's id, whosever it was, and its history with it"
-)
 def test_an_import_takes_over_no_deleted_memory_of_another_project(scene: Scene, stranger: Agent) -> None:
     (scene.world.folder / "bees" / "evil.json").write_text(native(memories=[memory_row(scene.deleted)]))
     stranger.call("import_memories", input_path="evil.json")
@@ -617,7 +599,6 @@ def test_an_import_takes_over_no_deleted_memory_of_another_project(scene: Scene,
     assert scene.world.store.get(scene.deleted).content == "The first port was 8080"
 
 
-@pytest.mark.xfail(strict=True, reason="a project row of an import moves any folder or remote to the client's project")
 @pytest.mark.parametrize("mark", ["folders", "remotes"])
 def test_an_import_leads_no_other_repository_into_the_clients_project(world: World, mark: str) -> None:
     walrus = world.repository("walrus", remote=None)
@@ -645,7 +626,6 @@ def test_an_export_of_another_project_is_not_imported(scene: Scene, stranger: Ag
         assert scene.world.dump() == before
 
 
-@pytest.mark.xfail(strict=True, reason="an ingest takes global memories of the same file name for its own")
 def test_an_ingest_into_a_project_leaves_global_memories_alone(tmp_path: Path) -> None:
     with World(tmp_path, server__allowed_folders=str(tmp_path)) as world:
         walrus, bees = world.repository("walrus"), world.repository("bees")
@@ -657,7 +637,6 @@ def test_an_ingest_into_a_project_leaves_global_memories_alone(tmp_path: Path) -
         assert [row for row in world.dump() if "walrus" in row] == before
 
 
-@pytest.mark.xfail(strict=True, reason="without a project, the notes of two repositories share their names")
 def test_two_repositories_ingested_without_a_project_do_not_replace_each_other(tmp_path: Path) -> None:
     with World(tmp_path, server__allowed_folders=str(tmp_path)) as world:
         nobody = world.agent()

@@ -153,7 +153,6 @@ def test_an_error_is_flagged_and_says_what_comes_next(agent: Agent) -> None:
         assert wanted in agent.refused(tool, **arguments)
 
 
-@pytest.mark.xfail(strict=True, reason="whatever is wrong with an imported file, the hint is about projects")
 def test_the_hint_of_an_error_fits_the_error(world: World, agent: Agent) -> None:
     (world.folder / "walrus" / "bad.json").write_text("{")
     assert "own project only" not in agent.refused("import_memories", input_path="bad.json")

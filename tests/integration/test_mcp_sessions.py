@@ -61,7 +61,7 @@ def test_a_claim_that_somebody_living_holds_is_refused_with_whose_it_is(
     agent.ok("claim_item", session_id="s1", item_ref="!12")
     world.pass_time(120)
     text = other.refused("claim_item", session_id="s2", item_ref="!12")
-    assert text.startswith("!12 is claimed by session s1, which works on the walrus: since 2 min ago")
+    assert text.startswith("!12 is claimed by session s1, which works on the walrus: claimed 2 min ago")
     assert "Next: work on something else" in text
     assert active(agent)["s1"] == ["!12"]
     assert "!12" not in active(agent).get("s2", [])

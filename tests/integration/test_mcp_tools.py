@@ -218,17 +218,7 @@ def _without_times(rows: list[str]) -> list[str]:
 
 @pytest.mark.parametrize(
     "name",
-    [
-        pytest.param(
-            name,
-            marks=pytest.mark.xfail(
-                strict=True, reason="resolving twice writes a second version, so one undo leaves it resolved"
-            ),
-        )
-        if name == "resolve_blocker"
-        else name
-        for name in REPEATERS
-    ],
+    REPEATERS,
 )
 def test_a_tool_that_says_so_does_nothing_more_when_it_is_called_again(scene: Scene, name: str) -> None:
     before, after = _once_more(scene, name)
@@ -256,7 +246,6 @@ def test_a_tool_that_destroys_nothing_leaves_every_text_in_the_store(scene: Scen
         assert any(json.dumps(text)[1:-1] in row and id in row for row in kept), (name, text)
 
 
-@pytest.mark.xfail(strict=True, reason="export_memories says it destroys nothing and replaces any file of the project")
 def test_an_export_that_replaces_a_file_says_so_or_refuses(scene: Scene) -> None:
     (scene.folder / "main.py").write_text("print()\n")
     annotations = {tool["name"]: tool["annotations"] for tool in listed(scene.world)[0]}["export_memories"]

@@ -102,6 +102,7 @@ _USES: dict[str, Callable[[MemoryStore, str], object]] = {
     "related": lambda store, id: store.related(id),
     "projects": lambda store, id: store.projects(),
     "resolve_project": lambda store, id: store.resolve_project(ProjectIdentity(folder="/x")),
+    "project_name": lambda store, id: store.project_name(ProjectIdentity(folder="/x")),
     "rename_project": lambda store, id: store.rename_project("app", "x"),
     "merge_projects": lambda store, id: store.merge_projects("app", "x"),
     "export": lambda store, id: store.export(io.StringIO()),

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opencode_memory.json_values import to_json
 from opencode_memory.cli.output import Output, Styled, bold, cells, shorten
+from opencode_memory.json_values import to_json
 from opencode_memory.models import Category, Source
 
 PLAIN = Output(as_json=False, color=False, terminal=False, width=40)

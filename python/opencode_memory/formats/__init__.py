@@ -1,7 +1,7 @@
 """Exports and imports: our own formats, and those of the systems that people come from.
 
 A format is recognised by what a file says, never by its name. An import goes through its source once to find what is
-wrong and a second time to write, so a damaged file changes nothing.
+wrong, a second time to try it out and a third time to write, so a damaged file changes nothing.
 """
 
 from __future__ import annotations
@@ -12,15 +12,17 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Final, TextIO
+from typing import IO, TYPE_CHECKING, Final, TextIO
 
 from opencode_memory import clock
-from opencode_memory.errors import ConflictError, InvalidInputError, NotFoundError, OpencodeMemoryError, StorageError
+from opencode_memory.errors import InvalidInputError, OpencodeMemoryError, StorageError
 from opencode_memory.formats import incumbent, markdown, native_json, ocm_mem
-from opencode_memory.formats.foreign import ForeignExport, import_foreign
+from opencode_memory.formats.bounds import Bounds
+from opencode_memory.formats.foreign import ForeignExport, write_foreign
+from opencode_memory.formats.rehearsal import rehearsal
 from opencode_memory.formats.report import ExportReport, ImportReport
 from opencode_memory.formats.source import TextSource, open_source
-from opencode_memory.models import ALL_PROJECTS, Category, Memory, Status
+from opencode_memory.models import ALL_PROJECTS, Category, Memory, Scope, Status
 from opencode_memory.project import ProjectIdentity
 from opencode_memory.suggest import did_you_mean
 
@@ -55,6 +57,7 @@ def export_memories(
     *,
     format: str = native_json.NAME,
     project: str | None = None,
+    scope: str | None = None,
     categories: Sequence[str] | None = None,
     since_ms: int | None = None,
 ) -> ExportReport:
@@ -66,14 +69,19 @@ def export_memories(
         format: ``json`` (complete: every status, links, key-value pairs and history) or ``markdown`` (for people:
             active memories and candidates).
         project: Only this project and the global memories; None for everything.
+        scope: ``global`` or ``project`` for only what belongs to none, or to one; None for both.
         categories: Only memories of these.
         since_ms: Only memories created since, in UTC milliseconds.
 
     Raises:
-        InvalidInputError: The format is unknown, or the file would lie among those of the store.
+        InvalidInputError: The format or a choice is unknown, or the file would lie among those of the store.
         StorageError: The file cannot be written.
     """
     _check_format(format, EXPORT_FORMATS)
+    if scope is not None and scope not in tuple(Scope):
+        error = InvalidInputError(f"scope: unknown scope {scope!r}", field="scope")
+        error.hint = did_you_mean(scope, list(Scope))
+        raise error
     for category in categories or ():
         if category not in tuple(Category):
             error = InvalidInputError(f"categories: unknown category {category!r}", field="categories")
@@ -82,10 +90,10 @@ def export_memories(
     _refuse_the_store_itself(store, target)
     with _open_target(target) as out:
         if format == native_json.NAME:
-            rows = store.dump(project=project, categories=categories, since_ms=since_ms)
+            rows = store.dump(project=project, scope=scope, categories=categories, since_ms=since_ms)
             counts = native_json.write(rows, out, at=clock.now())
         else:
-            groups = _groups(store, project, categories, since_ms)
+            groups = _groups(store, project, scope, categories, since_ms)
             counts = {"memory": markdown.write(groups, out, at=clock.now())}
     return ExportReport(format=format, counts=counts)
 
@@ -97,6 +105,7 @@ def import_memories(
     format: str | None = None,
     project: str | None = None,
     within: str | None = None,
+    trusted: bool = True,
     dry_run: bool = False,
     progress: Callable[[int, int], None] | None = None,
 ) -> ImportReport:
@@ -107,7 +116,10 @@ def import_memories(
         source: A file or a text stream.
         format: One of ``IMPORT_FORMATS``; None to recognise it.
         project: Put everything into this project, except for a complete export of ours, which names its own.
-        within: Refuse a source that would write outside of this project and the global memories.
+        within: Refuse a source that would write outside of this project and the global memories. It is never taken for
+            this store's own past.
+        trusted: Whether the source may be taken for this store's own past, and may say which repositories belong to
+            which project.
         dry_run: Only check and count.
         progress: Called with the rows done and how many there are.
 
@@ -116,68 +128,84 @@ def import_memories(
         StorageError: The file cannot be read.
     """
     _check_format(format, IMPORT_FORMATS)
+    trusted = trusted and within is None
     with open_source(source) as text:
         name = format or _recognise(text)
+        bounds = None if within is None else Bounds(store, within, text)
         if name == native_json.NAME:
-            return _import_native(store, text, project=project, within=within, dry_run=dry_run, progress=progress)
+            if project is not None:
+                raise InvalidInputError(
+                    "a complete export names its own projects; import it without a project", field="project"
+                )
+            return _import_native(store, text, bounds=bounds, trusted=trusted, dry_run=dry_run, progress=progress)
+        as_own = False
         if name == markdown.NAME:
-            skipped: list[str] = []
-            export = ForeignExport(memories=list(markdown.read(text, skipped=skipped)), skipped=skipped)
+            export = markdown.read(text)
+            as_own = trusted and _is_own_past(store, {str(memory.id) for memory in export.memories})
+            export = export if as_own else export.as_of_a_stranger()
         else:
             export = _FOREIGN[name][1](text)
-        for memory in export.memories if within is not None else ():
-            if (foreign := _project_of(store, memory.id)) not in (None, within):
-                raise text.wrong(f"would write into {foreign!r}, outside of {within!r}")
-        names = _project_names(store, project or within)
-        return import_foreign(store, export, name=name, projects=names, dry_run=dry_run, progress=progress)
+    if bounds is not None:
+        for memory in export.memories:
+            bounds.check_id(memory.id)
+    return _import_foreign(
+        store, text, export, name=name, project=project or within, as_own=as_own, dry_run=dry_run, progress=progress
+    )
 
 
 def _import_native(
     store: MemoryStore,
     text: TextSource,
     *,
-    project: str | None,
-    within: str | None,
+    bounds: Bounds | None,
+    trusted: bool,
     dry_run: bool,
     progress: Callable[[int, int], None] | None,
 ) -> ImportReport:
-    if project is not None:
-        raise InvalidInputError(
-            "a complete export names its own projects; import it without a project", field="project"
-        )
     found: Counter[str] = Counter()
     ids: set[str] = set()
     for line, kind, row in native_json.read(text):
         found[kind] += 1
-        if within is not None and (foreign := _foreign_to(store, kind, row, within)) is not None:
-            raise text.wrong(f"would write into {foreign!r}, outside of {within!r}", line=line)
+        if bounds is not None:
+            bounds.check(kind, row, line)
         if kind == "memory":
             ids.add(str(row.get("id")))
-    as_own = _is_own_past(store, ids)
-    if dry_run:
-        counts = {kind: {"found": number} for kind, number in found.items()}
-        return ImportReport(format=native_json.NAME, dry_run=True, counts=counts, trusted=as_own)
-    total = found.total()
-    report = None if progress is None else lambda done: progress(done, total)
-    loaded = native_json.load(store, text, as_own=as_own, progress=report)
-    return ImportReport(format=native_json.NAME, dry_run=False, counts=loaded, trusted=as_own)
+    if bounds is not None:
+        bounds.check_ends()
+    as_own = trusted and _is_own_past(store, ids)
+    with rehearsal() as nowhere:
+        native_json.load(nowhere, text, as_own=as_own, with_projects=trusted, progress=None)
+    counts: Mapping[str, Mapping[str, int]] = {kind: {"found": number} for kind, number in found.items()}
+    if not dry_run:
+        total = found.total()
+        report = None if progress is None else lambda done: progress(done, total)
+        counts = native_json.load(store, text, as_own=as_own, with_projects=trusted, progress=report)
+    return ImportReport(format=native_json.NAME, dry_run=dry_run, counts=counts, trusted=as_own)
 
 
-def _foreign_to(store: MemoryStore, kind: str, row: Mapping[str, Any], within: str) -> str | None:
-    """Return the project outside of ``within`` that a row would write into, if it would."""
-    named = row.get("name") if kind == "project" else row.get("project")
-    if named not in (None, within):
-        return str(named)
-    there = _project_of(store, row.get("id")) if kind == "memory" else None
-    return there if there != within else None
-
-
-def _project_of(store: MemoryStore, id: object) -> str | None:
-    """Return the project of a memory that is here already; None where there is none, or it is global."""
-    try:
-        return store.get(id).project if isinstance(id, str) else None
-    except (NotFoundError, InvalidInputError, ConflictError):
-        return None
+def _import_foreign(
+    store: MemoryStore,
+    text: TextSource,
+    export: ForeignExport,
+    *,
+    name: str,
+    project: str | None,
+    as_own: bool,
+    dry_run: bool,
+    progress: Callable[[int, int], None] | None,
+) -> ImportReport:
+    with rehearsal() as nowhere:
+        try:
+            write_foreign(nowhere, export, projects=_project_names(nowhere, project), progress=None)
+        except InvalidInputError as error:
+            raise text.wrong(str(error), field=error.field) from error
+    counts: Mapping[str, Mapping[str, int]] = {
+        "memory": {"found": len(export.memories)},
+        "link": {"found": len(export.links)},
+    }
+    if not dry_run:
+        counts = write_foreign(store, export, projects=_project_names(store, project), progress=progress)
+    return ImportReport(format=name, dry_run=dry_run, counts=counts, skipped=tuple(export.skipped), trusted=as_own)
 
 
 def _is_own_past(store: MemoryStore, ids: set[str]) -> bool:
@@ -241,10 +269,16 @@ def _project_names(store: MemoryStore, project: str | None) -> Callable[[str | N
 
 
 def _groups(
-    store: MemoryStore, project: str | None, categories: Sequence[str] | None, since_ms: int | None
+    store: MemoryStore,
+    project: str | None,
+    scope: str | None,
+    categories: Sequence[str] | None,
+    since_ms: int | None,
 ) -> Iterator[tuple[str | None, Category, Iterator[Memory]]]:
     names = [existing.name for existing in store.projects()] if project is None else [project]
     for name in (None, *sorted(names)):
+        if scope not in (None, Scope.GLOBAL if name is None else Scope.PROJECT):
+            continue
         for category in Category:
             if categories is None or category in categories:
                 yield name, category, _pages(store, name, category, since_ms)

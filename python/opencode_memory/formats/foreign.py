@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from opencode_memory.formats.report import ImportReport
 from opencode_memory.formats.source import TextSource
 from opencode_memory.ingest.markdown import pieces
 from opencode_memory.models import Category, NewMemory, Status, Trust
@@ -48,6 +47,11 @@ class ForeignExport:
     memories: Sequence[NewMemory]
     links: Sequence[ForeignLink] = ()
     skipped: Sequence[str] = ()
+
+    def as_of_a_stranger(self) -> ForeignExport:
+        """Return it without what only this store's own past may say: trust, pins and confirmations."""
+        memories = [replace(memory, trust=Trust.IMPORTED, pinned=False, verified_at=None) for memory in self.memories]
+        return replace(self, memories=memories)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,40 +138,31 @@ def foreign_memory(system: str, memory: NewMemory) -> Iterator[NewMemory]:
         yield replace(marked, content=text, id=id_of_part)
 
 
-def import_foreign(
+def write_foreign(
     store: MemoryStore,
     export: ForeignExport,
     *,
-    name: str,
     projects: Callable[[str | None], str | None],
-    dry_run: bool,
     progress: Callable[[int, int], None] | None,
-) -> ImportReport:
+) -> dict[str, Mapping[str, int]]:
     """Write what a foreign export holds.
 
     Args:
         store: Where to.
         export: Read completely, so that an error in it comes before anything is written.
-        name: Name of the format.
         projects: From a project's name there to the one here; None is global.
-        dry_run: Only count.
         progress: Called with the memories done and how many there are.
+
+    Returns:
+        Kind to what happened to how many.
     """
     total = len(export.memories)
-    if dry_run:
-        counts = {"memory": {"found": total}, "link": {"found": len(export.links)}}
-        return ImportReport(format=name, dry_run=True, counts=counts, skipped=tuple(export.skipped))
     memories = (_in_project(memory, projects(memory.project)) for memory in export.memories)
     report = None if progress is None else lambda done: progress(done, total)
     results = store.remember_many(memories, progress=report)
     for link in export.links:
         store.link(link.source, link.target, link.kind, link.reason)
-    return ImportReport(
-        format=name,
-        dry_run=False,
-        counts={"memory": Counter(str(result.status) for result in results), "link": {"stored": len(export.links)}},
-        skipped=tuple(export.skipped),
-    )
+    return {"memory": Counter(str(result.status) for result in results), "link": {"stored": len(export.links)}}
 
 
 def _in_project(memory: NewMemory, project: str | None) -> NewMemory:

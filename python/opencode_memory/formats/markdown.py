@@ -13,6 +13,7 @@ from dataclasses import fields
 from datetime import datetime
 from typing import IO, Any, Final
 
+from opencode_memory.formats.foreign import ForeignExport
 from opencode_memory.formats.source import TextSource
 from opencode_memory.models import Category, Memory, NewMemory, Source
 
@@ -55,7 +56,17 @@ def recognises(head: str) -> bool:
     return _FIRST_LINE.match(head) is not None
 
 
-def read(source: TextSource, *, skipped: list[str]) -> Iterator[NewMemory]:
+def read(source: TextSource) -> ForeignExport:
+    """Read an export; its memories are as they are said to be, trust and all.
+
+    Raises:
+        InvalidInputError: A memory does not end, or what is said about it cannot be read; the message names the line.
+    """
+    skipped: list[str] = []
+    return ForeignExport(memories=list(_memories(source, skipped=skipped)), skipped=skipped)
+
+
+def _memories(source: TextSource, *, skipped: list[str]) -> Iterator[NewMemory]:
     """Yield the memories of an export.
 
     Args:

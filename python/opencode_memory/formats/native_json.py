@@ -97,15 +97,21 @@ def read(source: TextSource) -> Iterator[tuple[int, str, dict[str, Any]]]:
 
 
 def load(
-    store: MemoryStore, source: TextSource, *, as_own: bool, progress: Callable[[int], None] | None
+    store: MemoryStore,
+    source: TextSource,
+    *,
+    as_own: bool,
+    with_projects: bool,
+    progress: Callable[[int], None] | None,
 ) -> dict[str, Counter[str]]:
     """Put an export into a store, batch by batch; running it again after an interruption changes nothing twice.
 
     Args:
         store: Where to.
         source: An export that ``read`` went through without an error.
-        as_own: Whether the file is this store's own past. Of anybody else's, memories get the trust of an import and no
-            pin, directives among them wait for review, and the history is left out.
+        as_own: Whether the file is this store's own past. Of anybody else's, memories get the trust of an import, no
+            pin and no confirmation, directives among them wait for review, and the history is left out.
+        with_projects: Whether the file may say which repositories belong to which project.
         progress: Called with the rows done.
 
     Returns:
@@ -116,7 +122,7 @@ def load(
     for kind, members in groupby(read(source), key=lambda row: row[1]):
         while batch := list(islice(members, _BATCH)):
             try:
-                if kind == "history" and not as_own:
+                if (kind == "history" and not as_own) or (kind == "project" and not with_projects):
                     counts[kind]["left out"] += len(batch)
                 elif kind == "memory":
                     counts[kind].update(store.load(kind, [_memory(row, as_own=as_own) for _, _, row in batch]))
@@ -135,7 +141,7 @@ def load(
 def _memory(row: dict[str, Any], *, as_own: bool) -> dict[str, Any]:
     # A memory without a project is global; unless it is said, a store would take it for one of its own project.
     scoped = {**row, "scope": Scope.GLOBAL} if row.get("project") is None else row
-    return scoped if as_own else {**scoped, "trust": Trust.IMPORTED, "pinned": False}
+    return scoped if as_own else {**scoped, "trust": Trust.IMPORTED, "pinned": False, "verified_at": None}
 
 
 def _read_whole(source: TextSource) -> Iterator[tuple[int, str, dict[str, Any]]]:

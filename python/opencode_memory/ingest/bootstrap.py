@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from opencode_memory.ingest.files import Skipped, read_note
 from opencode_memory.ingest.folder import ingest
+from opencode_memory.ingest.notes import name_of
 from opencode_memory.models import NewMemory, RememberStatus, Source, Trust
-from opencode_memory.project import find_repository
+from opencode_memory.project import find_repository, real
 
 if TYPE_CHECKING:
     from opencode_memory.memory import MemoryStore
@@ -34,6 +35,7 @@ NOTES: Final = (
     ".opencode/MEMORY.md",
 )
 _MOST_COMMANDS: Final = 40
+_MOST_PROJECTS: Final = 1000
 _COMMAND_LENGTH: Final = 200
 _TARGET: Final = re.compile(r"^(?P<name>[A-Za-z][\w.-]*)\s*:(?![=:])(?:.*?##\s*(?P<about>.*))?", re.MULTILINE)
 
@@ -63,15 +65,14 @@ def bootstrap(store: MemoryStore, folder: Path, *, project: str | None) -> Boots
     skipped: list[Skipped] = []
     added = updated = unchanged = 0
     for name in NOTES:
-        # A link may lead out of the project.
-        if (folder / name).is_file() and not (folder / name).is_symlink():
-            report = ingest(store, folder / name, project=project, top=top)
+        if (note := _own_file(folder, name)) is not None:
+            report = ingest(store, note, project=project, top=top)
             added, updated, unchanged = added + report.added, updated + report.updated, unchanged + report.unchanged
             skipped += report.skipped
             files += [name] * report.files
     for memory in _manifests(folder, project, files, skipped):
-        before = store.list(project=project, scope=_scope(project), tag=_tag(memory), limit=1)
-        if before and before[0].content == memory.content:
+        before = store.list(project=project, scope=_scope(project), tag=_tag(memory), limit=_MOST_PROJECTS)
+        if any((one.topic, one.content) == (memory.topic, memory.content) for one in before):
             unchanged += 1
             continue
         result = store.remember_many([memory])[0]
@@ -86,6 +87,12 @@ def bootstrap(store: MemoryStore, folder: Path, *, project: str | None) -> Boots
     )
 
 
+def _own_file(folder: Path, name: str) -> Path | None:
+    """Return a file of a folder, unless it or a folder on the way to it is a link, which may lead anywhere."""
+    path = real(folder) / name
+    return path if path.is_file() and real(path) == path else None
+
+
 def _scope(project: str | None) -> str:
     return "global" if project is None else "project"
 
@@ -96,8 +103,7 @@ def _tag(memory: NewMemory) -> str:
 
 def _manifests(folder: Path, project: str | None, files: list[str], skipped: list[Skipped]) -> Iterator[NewMemory]:
     for name, say in _MANIFESTS.items():
-        path = folder / name
-        if not path.is_file() or path.is_symlink():
+        if (path := _own_file(folder, name)) is None:
             continue
         try:
             content = "\n".join(say(read_note(path)))
@@ -111,7 +117,8 @@ def _manifests(folder: Path, project: str | None, files: list[str], skipped: lis
                 category="fact",
                 project=project,
                 scope=_scope(project),
-                topic=f"bootstrap:{name}",
+                # Without a project, many folders have a file of this name.
+                topic=f"bootstrap:{name if project is not None else name_of(path, None)}",
                 tags=(f"bootstrap:{name}",),
                 source=Source(file=name),
                 trust=Trust.IMPORTED,

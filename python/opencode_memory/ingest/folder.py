@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from opencode_memory.errors import InvalidInputError
+from opencode_memory.formats import EXPORTS
 from opencode_memory.ingest.files import Skipped, find_notes
 from opencode_memory.ingest.notes import file_of, mark, memories_of, name_of, read_mark
-from opencode_memory.models import NewMemory, RememberStatus, Status
+from opencode_memory.models import NewMemory, RememberStatus, Scope, Status
 from opencode_memory.project import real
 
 if TYPE_CHECKING:
@@ -100,21 +101,30 @@ def ingest(
         store: Where the memories are.
         path: A file, of any extension, or a folder; one that is gone archives what was read from it.
         project: Project of the memories; None for the store's own.
-        top: Work tree of the project, from which paths count; files outside of it are known by their absolute path.
+        top: Work tree of the project, from which paths count; files outside of it, and all files where there is no
+            project, are known by their absolute path.
         dry_run: Only say what would be done.
         zone: Zone of the dates in front matter; None for this machine's.
         progress: Called with the files done and the files there are.
 
     Raises:
-        InvalidInputError: There is no such file, and nothing was ever read from it.
+        InvalidInputError: There is no such file, and nothing was ever read from it; or it is an export of the store.
     """
     path = real(path)
-    base = real(top) if top is not None and path.is_relative_to(real(top)) else None
-    known = _read_known(store, project, name_of(path, base))
+    exports = real(store.data_dir / EXPORTS)
+    if path.is_relative_to(exports):
+        error = InvalidInputError(f"{path} is no note: exports of the store lie there", field="path")
+        error.hint = "an import reads exports"
+        raise error
+    owner = project if project is not None else store.project
+    # Without a project, the notes of two work trees would share their names.
+    base = real(top) if top is not None and owner is not None and path.is_relative_to(real(top)) else None
+    name = name_of(path, base)
+    known = _read_known(store, owner, name)
     if not path.exists() and not known:
         raise InvalidInputError(f"{path} does not exist, and nothing was read from it before", field="path")
     tally = _Tally()
-    notes = _select(path, base, tally)
+    notes = [note for note in _select(path, base, tally) if not note.is_relative_to(exports)]
     changes = _changes(notes, known, tally, project=project, base=base, zone=zone, progress=progress)
     if dry_run:
         _exhaust(changes)
@@ -123,7 +133,7 @@ def ingest(
         if kept := sum(result.status is RememberStatus.KEPT for result in results):
             reason = f"{kept} memories are of higher trust; the file's text waits as a candidate"
             tally.skipped.append(Skipped(str(path), reason))
-    gone = [memory for topic, memory in known.items() if _is_gone(topic, memory, tally)]
+    gone = [memory for topic, memory in known.items() if _is_gone(topic, memory, name, tally)]
     for memory in () if dry_run else gone:
         store.edit(memory.id, metadata={**memory.metadata, **mark(memory.fingerprint, gone=True)})
         store.archive(memory.id, reason="its section is gone")
@@ -194,9 +204,12 @@ def _is_news(memory: NewMemory, known: Mapping[str, _Known], tally: _Tally) -> b
     return True
 
 
-def _is_gone(topic: str, memory: _Known, tally: _Tally) -> bool:
-    """Say whether a memory has to be archived because its section is not in the files any more."""
-    was_unread = any(_lies_under(file_of(topic), name) for name in tally.unread)
+def _is_gone(topic: str, memory: _Known, name: str, tally: _Tally) -> bool:
+    """Say whether a memory has to be archived because its section is not in what is called ``name`` any more."""
+    file = file_of(topic)
+    # Hidden notes are read only when they are named.
+    below = file.removeprefix(name).split("/")
+    was_unread = any(part.startswith(".") for part in below) or any(_lies_under(file, other) for other in tally.unread)
     return memory.status is not Status.ARCHIVED and topic not in tally.topics and not was_unread
 
 
@@ -210,12 +223,13 @@ def _revived(store: MemoryStore, known: Mapping[str, _Known], changes: Iterator[
 
 
 def _read_known(store: MemoryStore, project: str | None, name: str) -> dict[str, _Known]:
-    """Return what earlier runs left of a file or folder, by topic."""
+    """Return what earlier runs left of a file or folder in a project, or in none, by topic."""
+    scope = Scope.GLOBAL if project is None else Scope.PROJECT
     known: dict[str, _Known] = {}
     # In this order an active memory wins over a candidate, and that over an archived one of the same topic.
     for status in (Status.ARCHIVED, Status.CANDIDATE, Status.ACTIVE):
         offset = 0
-        while page := store.list(project=project, status=status, limit=_PAGE, offset=offset):
+        while page := store.list(project=project, scope=scope, status=status, limit=_PAGE, offset=offset):
             offset += len(page)
             for memory in page:
                 if memory.topic is not None and _lies_under(file_of(memory.topic), name):

@@ -21,9 +21,15 @@ EXCERPT_BYTES: Final = 360
 LINE_BYTES: Final = 160
 _ID_CHARACTERS: Final = 8
 _ENTITIES_SHOWN: Final = 2
+_PROJECT_BYTES: Final = 80
+_SEPARATOR: Final = " · "
 _INDENT: Final = "   "
 _MORE: Final = " […]"
-_CONTROLS: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
+_CONTROLS: Final = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
+    r"\U000e0000-\U000e007f\U000e0100-\U000e01ef]"
+)
+"""Control characters, and what is invisible: directions, tags and variations that can carry hidden words."""
 _BLANK_LINES: Final = re.compile(r"\n\s*\n")
 
 
@@ -70,6 +76,11 @@ def one_line(text: str, most_bytes: int = LINE_BYTES) -> str:
     return cut(" ".join(clean(text).split()), most_bytes)[0]
 
 
+def project_name(name: str) -> str:
+    """Put the name of a project on one line."""
+    return one_line(name, _PROJECT_BYTES)
+
+
 def indented(text: str, most_bytes: int = EXCERPT_BYTES) -> str:
     """Put the beginning of a text on lines that nothing else begins like."""
     shown = _BLANK_LINES.sub("\n", cut(clean(text).strip(), most_bytes)[0])
@@ -80,18 +91,23 @@ def facts(memory: Memory, *, at: datetime, project: str | None) -> str:
     """Say in one line what a memory is: id, kind, age, and what is unusual about it."""
     parts = [f"[{short_id(memory.id)}]", memory.category.value, age(memory.time, at=at)]
     if memory.project != project or memory.project is None:
-        parts.append(memory.project or "global")
+        parts.append(_fact(memory.project, _PROJECT_BYTES) if memory.project else "global")
     if memory.status is not Status.ACTIVE:
         parts.append(memory.status.value)
     if memory.trust is not Trust.USER:
         parts.append(f"by {memory.trust.value}")
     parts += [label for label, holds in (("pinned", memory.pinned), ("resolved", "resolved" in memory.tags)) if holds]
     if memory.speaker:
-        parts.append(f"said by {one_line(memory.speaker, 40)}")
-    about = [one_line(entities.short(name, project=project), 40) for name in memory.entities[:_ENTITIES_SHOWN]]
+        parts.append(f"said by {_fact(memory.speaker)}")
+    about = [_fact(entities.short(name, project=project)) for name in memory.entities[:_ENTITIES_SHOWN]]
     if about:
         parts.append("about " + ", ".join(about))
-    return " · ".join(parts)
+    return _SEPARATOR.join(parts)
+
+
+def _fact(text: str, most_bytes: int = 40) -> str:
+    """Put a name among facts, so that it cannot pass for two."""
+    return one_line(text, most_bytes).replace(_SEPARATOR.strip(), "-")
 
 
 def listed(

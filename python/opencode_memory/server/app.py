@@ -135,8 +135,9 @@ def run(
     outcome = "error"
     try:
         checked = tool.check(arguments)
-        place = whereabouts.place(folders, writes=not tool.reads)
-        result = _succeeded(tool.run(Call(state, place, clock.now()), **checked))
+        result = _succeeded(tool.run(Call(state, whereabouts.place(folders), clock.now()), **checked))
+        if not tool.reads:
+            whereabouts.entered(folders)
         outcome = "ok"
     except OpencodeMemoryError as error:
         outcome = "refused"

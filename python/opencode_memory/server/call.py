@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -38,6 +39,11 @@ class Call:
         return self.state.config
 
     @property
+    def exports(self) -> Path:
+        """The folder of the data directory where the client may write; it need not exist yet."""
+        return self.state.exports_of(self.place.project)
+
+    @property
     def count_tokens(self) -> Callable[[str], int]:
         """What counts the tokens of a text."""
         return self.state.count_tokens
@@ -61,22 +67,39 @@ class Call:
     def confined(self, path: str, *, field: str) -> Path:
         """Return a path that the client may use, with symbolic links resolved.
 
-        It may lie in the data directory's exports, in the client's work trees, or where the configuration allows it. A
-        relative path counts from the client's first work tree, else from the exports.
+        It may lie in the client's own part of the data directory's exports, in the client's work trees, or where the
+        configuration allows it. A relative path counts from the client's first work tree, else from the exports.
 
         Raises:
-            InvalidInputError: It leads anywhere else.
+            InvalidInputError: It leads anywhere else, or is no path that this machine can look up.
         """
         if "\0" in path:
             raise InvalidInputError(f"{field}: a path has no NUL", field=field)
         given = Path(path).expanduser() if path.startswith("~/") else Path(path)
-        base = self.place.folders[0] if self.place.folders else self.state.exports
-        allowed = (self.state.exports, *self.place.folders, *self.state.allowed_folders)
+        base = self.place.folders[0] if self.place.folders else self.exports
         try:
-            return paths.confine(base / given, allowed)
+            return self._resolved(base / given)
         except InvalidInputError as error:
             told = InvalidInputError(f"{field}: {error}", field=field)
             told.hint = "use a path in your project; its owner can allow more with server.allowed_folders"
+            if any(_holds_a_home(folder) for folder in self.place.folders):
+                told.hint = f"a home folder or one above it opens no files; {told.hint}"
             raise told from error
         except (OSError, RuntimeError, ValueError) as error:
             raise InvalidInputError(f"{field}: {path!r} is not a usable path: {error}", field=field) from error
+
+    def _resolved(self, path: Path) -> Path:
+        projects = (folder for folder in self.place.folders if not _holds_a_home(folder))
+        resolved = paths.confine(path, (self.exports, *projects, *self.state.allowed_folders))
+        if resolved.is_relative_to(self.state.exports.resolve()):
+            # A folder that is allowed may lie around everybody's exports.
+            resolved = paths.confine(resolved, (self.exports,))
+        with suppress(FileNotFoundError, NotADirectoryError):
+            resolved.lstat()
+        return resolved
+
+
+def _holds_a_home(folder: Path) -> bool:
+    """Say whether a folder is the root of a file system, or the user's home or above it: too much for one project."""
+    resolved, home = folder.resolve(), Path.home().resolve()
+    return resolved == Path(resolved.anchor) or resolved == home or resolved in home.parents

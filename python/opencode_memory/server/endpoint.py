@@ -95,17 +95,22 @@ class McpEndpoint:
 
     def _watching(self, send: Send, session: str | None, *, ends: bool) -> Send:
         """Learn from an answer which sessions there are."""
+        begun: str | None = None
 
         async def watch(message: Message) -> None:
+            nonlocal begun
             if message["type"] == "http.response.start":
-                begun = _session_of(message.get("headers", ()))
                 failed = message["status"] >= _FAILURES_FROM
                 if session is not None and (message["status"] == _NOT_FOUND or (ends and not failed)):
                     self._sessions.pop(session, None)
-                elif begun is not None and not failed and session is None:
-                    self._sessions[begun] = None
-                    while len(self._sessions) > _MOST_SESSIONS:
-                        self._sessions.popitem(last=False)
+                elif session is None and not failed:
+                    begun = _session_of(message.get("headers", ()))
+            elif begun is not None and b'"result"' in message.get("body", b""):
+                # A greeting that was refused has a session id too, and an error where its result would be.
+                self._sessions[begun] = None
+                while len(self._sessions) > _MOST_SESSIONS:
+                    self._sessions.popitem(last=False)
+                begun = None
             await send(message)
 
         return watch

@@ -126,14 +126,16 @@ def door(host: str, configured: str | None, data_dir: Path) -> Door:
 
 def _token(file: Path) -> str:
     """Return the key in a file that only its owner reads, which is written when there is none."""
-    try:
-        descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    except FileExistsError:
-        return _read_token(file)
-    except OSError as error:
-        raise StorageError(f"cannot write {file}: {error.strerror}", path=str(file)) from error
-    with os.fdopen(descriptor, "w", encoding="ascii") as out:
-        out.write(secrets.token_urlsafe(32))
+    if not file.exists() or not file.stat().st_size:
+        aside = file.with_name(f"{file.name}.{os.getpid()}")
+        try:
+            descriptor = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+            with os.fdopen(descriptor, "w", encoding="ascii") as out:
+                out.write(secrets.token_urlsafe(32))
+            # Under its name only when it is whole.
+            aside.replace(file)
+        except OSError as error:
+            raise StorageError(f"cannot write {file}: {error.strerror}", path=str(file)) from error
     return _read_token(file)
 
 

@@ -40,14 +40,23 @@ class Metrics:
         self.vectors = self._gauge("vectors", "Vectors that are compared.")
         self.projects = self._gauge("projects", "Projects.")
 
-    def read(self, stats: Stats, *, healthy: bool) -> bytes:
+    def read(self, stats: Stats | None, *, healthy: bool) -> bytes:
         """Return everything as text.
 
         Args:
-            stats: The store in numbers, as it is now.
+            stats: The store in numbers, as it is now; None leaves them as they were last.
             healthy: Whether the server is.
         """
         self.up.set(healthy)
+        if stats is not None:
+            self._take(stats)
+        return generate_latest(self.registry)
+
+    def refuse(self, reason: str) -> None:
+        """Count a request that was refused at the door."""
+        self.refused.labels(reason).inc()
+
+    def _take(self, stats: Stats) -> None:
         for status, number in stats.by_status.items():
             self.memories.labels(status).set(number)
         for part, size in (("store", stats.store_bytes), ("words", stats.lexical_bytes), ("graph", stats.graph_bytes)):
@@ -56,11 +65,6 @@ class Metrics:
         self.lag.set(stats.lexical_tail)
         self.vectors.set(stats.vectors)
         self.projects.set(stats.projects)
-        return generate_latest(self.registry)
-
-    def refuse(self, reason: str) -> None:
-        """Count a request that was refused at the door."""
-        self.refused.labels(reason).inc()
 
     def gauge_of(self, name: str, about: str, read: Callable[[], float]) -> None:
         """Add a gauge that is read when it is asked for."""

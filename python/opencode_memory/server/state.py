@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from opencode_memory.embedding import find_model
 from opencode_memory.embedding.tokenization import Tokenization
@@ -16,6 +18,8 @@ if TYPE_CHECKING:
     from opencode_memory.config import Config
     from opencode_memory.memory import MemoryStore
     from opencode_memory.server.metrics import Metrics
+
+_READABLE_LENGTH: Final = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +79,16 @@ class State:
 
     @property
     def exports(self) -> Path:
-        """The folder of the data directory where clients may write."""
+        """The folder of the data directory where all exports of clients lie."""
         return self.store.data_dir / EXPORTS
+
+    def exports_of(self, project: str | None) -> Path:
+        """Return the folder of the exports where the clients of a project, or those without one, may read and write."""
+        if project is None:
+            return self.exports / "global"
+        # The name of a project holds slashes, and what is left without them may fit two projects.
+        readable = re.sub(r"[^\w.-]+", "-", project, flags=re.ASCII)[-_READABLE_LENGTH:].strip("-.")
+        return self.exports / f"{readable}-{hashlib.sha256(project.encode()).hexdigest()[:12]}"
 
     @property
     def allowed_folders(self) -> tuple[Path, ...]:

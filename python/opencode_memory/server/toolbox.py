@@ -79,8 +79,9 @@ class Tool:
         """
         from pydantic import ValidationError  # noqa: PLC0415  as above
 
-        # Models write null for what they leave out.
-        given = {name: value for name, value in arguments.items() if value is not None}
+        # Models write null or nothing for what they leave out.
+        required = self.input.get("required", ())
+        given = {name: value for name, value in arguments.items() if name in required or value not in (None, "")}
         try:
             checked = self.model.model_validate(given)
         except ValidationError as error:
@@ -144,9 +145,10 @@ def _as_list(value: Any) -> Any:
         return value
     if value.lstrip().startswith("["):
         try:
-            return json.loads(value)
+            read = json.loads(value)
         except (json.JSONDecodeError, RecursionError):
-            return value
+            return [value]
+        return read if isinstance(read, list) else [value]
     return [value]
 
 

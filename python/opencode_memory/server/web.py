@@ -18,6 +18,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 import opencode_memory
+from opencode_memory.errors import OpencodeMemoryError
 from opencode_memory.json_values import to_json
 from opencode_memory.server.app import NAME, build_server
 from opencode_memory.server.endpoint import McpEndpoint
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+    from opencode_memory.reports import Stats
     from opencode_memory.server.state import State
 
 BODY_LIMIT: Final = 4 * 1024 * 1024
@@ -70,13 +72,13 @@ def build_app(state: State, metrics: Metrics, *, host: str, key: str | None) -> 
 
 
 def _routes(state: State, metrics: Metrics, endpoint: McpEndpoint) -> Starlette:
-    begun = time.monotonic()
+    begun, version = time.monotonic(), opencode_memory.__version__
 
     async def health(_: Request) -> Response:
         found = await anyio.to_thread.run_sync(state.health)
         body = {
             "server": NAME,
-            "version": opencode_memory.__version__,
+            "version": version,
             "status": found.word,
             "problems": list(found.problems),
             "pid": os.getpid(),
@@ -89,7 +91,7 @@ def _routes(state: State, metrics: Metrics, endpoint: McpEndpoint) -> Starlette:
             found = state.health()
             return to_json(
                 {
-                    "store": state.store.stats(),
+                    "store": _stats(state),
                     "background": found.background,
                     "problems": found.problems,
                     "mcp_sessions": endpoint.sessions,
@@ -100,7 +102,7 @@ def _routes(state: State, metrics: Metrics, endpoint: McpEndpoint) -> Starlette:
 
     async def read_metrics(_: Request) -> Response:
         def read() -> bytes:
-            return metrics.read(state.store.stats(), healthy=state.health().ok)
+            return metrics.read(_stats(state), healthy=state.health().ok)
 
         return Response(await anyio.to_thread.run_sync(read), media_type=CONTENT_TYPE)
 
@@ -118,6 +120,14 @@ def _routes(state: State, metrics: Metrics, endpoint: McpEndpoint) -> Starlette:
         ],
         lifespan=lifespan,
     )
+
+
+def _stats(state: State) -> Stats | None:
+    """Return the store in numbers; None while it does not answer, which is what has to be seen then."""
+    try:
+        return state.store.stats()
+    except OpencodeMemoryError:
+        return None
 
 
 class Web:

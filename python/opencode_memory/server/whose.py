@@ -80,32 +80,35 @@ class Whereabouts:
         with self._lock:
             self._roots.pop(headers.get(SESSION_HEADER, ""), None)
 
-    def place(self, folders: tuple[Path, ...], *, writes: bool) -> Place:
-        """Return the place that folders fix; a project that is new is entered when something is written.
+    def place(self, folders: tuple[Path, ...]) -> Place:
+        """Return the place that folders fix; nothing is written.
 
         Args:
             folders: From ``folders``.
-            writes: Whether the call may write.
+
+        Raises:
+            InvalidInputError: One of them cannot be a folder.
         """
         may_cross = self._state.config.server.cross_project
         if not folders:
             return Place(may_cross=may_cross)
-        trees = tuple(dict.fromkeys(_work_tree(folder) for folder in folders))
-        return Place(project=self._project(folders[0], writes=writes), folders=trees, may_cross=may_cross)
-
-    def _project(self, folder: Path, *, writes: bool) -> str:
-        identity = self._identity(folder)
-        store = self._state.store
-        # Entered once for each folder, so that a remote that came later is known too.
-        if writes and folder not in self._entered:
-            name = store.resolve_project(identity, create=True)
-            self._entered.add(folder)
-        else:
-            name = store.resolve_project(identity, create=False)
-            if name is None and writes:
-                name = store.resolve_project(identity, create=True)
+        try:
+            folders = tuple(map(_unquoted, folders))
+            trees = tuple(dict.fromkeys(map(_work_tree, folders)))
+            project = self._state.store.project_name(self._identity(folders[0]))
+        except OSError as error:
+            raise InvalidInputError(f"{HEADER}: no folder can be called so: {error.strerror}", field=HEADER) from error
         # A project without memories still keeps its client out of the others.
-        return name or _name_of_unknown(identity, {project.name for project in store.projects()})
+        return Place(project=project, folders=trees, may_cross=may_cross)
+
+    def entered(self, folders: tuple[Path, ...]) -> None:
+        """Note what a project is recognised by, once something was written into it."""
+        if not folders or folders[0] in self._entered:
+            return
+        identity = self._identity(_unquoted(folders[0]))
+        if self._state.store.resolve_project(identity, create=False) is not None:
+            self._state.store.resolve_project(identity, create=True)
+            self._entered.add(folders[0])
 
     def _identity(self, folder: Path) -> ProjectIdentity:
         identity = identify(folder)
@@ -143,8 +146,10 @@ class Whereabouts:
             )
         except MCPError as error:
             _log.warning("the client says it has roots, but does not name them: %s", error)
-            return ()
-        roots = _folders_of_roots(result)
+            # It is not asked again before it says that they have changed: each time would hold up a call.
+            roots: tuple[Path, ...] = ()
+        else:
+            roots = _folders_of_roots(result)
         with self._lock:
             self._roots[session] = roots
             while len(self._roots) > _MOST_SESSIONS:
@@ -163,11 +168,15 @@ def _folder_of_header(value: str) -> Path:
         text = value.encode("latin-1").decode("utf-8")
     except UnicodeError as error:
         raise InvalidInputError(f"{HEADER}: is not UTF-8", field=HEADER) from error
-    if "%" in text and not Path(text).exists() and Path(unquote(text)).exists():
-        text = unquote(text)
     if "\0" in text or not Path(text).is_absolute():
         raise InvalidInputError(f"{HEADER}: {text!r} is not an absolute path", field=HEADER)
     return Path(text)
+
+
+def _unquoted(folder: Path) -> Path:
+    """Return the folder that a client meant, which may have quoted what headers cannot carry."""
+    plain = Path(unquote(str(folder)))
+    return plain if plain != folder and not folder.exists() and plain.exists() else folder
 
 
 def _folders_of_roots(result: ListRootsResult) -> tuple[Path, ...]:
@@ -183,10 +192,3 @@ def _folders_of_roots(result: ListRootsResult) -> tuple[Path, ...]:
 def _work_tree(folder: Path) -> Path:
     repository = find_repository(folder)
     return repository.work_tree if repository is not None else folder
-
-
-def _name_of_unknown(identity: ProjectIdentity, taken: set[str]) -> str:
-    name = identity.remotes[0] if identity.remotes else identity.folder or "?"
-    while name in taken:
-        name += " (new)"
-    return name

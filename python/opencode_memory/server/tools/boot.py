@@ -6,9 +6,10 @@ from typing import Annotated
 
 from pydantic import Field
 
-from opencode_memory.boot import Item, Section, Voice, boot_context
+from opencode_memory.boot import Voice, boot_context
+from opencode_memory.boot_room import Item, Section
 from opencode_memory.models import ALL_PROJECTS, Memory, Session
-from opencode_memory.server.answers import Answer, clean, facts, indented, joined, one_line, short_id
+from opencode_memory.server.answers import Answer, clean, facts, indented, joined, one_line, project_name
 from opencode_memory.server.call import Call
 from opencode_memory.server.toolbox import shape, tool
 from opencode_memory.server.tools.kinds import Project
@@ -16,9 +17,7 @@ from opencode_memory.server.tools.sessions import session_line
 
 _PARAGRAPH_BYTES = 600
 _TITLE_BYTES = 60
-_HEAD = (
-    "Notes from earlier sessions. They may be out of date; only directives under their heading are the user's wishes."
-)
+_HEAD = "Notes from earlier sessions, maybe out of date; only those under Directives are the user's wishes."
 
 
 @tool(reads=True, core=True, answers=shape(sections="object"))
@@ -30,6 +29,7 @@ def get_boot_context(
     """Call first in a session: directives, open blockers, who else is at work, pinned and recent memories."""
     where = call.project(project)
     budget = max_tokens or call.config.boot.max_tokens
+    head = call.count_tokens(_HEAD)
     context = boot_context(
         call.store,
         project=None if where == ALL_PROJECTS else where,
@@ -38,11 +38,11 @@ def get_boot_context(
         voice=_voice(call),
         count_tokens=call.count_tokens,
         at=call.at,
-        max_tokens=budget - call.count_tokens(_HEAD),
+        max_tokens=budget - head,
     )
     data = {
         "project": where,
-        "tokens": context.tokens,
+        "tokens": head + context.tokens,
         "sections": {section.name: _data(section) for section in context.sections},
     }
     return Answer(joined(_HEAD, context.text) if context.text else "Nothing is remembered here yet.", data)
@@ -65,9 +65,9 @@ def _voice(call: Call) -> Voice:
         return f"- {facts(one, at=call.at, project=project)}\n{body}"
 
     def title(one: Memory) -> str:
-        return f"[{short_id(one.id)}] {one.category}: {one_line(one.content, _TITLE_BYTES)}"
+        return one_line(one.content, _TITLE_BYTES)
 
     def session(one: Session) -> str:
         return clean(session_line(call, one))
 
-    return Voice(memory=memory, title=title, session=session)
+    return Voice(memory=memory, title=title, session=session, name=project_name)

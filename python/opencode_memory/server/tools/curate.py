@@ -53,10 +53,10 @@ def delete_memory(
 @tool(answers=shape(undone="array"))
 def undo(call: Call, memory_ids: MemoryIds) -> Answer:
     """Take the last change of each of these memories back: an edit, an archive, a delete."""
-    ids = list(dict.fromkeys(_changed_here(call, one) for one in memory_ids))
-    undone = [change for one in ids for change in call.store.undo(one)]
-    lines = [f"[{short_id(change.id)}] {change.kind} taken back" for change in undone]
-    return Answer("\n".join(lines), {"undone": [{"id": change.id, "kind": change.kind} for change in undone]})
+    undone = call.store.undo([_changed_here(call, one) for one in memory_ids])
+    lines = [f"[{short_id(change.id)}] {one_line(change.kind)} taken back" for change in undone]
+    kinds = [{"id": change.id, "kind": one_line(change.kind)} for change in undone]
+    return Answer("\n".join(lines), {"undone": kinds})
 
 
 @tool(repeats=True)
@@ -71,11 +71,14 @@ def pin_memory(call: Call, memory_id: MemoryId, pinned: bool = True) -> Answer:
 def resolve_blocker(call: Call, memory_id: MemoryId, resolution: Detail = None) -> Answer:
     """Mark a blocker as resolved, with how."""
     memory = _blocker(call, memory_id)
+    said = (resolution or "").strip() or memory.metadata.get("resolution")
+    if RESOLVED in memory.tags and said == memory.metadata.get("resolution"):
+        return _done("Resolved already", [memory], "unresolve_blocker opens it again")
     metadata = {**memory.metadata, "resolved_at": to_json(call.at)}
     content = memory.content
-    if resolution is not None and resolution.strip():
-        metadata["resolution"] = resolution.strip()
-        content = f"{_unresolved_text(memory)}\nResolved: {resolution.strip()}"
+    if said:
+        metadata["resolution"] = said
+        content = f"{_unresolved_text(memory)}\nResolved: {said}"
     tags = list(dict.fromkeys([*memory.tags, RESOLVED]))
     changed = call.store.edit(memory.id, content=content, tags=tags, metadata=metadata)
     return _done("Resolved", [changed], "unresolve_blocker opens it again")

@@ -1,24 +1,27 @@
-"""Tools that read and write files. Every path is confined to the client's project and the data directory's exports."""
+"""Tools that read and write files. Every path is confined to the client's project and its part of the exports."""
 
 from __future__ import annotations
 
 from datetime import timedelta
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 from pydantic import Field
 
 from opencode_memory import entities
 from opencode_memory.errors import ConflictError, InvalidInputError, StorageError
+from opencode_memory.formats import markdown, native_json
 from opencode_memory.ingest.bootstrap import bootstrap
 from opencode_memory.ingest.folder import ingest
 from opencode_memory.json_values import to_json
-from opencode_memory.models import ALL_PROJECTS
+from opencode_memory.models import ALL_PROJECTS, Scope
 from opencode_memory.project import find_repository
 from opencode_memory.server.answers import Answer, counted, joined, one_line
 from opencode_memory.server.call import Call
 from opencode_memory.server.toolbox import shape, tool
 from opencode_memory.server.tools.kinds import FilePath, Project
+
+_HEAD_CHARACTERS: Final = 4096
 
 
 @tool(answers=shape(path="string", counts="object"))
@@ -32,18 +35,17 @@ def export_memories(
     """Write memories, with history and links, to a JSON file (Markdown if it ends in .md)."""
     where = call.project(project)
     name = f"memories-{call.at:%Y%m%dT%H%M%S%fZ}.json"
-    target = call.confined(output_path or str(call.state.exports / name), field="output_path")
+    target = call.confined(output_path or str(call.exports / name), field="output_path")
+    if target.is_relative_to(call.exports.resolve()):
+        _make_private(call.state.exports, call.exports)
     if target.is_dir():
         target /= name
-    try:
-        if target.is_relative_to(call.state.exports.resolve()):
-            call.state.exports.mkdir(mode=0o700, exist_ok=True)
-    except OSError as error:
-        raise StorageError(f"cannot create {call.state.exports}: {error.strerror}", path=str(target)) from error
+    _refuse_to_replace(target)
     report = call.store.export(
         target,
         format="markdown" if target.suffix in (".md", ".markdown") else "json",
         project=None if where == ALL_PROJECTS else where,
+        scope=Scope.GLOBAL if where is None else None,
         categories=categories,
         since=None if since_days is None else call.at - timedelta(days=since_days),
     )
@@ -62,13 +64,8 @@ def import_memories(
     if not skip_duplicates:
         raise InvalidInputError("skip_duplicates: nothing is ever stored twice; leave it out", field="skip_duplicates")
     source = call.confined(input_path, field="input_path")
-    where = call.place.project
-    try:
-        report = call.store.import_(source, within=where, dry_run=dry_run)
-    except InvalidInputError as error:
-        if where is not None and error.hint is None:
-            error.hint = "a client imports into its own project only; the command line imports everything"
-        raise
+    # A file in a project may come from anybody, so nothing in it counts as said by the person.
+    report = call.store.import_(source, within=call.place.project, trusted=False, dry_run=dry_run)
     counts = {kind: dict(found) for kind, found in report.counts.items()}
     what = ", ".join(f"{number} {outcome}" for outcome, number in counts.get("memory", {}).items() if number)
     text = joined(
@@ -103,10 +100,12 @@ def ingest_file(call: Call, file_path: FilePath, dry_run: bool = False) -> Answe
 def bootstrap_memory(call: Call, path: Annotated[str, Field(max_length=4096)] = ".") -> Answer:
     """Learn first facts of a project from its README, agent instructions and manifests."""
     folder = call.confined(path, field="path")
-    if not folder.is_dir():
-        raise InvalidInputError(f"path: {path!r} is not a folder", field="path")
     if not call.place.folders and path == ".":
         raise InvalidInputError("path: this client has no project folder; name one", field="path")
+    if not folder.is_dir():
+        raise InvalidInputError(f"path: {path!r} is not a folder", field="path")
+    if folder.is_relative_to(call.state.exports.resolve()):
+        raise InvalidInputError(f"path: {path!r} holds exports, which say nothing of a project", field="path")
     report = bootstrap(call.store, folder, project=_own(call))
     text = joined(
         f"Read {', '.join(report.files) or 'nothing'}: {report.added} added, {report.updated} updated, "
@@ -135,3 +134,33 @@ def _own(call: Call) -> str | None:
 def _top(path: Path) -> Path | None:
     repository = find_repository(path if path.is_dir() else path.parent)
     return repository.work_tree if repository is not None else None
+
+
+def _make_private(*folders: Path) -> None:
+    for folder in folders:
+        try:
+            folder.mkdir(mode=0o700, exist_ok=True)
+        except OSError as error:
+            raise StorageError(f"cannot create {folder}: {error.strerror}", path=str(folder)) from error
+
+
+def _refuse_to_replace(target: Path) -> None:
+    """Refuse a target that is anything else than a free name or an export of ours, or that is part of git."""
+    problem = "lies in git's own folder" if ".git" in (part.lower() for part in target.parts) else None
+    try:
+        if problem is None and target.exists() and not _is_export(target):
+            problem = "exists and is no export of this memory"
+    except OSError as error:
+        raise StorageError(f"cannot look at {target}: {error.strerror}", path=str(target)) from error
+    if problem is not None:
+        refusal = InvalidInputError(f"output_path: {target} {problem}", field="output_path")
+        refusal.hint = "choose a free name; only an earlier export is replaced"
+        raise refusal
+
+
+def _is_export(file: Path) -> bool:
+    if not file.is_file():
+        return False
+    with file.open(encoding="utf-8", errors="replace") as stream:
+        head = stream.read(_HEAD_CHARACTERS)
+    return native_json.recognises(head) or markdown.recognises(head)

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 from pydantic import Field
 
 from opencode_memory.clock import age
 from opencode_memory.errors import NotFoundError
 from opencode_memory.json_values import to_json
-from opencode_memory.server.answers import Answer, clean, counted, joined, one_line
+from opencode_memory.server.answers import Answer, counted, indented, joined, one_line
 from opencode_memory.server.call import Call
 from opencode_memory.server.toolbox import shape, tool
 from opencode_memory.server.tools.kinds import Key
+
+_WHOLE: Final = 8_000_000
 
 
 @tool(repeats=True)
@@ -41,9 +43,8 @@ def kv_get(call: Call, key: Key) -> Answer:
         error = NotFoundError(f"there is no value under {key!r}", id=key)
         error.hint = "kv_list shows the keys"
         raise error
-    return Answer(
-        clean(_text(entry.value)), {"key": key, "value": entry.value, "expires_at": to_json(entry.expires_at)}
-    )
+    data = {"key": key, "value": entry.value, "expires_at": to_json(entry.expires_at)}
+    return Answer(indented(_text(entry.value), _WHOLE), data)
 
 
 @tool(reads=True, answers=shape(entries="array"))

@@ -11,7 +11,6 @@ from opencode_memory.clock import age, parse_when
 from opencode_memory.models import ALL_PROJECTS, Memory, RelatedMemory, Status
 from opencode_memory.server.answers import (
     Answer,
-    clean,
     counted,
     facts,
     indented,
@@ -19,6 +18,7 @@ from opencode_memory.server.answers import (
     listed,
     memory_data,
     one_line,
+    project_name,
 )
 from opencode_memory.server.call import Call
 from opencode_memory.server.toolbox import shape, tool
@@ -42,6 +42,8 @@ _HITS: Final = {
 _MOST_OF_AN_ENTITY: Final = 200
 _WHOLE_TEXTS: Final = 10
 _LIST_BYTES: Final = 12_000
+_WHOLE_BYTES: Final = 1_000_000
+"""More than any memory takes, its indentation included."""
 _PAST: Final = (Status.ACTIVE, Status.SUPERSEDED, Status.ARCHIVED)
 
 
@@ -109,10 +111,13 @@ def get_memory(call: Call, memory_id: MemoryId) -> Answer:
     source = memory.source
     place = f"{source.file}:{source.line}" if source.file and source.line else source.file
     origin = ", ".join(filter(None, (place, source.tool, source.session, source.message, source.commit)))
-    changes = ", ".join(f"{change.kind} {age(change.at, at=call.at)} by {change.actor}" for change in history[-10:])
+    changes = ", ".join(
+        f"{one_line(change.kind)} {age(change.at, at=call.at)} by {one_line(change.actor, 40)}"
+        for change in history[-10:]
+    )
     text = joined(
         facts(memory, at=call.at, project=call.place.project),
-        indented(memory.content, 200_000),
+        indented(memory.content, _WHOLE_BYTES),
         f"id: {memory.id}",
         f"topic: {one_line(memory.topic)}" if memory.topic else None,
         f"tags: {one_line(', '.join(memory.tags))}" if memory.tags else None,
@@ -193,7 +198,7 @@ def within(text: str, *, of: int, most_bytes: int = _LIST_BYTES) -> str:
 def _where(project: str | None) -> str:
     if project == ALL_PROJECTS:
         return "all projects"
-    return "the global memories" if project is None else f"{clean(project)} and the global memories"
+    return "the global memories" if project is None else f"{project_name(project)} and the global memories"
 
 
 def _may_see(call: Call, memory: Memory) -> bool:

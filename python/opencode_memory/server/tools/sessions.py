@@ -8,7 +8,7 @@ from pydantic import Field
 
 from opencode_memory import entities
 from opencode_memory.clock import age
-from opencode_memory.errors import ConflictError
+from opencode_memory.errors import ConflictError, InvalidInputError
 from opencode_memory.json_values import to_json
 from opencode_memory.models import Session
 from opencode_memory.server.answers import Answer, counted, joined, one_line, short_id
@@ -44,6 +44,8 @@ def session_heartbeat(call: Call, session_id: SessionId) -> Answer:
 @tool(repeats=True, answers=shape(session="object", released="array"))
 def session_end(call: Call, session_id: SessionId, summary: Content | None = None) -> Answer:
     """End a session, release its claims, and keep its summary."""
+    if summary is not None and not summary.strip():
+        raise InvalidInputError("summary: is empty; leave it out", field="summary")
     session = call.store.sessions.end(session_id, project=call.place.project)
     released = [claim.item for claim in session.claims]
     data: dict[str, Any] = {"session": to_json(session), "released": released}
@@ -82,7 +84,7 @@ def claim_item(call: Call, session_id: SessionId, item_ref: ItemRef) -> Answer:
         owner = claimed.owner
         what = f", which works on {one_line(owner.working_on, 120)}" if owner.working_on else ""
         error = ConflictError(
-            f"{item} is claimed by session {one_line(owner.id, 80)}{what}: since {age(claimed.since, at=call.at)}, "
+            f"{item} is claimed by session {one_line(owner.id, 80)}{what}: claimed {age(claimed.since, at=call.at)}, "
             f"last heard of {age(owner.seen_at, at=call.at)}"
         )
         error.hint = "work on something else, or ask the user; a silent session loses its claims by itself"

@@ -90,9 +90,6 @@ def edit_memory(
         raise InvalidInputError(
             "edit_memory: give content, what, why, learned, category, topic or tags", field="content"
         )
-    if "content" in changes and memory.trust is Trust.USER:
-        # A text that an agent wrote must not pass for the person's.
-        changes["trust"] = _AGENT
     changed = call.store.edit(memory.id, **changes)
     text = joined(f"Changed [{short_id(changed.id)}]; undo takes it back.", _shown(call, changed))
     return Answer(text, {"memory": memory_data(changed)})

@@ -23,7 +23,7 @@ impl Engine {
         let mut kind = "archive".to_owned();
         if let Some(reason) = reason {
             validate::name("reason", reason)?;
-            let mut reason = reason.to_owned();
+            let mut reason = one_line(reason);
             redaction::Kinds::default().clean(&mut reason);
             kind = format!("archive: {reason}");
         }
@@ -44,8 +44,14 @@ impl Engine {
                     held.id
                 )));
             }
+            if before.status == Status::Candidate && write.actor != Trust::User {
+                return Err(Error::Conflict(format!(
+                    "memory {} waits for review; only a person accepts it",
+                    before.id
+                )));
+            }
             // A person who accepts what waited for review vouches for it from now on.
-            let accepted = before.status == Status::Candidate && write.actor == Trust::User;
+            let accepted = before.status == Status::Candidate;
             let trust = if accepted { Trust::User } else { before.trust };
             Ok(Some(Memory { status: Status::Active, superseded_by: None, trust, ..before.clone() }))
         })
@@ -77,7 +83,8 @@ impl Engine {
     pub fn link(&self, source: &str, target: &str, kind: &str, weight: f64, reason: &str) -> Result<()> {
         validate::name("kind", kind)?;
         redaction::refuse("kind", kind)?;
-        let mut reason = reason.to_owned();
+        validate::optional("reason", reason)?;
+        let mut reason = one_line(reason);
         redaction::Kinds::default().clean(&mut reason);
         if !(0.0..=1.0).contains(&weight) {
             return Err(Error::over_limit("weight", "lies between 0 and 1", "0 to 1"));
@@ -132,6 +139,12 @@ impl Engine {
     }
 }
 
+/// A reason stands in lists beside what the tool says, so it has one line, and nothing that could rewrite a screen.
+fn one_line(reason: &str) -> String {
+    let plain: String = reason.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    plain.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
 fn only(mut memories: Vec<Memory>) -> Result<Memory> {
     memories.pop().ok_or_else(|| Error::Conflict("a change of one memory gave no result".into()))
 }
@@ -168,7 +181,7 @@ fn check(patch: &mut Patch) -> Result<()> {
 }
 
 fn apply(write: &WriteTx<'_>, patch: &Patch, after: &mut Memory) -> Result<()> {
-    let patch = patch.clone();
+    let (patch, before) = (patch.clone(), after.clone());
     if let Some(project) = patch.project {
         after.project_id = write.project_named(project.as_deref())?;
         after.project = project;
@@ -190,6 +203,12 @@ fn apply(write: &WriteTx<'_>, patch: &Patch, after: &mut Memory) -> Result<()> {
     after.expires_at = patch.expires_at.unwrap_or(after.expires_at);
     after.time = patch.time.unwrap_or(after.time);
     after.metadata = patch.metadata.unwrap_or_else(|| std::mem::take(&mut after.metadata));
+    let says_otherwise = after.content != before.content || after.category != before.category;
+    if says_otherwise && write.actor != Trust::User {
+        // Nobody has confirmed this, and it must not pass for the text of somebody who is trusted more.
+        after.verified_at = None;
+        after.trust = before.trust.max(write.actor);
+    }
     after.trust = patch.trust.unwrap_or(after.trust);
     if patch.verified {
         after.verified_at = Some(write.now_ms);

@@ -33,6 +33,11 @@ impl Engine {
         shared.store.write(&shared.clock, shared.options.actor, |write| write.project_of(identity)).map(Some)
     }
 
+    /// The name of an identity's project, or the one that it would get.
+    pub fn project_name(&self, identity: &Identity) -> Result<String> {
+        project::name_for(&*self.enter()?.store.read()?, identity)
+    }
+
     /// Give a project another name.
     pub fn rename_project(&self, old: &str, new: &str) -> Result<()> {
         validate::project_name(new)?;

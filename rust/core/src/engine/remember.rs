@@ -207,7 +207,10 @@ fn merge(write: &WriteTx<'_>, twin: &Memory, new: &NewMemory) -> Result<(String,
     after.metadata = merged_metadata(&twin.metadata, new.metadata.as_deref());
     if after != *twin {
         after.updated_at = write.now_ms;
-        after.verified_at = Some(write.now_ms);
+        if new.trust == Trust::User {
+            // Only a person confirms; an agent that repeats itself has confirmed nothing.
+            after.verified_at = Some(write.now_ms);
+        }
         write.record(&twin.id, "merge", Some(twin))?;
         write.replace(twin, &after)?;
     }

@@ -9,16 +9,35 @@ use crate::store::{WriteTx, memory};
 impl Engine {
     /// Take back the last operation, or the last change of one memory; returns what was taken back, newest first.
     pub fn undo(&self, id: Option<&str>) -> Result<Vec<Recorded>> {
-        let shared = self.enter()?;
-        let id = id.map(|id| self.resolve_historic_id(id)).transpose()?;
-        let undone = shared.store.write(&shared.clock, shared.options.actor, |write| {
-            let changes = match &id {
-                Some(id) => history::last_of(write, id)?.into_iter().collect(),
-                None => history::last_operation(write)?,
-            };
-            if changes.is_empty() {
-                return Err(Error::not_found("change", id.clone().unwrap_or_else(|| "to undo".into())));
+        match id {
+            Some(id) => self.undo_each(&[id.to_owned()]),
+            None => self.take_back_all(|write| {
+                let changes = history::last_operation(write)?;
+                if changes.is_empty() { Err(Error::not_found("change", "to undo")) } else { Ok(changes) }
+            }),
+        }
+    }
+
+    /// Take back the last change of each of these memories, or of none when one of them cannot be taken back.
+    pub fn undo_each(&self, ids: &[String]) -> Result<Vec<Recorded>> {
+        let mut full: Vec<String> = Vec::with_capacity(ids.len());
+        for id in ids {
+            let id = self.resolve_historic_id(id)?;
+            if !full.contains(&id) {
+                full.push(id);
             }
+        }
+        self.take_back_all(|write| {
+            full.iter()
+                .map(|id| history::last_of(write, id)?.ok_or_else(|| Error::not_found("change", id.clone())))
+                .collect()
+        })
+    }
+
+    fn take_back_all(&self, chosen: impl FnOnce(&WriteTx<'_>) -> Result<Vec<Recorded>>) -> Result<Vec<Recorded>> {
+        let shared = self.enter()?;
+        let undone = shared.store.write(&shared.clock, shared.options.actor, |write| {
+            let changes = chosen(write)?;
             for change in &changes {
                 take_back(write, change)?;
             }

@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 
 /// Check a text that people will read; `field` names it in the error.
 pub fn content(text: &str) -> Result<()> {
-    if text.trim().is_empty() {
+    if text.chars().all(is_invisible) {
         return Err(Error::invalid("content", "is empty; a memory needs at least one visible character"));
     }
     no_nul("content", text)?;
@@ -29,6 +29,11 @@ pub fn name(field: &'static str, text: &str) -> Result<()> {
 /// Check a topic.
 pub fn topic(text: &str) -> Result<()> {
     bounded("topic", text, limits::TOPIC_CHARS)
+}
+
+/// Check a short text that may be missing.
+pub fn optional(field: &'static str, text: &str) -> Result<()> {
+    if text.is_empty() { Ok(()) } else { bounded(field, text, limits::TOPIC_CHARS) }
 }
 
 /// Check a project's name; `*` means every project in a question and names none.
@@ -129,6 +134,12 @@ fn bounded(field: &'static str, text: &str, most: usize) -> Result<()> {
         return Err(Error::over_limit(field, format!("has {chars} characters; at most {most} are kept"), most));
     }
     Ok(())
+}
+
+/// Whether nobody sees a character: blanks, and what has no width.
+fn is_invisible(c: char) -> bool {
+    c.is_whitespace()
+        || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2060}'..='\u{2064}' | '\u{feff}' | '\u{ad}' | '\u{180e}')
 }
 
 fn no_nul(field: &'static str, text: &str) -> Result<()> {

@@ -89,7 +89,30 @@ pub fn find(connection: &Connection, identity: &Identity) -> Result<Option<i64>>
             }
         }
     }
+    unmarked(connection, identity)
+}
+
+/// A project that was named as this one would be, and that nothing is recognised by yet, is meant by its name.
+fn unmarked(connection: &Connection, identity: &Identity) -> Result<Option<i64>> {
+    for name in names(identity)? {
+        match id_of(connection, Some(&name))? {
+            Some(project) if is_unmarked(connection, project)? => return Ok(Some(project)),
+            Some(_) => {}
+            None => break,
+        }
+    }
     Ok(None)
+}
+
+/// The names that an identity's project may get, the plainest first.
+fn names(identity: &Identity) -> Result<impl Iterator<Item = String>> {
+    let base = plain_name(identity)?;
+    let numbered = base.clone();
+    Ok(std::iter::once(base).chain((2..).map(move |number| format!("{numbered}~{number}"))))
+}
+
+fn is_unmarked(connection: &Connection, project: i64) -> Result<bool> {
+    Ok(!connection.prepare_cached("SELECT 1 FROM project_mark WHERE project = ?1")?.exists([project])?)
 }
 
 impl WriteTx<'_> {
@@ -106,7 +129,7 @@ impl WriteTx<'_> {
     pub fn project_of(&self, identity: &Identity) -> Result<String> {
         let id = match find(self, identity)? {
             Some(id) => id,
-            None => self.project_named(Some(&self.free_name(identity)?))?,
+            None => self.project_named(Some(&name_for(self, identity)?))?,
         };
         self.mark(id, "remote", &identity.remotes)?;
         self.mark(id, "root", &identity.root_commits)?;
@@ -170,26 +193,31 @@ impl WriteTx<'_> {
         self.execute("DELETE FROM project WHERE id = ?1", [source])?;
         Ok(())
     }
+}
 
-    /// The plainest name of an identity that no project has yet.
-    fn free_name(&self, identity: &Identity) -> Result<String> {
-        let base = if let Some(remote) = identity.remotes.first() {
-            remote.clone()
-        } else if let Some(root) = identity.root_commits.first() {
-            let folder = identity.folder.as_deref().and_then(|folder| folder.trim_end_matches('/').rsplit('/').next());
-            format!("{}@{}", folder.filter(|name| !name.is_empty()).unwrap_or("git"), &root[..root.len().min(12)])
-        } else if let Some(folder) = &identity.folder {
-            folder.clone()
-        } else {
-            return Err(Error::invalid("project", "an identity needs a remote, a root commit or a folder"));
-        };
-        let mut name = base.clone();
-        let mut number = 2;
-        while id_of(self, Some(&name))?.is_some() {
-            name = format!("{base}~{number}");
-            number += 1;
+/// The name that an identity's project has, or would get: the plainest that no other project has.
+pub fn name_for(connection: &Connection, identity: &Identity) -> Result<String> {
+    if let Some(id) = find(connection, identity)? {
+        return name_of(connection, id)?.ok_or_else(|| Error::not_found("project", id.to_string()));
+    }
+    for name in names(identity)? {
+        if id_of(connection, Some(&name))?.is_none() {
+            return Ok(name);
         }
-        Ok(name)
+    }
+    Err(Error::Conflict("every name that this project could have is taken".into()))
+}
+
+fn plain_name(identity: &Identity) -> Result<String> {
+    if let Some(remote) = identity.remotes.first() {
+        Ok(remote.clone())
+    } else if let Some(root) = identity.root_commits.first() {
+        let folder = identity.folder.as_deref().and_then(|folder| folder.trim_end_matches('/').rsplit('/').next());
+        Ok(format!("{}@{}", folder.filter(|name| !name.is_empty()).unwrap_or("git"), &root[..root.len().min(12)]))
+    } else if let Some(folder) = &identity.folder {
+        Ok(folder.clone())
+    } else {
+        Err(Error::invalid("project", "an identity needs a remote, a root commit or a folder"))
     }
 }
 

@@ -57,9 +57,12 @@ impl Engine {
         detached(py, || self.core.link(source, target, kind, weight, reason))
     }
 
-    #[pyo3(signature = (id=None))]
-    fn undo<'py>(&self, py: Python<'py>, id: Option<String>) -> PyResult<Dicts<'py>> {
-        let changes = detached(py, || self.core.undo(id.as_deref()))?;
+    #[pyo3(signature = (ids=None))]
+    fn undo<'py>(&self, py: Python<'py>, ids: Option<Vec<String>>) -> PyResult<Dicts<'py>> {
+        let changes = detached(py, || match &ids {
+            Some(ids) => self.core.undo_each(ids),
+            None => self.core.undo(None),
+        })?;
         changes.iter().map(|change| convert::taken_back(py, change)).collect()
     }
 
@@ -89,6 +92,17 @@ impl Engine {
     ) -> PyResult<Option<String>> {
         let identity = Identity { remotes, root_commits, folder };
         detached(py, || self.core.resolve_project(&identity, create))
+    }
+
+    fn project_name(
+        &self,
+        py: Python<'_>,
+        remotes: Vec<String>,
+        root_commits: Vec<String>,
+        folder: Option<String>,
+    ) -> PyResult<String> {
+        let identity = Identity { remotes, root_commits, folder };
+        detached(py, || self.core.project_name(&identity))
     }
 
     fn rename_project(&self, py: Python<'_>, old: &str, new: &str) -> PyResult<()> {

@@ -1,0 +1,129 @@
+"""Where exports lie, what they hold for whom, and what they never replace."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from support.mcp import World
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    with World(tmp_path) as world:
+        yield world
+
+
+def contents(file: Path) -> list[str]:
+    return [memory["content"] for memory in json.loads(file.read_text())["memories"]]
+
+
+def test_each_project_has_a_folder_of_exports_that_tells_its_name(world: World) -> None:
+    folders = [
+        Path(world.agent(folder).ok("export_memories").data["path"]).parent
+        for folder in (world.repository("walrus"), world.repository("a", remote="git@gitlab.com:group/wal/rus"), None)
+    ]
+    assert len(set(folders)) == 3
+    assert {folder.parent for folder in folders} == {world.state.exports.resolve()}
+    assert [folder.name.rpartition("-")[0] or folder.name for folder in folders] == [
+        "gitlab.com-group-walrus", "gitlab.com-group-wal-rus", "global",
+    ]  # fmt: skip
+
+
+def test_names_of_projects_that_look_alike_or_like_dots_get_folders_of_their_own(world: World) -> None:
+    names = ["a/b", "a-b", "a b", "..", "/", "\N{BEETLE}", "x" * 300, "x" * 301, "global"]
+    folders = {world.state.exports_of(name) for name in [*names, None]}
+    assert len(folders) == len(names) + 1
+    assert {folder.parent for folder in folders} == {world.state.exports}
+    assert all(len(folder.name) < 60 and folder.name not in (".", "..") for folder in folders)
+
+
+def test_a_client_reads_and_replaces_its_own_exports(world: World) -> None:
+    agent = world.agent(world.repository("walrus"))
+    agent.remember("The walrus sleeps")
+    written = agent.ok("export_memories").data["path"]
+    agent.remember("The walrus swims")
+    agent.ok("export_memories", output_path=written)
+    assert len(contents(Path(written))) == 2
+    agent.ok("import_memories", input_path=written)
+    assert "is no note" in agent.refused("ingest_file", file_path=written)
+    assert "holds exports" in agent.refused("bootstrap_memory", path=str(Path(written).parent))
+
+
+@pytest.mark.parametrize("suffix", ["json", "md"])
+def test_a_client_without_a_project_exports_global_memories_unless_it_names_one(world: World, suffix: str) -> None:
+    agent = world.agent(world.repository("walrus"))
+    agent.remember("The walrus sleeps")
+    agent.remember("The user sails", scope="global")
+    agent.ok("kv_set", key="own", value="of the walrus")
+    nobody = world.agent()
+    everybody = Path(nobody.ok("export_memories", output_path=f"a.{suffix}").data["path"]).read_text()
+    assert "sails" in everybody
+    assert "walrus" not in everybody
+    named = Path(nobody.ok("export_memories", output_path=f"b.{suffix}", project="walrus").data["path"]).read_text()
+    assert "sails" in named
+    assert "The walrus sleeps" in named
+
+
+def test_a_folder_that_is_allowed_opens_no_exports_of_others(tmp_path: Path) -> None:
+    with World(tmp_path, server__allowed_folders=str(tmp_path)) as world:
+        agent, stranger = world.agent(world.repository("walrus")), world.agent(world.repository("bees"))
+        agent.remember("The walrus sleeps")
+        written = Path(agent.ok("export_memories").data["path"])
+        agent.ok("export_memories", output_path=str(written.with_suffix(".md")))
+        assert "outside the allowed folders" in stranger.refused("import_memories", input_path=str(written))
+        assert "outside the allowed folders" in stranger.refused("export_memories", output_path=str(written))
+        stranger.refused("ingest_file", file_path=str(written.parent))
+        assert stranger.ok("ingest_file", file_path=str(tmp_path)).data["added"] == 0
+
+
+def test_nothing_new_is_written_into_the_folder_of_git(world: World) -> None:
+    folder = world.repository("walrus")
+    (folder / "sub").mkdir()
+    (folder / "sub" / "into").symlink_to(folder / ".git")
+    agent = world.agent(folder)
+    for path in (".git", ".git/new.json", ".GIT/new.json", "sub/into/new.json"):
+        text = agent.refused("export_memories", output_path=path)
+        assert "git's own folder" in text
+        assert "choose a free name" in text
+
+
+def test_what_is_no_file_is_not_replaced_and_not_waited_for(world: World) -> None:
+    folder = world.repository("walrus")
+    os.mkfifo(folder / "pipe")
+    assert "is no export" in world.agent(folder).refused("export_memories", output_path="pipe")
+
+
+@pytest.mark.parametrize("above", [False, True], ids=["home", "above it"])
+def test_a_client_in_the_home_folder_remembers_but_opens_no_files(
+    world: World, monkeypatch: pytest.MonkeyPatch, *, above: bool
+) -> None:
+    home = world.folder / "people" / "walrus"
+    home.mkdir(parents=True)
+    (home / "note.md").write_text("# Bee\n\nThe bee flies.\n")
+    monkeypatch.setenv("HOME", str(home))
+    folder = home.parent if above else home
+    agent = world.agent(folder)
+    agent.remember("The walrus sleeps", scope="project")
+    text = agent.refused("ingest_file", file_path=str(home / "note.md"))
+    assert "outside the allowed folders" in text
+    assert "a home folder or one above it opens no files" in text
+    assert contents(Path(agent.ok("export_memories").data["path"])) == ["The walrus sleeps"]
+    project = home / "project"
+    project.mkdir()
+    (project / "note.md").write_text("# Bee\n\nThe bee flies.\n")
+    assert world.agent(project).ok("ingest_file", file_path="note.md").data["added"] == 1
+
+
+def test_manifests_of_two_folders_without_a_project_do_not_replace_each_other(tmp_path: Path) -> None:
+    with World(tmp_path, server__allowed_folders=str(tmp_path)) as world:
+        nobody = world.agent()
+        for name in ("walrus", "bees"):
+            (world.repository(name) / "package.json").write_text(json.dumps({"name": name}))
+            assert nobody.ok("bootstrap_memory", path=str(tmp_path / name)).data["added"] == 1
+        again = [nobody.ok("bootstrap_memory", path=str(tmp_path / name)).data for name in ("walrus", "bees")]
+        assert [report["unchanged"] for report in again] == [1, 1]
