@@ -8,6 +8,7 @@ command line loads the real model for its query and searches as it would anywher
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import subprocess
 import sys
@@ -26,7 +27,7 @@ from .stores import Stores
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-RECALL_GOAL, HELP_GOAL, OPEN_GOAL = "at most 900", "below 150", "at most 500"
+RECALL_GOAL, HELP_GOAL, OPEN_GOAL, GREETING_GOAL = "at most 900", "below 150", "at most 500", "at most 300"
 
 
 def _process_ms(command: Sequence[str], times: int, environment: Mapping[str, str]) -> float:
@@ -36,6 +37,31 @@ def _process_ms(command: Sequence[str], times: int, environment: Mapping[str, st
         start = time.perf_counter()
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env={**os.environ, **environment})
         taken.append(1_000 * (time.perf_counter() - start))
+    return median(taken)
+
+
+def _greeting_ms(command: str, times: int, environment: Mapping[str, str]) -> float:
+    """Return the median from starting a server on standard input and output to its answer to ``initialize``."""
+    client = {"name": "bench", "version": "1"}
+    params = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client}
+    greeting = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}) + "\n"
+    taken = []
+    for _ in range(times):
+        start = time.perf_counter()
+        with subprocess.Popen(
+            [command, "serve", "--stdio"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env={**os.environ, **environment},
+            text=True,
+        ) as process:
+            assert process.stdin is not None
+            assert process.stdout is not None
+            process.stdin.write(greeting)
+            process.stdin.flush()
+            assert "protocolVersion" in process.stdout.readline()
+            taken.append(1_000 * (time.perf_counter() - start))
+            process.stdin.close()
     return median(taken)
 
 
@@ -71,11 +97,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _process_ms(parts, options.times, place)
 
     first = _first_answer_ms(large, directories[1], options.times)
+    sdk = ms(sys.executable, "-c", "import mcp.server")
+    greeting = _greeting_ms(command, options.times, place)
     figures = [
         Figure(f"opencode-memory recall, {options.n:,} memories", ms(command, "recall", query.text), "ms", RECALL_GOAL),
         Figure("opencode-memory --help", ms(command, "--help"), "ms", HELP_GOAL),
         Figure("python -c 'import opencode_memory'", ms(sys.executable, "-c", "import opencode_memory"), "ms"),
         Figure("python -c 'pass', for comparison", ms(sys.executable, "-c", "pass"), "ms"),
+        Figure("serve --stdio to the answer to initialize", greeting, "ms"),
+        Figure("python -c 'import mcp.server', for comparison", sdk, "ms"),
+        Figure("the difference of both", greeting - sdk, "ms", GREETING_GOAL),
         Figure(f"open {options.large:,} memories to the first answer", first, "ms", OPEN_GOAL),
     ]
     save_figures(options.results / "cold.json", "Starting from nothing", machine(), figures)

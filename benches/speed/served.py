@@ -142,8 +142,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     questions = [query.text for query in dataset.queries("general")]
     phases = {"quiet": Phase(), "embedding": Phase()}
     with tempfile.TemporaryDirectory(dir=options.work) as work:
-        for name, waiting in (("quiet", 0), ("embedding", options.n)):
-            fill(Path(work) / name, texts[: options.embedded + waiting], embedded=options.embedded)
+        for name in phases:
+            fill(Path(work) / name, texts, embedded=options.embedded)
         for _ in range(options.rounds):
             for name, phase in phases.items():
                 with served(Path(work) / name, with_worker=name == "embedding") as address:

@@ -13,8 +13,9 @@ from itertools import chain, zip_longest
 from math import inf
 from typing import Final
 
+from opencode_memory.wording import short_id
+
 _HEAD: Final = "## Not shown for lack of room: get_memory reads one"
-_ID_CHARACTERS: Final = 8
 _SHARE: Final = 0.25
 """Share of a budget for the texts of what comes first, even if titles of the rest do not fit then."""
 _MISSES: Final = 20
@@ -38,7 +39,7 @@ class Item:
     @property
     def short(self) -> str:
         """The end of the id, which tools take for the whole."""
-        return "" if self.id is None else self.id[-_ID_CHARACTERS:]
+        return "" if self.id is None else short_id(self.id)
 
     @property
     def line(self) -> str:

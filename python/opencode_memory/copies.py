@@ -1,4 +1,4 @@
-"""Copies of the store that live as long as one export, and what is left of them when the export is killed.
+"""Copies of the store that live as long as one export or import, and what is left of them when that is killed.
 
 A copy holds every text, so one that nobody uses any more must not outlive the next export or purge. Whether it is in
 use is told by a lock on its folder, which ends with the process however that ends.
@@ -28,19 +28,31 @@ def temporary_copy(engine: Engine) -> Iterator[Engine]:
     Raises:
         StorageError: There is no room, or no permission, for a copy.
     """
-    # Beside the store there is room for a copy of it, unless nothing may be written there.
-    place = engine.data_dir if engine.is_writable else None
-    if place is not None:
-        remove_leftovers(place)
-    folder = _create(place)
-    lock = _try_lock(folder, fcntl.LOCK_SH)
-    try:
+    with private_folder(engine.data_dir if engine.is_writable else None) as folder:
         engine.snapshot_copy(folder / "store.db")
         copy = Engine(folder, read_only=True, background=False, clock_ms=engine.now_ms())
         try:
             yield copy
         finally:
             copy.close()
+
+
+@contextmanager
+def private_folder(data_dir: Path | None) -> Iterator[Path]:
+    """Make a folder for texts of a store, which is gone afterwards, or with the next export if this process is killed.
+
+    Args:
+        data_dir: The store's folder, beside whose files there is room; None where nothing may be written there.
+
+    Raises:
+        StorageError: There is no room, or no permission, for one.
+    """
+    if data_dir is not None:
+        remove_leftovers(data_dir)
+    folder = _create(data_dir)
+    lock = _try_lock(folder, fcntl.LOCK_SH)
+    try:
+        yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
         _unlock(lock)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from opencode_memory.server.answers import short_id
+from opencode_memory.wording import short_id
 from support.mcp import Agent, World
 
 PROJECT = "gitlab.com/group/walrus"

@@ -12,7 +12,7 @@ import pytest
 from mcp.shared.exceptions import MCPDeprecationWarning
 
 from opencode_memory import ProjectIdentity
-from opencode_memory.server.answers import short_id
+from opencode_memory.wording import short_id
 from support.mcp import MODERN, Agent, Resident, Roots, World
 from support.mcp_scene import NEVER_WELL, PROJECT, Scene, set_up
 

@@ -11,9 +11,9 @@ from typing import Any
 import jsonschema  # type: ignore[import-untyped]
 import pytest
 
-from opencode_memory.server.answers import short_id
 from opencode_memory.server.app import INSTRUCTIONS, offered
 from opencode_memory.settings import Tools
+from opencode_memory.wording import short_id
 from support.mcp import HANDSHAKE, MODES, World
 from support.mcp_http import Wire
 from support.mcp_scene import NEVER_WELL, Scene, set_up

@@ -18,8 +18,9 @@ from opencode_memory.cli.command import command
 from opencode_memory.cli.context import Invocation
 from opencode_memory.cli.embed import embed_what_waits
 from opencode_memory.cli.memories import print_hits
-from opencode_memory.cli.output import bold, counted, dim
+from opencode_memory.cli.output import bold, dim
 from opencode_memory.models import Category, Hit, NewMemory
+from opencode_memory.wording import counted
 
 _FOLDER: Final = Path(examples.__file__).parent
 _PROJECT: Final = "example.com/harbor/shop"

@@ -15,14 +15,14 @@ from typing import Final
 from opencode_memory.cli.checks import Check, Level, embedding_checks, print_check
 from opencode_memory.cli.context import Invocation
 from opencode_memory.cli.errors import DONE, NOTHING_FOUND
-from opencode_memory.cli.memories import short_id
-from opencode_memory.cli.output import Output, counted, dim
+from opencode_memory.cli.output import Output, dim
 from opencode_memory.cli.progress import stages
 from opencode_memory.clock import age
 from opencode_memory.errors import OpencodeMemoryError
 from opencode_memory.models import ALL_PROJECTS
 from opencode_memory.recall_check import STALE_AFTER, UNUSED_AFTER, check_recall
 from opencode_memory.recall_report import Asked, Glimpse, HitRate, Pair, RecallCheck, WayOfAsking
+from opencode_memory.wording import counted, short_id
 
 _WELL: Final = 0.9
 """Share of memories that have to be found by their own rarest words; where less is, something is wrong."""

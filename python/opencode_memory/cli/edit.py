@@ -9,12 +9,12 @@ import click
 
 from opencode_memory.cli.command import command
 from opencode_memory.cli.context import Invocation
-from opencode_memory.cli.memories import short_id
 from opencode_memory.cli.output import dim
 from opencode_memory.cli.parameters import CategoryType, id_argument, read_text
 from opencode_memory.cli.period import parse_moment
 from opencode_memory.errors import InvalidInputError
 from opencode_memory.models import Category
+from opencode_memory.wording import short_id
 
 _NONE = "none"
 

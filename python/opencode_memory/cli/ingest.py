@@ -10,8 +10,8 @@ import click
 from opencode_memory.cli.command import command
 from opencode_memory.cli.context import Invocation
 from opencode_memory.cli.embed import embed_what_waits
-from opencode_memory.cli.output import counted
 from opencode_memory.cli.progress import progress
+from opencode_memory.wording import counted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

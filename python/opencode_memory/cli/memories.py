@@ -9,14 +9,9 @@ from typing import Final
 from opencode_memory.cli.output import Output, bold, dim
 from opencode_memory.clock import age
 from opencode_memory.models import Hit, Memory, Status
+from opencode_memory.wording import short_id
 
-_ID_CHARACTERS: Final = 8
 _LINES_OF_A_HIT: Final = 4
-
-
-def short_id(id: str) -> str:
-    """Return the end of an id: its beginning is a time, which memories written together share."""
-    return id[-_ID_CHARACTERS:]
 
 
 def print_hits(out: Output, hits: Sequence[Hit], *, at: datetime, in_detail: bool = True) -> None:

@@ -110,16 +110,6 @@ def dim(text: str) -> Styled:
     return Styled(text, dim=True)
 
 
-def counted(number: int, noun: str) -> str:
-    """Say how many there are of something.
-
-    >>> counted(1, "memory"), counted(2, "memory"), counted(0, "text")
-    ('1 memory', '2 memories', '0 texts')
-    """
-    plural = f"{noun.removesuffix('y')}ies" if noun.endswith("y") else f"{noun}s"
-    return f"{number:,} {noun if number == 1 else plural}"
-
-
 def cells(text: str) -> int:
     """Return how many columns of a terminal a text takes."""
     return sum(0 if combining(character) else 2 if east_asian_width(character) in "WF" else 1 for character in text)

@@ -10,8 +10,8 @@ from opencode_memory.cli.command import Group, command
 from opencode_memory.cli.confirm import confirmed
 from opencode_memory.cli.context import Invocation
 from opencode_memory.cli.errors import DONE, NOTHING_FOUND
-from opencode_memory.cli.output import counted
 from opencode_memory.cli.parameters import yes_option
+from opencode_memory.wording import counted
 
 
 @command("list")

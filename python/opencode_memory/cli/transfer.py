@@ -12,9 +12,9 @@ import click
 from opencode_memory.cli.command import command
 from opencode_memory.cli.context import Invocation
 from opencode_memory.cli.embed import embed_what_waits
-from opencode_memory.cli.output import counted
 from opencode_memory.cli.parameters import STANDARD_INPUT
 from opencode_memory.cli.progress import progress
+from opencode_memory.wording import counted
 
 _EXPORT_FORMATS = ("json", "markdown")
 _IMPORT_FORMATS = (*_EXPORT_FORMATS, "opencode-semantic-memory", "ocm-mem-json", "ocm-mem-markdown")

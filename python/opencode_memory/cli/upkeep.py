@@ -5,8 +5,8 @@ from __future__ import annotations
 from opencode_memory.cli.command import command
 from opencode_memory.cli.context import Invocation
 from opencode_memory.cli.errors import DONE, NOTHING_FOUND
-from opencode_memory.cli.output import counted
 from opencode_memory.cli.progress import stages
+from opencode_memory.wording import counted
 
 
 @command("verify")

@@ -173,7 +173,7 @@ def _import_native(
     if bounds is not None:
         bounds.check_ends()
     as_own = trusted and _is_own_past(store, ids)
-    with rehearsal() as nowhere:
+    with rehearsal(store) as nowhere:
         native_json.load(nowhere, text, as_own=as_own, with_projects=trusted, progress=None)
     counts: Mapping[str, Mapping[str, int]] = {kind: {"found": number} for kind, number in found.items()}
     if not dry_run:
@@ -194,7 +194,7 @@ def _import_foreign(
     dry_run: bool,
     progress: Callable[[int, int], None] | None,
 ) -> ImportReport:
-    with rehearsal() as nowhere:
+    with rehearsal(store) as nowhere:
         try:
             write_foreign(nowhere, export, projects=_project_names(nowhere, project), progress=None)
         except InvalidInputError as error:

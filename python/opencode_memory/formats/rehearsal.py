@@ -6,26 +6,22 @@ too; and no more is held in memory than by the import itself.
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 from opencode_memory import memory
-from opencode_memory.errors import StorageError
+from opencode_memory.copies import private_folder
 
 
 @contextmanager
-def rehearsal() -> Iterator[memory.MemoryStore]:
-    """Open an empty store that is removed at the end.
+def rehearsal(store: memory.MemoryStore) -> Iterator[memory.MemoryStore]:
+    """Open an empty store beside the one that an import is meant for; it is removed at the end.
 
     Raises:
         StorageError: There is no room, or no permission, for one.
     """
-    try:
-        folder = tempfile.TemporaryDirectory(prefix="opencode-memory-import-", ignore_cleanup_errors=True)
-    except OSError as error:
-        where = tempfile.gettempdir()
-        raise StorageError(f"cannot try the import out in {where}: {error.strerror or error}", path=where) from error
-    with folder as name, memory.open(Path(name), background=False) as store:
-        yield store
+    with (
+        private_folder(store.data_dir if store.is_writable else None) as folder,
+        memory.open(folder, background=False) as tried,
+    ):
+        yield tried

@@ -16,10 +16,10 @@ from opencode_memory import entities
 from opencode_memory.clock import age
 from opencode_memory.json_values import to_json
 from opencode_memory.models import Memory, Status, Trust
+from opencode_memory.wording import short_id
 
 EXCERPT_BYTES: Final = 360
 LINE_BYTES: Final = 160
-_ID_CHARACTERS: Final = 8
 _ENTITIES_SHOWN: Final = 2
 _PROJECT_BYTES: Final = 80
 _SEPARATOR: Final = " · "
@@ -39,21 +39,6 @@ class Answer:
 
     text: str
     data: Mapping[str, Any] = field(default_factory=dict)
-
-
-def short_id(id: str) -> str:
-    """Return the end of an id: its beginning is a time, which memories written together share."""
-    return id[-_ID_CHARACTERS:]
-
-
-def counted(number: int, noun: str) -> str:
-    """Say how many there are of something.
-
-    >>> counted(1, "memory"), counted(2, "memory")
-    ('1 memory', '2 memories')
-    """
-    plural = f"{noun.removesuffix('y')}ies" if noun.endswith("y") else f"{noun}s"
-    return f"{number:,} {noun if number == 1 else plural}"
 
 
 def clean(text: str) -> str:

@@ -9,10 +9,11 @@ from pydantic import Field
 from opencode_memory.errors import ConflictError, InvalidInputError, NotFoundError
 from opencode_memory.json_values import to_json
 from opencode_memory.models import Category, Memory
-from opencode_memory.server.answers import Answer, counted, memory_data, one_line, short_id
+from opencode_memory.server.answers import Answer, memory_data, one_line
 from opencode_memory.server.call import Call
 from opencode_memory.server.toolbox import shape, tool
 from opencode_memory.server.tools.kinds import Detail, MemoryId, MemoryIds, Reason
+from opencode_memory.wording import counted, short_id
 
 RESOLVED = "resolved"
 

@@ -11,10 +11,11 @@ from opencode_memory import consolidation
 from opencode_memory.consolidation import Pair, Proposal
 from opencode_memory.errors import InvalidInputError
 from opencode_memory.models import Category, Memory
-from opencode_memory.server.answers import Answer, counted, facts, joined, memory_data, one_line, short_id
+from opencode_memory.server.answers import Answer, facts, joined, memory_data, one_line
 from opencode_memory.server.call import Call
 from opencode_memory.server.toolbox import shape, tool
 from opencode_memory.server.tools.kinds import AnyCategory, MemoryIds, Project
+from opencode_memory.wording import counted, short_id
 
 _PAGE = 500
 _SHOWN = 20

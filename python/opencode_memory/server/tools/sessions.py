@@ -11,10 +11,11 @@ from opencode_memory.clock import age
 from opencode_memory.errors import ConflictError, InvalidInputError
 from opencode_memory.json_values import to_json
 from opencode_memory.models import Session
-from opencode_memory.server.answers import Answer, counted, joined, one_line, short_id
+from opencode_memory.server.answers import Answer, joined, one_line
 from opencode_memory.server.call import Call
 from opencode_memory.server.toolbox import shape, tool
 from opencode_memory.server.tools.kinds import Content, ItemRef, SessionId
+from opencode_memory.wording import counted, short_id
 
 _WorkingOn = Annotated[str | None, Field(max_length=500)]
 

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from opencode_memory.errors import ConflictError, InvalidInputError
 from opencode_memory.models import ALL_PROJECTS, Memory, RememberResult, RememberStatus, Trust
-from opencode_memory.server.answers import Answer, facts, indented, joined, memory_data, short_id
+from opencode_memory.server.answers import Answer, facts, indented, joined, memory_data
 from opencode_memory.server.call import Call
 from opencode_memory.server.toolbox import shape, tool
 from opencode_memory.server.tools.kinds import (
@@ -24,6 +24,7 @@ from opencode_memory.server.tools.kinds import (
     Project,
     ScopeName,
 )
+from opencode_memory.wording import short_id
 
 _PARTS: Final = {"what": "What", "why": "Why", "learned": "Learned"}
 _AGENT: Final = Trust.AGENT.value

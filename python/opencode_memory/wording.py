@@ -1,0 +1,23 @@
+"""How numbers and ids are put into words, the same for people and for models."""
+
+from __future__ import annotations
+
+from typing import Final
+
+ID_CHARACTERS: Final = 8
+"""Characters by which an id is shown; that many tell the memories of a large store apart."""
+
+
+def short_id(id: str) -> str:
+    """Return the end of an id: its beginning is a time, which memories written together share."""
+    return id[-ID_CHARACTERS:]
+
+
+def counted(number: int, noun: str) -> str:
+    """Say how many there are of something.
+
+    >>> counted(1, "memory"), counted(2, "memory"), counted(0, "text")
+    ('1 memory', '2 memories', '0 texts')
+    """
+    plural = f"{noun.removesuffix('y')}ies" if noun.endswith("y") else f"{noun}s"
+    return f"{number:,} {noun if number == 1 else plural}"
