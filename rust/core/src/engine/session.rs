@@ -1,4 +1,4 @@
-//! Sessions and claims, as callers see them. Two processes that race for one claim meet in SQLite: one wins.
+//! Sessions and claims, as callers see them. Two processes that race for one claim meet in `SQLite`: one wins.
 
 use super::{Engine, redaction};
 use crate::clock::DAY_MS;

@@ -10,6 +10,8 @@ use crate::convert::{self, GivenSelection};
 use crate::errors::detached;
 
 type Dicts<'py> = Vec<Bound<'py, PyDict>>;
+/// Source, target, kind, weight and reason.
+type LinkParts = (String, String, String, f64, String);
 
 #[pymethods]
 impl Engine {
@@ -80,7 +82,7 @@ impl Engine {
         selection: GivenSelection,
         kinds: Vec<String>,
         limit: usize,
-    ) -> PyResult<Vec<(String, String, String, f64, String)>> {
+    ) -> PyResult<Vec<LinkParts>> {
         let found = detached(py, || self.core.links(&selection.into_core()?, &kinds, limit))?;
         Ok(found.into_iter().map(|link| (link.source, link.target, link.kind, link.weight, link.reason)).collect())
     }
