@@ -10,10 +10,11 @@ use super::mirror::NONE;
 use super::view::View;
 use crate::error::Result;
 use crate::index::exact::{Best, Scored};
-use crate::index::quantised::{quantise, unit};
+use crate::index::quantised::quantise;
 
-/// How far the product of eight-bit vectors may be off.
-const MARGIN: f32 = 0.02;
+/// Rows that are compared exactly of those that a pass finds near. By how much the product of eight-bit vectors is off
+/// depends on the model, so it ranks and does not decide.
+const SHORTLISTED: usize = 32;
 /// Neighbours that the graph proposes for one vector.
 const PROPOSED: usize = 64;
 /// From so many near copies among them on, more are likely that it does not name.
@@ -26,6 +27,17 @@ struct Wanted<'q> {
     exact: &'q [f32],
     rough: Vec<i8>,
     best: Best<u32>,
+}
+
+impl Wanted<'_> {
+    /// Take those rows that are near enough.
+    fn offer(&mut self, view: &View, places: impl Iterator<Item = u32>, least: f32) {
+        for place in places {
+            if let Some(cosine) = view.mirror.cosine(self.exact, place).filter(|cosine| *cosine >= least) {
+                self.best.offer(place, cosine);
+            }
+        }
+    }
 }
 
 /// For each vector the rows that the filter allows and whose cosine is at least `least`: `depth` at most, best first.
@@ -42,7 +54,7 @@ pub fn near_many(
     let places = filter.places(mirror);
     let graph = view.usable_graph().filter(|_| places.len() > view.scan_filtered());
     let Some(loaded) = graph else {
-        compare(view, &places, &mut wanted.iter_mut().collect::<Vec<_>>(), least);
+        pass_over(view, &places, &mut wanted.iter_mut().collect::<Vec<_>>(), least);
         return Ok(wanted.into_iter().map(|one| one.best.into_sorted()).collect());
     };
     let allowed = |slot: u32| {
@@ -66,29 +78,34 @@ pub fn near_many(
         near.dedup();
         // What is not in the graph is passed over below, and must not be offered twice.
         near.retain(|place| outside.binary_search(place).is_err());
-        compare(view, &near, &mut [&mut *one], least);
+        one.offer(view, near.into_iter(), least);
         proposed.push(one);
     }
-    compare(view, &outside, &mut proposed, least);
-    compare(view, &places, &mut crowded, least);
+    pass_over(view, &outside, &mut proposed, least);
+    pass_over(view, &places, &mut crowded, least);
     Ok(wanted.into_iter().map(|one| one.best.into_sorted()).collect())
 }
 
-/// Pass over rows once: roughly for every vector, and exactly where the rough product does not rule it out.
-fn compare(view: &View, places: &[u32], wanted: &mut [&mut Wanted<'_>], least: f32) {
-    let Some(first) = wanted.first() else { return };
-    let bound = ((least - MARGIN) / unit(first.exact.len())) as i32;
+/// Pass over rows once for all vectors: roughly, and exactly those that are nearest to each.
+fn pass_over(view: &View, places: &[u32], wanted: &mut [&mut Wanted<'_>], least: f32) {
+    if places.len() <= 2 * SHORTLISTED {
+        for one in wanted.iter_mut() {
+            one.offer(view, places.iter().copied(), least);
+        }
+        return;
+    }
+    let mut shortlists: Vec<Best<u32>> = wanted.iter().map(|_| Best::new(SHORTLISTED)).collect();
     for (at, &place) in places.iter().enumerate() {
         if let Some(ahead) = places.get(at + PREFETCHED) {
             view.mirror.prefetch(*ahead);
         }
-        for one in wanted.iter_mut() {
-            if view.mirror.rough_product(&one.rough, place).is_some_and(|product| product >= bound)
-                && let Some(cosine) = view.mirror.cosine(one.exact, place)
-                && cosine >= least
-            {
-                one.best.offer(place, cosine);
+        for (one, shortlist) in wanted.iter().zip(&mut shortlists) {
+            if let Some(product) = view.mirror.rough_product(&one.rough, place) {
+                shortlist.offer(place, product as f32);
             }
         }
+    }
+    for (one, shortlist) in wanted.iter_mut().zip(shortlists) {
+        one.offer(view, shortlist.into_sorted().into_iter().map(|scored| scored.item), least);
     }
 }
