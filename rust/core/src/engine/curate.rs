@@ -204,7 +204,10 @@ fn apply(write: &WriteTx<'_>, patch: &Patch, after: &mut Memory) -> Result<()> {
     after.time = patch.time.unwrap_or(after.time);
     after.metadata = patch.metadata.unwrap_or_else(|| std::mem::take(&mut after.metadata));
     let says_otherwise = after.content != before.content || after.category != before.category;
-    if says_otherwise && write.actor != Trust::User {
+    if says_otherwise && write.actor == Trust::User && before.trust != Trust::User {
+        // A person's words, whoever had noted the first ones.
+        after.verified_at = Some(write.now_ms);
+    } else if says_otherwise && write.actor != Trust::User {
         // Nobody has confirmed this, and it must not pass for the text of somebody who is trusted more.
         after.verified_at = None;
         after.trust = before.trust.max(write.actor);

@@ -6,17 +6,14 @@
 use std::collections::BTreeMap;
 
 use super::query::scope_of;
-use super::{Engine, Shared};
+use super::{Engine, Shared, links};
 use crate::error::{Error, Result};
-use crate::model::{Category, Memory, Selection, Status};
+use crate::model::{Category, Selection, Status};
 use crate::recall::filter::Filter;
 use crate::recall::near::near_many;
 use crate::store::embedding::{self, Chunk, Model, Pending};
-use crate::store::{WriteTx, memory};
-use crate::text;
+use crate::store::memory;
 
-/// From this cosine on, two memories are linked as similar.
-const SIMILAR: f32 = 0.9;
 /// Neighbours that a memory is linked with at most.
 const MOST_LINKS: usize = 4;
 /// Memories compared in one transaction.
@@ -88,7 +85,7 @@ impl Engine {
         Ok(batch)
     }
 
-    /// Compare memories that have new vectors with their neighbours: link what is similar, supersede what is surely the
+    /// Compare memories that have new vectors with their neighbours: link what is near, supersede what is surely the
     /// same statement. Returns how many were compared; 0 when nothing is left.
     pub fn compare_new(&self) -> Result<usize> {
         let shared = self.enter()?;
@@ -99,7 +96,7 @@ impl Engine {
         shared.store.write(&shared.clock, shared.options.actor, |write| {
             for (key, neighbours) in &found {
                 for (neighbour, cosine) in neighbours {
-                    relate(write, *key, *neighbour, *cosine)?;
+                    links::relate(write, *key, *neighbour, *cosine)?;
                 }
                 write.mark_compared(*key)?;
             }
@@ -137,7 +134,7 @@ impl Shared {
                 .filter_map(|number| Some((number, view.mirror.vector_of(waiting[number].key)?)))
                 .unzip();
             // One more than is wanted, for each finds itself.
-            let near = near_many(view, &filter, &vectors, SIMILAR, MOST_LINKS + 1)?;
+            let near = near_many(view, &filter, &vectors, links::NEAREST, MOST_LINKS + 1)?;
             for (number, neighbours) in numbers.into_iter().zip(near) {
                 let keyed =
                     neighbours.into_iter().map(|scored| (view.mirror.row(scored.item).columns.key, scored.score));
@@ -146,49 +143,4 @@ impl Shared {
         }
         Ok(found)
     }
-}
-
-/// Say how two near memories stand to each other, if both are still what was compared.
-fn relate(write: &WriteTx<'_>, a: i64, b: i64, cosine: f32) -> Result<()> {
-    let (Some(a), Some(b)) = (memory::by_key(write, a)?, memory::by_key(write, b)?) else { return Ok(()) };
-    if a.status != Status::Active || b.status != Status::Active {
-        return Ok(());
-    }
-    let (newer, older) = if (a.created_at, a.key) >= (b.created_at, b.key) { (a, b) } else { (b, a) };
-    let weight = f64::from(cosine).clamp(0.0, 1.0);
-    if is_superseded_by(&older, &newer) {
-        let past = Memory {
-            status: Status::Superseded,
-            superseded_by: Some(newer.id.clone()),
-            updated_at: write.now_ms,
-            ..older.clone()
-        };
-        write.record(&older.id, "supersede", Some(&older))?;
-        write.replace(&older, &past)?;
-        return write.link(&newer.id, &older.id, "supersedes", weight, "the same statement in other words");
-    }
-    if text::contradicts(&newer.content, &older.content) {
-        return write.link(
-            &newer.id,
-            &older.id,
-            "contradicts",
-            weight,
-            "the same words but for a negation or a number",
-        );
-    }
-    write.link(&newer.id, &older.id, "similar", weight, &format!("cosine {cosine:.3}"))
-}
-
-/// Only what is surely the same statement, in the same scope, of the same kind, from no lower trust, and not held by a
-/// topic or a pin.
-fn is_superseded_by(older: &Memory, newer: &Memory) -> bool {
-    older.project_id == newer.project_id
-        && older.category == newer.category
-        && older.speaker == newer.speaker
-        && older.session == newer.session
-        && newer.trust.is_at_least(older.trust)
-        && !older.pinned
-        && older.topic.is_none()
-        && older.expires_at.is_none() == newer.expires_at.is_none()
-        && text::same_statement(&newer.content, &older.content)
 }

@@ -17,6 +17,8 @@ use crate::store::{Snapshot, backup, check, counts, embedding, history, usage};
 
 /// How long a deleted memory can be brought back.
 const RETENTION_DAYS: i64 = 30;
+/// How long something that was seen is waited for to be seen again.
+const SIGHTING_DAYS: i64 = 180;
 /// How long a foreground operation waits for another process's indexer.
 const LOCK_PATIENCE: Duration = Duration::from_secs(120);
 const LOCK_POLL: Duration = Duration::from_millis(25);
@@ -183,6 +185,7 @@ impl Engine {
         let cleaned = shared.store.write(&shared.clock, shared.options.actor, |write| {
             let long_ago = write.now_ms - RETENTION_DAYS * DAY_MS;
             write.forget_sessions(long_ago)?;
+            write.forget_sightings(write.now_ms - SIGHTING_DAYS * DAY_MS)?;
             usage::forget_days(write)?;
             Ok((write.kv_purge_expired()?, history::forget_deleted(write, long_ago)?))
         })?;

@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 use super::Engine;
 use crate::error::{Error, Result};
 use crate::model::report::{HistoryEntry, Related};
-use crate::model::{AsOf, Hit, Memory, RecallRequest, Scope, Selection, limits, validate};
+use crate::model::{AsOf, Hit, Memory, RecallRequest, Scope, Selection, Status, limits, validate};
 use crate::recall::filter::Filter;
 use crate::recall::{answer, as_of};
 use crate::store::link::{self, Link};
@@ -128,8 +128,9 @@ impl Engine {
         let mut related: Vec<Related> = Vec::new();
         for link in link::of(at, &id)? {
             let (other, direction) = if link.source == id { (&link.target, "out") } else { (&link.source, "in") };
-            // A link whose other end was deleted waits for an undo.
-            if let Some(memory) = memory::by_id(at, other)? {
+            // A link whose other end was deleted waits for an undo, one whose end was put away for its return.
+            let gone = |memory: &Memory| memory.status == Status::Archived || memory.is_expired(shared.clock.now_ms());
+            if let Some(memory) = memory::by_id(at, other)?.filter(|memory| !gone(memory)) {
                 related.push(Related { memory, kind: link.kind, direction, weight: link.weight, reason: link.reason });
             }
         }

@@ -3,7 +3,7 @@
 //! Nothing that was given is thrown away (I9): an exact repetition merges its metadata, a topic is updated and keeps its
 //! history, a text of lower trust waits beside the topic that it would have overwritten.
 
-use super::{Engine, redaction};
+use super::{Engine, Shared, redaction};
 use crate::error::{Error, Result};
 use crate::ids;
 use crate::model::report::{Outcome, Remembered};
@@ -21,36 +21,53 @@ impl Engine {
     /// Write many memories in one transaction: all of them or, on an error, none.
     pub fn remember_many(&self, memories: Vec<NewMemory>) -> Result<Vec<Remembered>> {
         let shared = self.enter()?;
-        let several = memories.len() > 1;
-        let mut prepared = Vec::with_capacity(memories.len());
-        for (number, memory) in memories.into_iter().enumerate() {
-            prepared.push(prepare(memory).map_err(|error| if several { numbered(error, number) } else { error })?);
-        }
-        let results = shared.store.write(&shared.clock, shared.options.actor, |write| {
-            prepared
-                .into_iter()
-                .map(|(memory, redactions)| {
-                    let (id, outcome) = place(write, memory)?;
-                    Ok(Remembered { id, outcome, redactions })
-                })
-                .collect::<Result<Vec<_>>>()
-        })?;
-        // What is said again is in use.
-        let now_ms = shared.clock.now_ms();
-        let said_again = results.iter().filter(|result: &&Remembered| result.outcome == Outcome::Merged);
-        shared.uses.lock().extend(said_again.map(|result| (result.id.clone(), now_ms)));
+        let prepared = prepare_all(memories)?;
+        let results = shared.store.write(&shared.clock, shared.options.actor, |write| place_all(write, prepared))?;
+        shared.note_repetitions(&results);
         shared.indexer.ring();
         Ok(results)
     }
 }
 
+impl Shared {
+    /// What is said again is in use.
+    pub(super) fn note_repetitions(&self, results: &[Remembered]) {
+        let now_ms = self.clock.now_ms();
+        let said_again = results.iter().filter(|result| result.outcome == Outcome::Merged);
+        self.uses.lock().extend(said_again.map(|result| (result.id.clone(), now_ms)));
+    }
+}
+
+/// A memory that was checked and cleaned, and the kinds of secrets that were replaced in it.
+pub(super) type Prepared = (NewMemory, Vec<&'static str>);
+
+/// Check and clean memories; of several the error names which.
+pub(super) fn prepare_all(memories: Vec<NewMemory>) -> Result<Vec<Prepared>> {
+    let several = memories.len() > 1;
+    let prepared = memories
+        .into_iter()
+        .enumerate()
+        .map(|(number, memory)| prepare(memory).map_err(|error| if several { numbered(error, number) } else { error }));
+    prepared.collect()
+}
+
+/// Put memories where they belong.
+pub(super) fn place_all(write: &WriteTx<'_>, prepared: Vec<Prepared>) -> Result<Vec<Remembered>> {
+    let placed = prepared.into_iter().map(|(memory, redactions)| {
+        let (id, outcome) = place(write, memory)?;
+        Ok(Remembered { id, outcome, redactions })
+    });
+    placed.collect()
+}
+
 /// Check and clean a memory; pure, so it happens before any lock is taken.
-fn prepare(mut memory: NewMemory) -> Result<(NewMemory, Vec<&'static str>)> {
+fn prepare(mut memory: NewMemory) -> Result<Prepared> {
     validate::new_memory(&memory)?;
     memory.project.as_deref().map_or(Ok(()), |name| redaction::refuse("project", name))?;
     let redactions = redaction::clean(&mut memory)?.into_vec();
-    if memory.category == Category::Directive && !memory.trust.is_at_least(Trust::Agent) {
-        // What a tool or a file says must not become an order by itself.
+    if memory.category == Category::Directive && !memory.trust.is_at_least(Trust::Extracted) {
+        // What a tool or a file says must not become an order by itself. What was extracted is the person's own words:
+        // nothing else is extracted as a directive.
         memory.status = if memory.status == Status::Active { Status::Candidate } else { memory.status };
     }
     Ok((memory, redactions))
@@ -79,7 +96,9 @@ fn place(write: &WriteTx<'_>, new: NewMemory) -> Result<(String, Outcome)> {
             let outcome = overwrite(write, &held, &new, project_id)?;
             return Ok((held.id, outcome));
         }
-        let may_overwrite = new.trust.is_at_least(held.trust);
+        // What a person has confirmed or reworded is theirs, whoever had noted it first.
+        let confirmed = held.verified_at.is_some() && new.trust != Trust::User;
+        let may_overwrite = new.trust.is_at_least(held.trust) && !confirmed;
         let says_the_same = text::content_hash(&held.content) == text::content_hash(&new.content);
         // Who may give the topic a text gives it this one to the letter: a corrected capital is a correction.
         if says_the_same && (!may_overwrite || held.content == new.content) {

@@ -34,6 +34,18 @@ impl WriteTx<'_> {
     }
 }
 
+impl WriteTx<'_> {
+    /// Forget links that were found by comparing a text that has changed. Those that somebody set have another reason, and
+    /// what was superseded stays so.
+    pub fn forget_found_links(&self, id: &str) -> Result<()> {
+        self.prepare_cached(
+            "DELETE FROM link WHERE (source = ?1 OR target = ?1) AND kind <> 'supersedes' AND reason LIKE '%cosine _.___%'",
+        )?
+        .execute([id])?;
+        Ok(())
+    }
+}
+
 /// Links of a memory, both ways.
 pub fn of(connection: &Connection, id: &str) -> Result<Vec<Link>> {
     collect(connection, "WHERE source = ?1 OR target = ?1 ORDER BY weight DESC, created_at DESC", [id])

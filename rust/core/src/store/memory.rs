@@ -171,6 +171,7 @@ impl WriteTx<'_> {
     /// Replace a memory by its next version: a changed text gets a new key, anything else keeps it.
     pub fn replace(&self, before: &Memory, after: &Memory) -> Result<i64> {
         if searched_text_differs(before, after) {
+            self.forget_found_links(&before.id)?;
             self.remove(before)?;
             return self.insert(after);
         }

@@ -11,6 +11,9 @@ impl WriteTx<'_> {
         for id in ids {
             let mut traces = 0;
             if let Some(found) = memory::by_id(self, id)? {
+                let sessions: Vec<String> =
+                    [&found.session, &found.source.session].into_iter().flatten().cloned().collect();
+                self.forget_open(&sessions)?;
                 self.remove(&found)?;
                 traces += 1;
             }
@@ -19,6 +22,7 @@ impl WriteTx<'_> {
             self.execute("DELETE FROM link WHERE source = ?1 OR target = ?1", [id])?;
             self.execute("DELETE FROM use_count WHERE memory = ?1", [id])?;
             self.execute("DELETE FROM use_day WHERE memory = ?1", [id])?;
+            self.execute("DELETE FROM job WHERE subject = ?1", [id])?;
             erased += usize::from(traces > 0);
         }
         // A vector tells of its text: those that no memory uses any more go too.

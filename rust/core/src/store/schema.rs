@@ -180,6 +180,63 @@ CREATE TABLE claim(
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX claim_by_session ON claim(project, session);
 
+-- Work for whoever has time: claimed by a lease, tried again after a failure, dead when it never succeeds. A subject is
+-- worked on once, however often it was asked for.
+CREATE TABLE job(
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    kind TEXT NOT NULL,
+    subject TEXT NOT NULL,
+    payload TEXT NOT NULL,
+    attempts INTEGER NOT NULL DEFAULT 0,
+    run_at INTEGER NOT NULL,
+    lease_until INTEGER,
+    worker TEXT,
+    again INTEGER NOT NULL DEFAULT 0,
+    dead_at INTEGER,
+    error TEXT,
+    created_at INTEGER NOT NULL,
+    UNIQUE(kind, subject)
+) STRICT;
+CREATE INDEX job_by_time ON job(run_at) WHERE dead_at IS NULL;
+
+-- Whose turn it is: the kind that was served longest ago comes first.
+CREATE TABLE job_turn(
+    kind TEXT PRIMARY KEY,
+    turn INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- What is open in a session that is learned from. A writer that read another version has lost a race.
+CREATE TABLE learning(
+    session TEXT PRIMARY KEY,
+    version INTEGER NOT NULL,
+    state TEXT NOT NULL,
+    updated_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- How far a feed was read.
+CREATE TABLE feed(
+    feed TEXT NOT NULL,
+    session TEXT NOT NULL,
+    mark TEXT NOT NULL,
+    cursor TEXT,
+    PRIMARY KEY(feed, session)
+) STRICT, WITHOUT ROWID;
+
+-- Messages that counted, by id and by what they say: feeds overlap, and a fork copies its past.
+CREATE TABLE counted(
+    message BLOB PRIMARY KEY
+) STRICT, WITHOUT ROWID;
+
+-- In which sessions something was seen, by its hash: what is seen in a second one is no accident.
+CREATE TABLE sighting(
+    project INTEGER NOT NULL,
+    what TEXT NOT NULL,
+    session TEXT NOT NULL,
+    times INTEGER NOT NULL,
+    seen_at INTEGER NOT NULL,
+    PRIMARY KEY(project, what, session)
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE backup(
     path TEXT PRIMARY KEY,
     at INTEGER NOT NULL

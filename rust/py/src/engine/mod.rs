@@ -1,7 +1,9 @@
 //! The Python class, a thin shell around the core's engine. Arguments are owned first, then the work runs detached.
 
 mod embed;
+mod job;
 mod keep;
+mod learn;
 mod read;
 mod session;
 mod write;

@@ -1,0 +1,130 @@
+//! What is known of the sessions that are learned from: how far each was read, what is open in it, which messages have
+//! counted, and where something was seen. Outside of the change log, since no answer is made of it.
+
+use rusqlite::{Connection, OptionalExtension};
+
+use super::WriteTx;
+use crate::error::{Error, Result};
+
+/// What is open in a session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Learning {
+    /// Raised by every write.
+    pub version: i64,
+    /// JSON, the extraction's own.
+    pub state: String,
+}
+
+/// How far a feed was read in one session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Progress {
+    /// The session.
+    pub session: String,
+    /// What the feed said of it when it was read last; another mark means news.
+    pub mark: String,
+    /// Where to read on.
+    pub cursor: Option<String>,
+}
+
+/// What is open in a session; nothing before its first message.
+pub fn of(connection: &Connection, session: &str) -> Result<Option<Learning>> {
+    Ok(connection
+        .prepare_cached("SELECT version, state FROM learning WHERE session = ?1")?
+        .query_row([session], |row| Ok(Learning { version: row.get(0)?, state: row.get(1)? }))
+        .optional()?)
+}
+
+/// How far a feed was read, session by session.
+pub fn progress(connection: &Connection, feed: &str) -> Result<Vec<Progress>> {
+    let mut statement = connection.prepare_cached("SELECT session, mark, cursor FROM feed WHERE feed = ?1")?;
+    let rows = statement
+        .query_map([feed], |row| Ok(Progress { session: row.get(0)?, mark: row.get(1)?, cursor: row.get(2)? }))?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
+}
+
+/// Which of these messages have counted.
+pub fn counted(connection: &Connection, messages: &[Vec<u8>]) -> Result<Vec<bool>> {
+    let mut statement = connection.prepare_cached("SELECT 1 FROM counted WHERE message = ?1")?;
+    messages.iter().map(|message| Ok(statement.exists([message])?)).collect()
+}
+
+/// In how many other sessions each of these was seen.
+pub fn seen_elsewhere(connection: &Connection, project: i64, what: &[String], session: &str) -> Result<Vec<usize>> {
+    let sql = "SELECT count(*) FROM sighting WHERE project = ?1 AND what = ?2 AND session <> ?3";
+    let mut statement = connection.prepare_cached(sql)?;
+    let count = |one: &String| statement.query_row((project, one, session), |row| row.get::<_, i64>(0));
+    what.iter().map(count).map(|count| Ok(usize::try_from(count?).unwrap_or(0))).collect()
+}
+
+impl WriteTx<'_> {
+    /// Set what is open in a session.
+    ///
+    /// # Errors
+    /// [`Error::Conflict`] when somebody else has read the session on since `version`.
+    pub fn set_learning(&self, session: &str, version: i64, state: &str) -> Result<()> {
+        let found = of(self, session)?.map_or(0, |learning| learning.version);
+        if found != version {
+            return Err(Error::Conflict(format!("session {session:?} was read by another process meanwhile")));
+        }
+        self.prepare_cached(
+            "INSERT INTO learning(session, version, state, updated_at) VALUES (?1, ?2, ?3, ?4) \
+             ON CONFLICT(session) DO UPDATE SET version = excluded.version, state = excluded.state, \
+             updated_at = excluded.updated_at",
+        )?
+        .execute((session, version + 1, state, self.now_ms))?;
+        Ok(())
+    }
+
+    /// Note how far a feed was read.
+    pub fn set_progress(&self, feed: &str, progress: &Progress) -> Result<()> {
+        self.prepare_cached(
+            "INSERT INTO feed(feed, session, mark, cursor) VALUES (?1, ?2, ?3, ?4) \
+             ON CONFLICT(feed, session) DO UPDATE SET mark = excluded.mark, cursor = excluded.cursor",
+        )?
+        .execute((feed, &progress.session, &progress.mark, &progress.cursor))?;
+        Ok(())
+    }
+
+    /// Let a message count, from now on never again.
+    ///
+    /// # Errors
+    /// [`Error::Conflict`] when it has counted meanwhile, in this session or in one that it was copied to.
+    pub fn count_message(&self, message: &[u8]) -> Result<()> {
+        let sql = "INSERT OR IGNORE INTO counted(message) VALUES (?1)";
+        if self.prepare_cached(sql)?.execute([message])? == 1 {
+            return Ok(());
+        }
+        Err(Error::Conflict("a message was read by another process meanwhile".into()))
+    }
+
+    /// Note that something was seen in a session.
+    pub fn note_sighting(&self, project: i64, what: &str, session: &str, times: usize) -> Result<()> {
+        self.prepare_cached(
+            "INSERT INTO sighting(project, what, session, times, seen_at) VALUES (?1, ?2, ?3, ?4, ?5) \
+             ON CONFLICT(project, what, session) DO UPDATE SET times = times + excluded.times, \
+             seen_at = excluded.seen_at",
+        )?
+        .execute((project, what, session, i64::try_from(times).unwrap_or(i64::MAX), self.now_ms))?;
+        Ok(())
+    }
+
+    /// Forget what is open in sessions, which may quote what is to be erased; what they said has counted all the same.
+    pub fn forget_open(&self, sessions: &[String]) -> Result<()> {
+        for session in sessions {
+            self.prepare_cached("UPDATE learning SET state = '{}', version = version + 1 WHERE session = ?1")?
+                .execute([session])?;
+        }
+        Ok(())
+    }
+
+    /// Forget what was seen once, long ago, and what is open in sessions that nobody has touched since.
+    pub fn forget_sightings(&self, before_ms: i64) -> Result<()> {
+        // What a person has settled stays so.
+        self.execute("DELETE FROM sighting WHERE seen_at < ?1 AND what NOT LIKE 'settled:%'", [before_ms])?;
+        self.execute(
+            "UPDATE learning SET state = '{}', version = version + 1 WHERE updated_at < ?1 AND state <> '{}'",
+            [before_ms],
+        )?;
+        Ok(())
+    }
+}
