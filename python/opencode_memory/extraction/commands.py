@@ -1,0 +1,244 @@
+"""Shell commands: which are the same, which are worth a word, and which took edits back."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import PurePosixPath
+from typing import Final
+
+LONGEST_COMMAND: Final = 300
+_MOST_READ: Final = 2000
+_MOST_MUTES: Final = 6
+_TRIVIAL: Final = frozenset(
+    [
+        "ls",
+        "ll",
+        "la",
+        "cat",
+        "cd",
+        "pwd",
+        "echo",
+        "printf",
+        "grep",
+        "egrep",
+        "rg",
+        "ag",
+        "find",
+        "fd",
+        "head",
+        "tail",
+        "less",
+        "more",
+        "wc",
+        "which",
+        "whereis",
+        "whoami",
+        "date",
+        "mkdir",
+        "rm",
+        "rmdir",
+        "cp",
+        "mv",
+        "touch",
+        "sed",
+        "awk",
+        "sort",
+        "uniq",
+        "cut",
+        "tr",
+        "tee",
+        "ps",
+        "kill",
+        "pkill",
+        "killall",
+        "sleep",
+        "true",
+        "false",
+        "test",
+        "stat",
+        "file",
+        "tree",
+        "du",
+        "df",
+        "env",
+        "export",
+        "unset",
+        "set",
+        "source",
+        "history",
+        "clear",
+        "man",
+        "open",
+        "code",
+        "vim",
+        "vi",
+        "nano",
+        "diff",
+        "cmp",
+        "chmod",
+        "chown",
+        "ln",
+        "readlink",
+        "realpath",
+        "basename",
+        "dirname",
+        "xargs",
+        "jq",
+        "yq",
+        "tar",
+        "unzip",
+        "zip",
+        "gunzip",
+        "type",
+        "alias",
+        "id",
+        "uname",
+        "hostname",
+        "uptime",
+        "free",
+        "top",
+        "htop",
+        "lsof",
+        "sha256sum",
+        "md5sum",
+        "base64",
+        "seq",
+        "yes",
+        "timeout",
+        "time",
+        "watch",
+        "ping",
+        "dig",
+        "nslookup",
+        "host",
+        "git",
+        "hg",
+        "svn",
+        "opencode-memory",
+        "ocm-mem",
+    ]
+)
+_WRAPPERS: Final = frozenset(
+    {"sudo", "time", "env", "nice", "command", "exec", "nohup", "timeout", "xvfb-run", "stdbuf"}
+)
+_ASSIGNMENT: Final = re.compile(r"[A-Za-z_]\w*=")
+_MUTES: Final = re.compile(
+    r" ?(?:2>&1|[12]?>>? ?/dev/null|&> ?/dev/null|\| ?(?:head|tail|tee|cat|less|grep|wc)\b[^|&;]{0,200})$"
+)
+_QUIET: Final = frozenset(
+    {
+        "-q",
+        "-v",
+        "-vv",
+        "-vvv",
+        "-s",
+        "-x",
+        "--quiet",
+        "--verbose",
+        "--silent",
+        "--color",
+        "--no-color",
+        "--color=always",
+        "--tb=short",
+        "-qq",
+    }
+)
+_VOLATILE: Final = re.compile(
+    r"\b[0-9a-f]{12,64}\b|\b\d{4}-\d\d-\d\d(?:[T_ ][\d:.-]+)?\b|/(?:tmp|var/folders)/\S+|\b\d{10,}\b"
+)
+_TAKES_BACK: Final = re.compile(
+    r"\bgit\s+(?:checkout\s+(?!-b\b|-B\b)\S|restore\b(?!\s+--staged)|reset\s+--hard|stash(?!\s+(?:pop|apply|list|show))|clean\b)"
+)
+_LOOKS_ONLY: Final = re.compile(
+    r"^(?:--version|-V|version|--help|-h|help|list|status|info|show|get|describe|logs|ps|images|search|view)$"
+)
+_SAY_THEIR_VERSION: Final = frozenset(
+    [
+        "node",
+        "npm",
+        "npx",
+        "pnpm",
+        "yarn",
+        "bun",
+        "deno",
+        "ruby",
+        "perl",
+        "php",
+        "java",
+        "go",
+        "rustc",
+        "tsc",
+        "pip",
+        "make",
+        "docker",
+        "psql",
+        "nginx",
+    ]
+)
+_PROGRAM: Final = re.compile(r"[A-Za-z_.~/][\w.+@~/-]*")
+_QUOTED: Final = re.compile(r"'[^']*'|\"(?:[^\"\\]|\\.)*\"")
+_PIPED: Final = re.compile(r"(?<!\|)\|(?![|&])")
+_CUTS: Final = re.compile(r"&&|\|\||;|\||\n")
+
+
+def normalised(command: str) -> str:
+    """Return what two runs of the same command have in common: without muted output and verbosity."""
+    text = " ".join(command[:_MOST_READ].replace("\\\n", " ").split())
+    for _ in range(_MOST_MUTES):
+        text = _MUTES.sub("", text)
+    return " ".join(word for word in text.split(" ") if word not in _QUIET)[:LONGEST_COMMAND]
+
+
+def is_trivial(command: str) -> bool:
+    """Say whether knowing that a command was run helps nobody: looking around, moving files, anything of git."""
+    return all(_is_trivial_part(part) for part in _parts(command[:_MOST_READ]))
+
+
+def is_volatile(command: str) -> bool:
+    """Say whether a command holds what will never be the same again, or is no command but a script."""
+    return (
+        len(command) > LONGEST_COMMAND or "\n" in command.strip() or "<<" in command or bool(_VOLATILE.search(command))
+    )
+
+
+def takes_edits_back(command: str) -> bool:
+    """Say whether a command throws away what was edited, or may do so."""
+    return bool(_TAKES_BACK.search(command[:_MOST_READ]))
+
+
+def hides_its_exit(command: str) -> bool:
+    """Say whether the exit code is that of something behind a pipe, and tells nothing."""
+    return bool(_PIPED.search(_QUOTED.sub("''", command[:_MOST_READ]))) and "pipefail" not in command
+
+
+def program(command: str) -> str:
+    """Return what a command runs first, without folder and wrappers."""
+    for word in _words(command):
+        if _ASSIGNMENT.match(word) or word in _WRAPPERS or word.startswith("-") or word.isdigit():
+            continue
+        return PurePosixPath(word).name
+    return ""
+
+
+def _parts(command: str) -> list[str]:
+    """Cut a line into its commands; what stands in quotes cuts nothing."""
+    cuts = [match.span() for match in _CUTS.finditer(_QUOTED.sub(lambda match: "q" * len(match[0]), command))]
+    starts = [0, *(end for _, end in cuts)]
+    ends = [*(start for start, _ in cuts), len(command)]
+    return [command[start:end].strip() for start, end in zip(starts, ends, strict=True) if command[start:end].strip()]
+
+
+def _is_trivial_part(part: str) -> bool:
+    name = program(part)
+    if not name or not _PROGRAM.fullmatch(name) or name in _TRIVIAL:
+        return True
+    rest = _words(part)[1:]
+    return bool(rest) and (bool(_LOOKS_ONLY.match(rest[0])) or (rest == ["-v"] and name in _SAY_THEIR_VERSION))
+
+
+def _words(command: str) -> list[str]:
+    try:
+        return shlex.split(command)
+    except ValueError:
+        return command.split()  # An open quote: it was cut, or belongs to another shell.
