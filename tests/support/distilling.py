@@ -1,0 +1,67 @@
+"""Distillers that ask scripted servers, on a day of the test's choice."""
+
+from __future__ import annotations
+
+import socket
+from contextlib import ExitStack
+from datetime import UTC, date, datetime
+from typing import Any, Final, Self
+
+from opencode_memory.distillation import Distiller, DistillerSettings, Marked, Spent
+from support.model_server import MODEL, ModelServer, Reply
+
+NOW: Final = datetime(2026, 10, 3, 21, 30, tzinfo=UTC)
+TODAY: Final = NOW.date()
+KEY: Final = "local-key-0123456789abcdef"
+PNPM: Final = Marked(id="1", category="preference", content="use pnpm, not npm", evidence="no, use pnpm, not npm")
+SQUASH: Final = Marked(
+    id="2", category="convention", content="never squash commits", evidence="here we never squash commits"
+)
+
+
+class Notebook:
+    """A ledger in memory."""
+
+    def __init__(self) -> None:
+        self.days: dict[date, Spent] = {}
+
+    def load(self, day: date) -> Spent:
+        return self.days.get(day, Spent())
+
+    def save(self, day: date, spent: Spent) -> None:
+        self.days[day] = spent
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = NOW
+
+    def __call__(self) -> datetime:
+        return self.now
+
+
+class Scene:
+    """Servers, and distillers that share a ledger and a clock."""
+
+    def __init__(self) -> None:
+        self.ledger = Notebook()
+        self.clock = Clock()
+        self._opened = ExitStack()
+        # Bound and not listening: whoever connects is refused, and nobody else can take the port.
+        bound = self._opened.enter_context(socket.socket())
+        bound.bind(("127.0.0.1", 0))
+        self.closed_port: int = bound.getsockname()[1]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._opened.close()
+
+    def serve(self, *script: Reply) -> ModelServer:
+        return self._opened.enter_context(ModelServer(*script))
+
+    def make(self, server: ModelServer | str, **settings: Any) -> Distiller:
+        url = server if isinstance(server, str) else server.url
+        chosen = DistillerSettings(**{"model": MODEL, "url": url, **settings})
+        return Distiller(chosen, self.ledger, clock=self.clock)

@@ -1,0 +1,100 @@
+"""Sessions for tests of learning: short ways to say what happened, and what came of it."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from opencode_memory.extraction.candidate import Candidate
+from opencode_memory.extraction.events import AssistantText, Event, Feedback, Message, SessionInfo, ToolCall, UserText
+from opencode_memory.extraction.session import end, step
+from opencode_memory.extraction.state import SessionState
+from opencode_memory.models import Category
+
+FOLDER: Final = "/home/ann/shop"
+SESSION: Final = SessionInfo(id="ses_a", directory=FOLDER)
+RUFF: Final = "From now on always run ruff before you commit."
+LEDGER: Final = "We decided to use PostgreSQL for the ledger."
+SMALL: Final = "I prefer small commits."
+BLOCKED: Final = "We are blocked: the missing AWS credentials stop every deployment."
+UNBLOCKED: Final = "The AWS credentials arrived."
+COMPLAINT: Final = "E   ValueError: boom"
+
+
+def user(text: str) -> UserText:
+    return UserText(text=text)
+
+
+def agent(text: str) -> AssistantText:
+    return AssistantText(text=text)
+
+
+def bash(command: str, exit: int | None = 0, output: str = "", **input: Any) -> ToolCall:
+    return ToolCall(tool="bash", input={"command": command, **input}, exit=exit, output=output)
+
+
+def fails(command: str, output: str = COMPLAINT) -> ToolCall:
+    return bash(command, 1, output)
+
+
+def edit(file: str = "src/app.py", old: str = "a = 1", new: str = "a = 2") -> ToolCall:
+    return ToolCall(tool="edit", input={"filePath": f"{FOLDER}/{file}", "oldString": old, "newString": new})
+
+
+def refused(text: str, command: str = "npm install") -> Feedback:
+    return Feedback(tool="bash", input={"command": command}, text=text)
+
+
+def message(name: str, *events: Event, at: int = 1_000, digest: str | None = None) -> Message:
+    return Message(id=f"msg_{name}", at_ms=at, events=events, digest=digest or f"digest of {name}")
+
+
+def messages(*events: Event, of: str = "a", at: int = 1_000) -> list[Message]:
+    """A message for each event."""
+    return [message(f"{of}_{number:04}", event, at=at + number) for number, event in enumerate(events)]
+
+
+def steps(
+    told: Iterable[Message], state: SessionState | None = None, info: SessionInfo = SESSION
+) -> tuple[SessionState, list[Candidate]]:
+    """Take messages in; what is open then, and what was ready."""
+    state = state or SessionState()
+    ready: list[Candidate] = []
+    for one in told:
+        state, more = step(info, state, one)
+        ready += more
+    return state, ready
+
+
+def found(*events: Event, info: SessionInfo = SESSION) -> list[Candidate]:
+    """Everything that a session comes to, its summary too."""
+    state, ready = steps([*messages(*events)], info=info)
+    _, rest = end(info, replace_own(state, len(events)), at_ms=9_000)
+    return [*ready, *rest]
+
+
+def replace_own(state: SessionState, own: int) -> SessionState:
+    """Count messages as the session's own, as the learner does."""
+    return replace(state, own=own)
+
+
+def learned(*events: Event, info: SessionInfo = SESSION, least: float = 0.4) -> list[str]:
+    """The texts of what a session comes to, without its summary and without what only counts when it is seen again."""
+    return [
+        one.content
+        for one in found(*events, info=info)
+        if one.category is not Category.CONVERSATION and one.confidence >= least
+    ]
+
+
+def of_category(candidates: Iterable[Candidate], category: Category) -> list[Candidate]:
+    return [one for one in candidates if one.category is category]
+
+
+def interleaved(parts: Sequence[Sequence[Any]], order: Iterable[int]) -> list[tuple[int, Any]]:
+    """Take from each sequence in an order; what the order leaves over comes at the end."""
+    left = [list(part) for part in parts]
+    taken = [(number, left[number].pop(0)) for number in order if left[number]]
+    return [*taken, *itertools.chain.from_iterable([(n, one) for one in part] for n, part in enumerate(left))]
