@@ -1,0 +1,70 @@
+"""What the rules marked, made fit to leave this machine: checked, without secrets, and not too long."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from opencode_memory._core import redact
+from opencode_memory.errors import InvalidInputError
+from opencode_memory.models import Category
+
+MOST_MARKED: Final = 8
+"""Statements of one call: with their answer they fit into the 4,096 tokens that local servers give a model."""
+
+LONGEST_ID: Final = 64
+_CATEGORIES: Final = frozenset(Category)
+_LONGEST_CONTENT: Final = 2_000
+_LONGEST_EVIDENCE: Final = 1_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Marked:
+    """A statement that the rules found worth keeping.
+
+    Attributes:
+        id: Tells it apart from the others of the same call, in 1 to ``LONGEST_ID`` characters; the model has to repeat
+            it, which it does more reliably with a short one.
+        category: A ``Category`` or its name.
+        content: What the rules made of it, without ``<private>`` parts.
+        evidence: A short quotation of where it was said, without ``<private>`` parts.
+    """
+
+    id: str
+    category: str
+    content: str
+    evidence: str
+
+
+def fit_to_send(marked: Sequence[Marked]) -> tuple[Marked, ...]:
+    """Return copies without secrets, cut to the length that is sent.
+
+    Raises:
+        InvalidInputError: There are too many; an id is empty, too long or there twice; or a category is unknown.
+    """
+    if len(marked) > MOST_MARKED:
+        limit = f"at most {MOST_MARKED} in one call"
+        raise InvalidInputError(f"marked: {len(marked)} statements, and {limit}", field="marked", limit=limit)
+    ids = {statement.id for statement in marked}
+    if len(ids) < len(marked) or not all(0 < len(given) <= LONGEST_ID for given in ids):
+        limit = f"1 to {LONGEST_ID} characters, each id once"
+        raise InvalidInputError(f"marked: the ids have {limit}", field="marked", limit=limit)
+    return tuple(_fit(statement) for statement in marked)
+
+
+def _fit(statement: Marked) -> Marked:
+    if statement.category not in _CATEGORIES:
+        raise InvalidInputError(f"marked: {statement.category!r} is not a category", field="marked")
+    return Marked(
+        id=statement.id,
+        category=Category(statement.category),
+        content=_without_secrets(statement.content)[:_LONGEST_CONTENT],
+        evidence=_without_secrets(statement.evidence)[:_LONGEST_EVIDENCE],
+    )
+
+
+def _without_secrets(text: str) -> str:
+    # Before it is cut: half a secret looks like none. Logs hold halves of surrogate pairs, which are no text.
+    redacted, _ = redact(text.encode("utf-8", "replace").decode())
+    return redacted

@@ -1,0 +1,257 @@
+"""The learner: takes the messages of a session, whichever feed brought them, and writes what they come to.
+
+Each message counts once. What a stretch of a session comes to is written in one transaction with what is open in it; of
+two processes that read the same stretch, one writes it and the other reads again.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from opencode_memory.errors import BusyError, ConflictError
+from opencode_memory.extraction.blockers import TOPIC, OpenBlocker
+from opencode_memory.extraction.candidate import Candidate
+from opencode_memory.extraction.events import Message, SessionInfo
+from opencode_memory.extraction.session import Known, end, step
+from opencode_memory.extraction.state import SessionState
+from opencode_memory.learning.admission import admit
+from opencode_memory.lessons import Lesson, Progress
+from opencode_memory.models import Category, Memory, NewMemory, RememberStatus, Source, Status, Trust
+
+if TYPE_CHECKING:
+    from opencode_memory.memory import MemoryStore
+
+_T = TypeVar("_T")
+_RACES: Final = 5
+_MOST_BLOCKERS: Final = 200
+SOURCE: Final = "opencode"
+_SETTLED: Final = "settled by a person"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Learned:
+    """What a stretch of a session came to.
+
+    Attributes:
+        messages: Messages that counted.
+        active: Ids of memories that are active now, new or said again.
+        waiting: Ids of memories that wait for a person.
+    """
+
+    messages: int = 0
+    active: tuple[str, ...] = field(default=())
+    waiting: tuple[str, ...] = field(default=())
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    candidate: Candidate
+    elsewhere: int
+
+
+class Learner:
+    """Learns from sessions of any project into one store."""
+
+    def __init__(self, store: MemoryStore) -> None:
+        self._store = store
+
+    def take(
+        self,
+        info: SessionInfo,
+        messages: Sequence[Message],
+        *,
+        project: str | None,
+        at_ms: int,
+        rests: bool = False,
+        feed: str | None = None,
+        progress: Progress | None = None,
+    ) -> Learned:
+        """Take in a stretch of a session.
+
+        Args:
+            info: The session.
+            messages: Complete messages in order; those that have counted are passed over.
+            project: The project that it belongs to.
+            at_ms: The present moment.
+            rests: Whether nothing more is to be expected for now.
+            feed: Where they come from.
+            progress: How far that feed is read with them.
+
+        Raises:
+            BusyError: Other processes read the same session all the time.
+        """
+        return _until_won(lambda: self._take(info, messages, project, at_ms, feed, progress, rests=rests), info.id)
+
+    def pass_over(
+        self,
+        info: SessionInfo,
+        messages: Sequence[Message],
+        *,
+        feed: str | None = None,
+        progress: Progress | None = None,
+    ) -> None:
+        """Let messages count without learning anything of them, now or later.
+
+        Raises:
+            BusyError: Other processes read the same session all the time.
+        """
+
+        def attempt() -> None:
+            version, state = self._store.lessons.open(info.id)
+            counted = _new_names(info, *self._fresh(info, messages))
+            self._store.lessons.learn(
+                Lesson(session=info.id, version=version, state=state, counted=counted, feed=feed, progress=progress)
+            )
+
+        _until_won(attempt, info.id)
+
+    def _take(
+        self,
+        info: SessionInfo,
+        messages: Sequence[Message],
+        project: str | None,
+        at_ms: int,
+        feed: str | None,
+        progress: Progress | None,
+        *,
+        rests: bool,
+    ) -> Learned:
+        lessons = self._store.lessons
+        version, stored = lessons.open(info.id)
+        state = SessionState.from_json(stored)
+        fresh, copies = self._fresh(info, messages)
+        if not fresh and not rests:
+            if feed is not None and progress is not None:
+                lessons.set_progress(feed, info.id, progress)
+            return Learned()
+        known = Known(tuple(self._open_blockers(project)))
+        found: list[Candidate] = []
+        for message in fresh:
+            is_copy = message.id in copies
+            state, ready = step(info, state, message, known, is_copy=is_copy)
+            state = state if is_copy else replace(state, own=state.own + 1)
+            found += ready
+        if rests:
+            state, ready = end(info, state, at_ms=at_ms)
+            found += ready
+        # A fork has its past twice; it belongs to what is open there, but it was not said again.
+        found = list(self._unsettled([one for one in found if not one.is_copy], project))
+        seen = list(self._seen(found, project, info.id))
+        admitted = [
+            (one.candidate, status) for one in seen if (status := admit(one.candidate, elsewhere=one.elsewhere))
+        ]
+        results = lessons.learn(
+            Lesson(
+                session=info.id,
+                version=version,
+                state=state.to_json(),
+                counted=_new_names(info, fresh, copies),
+                sightings=_sightings(found, project),
+                memories=[_memory(candidate, status, info, project) for candidate, status in admitted],
+                feed=feed,
+                progress=progress,
+            )
+        )
+        by_status = [
+            (result.id, Status.CANDIDATE if result.status is RememberStatus.KEPT else status)
+            for result, (_, status) in zip(results, admitted, strict=True)
+        ]
+        return Learned(
+            messages=len(fresh) - len(copies),
+            active=tuple(id_ for id_, status in by_status if status is Status.ACTIVE),
+            waiting=tuple(id_ for id_, status in by_status if status is Status.CANDIDATE),
+        )
+
+    def _fresh(self, info: SessionInfo, messages: Sequence[Message]) -> tuple[list[Message], frozenset[str]]:
+        """Return the messages that have not counted, and which of them are copies of some that have."""
+        messages = list({message.id: message for message in messages}.values())
+        known = self._store.lessons.counted([name for message in messages for name in _names(info, message)])
+        fresh = [
+            (message, copied) for message, own, copied in zip(messages, known[::2], known[1::2], strict=True) if not own
+        ]
+        return [message for message, _ in fresh], frozenset(message.id for message, copied in fresh if copied)
+
+    def _seen(self, found: Sequence[Candidate], project: str | None, session: str) -> Iterator[_Seen]:
+        keys = [one.seen_as or "" for one in found]
+        counts = self._store.lessons.seen_elsewhere(project, keys, session) if found else []
+        for candidate, count in zip(found, counts, strict=True):
+            yield _Seen(candidate, count if candidate.seen_as else 0)
+
+    def _unsettled(self, found: Sequence[Candidate], project: str | None) -> Iterator[Candidate]:
+        """Leave out what a person has rejected or reworded."""
+        for candidate in found:
+            marks = settled_marks(candidate.topic, candidate.seen_as)
+            if not marks or not any(self._store.lessons.seen_elsewhere(project, marks, "")):
+                yield candidate
+
+    def _open_blockers(self, project: str | None) -> Iterator[OpenBlocker]:
+        scope = "global" if project is None else "project"
+        for memory in self._store.list(project=project, scope=scope, category=Category.BLOCKER, limit=_MOST_BLOCKERS):
+            if memory.topic and memory.topic.startswith(TOPIC) and "resolved" not in memory.tags:
+                yield OpenBlocker(memory.topic, memory.content)
+
+
+def _names(info: SessionInfo, message: Message) -> tuple[str, str]:
+    return f"message:{info.id}:{message.id}", f"says:{message.digest}"
+
+
+def _new_names(info: SessionInfo, fresh: Sequence[Message], copies: frozenset[str]) -> list[str]:
+    """Return the names that are new: those of a copy's words are known."""
+    names = (name for message in fresh for name in _names(info, message)[: 1 if message.id in copies else 2])
+    return list(dict.fromkeys(names))
+
+
+def settled_marks(topic: str | None, seen_as: object) -> list[str]:
+    """Return what a person settles when they reject or reword a memory with this topic, seen as this."""
+    # A rejected choice does not settle what is chosen next.
+    named = topic if topic is not None and not topic.startswith("learned:choice:") else None
+    return [f"settled:{one}" for one in (named, seen_as) if isinstance(one, str)]
+
+
+def settle(store: MemoryStore, memory: Memory) -> None:
+    """Note that a person has rejected or reworded a memory: its first wording is not learned again."""
+    marks = settled_marks(memory.topic, memory.metadata.get("seen_as"))
+    if memory.trust is not Trust.EXTRACTED or not marks:
+        return
+
+    def attempt() -> None:
+        version, state = store.lessons.open(_SETTLED)
+        sightings = [(memory.project, mark, 1) for mark in marks]
+        store.lessons.learn(Lesson(session=_SETTLED, version=version, state=state, sightings=sightings))
+
+    _until_won(attempt, _SETTLED)
+
+
+def _until_won(attempt: Callable[[], _T], session: str) -> _T:
+    """Read and write a session again for as long as somebody else was faster, within reason."""
+    for _ in range(_RACES):
+        try:
+            return attempt()
+        except ConflictError:
+            continue
+    raise BusyError(f"session {session} is being read by other processes; it is read again later")
+
+
+def _sightings(found: Sequence[Candidate], project: str | None) -> list[tuple[str | None, str, int]]:
+    counts = Counter(one.seen_as for one in found if one.seen_as is not None)
+    return [(project, what, times) for what, times in counts.items()]
+
+
+def _memory(candidate: Candidate, status: Status, info: SessionInfo, project: str | None) -> NewMemory:
+    return NewMemory(
+        content=candidate.content,
+        category=candidate.category,
+        scope="global" if project is None else "project",
+        project=project,
+        topic=candidate.topic,
+        time=candidate.at_ms or None,
+        source=Source(tool=SOURCE, session=info.id, message=candidate.message or None),
+        tags=candidate.tags,
+        trust="extracted",
+        status=status,
+        confidence=candidate.confidence,
+        metadata={"rule": candidate.rule, "evidence": candidate.evidence, "seen_as": candidate.seen_as},
+    )

@@ -1,0 +1,75 @@
+"""Switches: where nothing is learned. For everything and per source in the configuration, per project, and per session.
+
+What is said while a project or a session is switched off is passed over for good: it counts as read, and nothing of it
+is kept, not even after the switch is on again. While everything is off, nothing is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from opencode_memory.extraction.events import SessionInfo
+    from opencode_memory.memory import MemoryStore
+    from opencode_memory.settings import LearningConfig
+
+_PROJECT: Final = "opencode-memory:learning"
+_SESSION: Final = "opencode-memory:paused:"
+_OFF: Final = "off"
+
+
+@dataclass(frozen=True, slots=True)
+class Switches:
+    """The switches of the configuration, over those of the store.
+
+    Attributes:
+        enabled: Whether anything is learned at all.
+        sources: Sources that are on.
+        skip_projects: Projects that are off.
+    """
+
+    enabled: bool = True
+    sources: frozenset[str] = frozenset({"opencode", "live", "markdown"})
+    skip_projects: Collection[str] = field(default=())
+
+    @classmethod
+    def of(cls, config: LearningConfig) -> Switches:
+        """Read the configuration."""
+        return cls(config.enabled, frozenset(config.sources), config.skip_projects)
+
+    def reads(self, source: str) -> bool:
+        """Say whether a source is read."""
+        return self.enabled and source in self.sources
+
+    def passes_over(self, store: MemoryStore, project: str | None, session: SessionInfo) -> bool:
+        """Say whether what is said in a session now is passed over for good; its subagents are a part of it."""
+        names = filter(None, (session.id, session.parent))
+        return project in self.skip_projects or is_off(store, project) or any(is_paused(store, name) for name in names)
+
+
+def is_off(store: MemoryStore, project: str | None) -> bool:
+    """Say whether nothing is learned of a project."""
+    return project is not None and store.kv.get(_PROJECT, project=project) == _OFF
+
+
+def switch(store: MemoryStore, project: str, *, on: bool) -> None:
+    """Switch learning on or off for a project."""
+    if on:
+        store.kv.delete(_PROJECT, project=project)
+    else:
+        store.kv.set(_PROJECT, _OFF, ttl_seconds=None, project=project)
+
+
+def is_paused(store: MemoryStore, session: str) -> bool:
+    """Say whether learning is paused for a session."""
+    return bool(store.kv.get(_SESSION + session))
+
+
+def pause(store: MemoryStore, session: str, *, paused: bool) -> None:
+    """Pause learning for a session, or go on."""
+    if paused:
+        store.kv.set(_SESSION + session, True, ttl_seconds=None)
+    else:
+        store.kv.delete(_SESSION + session)

@@ -1,0 +1,148 @@
+"""The file around the managed part.
+
+Everything before the begin mark and behind the end mark belongs to the person and stays byte for byte: byte order mark,
+line ends, and a missing end of the last line. A file whose marks do not make sense, or that is not UTF-8, is refused
+with what was found and how to mend it; nothing is guessed.
+"""
+
+from __future__ import annotations
+
+import codecs
+import hashlib
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from opencode_memory.errors import ConflictError
+
+VERSION: Final = 1
+TITLE: Final = "# Project memory"
+END: Final = "<!-- opencode-memory:end -->"
+_FINGERPRINT_CHARACTERS: Final = 16
+_NOTE: Final = (
+    "kept up to date by opencode-memory; bullets that you add, edit, move or delete down to the end mark change your "
+    "memories, and what stands outside is left alone"
+)
+_ANY_MARK: Final = re.compile(r"\ufeff?\s*<!--\s*opencode-memory:(?P<which>begin|end)\b")
+_BEGIN: Final = re.compile(
+    r"(?P<bom>\ufeff?) {0,3}<!--\s*opencode-memory:begin\s+v(?P<version>\d{1,6})"
+    rf"(?:\s+(?P<fingerprint>[0-9a-f]{{{_FINGERPRINT_CHARACTERS}}}))?(?:\s[^<>]*)?-->\s*"
+)
+_END: Final = re.compile(r" {0,3}<!--\s*opencode-memory:end\s*-->\s*")
+_UNMERGED: Final = ("<<<<<<< ", ">>>>>>> ")
+_ENCODINGS: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_MEND: Final = "restore the two marks, or delete both and what is between them to have the part written anew"
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """A file, cut at the marks.
+
+    Attributes:
+        before: What stands before the managed part.
+        after: What stands behind it, the end of its last line included.
+        body: The lines between the marks; None when the file has no managed part.
+        fingerprint: What the begin mark says was written; empty when it says nothing.
+        newline: How lines end.
+    """
+
+    before: str
+    after: str
+    body: tuple[str, ...] | None
+    fingerprint: str
+    newline: str
+
+    def with_body(self, body: Sequence[str], foreign: Sequence[str] = ()) -> bytes:
+        """Return the file with another managed part.
+
+        Args:
+            body: The lines between the marks.
+            foreign: Lines that stood there and are not ours; they go behind the part.
+        """
+        lines = [begin(body), *body, END]
+        moved = "".join(f"{self.newline}{line}" for line in ["", *foreign]) if foreign else ""
+        return (self.before + self.newline.join(lines) + moved + self.after).encode()
+
+
+NEW: Final = Frame(before=f"{TITLE}\n\n", after="\n", body=None, fingerprint="", newline="\n")
+"""A file that is to be created."""
+
+
+def fingerprint(body: Sequence[str]) -> str:
+    """Return what tells one version of the managed part from every other, whatever its line ends."""
+    return hashlib.sha256("\n".join(body).encode()).hexdigest()[:_FINGERPRINT_CHARACTERS]
+
+
+def begin(body: Sequence[str]) -> str:
+    """Write the begin mark of a managed part."""
+    return f"<!-- opencode-memory:begin v{VERSION} {fingerprint(body)} {_NOTE} -->"
+
+
+def read_frame(data: bytes) -> Frame:
+    """Cut a file at its marks.
+
+    Raises:
+        ConflictError: It is not UTF-8, its marks do not make sense, or it holds an unresolved merge.
+    """
+    text = _decoded(data)
+    lines = text.split("\n")
+    newline = "\r\n" if 2 * text.count("\r\n") > text.count("\n") else "\n"
+    marks = [(at, match["which"]) for at, line in enumerate(lines) if (match := _ANY_MARK.match(line))]
+    if not marks:
+        gap = "" if not text.strip("\ufeff") else newline if text.endswith("\n") else 2 * newline
+        return Frame(text + gap, newline, None, "", newline)
+    first, last = _checked(marks)
+    opening = _BEGIN.fullmatch(lines[first])
+    if opening is None or not _END.fullmatch(lines[last]):
+        at = first if opening is None else last
+        raise ConflictError(f"line {at + 1}, one of the marks of the managed part, is damaged; {_MEND}")
+    if int(opening["version"]) > VERSION:
+        raise ConflictError("the managed part was written by a newer version of opencode-memory; upgrade this one")
+    for at in range(first + 1, last):
+        if lines[at].startswith(_UNMERGED):
+            raise ConflictError(f"line {at + 1} belongs to a merge that is not resolved; resolve it first")
+    behind = lines[last + 1 :]
+    carriage_return = "\r" if lines[last].endswith("\r") else ""
+    return Frame(
+        before="".join(f"{line}\n" for line in lines[:first]) + opening["bom"],
+        after=carriage_return + "".join(f"\n{line}" for line in behind),
+        body=tuple(line.removesuffix("\r") for line in lines[first + 1 : last]),
+        fingerprint=opening["fingerprint"] or "",
+        newline="\r\n" if lines[first].endswith("\r") else "\n",
+    )
+
+
+def without_part(frame: Frame) -> Frame:
+    """Return the frame of a file that gets a managed part for the first time."""
+    return replace(frame, body=())
+
+
+def _decoded(data: bytes) -> str:
+    if b"\0" in data or data.startswith(_ENCODINGS):
+        raise ConflictError("it is not text in UTF-8; save it as UTF-8 to have it kept up to date")
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise ConflictError(
+            f"byte {error.start + 1} is not UTF-8; save the file as UTF-8 to have it kept up to date"
+        ) from error
+
+
+def _checked(marks: Sequence[tuple[int, str]]) -> tuple[int, int]:
+    """Return the lines of the begin and of the end mark.
+
+    Raises:
+        ConflictError: One is missing, there are several, or they stand the wrong way round.
+    """
+    for which in ("begin", "end"):
+        lines = [at + 1 for at, found in marks if found == which]
+        if not lines:
+            raise ConflictError(f"the {which} mark of the managed part is missing; {_MEND}")
+        if len(lines) > 1:
+            where = ", ".join(str(line) for line in lines)
+            raise ConflictError(f"the {which} mark of the managed part stands on several lines ({where}); {_MEND}")
+    (first, which), (last, _) = marks
+    if which == "end":
+        raise ConflictError(f"the end mark (line {first + 1}) stands before the begin mark (line {last + 1}); {_MEND}")
+    return first, last

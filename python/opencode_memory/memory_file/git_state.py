@@ -1,0 +1,147 @@
+"""What git knows about a file, without letting a repository run anything.
+
+Where ``HEAD`` stands is read from files. The committed and the staged version of a file need git itself: one
+``cat-file``, which runs no hooks, no filters and no monitor.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from opencode_memory.project import Repository
+
+_READ_LIMIT: Final = 1 << 16
+_PACKED_LIMIT: Final = 64 << 20
+_DEEPEST_REF: Final = 5
+_COMMIT: Final = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+_UNDER_WAY: Final = {
+    "MERGE_HEAD": "a merge",
+    "rebase-merge": "a rebase",
+    "rebase-apply": "a rebase",
+    "CHERRY_PICK_HEAD": "a cherry-pick",
+    "REVERT_HEAD": "a revert",
+    "BISECT_LOG": "a bisection",
+}
+_SETTINGS: Final = {
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_NO_REPLACE_OBJECTS": "1",
+    # A partial clone fetches what it misses through whatever transport its own configuration names.
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_ALLOW_PROTOCOL": "none",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """Where ``HEAD`` stands.
+
+    Attributes:
+        branch: Full name of the branch; None when it is detached or not known.
+        commit: The commit; empty while there is none, None when it is not known.
+    """
+
+    branch: str | None
+    commit: str | None
+
+
+NO_REPOSITORY: Final = Head(branch=None, commit="")
+
+
+def read_head(repository: Repository) -> Head:
+    """Say where ``HEAD`` of a work tree stands."""
+    branch: str | None = None
+    text = _read(repository.git_dir / "HEAD", _READ_LIMIT)
+    for _ in range(_DEEPEST_REF):
+        if text is None:
+            break
+        text = text.strip()
+        if not text.startswith("ref:"):
+            return Head(branch, text if _COMMIT.fullmatch(text) else None)
+        name = text.removeprefix("ref:").strip()
+        # A repository that keeps its refs in one table names none here.
+        if not name.startswith("refs/") or ".." in name or name.endswith("/.invalid"):
+            return Head(None, None)
+        branch = branch or name
+        text = _read(repository.git_dir / name, _READ_LIMIT) or _read(repository.common_dir / name, _READ_LIMIT)
+        if text is None:
+            text = _packed(repository.common_dir, name)
+    return Head(branch, "" if branch is not None and text is None else None)
+
+
+def under_way(repository: Repository) -> str | None:
+    """Name the operation that has been begun in a work tree and not finished; None when there is none."""
+    return next((what for name, what in _UNDER_WAY.items() if (repository.git_dir / name).exists()), None)
+
+
+def versions(
+    repository: Repository, path: str, *, environment: Mapping[str, str], timeout_seconds: float = 5.0
+) -> tuple[bytes, ...] | None:
+    """Return the committed and the staged version of a file.
+
+    Args:
+        repository: Where the file lies.
+        path: Its path in the work tree, with slashes.
+        environment: Environment of the calling process; git's own variables are left out of it.
+        timeout_seconds: After this long git counts as unable to tell.
+
+    Returns:
+        Those that there are; None when git cannot tell.
+    """
+    if "\n" in path:
+        return None
+    inherited = {name: value for name, value in environment.items() if not name.startswith("GIT_")}
+    command = ("git", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null")
+    try:
+        done = subprocess.run(  # noqa: S603  a fixed program with fixed arguments
+            (*command, f"--git-dir={repository.git_dir}", "cat-file", "--batch"),
+            env=inherited | _SETTINGS,
+            input=f"HEAD:{path}\n:{path}\n".encode("utf-8", errors="surrogateescape"),
+            capture_output=True,
+            timeout=timeout_seconds,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return _objects(done.stdout) if done.returncode == 0 else None
+
+
+def _objects(output: bytes) -> tuple[bytes, ...] | None:
+    """Take what ``cat-file --batch`` printed apart; None when it is not two answers."""
+    found: list[bytes] = []
+    answers = 0
+    while output:
+        head, _, output = output.partition(b"\n")
+        answers += 1
+        if head.endswith(b" missing"):
+            continue
+        _, kind, size = head.rsplit(b" ", 2) if head.count(b" ") >= 2 else (b"", b"", b"")  # noqa: PLR2004  three words
+        if kind != b"blob" or not size.isdigit():
+            return None
+        found.append(output[: int(size)])
+        output = output[int(size) + 1 :]
+    return tuple(found) if answers == 2 else None  # noqa: PLR2004  as many as were asked for
+
+
+def _packed(common_dir: Path, name: str) -> str | None:
+    text = _read(common_dir / "packed-refs", _PACKED_LIMIT) or ""
+    for line in text.splitlines():
+        commit, _, ref = line.partition(" ")
+        if ref == name and _COMMIT.fullmatch(commit):
+            return commit
+    return None
+
+
+def _read(path: Path, limit: int) -> str | None:
+    try:
+        with path.open("rb") as file:
+            return file.read(limit).decode("utf-8", errors="replace")
+    except OSError:
+        # A ref may be packed, and a folder of the same name is no ref: unreadable is the same as absent.
+        return None

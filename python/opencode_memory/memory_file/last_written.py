@@ -1,0 +1,73 @@
+"""What the store remembers of the last writing: which version of the managed part stands in which work tree.
+
+It is how a person's edit is told from another version of the file. It lies among the project's values, for ever, one
+for each work tree; when it is missing or makes no sense, nothing counts as an edit by the person.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from opencode_memory.memory_file.git_state import Head
+from opencode_memory.project import real
+
+if TYPE_CHECKING:
+    from opencode_memory.memory import MemoryStore
+
+PREFIX: Final = "memory_file:"
+_KEY_CHARACTERS: Final = 32
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LastWritten:
+    """What was written last.
+
+    Attributes:
+        fingerprint: Which version of the managed part.
+        head: Where ``HEAD`` stood.
+        shown: Ids of the memories that it shows.
+    """
+
+    fingerprint: str
+    head: Head
+    shown: tuple[str, ...]
+
+
+def key_of(work_tree: Path) -> str:
+    """Return the key for a work tree; a path may be too long for one, or look like a secret."""
+    return PREFIX + hashlib.sha256(str(real(work_tree)).encode(errors="surrogateescape")).hexdigest()[:_KEY_CHARACTERS]
+
+
+def recall_last(store: MemoryStore, project: str, work_tree: Path) -> LastWritten | None:
+    """Return what was written last in a work tree; None when nothing was, or when it cannot be read."""
+    value = store.kv.get(key_of(work_tree), project=project)
+    if not isinstance(value, dict):
+        return None
+    fingerprint, shown = value.get("fingerprint"), value.get("shown")
+    branch, commit = value.get("branch"), value.get("commit")
+    if not isinstance(fingerprint, str) or not isinstance(shown, list):
+        return None
+    if not all(isinstance(one, str) for one in shown) or not _is_text(branch) or not _is_text(commit):
+        return None
+    return LastWritten(fingerprint=fingerprint, head=Head(branch, commit), shown=tuple(shown))
+
+
+def note_last(store: MemoryStore, project: str, work_tree: Path, last: LastWritten) -> None:
+    """Remember what was written last; the same again writes nothing."""
+    if recall_last(store, project, work_tree) == last:
+        return
+    value = {
+        "work_tree": real(work_tree).as_posix().encode("utf-8", errors="replace").decode(),
+        "fingerprint": last.fingerprint,
+        "branch": last.head.branch,
+        "commit": last.head.commit,
+        "shown": list(last.shown),
+    }
+    store.kv.set(key_of(work_tree), value, ttl_seconds=None, project=project)
+
+
+def _is_text(value: Any) -> bool:
+    return value is None or isinstance(value, str)

@@ -1,0 +1,143 @@
+"""Which memories a file shows, and in which order.
+
+Pinned ones first, then by heading; within one heading what is used more, then what was said last. Uses count in powers
+of four, so that a file which is kept in git does not change with every recall.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Final
+
+from opencode_memory.memory_file.bullet import bullet_line
+from opencode_memory.memory_file.bullet_text import shown
+from opencode_memory.memory_file.headings import HEADINGS, RANK, Heading, heading_of
+from opencode_memory.models import Memory, Scope, Status
+from opencode_memory.wording import short_id
+
+if TYPE_CHECKING:
+    from opencode_memory.memory import MemoryStore
+
+FEWEST_LINES: Final = 5
+"""Lines of a managed part that shows one memory: two marks, a blank line, a heading, a bullet."""
+
+_MARKS: Final = 2
+_LINES_OF_A_HEADING: Final = 2
+_MOST_LOOKED_AT: Final = 5000
+"""Memories of one category that are compared, the newest; more would only cost time."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeptBullet:
+    """A bullet that stays as somebody wrote it, because nobody can tell what is meant by it.
+
+    Attributes:
+        heading: What it stands under.
+        lines: Its lines.
+        id: The memory that it is about; None when it is about none.
+    """
+
+    heading: Heading
+    lines: tuple[str, ...]
+    id: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """What stands between the two marks.
+
+    Attributes:
+        lines: The lines.
+        shown: Ids of the memories that they show, in their order.
+    """
+
+    lines: tuple[str, ...]
+    shown: tuple[str, ...]
+
+
+def is_live(memory: Memory, *, at: datetime) -> bool:
+    """Say whether a memory is active and not expired."""
+    return memory.status is Status.ACTIVE and (memory.expires_at is None or memory.expires_at > at)
+
+
+def memories_to_show(
+    store: MemoryStore, *, project: str, with_global: bool, most: int, at: datetime
+) -> Iterator[Memory]:
+    """Yield the memories of a project that may be shown, the most useful first.
+
+    Args:
+        store: Where they are.
+        project: The project.
+        with_global: Whether those of no project come along.
+        most: How many are wanted; a few more may come.
+        at: The present moment.
+    """
+    scope = None if with_global else Scope.PROJECT
+    pinned = store.list(project=project, scope=scope, pinned=True, limit=_MOST_LOOKED_AT)
+    yielded: set[str] = set()
+    categories = list(dict.fromkeys(heading.category for heading in HEADINGS))
+    batches = [pinned]
+    while len(yielded) < most and batches:
+        found = [memory for memory in batches.pop() if memory.id not in yielded and is_live(memory, at=at)]
+        for memory in sorted(found, key=_usefulness):
+            if heading_of(memory) is not None:
+                yielded.add(memory.id)
+                yield memory
+        if categories:
+            batches.append(store.list(project=project, scope=scope, category=categories.pop(0), limit=_MOST_LOOKED_AT))
+
+
+def body_of(memories: Iterable[Memory], *, max_lines: int, kept: Sequence[KeptBullet] = ()) -> Body:
+    """Write the managed part of a file.
+
+    Args:
+        memories: What may be shown, the most useful first.
+        max_lines: Most lines, with the two marks; kept bullets are written even if they are more.
+        kept: Bullets that stay as they are.
+    """
+    room = max_lines - _MARKS - sum(len(bullet.lines) for bullet in kept)
+    groups: dict[Heading, list[Memory]] = {}
+    for bullet in kept:
+        groups.setdefault(bullet.heading, [])
+    room -= _LINES_OF_A_HEADING * len(groups)
+    taken = {bullet.id for bullet in kept}
+    for memory in memories:
+        heading = heading_of(memory)
+        if heading is None or memory.id in taken or not shown(memory.content).text:
+            continue
+        cost = 1 if heading in groups else 1 + _LINES_OF_A_HEADING
+        if cost <= room:
+            room -= cost
+            groups.setdefault(heading, []).append(memory)
+    return _written(groups, kept)
+
+
+def _written(groups: dict[Heading, list[Memory]], kept: Sequence[KeptBullet]) -> Body:
+    names = _names([memory.id for group in groups.values() for memory in group])
+    lines: list[str] = []
+    ids: list[str] = []
+    for heading in sorted(groups, key=RANK.__getitem__):
+        lines += ["", heading.line]
+        for memory in groups[heading]:
+            lines.append(bullet_line(shown(memory.content), names[memory.id], heading))
+            ids.append(memory.id)
+        for bullet in kept:
+            if bullet.heading is heading:
+                lines += bullet.lines
+                ids += [bullet.id] if bullet.id else []
+    return Body(tuple(lines), tuple(ids))
+
+
+def _names(ids: Sequence[str]) -> dict[str, str]:
+    """Return what each memory is called in its mark: the short id, or all of it where two would be called the same."""
+    times = Counter(short_id(one) for one in ids)
+    return {one: short_id(one) if times[short_id(one)] == 1 else one for one in ids}
+
+
+def _usefulness(memory: Memory) -> tuple[int, int, float, str]:
+    heading = heading_of(memory)
+    rank = len(HEADINGS) if heading is None else RANK[heading]
+    return rank, -((memory.uses.bit_length() + 1) // 2), -memory.updated_at.timestamp(), memory.id

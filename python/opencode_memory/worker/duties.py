@@ -1,0 +1,99 @@
+"""The duties of a worker that need no configuration: embedding, linking, and keeping the store in order."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Final
+
+from opencode_memory import consolidation
+from opencode_memory.ageing import age, was_brought_back
+from opencode_memory.errors import EmbeddingError
+from opencode_memory.models import Trust
+from opencode_memory.worker.duty import Duty, PutOffError, Work, always, every
+
+if TYPE_CHECKING:
+    from opencode_memory.memory import MemoryStore
+
+EMBED: Final = "embed"
+LINK: Final = "link"
+_AT_ONCE: Final = 256
+"""Memories of one job: what has to be waited for before another kind gets its turn."""
+_MOST_FAILING: Final = 1000
+_OTHER_EMBEDS_SECONDS: Final = 1.0
+_MODEL_FAILS_SECONDS: Final = 60.0
+_STALE_DAYS: Final = 36_500
+
+
+def keeping() -> tuple[Duty, ...]:
+    """Return the duties that every worker has."""
+    return (
+        Duty(kind=EMBED, do=_embed, is_due=_waiting),
+        Duty(kind=LINK, do=_link),
+        Duty(kind="purge", do=every(timedelta(hours=1), _purge), is_due=always),
+        Duty(kind="compact", do=every(timedelta(days=1), lambda work: work.store.catch_up()), is_due=always),
+        Duty(kind="age", do=every(timedelta(days=1), lambda work: age(work.store, at=work.at)), is_due=always),
+        Duty(kind="consolidate", do=every(timedelta(days=1), _consolidate), is_due=always),
+    )
+
+
+def _waiting(store: MemoryStore) -> bool:
+    return store.waits_for_vectors(without=_failing(store))
+
+
+def _failing(store: MemoryStore) -> frozenset[int]:
+    """Return the keys of texts that have a job of their own, because they could not be embedded."""
+    jobs = store.jobs.list(limit=_MOST_FAILING)
+    return frozenset(int(job.subject) for job in jobs if job.kind == EMBED and job.subject.isdecimal())
+
+
+def _embed(work: Work) -> datetime | None:
+    """Embed what waits. What cannot be embedded gets a job of its own, so that it keeps nothing else waiting."""
+    alone = int(work.job.subject) if work.job.subject.isdecimal() else None
+    failed: dict[int, Exception] = {}
+    skip = _failing(work.store) - {alone}
+    try:
+        done = work.store.embed_some(limit=_AT_ONCE, skip=skip, on_failure=failed.__setitem__)
+    except EmbeddingError as error:
+        # The model is at fault, and no memory.
+        raise PutOffError(str(error), seconds=_MODEL_FAILS_SECONDS, is_trouble=True) from error
+    if done is None:
+        raise PutOffError("another process is embedding", seconds=_OTHER_EMBEDS_SECONDS)
+    if done:
+        work.store.jobs.enqueue(LINK)
+    for key in failed:
+        if key != alone:
+            work.store.jobs.enqueue(EMBED, str(key))
+    if alone in failed:
+        raise failed[alone]
+    return work.at if done == _AT_ONCE and alone is None else None
+
+
+def _purge(work: Work) -> None:
+    """Clean up what no answer shows any more, jobs for texts that are gone among it."""
+    work.store.maintain()
+    for job in work.store.jobs.list(limit=_MOST_FAILING):
+        if job.kind == EMBED and job.subject.isdecimal() and not work.store.waits_for_vectors(key=int(job.subject)):
+            work.store.jobs.drop(job)
+
+
+def _link(work: Work) -> None:
+    """Link what is near, near duplicates among it: one pass over a memory's neighbours finds both."""
+    while work.store.link_new():
+        work.keep()
+
+
+def _consolidate(work: Work) -> None:
+    """Archive the weaker of two learned memories that say the same; what a person or an agent wrote is left to them."""
+    for project in (None, *(project.name for project in work.store.projects())):
+        proposal = consolidation.propose(work.store, project=project, days_stale=_STALE_DAYS, at=work.at)
+        learned = tuple(pair for pair in proposal.duplicates if _may_go(work.store, pair))
+        consolidation.apply(work.store, consolidation.Proposal(stale=(), duplicates=learned, contradictions=(), more=0))
+        work.keep()
+
+
+def _may_go(store: MemoryStore, pair: consolidation.Pair) -> bool:
+    """Say whether the weaker of two may be archived by itself: it was learned, and no person has had a hand in it."""
+    weaker = pair.archive
+    if weaker.trust is not Trust.EXTRACTED or weaker.verified_at is not None:
+        return False
+    return not any(was_brought_back(store, memory) for memory in (pair.keep, weaker))

@@ -1,0 +1,195 @@
+"""The duties that learn: reading OpenCode's database and watched notes, the file of a project, and the memory model."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from opencode_memory.errors import InvalidInputError, StorageError
+from opencode_memory.extraction.events import SessionInfo
+from opencode_memory.formats import EXPORTS
+from opencode_memory.ingest.opencode_db import default_database
+from opencode_memory.learning.learner import Learner
+from opencode_memory.learning.live import REST
+from opencode_memory.learning.opencode import OpenCodeReading
+from opencode_memory.learning.projects import ProjectsOfFolders, work_tree_of
+from opencode_memory.learning.switches import Switches
+from opencode_memory.settings import MemoryFile
+from opencode_memory.worker.duty import Duty, PutOffError, Work, always
+
+if TYPE_CHECKING:
+    from opencode_memory.config import Config
+    from opencode_memory.ingest.changed import SkipLog
+    from opencode_memory.memory import MemoryStore
+
+NOTES: Final = "notes"
+MEMORY_FILE: Final = "memory_file"
+_FILE_DELAY_SECONDS: Final = 2.0
+_NOT_THERE_SECONDS: Final = 30
+_UNREADABLE_SECONDS: Final = 300.0
+
+_log: Final = logging.getLogger(__name__)
+
+
+class Learning:
+    """What the duties that learn share: the configuration, and which folder belongs to which project."""
+
+    def __init__(self, store: MemoryStore, config: Config) -> None:
+        self._config = config
+        self._switches = Switches.of(config.learning)
+        self._projects = ProjectsOfFolders(store, config.environment)
+        self._folders = [Path(folder).expanduser().absolute() for folder in config.learning.watch]
+        self._skips: SkipLog | None = None
+
+    @property
+    def projects(self) -> ProjectsOfFolders:
+        """Whose project a folder is."""
+        return self._projects
+
+    def duties(self) -> tuple[Duty, ...]:
+        """Return the duties that are switched on."""
+        found: list[Duty] = []
+        if self._switches.reads("opencode"):
+            found.append(Duty(kind="opencode", do=self._read_opencode, is_due=always))
+        if self._switches.reads("live"):
+            found.append(Duty(kind=REST, do=self._rest))
+        if self._switches.reads("markdown"):
+            found.append(Duty(kind=NOTES, do=self._read_notes))
+        if self._config.memory_file is not MemoryFile.OFF:
+            found.append(Duty(kind=MEMORY_FILE, do=self._write_memory_file))
+        if self._config.extraction_model is not None and self._config.extraction_url is not None:
+            found.append(Duty(kind="enrich", do=self._enrich, is_due=always))
+        return tuple(found)
+
+    @contextmanager
+    def watching(self, store: MemoryStore) -> Iterator[None]:
+        """Watch the configured folders of notes for as long as this lasts."""
+        if not self._folders or not self._switches.reads("markdown"):
+            yield
+            return
+        from opencode_memory.ingest.watching import NoteWatcher  # noqa: PLC0415  only with watched folders
+
+        stop = threading.Event()
+        watcher = NoteWatcher(
+            self._folders,
+            project_of=self._projects.with_top,
+            on_change=lambda path: _ask_for_notes(store, path),
+            without=(store.data_dir / EXPORTS,),
+        )
+        thread = threading.Thread(target=watcher.run, args=(stop,), name="opencode-memory-notes", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            stop.set()
+            thread.join()
+
+    def _read_opencode(self, work: Work) -> datetime:
+        settings = self._config.learning
+        again = timedelta(seconds=settings.poll_seconds)
+        path = settings.opencode_db or default_database(self._config.environment)
+        if path is None or not path.exists():
+            return work.at + max(again, timedelta(seconds=_NOT_THERE_SECONDS))
+        reading = OpenCodeReading(
+            work.store,
+            path,
+            projects=self._projects,
+            switches=self._switches,
+            rest_ms=settings.rest_seconds * 1000,
+        )
+
+        def keeps_on() -> bool:
+            work.keep()
+            return True
+
+        try:
+            report = reading.read(at_ms=round(work.at.timestamp() * 1000), keeps_on=keeps_on)
+        except (StorageError, InvalidInputError) as error:
+            # It is another program's file: it may be being replaced, and it may be mended.
+            reason = f"OpenCode's database cannot be read: {error}"
+            raise PutOffError(reason, seconds=_UNREADABLE_SECONDS, is_trouble=True) from error
+        for folder, project in report.folders:
+            self._ask_for_memory_file(work.store, folder, project)
+        if report.active or report.waiting:
+            _log.info(
+                "learned from %d sessions: %d memories, %d wait",
+                report.sessions,
+                len(report.active),
+                len(report.waiting),
+            )
+        return work.at + again
+
+    def _rest(self, work: Work) -> None:
+        told = work.job.payload
+        info = SessionInfo(id=work.job.subject, directory=told["directory"], parent=told["parent"], title=told["title"])
+        at_ms = round(work.at.timestamp() * 1000)
+        left = self._config.learning.rest_seconds - (at_ms - told["active_ms"]) / 1000
+        if left > 0:
+            raise PutOffError("the session goes on", seconds=left)
+        project = self._projects.of(info.directory)
+        if self._switches.passes_over(work.store, project, info):
+            return
+        learned = Learner(work.store).take(info, (), project=project, at_ms=at_ms, rests=True)
+        if learned.active:
+            self._ask_for_memory_file(work.store, info.directory, project)
+
+    def _read_notes(self, work: Work) -> None:
+        from opencode_memory.ingest.changed import SkipLog, ingest_changed  # noqa: PLC0415  only with watched folders
+
+        self._skips = self._skips or SkipLog()
+        ingest_changed(
+            work.store,
+            Path(work.job.subject),
+            self._projects.with_top,
+            folders=self._folders,
+            skips=self._skips,
+            keep=work.keep,
+        )
+
+    def _ask_for_memory_file(self, store: MemoryStore, folder: str, project: str | None) -> None:
+        if self._config.memory_file is not MemoryFile.OFF:
+            ask_for_memory_file(store, folder, project)
+
+    def _write_memory_file(self, work: Work) -> None:
+        from opencode_memory.memory_file import sync  # noqa: PLC0415  only where there is such a file
+
+        report = sync(
+            work.store,
+            project=work.job.payload["project"],
+            work_tree=Path(work.job.subject),
+            mode=self._config.memory_file,
+            max_lines=self._config.max_memory_lines,
+            at=work.at,
+            environment=self._config.environment,
+        )
+        if report.problem is not None:
+            _log.warning("%s is left alone: %s", report.path, report.problem)
+
+    def _enrich(self, work: Work) -> datetime:
+        from opencode_memory.worker.enriching import enrich  # noqa: PLC0415  loads an HTTP client
+
+        return enrich(work, self._config)
+
+
+def _ask_for_notes(store: MemoryStore, path: Path) -> None:
+    """Have a note read again; of a name that the queue refuses, the folder around it."""
+    for place in (path, *path.parents):
+        try:
+            store.jobs.enqueue(NOTES, str(place))
+        except InvalidInputError:
+            continue
+        if place != path:
+            _log.warning("a note below %s has a name that cannot be kept; the folder is read instead", place)
+        return
+
+
+def ask_for_memory_file(store: MemoryStore, folder: str, project: str | None) -> None:
+    """Have the file of a project's work tree brought up to date, a little later: more may be learned at once."""
+    top = work_tree_of(folder)
+    if top is not None and project is not None:
+        store.jobs.enqueue(MEMORY_FILE, str(top), payload={"project": project}, delay_seconds=_FILE_DELAY_SECONDS)
