@@ -22,6 +22,8 @@ _RECENT_DAYS: Final = 30
 _ALL: Final = 1_000_000
 _MOST_DECISIONS: Final = 5
 _MOST_PLANS: Final = 5
+_MOST_SOLUTIONS: Final = 3
+_MOST_HABITS: Final = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,8 +122,11 @@ def _sections(
         confirmed = [one for one in directives if _is_confirmed(one)]
         yield section("directives", "Directives", confirmed, Category.DIRECTIVE)
         unconfirmed = [one for one in directives if not _is_confirmed(one)]
-        heading = "Noted by agents, not confirmed by the user"
+        heading = "Noted by agents or learned, not confirmed by the user"
         yield section("unconfirmed_directives", heading, unconfirmed, Category.DIRECTIVE)
+    if config.habits:
+        habits = store.list(project=project, category=(Category.CONVENTION, Category.PREFERENCE), limit=_MOST_HABITS)
+        yield section("habits", "How things are done here", habits)
     if config.unresolved_blockers:
         blockers = [one for one in listed(Category.BLOCKER) if "resolved" not in one.tags]
         yield section("unresolved_blockers", "Unresolved blockers", blockers, Category.BLOCKER)
@@ -142,6 +147,10 @@ def _sections(
         since = at - timedelta(days=_RECENT_DAYS)
         recent = [one for one in listed(Category.DECISION, _MOST_DECISIONS) if one.time >= since]
         yield section("recent_decisions", "Recent decisions", recent)
+    if config.recent_solutions:
+        since = at - timedelta(days=_RECENT_DAYS)
+        solved = [one for one in listed(Category.SOLUTION, _MOST_SOLUTIONS) if one.time >= since]
+        yield section("recent_solutions", "What failed lately, and what helped", solved)
     if config.plans:
         yield section("plans", "Plans", listed(Category.PLAN, _MOST_PLANS))
 

@@ -27,6 +27,8 @@ from opencode_memory.settings import (
     EmbeddingConfig,
     IdentityConfig,
     KvConfig,
+    LearningConfig,
+    MemoryFile,
     RecallConfig,
     ServerConfig,
     SessionConfig,
@@ -51,7 +53,16 @@ class Config:
         identity: Who the person is.
         boot: Settings of the boot context.
         session: Settings of sessions and claims.
+        learning: What is learned from.
         server: Settings of the server.
+        memory_file: Whether a project's memories are kept in a file.
+        max_memory_lines: Most lines of that file.
+        extraction_model: The optional memory model; None for none.
+        extraction_url: Where it is served.
+        extraction_key: Its key.
+        extraction_calls_per_day: Most requests in a day.
+        extraction_tokens_per_day: Most tokens in a day.
+        extraction_timeout_seconds: How long a request may take.
         file: Where the configuration file is, or would be.
         origins: Key to ``default``, ``file``, the name of an environment variable, or of an option.
         environment: The environment that the configuration was built from, for child processes.
@@ -67,7 +78,16 @@ class Config:
     identity: IdentityConfig
     boot: BootConfig
     session: SessionConfig
+    learning: LearningConfig
     server: ServerConfig
+    memory_file: MemoryFile
+    max_memory_lines: int
+    extraction_model: str | None
+    extraction_url: str | None
+    extraction_key: str | None
+    extraction_calls_per_day: int
+    extraction_tokens_per_day: int
+    extraction_timeout_seconds: int
     file: Path
     origins: Mapping[str, str]
     environment: Mapping[str, str]
@@ -123,9 +143,7 @@ def load(*, environment: Mapping[str, str], options: Mapping[str, str | None] | 
                 origins[key] = name_origin(key)
                 values[key] = check(key, written, environment=environment, origin=origins[key])
     return Config(
-        data_dir=values["data_dir"],
-        project=values["project"],
-        color=values["color"],
+        **{key: value for key, value in values.items() if "." not in key},
         **{name: kind(**_section(name, values)) for name, kind in SECTIONS.items()},
         file=file,
         origins=MappingProxyType(origins),

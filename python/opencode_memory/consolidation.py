@@ -111,6 +111,7 @@ def _pairs(store: MemoryStore, kind: str, project: str | None, scope: str, *, at
     return pairs
 
 
-def _standing(memory: Memory) -> tuple[bool, int, bool, datetime, int]:
-    """What of two memories that say the same decides which stays: a pin, then trust, then a topic, then the newer."""
-    return (memory.pinned, -_TRUST[memory.trust], memory.topic is not None, memory.updated_at, memory.key)
+def _standing(memory: Memory) -> tuple[bool, int, bool, bool, datetime, int]:
+    """What of two that say the same decides which stays: a pin, trust, a confirmation, a topic, then the newer."""
+    is_confirmed, has_topic = memory.verified_at is not None, memory.topic is not None
+    return (memory.pinned, -_TRUST[memory.trust], is_confirmed, has_topic, memory.updated_at, memory.key)

@@ -10,7 +10,7 @@ import builtins
 import logging
 import threading
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, tzinfo
 from pathlib import Path
 from types import TracebackType
@@ -21,7 +21,9 @@ from opencode_memory._core import Engine, subject
 from opencode_memory.copies import remove_leftovers, temporary_copy
 from opencode_memory.dump import Wanted, rows
 from opencode_memory.errors import EmbeddingError, InvalidInputError
+from opencode_memory.jobs import Jobs
 from opencode_memory.kv import KeyValues
+from opencode_memory.lessons import Lessons
 from opencode_memory.models import (
     HistoryEntry,
     Hit,
@@ -117,6 +119,9 @@ class MemoryStore:
         self._said_by_words: str | None = None
         self.kv = KeyValues(engine, self._project)
         self.sessions = Sessions(engine, self._project)
+        self.jobs = Jobs(engine)
+        # Weakly: a store that nobody holds any more goes away at once.
+        self.lessons = Lessons(engine, zone, weakref.WeakMethod(self._notify))
         # A program that ends without closing still stops the engine's thread before the interpreter goes away.
         self._finalizer = weakref.finalize(self, engine.close)
 
@@ -714,6 +719,53 @@ class MemoryStore:
         self._require_match(embedder)
         with pending.embedding_turn(self.data_dir):
             return pending.embed_pending(self._engine, embedder, progress=progress, limit=most)
+
+    def embed_some(
+        self, *, limit: int, skip: Collection[int] = (), on_failure: Callable[[int, Exception], None] | None = None
+    ) -> int | None:
+        """Embed some memories that wait, for a worker that has other things to do, too; they are not yet compared.
+
+        Args:
+            limit: How many at most.
+            skip: Keys of memories that are left out.
+            on_failure: Called with the key of each memory that cannot be embedded, and why; without it that is raised.
+
+        Returns:
+            How many got their vectors; None when another process is embedding.
+
+        Raises:
+            EmbeddingError: The model could not be loaded, or the store's vectors are of another model.
+        """
+        most = border.count(limit, field="limit")
+        if isinstance(skip, str) or not isinstance(skip, Collection):
+            raise InvalidInputError(f"skip: must be keys, not {type(skip).__name__}", field="skip")
+        embedder = self._embedder()
+        self._require_match(embedder)
+        with pending.embedding_turn(self.data_dir, give_up=lambda: True) as mine:
+            if not mine:
+                return None
+            return pending.embed_pending(
+                self._engine, embedder, limit=most, compare=False, skip=skip, on_failure=on_failure
+            )
+
+    def waits_for_vectors(self, *, without: Collection[int] = (), key: int | None = None) -> bool:
+        """Say whether a memory waits for its vectors.
+
+        Args:
+            without: Keys of memories that do not count.
+            key: Only the one with this key; None for any.
+        """
+        if isinstance(without, str) or not isinstance(without, Collection):
+            raise InvalidInputError(f"without: must be keys, not {type(without).__name__}", field="without")
+        if key is not None:
+            asked = border.count(key, field="key", least=1)
+            return [one for one, _ in self._engine.pending_embeddings(asked - 1, 1)] == [asked]
+        found = self._engine.pending_embeddings(0, len(without) + 1)
+        return any(one not in without for one, _ in found)
+
+    def link_new(self) -> int:
+        """Compare some memories that have new vectors with their neighbours; returns how many, 0 when none is left."""
+        return self._engine.compare_new()
 
     def catch_up(self) -> None:
         """Bring the derived indexes up to the store; recalls are right without it, only slower."""

@@ -11,7 +11,7 @@ import fcntl
 import logging
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -63,6 +63,9 @@ def embed_pending(
     progress: Progress | None = None,
     limit: int | None = None,
     should_stop: Callable[[], bool] = lambda: False,
+    compare: bool = True,
+    skip: Collection[int] = (),
+    on_failure: Callable[[int, Exception], None] | None = None,
 ) -> int:
     """Embed memories that wait, oldest first, and compare them with their neighbours.
 
@@ -72,6 +75,9 @@ def embed_pending(
         progress: Called with memories done and memories that waited.
         limit: Most memories to embed.
         should_stop: Asked between batches.
+        compare: Whether they are compared, too.
+        skip: Keys of memories that are left out.
+        on_failure: Called with the key of each memory that cannot be embedded, and why, instead of raising in the end.
 
     Returns:
         How many memories got their vectors.
@@ -83,18 +89,19 @@ def embed_pending(
     total = engine.count_pending_embeddings()
     done = 0
     after_key = 0
-    failures = _Failures()
+    failures = _Failures(on_failure)
     while (limit is None or done < limit) and not should_stop():
         page = engine.pending_embeddings(after_key, _PAGE if limit is None else min(_PAGE, limit - done))
         if not page:
             break
         after_key = page[-1][0]
+        page = [one for one in page if one[0] not in skip]
         done += _embed_around_failures(engine, embedder, page, failures)
         if progress is not None:
             progress(min(done, total), total)
-    while not should_stop() and engine.compare_new():
+    while compare and not should_stop() and engine.compare_new():
         pass
-    if failures.first is not None:
+    if failures.first is not None and on_failure is None:
         raise failures.first
     return done
 
@@ -102,9 +109,10 @@ def embed_pending(
 class _Failures:
     """What went wrong in one run: the first error, and how many came since something went right."""
 
-    def __init__(self) -> None:
+    def __init__(self, tell: Callable[[int, Exception], None] | None) -> None:
         self.first: EmbeddingError | InvalidInputError | None = None
         self.in_a_row = 0
+        self.tell = tell
 
 
 def _embed_around_failures(engine: Engine, embedder: Embedder, page: list[tuple[int, str]], failures: _Failures) -> int:
@@ -115,10 +123,15 @@ def _embed_around_failures(engine: Engine, embedder: Embedder, page: list[tuple[
         raise
     except (EmbeddingError, InvalidInputError) as error:
         failures.first = failures.first or error
-        failures.in_a_row += 1
+        # With somebody to tell, only a single text counts: halving a page around a few bad ones fails often.
+        failures.in_a_row += 1 if failures.tell is None or len(page) == 1 else 0
         if failures.in_a_row >= _PATIENCE:
-            raise
+            if failures.tell is None or not _works(embedder):
+                raise
+            failures.in_a_row = 0
         if len(page) == 1:
+            if failures.tell is not None:
+                failures.tell(page[0][0], error)
             return 0
         middle = len(page) // 2
         return sum(_embed_around_failures(engine, embedder, half, failures) for half in (page[:middle], page[middle:]))
@@ -126,7 +139,17 @@ def _embed_around_failures(engine: Engine, embedder: Embedder, page: list[tuple[
     return stored
 
 
+def _works(embedder: Embedder) -> bool:
+    """Try the model on a text that it can embed if it can embed any."""
+    try:
+        return len(embedder.embed(["memory"])) == 1
+    except (EmbeddingError, InvalidInputError):
+        return False
+
+
 def _embed_page(engine: Engine, embedder: Embedder, page: list[tuple[int, str]]) -> int:
+    if not page:
+        return 0
     chunks = [(key, embedder.chunk(text)) for key, text in page]
     texts = list(dict.fromkeys(piece for _, pieces in chunks for piece in pieces))
     new = [text for text, known in zip(texts, engine.known_embeddings(texts), strict=True) if not known]

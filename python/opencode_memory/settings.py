@@ -15,6 +15,7 @@ from typing import Any, Final
 from opencode_memory.paths import default_data_dir
 
 PREFIX: Final = "OPENCODE_MEMORY_"
+LEARNING_SOURCES: Final = ("opencode", "live", "markdown")
 _DAY_SECONDS: Final = 86_400
 
 
@@ -31,6 +32,14 @@ class Tools(StrEnum):
 
     ALL = "all"
     CORE = "core"
+
+
+class MemoryFile(StrEnum):
+    """Whether a project's memories are kept in ``.opencode/MEMORY.md``."""
+
+    AUTO = "auto"
+    OFF = "off"
+    ASK = "ask"
 
 
 class LogFormat(StrEnum):
@@ -84,10 +93,12 @@ class BootConfig:
     max_hot_items: int
     identity: bool
     directives: bool
+    habits: bool
     unresolved_blockers: bool
     active_sessions: bool
     hot_items: bool
     recent_decisions: bool
+    recent_solutions: bool
     plans: bool
 
 
@@ -96,6 +107,29 @@ class SessionConfig:
     """How long a session counts as alive after it was last heard of, in seconds."""
 
     lease_seconds: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LearningConfig:
+    """Whether and from what is learned by itself.
+
+    Attributes:
+        enabled: The switch for everything.
+        sources: ``opencode`` (its database), ``live`` (its plugin), ``markdown`` (watched folders).
+        skip_projects: Projects of which nothing is learned.
+        watch: Folders of notes that are watched.
+        opencode_db: OpenCode's database; None for where OpenCode keeps it.
+        poll_seconds: How often that is looked at.
+        rest_seconds: After so long without a message a session rests: what waits in it is written.
+    """
+
+    enabled: bool
+    sources: tuple[str, ...]
+    skip_projects: tuple[str, ...]
+    watch: tuple[str, ...]
+    opencode_db: Path | None
+    poll_seconds: int
+    rest_seconds: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -209,6 +243,13 @@ def _default_color(environment: Mapping[str, str]) -> Color:
     return Color.NEVER if environment.get("NO_COLOR") else Color.AUTO
 
 
+def _sources(value: Any, environment: Mapping[str, str]) -> tuple[str, ...]:
+    found = _texts(value, environment)
+    if any(one not in LEARNING_SOURCES for one in found):
+        raise ValueError(f"some of {', '.join(LEARNING_SOURCES)}")
+    return found
+
+
 def _always(value: Any) -> Callable[[Mapping[str, str]], Any]:
     return lambda _environment: value
 
@@ -232,12 +273,31 @@ SETTINGS: Final = (
     Setting("boot.max_hot_items", "most hot memories in a boot context", _always(5), _whole_number(0, 100)),
     Setting("boot.identity", "whether it says who you are", _always(True), _flag),
     Setting("boot.directives", "whether it holds directives", _always(True), _flag),
+    Setting("boot.habits", "whether it holds conventions and preferences", _always(True), _flag),
     Setting("boot.unresolved_blockers", "whether it holds unresolved blockers", _always(True), _flag),
     Setting("boot.active_sessions", "whether it holds active sessions and claims", _always(True), _flag),
     Setting("boot.hot_items", "whether it holds pinned and hot memories", _always(True), _flag),
     Setting("boot.recent_decisions", "whether it holds recent decisions", _always(True), _flag),
+    Setting("boot.recent_solutions", "whether it holds recent solutions", _always(True), _flag),
     Setting("boot.plans", "whether it holds plans", _always(True), _flag),
     Setting("session.lease_seconds", "life of a silent session", _always(900), _whole_number(30, 7 * _DAY_SECONDS)),
+    Setting("memory_file", "auto, ask or off: .opencode/MEMORY.md", _always(MemoryFile.ASK), _one_of(MemoryFile)),
+    Setting("max_memory_lines", "most lines of that file, 0 for none", _always(200), _whole_number(0, 10_000)),
+    Setting("learning.enabled", "whether sessions are learned from", _always(True), _flag),
+    Setting("learning.sources", "opencode, live, markdown", _always(LEARNING_SOURCES), _sources),
+    Setting("learning.skip_projects", "projects of which nothing is learned", _always(()), _texts),
+    Setting("learning.watch", "folders of notes that are watched", _always(()), _texts),
+    Setting("learning.opencode_db", "OpenCode's database instead of its own place", _always(None), folder),
+    Setting("learning.poll_seconds", "how often that is looked at", _always(30), _whole_number(1, 86_400)),
+    Setting("learning.rest_seconds", "silence after which a session rests", _always(120), _whole_number(1, 86_400)),
+    Setting("extraction_model", "a model that rewords what was learned", _always(None), _text),
+    Setting("extraction_url", "base URL of its OpenAI-compatible server", _always(None), _text),
+    Setting("extraction_key", "its key, from the environment", _always(None), _key, secret=True),
+    Setting("extraction_calls_per_day", "most requests to it in a day", _always(200), _whole_number(1, 100_000)),
+    Setting(
+        "extraction_tokens_per_day", "most tokens of it in a day", _always(200_000), _whole_number(1000, 1_000_000_000)
+    ),
+    Setting("extraction_timeout_seconds", "how long it may take", _always(30), _whole_number(1, 600)),
     Setting("server.host", "address that the server binds", _always("127.0.0.1"), _text, named="HOST"),
     Setting("server.port", "its port, 0 for any free one", _always(9824), _whole_number(0, 65_535), named="PORT"),
     Setting("server.api_key", "key that every request must carry", _always(None), _key, named="API_KEY", secret=True),
@@ -266,6 +326,7 @@ SECTIONS: Final[Mapping[str, type[Any]]] = MappingProxyType(
         "identity": IdentityConfig,
         "boot": BootConfig,
         "session": SessionConfig,
+        "learning": LearningConfig,
         "server": ServerConfig,
     }
 )

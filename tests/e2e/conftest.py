@@ -12,6 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from e2e.opencode import OpenCode
+from e2e.repositories import SHOP, repository
+from e2e.scripted_model import ScriptedModel
 from e2e.served import Served
 
 _INSTALL = Path(__file__).resolve().parents[2] / "scripts" / "install_strangers.py"
@@ -27,6 +30,27 @@ def opencode_binary() -> Path:
 def node_tools() -> Path:
     """The folder with the MCP inspector, the conformance suite, and Node.js."""
     return _installed("node-tools")
+
+
+@pytest.fixture
+def model() -> Iterator[ScriptedModel]:
+    """A model that does as it is told."""
+    with ScriptedModel() as scripted:
+        yield scripted
+
+
+@pytest.fixture
+def opencode(opencode_binary: Path, tmp_path: Path) -> OpenCode:
+    """OpenCode in a home of its own."""
+    home = tmp_path / "home"
+    home.mkdir()
+    return OpenCode(opencode_binary, home)
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Path:
+    """A repository."""
+    return repository(tmp_path / "shop", remote=f"https://{SHOP}.git")
 
 
 @pytest.fixture

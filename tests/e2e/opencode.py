@@ -56,10 +56,16 @@ class OpenCode:
             json.dumps({"lockfileVersion": 3, "packages": {"": needed}}), encoding="utf-8"
         )
 
-    def session(self, folder: Path, prompt: str) -> str:
-        """Run a session with one prompt in a folder, in a process of its own; returns what it printed."""
+    @property
+    def database(self) -> Path:
+        """Where it keeps its sessions."""
+        return self.home / "data" / "opencode" / "opencode.db"
+
+    def session(self, folder: Path, prompt: str, *, goes_on: bool = False) -> str:
+        """Run a session with one prompt in a folder, or let the last one go on; returns what it printed."""
+        begin = ["--continue"] if goes_on else ["--title", "A title"]
         ran = subprocess.run(
-            [self.binary, "run", "--title", "A title", prompt],
+            [self.binary, "run", *begin, prompt],
             cwd=folder,
             env=self._environment(folder),
             stdin=subprocess.DEVNULL,

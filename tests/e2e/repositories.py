@@ -6,6 +6,8 @@ import os
 import subprocess
 from pathlib import Path
 
+SHOP = "forge.example/team/shop"
+"""The project of the repository that the fixture ``shop`` makes."""
 _IDENTITY = ("-c", "user.name=Somebody", "-c", "user.email=somebody@localhost", "-c", "commit.gpgsign=false")
 _NO_CONFIGURATION = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull}
 

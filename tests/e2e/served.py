@@ -35,10 +35,16 @@ class Served:
     Args:
         home: Where its person lives. It is started there, so its own folder is in no repository.
         options: Further options of ``serve``.
+        configuration: The text of its configuration file; empty for none.
     """
 
-    def __init__(self, home: Path, *options: str) -> None:
+    def __init__(self, home: Path, *options: str, configuration: str = "") -> None:
         home.mkdir(exist_ok=True)
+        if configuration:
+            file = home / ".config" / "opencode-memory" / "memory.toml"
+            file.parent.mkdir(parents=True)
+            file.write_text(configuration, encoding="utf-8")
+        self.home = home
         self.data_dir = home / "store"
         self.said: list[str] = []
         self._url = ""

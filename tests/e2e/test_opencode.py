@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
-
-import pytest
 
 import opencode_memory
 from e2e.opencode import MCP_NAME, OpenCode
-from e2e.repositories import repository, worktree
+from e2e.repositories import SHOP, repository, worktree
 from e2e.scripted_model import Request, ScriptedModel
 from e2e.served import Served, command
 from opencode_memory import Memory
@@ -18,25 +15,6 @@ from opencode_memory.server.tools import TOOLS
 
 FACT = "The walrus build needs make -j1, since the linker runs out of memory otherwise."
 QUERY = "how is the walrus built?"
-SHOP = "forge.example/team/shop"
-
-
-@pytest.fixture
-def model() -> Iterator[ScriptedModel]:
-    with ScriptedModel() as scripted:
-        yield scripted
-
-
-@pytest.fixture
-def opencode(opencode_binary: Path, tmp_path: Path) -> OpenCode:
-    home = tmp_path / "home"
-    home.mkdir()
-    return OpenCode(opencode_binary, home)
-
-
-@pytest.fixture
-def shop(tmp_path: Path) -> Path:
-    return repository(tmp_path / "shop", remote=f"https://{SHOP}.git")
 
 
 def remember(opencode: OpenCode, model: ScriptedModel, folder: Path) -> list[Request]:

@@ -259,7 +259,7 @@ def test_a_link_to_itself_or_out_of_bounds_is_refused(store: MemoryStore) -> Non
 
 def test_related_shows_links_before_neighbours_and_never_more_than_the_limit(store: MemoryStore) -> None:
     asked = store.remember("a grey walrus sleeps").id
-    near = store.remember("a grey walrus swims").id
+    near = store.remember("a grey tern swims far away").id
     linked = store.remember("an unrelated heron").id
     store.embed_pending()
     store.link(asked, linked)

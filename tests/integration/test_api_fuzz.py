@@ -43,7 +43,7 @@ _VALUES = st.recursive(
 )  # fmt: skip
 
 _MEMORY_FIELDS = tuple(name for name in inspect.signature(MemoryStore.remember).parameters if name != "self")
-_CALLABLES = {"progress"}
+_CALLABLES = {"progress", "on_failure"}
 # `close` ends the others; `dump` and `load` are the two halves of `export` and `import_`, and fuzzed below as those.
 _METHODS: dict[str, Callable[..., Any]] = {
     name: method

@@ -15,11 +15,13 @@ PROJECT = "gitlab.com/group/walrus"
 HEADINGS = {
     "identity": "Who and where",
     "directives": "Directives",
-    "unconfirmed_directives": "Noted by agents, not confirmed by the user",
+    "unconfirmed_directives": "Noted by agents or learned, not confirmed by the user",
+    "habits": "How things are done here",
     "unresolved_blockers": "Unresolved blockers",
     "active_sessions": "Sessions at work, and what they claim",
     "hot_items": "Pinned, and used most these days",
     "recent_decisions": "Recent decisions",
+    "recent_solutions": "What failed lately, and what helped",
     "plans": "Plans",
 }
 BUDGETS = (200, 201, 250, 300, 400, 600, 1000, 1500, 3000, 10_000, 100_000)
@@ -56,9 +58,11 @@ def fill(world: World, agent: Agent) -> dict[str, str]:
     return {
         "directives": told(world, "Always ask"),
         "unconfirmed_directives": agent.remember("Never ask", "directive"),
+        "habits": agent.remember("Walruses are named in upper case", "convention"),
         "unresolved_blockers": agent.remember("Port 5128 is taken", "blocker"),
         "hot_items": told(world, "The walrus is pinned", "fact", pinned=True),
         "recent_decisions": agent.remember("Ports are above 5000", "decision"),
+        "recent_solutions": agent.remember("The walrus slept; what helped: a fish", "solution"),
         "plans": agent.remember("Feed the walrus", "plan"),
     }
 
@@ -97,7 +101,17 @@ def test_the_sections_come_in_their_order_each_with_what_belongs_there(world: Wo
 
 @pytest.mark.parametrize(
     "flag",
-    ["identity", "directives", "unresolved_blockers", "active_sessions", "hot_items", "recent_decisions", "plans"],
+    [
+        "identity",
+        "directives",
+        "habits",
+        "unresolved_blockers",
+        "active_sessions",
+        "hot_items",
+        "recent_decisions",
+        "recent_solutions",
+        "plans",
+    ],
 )
 def test_the_configuration_switches_a_section_off(tmp_path: Path, flag: str) -> None:
     with World(tmp_path, identity__user="ada", **{f"boot__{flag}": "false"}) as world:

@@ -120,12 +120,14 @@ def test_a_confirmed_directive_that_an_agent_edits_is_not_confirmed_any_more(wor
     assert confirmed(agent) == ""
 
 
-def test_a_directive_that_lost_its_confirmed_text_is_not_confirmed(world: World, agent: Agent) -> None:
+def test_a_directive_that_the_person_confirmed_keeps_its_text(world: World, agent: Agent) -> None:
     id = agent.remember("Always ask", "directive", topic="asking")
     world.store.edit(id, verified=True)
     assert "Always ask" in confirmed(agent)
-    agent.remember(EVIL, "directive", topic="asking")
-    assert confirmed(agent) == ""
+    reply = agent.ok("remember", content=EVIL, category="directive", topic="asking")
+    assert reply.data["status"] == "kept"
+    assert "Always ask" in confirmed(agent)
+    assert EVIL not in agent.ok("get_boot_context").text
 
 
 @pytest.mark.parametrize("category", ["fact", "blocker", "idea", "conversation"])
@@ -153,7 +155,7 @@ def test_an_agent_does_not_overwrite_a_topic_of_the_person(world: World, agent: 
     assert agent.recalled("obey walrus") == []
 
 
-@pytest.mark.parametrize("trust", ["tool", "extracted", "imported"])
+@pytest.mark.parametrize("trust", ["tool", "imported"])
 def test_what_waits_for_review_is_not_shown(world: World, agent: Agent, trust: str) -> None:
     id = told(world, EVIL, category="directive", trust=trust)
     assert world.store.get(id).status == "candidate"

@@ -10,12 +10,15 @@ import subprocess
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from opencode_memory import ClosedError, MemoryStore, OpencodeMemoryError, ProjectIdentity
+from opencode_memory.jobs import Job, Jobs
+from opencode_memory.lessons import Lesson, Lessons, Progress
 from opencode_memory.pending import embedding_turn
 from support import processes
 from support.embedders import HookedEmbedder
@@ -82,6 +85,20 @@ def test_a_store_that_is_closed_under_working_threads_tells_them(open_store) -> 
     assert all(isinstance(end, ClosedError) for end in ends), ends
 
 
+_NOW = datetime(2026, 9, 21, tzinfo=UTC)
+_JOB = Job(
+    id=1,
+    kind="embed",
+    subject="",
+    payload={},
+    attempts=1,
+    run_at=_NOW,
+    lease_until=_NOW,
+    worker="w",
+    dead_at=None,
+    error=None,
+    created_at=_NOW,
+)
 _USES: dict[str, Callable[[MemoryStore, str], object]] = {
     "remember": lambda store, id: store.remember("x"),
     "remember_many": lambda store, id: store.remember_many([{"content": "x"}]),
@@ -109,6 +126,9 @@ _USES: dict[str, Callable[[MemoryStore, str], object]] = {
     "dump": lambda store, id: list(store.dump()),
     "load": lambda store, id: store.load("memory", [{"content": "x"}]),
     "embed_pending": lambda store, id: store.embed_pending(),
+    "embed_some": lambda store, id: store.embed_some(limit=1, on_failure=lambda key, error: None),
+    "waits_for_vectors": lambda store, id: store.waits_for_vectors(),
+    "link_new": lambda store, id: store.link_new(),
     "catch_up": lambda store, id: store.catch_up(),
     "reindex": lambda store, id: store.reindex(),
     "verify": lambda store, id: store.verify(),
@@ -131,6 +151,23 @@ _USES: dict[str, Callable[[MemoryStore, str], object]] = {
     "kv.entry": lambda store, id: store.kv.entry("k"),
     "kv.list": lambda store, id: store.kv.list(),
     "kv.delete": lambda store, id: store.kv.delete("k"),
+    "jobs.enqueue": lambda store, id: store.jobs.enqueue("embed"),
+    "jobs.claim": lambda store, id: store.jobs.claim("w"),
+    "jobs.renew": lambda store, id: store.jobs.renew(_JOB),
+    "jobs.done": lambda store, id: store.jobs.done(_JOB),
+    "jobs.failed": lambda store, id: store.jobs.failed(_JOB, "x"),
+    "jobs.drop": lambda store, id: store.jobs.drop(_JOB),
+    "jobs.has": lambda store, id: store.jobs.has("embed"),
+    "jobs.revive": lambda store, id: store.jobs.revive(),
+    "jobs.list": lambda store, id: store.jobs.list(),
+    "jobs.counts": lambda store, id: store.jobs.counts(),
+    "jobs.next_at": lambda store, id: store.jobs.next_at(),
+    "lessons.open": lambda store, id: store.lessons.open("s"),
+    "lessons.counted": lambda store, id: store.lessons.counted(["m"]),
+    "lessons.seen_elsewhere": lambda store, id: store.lessons.seen_elsewhere("app", ["x"], "s"),
+    "lessons.progress": lambda store, id: store.lessons.progress("f"),
+    "lessons.set_progress": lambda store, id: store.lessons.set_progress("f", "s", Progress(mark="m", cursor=None)),
+    "lessons.learn": lambda store, id: store.lessons.learn(Lesson(session="s", version=0, state="{}")),
 }
 
 
@@ -138,7 +175,7 @@ def test_every_method_is_tried_on_a_closed_and_on_a_forked_store() -> None:
     from opencode_memory.kv import KeyValues
     from opencode_memory.sessions import Sessions
 
-    parts = {"": MemoryStore, "kv.": KeyValues, "sessions.": Sessions}
+    parts = {"": MemoryStore, "kv.": KeyValues, "sessions.": Sessions, "jobs.": Jobs, "lessons.": Lessons}
     methods = {f"{part}{name}" for part, kind in parts.items() for name in vars(kind) if not name.startswith("_")}
     # `import_` reads the file first, and what it writes goes through `load`.
     assert methods - _USES.keys() == {"close", "data_dir", "is_writable", "project", "import_"}

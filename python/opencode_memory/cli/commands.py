@@ -12,8 +12,13 @@ SECTIONS: Final = {
     "Remember and recall": {
         "remember": ("opencode_memory.cli.remember:remember", "Store a memory."),
         "recall": ("opencode_memory.cli.recall:recall", "Find memories by words and by meaning."),
-        "ingest": ("opencode_memory.cli.ingest:ingest", "Keep memories in step with Markdown notes."),
+        "ingest": ("opencode_memory.cli.ingest:ingest", "Learn from OpenCode's sessions, or from notes."),
         "kv": ("opencode_memory.cli.kv:kv", "Keep short-lived values by key."),
+    },
+    "Learn": {
+        "review": ("opencode_memory.cli.review:review", "Accept, edit or reject what waits."),
+        "learning": ("opencode_memory.cli.learning:learning", "Switch learning off and on."),
+        "memory-file": ("opencode_memory.cli.memory_file:memory_file", "Keep .opencode/MEMORY.md in step."),
     },
     "Look and correct": {
         "list": ("opencode_memory.cli.look:list_memories", "List memories, newest first."),
@@ -37,7 +42,8 @@ SECTIONS: Final = {
     },
     "Serve": {
         "serve": ("opencode_memory.cli.serve:serve", "Serve MCP clients over HTTP, or one over stdio."),
-        "worker": ("opencode_memory.cli.serve:worker", "Embed and clean up in the background."),
+        "worker": ("opencode_memory.cli.serve:worker", "Learn, embed and clean up in the background."),
+        "watch": ("opencode_memory.cli.serve:watch", "Learn in the background, and nothing else."),
     },
     "Keep healthy": {
         "stats": ("opencode_memory.cli.stats:stats", "Say what the store holds."),
@@ -45,6 +51,7 @@ SECTIONS: Final = {
         "verify": ("opencode_memory.cli.upkeep:verify", "Check every memory and index."),
         "repair": ("opencode_memory.cli.upkeep:repair", "Rebuild what verify found damaged."),
         "reindex": ("opencode_memory.cli.upkeep:reindex", "Embed what waits and rebuild the indexes."),
+        "jobs": ("opencode_memory.cli.jobs:jobs", "Show the work that waits, and what failed."),
         "service": ("opencode_memory.cli.service:service", "Run the server in the background, from login on."),
         "config": ("opencode_memory.cli.config:config", "Show and change the configuration."),
         "completion": ("opencode_memory.cli.completion:completion", "Print the completion script of a shell."),

@@ -18,6 +18,7 @@ from opencode_memory.cli.errors import DONE, NOTHING_FOUND
 from opencode_memory.cli.output import dim
 from opencode_memory.errors import OpencodeMemoryError
 from opencode_memory.paths import default_data_dir
+from opencode_memory.wording import counted
 
 _SAMPLE: Final = 200
 _ENOUGH_BYTES: Final = 200 * 1000 * 1000
@@ -108,6 +109,8 @@ def _store(run: Invocation) -> Iterator[Check]:
         stats = store.stats()
         yield Check("store", Level.OK, f"{stats.memories} memories in {stats.projects} projects")
         yield from embedding_checks(stats.pending_embeddings, stats.model_mismatch)
+        if dead := sum(counts.dead for counts in store.jobs.counts()):
+            yield Check("jobs", Level.PROBLEM, f"{counted(dead, 'job')} failed for good", "opencode-memory jobs")
         if store.project is None:
             yield Check("project", Level.NOTE, f"{run.folder} has no memories yet")
         else:

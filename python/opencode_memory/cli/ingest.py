@@ -1,17 +1,29 @@
-"""``opencode-memory ingest``."""
+"""``opencode-memory ingest``: OpenCode's sessions, or notes."""
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
 import click
 
 from opencode_memory.cli.command import command
 from opencode_memory.cli.context import Invocation
 from opencode_memory.cli.embed import embed_what_waits
+from opencode_memory.cli.memories import print_list
+from opencode_memory.cli.output import dim
 from opencode_memory.cli.progress import progress
+from opencode_memory.errors import InvalidInputError
 from opencode_memory.wording import counted
+
+if TYPE_CHECKING:
+    from opencode_memory.learning.opencode import OpenCodeReading, OpenCodeReport
+    from opencode_memory.memory import MemoryStore
+
+_OPENCODE: Final = "opencode"
+_SHOWN: Final = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,15 +34,89 @@ class IngestRequest:
     dry_run: bool
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenCodeRequest:
+    """Which database to read; None for where OpenCode keeps it."""
+
+    db: Path | None
+    dry_run: bool
+
+
 @command("ingest")
 @click.argument("path", type=click.Path(path_type=Path))
+@click.option("--db", type=click.Path(path_type=Path, dir_okay=False), help="OpenCode's database, if it is elsewhere.")
 @click.option("--dry-run", is_flag=True, help="Only say what would be done.")
-def ingest(run: Invocation, *, path: Path, dry_run: bool) -> None:
-    """Keep memories in step with Markdown notes: those of a file, or of all notes under a folder.
+def ingest(run: Invocation, *, path: Path, db: Path | None, dry_run: bool) -> None:
+    """Learn from OpenCode's sessions (`ingest opencode`), or keep memories in step with Markdown notes.
 
-    Each section becomes a memory. Run it again after an edit to update, after a deletion to archive.
+    `opencode` reads what is new in every session of OpenCode, whatever project it belongs to; running it again reads
+    only what came since. Anything else is a note, or a folder of notes (`./opencode` for one of that name): each
+    section becomes a memory. Run it again after an edit to update, after a deletion to archive.
     """
+    if str(path) == _OPENCODE:
+        read_opencode(run, OpenCodeRequest(db=db, dry_run=dry_run))
+        return
+    if db is not None:
+        raise InvalidInputError("--db goes with `ingest opencode`", field="--db")
     read_notes(run, IngestRequest(path=path, dry_run=dry_run))
+
+
+def read_opencode(run: Invocation, request: OpenCodeRequest) -> None:
+    """Learn from every session of OpenCode and say what was learned."""
+    from opencode_memory.formats.rehearsal import rehearsal  # noqa: PLC0415  only here
+    from opencode_memory.ingest.opencode_db import default_database  # noqa: PLC0415  only here
+
+    path = request.db or run.config.learning.opencode_db or default_database(run.config.environment)
+    if path is None:
+        raise InvalidInputError("OpenCode keeps its sessions in no file here; name one with --db", field="--db")
+    with run.open_unbound_store(actor="extracted", background=False) as store:
+        with rehearsal(store) if request.dry_run else nullcontext(store) as target:
+            reading = _reading(run, target, path)
+            if request.dry_run:
+                reading.read_on_from(store)
+            with progress("reading sessions", quiet=run.out.as_json) as show:
+                report = reading.read(at_ms=round(run.started_at.timestamp() * 1000), progress=show)
+            _tell(run, target, report, dry_run=request.dry_run)
+        if request.dry_run:
+            return
+        _ask_for_files(run, store, report)
+        embed_what_waits(run, store)
+
+
+def _reading(run: Invocation, store: MemoryStore, path: Path) -> OpenCodeReading:
+    from opencode_memory.learning.opencode import OpenCodeReading  # noqa: PLC0415  only here
+    from opencode_memory.learning.projects import ProjectsOfFolders  # noqa: PLC0415  only here
+    from opencode_memory.learning.switches import Switches  # noqa: PLC0415  only here
+
+    # By hand everything is read: what waits for the next message waits for nothing.
+    switches = Switches(skip_projects=run.config.learning.skip_projects)
+    projects = ProjectsOfFolders(store, run.config.environment)
+    return OpenCodeReading(store, path, projects=projects, switches=switches, rest_ms=0)
+
+
+def _ask_for_files(run: Invocation, store: MemoryStore, report: OpenCodeReport) -> None:
+    from opencode_memory.settings import MemoryFile  # noqa: PLC0415  only here
+    from opencode_memory.worker.learning_duties import ask_for_memory_file  # noqa: PLC0415  only here
+
+    if run.config.memory_file is not MemoryFile.OFF:
+        for folder, project in report.folders:
+            ask_for_memory_file(store, folder, project)
+
+
+def _tell(run: Invocation, store: MemoryStore, report: OpenCodeReport, *, dry_run: bool) -> None:
+    out = run.out
+    if out.as_json:
+        out.json(report)
+        return
+    memories = [store.get(id_) for id_ in report.active]
+    shown = [memory for memory in memories if memory.category != "conversation"]
+    print_list(out, shown[:_SHOWN], at=run.started_at, with_project=True)
+    if len(shown) > _SHOWN:
+        out.line(dim(f"… and {len(shown) - _SHOWN} more"))
+    learned = f"{counted(len(shown), 'memory')} and {counted(len(memories) - len(shown), 'summary')}"
+    waiting = f"; {len(report.waiting)} wait for `opencode-memory review`" if report.waiting else ""
+    read = f"{counted(report.sessions, 'session')} with news, {counted(report.messages, 'message')}"
+    out.line(f"{read}: {learned}{waiting}.{' Nothing was written.' if dry_run else ''}")
 
 
 def read_notes(run: Invocation, request: IngestRequest) -> None:

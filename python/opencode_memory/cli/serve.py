@@ -1,10 +1,11 @@
-"""``opencode-memory serve`` and ``worker``: a server for all clients or for one, and what works behind it."""
+"""``opencode-memory serve``, ``worker``, ``watch``: a server for all clients or for one, and what works behind it."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -12,7 +13,13 @@ from opencode_memory.cli.command import command
 from opencode_memory.cli.context import Invocation
 from opencode_memory.cli.errors import DONE
 from opencode_memory.config import Config
+from opencode_memory.errors import ConfigError
 from opencode_memory.settings import Tools
+
+if TYPE_CHECKING:
+    from opencode_memory.memory import MemoryStore
+    from opencode_memory.worker.duty import Duty
+    from opencode_memory.worker.learning_duties import Learning
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,7 +118,31 @@ def serve_all(run: Invocation, config: Config, request: ServeRequest) -> None:
 @command("worker")
 @click.option("--supervised", is_flag=True, hidden=True, help="End when standard input ends.")
 def worker(run: Invocation, *, supervised: bool) -> int:
-    """Embed what waits, link what is alike, and clean up, until it is stopped."""
+    """Learn, embed what waits, link what is alike, and clean up, until it is stopped; as many at once as wanted."""
+    from opencode_memory.worker.duties import keeping  # noqa: PLC0415  only here
+    from opencode_memory.worker.learning_duties import Learning  # noqa: PLC0415  only here
+
+    with run.open_unbound_store(actor="extracted") as store:
+        learning = Learning(store, run.config)
+        _work(run, store, learning, (*keeping(), *learning.duties()), supervised=supervised)
+    return DONE
+
+
+@command("watch")
+def watch(run: Invocation) -> int:
+    """Learn from OpenCode's sessions and from watched notes, until it is stopped, and nothing else."""
+    from opencode_memory.worker.learning_duties import Learning  # noqa: PLC0415  only here
+
+    with run.open_unbound_store(actor="extracted") as store:
+        learning = Learning(store, run.config)
+        duties = learning.duties()
+        if not duties:
+            raise ConfigError("learning is switched off", key="learning.enabled", origin="configuration")
+        _work(run, store, learning, duties, supervised=False)
+    return DONE
+
+
+def _work(run: Invocation, store: MemoryStore, learning: Learning, duties: Sequence[Duty], *, supervised: bool) -> None:
     import signal  # noqa: PLC0415  only here
 
     from opencode_memory.cli.log import start_log  # noqa: PLC0415  servers only
@@ -121,6 +152,5 @@ def worker(run: Invocation, *, supervised: bool) -> int:
     if supervised:
         # Ctrl-C reaches the whole group; the server decides when its worker ends.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-    with run.open_unbound_store(actor="tool") as store:
-        work(store, wait=Waiting(supervised))
-    return DONE
+    with learning.watching(store):
+        work(store, duties, wait=Waiting(supervised))

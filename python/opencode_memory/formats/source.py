@@ -18,7 +18,6 @@ from typing import IO, Any, Final, TextIO
 from opencode_memory.errors import InvalidInputError, StorageError
 
 _HEAD_CHARACTERS: Final = 4096
-_IN_MEMORY_BYTES: Final = 16 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +95,9 @@ def open_source(source: Path | str | TextIO) -> Iterator[TextSource]:
 
 
 def _copied(name: str, stream: IO[str]) -> IO[str]:
-    copy = tempfile.SpooledTemporaryFile(  # noqa: SIM115  the caller closes it
-        _IN_MEMORY_BYTES, "w+", encoding="utf-8", newline="\n", errors="surrogatepass"
+    # Not a spooled one: interrupted while it is being made, it complains when it is thrown away.
+    copy = tempfile.TemporaryFile(  # noqa: SIM115  the caller closes it
+        "w+", encoding="utf-8", newline="\n", errors="surrogatepass"
     )
     try:
         shutil.copyfileobj(stream, copy)

@@ -18,10 +18,15 @@ def memory_status(call: Call) -> Answer:
     shared = call.store.count(scope="global")
     health = call.state.health()
     waiting = f"{stats.pending_embeddings} wait for their vectors, {stats.lexical_tail} for the index"
+    jobs = call.store.jobs.counts()
+    dead = sum(one.dead for one in jobs)
+    candidates = call.store.count(project=where, status="candidate")
     text = joined(
         f"{health.word}{': ' + '; '.join(health.problems) if health.problems else ''}.",
         f"Project {where}: {counted(here, 'memory')}." if here is not None else "No project is known for this client.",
         f"Global: {counted(shared, 'memory')}. Background: {health.background}; {waiting}.",
+        f"{counted(dead, 'job')} failed for good; `opencode-memory jobs` says why." if dead else None,
+        f"{counted(candidates, 'memory')} wait for the user's review." if candidates else None,
         stats.model_mismatch,
     )
     data = {
@@ -31,6 +36,8 @@ def memory_status(call: Call) -> Answer:
         "memories": {"project": here, "global": shared},
         "pending_embeddings": stats.pending_embeddings,
         "index_tail": stats.lexical_tail,
+        "candidates": candidates,
+        "jobs": {"waiting": sum(one.waiting + one.running for one in jobs), "failed": dead},
         "background": health.background,
         "model": stats.model,
         "bytes": stats.store_bytes + stats.lexical_bytes + stats.graph_bytes,

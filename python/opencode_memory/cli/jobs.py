@@ -1,0 +1,52 @@
+"""``opencode-memory jobs``: the work that waits, and what failed for good."""
+
+from __future__ import annotations
+
+import click
+
+from opencode_memory.cli.command import command
+from opencode_memory.cli.context import Invocation
+from opencode_memory.cli.errors import DONE, NOTHING_FOUND
+from opencode_memory.clock import age
+from opencode_memory.jobs import Job
+from opencode_memory.wording import counted
+
+_MOST = 1000
+
+
+@command("jobs")
+@click.option("--retry", is_flag=True, help="Let everything that failed for good be tried again.")
+def jobs(run: Invocation, *, retry: bool) -> int:
+    """Show what the workers have to do: failed for good first, then as it is due. 1 when something failed for good."""
+    with run.open_store() as store:
+        revived = store.jobs.revive() if retry else 0
+        found = store.jobs.list(limit=_MOST)
+    dead = sum(job.dead_at is not None for job in found)
+    if run.out.as_json:
+        run.out.json({"revived": revived, "jobs": found})
+    else:
+        if retry:
+            run.out.note(f"{counted(revived, 'job')} will be tried again.")
+        if found:
+            run.out.table([_row(run, job) for job in found])
+        else:
+            run.out.note("Nothing waits.")
+    return NOTHING_FOUND if dead else DONE
+
+
+def _row(run: Invocation, job: Job) -> tuple[str, str, str, str]:
+    at = run.started_at
+    if job.dead_at is not None:
+        state = f"failed {age(job.dead_at, at=at)}"
+    elif job.lease_until is not None and job.lease_until > at:
+        state = "being done"
+    elif job.attempts:
+        state = f"try {job.attempts + 1} {_when(run, job)}"
+    else:
+        state = _when(run, job) if job.run_at > at else "due"
+    return job.kind, state, job.subject, job.error or ""
+
+
+def _when(run: Invocation, job: Job) -> str:
+    span = age(run.started_at, at=max(job.run_at, run.started_at))
+    return "in a moment" if span == "now" else f"in {span.removesuffix(' ago')}"

@@ -1,0 +1,83 @@
+"""``opencode-memory memory-file``: a project's memories as a file beside its code."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import click
+
+from opencode_memory.cli.command import command
+from opencode_memory.cli.context import Invocation
+from opencode_memory.cli.errors import DONE, NOTHING_FOUND
+from opencode_memory.errors import InvalidInputError
+from opencode_memory.settings import MemoryFile
+from opencode_memory.wording import counted
+
+if TYPE_CHECKING:
+    from opencode_memory.memory_file import MemoryFileReport
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileRequest:
+    """Whether a missing file is made, and whether anything is written."""
+
+    create: bool
+    dry_run: bool
+
+
+@command("memory-file")
+@click.option("--create", is_flag=True, help="Create it where there is none: this is the consent that `ask` waits for.")
+@click.option("--dry-run", is_flag=True, help="Only say what would be done.")
+def memory_file(run: Invocation, *, create: bool, dry_run: bool) -> int:
+    """Take over what you changed in .opencode/MEMORY.md, and bring it up to date."""
+    return bring_up_to_date(run, FileRequest(create=create, dry_run=dry_run))
+
+
+def bring_up_to_date(run: Invocation, request: FileRequest) -> int:
+    """Bring the file and the store together and say what was done."""
+    from opencode_memory.memory_file import sync  # noqa: PLC0415  only here
+
+    top = run.work_tree or run.folder
+    # Whoever asks by hand has consented to reading it.
+    mode = MemoryFile.ASK if run.config.memory_file is MemoryFile.OFF else run.config.memory_file
+    with run.open_store(creates_project=not request.dry_run) as store:
+        if store.project is None:
+            raise InvalidInputError("this folder belongs to no project that the store knows", field="--project")
+        report = sync(
+            store,
+            project=store.project,
+            work_tree=top,
+            mode=mode,
+            max_lines=run.config.max_memory_lines,
+            at=run.started_at,
+            create=request.create,
+            dry_run=request.dry_run,
+            environment=run.config.environment,
+        )
+    if run.out.as_json:
+        run.out.json(report)
+    else:
+        _tell(run, report)
+    return NOTHING_FOUND if report.problem is not None or report.consent_needed else DONE
+
+
+def _tell(run: Invocation, report: MemoryFileReport) -> None:
+    out = run.out
+    for what, changes in (
+        ("added", report.added),
+        ("edited", report.edited),
+        ("archived", report.archived),
+        ("restored", report.restored),
+        ("proposed", report.proposed),
+        ("unclear", report.unclear),
+    ):
+        for change in changes:
+            out.line(f"{what:<9} {change.content or change.id or ''}{f' ({change.reason})' if change.reason else ''}")
+    if report.problem is not None:
+        out.line(f"{report.path} was left alone: {report.problem}")
+    elif report.consent_needed:
+        out.line(f"{report.path} does not exist; `opencode-memory memory-file --create` creates it.")
+    else:
+        done = {"written": "is written", "would_write": "would be written", "unchanged": "is up to date"}
+        out.line(f"{report.path} {done.get(report.outcome, report.outcome)}: {counted(report.shown, 'memory')}.")

@@ -1,0 +1,158 @@
+"""``opencode-memory review``: what waits for a person, to be accepted, edited or rejected."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from opencode_memory.cli.command import command
+from opencode_memory.cli.context import Invocation
+from opencode_memory.cli.errors import DONE, NOTHING_FOUND
+from opencode_memory.cli.memories import facts
+from opencode_memory.cli.output import bold, dim
+from opencode_memory.errors import ConflictError
+from opencode_memory.learning.learner import settle
+from opencode_memory.models import ALL_PROJECTS, Category, Memory, Scope, Status, Trust
+from opencode_memory.wording import counted, short_id
+
+if TYPE_CHECKING:
+    from opencode_memory.memory import MemoryStore
+
+_PAGE: Final = 500
+_LINES: Final = 8
+_CHOICES: Final = {"a": "accept", "e": "edit", "r": "reject", "s": "skip", "q": "quit"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReviewRequest:
+    """What to do; with neither ids nor an answer, each is asked for."""
+
+    accept: tuple[str, ...]
+    reject: tuple[str, ...]
+    everywhere: bool
+    look: bool
+
+
+@command("review")
+@click.option("--accept", metavar="ID", multiple=True, help="Accept this one; may be repeated.")
+@click.option(
+    "--reject", metavar="ID", multiple=True, help="Reject this one; it is archived, so restore brings it back."
+)
+@click.option("--all-projects", "everywhere", is_flag=True, help="What waits in any project.")
+@click.option("--list", "look", is_flag=True, help="Only show what waits.")
+def review(run: Invocation, *, accept: tuple[str, ...], reject: tuple[str, ...], everywhere: bool, look: bool) -> int:
+    """Accept, edit or reject what waits: what was learned but is not certain, and orders that nobody has confirmed."""
+    return go_through(run, ReviewRequest(accept=accept, reject=reject, everywhere=everywhere, look=look))
+
+
+def go_through(run: Invocation, request: ReviewRequest) -> int:
+    """Do what was asked for, or ask about each."""
+    with run.open_store() as store:
+        if request.accept or request.reject:
+            accepted = [accept(store, store.get(id_)).id for id_ in request.accept]
+            rejected = [memory.id for id_ in request.reject for memory in reject(store, store.get(id_))]
+            _say(run, accepted, rejected)
+            return DONE
+        waiting = list(what_waits(store, everywhere=request.everywhere))
+        if run.out.as_json:
+            run.out.json({"waiting": waiting})
+            return DONE if waiting else NOTHING_FOUND
+        if not waiting:
+            run.out.note("Nothing waits.")
+            return NOTHING_FOUND
+        if request.look or not sys.stdin.isatty():
+            for number, memory in enumerate(waiting, start=1):
+                _show(run, memory, f"{number:>2}")
+            run.out.line(
+                dim("`opencode-memory review --accept ID` or `--reject ID`; in a terminal it asks about each.")
+            )
+            return DONE
+        _ask(run, store, waiting)
+    return DONE
+
+
+def what_waits(store: MemoryStore, *, everywhere: bool) -> Iterator[Memory]:
+    """Yield what waits for a person: candidates, and then active orders that nobody has confirmed."""
+    project = ALL_PROJECTS if everywhere else None
+    for status, category in ((Status.CANDIDATE, None), (Status.ACTIVE, Category.DIRECTIVE)):
+        offset = 0
+        while page := store.list(project=project, status=status, category=category, limit=_PAGE, offset=offset):
+            offset += len(page)
+            for memory in page:
+                if status is Status.CANDIDATE or (memory.trust is not Trust.USER and memory.verified_at is None):
+                    yield memory
+
+
+def accept(store: MemoryStore, memory: Memory, content: str | None = None) -> Memory:
+    """Take a memory over as a person: it is active, confirmed, and as they worded it."""
+    if content is not None:
+        settle(store, memory)
+    changed = store.edit(memory.id, content=content, verified=True)
+    if changed.status is not Status.CANDIDATE:
+        return changed
+    try:
+        return store.restore(memory.id)[0]
+    except ConflictError:
+        # Another memory holds its topic. The person says that this one is true, too, so both stand.
+        store.edit(memory.id, topic=None)
+        return store.restore(memory.id)[0]
+
+
+def reject(store: MemoryStore, memory: Memory) -> Sequence[Memory]:
+    """Put a memory away; the same is not learned again."""
+    settle(store, memory)
+    return store.archive(memory.id, reason="rejected in a review")
+
+
+def _ask(run: Invocation, store: MemoryStore, waiting: Sequence[Memory]) -> None:
+    accepted, rejected = [], []
+    for number, memory in enumerate(waiting, start=1):
+        _show(run, memory, f"{number} of {len(waiting)}")
+        answer = click.prompt(
+            "(a)ccept, (e)dit, (r)eject, (s)kip, (q)uit",
+            type=click.Choice([*_CHOICES, *_CHOICES.values()]),
+            show_choices=False,
+            default="s",
+            err=True,
+        )
+        choice = _CHOICES.get(answer, answer)
+        if choice == "quit":
+            break
+        if choice == "accept":
+            accepted.append(accept(store, memory).id)
+        elif choice == "edit":
+            text = click.edit(memory.content)
+            if text is not None and text.strip():
+                accepted.append(accept(store, memory, text.strip()).id)
+            else:
+                run.out.note("Left as it is.")
+        elif choice == "reject":
+            rejected += [one.id for one in reject(store, memory)]
+    _say(run, accepted, rejected)
+
+
+def _show(run: Invocation, memory: Memory, number: str) -> None:
+    where = "" if memory.scope is Scope.GLOBAL or run.config.project == memory.project else " "
+    run.out.line(bold(f"{number}{where} "), dim(facts(memory, at=run.started_at)))
+    run.out.excerpt(memory.content, indent="    ", lines=_LINES)
+    evidence, rule = memory.metadata.get("evidence"), memory.metadata.get("rule")
+    if isinstance(evidence, str) and evidence.strip() and evidence.strip() != memory.content.strip():
+        run.out.excerpt(f"said: {evidence}", indent="    ", lines=2)
+    if isinstance(rule, str):
+        sure = "" if memory.confidence is None else f", confidence {memory.confidence:.2f}"
+        run.out.line(dim(f"    because of: {rule}{sure}"))
+
+
+def _say(run: Invocation, accepted: Sequence[str], rejected: Sequence[str]) -> None:
+    if run.out.as_json:
+        run.out.json({"accepted": accepted, "rejected": rejected})
+        return
+    for what, ids in (("accepted", accepted), ("rejected", rejected)):
+        if ids:
+            run.out.line(f"{what} {counted(len(ids), 'memory')}: {', '.join(map(short_id, ids))}")
+    if not accepted and not rejected:
+        run.out.note("Nothing was changed.")

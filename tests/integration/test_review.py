@@ -1,0 +1,20 @@
+"""Accepting what waits beside something that holds its topic: both stand, and nothing stops the review."""
+
+from __future__ import annotations
+
+from opencode_memory import MemoryStore
+from opencode_memory.cli.review import accept, what_waits
+
+TOPIC = "learned:choice:indentation"
+
+
+def test_a_candidate_whose_topic_is_held_is_accepted_beside_what_holds_it(store: MemoryStore) -> None:
+    held = store.remember("We always use four spaces.", category="convention", topic=TOPIC, trust="extracted").id
+    waiting = store.remember(
+        "Don't use tabs.", category="preference", topic=TOPIC, trust="extracted", status="candidate"
+    )
+    accepted = accept(store, store.get(waiting.id))
+    assert (accepted.status, accepted.topic, accepted.content) == ("active", None, "Don't use tabs.")
+    assert accepted.verified_at is not None
+    assert (store.get(held).status, store.get(held).topic) == ("active", TOPIC)
+    assert list(what_waits(store, everywhere=False)) == []

@@ -1,0 +1,144 @@
+"""A memory's text on one line, escaped so that it stays within its bullet, and the bullet read back."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from opencode_memory.memory_file.bullet import bullet_line, has_mark, read_bullet, starts_bullet
+from opencode_memory.memory_file.bullet_text import LONGEST, digest, escaped, plain_line, shown, unescaped
+from opencode_memory.memory_file.headings import BY_LETTER
+from support.memory_files import HOSTILE
+
+FACT = BY_LETTER["f"]
+PIECES = st.lists(
+    st.one_of(
+        st.sampled_from(
+            ["<!--", "-->", "&lt;", "&", "amp;", "`", "``", "\\", "#", "[x]:", "~~~", "…", "\n", "\r\n", " "]
+        ),
+        st.sampled_from(
+            ["<b>", "</ul>", "<!", "<?", "m:9c1d7b2e", "opencode-memory:end", "- ", "\u202e", "\u200b", "word"]
+        ),
+        st.text(max_size=8),
+    ),
+    max_size=60,
+).map("".join)
+
+
+@given(PIECES)
+def test_escaping_is_undone_exactly(text: str) -> None:
+    line = plain_line(text)
+    assert unescaped(escaped(line)) == line
+
+
+@given(PIECES)
+def test_no_text_opens_or_closes_a_comment_or_has_a_second_line(text: str) -> None:
+    line = shown(text).text
+    assert "<!--" not in line
+    assert "-->" not in line
+    assert len(line.splitlines()) <= 1
+
+
+@given(PIECES)
+def test_what_is_shown_is_shown_the_same_again(text: str) -> None:
+    once = shown(text)
+    if not once.is_shortened:
+        assert shown(unescaped(once.text)) == once
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_a_hostile_text_makes_one_bullet_that_nobody_touched(text: str) -> None:
+    how = shown(text)
+    line = bullet_line(how, "9c1d7b2e", FACT)
+    assert line.isprintable()
+    assert starts_bullet(line)
+    assert has_mark(line)
+    bullet = read_bullet([line], FACT)
+    assert (bullet.text, bullet.mark.id, bullet.mark.is_shortened) == (how.text, "9c1d7b2e", how.is_shortened)
+    assert bullet.is_untouched
+    assert bullet.moved_to is None
+
+
+def test_a_tag_is_escaped_in_prose_and_left_readable_in_code() -> None:
+    assert shown("`Vec<T>` not <b>bold</b>, a < b").text == "`Vec<T>` not &lt;b>bold&lt;/b>, a < b"
+
+
+def test_a_comment_is_escaped_in_code_too() -> None:
+    assert shown("`<!-- x -->`").text == "`&lt;!-- x --&gt;`"
+
+
+def test_a_text_that_begins_like_a_block_is_a_text() -> None:
+    assert shown("# Title").text == "\\# Title"
+    assert shown("```sh").text == "\\```sh"
+    assert shown("[a]: b").text == "\\[a]: b"
+    assert shown("#!/bin/sh, C# and [a](b)").text == "\\#!/bin/sh, C# and [a](b)"
+    assert shown("[a](b)").text == "[a](b)"
+
+
+def test_a_long_text_is_shortened_at_a_word() -> None:
+    how = shown("Deploys run on Fridays only. " * 20)
+    assert how.is_shortened
+    assert how.text.endswith(" …")
+    assert len(how.text) <= LONGEST
+    assert how.text.removesuffix(" …").split()[-1] in {"Deploys", "run", "on", "Fridays", "only."}
+
+
+def test_a_text_of_exactly_the_limit_is_whole() -> None:
+    assert shown("x" * LONGEST).text == "x" * LONGEST
+    assert shown("x" * (LONGEST + 1)).is_shortened
+
+
+def test_a_text_without_blanks_is_not_cut_within_a_character() -> None:
+    text = shown("e\u0301" * 400).text
+    assert text.endswith("e\u0301 …")
+
+
+def test_several_lines_and_hidden_characters_become_one_plain_line() -> None:
+    assert plain_line("a\n\n  b\tc\u202e d\u200b \u200be\x1b") == "a b c d e"
+
+
+def test_an_edit_changes_the_digest_and_a_blank_does_not() -> None:
+    assert digest("Use  pnpm\n") == digest("Use pnpm")
+    assert digest("Use npm") != digest("Use pnpm")
+    assert re.fullmatch(r"[0-9a-f]{6}", digest(""))
+
+
+def test_a_mark_that_a_person_damaged_is_no_text() -> None:
+    bullet = read_bullet(["* Use pnpm <!-- m:9c1d -->"], FACT)
+    assert (bullet.text, bullet.mark) == ("Use pnpm", None)
+
+
+def test_a_mark_without_a_digest_still_names_its_memory() -> None:
+    bullet = read_bullet(["- Use pnpm <!--m:9c1d7b2e-->"], FACT)
+    assert (bullet.mark.id, bullet.mark.digest, bullet.is_untouched) == ("9c1d7b2e", "", False)
+
+
+def test_a_bullet_that_was_wrapped_is_untouched() -> None:
+    line = bullet_line(shown("Use pnpm, not npm, in every package"), "9c1d7b2e", FACT)
+    start, rest = line[:11], line[12:]
+    bullet = read_bullet([start, f"  {rest}"], FACT)
+    assert bullet.is_untouched
+    start, rest = line.split(" <!--")
+    assert read_bullet([start, f"  <!--{rest}"], FACT).is_untouched
+
+
+def test_of_two_bullets_on_one_line_the_last_mark_counts() -> None:
+    first = bullet_line(shown("A"), "11111111", FACT)
+    second = bullet_line(shown("B"), "22222222", FACT)
+    bullet = read_bullet([f"{first} {second[2:]}"], FACT)
+    assert (bullet.content, bullet.mark.id) == ("A  B", "22222222")
+
+
+def test_a_persons_bullet_of_several_lines_keeps_them() -> None:
+    bullet = read_bullet(["- Run:", "", "  ```sh", "  make all", "  ```"], FACT)
+    assert bullet.content == "Run:\n\n```sh\nmake all\n```"
+
+
+def test_what_is_no_bullet_is_none() -> None:
+    for line in ("---", "- - -", "* * *", "-x", "**bold**", "text", "     - deep", "1. x"):
+        assert not starts_bullet(line)
+    for line in ("- x", "* x", "+ x", "   - x", "-", "-\tx"):
+        assert starts_bullet(line)
