@@ -1,0 +1,55 @@
+"""The memory-extraction set: twenty short texts of an assistant, and what should be remembered of each.
+
+Its types are mapped to categories: a commitment is a plan, an opinion a preference. A label is met when a memory of
+that category has most of its words. The texts are notes that an assistant made about itself, so they are read as a
+person's own words.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from opencode_memory._core import terms
+from opencode_memory.extraction.candidate import Candidate
+from opencode_memory.extraction.statements import Before, of_person
+from opencode_memory.learning.admission import WAITING_FROM, active_from
+
+_CATEGORY: Final = {"commitment": "plan", "opinion": "preference"}
+_MOST_OF: Final = 0.6
+
+
+def report(folder: Path) -> Iterator[str]:
+    """Yield lines with precision and recall, by substance alone and with the category."""
+    texts = [json.loads(line) for line in (folder / "dataset.jsonl").read_text(encoding="utf-8").splitlines()]
+    labels = {
+        one["id"]: one["memories"]
+        for one in map(json.loads, (folder / "labels.jsonl").read_text(encoding="utf-8").splitlines())
+    }
+    for name in ("active", "with what waits"):
+        found = [(one, [c for c in of_person(one["text"], Before()) if _counts(c, name)]) for one in texts]
+        for strict in (False, True):
+            right = sum(
+                any(_meets(c, label, strict=strict) for label in labels[one["id"]]) for one, got in found for c in got
+            )
+            total = sum(len(got) for _, got in found)
+            hit = sum(
+                any(_meets(c, label, strict=strict) for c in got) for one, got in found for label in labels[one["id"]]
+            )
+            wanted = sum(map(len, labels.values()))
+            what = "type and substance" if strict else "substance"
+            figures = f"precision {right / max(1, total):.3f} ({right} of {total}), recall {hit / wanted:.3f}"
+            yield f"memory-extraction, {name}, {what}: {figures} ({hit} of {wanted})"
+
+
+def _counts(candidate: Candidate, which: str) -> bool:
+    return candidate.confidence >= (active_from(candidate.category) if which == "active" else WAITING_FROM)
+
+
+def _meets(candidate: Candidate, label: dict[str, str], *, strict: bool) -> bool:
+    if strict and str(candidate.category) != _CATEGORY.get(label["type"], label["type"]):
+        return False
+    wanted, said = (frozenset(terms(text)[0]) for text in (label["content"], candidate.content))
+    return bool(wanted) and len(wanted & said) >= _MOST_OF * len(wanted)
