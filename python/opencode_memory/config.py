@@ -1,8 +1,9 @@
 """The configuration: one frozen tree, built once, in which each value knows where it came from.
 
-Defaults give way to the file, the file to the environment, the environment to options. Only keys that something reads
-exist (``settings.py`` lists them); an unknown one is an error with a suggestion. This is the only module that looks at
-``os.environ``.
+Defaults give way to ``memory-config.jsonc``, that to our own file, the file to the environment, the environment to
+options. Only keys that something reads exist (``settings.py`` lists them); an unknown one is an error with a
+suggestion. In ``memory-config.jsonc``, which people share with another program, an error is noted and stops nothing.
+This is the only module that looks at ``os.environ``.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Any
 
 from opencode_memory.errors import ConfigError
 from opencode_memory.paths import default_config_file
+from opencode_memory.seed_config import Notice, find
 from opencode_memory.settings import (
     BY_KEY,
     PREFIX,
@@ -24,11 +26,14 @@ from opencode_memory.settings import (
     BackupConfig,
     BootConfig,
     Color,
+    CompactionConfig,
     EmbeddingConfig,
     IdentityConfig,
+    InjectionConfig,
     KvConfig,
     LearningConfig,
     MemoryFile,
+    OpencodeConfig,
     RecallConfig,
     ServerConfig,
     SessionConfig,
@@ -54,6 +59,9 @@ class Config:
         boot: Settings of the boot context.
         session: Settings of sessions and claims.
         learning: What is learned from.
+        injection: What is put beside a message in OpenCode.
+        compaction: What is given to OpenCode when it compacts a session.
+        opencode: What the plugin in OpenCode goes by.
         server: Settings of the server.
         memory_file: Whether a project's memories are kept in a file.
         max_memory_lines: Most lines of that file.
@@ -64,7 +72,9 @@ class Config:
         extraction_tokens_per_day: Most tokens in a day.
         extraction_timeout_seconds: How long a request may take.
         file: Where the configuration file is, or would be.
-        origins: Key to ``default``, ``file``, the name of an environment variable, or of an option.
+        memory_config: The ``memory-config.jsonc`` that was read as well; None when there is none.
+        notices: What is wrong with that, or without effect.
+        origins: Key to ``default``, the name of that file, ``file``, or the name of a variable or an option.
         environment: The environment that the configuration was built from, for child processes.
     """
 
@@ -79,6 +89,9 @@ class Config:
     boot: BootConfig
     session: SessionConfig
     learning: LearningConfig
+    injection: InjectionConfig
+    compaction: CompactionConfig
+    opencode: OpencodeConfig
     server: ServerConfig
     memory_file: MemoryFile
     max_memory_lines: int
@@ -89,6 +102,8 @@ class Config:
     extraction_tokens_per_day: int
     extraction_timeout_seconds: int
     file: Path
+    memory_config: Path | None
+    notices: tuple[Notice, ...]
     origins: Mapping[str, str]
     environment: Mapping[str, str]
 
@@ -142,10 +157,23 @@ def load(*, environment: Mapping[str, str], options: Mapping[str, str | None] | 
             if written is not None:
                 origins[key] = name_origin(key)
                 values[key] = check(key, written, environment=environment, origin=origins[key])
+    memory_config = find(environment)
+    notices: tuple[Notice, ...] = ()
+    if memory_config is not None:
+        from opencode_memory.seed_config.reading import read  # noqa: PLC0415  most people have no such file
+
+        # The lowest layer comes last: where its log goes depends on where the others put the store.
+        found = read(memory_config, environment=environment, data_dir=values["data_dir"])
+        notices = found.notices
+        for key, value in found.values.items():
+            if origins[key] == "default":
+                origins[key], values[key] = memory_config.name, value
     return Config(
         **{key: value for key, value in values.items() if "." not in key},
         **{name: kind(**_section(name, values)) for name, kind in SECTIONS.items()},
         file=file,
+        memory_config=memory_config,
+        notices=notices,
         origins=MappingProxyType(origins),
         environment=MappingProxyType(dict(environment)),
     )

@@ -133,6 +133,51 @@ class LearningConfig:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class InjectionConfig:
+    """What is put beside a message in OpenCode.
+
+    Attributes:
+        enabled: The switch.
+        max_tokens: Budget of a block.
+        max_results: Most memories in a block, directives aside.
+        subagent_tokens: Budget in the session of a subagent.
+    """
+
+    enabled: bool
+    max_tokens: int
+    max_results: int
+    subagent_tokens: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompactionConfig:
+    """What is given to OpenCode when it compacts a session.
+
+    Attributes:
+        enabled: The switch.
+        max_tokens: Budget of the memories.
+        custom_prompt: Whether the request for the summary is ours instead of OpenCode's.
+    """
+
+    enabled: bool
+    max_tokens: int
+    custom_prompt: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpencodeConfig:
+    """What the plugin in OpenCode goes by.
+
+    Attributes:
+        deadline_ms: How long a hook waits for the server.
+        auditor_model: ``provider/model`` of the auditor; None for OpenCode's own choice.
+    """
+
+    deadline_ms: int
+    auditor_model: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ServerConfig:
     """How the server listens, whom it lets in, what it offers, and where it logs."""
 
@@ -290,6 +335,15 @@ SETTINGS: Final = (
     Setting("learning.opencode_db", "OpenCode's database instead of its own place", _always(None), folder),
     Setting("learning.poll_seconds", "how often that is looked at", _always(30), _whole_number(1, 86_400)),
     Setting("learning.rest_seconds", "silence after which a session rests", _always(120), _whole_number(1, 86_400)),
+    Setting("injection.enabled", "whether memories are put beside messages", _always(True), _flag),
+    Setting("injection.max_tokens", "budget of what is put there", _always(2000), _whole_number(0, 100_000)),
+    Setting("injection.max_results", "most memories of it", _always(8), _whole_number(1, 100)),
+    Setting("injection.subagent_tokens", "its budget for subagents", _always(600), _whole_number(0, 100_000)),
+    Setting("compaction.enabled", "whether memories go into a compaction", _always(True), _flag),
+    Setting("compaction.max_tokens", "budget of what goes there", _always(4000), _whole_number(0, 100_000)),
+    Setting("compaction.custom_prompt", "whether its prompt is ours, too", _always(False), _flag),
+    Setting("opencode.deadline_ms", "how long OpenCode waits for a memory", _always(400), _whole_number(20, 10_000)),
+    Setting("opencode.auditor_model", "provider/model of the auditor", _always(None), _text),
     Setting("extraction_model", "a model that rewords what was learned", _always(None), _text),
     Setting("extraction_url", "base URL of its OpenAI-compatible server", _always(None), _text),
     Setting("extraction_key", "its key, from the environment", _always(None), _key, secret=True),
@@ -327,6 +381,9 @@ SECTIONS: Final[Mapping[str, type[Any]]] = MappingProxyType(
         "boot": BootConfig,
         "session": SessionConfig,
         "learning": LearningConfig,
+        "injection": InjectionConfig,
+        "compaction": CompactionConfig,
+        "opencode": OpencodeConfig,
         "server": ServerConfig,
     }
 )

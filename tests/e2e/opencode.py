@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -28,8 +29,22 @@ class OpenCode:
     binary: Path
     home: Path
 
-    def configure(self, model_url: str, mcp: dict[str, Any]) -> None:
-        """Write the configuration: a model of ours and one MCP server."""
+    def configure(
+        self,
+        model_url: str,
+        mcp: dict[str, Any] | None = None,
+        more: Mapping[str, Any] | None = None,
+        *,
+        stubbed: bool = True,
+    ) -> None:
+        """Write the configuration.
+
+        Args:
+            model_url: Where our model is.
+            mcp: An MCP server.
+            more: Whatever else a test needs.
+            stubbed: Whether it looks as if the package of plugins was installed.
+        """
         folder = self.home / "config" / "opencode"
         folder.mkdir(parents=True, exist_ok=True)
         model = {"name": "Scripted", "tool_call": True, "limit": {"context": 200_000, "output": 8_000}}
@@ -43,11 +58,14 @@ class OpenCode:
             "small_model": "scripted/scripted",
             "enabled_providers": ["scripted"],
             "provider": {"scripted": provider},
-            "mcp": {MCP_NAME: mcp},
+            **({"mcp": {MCP_NAME: mcp}} if mcp else {}),
             "autoupdate": False,
             "share": "disabled",
+            **(more or {}),
         }
         (folder / "opencode.json").write_text(json.dumps(configuration), encoding="utf-8")
+        if not stubbed:
+            return
         # It installs this package into each folder of configuration, unless it looks as if that had been done.
         needed = {"dependencies": {_PLUGIN_PACKAGE: "*"}}
         (folder / "node_modules").mkdir(exist_ok=True)
@@ -61,13 +79,14 @@ class OpenCode:
         """Where it keeps its sessions."""
         return self.home / "data" / "opencode" / "opencode.db"
 
-    def session(self, folder: Path, prompt: str, *, goes_on: bool = False) -> str:
+    def session(self, folder: Path, prompt: str, *, goes_on: bool = False, agent: str | None = None) -> str:
         """Run a session with one prompt in a folder, or let the last one go on; returns what it printed."""
         begin = ["--continue"] if goes_on else ["--title", "A title"]
+        begin += ["--agent", agent] if agent else []
         ran = subprocess.run(
             [self.binary, "run", *begin, prompt],
             cwd=folder,
-            env=self._environment(folder),
+            env=self.environment(folder),
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
@@ -77,7 +96,8 @@ class OpenCode:
         assert ran.returncode == 0, ran.stdout + ran.stderr
         return ran.stdout
 
-    def _environment(self, folder: Path) -> dict[str, str]:
+    def environment(self, folder: Path) -> dict[str, str]:
+        """What it is started with in a folder."""
         folders = {f"XDG_{kind}_HOME": str(self.home / kind.lower()) for kind in ("CONFIG", "DATA", "CACHE", "STATE")}
         switched_off = ("MODELS_FETCH", "AUTOUPDATE", "LSP_DOWNLOAD", "CLAUDE_CODE")
         return {

@@ -1,8 +1,8 @@
 """A language model that does as it is told: an OpenAI-compatible server on loopback, scripted and recording.
 
 OpenCode talks to it as to any provider. It answers the turns of a session from a script, one call of a tool or one text
-each, and keeps what it was asked, so that a test sees what a model would have seen. OpenCode's request for a title,
-which has no tools, is answered beside the script.
+each, and keeps what it was asked, so that a test sees what a model would have seen. OpenCode's requests for a title and
+for a summary, which have no tools, are answered beside the script.
 """
 
 from __future__ import annotations
@@ -10,14 +10,17 @@ from __future__ import annotations
 import json
 import threading
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
 
-Turn = str | tuple[str, dict[str, Any]]
-"""What the model does next: says a text, or calls a tool by name with arguments."""
+Said = str | tuple[str, dict[str, Any]]
+Turn = Said | Callable[[], Said]
+"""What the model does next: says a text, or calls a tool by name with arguments; or what is found out only then."""
 END = "The script has ended."
+SUMMARY = "We worked on the shop. What is open: nothing."
+"""What it answers to a request for a summary."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +40,21 @@ class Request:
         return "\n".join(self._texts("system"))
 
     @property
+    def messages(self) -> list[dict[str, Any]]:
+        """The messages without the system prompt."""
+        return [message for message in self.body["messages"] if message["role"] != "system"]
+
+    @property
+    def users(self) -> list[str]:
+        """What the messages of the user say."""
+        return self._texts("user")
+
+    @property
+    def wants_summary(self) -> bool:
+        """Whether it asks for a summary of a session."""
+        return "summar" in self.system
+
+    @property
     def tool_results(self) -> list[str]:
         """What its calls of tools have brought so far."""
         return self._texts("tool")
@@ -52,6 +70,8 @@ class ScriptedModel:
         self._lock = threading.Lock()
         self._turns: deque[Turn] = deque()
         self._requests: list[Request] = []
+        self._asides: list[Request] = []
+        self._costs: dict[str, int] = {}
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
         # Connections that OpenCode keeps open must not keep the test from ending.
         self._server.daemon_threads = True
@@ -76,6 +96,7 @@ class ScriptedModel:
         with self._lock:
             self._turns = deque(turns)
             self._requests = []
+            self._asides = []
 
     @property
     def requests(self) -> list[Request]:
@@ -83,13 +104,29 @@ class ScriptedModel:
         with self._lock:
             return list(self._requests)
 
-    def take(self, request: Request) -> Turn:
-        """Record a request and return what answers it."""
-        if not request.tools:
-            return "A title"
+    @property
+    def asides(self) -> list[Request]:
+        """The requests for titles and summaries since ``script``."""
         with self._lock:
+            return list(self._asides)
+
+    def cost(self, said: str, tokens: int) -> None:
+        """Have a text cost so many tokens: enough of them, and OpenCode compacts the session by itself."""
+        self._costs[said] = tokens
+
+    def cost_of(self, said: Said) -> int:
+        """Return what a turn costs."""
+        return self._costs.get(said, 1) if isinstance(said, str) else 1
+
+    def take(self, request: Request) -> Said:
+        """Record a request and return what answers it."""
+        with self._lock:
+            if not request.tools:
+                self._asides.append(request)
+                return SUMMARY if request.wants_summary else "A title"
             self._requests.append(request)
-            return self._turns.popleft() if self._turns else END
+            turn = self._turns.popleft() if self._turns else END
+        return turn() if callable(turn) else turn
 
 
 def _handler(model: ScriptedModel) -> type[BaseHTTPRequestHandler]:
@@ -105,7 +142,7 @@ def _handler(model: ScriptedModel) -> type[BaseHTTPRequestHandler]:
             self.send_header("content-type", "text/event-stream")
             self.send_header("connection", "close")
             self.end_headers()
-            for chunk in _chunks(turn, call):
+            for chunk in _chunks(turn, call, model.cost_of(turn)):
                 self.wfile.write(f"data: {chunk}\n\n".encode())
 
         def log_message(self, format: str, *args: Any) -> None:
@@ -114,7 +151,7 @@ def _handler(model: ScriptedModel) -> type[BaseHTTPRequestHandler]:
     return Handler
 
 
-def _chunks(turn: Turn, call: str) -> Iterator[str]:
+def _chunks(turn: Said, call: str, tokens: int) -> Iterator[str]:
     """The answer as it is streamed: the role, what is said or called, why it ended, and what it cost."""
     if isinstance(turn, str):
         said: dict[str, Any] = {"content": turn}
@@ -126,7 +163,7 @@ def _chunks(turn: Turn, call: str) -> Iterator[str]:
         reason = "tool_calls"
     for delta, finish in (({"role": "assistant", "content": ""}, None), (said, None), ({}, reason)):
         yield _chunk(choices=[{"index": 0, "delta": delta, "finish_reason": finish}])
-    yield _chunk(choices=[], usage={"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2})
+    yield _chunk(choices=[], usage={"prompt_tokens": tokens, "completion_tokens": 1, "total_tokens": tokens + 1})
     yield "[DONE]"
 
 

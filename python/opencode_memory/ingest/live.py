@@ -125,6 +125,11 @@ class LiveFeed:
                 batches.append(batch)
         return batches
 
+    def cut_short(self, session: str) -> Batch | None:
+        """Give out what of a session is complete if nothing more comes; None for one that is not followed."""
+        known = self._sessions.get(session)
+        return None if known is None else self._end(known)
+
     def _take(self, directory: str, kind: str, properties: Mapping[str, Any]) -> Iterator[Batch]:
         match kind, properties:
             case "session.created" | "session.updated", {"info": {"id": str(name)} as info}:

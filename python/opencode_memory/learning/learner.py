@@ -15,6 +15,7 @@ from opencode_memory.errors import BusyError, ConflictError
 from opencode_memory.extraction.blockers import TOPIC, OpenBlocker
 from opencode_memory.extraction.candidate import Candidate
 from opencode_memory.extraction.events import Message, SessionInfo
+from opencode_memory.extraction.given import with_more
 from opencode_memory.extraction.session import Known, end, step
 from opencode_memory.extraction.state import SessionState
 from opencode_memory.learning.admission import admit
@@ -127,6 +128,9 @@ class Learner:
             if feed is not None and progress is not None:
                 lessons.set_progress(feed, info.id, progress)
             return Learned()
+        # What stood beside its messages is not learned from it.
+        shown = [decision.text for decision in self._store.ledger.decisions(info.id)]
+        state = replace(state, given=with_more(state.given, shown))
         known = Known(tuple(self._open_blockers(project)))
         found: list[Candidate] = []
         for message in fresh:

@@ -6,9 +6,10 @@ it is read from the database; whichever comes first lets it rest, and each messa
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
-from opencode_memory.ingest.live import LiveFeed
+from opencode_memory.ingest.live import Batch, LiveFeed
 from opencode_memory.learning.learner import Learned, Learner
 
 if TYPE_CHECKING:
@@ -29,15 +30,23 @@ class LiveLearning:
         projects: Whose project a folder is.
         switches: Where nothing is learned.
         rest_seconds: After so long a session rests.
+        on_batch: Is told of every batch, whether anything is learned of it or not.
     """
 
     def __init__(
-        self, store: MemoryStore, *, projects: ProjectsOfFolders, switches: Switches, rest_seconds: float
+        self,
+        store: MemoryStore,
+        *,
+        projects: ProjectsOfFolders,
+        switches: Switches,
+        rest_seconds: float,
+        on_batch: Callable[[Batch], None] = lambda _: None,
     ) -> None:
         self._store = store
         self._projects = projects
         self._switches = switches
         self._rest_seconds = rest_seconds
+        self._on_batch = on_batch
         self._feed = LiveFeed()
         self._learner = Learner(store)
 
@@ -54,9 +63,12 @@ class LiveLearning:
         """
         batches = self._feed.take(params)
         if not self._switches.reads("live"):
+            for batch in batches:
+                self._on_batch(batch)
             return []
         learned = []
         for batch in batches:
+            self._on_batch(batch)
             project = self._projects.of(batch.session.directory)
             if self._switches.passes_over(self._store, project, batch.session):
                 self._learner.pass_over(batch.session, batch.messages)
@@ -65,6 +77,17 @@ class LiveLearning:
             if batch.ended:
                 self._ask_for_rest(batch.session, at_ms)
         return learned
+
+    def rest(self, session: str, *, at_ms: int) -> bool:
+        """Let a session rest at once, as far as it was seen; whether anything was learned."""
+        batch = self._feed.cut_short(session)
+        if batch is None or not self._switches.reads("live"):
+            return False
+        project = self._projects.of(batch.session.directory)
+        if self._switches.passes_over(self._store, project, batch.session):
+            return False
+        learned = self._learner.take(batch.session, batch.messages, project=project, at_ms=at_ms, rests=True)
+        return bool(learned.active)
 
     def _ask_for_rest(self, session: SessionInfo, at_ms: int) -> None:
         # A job that waits already gets the new moment, and is put off by it.

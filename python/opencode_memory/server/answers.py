@@ -16,20 +16,14 @@ from opencode_memory import entities
 from opencode_memory.clock import age
 from opencode_memory.json_values import to_json
 from opencode_memory.models import Memory, Status, Trust
+from opencode_memory.plain_text import clean, cut, one_line
 from opencode_memory.wording import short_id
 
 EXCERPT_BYTES: Final = 360
-LINE_BYTES: Final = 160
 _ENTITIES_SHOWN: Final = 2
 _PROJECT_BYTES: Final = 80
 _SEPARATOR: Final = " · "
 _INDENT: Final = "   "
-_MORE: Final = " […]"
-_CONTROLS: Final = re.compile(
-    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
-    r"\U000e0000-\U000e007f\U000e0100-\U000e01ef]"
-)
-"""Control characters, and what is invisible: directions, tags and variations that can carry hidden words."""
 _BLANK_LINES: Final = re.compile(r"\n\s*\n")
 
 
@@ -39,26 +33,6 @@ class Answer:
 
     text: str
     data: Mapping[str, Any] = field(default_factory=dict)
-
-
-def clean(text: str) -> str:
-    """Take out what could rewrite a screen or hide text from a reader."""
-    return _CONTROLS.sub("\N{REPLACEMENT CHARACTER}", text.replace("\r\n", "\n").replace("\r", "\n"))
-
-
-def cut(text: str, most_bytes: int) -> tuple[str, bool]:
-    """Return the beginning of a text that fits into so many bytes, and whether something is missing."""
-    encoded = text.encode("utf-8", errors="replace")
-    if len(encoded) <= most_bytes:
-        return text, False
-    kept = encoded[: most_bytes - len(_MORE.encode())].decode("utf-8", errors="ignore")
-    end = max(kept.rfind(" "), kept.rfind("\n"))
-    return (kept[:end] if end > len(kept) // 2 else kept).rstrip() + _MORE, True
-
-
-def one_line(text: str, most_bytes: int = LINE_BYTES) -> str:
-    """Put the beginning of a text on one line."""
-    return cut(" ".join(clean(text).split()), most_bytes)[0]
 
 
 def project_name(name: str) -> str:

@@ -26,7 +26,8 @@ import opencode_memory
 from opencode_memory import clock
 from opencode_memory.errors import OpencodeMemoryError
 from opencode_memory.json_values import to_json
-from opencode_memory.server.answers import Answer, clean
+from opencode_memory.plain_text import clean
+from opencode_memory.server.answers import Answer
 from opencode_memory.server.call import Call
 from opencode_memory.server.state import State
 from opencode_memory.server.toolbox import Tool
@@ -38,6 +39,8 @@ from opencode_memory.suggest import did_you_mean
 NAME: Final = "opencode-memory"
 THREADS: Final = 16
 """Calls that run at the same time; the others wait their turn."""
+TOOLS_HEADER: Final = "x-opencode-memory-tools"
+"""By which a client asks for ``core`` only; OpenCode sends what is offered with every request to a model."""
 INSTRUCTIONS: Final = """\
 Long-term memory of this user and project. It outlives the session.
 - First step of a session: get_boot_context.
@@ -65,8 +68,11 @@ def build_server(state: State, *, folder: Path | None = None) -> Server[Any]:
     whereabouts = Whereabouts(state, folder)
     limiter = anyio.CapacityLimiter(THREADS)
 
-    async def list_tools(_: ServerRequestContext[Any, Any], __: object) -> types.ListToolsResult:
-        return types.ListToolsResult(tools=await anyio.to_thread.run_sync(described, list(tools.values())))
+    async def list_tools(context: ServerRequestContext[Any, Any], _: object) -> types.ListToolsResult:
+        headers: Mapping[str, str] = getattr(context.request, "headers", None) or {}
+        few = headers.get(TOOLS_HEADER) == Tools.CORE
+        shown = [tool for tool in tools.values() if tool.core or not few]
+        return types.ListToolsResult(tools=await anyio.to_thread.run_sync(described, shown))
 
     async def call_tool(
         context: ServerRequestContext[Any, Any], params: types.CallToolRequestParams

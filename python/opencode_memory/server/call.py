@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from opencode_memory import paths
 from opencode_memory.errors import InvalidInputError
+from opencode_memory.models import Source
 
 if TYPE_CHECKING:
     from opencode_memory.config import Config
@@ -97,6 +98,26 @@ class Call:
         with suppress(FileNotFoundError, NotADirectoryError):
             resolved.lstat()
         return resolved
+
+
+@dataclass(frozen=True, slots=True)
+class SessionCall(Call):
+    """A call out of a session of OpenCode, of which the plugin tells more than an MCP client can.
+
+    Attributes:
+        session: Its id.
+        message: Id of the message that it belongs to.
+        agent: Name of the agent that calls.
+    """
+
+    session: str | None = None
+    message: str | None = None
+    agent: str | None = None
+
+    @property
+    def source(self) -> Source:
+        """Where what is written now comes from."""
+        return Source(tool="opencode", session=self.session, message=self.message)
 
 
 def _holds_a_home(folder: Path) -> bool:

@@ -21,6 +21,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from opencode_memory.errors import ConflictError, InvalidInputError, StorageError
 from opencode_memory.incumbent import explain_holder, hint_for_holder, who_holds
+from opencode_memory.server.bridge.endpoint import MESSAGE_LIMIT
 from opencode_memory.server.guards import guarded_protocol, supports_owner_check
 from opencode_memory.server.web import Web, build_app
 
@@ -95,10 +96,12 @@ class Door:
     Attributes:
         key: What every request must carry; None for no key.
         uid: The user whose processes may connect from this machine; None where that cannot be told.
+        token: What is in a file that only the user reads: OpenCode's plugin shows it, and it opens as the key does.
     """
 
     key: str | None
     uid: int | None
+    token: str
 
 
 def door(host: str, configured: str | None, data_dir: Path) -> Door:
@@ -107,21 +110,22 @@ def door(host: str, configured: str | None, data_dir: Path) -> Door:
     Args:
         host: The address that is bound.
         configured: ``server.api_key``.
-        data_dir: Where a token is kept on systems that cannot tell who connects.
+        data_dir: Where the token is kept, which is the key on systems that cannot tell who connects.
 
     Raises:
         InvalidInputError: Others would reach the server, and there is no key.
     """
     uid = os.geteuid() if supports_owner_check() else None
     if configured is not None:
-        return Door(configured, uid)
+        return Door(configured, uid, _token(data_dir / TOKEN_FILE))
     if not is_loopback(host):
         error = InvalidInputError(
             f"server.host: {host} is reached from other machines, and there is no key", field="server.host"
         )
         error.hint = "set server.api_key (or OPENCODE_MEMORY_API_KEY), or bind 127.0.0.1"
         raise error
-    return Door(None, uid) if uid is not None else Door(_token(data_dir / TOKEN_FILE), None)
+    token = _token(data_dir / TOKEN_FILE)
+    return Door(None, uid, token) if uid is not None else Door(token, None, token)
 
 
 def _token(file: Path) -> str:
@@ -158,7 +162,7 @@ def serve_http(
         admits: Who is let in.
         on_ready: Called when clients can connect.
     """
-    web = build_app(state, metrics, host=state.config.server.host, key=admits.key)
+    web = build_app(state, metrics, host=state.config.server.host, key=admits.key, token=admits.token)
     protocol: type[asyncio.Protocol] = H11Protocol
     if admits.uid is not None:
         protocol = guarded_protocol(H11Protocol, uid=admits.uid, on_refused=metrics.refuse)
@@ -166,7 +170,8 @@ def serve_http(
         web,
         http=protocol,
         loop="asyncio",
-        ws="none",
+        ws="websockets-sansio",
+        ws_max_size=MESSAGE_LIMIT,
         lifespan="on",
         log_config=None,
         access_log=False,

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from opencode_memory.server.metrics import Metrics
 
 _READABLE_LENGTH: Final = 40
+_ANYTHING: Final = "opencode-memory: nothing is about this"
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +114,11 @@ class State:
     def wake_worker(self) -> None:
         """Say that something was written that has to be embedded."""
         self.background.wake()
+
+    def warm_up(self) -> None:
+        """Load what a recall needs, so that the next one is quick."""
+        self.count_tokens(_ANYTHING)
+        self.store.recall(_ANYTHING, limit=1, entity=_ANYTHING)
 
     def health(self) -> Health:
         """Look whether the store answers and the background works."""

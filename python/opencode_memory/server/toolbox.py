@@ -104,6 +104,7 @@ class Tool:
 
 def tool(
     *,
+    name: str | None = None,
     reads: bool = False,
     destroys: bool = False,
     repeats: bool = False,
@@ -111,11 +112,14 @@ def tool(
     core: bool = False,
     answers: Mapping[str, Any] | None = None,
 ) -> Callable[[Run], Tool]:
-    """Declare a function as a tool; its docstring is what a model reads, so it says when to use it and no more."""
+    """Declare a function as a tool; its docstring is what a model reads, so it says when to use it and no more.
+
+    The tool is called like the function, unless ``name`` says what no function can be called.
+    """
 
     def declare(run: Run) -> Tool:
         return Tool(
-            name=run.__name__,
+            name=name or run.__name__,
             about=inspect.cleandoc(run.__doc__ or ""),
             run=run,
             reads=reads,

@@ -1,6 +1,6 @@
 """The HTTP side of the resident server: its routes, the guards in front of them, and what it says of itself.
 
-``/mcp`` is for clients, ``/health`` for whoever wants to know whether it runs, ``/stats`` and ``/metrics`` for whoever
+``/mcp`` is for clients, ``/bridge`` for OpenCode's plugin, ``/health`` for whoever wants to know whether it runs, ``/stats`` and ``/metrics`` for whoever
 operates it. No route allows another origin to read it.
 """
 
@@ -15,12 +15,14 @@ from typing import TYPE_CHECKING, Any, Final
 import anyio.to_thread
 from starlette.applications import Starlette
 from starlette.responses import JSONResponse, Response
-from starlette.routing import Route
+from starlette.routing import Route, WebSocketRoute
 
 import opencode_memory
 from opencode_memory.errors import OpencodeMemoryError
 from opencode_memory.json_values import to_json
 from opencode_memory.server.app import NAME, build_server
+from opencode_memory.server.bridge.endpoint import Bridge
+from opencode_memory.server.bridge.protocol import PATH as BRIDGE
 from opencode_memory.server.endpoint import McpEndpoint
 from opencode_memory.server.guards import ApiKey, BodyLimit, Fence, RateLimit, default_hosts, default_origins
 from opencode_memory.server.metrics import CONTENT_TYPE, Metrics
@@ -38,7 +40,7 @@ _UNAVAILABLE: Final = 503
 _PATHS: Final = frozenset({"/mcp", HEALTH, "/stats", "/metrics"})
 
 
-def build_app(state: State, metrics: Metrics, *, host: str, key: str | None) -> Web:
+def build_app(state: State, metrics: Metrics, *, host: str, key: str | None, token: str) -> Web:
     """Build the ASGI app with its guards.
 
     Args:
@@ -46,14 +48,17 @@ def build_app(state: State, metrics: Metrics, *, host: str, key: str | None) -> 
         metrics: What is counted.
         host: The address that is bound.
         key: What every request but ``/health`` must carry; None for no key.
+        token: What OpenCode's plugin shows; opens as the key does.
     """
     config = state.config.server
     endpoint = McpEndpoint(build_server(state), body_limit=BODY_LIMIT)
     metrics.gauge_of("mcp_sessions", "MCP sessions that are known.", lambda: endpoint.sessions)
-    app: ASGIApp = _routes(state, metrics, endpoint)
+    bridge = Bridge(state, token=token, on_refused=metrics.refuse)
+    metrics.gauge_of("plugins", "Plugins in OpenCode that are connected.", lambda: bridge.plugins)
+    app: ASGIApp = _routes(state, metrics, endpoint, bridge)
     app = BodyLimit(app, limit=BODY_LIMIT, on_refused=metrics.refuse)
     if key is not None:
-        app = ApiKey(app, key=key, open_paths=frozenset({HEALTH}), on_refused=metrics.refuse)
+        app = ApiKey(app, key=key, other=token, open_paths=frozenset({HEALTH}), on_refused=metrics.refuse)
     app = RateLimit(
         app,
         per_minute=config.rate_limit,
@@ -71,7 +76,7 @@ def build_app(state: State, metrics: Metrics, *, host: str, key: str | None) -> 
     return Web(app, metrics, endpoint.drain)
 
 
-def _routes(state: State, metrics: Metrics, endpoint: McpEndpoint) -> Starlette:
+def _routes(state: State, metrics: Metrics, endpoint: McpEndpoint, bridge: Bridge) -> Starlette:
     begun, version = time.monotonic(), opencode_memory.__version__
 
     async def health(_: Request) -> Response:
@@ -95,6 +100,7 @@ def _routes(state: State, metrics: Metrics, endpoint: McpEndpoint) -> Starlette:
                     "background": found.background,
                     "problems": found.problems,
                     "mcp_sessions": endpoint.sessions,
+                    "plugins": bridge.plugins,
                 }
             )
 
@@ -117,6 +123,7 @@ def _routes(state: State, metrics: Metrics, endpoint: McpEndpoint) -> Starlette:
             Route(HEALTH, health),
             Route("/stats", stats),
             Route("/metrics", read_metrics),
+            WebSocketRoute(BRIDGE, bridge.serve),
         ],
         lifespan=lifespan,
     )

@@ -23,6 +23,7 @@ class ApiKey:
     Args:
         app: What stands behind.
         key: The key; sent as UTF-8.
+        other: A second key that lets in as well; None for none.
         open_paths: Paths that HTTP requests need no key for, compared as a whole.
         on_refused: Is told ``key``.
 
@@ -30,13 +31,15 @@ class ApiKey:
         InvalidInputError: The key is empty, or no client could send it in a header.
     """
 
-    def __init__(self, app: ASGIApp, *, key: str, open_paths: frozenset[str], on_refused: OnRefused) -> None:
+    def __init__(
+        self, app: ASGIApp, *, key: str, open_paths: frozenset[str], on_refused: OnRefused, other: str | None = None
+    ) -> None:
         # An empty key would be given by everybody who sends "Bearer " and nothing else.
         if not key or key != key.strip() or not key.isprintable():
             limit = "printable characters, no spaces at the ends"
             raise InvalidInputError("this API key cannot be sent in a header", field="key", limit=limit)
         self._app = app
-        self._key = key.encode()
+        self._keys = [one.encode() for one in (key, other) if one]
         self._open_paths = open_paths
         self._on_refused = on_refused
 
@@ -49,7 +52,8 @@ class ApiKey:
             return
         given = [_bearer(value) for value in headers_named(scope, b"authorization")]
         given += headers_named(scope, b"x-api-key")
-        if given and all(hmac.compare_digest(credential, self._key) for credential in given):
+        # All of them the same one: what carries two different keys was put together by two parties.
+        if given and any(all(hmac.compare_digest(credential, key) for credential in given) for key in self._keys):
             await self._app(scope, receive, send)
             return
         self._on_refused("key")

@@ -9,7 +9,8 @@ from pydantic import Field
 from opencode_memory.boot import Voice, boot_context
 from opencode_memory.boot_room import Item, Section
 from opencode_memory.models import ALL_PROJECTS, Memory, Session
-from opencode_memory.server.answers import Answer, clean, facts, indented, joined, one_line, project_name
+from opencode_memory.plain_text import clean, one_line
+from opencode_memory.server.answers import Answer, facts, indented, joined, project_name
 from opencode_memory.server.call import Call
 from opencode_memory.server.toolbox import shape, tool
 from opencode_memory.server.tools.kinds import Project

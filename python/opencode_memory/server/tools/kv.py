@@ -10,7 +10,8 @@ from pydantic import Field
 from opencode_memory.clock import age
 from opencode_memory.errors import NotFoundError
 from opencode_memory.json_values import to_json
-from opencode_memory.server.answers import Answer, indented, joined, one_line
+from opencode_memory.plain_text import one_line
+from opencode_memory.server.answers import Answer, indented, joined
 from opencode_memory.server.call import Call
 from opencode_memory.server.toolbox import shape, tool
 from opencode_memory.server.tools.kinds import Key

@@ -11,7 +11,8 @@ from opencode_memory import consolidation
 from opencode_memory.consolidation import Pair, Proposal
 from opencode_memory.errors import InvalidInputError
 from opencode_memory.models import Category, Memory
-from opencode_memory.server.answers import Answer, facts, joined, memory_data, one_line
+from opencode_memory.plain_text import one_line
+from opencode_memory.server.answers import Answer, facts, joined, memory_data
 from opencode_memory.server.call import Call
 from opencode_memory.server.toolbox import shape, tool
 from opencode_memory.server.tools.kinds import AnyCategory, MemoryIds, Project

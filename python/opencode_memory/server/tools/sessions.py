@@ -11,7 +11,8 @@ from opencode_memory.clock import age
 from opencode_memory.errors import ConflictError, InvalidInputError
 from opencode_memory.json_values import to_json
 from opencode_memory.models import Session
-from opencode_memory.server.answers import Answer, joined, one_line
+from opencode_memory.plain_text import one_line
+from opencode_memory.server.answers import Answer, joined
 from opencode_memory.server.call import Call
 from opencode_memory.server.toolbox import shape, tool
 from opencode_memory.server.tools.kinds import Content, ItemRef, SessionId

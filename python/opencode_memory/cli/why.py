@@ -1,0 +1,153 @@
+"""``opencode-memory why``: what was put beside the messages of an OpenCode session, when and why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from opencode_memory import clock
+from opencode_memory.cli.command import command
+from opencode_memory.cli.context import Invocation
+from opencode_memory.cli.errors import DONE, NOTHING_FOUND
+from opencode_memory.cli.output import Output, bold, dim, shorten
+from opencode_memory.errors import ConflictError, NotFoundError
+from opencode_memory.ledger import Decision, Shown, State
+from opencode_memory.models import Memory
+from opencode_memory.wording import counted, short_id
+
+if TYPE_CHECKING:
+    from opencode_memory.memory import MemoryStore
+
+_WIDTH: Final = 76
+
+
+@command("why")
+@click.argument("session", required=False)
+@click.option("--text", "with_text", is_flag=True, help="Show what the model saw, word for word.")
+@click.option("--limit", type=click.IntRange(1, 1000), default=20, help="Most sessions to list.  [default: 20]")
+def why(run: Invocation, *, session: str | None, with_text: bool, limit: int) -> int:
+    """Say what was put beside the messages of a SESSION of OpenCode, when and why; without one, list sessions.
+
+    The beginning or the end of a session's id will do.
+    """
+    with run.open_store() as store:
+        if session is None:
+            return _list(run, store, limit)
+        decisions = store.ledger.decisions(_named(store, session))
+        known = {one.memory: _memory(store, one.memory) for decision in decisions for one in decision.shown}
+    if run.out.as_json:
+        told = [_data(decision, known, with_text=with_text) for decision in decisions]
+        run.out.json({"session": decisions[0].session, "project": decisions[0].project, "decisions": told})
+        return DONE
+    first = decisions[0]
+    run.out.line(bold(first.session), dim(f"  {first.project or 'no project'}"))
+    for decision in decisions:
+        _show(run.out, decision, known, at=clock.now(), with_text=with_text)
+    return DONE
+
+
+def _named(store: MemoryStore, session: str) -> str:
+    found = store.ledger.find(session)
+    if not found:
+        error = NotFoundError(f"nothing was decided for a session {session!r}", id=session)
+        error.hint = "opencode-memory why lists the sessions"
+        raise error
+    if len(found) > 1:
+        conflict = ConflictError(f"{session!r} fits {counted(len(found), 'session')}")
+        conflict.hint = "give more of one: " + ", ".join(found[:3])
+        raise conflict
+    return found[0]
+
+
+def _list(run: Invocation, store: MemoryStore, limit: int) -> int:
+    sessions = store.ledger.sessions(limit=limit)
+    if run.out.as_json:
+        run.out.json({"sessions": sessions})
+        return DONE if sessions else NOTHING_FOUND
+    if not sessions:
+        run.out.note("Nothing was put beside a message yet.")
+        return NOTHING_FOUND
+    now = clock.now()
+    rows = [
+        (
+            one.session,
+            clock.age(one.last_at, at=now),
+            counted(one.messages, "message"),
+            counted(one.shown, "memory"),
+            one.project or "",
+        )
+        for one in sessions
+    ]
+    run.out.table(rows)
+    return DONE
+
+
+def _show(
+    out: Output, decision: Decision, known: dict[str, Memory | None], *, at: datetime, with_text: bool
+) -> None:
+    out.line("")
+    out.line(decision.message, dim(f"  {clock.age(decision.at, at=at)}"), f"  {_outcome(decision)}")
+    if with_text and decision.text:
+        for line in decision.text.splitlines():
+            out.line(dim(f"  {line}"))
+        return
+    for one in decision.shown:
+        for line in _lines(one, known[one.memory]):
+            out.line(*line)
+
+
+def _lines(one: Shown, memory: Memory | None) -> Iterator[Sequence[Any]]:
+    what = "erased" if memory is None else shorten(memory.content, _WIDTH - 16)
+    yield f"  {short_id(one.memory)}  {what}",
+    outcome = "" if one.outcome is None else f"; {one.outcome.value} since"
+    yield (dim(f"            {one.why}{outcome}"),)
+
+
+def _outcome(decision: Decision) -> str:
+    reason = str(decision.about.get("reason", ""))
+    match decision.state:
+        case State.SHOWN | State.OFFERED:
+            where = "into the compaction" if decision.about.get("kind") == "compaction" else "beside the message"
+            offered = "" if decision.state is State.SHOWN else ", but whether it arrived is not known"
+            return f"{decision.tokens:,} tokens {where}{offered}"
+        case State.NOTHING:
+            return f"nothing: {reason}"
+        case State.LATE:
+            return "nothing: the answer came too late"
+        case State.ERASED:
+            return "erased: it quoted a memory that was purged"
+
+
+def _memory(store: MemoryStore, id_: str) -> Memory | None:
+    try:
+        return store.get(id_)
+    except NotFoundError:
+        return None
+
+
+def _data(decision: Decision, known: dict[str, Memory | None], *, with_text: bool) -> dict[str, Any]:
+    memories = []
+    for one in decision.shown:
+        memory = known[one.memory]
+        memories.append(
+            {
+                "id": one.memory,
+                "content": None if memory is None else memory.content,
+                "category": None if memory is None else memory.category,
+                "score": one.score,
+                "why": one.why,
+                "outcome": one.outcome,
+            }
+        )
+    told = {
+        "message": decision.message,
+        "at": decision.at,
+        "state": decision.state,
+        "tokens": decision.tokens,
+        "about": decision.about,
+        "memories": memories,
+    }
+    return told | ({"text": decision.text} if with_text else {})

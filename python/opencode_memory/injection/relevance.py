@@ -1,0 +1,237 @@
+"""Which memories are relevant enough to be put beside a message without being asked for.
+
+Two pure functions: ``query_of`` says what of a message is looked up, ``relevant`` which hits of that recall are shown.
+Recall judges an answer as a whole and gladly returns a near miss, since somebody asked; here nobody did, so each hit is
+judged, and one message in two gets nothing. Holds no store and no budget. The weights are fitted by
+``scripts/fit_injection.py``; docs/quality.md has what they reach.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import Final
+
+from opencode_memory._core import subject, terms
+from opencode_memory.extraction.own_words import without_private
+from opencode_memory.models import Category, Hit
+
+POOL: Final = 40
+"""The limit of the recall whose hits are judged: how a hit stands out is seen from the others."""
+FIRST: Final = 0.4
+"""The best hit must be relevant with this chance, or the message is about nothing that is known."""
+NEXT: Final = 0.2
+"""Beside it, this is enough."""
+MOST: Final = 4
+"""More than this is rarely right."""
+
+BIAS: Final = 0.0
+WEIGHTS: Final = {"meaning": 0.0, "usual": 0.0, "words": 0.0, "summary": 0.0, "everywhere": 0.0}
+
+_USUAL_COSINE: Final = 0.2
+_USUAL_COUNTS: Final = 8
+"""What is usual for a message is learned from its hits; where there are few, it is mixed with so many of these."""
+_COMMON_COUNTS: Final = 0.3
+_JUDGED_CHARACTERS: Final = 4000
+
+# Words of requests, not of subjects. In a store of a few hundred memories they are as rare as any other.
+_COMMON: Final = frozenset(
+    terms(
+        "add make write fix change new need want like show get give put start begin go look check know think see say"
+        " said try let help please thank thanks ok okay yes no again now today tomorrow yesterday week thing something"
+        " anything everything way time lot bit little small big good great right wrong sure maybe really also still"
+        " only first last next one two three second third another same different sentence year month day morning"
+        " continue stop use work run happen find set up down out over back keep take come tell ask idea question"
+        " answer problem issue file line code part place rest else own whole without each every all many much more"
+        " most few less least far long short old early late once twice always never ever yet already soon hour minute"
+        " people person somebody someone man"
+    )[0]
+)
+
+MOST_CHARACTERS: Final = 900
+"""Of a message; more than the model reads anyway."""
+_PASTED_CHARACTERS: Final = 360
+_PASTED_LINES: Final = 3
+_LINE_CHARACTERS: Final = 180
+
+_GIVEN: Final = re.compile(
+    r"<\s*((?:[a-z]+[-_ ])*(?:memor(?:y|ies)|recall(?:ed)?|knowledge|system-reminder|additional[-_]context"
+    r"|relevant[-_]\w+)(?:[-_]\w+)*|file|attachment|document|content|skill_content)\b[^>]*>.*?(?:<\s*/\s*\1\s*>|\Z)",
+    re.IGNORECASE | re.DOTALL,
+)
+_FENCE: Final = re.compile(r"\s{0,3}(`{3,}|~{3,})")
+_QUOTED: Final = re.compile(r"\s{0,3}>")
+_PASTED: Final = re.compile(
+    r"""(?:
+        \s{4,}\S | \t\S                                         # indented
+      | \s*\|.*\|\s*$                                           # a table
+      | (?:diff\ --git|@@|\+\+\+\ |---\ |index\ [0-9a-f]{6}|[+-]\s{2,}\S)
+      | \s*at\ [\w.$<>/]+[(:]                                   # a stack
+      | \s*(?:Traceback|File\ "|Caused\ by:|\^+\s*$|thread\ ')
+      | \s*\[?\d{4}-\d\d-\d\d[T\ ]\d\d:\d\d | \s*\[?\d{1,2}:\d\d:\d\d\b | [A-Z][a-z]{2}\ +\d{1,2}\ \d\d:\d\d:\d\d
+      | \s*\[?(?:ERROR|WARN(?:ING)?|INFO|DEBUG|FATAL|TRACE|PANIC)\b
+      | \s*[$%❯]\s\S | \s*[\w.-]+@[\w.-]+:\S*[$\#]\s            # a terminal
+      | \s*(?:import|from|const|let|var|def|class|function|public|private|return|export|func|fn|SELECT|INSERT|CREATE)
+        \b.*[;{(=:]\s*$
+      | .*[;{}]\s*$ | \s*<[/\w!?].*>\s*$
+    )""",
+    re.VERBOSE,
+)
+_TELLING: Final = re.compile(
+    r"error|exception|fail|fatal|panic|denied|refused|rejected|cannot|can't|could not|couldn't|unable|not found|no such"
+    r"|missing|invalid|unsupported|mismatch|violat|expected|timed? ?out|killed|warn",
+    re.IGNORECASE,
+)
+# What differs from run to run, and what only draws.
+_FLEETING: Final = re.compile(
+    r"\x1b\[[0-9;]*m|\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d)?(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?|\b\d{1,2}:\d\d:\d\d(?:[.,]\d+)?"
+    r"|\b0x[0-9a-f]+|\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b|[\u2500-\u259f]+|[=\-_*#@~^]{4,}"
+    r"|(?<=\w):\d+(?::\d+)?(?=[:)\s]|$)"
+)
+_WORD: Final = re.compile(r"[^\W_]+(?:['\u2019][^\W_]+)*")
+# Messages of these words alone go on with what is under way, in a few languages.
+_GOES_ON: Final = frozenset(
+    "yes yeah yep yup y ok okay k sure fine right correct exactly good great nice perfect cool excellent awesome lgtm"
+    " thanks thank thx ty cheers please pls go on ahead continue proceed carry keep going next do it that this both all"
+    " sounds looks like works done no nope not now then and so the a i you we is was too to me for of with let's lets"
+    " hi hello hey morning evening there bye again more one first second third option skip step retry resume start"
+    " ja jo genau gut super danke bitte weiter mach machen passt nein klar gerne los so das"
+    " oui merci bien continue vas y si sí gracias vale bueno sigue adelante bien".split()
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A hit beside what there is to judge it by.
+
+    Attributes:
+        hit: The hit.
+        meaning: Its cosine, None where it has no vector yet.
+        matched: Terms of the query that stand in it.
+        asked: Terms of the query.
+        features: In the order of ``WEIGHTS``.
+    """
+
+    hit: Hit
+    meaning: float | None
+    matched: int
+    asked: int
+    features: tuple[float, ...]
+
+    @property
+    def chance(self) -> float:
+        """The chance that it is relevant, by the fitted weights."""
+        total = BIAS + sum(weight * feature for weight, feature in zip(WEIGHTS.values(), self.features, strict=True))
+        return 1 / (1 + math.exp(-total))
+
+    @property
+    def reason(self) -> str:
+        """Why, in a few words."""
+        words = f"words {self.matched} of {self.asked}"
+        return words if self.meaning is None else f"meaning {self.meaning:.2f}, {words}"
+
+
+def query_of(text: str) -> str:
+    """Return what of a message is looked up, at most ``MOST_CHARACTERS``; empty when there is nothing to look up.
+
+    What a memory or a tool put into the message, and what is quoted, is left out. Of pasted logs and code the lines
+    stay that tell something; of a long text its beginning and its end.
+    """
+    said, pasted = _parted(_GIVEN.sub("\n", without_private(text)))
+    told = "\n".join(_telling(pasted))
+    own = " ".join(said.split())
+    if not told and all(word.casefold() in _GOES_ON or word.isdecimal() for word in _WORD.findall(own)):
+        return ""
+    return f"{_shortened(own, MOST_CHARACTERS - len(told) - 1)}\n{told}".strip()
+
+
+def relevant(query: str, hits: Sequence[Hit]) -> list[tuple[Hit, str]]:
+    """Return the hits that are worth showing to somebody who did not ask, best first, each with a reason.
+
+    Args:
+        query: What was looked up, from ``query_of``.
+        hits: What ``recall(query, limit=POOL, explain=True)`` found: with a smaller limit less is seen to stand out.
+    """
+    ranked = sorted(((one.chance, one) for one in judged(query, hits)), key=lambda one: -one[0])
+    if not ranked or ranked[0][0] < FIRST:
+        return []
+    return [(one.hit, one.reason) for chance, one in ranked[:MOST] if chance >= NEXT]
+
+
+def judged(query: str, hits: Sequence[Hit]) -> list[Judged]:
+    """Say by what each hit is judged, in the order of the hits."""
+    asked = set(terms(subject(query[: 2 * MOST_CHARACTERS]))[0])
+    found = [asked.intersection(terms(hit.memory.content[:_JUDGED_CHARACTERS])[0]) for hit in hits]
+    cosines = [_cosine(hit) for hit in hits]
+    known = [cosine for cosine in cosines if cosine is not None]
+    usual = _USUAL_COSINE * _USUAL_COUNTS + (median(known) * len(known) if known else 0.0)
+    usual /= _USUAL_COUNTS + len(known)
+    rarity = {term: _rarity(sum(term in one for one in found), len(hits)) for term in asked}
+    return [
+        Judged(
+            hit=hit,
+            meaning=cosine,
+            matched=len(matched),
+            asked=len(asked),
+            features=(
+                usual if cosine is None else cosine,
+                usual,
+                math.log1p(sum(rarity[term] * (_COMMON_COUNTS if term in _COMMON else 1) for term in matched)),
+                float(hit.memory.category is Category.CONVERSATION),
+                float(hit.memory.project is None),
+            ),
+        )
+        for hit, cosine, matched in zip(hits, cosines, found, strict=True)
+    ]
+
+
+def _cosine(hit: Hit) -> float | None:
+    signals = () if hit.explanation is None else hit.explanation.signals
+    return next((signal.raw for signal in signals if signal.name == "meaning"), None)
+
+
+def _rarity(count: int, hits: int) -> float:
+    # Among the hits, not in the store: what all of them say tells none from the others. A short list is no reason to
+    # find a term common.
+    return math.log1p((max(hits, POOL) - count + 0.5) / (count + 0.5))
+
+
+def _parted(text: str) -> tuple[str, list[str]]:
+    """Tell a person's own lines from pasted ones; quoted lines are neither."""
+    said: list[str] = []
+    pasted: list[str] = []
+    fence = ""
+    for line in text.split("\n"):
+        mark = _FENCE.match(line)
+        if fence:
+            if mark and mark[1].startswith(fence):
+                fence = ""
+            else:
+                pasted.append(line)
+        elif mark:
+            fence = mark[1]
+        elif _PASTED.match(line):
+            pasted.append(line)
+        elif not _QUOTED.match(line):
+            said.append(line)
+    return "\n".join(said), pasted
+
+
+def _telling(pasted: Iterable[str]) -> list[str]:
+    lines = (" ".join(_FLEETING.sub(" ", line[: 10 * _LINE_CHARACTERS]).split()) for line in pasted)
+    lines = dict.fromkeys(line[:_LINE_CHARACTERS] for line in lines if line)
+    if sum(map(len, lines)) <= _PASTED_CHARACTERS:
+        return list(lines)
+    telling = [line for line in lines if _TELLING.search(line)] or list(lines)[: _PASTED_LINES - 1]
+    # What failed first is the cause in some logs, the last line of a trace in others.
+    return telling if len(telling) <= _PASTED_LINES else [telling[0], *telling[1 - _PASTED_LINES :]]
+
+
+def _shortened(text: str, most: int) -> str:
+    if len(text) <= most:
+        return text
+    head, tail = text[: most * 2 // 3 - 2], text[-(most // 3) :]
+    return f"{head.rpartition(' ')[0] or head} … {tail.partition(' ')[2] or tail}"

@@ -1,0 +1,37 @@
+"""Texts of memories made fit to be shown: without what rewrites a screen or hides words, on one line, or cut short.
+
+Lengths are in bytes of UTF-8, since that is what context costs.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+LINE_BYTES: Final = 160
+_MORE: Final = " […]"
+_CONTROLS: Final = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
+    r"\U000e0000-\U000e007f\U000e0100-\U000e01ef]"
+)
+"""Control characters, and what is invisible: directions, tags and variations that can carry hidden words."""
+
+
+def clean(text: str) -> str:
+    """Take out what could rewrite a screen or hide text from a reader."""
+    return _CONTROLS.sub("\N{REPLACEMENT CHARACTER}", text.replace("\r\n", "\n").replace("\r", "\n"))
+
+
+def cut(text: str, most_bytes: int) -> tuple[str, bool]:
+    """Return the beginning of a text that fits into so many bytes, and whether something is missing."""
+    encoded = text.encode("utf-8", errors="replace")
+    if len(encoded) <= most_bytes:
+        return text, False
+    kept = encoded[: most_bytes - len(_MORE.encode())].decode("utf-8", errors="ignore")
+    end = max(kept.rfind(" "), kept.rfind("\n"))
+    return (kept[:end] if end > len(kept) // 2 else kept).rstrip() + _MORE, True
+
+
+def one_line(text: str, most_bytes: int = LINE_BYTES) -> str:
+    """Put the beginning of a text on one line."""
+    return cut(" ".join(clean(text).split()), most_bytes)[0]

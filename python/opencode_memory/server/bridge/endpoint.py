@@ -1,0 +1,69 @@
+"""``/bridge``: who may sit in OpenCode and talk to the server. A plugin shows the token of a file that only its user reads."""
+
+from __future__ import annotations
+
+import hmac
+import logging
+from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING, Final
+
+from starlette.websockets import WebSocketDisconnect
+
+from opencode_memory.server.bridge.connection import Connection
+from opencode_memory.server.guards.refusal import OnRefused, headers_named
+from opencode_memory.server.whose import Whereabouts
+
+if TYPE_CHECKING:
+    from starlette.websockets import WebSocket
+
+    from opencode_memory.server.state import State
+
+MESSAGE_LIMIT: Final = 8 * 1024 * 1024
+_REFUSED: Final = 1008
+_log: Final = logging.getLogger(__name__)
+
+
+class Bridge:
+    """The plugins of a server.
+
+    Args:
+        state: The server's state.
+        token: What a plugin has to show.
+        on_refused: Is told ``token``.
+    """
+
+    def __init__(self, state: State, *, token: str, on_refused: OnRefused) -> None:
+        self.state = state
+        self.whereabouts = Whereabouts(state, None)
+        self._token = token.encode()
+        self._on_refused = on_refused
+        self._connections: set[Connection] = set()
+
+    @property
+    def plugins(self) -> int:
+        """How many plugins are connected."""
+        return len(self._connections)
+
+    async def serve(self, socket: WebSocket) -> None:
+        """Serve one plugin until it goes."""
+        shown = [value.partition(b" ")[2] for value in headers_named(socket.scope, b"authorization")]
+        if len(shown) != 1 or not hmac.compare_digest(shown[0].strip(), self._token):
+            self._on_refused("token")
+            await socket.close(_REFUSED, "this is not the token of the server")
+            return
+        await socket.accept()
+        connection = Connection(self, socket.send_text)
+        self._connections.add(connection)
+        try:
+            await connection.run(_texts(socket))
+        finally:
+            self._connections.discard(connection)
+
+
+async def _texts(socket: WebSocket) -> AsyncIterator[str]:
+    while True:
+        try:
+            yield await socket.receive_text()
+        except (WebSocketDisconnect, KeyError):
+            # It has gone, or it sends bytes, which no plugin does.
+            return

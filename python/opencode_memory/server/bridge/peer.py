@@ -1,0 +1,167 @@
+"""One end of a JSON-RPC 2.0 connection: what it is asked, what it asks, and nothing of what either means.
+
+Requests are answered side by side, so a slow one holds up no other. Notifications are taken one after the other, in
+their order. A message that is none is answered as the specification says, and never ends the connection.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Final
+
+import anyio
+from anyio.abc import TaskGroup
+
+from opencode_memory.errors import OpencodeMemoryError, StorageError
+
+PARSE_ERROR: Final = -32700
+INVALID_REQUEST: Final = -32600
+METHOD_NOT_FOUND: Final = -32601
+INVALID_PARAMS: Final = -32602
+INTERNAL_ERROR: Final = -32603
+_MOST_WAITING: Final = 10_000
+_log: Final = logging.getLogger(__name__)
+
+Method = Callable[[Any], Awaitable[Any]]
+
+
+class RemoteError(StorageError):
+    """The other side could not do what it was asked, or did not answer in time."""
+
+
+class Peer:
+    """One end of a connection.
+
+    Args:
+        send: Sends a text.
+        requests: What may be asked, by method.
+        notifications: What may be told, by method.
+    """
+
+    def __init__(
+        self,
+        send: Callable[[str], Awaitable[None]],
+        *,
+        requests: Mapping[str, Method],
+        notifications: Mapping[str, Method],
+    ) -> None:
+        self._send = send
+        self._requests = requests
+        self._notifications = notifications
+        self._numbers = itertools.count(1)
+        self._asked: dict[int, _Asked] = {}
+        self._told, self._telling = anyio.create_memory_object_stream[tuple[Method, Any] | anyio.Event](_MOST_WAITING)
+
+    async def run(self, texts: Any) -> None:
+        """Take what comes until it ends.
+
+        Args:
+            texts: An asynchronous iterable of texts.
+        """
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._listen)
+            async for text in texts:
+                await self._take(text, tasks)
+            tasks.cancel_scope.cancel()
+
+    async def ask(self, method: str, params: Any, *, seconds: float) -> Any:
+        """Ask the other side and return what it answers.
+
+        Raises:
+            RemoteError: It answers with an error, or not in time.
+        """
+        number = next(self._numbers)
+        asked = self._asked[number] = _Asked()
+        try:
+            await self._send(_json({"jsonrpc": "2.0", "id": number, "method": method, "params": params}))
+            with anyio.fail_after(seconds):
+                await asked.answered.wait()
+        except TimeoutError as error:
+            raise RemoteError(f"{method} was not answered in {seconds:g} s", path=method) from error
+        finally:
+            del self._asked[number]
+        if asked.error is not None:
+            raise RemoteError(f"{method} failed: {asked.error}", path=method)
+        return asked.result
+
+    async def caught_up(self) -> None:
+        """Wait until every notification that came so far was taken."""
+        mark = anyio.Event()
+        await self._told.send(mark)
+        await mark.wait()
+
+    async def _take(self, text: str, tasks: TaskGroup) -> None:
+        try:
+            message = json.loads(text)
+        except (ValueError, RecursionError):
+            await self._fail(None, PARSE_ERROR, "this is not JSON")
+            return
+        match message:
+            case {"jsonrpc": "2.0", "method": str(method), "id": int() | str() as id_}:
+                tasks.start_soon(self._answer, id_, method, message.get("params"))
+            case {"jsonrpc": "2.0", "method": str(method)}:
+                if (known := self._notifications.get(method)) is not None:
+                    await self._told.send((known, message.get("params")))
+            case {"jsonrpc": "2.0", "id": int() as number} if "result" in message or "error" in message:
+                self._answered(number, message)
+            case _:
+                await self._fail(None, INVALID_REQUEST, "this is no JSON-RPC 2.0 message")
+
+    async def _listen(self) -> None:
+        async for one in self._telling:
+            if isinstance(one, anyio.Event):
+                one.set()
+                continue
+            method, params = one
+            try:
+                await method(params)
+            except OpencodeMemoryError as error:
+                _log.warning("a notification was not taken: %s", error)
+            except Exception:
+                _log.exception("a notification could not be taken")
+
+    async def _answer(self, id_: int | str, method: str, params: Any) -> None:
+        known = self._requests.get(method)
+        if known is None:
+            await self._fail(id_, METHOD_NOT_FOUND, f"there is no method {method[:80]!r}")
+            return
+        try:
+            result = await known(params)
+        except OpencodeMemoryError as error:
+            code = INVALID_PARAMS if isinstance(error, ValueError) else INTERNAL_ERROR
+            await self._fail(id_, code, str(error))
+        except Exception:
+            # A bug; its text may hold anything and stays here.
+            _log.exception("%s failed", method)
+            await self._fail(id_, INTERNAL_ERROR, "it failed for a reason that is in the server's log")
+        else:
+            await self._send(_json({"jsonrpc": "2.0", "id": id_, "result": result}))
+
+    def _answered(self, number: int, message: Mapping[str, Any]) -> None:
+        asked = self._asked.get(number)
+        if asked is None:
+            return  # Too late, or never asked.
+        error = message.get("error")
+        asked.error = str(error.get("message") if isinstance(error, Mapping) else error) if error else None
+        asked.result = message.get("result")
+        asked.answered.set()
+
+    async def _fail(self, id_: int | str | None, code: int, message: str) -> None:
+        await self._send(_json({"jsonrpc": "2.0", "id": id_, "error": {"code": code, "message": message}}))
+
+
+class _Asked:
+    __slots__ = ("answered", "error", "result")
+
+    def __init__(self) -> None:
+        self.answered = anyio.Event()
+        self.result: Any = None
+        self.error: str | None = None
+
+
+def _json(message: Mapping[str, Any]) -> str:
+    # A lone surrogate, which some text may hold, would end the connection.
+    return json.dumps(message, ensure_ascii=False).encode("utf-8", errors="replace").decode("utf-8")
