@@ -23,6 +23,7 @@ from opencode_memory.dump import Wanted, rows
 from opencode_memory.errors import EmbeddingError, InvalidInputError
 from opencode_memory.jobs import Jobs
 from opencode_memory.kv import KeyValues
+from opencode_memory.ledger import Ledger
 from opencode_memory.lessons import Lessons
 from opencode_memory.models import (
     HistoryEntry,
@@ -120,6 +121,7 @@ class MemoryStore:
         self.kv = KeyValues(engine, self._project)
         self.sessions = Sessions(engine, self._project)
         self.jobs = Jobs(engine)
+        self.ledger = Ledger(engine)
         # Weakly: a store that nobody holds any more goes away at once.
         self.lessons = Lessons(engine, zone, weakref.WeakMethod(self._notify))
         # A program that ends without closing still stops the engine's thread before the interpreter goes away.
@@ -405,6 +407,7 @@ class MemoryStore:
         status: str | Sequence[str] | None = None,
         as_of: Time | None = None,
         explain: bool = False,
+        unasked: bool = False,
     ) -> builtins.list[Hit]:
         """Find memories by words and by meaning, best first. An answer may be empty.
 
@@ -421,6 +424,7 @@ class MemoryStore:
             status: Only memories in this state, or these; by default active ones.
             as_of: Answer as the store stood at this moment; exact, and slow.
             explain: Whether hits say why they are hits.
+            unasked: Whether nobody asked: what is found counts as no use of it.
 
         Raises:
             InvalidInputError: An argument is not acceptable.
@@ -438,8 +442,13 @@ class MemoryStore:
         most = border.count(limit, field="limit", least=1)
         border.flag(explain, field="explain")
         moment = self._milliseconds(as_of, "as_of")
-        found = self._engine.recall(question, self._query_vector(question), selection, most, moment, explain)
+        border.flag(unasked, field="unasked")
+        found = self._engine.recall(question, self._query_vector(question), selection, most, moment, explain, unasked)
         return [border.hit(hit, explained=explain) for hit in found]
+
+    def note_uses(self, ids: Sequence[str]) -> None:
+        """Count a use of each of these memories, as a recall does of what it returns."""
+        self._engine.note_uses(border.texts(ids, field="ids"))
 
     def get(self, id: str) -> Memory:
         """Return a memory by its id, or by a unique beginning or end of it.

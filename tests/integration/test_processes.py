@@ -18,6 +18,7 @@ import pytest
 
 from opencode_memory import ClosedError, MemoryStore, OpencodeMemoryError, ProjectIdentity
 from opencode_memory.jobs import Job, Jobs
+from opencode_memory.ledger import Decision, Ledger, Outcome, State
 from opencode_memory.lessons import Lesson, Lessons, Progress
 from opencode_memory.pending import embedding_turn
 from support import processes
@@ -168,6 +169,13 @@ _USES: dict[str, Callable[[MemoryStore, str], object]] = {
     "lessons.progress": lambda store, id: store.lessons.progress("f"),
     "lessons.set_progress": lambda store, id: store.lessons.set_progress("f", "s", Progress(mark="m", cursor=None)),
     "lessons.learn": lambda store, id: store.lessons.learn(Lesson(session="s", version=0, state="{}")),
+    "ledger.decide": lambda store, id: store.ledger.decide(Decision(session="s", message="m", state=State.NOTHING)),
+    "ledger.settle": lambda store, id: store.ledger.settle("s", "m", State.SHOWN),
+    "ledger.decisions": lambda store, id: store.ledger.decisions("s"),
+    "ledger.sessions": lambda store, id: store.ledger.sessions(),
+    "ledger.find": lambda store, id: store.ledger.find("s"),
+    "ledger.note": lambda store, id: store.ledger.note("s", [id], Outcome.USED),
+    "ledger.usefulness": lambda store, id: store.ledger.usefulness([id]),
 }
 
 
@@ -176,6 +184,7 @@ def test_every_method_is_tried_on_a_closed_and_on_a_forked_store() -> None:
     from opencode_memory.sessions import Sessions
 
     parts = {"": MemoryStore, "kv.": KeyValues, "sessions.": Sessions, "jobs.": Jobs, "lessons.": Lessons}
+    parts |= {"ledger.": Ledger}
     methods = {f"{part}{name}" for part, kind in parts.items() for name in vars(kind) if not name.startswith("_")}
     # `import_` reads the file first, and what it writes goes through `load`.
     assert methods - _USES.keys() == {"close", "data_dir", "is_writable", "project", "import_"}

@@ -7,6 +7,8 @@ mod support;
 use std::path::{Path, PathBuf};
 
 use opencode_memory_core::Engine;
+use opencode_memory_core::model::enums::State;
+use opencode_memory_core::model::ledger::{Decision, Shown};
 use opencode_memory_core::model::{Category, NewMemory, Patch, Source, Status, Trust};
 use opencode_memory_core::store::project::Identity;
 use opencode_memory_core::store::schema::FORMAT;
@@ -89,6 +91,25 @@ fn fill(engine: &Engine) {
     engine.delete(&[gone]).expect("deleted");
     engine.kv_set(Some(&shop), "deploy/last", r#"{"ok": true}"#, None).expect("a value");
     engine.kv_set(None, "theme", "\"dark\"", Some(60_000)).expect("a value");
+    let shown = Shown { memory: full, key: 1, score: 0.5, why: "words: port".into(), outcome: None };
+    let text = "PostgreSQL läuft auf Port 5434 — 東京 🦀".into();
+    engine.decide(Decision { state: State::Shown, text, shown: vec![shown], ..undecided("msg_1") }).expect("decided");
+    engine.decide(undecided("msg_2")).expect("decided");
+}
+
+/// A decision of nothing.
+fn undecided(message: &str) -> Decision {
+    Decision {
+        session: "monday".into(),
+        message: message.into(),
+        project: None,
+        at: 0,
+        state: State::Nothing,
+        text: String::new(),
+        tokens: 0,
+        about: r#"{"kind": "message"}"#.into(),
+        shown: Vec::new(),
+    }
 }
 
 #[test]
@@ -131,4 +152,9 @@ fn assert_answers(engine: &Engine) {
     }
     assert_eq!(support::found(engine, &question("Postgres port")), ["PostgreSQL läuft auf Port 5434 — 東京 🦀"]);
     assert_eq!(support::found(engine, &question("heron")), Vec::<String>::new());
+    let decisions = engine.decisions("monday").expect("decisions");
+    assert_eq!(decisions.iter().map(|one| one.state).collect::<Vec<_>>(), [State::Shown, State::Nothing]);
+    assert_eq!(decisions[0].text, "PostgreSQL läuft auf Port 5434 — 東京 🦀");
+    assert_eq!(decisions[0].shown[0].why, "words: port");
+    assert_eq!(decisions[1], Decision { at: support::BEGINNING, ..undecided("msg_2") });
 }

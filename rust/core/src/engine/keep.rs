@@ -19,6 +19,8 @@ use crate::store::{Snapshot, backup, check, counts, embedding, history, usage};
 const RETENTION_DAYS: i64 = 30;
 /// How long something that was seen is waited for to be seen again.
 const SIGHTING_DAYS: i64 = 180;
+/// How long a session's decisions are kept after the last of them.
+const LEDGER_DAYS: i64 = 180;
 /// How long a foreground operation waits for another process's indexer.
 const LOCK_PATIENCE: Duration = Duration::from_secs(120);
 const LOCK_POLL: Duration = Duration::from_millis(25);
@@ -155,7 +157,7 @@ impl Engine {
         let shared = self.enter()?;
         let mut full = Vec::with_capacity(ids.len());
         for id in ids {
-            full.push(self.resolve_historic_id(id)?);
+            full.push(self.resolve_quoted_id(id)?);
         }
         shared.uses.lock().retain(|(id, _)| !full.contains(id));
         let memories = shared.store.write(&shared.clock, shared.options.actor, |write| write.erase(&full))?;
@@ -186,6 +188,7 @@ impl Engine {
             let long_ago = write.now_ms - RETENTION_DAYS * DAY_MS;
             write.forget_sessions(long_ago)?;
             write.forget_sightings(write.now_ms - SIGHTING_DAYS * DAY_MS)?;
+            write.forget_decisions(write.now_ms - LEDGER_DAYS * DAY_MS)?;
             usage::forget_days(write)?;
             Ok((write.kv_purge_expired()?, history::forget_deleted(write, long_ago)?))
         })?;

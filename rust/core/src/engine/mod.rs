@@ -11,6 +11,7 @@ mod job;
 mod keep;
 mod kv;
 mod learn;
+mod ledger;
 mod links;
 mod projects;
 mod query;
@@ -184,6 +185,19 @@ impl Shared {
     /// A view of the indexes that equals a snapshot.
     fn current(&self) -> Result<view::Current<'_>> {
         view::current(&self.view, &self.store)
+    }
+
+    /// Count uses, to be written with others.
+    fn note_uses(&self, ids: impl Iterator<Item = String>, now_ms: i64) {
+        if !self.store.is_writable() {
+            return;
+        }
+        let mut uses = self.uses.lock();
+        uses.extend(ids.map(|id| (id, now_ms)));
+        if uses.len() >= query::USES_BATCH {
+            drop(uses);
+            self.indexer.ring();
+        }
     }
 
     /// Write the use counters; a busy store loses them, for they are no memory.

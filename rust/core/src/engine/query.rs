@@ -13,7 +13,7 @@ use crate::store::{history, memory, usage};
 
 /// Uses that wait before the background thread is woken to write them; closing writes them too. A commit makes every
 /// reader forget its pages, so this is not done often.
-const USES_BATCH: usize = 4_096;
+pub(super) const USES_BATCH: usize = 4_096;
 /// Memories among which those that were used most are looked for.
 const MOST_USED: usize = 2_000;
 
@@ -37,15 +37,17 @@ impl Engine {
             Some(moment) => as_of::recall(&*shared.store.read()?, &request, moment)?,
             None => answer::recall(&shared.current()?, &request, now_ms)?,
         };
-        if request.as_of.is_none() && shared.store.is_writable() {
-            let mut uses = shared.uses.lock();
-            uses.extend(hits.iter().map(|hit| (hit.memory.id.clone(), now_ms)));
-            if uses.len() >= USES_BATCH {
-                drop(uses);
-                shared.indexer.ring();
-            }
+        if request.as_of.is_none() && !request.unasked {
+            shared.note_uses(hits.iter().map(|hit| hit.memory.id.clone()), now_ms);
         }
         Ok(hits)
+    }
+
+    /// Count a use of each of these memories, by their full ids.
+    pub fn note_uses(&self, ids: Vec<String>) -> Result<()> {
+        let shared = self.enter()?;
+        shared.note_uses(ids.into_iter(), shared.clock.now_ms());
+        Ok(())
     }
 
     /// One memory, by its id or a part of it.

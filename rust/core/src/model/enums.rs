@@ -102,6 +102,32 @@ closed_set! {
     }
 }
 
+closed_set! {
+    /// What became of the decision on a message.
+    State, "state", {
+        /// Made, and not yet seen to arrive.
+        Offered = 0 "offered",
+        /// Its text stands beside the message.
+        Shown = 1 "shown",
+        /// Nothing was worth showing.
+        Nothing = 2 "nothing",
+        /// It came when the message had gone on without it.
+        Late = 3 "late",
+        /// A memory in it was purged.
+        Erased = 4 "erased",
+    }
+}
+
+closed_set! {
+    /// What a memory that was shown came to.
+    Outcome, "outcome", {
+        /// It was of use.
+        Used = 0 "used",
+        /// It was found to be wrong.
+        Contradicted = 1 "contradicted",
+    }
+}
+
 impl Trust {
     /// Whether this trust is at least as high as `other`.
     pub fn is_at_least(self, other: Self) -> bool {

@@ -18,5 +18,11 @@ pub const RECALL_LIMIT: usize = 1_000;
 pub const KV_KEY_CHARS: usize = 512;
 /// Bytes of a value of the key-value store, as JSON.
 pub const KV_VALUE_BYTES: usize = 1024 * 1024;
+/// Bytes of the text that is put beside a message.
+pub const SHOWN_TEXT_BYTES: usize = 256 * 1024;
+/// Memories in one such text.
+pub const SHOWN_MEMORIES: usize = 200;
+/// Characters that say why a memory is in it.
+pub const WHY_CHARS: usize = 4_000;
 /// Earliest and latest time, UTC milliseconds: the years 1 and 9999.
 pub const TIME_RANGE_MS: std::ops::RangeInclusive<i64> = -62_135_596_800_000..=253_402_300_799_999;

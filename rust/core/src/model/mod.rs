@@ -1,6 +1,7 @@
 //! What a memory is: closed enums, the values that go in and come out, and the limits that they keep. No I/O.
 
 pub mod enums;
+pub mod ledger;
 pub mod limits;
 pub mod memory;
 pub mod query;

@@ -87,6 +87,8 @@ pub struct RecallRequest {
     pub as_of: Option<AsOf>,
     /// Whether to say why.
     pub explain: bool,
+    /// Whether nobody asked: what is found counts as no use of it.
+    pub unasked: bool,
 }
 
 /// One thing that spoke for a hit.

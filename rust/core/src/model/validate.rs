@@ -71,16 +71,21 @@ pub fn time(field: &'static str, at: Option<i64>) -> Result<()> {
 
 /// Check metadata: a JSON object within its size.
 pub fn metadata(json: &str) -> Result<()> {
+    json_object("metadata", json)
+}
+
+/// Check a JSON object within the size of metadata.
+pub fn json_object(field: &'static str, json: &str) -> Result<()> {
     if json.len() > limits::METADATA_BYTES {
         return Err(Error::over_limit(
-            "metadata",
+            field,
             format!("has {} bytes as JSON; at most {} are kept", json.len(), limits::METADATA_BYTES),
             limits::METADATA_BYTES,
         ));
     }
     match serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(json) {
         Ok(_) => Ok(()),
-        Err(error) => Err(Error::invalid("metadata", format!("is not a JSON object: {error}"))),
+        Err(error) => Err(Error::invalid(field, format!("is not a JSON object: {error}"))),
     }
 }
 
@@ -142,7 +147,8 @@ fn is_invisible(c: char) -> bool {
         || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2060}'..='\u{2064}' | '\u{feff}' | '\u{ad}' | '\u{180e}')
 }
 
-fn no_nul(field: &'static str, text: &str) -> Result<()> {
+/// Refuse a NUL byte.
+pub(super) fn no_nul(field: &'static str, text: &str) -> Result<()> {
     match text.find('\0') {
         Some(at) => Err(Error::invalid(field, format!("has a NUL byte at byte {at}; remove it"))),
         None => Ok(()),

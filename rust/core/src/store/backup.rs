@@ -81,13 +81,16 @@ impl super::WriteTx<'_> {
     }
 }
 
-/// How many of these memories a backup holds, in its rows or its history.
+/// Whether a backup holds any of these memories, in its rows, its history or what was shown of them.
 pub fn holds_any(backup: &Path, ids: &[String]) -> Result<bool> {
     let fail = |error| open::describe("read", backup, error);
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(backup, flags).map_err(fail)?;
     let mut statement = connection
-        .prepare("SELECT 1 FROM memory WHERE id = ?1 UNION ALL SELECT 1 FROM history WHERE memory = ?1")
+        .prepare(
+            "SELECT 1 FROM memory WHERE id = ?1 UNION ALL SELECT 1 FROM history WHERE memory = ?1 \
+             UNION ALL SELECT 1 FROM injected WHERE memory = ?1",
+        )
         .map_err(fail)?;
     for id in ids {
         if statement.exists([id]).map_err(fail)? {

@@ -50,6 +50,16 @@ pub fn problems(connection: &Connection) -> Result<Vec<String>> {
             "memories have metadata, labels or a source that cannot be read",
         ),
         ("SELECT count(*) FROM history WHERE NOT json_valid(before)", "versions in the history cannot be read"),
+        (
+            "SELECT count(*) FROM injection WHERE NOT json_valid(about) \
+             OR state NOT IN ('offered', 'shown', 'nothing', 'late', 'erased')",
+            "decisions of the ledger cannot be read",
+        ),
+        (
+            "SELECT count(*) FROM injected d WHERE NOT EXISTS \
+             (SELECT 1 FROM injection i WHERE i.session = d.session AND i.message = d.message)",
+            "memories are noted as shown by a decision that does not exist",
+        ),
         ("SELECT count(*) FROM kv WHERE NOT json_valid(value)", "values of the key-value store cannot be read"),
     ] {
         let number: i64 = connection.query_row(sql, [], |row| row.get(0))?;

@@ -12,6 +12,7 @@ pub mod history;
 pub mod job;
 pub mod kv;
 pub mod learning;
+pub mod ledger;
 pub mod link;
 pub mod memory;
 mod open;

@@ -184,7 +184,7 @@ impl WriteTx<'_> {
             (source, target),
         )?;
         self.execute("UPDATE kv SET project = ?2 WHERE project = ?1", (source, target))?;
-        for table in ["session", "claim", "sighting"] {
+        for table in ["session", "claim", "sighting", "injection"] {
             self.execute(&format!("UPDATE OR IGNORE {table} SET project = ?2 WHERE project = ?1"), (source, target))?;
             self.execute(&format!("DELETE FROM {table} WHERE project = ?1"), [source])?;
         }

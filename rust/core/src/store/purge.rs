@@ -18,6 +18,7 @@ impl WriteTx<'_> {
                 traces += 1;
             }
             traces += self.execute("DELETE FROM history WHERE memory = ?1", [id])?;
+            traces += self.erase_decisions(id)?;
             // Versions of other memories that name this one keep only its id, which says nothing.
             self.execute("DELETE FROM link WHERE source = ?1 OR target = ?1", [id])?;
             self.execute("DELETE FROM use_count WHERE memory = ?1", [id])?;

@@ -237,6 +237,35 @@ CREATE TABLE sighting(
     PRIMARY KEY(project, what, session)
 ) STRICT, WITHOUT ROWID;
 
+-- What was decided to stand beside the messages of a session: final, and replayed byte for byte. The long columns come
+-- last here too.
+CREATE TABLE injection(
+    session TEXT NOT NULL,
+    message TEXT NOT NULL,
+    project INTEGER NOT NULL,
+    at INTEGER NOT NULL,
+    state TEXT NOT NULL,
+    tokens INTEGER NOT NULL,
+    about TEXT NOT NULL,
+    text TEXT NOT NULL,
+    PRIMARY KEY(session, message)
+) STRICT, WITHOUT ROWID;
+-- With the columns of the key it says everything of a session but its texts.
+CREATE INDEX injection_by_time ON injection(at, project);
+
+CREATE TABLE injected(
+    session TEXT NOT NULL,
+    message TEXT NOT NULL,
+    memory TEXT NOT NULL,
+    key INTEGER NOT NULL,
+    place INTEGER NOT NULL,
+    score REAL NOT NULL,
+    why TEXT NOT NULL,
+    outcome TEXT,
+    PRIMARY KEY(session, message, memory)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX injected_by_memory ON injected(memory);
+
 CREATE TABLE backup(
     path TEXT PRIMARY KEY,
     at INTEGER NOT NULL

@@ -143,6 +143,7 @@ pub fn question(query: &str) -> RecallRequest {
         limit: 1_000,
         as_of: None,
         explain: true,
+        unasked: false,
     }
 }
 

@@ -4,6 +4,7 @@ mod embed;
 mod job;
 mod keep;
 mod learn;
+mod ledger;
 mod read;
 mod session;
 mod write;

@@ -15,7 +15,7 @@ type LinkParts = (String, String, String, f64, String);
 
 #[pymethods]
 impl Engine {
-    #[pyo3(signature = (query, vector, selection, limit, as_of, explain))]
+    #[pyo3(signature = (query, vector, selection, limit, as_of, explain, unasked))]
     #[allow(clippy::too_many_arguments)] // one question
     fn recall<'py>(
         &self,
@@ -26,12 +26,18 @@ impl Engine {
         limit: usize,
         as_of: Option<i64>,
         explain: bool,
+        unasked: bool,
     ) -> PyResult<Dicts<'py>> {
         let vector = vector.map(|vector| vector.as_array().to_vec());
         let hits = detached(py, || {
-            self.core.recall(RecallRequest { query, vector, selection: selection.into_core()?, limit, as_of, explain })
+            let selection = selection.into_core()?;
+            self.core.recall(RecallRequest { query, vector, selection, limit, as_of, explain, unasked })
         })?;
         hits.iter().map(|hit| convert::hit(py, hit)).collect()
+    }
+
+    fn note_uses(&self, py: Python<'_>, ids: Vec<String>) -> PyResult<()> {
+        detached(py, || self.core.note_uses(ids))
     }
 
     fn get<'py>(&self, py: Python<'py>, id: &str) -> PyResult<Bound<'py, PyDict>> {

@@ -1,0 +1,116 @@
+//! What stands beside the messages of a session.
+
+use opencode_memory_core::model::Scope;
+use opencode_memory_core::model::enums::{Outcome, State};
+use opencode_memory_core::model::ledger::{Decision, Shown};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use super::Engine;
+use crate::convert::dict;
+use crate::errors::detached;
+
+/// What was decided for one message; every key is there.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+struct GivenDecision {
+    session: String,
+    message: String,
+    project: Option<String>,
+    state: String,
+    text: String,
+    tokens: i64,
+    about: String,
+    /// Memory, key, score, why.
+    shown: Vec<(String, i64, f64, String)>,
+}
+
+#[pymethods]
+impl Engine {
+    fn decide<'py>(&self, py: Python<'py>, decision: GivenDecision) -> PyResult<Bound<'py, PyDict>> {
+        let decided = detached(py, || {
+            let shown = decision.shown.into_iter();
+            self.core.decide(Decision {
+                session: decision.session,
+                message: decision.message,
+                project: decision.project,
+                at: 0,
+                state: State::parse(&decision.state)?,
+                text: decision.text,
+                tokens: decision.tokens,
+                about: decision.about,
+                shown: shown
+                    .map(|(memory, key, score, why)| Shown { memory, key, score, why, outcome: None })
+                    .collect(),
+            })
+        })?;
+        told(py, &decided)
+    }
+
+    fn settle(&self, py: Python<'_>, session: &str, message: &str, state: &str) -> PyResult<bool> {
+        detached(py, || self.core.settle(session, message, State::parse(state)?))
+    }
+
+    fn decisions<'py>(&self, py: Python<'py>, session: &str) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        let found = detached(py, || self.core.decisions(session))?;
+        found.iter().map(|one| told(py, one)).collect()
+    }
+
+    /// Without a project: those of no project, or with `everywhere` all of them.
+    fn decided_sessions<'py>(
+        &self,
+        py: Python<'py>,
+        project: Option<String>,
+        everywhere: bool,
+        limit: usize,
+    ) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        let scope = match project {
+            Some(name) => Scope::Project { name, with_global: false },
+            None if everywhere => Scope::Everything,
+            None => Scope::Global,
+        };
+        let found = detached(py, || self.core.decided_sessions(&scope, limit))?;
+        let summaries = found.iter().map(|one| {
+            Ok(dict!(py,
+                "session": &one.session,
+                "project": one.project.as_deref(),
+                "messages": one.messages,
+                "shown": one.shown,
+                "last_at": one.last_at,
+            ))
+        });
+        summaries.collect()
+    }
+
+    fn find_sessions(&self, py: Python<'_>, part: &str) -> PyResult<Vec<String>> {
+        detached(py, || self.core.find_sessions(part))
+    }
+
+    fn note_outcome(&self, py: Python<'_>, session: &str, memories: Vec<String>, outcome: &str) -> PyResult<usize> {
+        detached(py, || self.core.note_outcome(session, &memories, Outcome::parse(outcome)?))
+    }
+
+    /// Shown, used, contradicted: one row for each memory.
+    fn usefulness(&self, py: Python<'_>, memories: Vec<String>) -> PyResult<Vec<(usize, usize, usize)>> {
+        let found = detached(py, || self.core.usefulness(&memories))?;
+        Ok(found.into_iter().map(|one| (one.shown, one.used, one.contradicted)).collect())
+    }
+}
+
+fn told<'py>(py: Python<'py>, decision: &Decision) -> PyResult<Bound<'py, PyDict>> {
+    let shown = decision.shown.iter();
+    let shown: Vec<(&str, i64, f64, &str, Option<&str>)> = shown
+        .map(|one| (one.memory.as_str(), one.key, one.score, one.why.as_str(), one.outcome.map(Outcome::as_str)))
+        .collect();
+    Ok(dict!(py,
+        "session": &decision.session,
+        "message": &decision.message,
+        "project": decision.project.as_deref(),
+        "at": decision.at,
+        "state": decision.state.as_str(),
+        "text": &decision.text,
+        "tokens": decision.tokens,
+        "about": &decision.about,
+        "shown": shown,
+    ))
+}
