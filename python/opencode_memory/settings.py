@@ -337,7 +337,7 @@ SETTINGS: Final = (
     Setting("learning.rest_seconds", "silence after which a session rests", _always(120), _whole_number(1, 86_400)),
     Setting("injection.enabled", "whether memories are put beside messages", _always(True), _flag),
     Setting("injection.max_tokens", "budget of what is put there", _always(2000), _whole_number(0, 100_000)),
-    Setting("injection.max_results", "most memories of it", _always(8), _whole_number(1, 100)),
+    Setting("injection.max_results", "most memories of it", _always(3), _whole_number(1, 100)),
     Setting("injection.subagent_tokens", "its budget for subagents", _always(600), _whole_number(0, 100_000)),
     Setting("compaction.enabled", "whether memories go into a compaction", _always(True), _flag),
     Setting("compaction.max_tokens", "budget of what goes there", _always(4000), _whole_number(0, 100_000)),

@@ -8,9 +8,11 @@ import click
 
 from opencode_memory.cli.command import Group, command
 from opencode_memory.cli.context import Invocation
-from opencode_memory.cli.output import dim
+from opencode_memory.cli.output import Styled, dim
 from opencode_memory.config import Config
 from opencode_memory.settings import BY_KEY, SETTINGS, Setting
+
+_COLORS: Final = {"error": "red", "note": "yellow"}
 
 
 @command("show")
@@ -22,11 +24,18 @@ def show(run: Invocation) -> None:
             setting.key: {"value": _value(config, setting), "origin": config.origins[setting.key]}
             for setting in SETTINGS
         }
-        run.out.json({"file": config.file, "values": values})
+        files = {"file": config.file, "memory_config": config.memory_config}
+        run.out.json({**files, "values": values, "notices": config.notices})
         return
     run.out.line(dim(str(config.file)))
+    if config.memory_config is not None:
+        run.out.line(dim(str(config.memory_config)))
     rows = [(setting.key, _shown(_value(config, setting)), config.origins[setting.key]) for setting in SETTINGS]
     run.out.table(rows, cut=False)
+    for notice in config.notices:
+        run.out.line(Styled(f"{notice.level:<7}", color=_COLORS[notice.level]), notice.text)
+        if notice.hint is not None:
+            run.out.line(dim(f"{'':<7}{notice.hint}"))
 
 
 @command("path")

@@ -1,0 +1,60 @@
+"""From the bytes of a JSONC file to its values, by a parser that knows strings from comments.
+
+A name that is given twice is still there twice, so that whoever reads can say so. The text is JSON5, of which JSON with
+comments and trailing commas is a part.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any, Final, NamedTuple
+
+_MOST_DIGITS: Final = 20
+
+
+class Member(NamedTuple):
+    """A name and its value."""
+
+    name: str
+    value: Any
+
+
+class Members(tuple[Member, ...]):
+    """What an object holds, in its order."""
+
+    __slots__ = ()
+
+
+def parse(content: bytes) -> Members:
+    """Return the members of the object in a file; none of an empty file.
+
+    Raises:
+        ValueError: It is no text, no JSONC, or no object.
+    """
+    import json5  # noqa: PLC0415  most people have no such file
+
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"it is not UTF-8 (byte {error.start})") from error
+    if not text.strip():
+        return Members()
+    try:
+        value = json5.loads(text, object_pairs_hook=_members, parse_int=_integer)
+    except RecursionError as error:
+        raise ValueError("it is nested too deeply") from error
+    except ValueError as error:
+        raise ValueError(str(error).replace("<string>:", "line ")) from error
+    if not isinstance(value, Members):
+        raise ValueError("it holds no object, which would begin with {")  # noqa: TRY004  of what is in a file
+    return value
+
+
+def _members(pairs: Iterable[tuple[str, Any]]) -> Members:
+    return Members(Member(*pair) for pair in pairs)
+
+
+def _integer(text: str, base: int = 10) -> float:
+    # Python refuses to read thousands of digits, and no key takes a number of more than twenty.
+    return int(text, base) if len(text) <= _MOST_DIGITS else math.inf
