@@ -81,9 +81,7 @@ def for_compaction(
     learned = [one for one in recent if session in (one.source.session, one.session)]
     blockers = [one for one in listed(Category.BLOCKER) if "resolved" not in one.tags]
     known = {one.id for one in learned}
-    claims = [
-        claim.item for one in store.sessions.active(project=project) if one.id == session for claim in one.claims
-    ]
+    claims = [claim.item for one in store.sessions.active(project=project) if one.id == session for claim in one.claims]
     groups = [
         Group("Directives:", listed(Category.DIRECTIVE)),
         Group("Conventions and preferences:", _others(listed(Category.CONVENTION, Category.PREFERENCE), known)),
@@ -93,7 +91,8 @@ def for_compaction(
         Group("Claimed by this session:", lines=tuple(claims)),
         Group("Open findings of reviews:", lines=tuple(findings)),
     ]
-    return render([one for one in groups if one.memories or one.lines], max_tokens=max_tokens, count=count, at=at, head=_HEAD)
+    some = [one for one in groups if one.memories or one.lines]
+    return render(some, max_tokens=max_tokens, count=count, at=at, head=_HEAD)
 
 
 def compacting(block: Block, *, custom_prompt: bool, previous: str | None) -> Compacting:

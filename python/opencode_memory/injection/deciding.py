@@ -8,12 +8,12 @@ sent along, so what was compacted away may be shown again, and nothing that is s
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from opencode_memory.injection.block import NOTHING, Block, Group, render
-from opencode_memory.injection.relevance import query_of, relevant
+from opencode_memory.injection.relevance import POOL, TUNED, query_of, relevant
 from opencode_memory.injection.usefulness import weighed
 from opencode_memory.ledger import Decision, Shown, State
 from opencode_memory.models import Category, Hit, Memory, Trust
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 DIRECTIVES: Final = "Standing directives:"
 UNCONFIRMED: Final = "Noted as directives, not confirmed by the user:"
 FOUND: Final = "Found for this message:"
-_POOL: Final = 4
-"""So many times the hits that are shown are looked at: some are in sight already."""
 _SHARE: Final = 0.6
 """Share of the budget that directives leave nothing of to what was found."""
 _MOST_DIRECTIVES: Final = 200
@@ -122,8 +120,13 @@ def _found(store: MemoryStore, request: Request, most: int, in_sight: Collection
     query = query_of(request.text)
     if not query:
         return []
-    hits = store.recall(query, limit=most * _POOL, project=request.project, explain=True)
-    found = [(hit, why) for hit, why in relevant(hits) if hit.memory.id not in in_sight and not _is_of(hit, request)]
+    tuning = replace(TUNED, most=most)
+    hits = store.recall(query, limit=POOL, project=request.project, explain=True, unasked=True)
+    found = [
+        (hit, why)
+        for hit, why in relevant(query, hits, by=tuning)
+        if hit.memory.id not in in_sight and not _is_of(hit, request)
+    ]
     useful = store.ledger.usefulness([hit.memory.id for hit, _ in found])
     return weighed(found, useful)[:most]
 

@@ -1,0 +1,349 @@
+"""What is put beside labelled messages: precision, recall, and how often nothing is, through a real store.
+
+A memory is right when it is labelled for its message. What is labelled as being about the same matter counts neither
+for nor against; anything else is noise. ``python -m benches.quality.injection --help``
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+from statistics import median
+from typing import Any, Final
+
+import opencode_memory
+from benches.quality.cached_embedder import CachedEmbedder
+from benches.quality.data_sets import QUESTION_SETS
+from opencode_memory._core import subject
+from opencode_memory.embedding import OnnxEmbedder
+from opencode_memory.embedding.registry import find_model
+from opencode_memory.embedding.tokenization import Tokenization
+from opencode_memory.injection.block import Group, render
+from opencode_memory.injection.relevance import POOL, TUNED, Tuning, query_of, relevant
+from opencode_memory.models import Hit, Memory
+
+FOLDER: Final = Path(__file__).parents[2] / "tests" / "data" / "injection"
+SETS: Final = ("tuning", "held_out")
+STORES: Final = ("as written", "fewer memories", "one large project")
+"""How the memories lie: in their projects; in each no more than ten that no message is about; all of them in one."""
+TUNINGS: Final = tuple(
+    sorted(
+        (
+            TUNED,
+            replace(TUNED, first=0.2, others=0.1, most=6),
+            replace(TUNED, first=0.25, others=0.12, most=4),
+            replace(TUNED, first=0.5, others=0.25, most=3),
+            replace(TUNED, first=0.6, others=0.4, most=3),
+        ),
+        key=lambda one: one.first,
+    )
+)
+"""What is used, among other bars."""
+_CLOCK_MS: Final = 1_780_000_000_000
+_DAY_MS: Final = 86_400_000
+_UNRELATED: Final = 10
+_BUDGET: Final = 2000
+_ALL: Final = "all"
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """A message of a person to a coding agent.
+
+    Attributes:
+        id: Unique in both sets.
+        project: Where it was written.
+        kind: What kind of message it is.
+        text: What the person wrote.
+        relevant: Ids of the memories that should be beside it.
+        also: Ids of those that may be.
+    """
+
+    id: str
+    project: str
+    kind: str
+    text: str
+    relevant: frozenset[str]
+    also: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """A message, what was looked up for it, what was found, under the names of the set, and the seconds it took."""
+
+    message: Message
+    query: str
+    hits: tuple[Hit, ...]
+    names: tuple[str, ...]
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figures:
+    """How well a set went, in counts that can be added.
+
+    Attributes:
+        right: Memories that were shown and labelled.
+        noise: Memories that were shown and not labelled.
+        wanted: Memories that are labelled.
+        served: Messages with labelled memories that got one of them.
+        needy: Messages with labelled memories.
+        empty: Messages with nothing labelled that got nothing.
+        idle: Messages with nothing labelled.
+        messages: All of them.
+        shown: Memories that were shown.
+        tokens: Of the blocks, their frames included.
+    """
+
+    right: int = 0
+    noise: int = 0
+    wanted: int = 0
+    served: int = 0
+    needy: int = 0
+    empty: int = 0
+    idle: int = 0
+    messages: int = 0
+    shown: int = 0
+    tokens: int = 0
+
+    def __add__(self, other: Figures) -> Figures:
+        """Add up two parts."""
+        return Figures(**{name: value + getattr(other, name) for name, value in asdict(self).items()})
+
+    @property
+    def precision(self) -> float:
+        """Share of what was shown that is right."""
+        return self.right / max(1, self.right + self.noise)
+
+    @property
+    def recall(self) -> float:
+        """Share of what should be shown that was."""
+        return self.right / max(1, self.wanted)
+
+    @property
+    def silence(self) -> float:
+        """Share of the messages with nothing labelled that got nothing."""
+        return self.empty / max(1, self.idle)
+
+    def __str__(self) -> str:
+        return (
+            f"precision {self.precision:.3f}, recall {self.recall:.3f}, "
+            f"helped {self.served} of {self.needy}, nothing for {self.empty} of {self.idle} ({self.silence:.3f}), "
+            f"{self.shown / self.messages:.2f} memories and {self.tokens / self.messages:.0f} tokens a message"
+        )
+
+
+def messages(name: str) -> list[Message]:
+    """Read one of the sets."""
+    return [
+        Message(
+            id=found["id"],
+            project=found["project"],
+            kind=found["kind"],
+            text=found["text"],
+            relevant=frozenset(found["relevant"]),
+            also=frozenset(found["also"]),
+        )
+        for found in _lines(f"{name}.jsonl")
+    ]
+
+
+def look(asked: Sequence[Message], embedder: CachedEmbedder, *, stores: str = STORES[0]) -> list[Looked]:
+    """Look up what is known for each message, as it is done before a message is sent to a model.
+
+    Args:
+        asked: The messages.
+        embedder: Turns texts into vectors.
+        stores: One of ``STORES``.
+    """
+    rows = list(_memories(asked, stores))
+    if stores == STORES[2]:
+        rows = [(name, fields | {"project": fields["project"] and _ALL}) for name, fields in rows]
+        moved = _looked([replace(one, project=_ALL) for one in asked], rows, embedder, _CLOCK_MS)
+        return [replace(found, message=one) for found, one in zip(moved, asked, strict=True)]
+    return _looked(asked, rows, embedder, _CLOCK_MS)
+
+
+def devmembench(folder: Path, embedder: CachedEmbedder, *, as_turns: bool) -> list[Looked]:
+    """Look up DevMemBench's questions as messages; what is of the sessions that hold the answer counts as labelled.
+
+    Args:
+        folder: ``devmembench``.
+        embedder: Turns texts into vectors.
+        as_turns: Whether its messages are kept as turns of conversations, or as facts.
+    """
+    (sessions,) = QUESTION_SETS["devmembench"].load(folder)
+    rows: list[tuple[str, dict[str, Any]]] = []
+    for turn in sessions.turns:
+        of = {"session": turn.session, "position": turn.position, "speaker": turn.speaker, "category": "conversation"}
+        rows.append((turn.id, {"content": turn.text, "time": turn.time, "project": _ALL} | (of if as_turns else {})))
+    asked = [
+        Message(
+            id=question.id,
+            project=_ALL,
+            kind=question.category,
+            text=question.text,
+            relevant=frozenset(turn.id for turn in sessions.turns if turn.session in question.sessions)
+            if question.is_answerable
+            else frozenset(),
+            also=frozenset(),
+        )
+        for question in sessions.questions
+    ]
+    return _looked(asked, rows, embedder, round(sessions.asked_at.timestamp() * 1000))
+
+
+def figures(looked: Iterable[Looked], *, by: Tuning = TUNED) -> Figures:
+    """Judge what is shown beside messages."""
+    found = Figures()
+    for one in looked:
+        name_of = {hit.memory.id: name for hit, name in zip(one.hits, one.names, strict=True)}
+        kept = [hit.memory for hit, _ in relevant(one.query, one.hits, by=by)]
+        shown = {name_of[memory.id] for memory in kept}
+        wanted, may = one.message.relevant, one.message.also
+        is_idle = not wanted and not may
+        found += Figures(
+            right=len(shown & wanted),
+            noise=len(shown - wanted - may),
+            wanted=len(wanted),
+            served=bool(shown & wanted),
+            needy=bool(wanted),
+            empty=is_idle and not shown,
+            idle=is_idle,
+            messages=1,
+            shown=len(shown),
+            tokens=_tokens(kept),
+        )
+    return found
+
+
+def bars(by: Tuning) -> str:
+    """Put bars into words."""
+    return f"{by.first:.2f}/{by.others:.2f}, at most {by.most}"
+
+
+def main() -> None:
+    """Report what is reached."""
+    parser = argparse.ArgumentParser(prog="python -m benches.quality.injection", description=__doc__)
+    parser.add_argument("--set", choices=SETS, action="append", help="one set; by default both")
+    parser.add_argument("--data", type=Path, default=FOLDER.parent / "quality", help="the folder with devmembench")
+    parser.add_argument("--cache", type=Path, help="keep vectors in this file from run to run")
+    parser.add_argument("--show", action="store_true", help="name what was missed and what was noise (never held out)")
+    given = parser.parse_args()
+    with CachedEmbedder.open(OnnxEmbedder(), given.cache) as embedder:
+        for name in given.set or SETS:
+            asked = messages(name)
+            for stores in STORES:
+                looked = look(asked, embedder, stores=stores)
+                print(f"{name}, {stores}: {len(asked)} messages")
+                for by in TUNINGS:
+                    print(f"  {'*' if by == TUNED else ' '} {bars(by)}: {figures(looked, by=by)}")
+                if given.show and name != "held_out" and stores == STORES[0]:
+                    print("\n".join(_mistakes(looked)))
+            print(f"  {_timed(looked)}")
+        for as_turns in (True, False):
+            print(f"DevMemBench as {'turns' if as_turns else 'facts'}; labelled are all turns of the right sessions")
+            print(f"    {figures(devmembench(given.data / 'devmembench', embedder, as_turns=as_turns))}")
+
+
+def _tokens(memories: Sequence[Memory]) -> int:
+    tokenization = _tokenization()
+    block = render(
+        [Group("Found for this message:", tuple(memories))],
+        max_tokens=_BUDGET,
+        count=lambda text: sum(word.tokens for word in tokenization.words(text)),
+        at=datetime.fromtimestamp(_CLOCK_MS / 1000, UTC),
+    )
+    return block.tokens
+
+
+@cache
+def _tokenization() -> Tokenization:
+    return Tokenization(find_model().tokenizer)
+
+
+def _timed(looked: Sequence[Looked]) -> str:
+    recalls = median(one.seconds for one in looked if one.query)
+    start = time.perf_counter()
+    for one in looked:
+        relevant(query_of(one.message.text), one.hits)
+    judging = (time.perf_counter() - start) / len(looked)
+    return f"a message: recall {1e3 * recalls:.1f} ms (median, vector given), judging {1e3 * judging:.2f} ms (mean)"
+
+
+def _mistakes(looked: Sequence[Looked]) -> Iterator[str]:
+    for one in looked:
+        name_of = {hit.memory.id: name for hit, name in zip(one.hits, one.names, strict=True)}
+        why = {name_of[hit.memory.id]: reason for hit, reason in relevant(one.query, one.hits)}
+        noise = sorted(why.keys() - one.message.relevant - one.message.also)
+        missed = sorted(one.message.relevant - why.keys())
+        if noise or missed:
+            told = [f"noise {name} ({why[name]})" for name in noise] + [f"missed {name}" for name in missed]
+            yield f"    {one.message.id} {one.message.kind}: {'; '.join(told)}: {one.query[:80]!r}"
+
+
+def _memories(asked: Sequence[Message], stores: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    kept = frozenset[str]().union(*(one.relevant | one.also for one in asked))
+    unrelated: Counter[str] = Counter()
+    for found in _lines("memories.jsonl"):
+        project = found["project"]
+        if stores == STORES[1] and project is not None and found["id"] not in kept:
+            unrelated[project] += 1
+            if unrelated[project] > _UNRELATED:
+                continue
+        yield (
+            found["id"],
+            {
+                "content": found["content"],
+                "category": found["category"],
+                "scope": "global" if project is None else "project",
+                "project": project,
+                "time": _CLOCK_MS - found["age_days"] * _DAY_MS,
+            },
+        )
+
+
+def _looked(
+    asked: Sequence[Message], rows: Sequence[tuple[str, dict[str, Any]]], embedder: CachedEmbedder, clock_ms: int
+) -> list[Looked]:
+    with tempfile.TemporaryDirectory(prefix="opencode-memory-injection-") as folder:
+        with opencode_memory.open(folder, embedder=embedder, background=False, clock_ms=clock_ms) as store:
+            written = store.remember_many(fields for _, fields in rows)
+            store.embed_pending()
+            store.catch_up()
+        name_of = {result.id: name for result, (name, _) in zip(written, rows, strict=True)}
+        # Reopened for reading: what was found for one message leaves no trace that could change the next.
+        with opencode_memory.open(
+            folder, embedder=embedder, read_only=True, background=False, clock_ms=clock_ms
+        ) as store:
+            return [_looked_up(store, one, embedder, name_of) for one in asked]
+
+
+def _looked_up(
+    store: opencode_memory.MemoryStore, message: Message, embedder: CachedEmbedder, name_of: dict[str, str]
+) -> Looked:
+    query = query_of(message.text)
+    if not query:
+        return Looked(message, query, (), (), 0.0)
+    embedder.prepare([subject(query)])
+    start = time.perf_counter()
+    hits = store.recall(query, limit=POOL, project=message.project, explain=True)
+    seconds = time.perf_counter() - start
+    return Looked(message, query, tuple(hits), tuple(name_of[hit.memory.id] for hit in hits), seconds)
+
+
+def _lines(name: str) -> Iterator[dict[str, Any]]:
+    with (FOLDER / name).open(encoding="utf-8") as lines:
+        yield from map(json.loads, lines)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,59 @@
+"""What is put beside labelled messages stays as good as it was: floors a little under what was reached."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from benches.quality.cached_embedder import CachedEmbedder
+from benches.quality.injection import Looked, devmembench, figures, look, messages
+from opencode_memory.embedding import OnnxEmbedder
+
+DATA = Path(__file__).parents[1] / "data" / "quality" / "devmembench"
+
+
+@pytest.fixture(scope="module")
+def embedder() -> Iterator[CachedEmbedder]:
+    with CachedEmbedder.open(OnnxEmbedder(), None) as one:
+        yield one
+
+
+@pytest.fixture(scope="module")
+def looked(embedder: CachedEmbedder) -> dict[str, list[Looked]]:
+    return {name: look(messages(name), embedder) for name in ("tuning", "held_out")}
+
+
+@pytest.mark.parametrize(
+    ("name", "precision", "recall", "silence"), [("tuning", 0.67, 0.55, 0.93), ("held_out", 0.43, 0.49, 0.85)]
+)
+def test_what_is_shown_is_right_and_nothing_is_shown_where_nothing_fits(
+    looked: dict[str, list[Looked]], name: str, precision: float, recall: float, silence: float
+) -> None:
+    found = figures(looked[name])
+    assert found.precision >= precision
+    assert found.recall >= recall
+    assert found.silence >= silence
+
+
+def test_a_message_that_only_goes_on_asks_for_nothing(looked: dict[str, list[Looked]]) -> None:
+    going_on = [one for found in looked.values() for one in found if one.message.kind == "go-on"]
+    assert len(going_on) == 18
+    assert sum(not one.query for one in going_on) >= 15
+    assert figures(going_on).shown == 0
+
+
+def test_nearly_half_of_the_labelled_messages_are_about_nothing_that_is_known(looked: dict[str, list[Looked]]) -> None:
+    for found in looked.values():
+        counted = figures(found)
+        assert counted.idle >= 44
+        assert counted.needy == 57
+        assert counted.messages == len(found)
+
+
+def test_questions_of_devmembench_get_memories_of_the_right_session(embedder: CachedEmbedder) -> None:
+    found = figures(devmembench(DATA, embedder, as_turns=False))
+    assert (found.needy, found.idle) == (175, 25)
+    assert found.served >= 145
+    assert found.empty >= 12
