@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import os
 import signal
@@ -40,10 +41,49 @@ class Plugged:
     port: int
     settings: Mapping[str, str]
 
+    @classmethod
+    def set_up(
+        cls, binary: Path, home: Path, model_url: str, *options: str, starts: bool = False, **settings: str
+    ) -> Self:
+        """Make a home as a person has it after `opencode-memory setup`.
+
+        Args:
+            binary: OpenCode.
+            home: Where.
+            model_url: The model that OpenCode asks.
+            options: Of `setup`.
+            starts: Whether the plugin may start the server, which would outlive the test.
+            settings: Of opencode-memory, by name.
+        """
+        home.mkdir()
+        opencode = OpenCode(binary, home)
+        opencode.configure(model_url, stubbed=False)
+        named = {f"OPENCODE_MEMORY_{name.upper()}": value for name, value in settings.items()}
+        plugged = cls(opencode, free_port(), named)
+        plugged.memory("setup", *options)
+        if not starts:
+            written = json.loads(plugged.manifest.read_text())
+            plugged.manifest.write_text(json.dumps(written | {"start": []}))
+        return plugged
+
+    @property
+    def manifest(self) -> Path:
+        """What the plugin reads."""
+        return self.opencode.home / "config" / "opencode" / "plugin" / "opencode-memory.json"
+
+    @property
+    def plugin(self) -> Path:
+        """The plugin, where it was installed."""
+        return self.manifest.with_suffix(".ts")
+
     @property
     def environment(self) -> dict[str, str]:
         """What programs of this home are started with."""
-        return {**self.opencode.environment(self.opencode.home), "OPENCODE_MEMORY_PORT": str(self.port), **self.settings}
+        return {
+            **self.opencode.environment(self.opencode.home),
+            "OPENCODE_MEMORY_PORT": str(self.port),
+            **self.settings,
+        }
 
     @property
     def data_dir(self) -> Path:
@@ -138,8 +178,8 @@ class MemoryServer:
             with suppress(ProcessLookupError):
                 os.killpg(self._process.pid, number)
 
-    def until_plugged(self, plugins: int = 1) -> None:
-        """Wait until so many plugins are connected."""
+    def until_warm(self, plugins: int = 1) -> None:
+        """Wait until so many plugins are connected, and will be answered quickly."""
 
         def are_there() -> bool:
             answer = httpx2.get(self.route + "/stats", timeout=5)
@@ -189,6 +229,12 @@ class Instance:
     def post(self, path: str, body: Any = None) -> Any:
         """Call a route."""
         return self._answered(self._client.post(path, params={"directory": str(self.folder)}, json=body or {}))
+
+    def at(self, folder: Path) -> Instance:
+        """The same process in another folder."""
+        other = copy.copy(self)
+        other.folder = folder
+        return other
 
     def session(self, title: str | None = "A title", **more: Any) -> str:
         """Begin a session; one without a title asks the model for one."""

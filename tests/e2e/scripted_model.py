@@ -50,9 +50,24 @@ class Request:
         return self._texts("user")
 
     @property
+    def user_parts(self) -> list[str]:
+        """The same, part by part."""
+        contents = [message["content"] for message in self.body["messages"] if message["role"] == "user"]
+        return [
+            part
+            for content in contents
+            for part in ([content] if isinstance(content, str) else [one["text"] for one in content])
+        ]
+
+    @property
+    def systems(self) -> int:
+        """How many messages of the system there are."""
+        return sum(message["role"] == "system" for message in self.body["messages"])
+
+    @property
     def wants_summary(self) -> bool:
         """Whether it asks for a summary of a session."""
-        return "summar" in self.system
+        return "summarization" in self.system
 
     @property
     def tool_results(self) -> list[str]:

@@ -21,7 +21,7 @@ from opencode_memory.opencode.agents.permissions import READING_COMMANDS
 
 Call = tuple[str, dict[str, Any]]
 
-SOURCE = Path(str(files("opencode_memory.opencode.agents"))) / "agents.ts"
+SOURCE = Path(str(files("opencode_memory.opencode"))) / "plugin" / "opencode-memory" / "agents.ts"
 FACT = "The walrus is built with one job."
 READ_ONLY = ("architect", "auditor")
 SHOWN = {

@@ -118,7 +118,7 @@ class State:
     def warm_up(self) -> None:
         """Load what a recall needs, so that the next one is quick."""
         self.count_tokens(_ANYTHING)
-        self.store.recall(_ANYTHING, limit=1, entity=_ANYTHING)
+        self.store.recall(_ANYTHING, limit=1, entity=_ANYTHING, unasked=True)
 
     def health(self) -> Health:
         """Look whether the store answers and the background works."""

@@ -1,17 +1,18 @@
 """The HTTP side of the resident server: its routes, the guards in front of them, and what it says of itself.
 
-``/mcp`` is for clients, ``/bridge`` for OpenCode's plugin, ``/health`` for whoever wants to know whether it runs, ``/stats`` and ``/metrics`` for whoever
-operates it. No route allows another origin to read it.
+``/mcp`` is for clients, ``/bridge`` for OpenCode's plugin, ``/health`` for whoever wants to know whether it runs,
+``/stats`` and ``/metrics`` for whoever operates it. No route allows another origin to read it.
 """
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, Any, Final
 
+import anyio
 import anyio.to_thread
 from starlette.applications import Starlette
 from starlette.responses import JSONResponse, Response
@@ -37,7 +38,10 @@ if TYPE_CHECKING:
 BODY_LIMIT: Final = 4 * 1024 * 1024
 HEALTH: Final = "/health"
 _UNAVAILABLE: Final = 503
-_PATHS: Final = frozenset({"/mcp", HEALTH, "/stats", "/metrics"})
+MCP: Final = "/mcp"
+PLUGGED_MCP: Final = "/mcp/opencode"
+"""Where an OpenCode with the plugin finds what the plugin does not do."""
+_PATHS: Final = frozenset({MCP, PLUGGED_MCP, HEALTH, "/stats", "/metrics"})
 
 
 def build_app(state: State, metrics: Metrics, *, host: str, key: str | None, token: str) -> Web:
@@ -51,18 +55,21 @@ def build_app(state: State, metrics: Metrics, *, host: str, key: str | None, tok
         token: What OpenCode's plugin shows; opens as the key does.
     """
     config = state.config.server
-    endpoint = McpEndpoint(build_server(state), body_limit=BODY_LIMIT)
-    metrics.gauge_of("mcp_sessions", "MCP sessions that are known.", lambda: endpoint.sessions)
+    endpoints = {
+        MCP: McpEndpoint(build_server(state), body_limit=BODY_LIMIT),
+        PLUGGED_MCP: McpEndpoint(build_server(state, plugged=True), body_limit=BODY_LIMIT),
+    }
+    metrics.gauge_of("mcp_sessions", "MCP sessions that are known.", lambda: _sessions(endpoints))
     bridge = Bridge(state, token=token, on_refused=metrics.refuse)
     metrics.gauge_of("plugins", "Plugins in OpenCode that are connected.", lambda: bridge.plugins)
-    app: ASGIApp = _routes(state, metrics, endpoint, bridge)
+    app: ASGIApp = _routes(state, metrics, endpoints, bridge)
     app = BodyLimit(app, limit=BODY_LIMIT, on_refused=metrics.refuse)
     if key is not None:
         app = ApiKey(app, key=key, other=token, open_paths=frozenset({HEALTH}), on_refused=metrics.refuse)
     app = RateLimit(
         app,
         per_minute=config.rate_limit,
-        known_session=endpoint.knows,
+        known_session=lambda session: any(endpoint.knows(session) for endpoint in endpoints.values()),
         clock=time.monotonic,
         on_refused=metrics.refuse,
         exempt=frozenset({HEALTH}),
@@ -73,10 +80,20 @@ def build_app(state: State, metrics: Metrics, *, host: str, key: str | None, tok
         origins=default_origins(host) | frozenset(config.allowed_origins),
         on_refused=metrics.refuse,
     )
-    return Web(app, metrics, endpoint.drain)
+    return Web(app, metrics, lambda: _drained(endpoints))
 
 
-def _routes(state: State, metrics: Metrics, endpoint: McpEndpoint, bridge: Bridge) -> Starlette:
+def _sessions(endpoints: Mapping[str, McpEndpoint]) -> int:
+    return sum(endpoint.sessions for endpoint in endpoints.values())
+
+
+async def _drained(endpoints: Mapping[str, McpEndpoint]) -> None:
+    async with anyio.create_task_group() as tasks:
+        for endpoint in endpoints.values():
+            tasks.start_soon(endpoint.drain)
+
+
+def _routes(state: State, metrics: Metrics, endpoints: Mapping[str, McpEndpoint], bridge: Bridge) -> Starlette:
     begun, version = time.monotonic(), opencode_memory.__version__
 
     async def health(_: Request) -> Response:
@@ -99,7 +116,7 @@ def _routes(state: State, metrics: Metrics, endpoint: McpEndpoint, bridge: Bridg
                     "store": _stats(state),
                     "background": found.background,
                     "problems": found.problems,
-                    "mcp_sessions": endpoint.sessions,
+                    "mcp_sessions": _sessions(endpoints),
                     "plugins": bridge.plugins,
                 }
             )
@@ -114,12 +131,14 @@ def _routes(state: State, metrics: Metrics, endpoint: McpEndpoint, bridge: Bridg
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
-        async with endpoint.running():
+        async with AsyncExitStack() as running:
+            for endpoint in endpoints.values():
+                await running.enter_async_context(endpoint.running())
             yield
 
     return Starlette(
         routes=[
-            Route("/mcp", endpoint=endpoint),
+            *(Route(path, endpoint=endpoint) for path, endpoint in endpoints.items()),
             Route(HEALTH, health),
             Route("/stats", stats),
             Route("/metrics", read_metrics),

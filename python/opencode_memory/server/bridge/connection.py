@@ -54,6 +54,7 @@ class Connection:
         self._watch = Watch(bridge.state)
         self._sessions: OrderedDict[str, SessionFacts] = OrderedDict()
         self._tasks: TaskGroup | None = None
+        self.is_ready = False
         self.peer = Peer(
             send,
             requests={
@@ -88,6 +89,7 @@ class Connection:
         """Do what may take its time once a plugin is there."""
         # The first message would otherwise wait for the model and the indexes to be loaded, and come too late.
         await self._on_thread(self._bridge.state.warm_up)
+        self.is_ready = True
         try:
             if greeting.version != opencode_memory.__version__:
                 await self.opencode.toast(_notice(greeting), variant="warning")

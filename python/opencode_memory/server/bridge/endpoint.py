@@ -1,4 +1,7 @@
-"""``/bridge``: who may sit in OpenCode and talk to the server. A plugin shows the token of a file that only its user reads."""
+"""``/bridge``: who may sit in OpenCode and talk to the server.
+
+A plugin shows the token of a file that only its user reads.
+"""
 
 from __future__ import annotations
 
@@ -41,8 +44,8 @@ class Bridge:
 
     @property
     def plugins(self) -> int:
-        """How many plugins are connected."""
-        return len(self._connections)
+        """How many plugins are connected and will be answered quickly."""
+        return sum(connection.is_ready for connection in self._connections)
 
     async def serve(self, socket: WebSocket) -> None:
         """Serve one plugin until it goes."""

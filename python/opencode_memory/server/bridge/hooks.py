@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from opencode_memory import clock
 from opencode_memory.errors import ConflictError, InvalidInputError, OpencodeMemoryError
-from opencode_memory.findings import Finding, branch_of, open_findings
+from opencode_memory.findings import branch_of, open_findings
 from opencode_memory.injection.compaction import compacting as put_together
 from opencode_memory.injection.compaction import for_compaction
 from opencode_memory.injection.deciding import Request, decide
 from opencode_memory.ledger import Decision, State
 from opencode_memory.opencode.commands import run_command
+from opencode_memory.opencode.commands.manifest import TAG
 from opencode_memory.opencode.tools import TOOLS
 from opencode_memory.server.app import told
 from opencode_memory.server.bridge.protocol import member, name, names, optional_text, text
@@ -67,7 +68,7 @@ def messages(here: Here, params: Any, facts: SessionFacts) -> dict[str, Any]:
     request = Request(
         session=session,
         message=name(asked, "id"),
-        text=text(asked, "text") or optional_text(params, "summary"),
+        text=_looked_up(text(asked, "text"), optional_text(params, "summary")),
         project=here.project,
         visible=names(params, "visible"),
         is_subagent=facts.parent is not None,
@@ -82,6 +83,13 @@ def messages(here: Here, params: Any, facts: SessionFacts) -> dict[str, Any]:
     if decision.text and decision.state in {State.OFFERED, State.SHOWN}:
         blocks[decision.message] = decision.text
     return {"blocks": blocks}
+
+
+def _looked_up(written: str, summary: str) -> str:
+    """Return what a message is about; where OpenCode itself goes on, what the session was about."""
+    if written.startswith(f"<{TAG}>"):
+        return ""  # A command of ours, which has brought what there is.
+    return written or summary
 
 
 def _decided(server: Server, request: Request) -> Decision:
@@ -127,7 +135,7 @@ def compacting(here: Here, session: str, facts: SessionFacts, previous: str | No
         server.store,
         session=session,
         project=here.project,
-        findings=[_worded(one) for one in open_findings(server.store, here.project, branch)],
+        findings=[one.line_of_text for one in open_findings(server.store, here.project, branch)],
         max_tokens=config.max_tokens,
         count=server.count_tokens,
         at=now,
@@ -140,18 +148,13 @@ def compacting(here: Here, session: str, facts: SessionFacts, previous: str | No
                 message=f"compaction:{round(now.timestamp() * 1000)}",
                 project=here.project,
                 state=State.SHOWN,
-                text=block.text,
                 tokens=block.tokens,
-                about={"kind": "compaction", "memories": len(block.shown)},
+                # It is sent once, so its text is not kept, which a purge would have to find.
+                about={"kind": "compaction", "memories": [one.id for one in block.shown]},
             )
         )
     answer: dict[str, Any] = {"context": list(given.context)}
     return answer if given.prompt is None else answer | {"prompt": given.prompt}
-
-
-def _worded(finding: Finding) -> str:
-    where = f" in {finding.file}" if finding.file else ""
-    return f"[{finding.id}] {finding.severity.value}{where}: {finding.text}"
 
 
 def command(here: Here, params: Any) -> dict[str, Any]:
@@ -187,6 +190,9 @@ def tool(here: Here, params: Any) -> dict[str, Any]:
     except OpencodeMemoryError as error:
         outcome = "refused"
         return {"text": told(error), "is_error": True}
+    except Exception:  # noqa: BLE001  whatever it is, the model is told that it failed
+        _log.exception("the tool %s failed", asked)
+        return {"text": f"{asked} failed for a reason of its own, which is in the server's log", "is_error": True}
     finally:
         here.server.count_call(asked, outcome, time.perf_counter() - begun)
     if not known[asked].reads:

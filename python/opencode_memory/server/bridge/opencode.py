@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
@@ -83,8 +83,7 @@ class OpenCode:
         for message in reversed(messages if isinstance(messages, list) else []):
             match message:
                 case {"info": {"summary": True, "role": "assistant"}, "parts": list(parts)}:
-                    texts = [part.get("text") for part in parts if isinstance(part, Mapping) and part.get("type") == "text"]
-                    return "\n".join(text for text in texts if isinstance(text, str)) or None
+                    return "\n".join(_texts(parts)) or None
         return None
 
     async def connect_mcp(self, name: str, *, seconds: float) -> bool:
@@ -100,6 +99,13 @@ class OpenCode:
         """Show a line to the person, if there is a screen."""
         params = {"title": "opencode-memory", "message": message, "variant": variant}
         await self.plugin.ask("toast", params, seconds=seconds)
+
+
+def _texts(parts: list[Any]) -> Iterator[str]:
+    for part in parts:
+        match part:
+            case {"type": "text", "text": str(text)}:
+                yield text
 
 
 def _is_ours(found: Mapping[str, Any]) -> bool:

@@ -120,7 +120,7 @@ class Peer:
                 await method(params)
             except OpencodeMemoryError as error:
                 _log.warning("a notification was not taken: %s", error)
-            except Exception:
+            except Exception:  # noqa: BLE001  whatever it is, the connection goes on
                 _log.exception("a notification could not be taken")
 
     async def _answer(self, id_: int | str, method: str, params: Any) -> None:
@@ -133,7 +133,7 @@ class Peer:
         except OpencodeMemoryError as error:
             code = INVALID_PARAMS if isinstance(error, ValueError) else INTERNAL_ERROR
             await self._fail(id_, code, str(error))
-        except Exception:
+        except Exception:  # noqa: BLE001  as above
             # A bug; its text may hold anything and stays here.
             _log.exception("%s failed", method)
             await self._fail(id_, INTERNAL_ERROR, "it failed for a reason that is in the server's log")

@@ -1,0 +1,40 @@
+"""Which branch is checked out, read from git's files: starting git would cost more than everything else here."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import Final
+
+from opencode_memory.project import find_repository
+
+DETACHED: Final = "detached"
+"""What stands for the branch while HEAD names a commit."""
+NO_BRANCH: Final = "none"
+"""What stands for the branch outside of git, and where git keeps its branches in a form that is not read here."""
+_HEAD_BYTES: Final = 4096
+_BRANCH: Final = re.compile(r"ref: refs/heads/(?P<name>[^\x00-\x20\x7f]+)")
+_TABLE_OF_BRANCHES: Final = ".invalid"
+"""What git writes instead of a branch's name when its branches are in a table (reftable)."""
+
+
+def branch_of(folder: Path) -> str:
+    """Return the branch that is checked out in a folder's work tree; git is not started for it.
+
+    Returns:
+        Its name, ``detached`` while HEAD names a commit, ``none`` outside of git.
+    """
+    repository = find_repository(folder)
+    if repository is None:
+        return NO_BRANCH
+    try:
+        with (repository.git_dir / "HEAD").open("rb") as file:
+            head = os.fsdecode(file.read(_HEAD_BYTES)).strip()
+    except OSError:
+        return NO_BRANCH
+    match = _BRANCH.fullmatch(head)
+    if match is None:
+        return NO_BRANCH if head.startswith("ref:") else DETACHED
+    name = match["name"].encode("utf-8", errors="replace").decode()
+    return NO_BRANCH if name == _TABLE_OF_BRANCHES else name

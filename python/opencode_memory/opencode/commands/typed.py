@@ -1,0 +1,68 @@
+"""What a person typed behind /remember: for whom, of which category, and the text itself."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from opencode_memory.models import Category
+
+_FLAGS: Final = re.IGNORECASE | re.DOTALL
+_FOR_ALL: Final = re.compile(r"(?:--global|-g)(?:\s+|\Z)")
+_NAMED: Final = re.compile(r"(?P<name>[A-Za-z]+)\s*:(?!/)\s*(?P<rest>.*)", re.DOTALL)
+# A directive is never guessed, since it would be followed for ever: whoever means one writes "directive: …".
+_GUESSES: Final = (
+    (
+        Category.PREFERENCE,
+        re.compile(r".*\bi(?:'d| would)? (?:prefer|like|want|hate|love|dislike)\b", _FLAGS),
+    ),
+    (Category.DECISION, re.compile(r".*\b(?:we|i)(?:'ve| have)? (?:decided|chose|agreed|settled)\b", _FLAGS)),
+    (Category.CONVENTION, re.compile(r"(?:we )?(?:always|never)\b", _FLAGS)),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Typed:
+    """A memory as it was typed.
+
+    Attributes:
+        content: The text.
+        category: Named, or guessed.
+        is_global: Whether it is about the person, in every project.
+    """
+
+    content: str
+    category: Category
+    is_global: bool
+
+
+def read(arguments: str) -> Typed | None:
+    """Read what was typed; None when there is no text in it.
+
+    ``--global`` counts only in front: further on it may be what is to be remembered.
+
+    >>> read("--global preference: dark mode")
+    Typed(content='dark mode', category=<Category.PREFERENCE: 'preference'>, is_global=True)
+    """
+    text = arguments.strip()
+    is_global = False
+    if match := _FOR_ALL.match(text):
+        is_global, text = True, text[match.end() :]
+    match = _NAMED.fullmatch(text)
+    named = None if match is None else _category(match["name"])
+    if match is not None and named is not None:
+        text = match["rest"]
+    text = text.strip()
+    return Typed(text, named or _guessed(text), is_global) if text else None
+
+
+def _category(name: str) -> Category | None:
+    try:
+        return Category(name.lower())
+    except ValueError:
+        return None
+
+
+def _guessed(text: str) -> Category:
+    return next((category for category, pattern in _GUESSES if pattern.match(text)), Category.FACT)

@@ -1,0 +1,205 @@
+"""What keeps OpenCode from waiting for npm when it starts, and whether a folder needs it.
+
+As soon as it finds any plugin, OpenCode 1.x waits until npm has installed ``@opencode-ai/plugin`` into every folder of
+configuration that it reads: 63 MB each, and more than a minute where no registry answers. It leaves that out where
+``node_modules`` is there and the lock file lists every package; so a stub of both is laid. That is right only where
+nothing in the folder imports a package, and only where npm has never been: files of the person are not touched.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterator, Mapping
+from enum import StrEnum
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Final
+
+_PACKAGE: Final = "@opencode-ai/plugin"
+MODULES: Final = "node_modules"
+_NEEDED: Final = {"dependencies": {_PACKAGE: "*"}}
+NPM_FILES: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "package.json": json.dumps(_NEEDED, indent=2) + "\n",
+        "package-lock.json": json.dumps({"lockfileVersion": 3, "packages": {"": _NEEDED}}, indent=2) + "\n",
+    }
+)
+IGNORE_FILE: Final = ".gitignore"
+# Byte for byte what OpenCode writes where there is none. Written here, it is ours to remove.
+IGNORE_TEXT: Final = "node_modules\npackage.json\npackage-lock.json\nbun.lock\n.gitignore"
+_CODE: Final = ("plugin", "plugins", "tool", "tools")
+_SUFFIXES: Final = frozenset({".ts", ".js"})
+_MOST_BYTES: Final = 1 << 20
+_NAMED: Final = re.compile(
+    r"""\b(from|import)\s*["']([^"'\n]+)["']|\b(?:import|require)\s*\(\s*["']([^"'\n]+)["']\s*\)"""
+)
+# `import type` leaves nothing behind.
+_TYPES_ONLY: Final = re.compile(r"(?:import|export)\s+type\b")
+_LONGEST_STATEMENT: Final = 4000
+# A path, a URL or a part of Bun is no package.
+_NO_PACKAGE: Final = re.compile(r"[./]|[a-z]+:|bun$")
+_BUILT_IN: Final = frozenset(
+    [
+        "assert",
+        "async_hooks",
+        "buffer",
+        "child_process",
+        "cluster",
+        "console",
+        "constants",
+        "crypto",
+        "dgram",
+        "diagnostics_channel",
+        "dns",
+        "domain",
+        "events",
+        "fs",
+        "http",
+        "http2",
+        "https",
+        "inspector",
+        "module",
+        "net",
+        "os",
+        "path",
+        "perf_hooks",
+        "process",
+        "punycode",
+        "querystring",
+        "readline",
+        "repl",
+        "stream",
+        "string_decoder",
+        "sys",
+        "test",
+        "timers",
+        "tls",
+        "trace_events",
+        "tty",
+        "url",
+        "util",
+        "v8",
+        "vm",
+        "wasi",
+        "worker_threads",
+        "zlib",
+    ]
+)
+
+
+class Stub(StrEnum):
+    """How a folder is with npm."""
+
+    LAY = "lay"
+    """OpenCode would wait, and a stub is what it takes."""
+    LAID = "laid"
+    """A stub is there and right."""
+    WRONG = "wrong"
+    """A stub is there, and something in the folder needs the packages."""
+    NOT_OURS = "not_ours"
+    """It is npm's and the person's business; ``why_it_waits`` says whether OpenCode would wait."""
+
+
+def look(folder: Path) -> Stub:
+    """Say how a folder is with npm; it need not exist."""
+    written = {name: _is_stub(folder / name, text) for name, text in NPM_FILES.items() if _is_there(folder / name)}
+    modules = folder / MODULES
+    if not all(written.values()) or (_is_there(modules) and not (written and _is_empty(modules))):
+        return Stub.NOT_OURS
+    needs = next(imported_packages(folder), None) is not None
+    if written:
+        complete = len(written) == len(NPM_FILES) and _is_there(modules)
+        return Stub.WRONG if needs else Stub.LAID if complete else Stub.LAY
+    return Stub.NOT_OURS if needs else Stub.LAY
+
+
+def why_it_waits(folder: Path) -> str | None:
+    """Say why OpenCode would wait for npm because of a folder; None when it would not.
+
+    This is OpenCode's own rule; it compares the names of packages in ``package.json`` and in the lock file.
+    """
+    if not os.access(folder, os.W_OK) and folder.exists():
+        return None
+    if not (folder / MODULES).exists():
+        importing = next(imported_packages(folder), None)
+        return f"{importing[0].name} imports {importing[1]}" if importing else "nothing is installed there"
+    locked = _packages(read_object(folder / "package-lock.json").get("packages", {}))
+    wanted = _dependencies(read_object(folder / "package.json")) | {_PACKAGE}
+    missing = sorted(wanted - locked)
+    return f"package-lock.json does not list {missing[0]}" if missing else None
+
+
+def imported_packages(folder: Path) -> Iterator[tuple[Path, str]]:
+    """Yield the files of OpenCode's folder of configuration that need a package of npm, with its name."""
+    for kind in _CODE:
+        try:
+            files = sorted(file for file in (folder / kind).iterdir() if file.suffix in _SUFFIXES)
+        except OSError:
+            continue
+        for file in files:
+            try:
+                with file.open(encoding="utf-8", errors="replace") as opened:
+                    source = opened.read(_MOST_BYTES)
+            except OSError:
+                continue
+            if package := _first_package(source):
+                yield file, package
+
+
+def read_object(file: Path) -> dict[str, Any]:
+    """Read a file that holds a JSON object; one that is not there or damaged says nothing."""
+    try:
+        read = json.loads(file.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return read if isinstance(read, dict) else {}
+
+
+def _first_package(source: str) -> str | None:
+    for match in _NAMED.finditer(source):
+        name = match[2] or match[3]
+        if _NO_PACKAGE.match(name) or name.split("/")[0] in _BUILT_IN:
+            continue
+        if match[3] is not None or _is_statement(source[max(0, match.start() - _LONGEST_STATEMENT) : match.end(1)]):
+            return name
+    return None
+
+
+def _is_statement(text: str) -> bool:
+    """Say whether a text ends with the beginning of an import or export, up to the name, of more than types."""
+    begin = max(text.rfind("import"), text.rfind("export"))
+    statement, line = text[begin:], text[:begin].rpartition("\n")[2].strip()
+    if begin < 0 or (line and line[-1] not in ";}") or any(sign in statement for sign in "\"';"):
+        return False
+    return not _TYPES_ONLY.match(statement)
+
+
+def _is_there(path: Path) -> bool:
+    return os.path.lexists(path)
+
+
+def _is_stub(file: Path, text: str) -> bool:
+    try:
+        return not file.is_symlink() and file.read_bytes() == text.encode()
+    except OSError:
+        return False
+
+
+def _is_empty(folder: Path) -> bool:
+    try:
+        return not folder.is_symlink() and not any(folder.iterdir())
+    except OSError:
+        return False
+
+
+def _packages(packages: Any) -> set[str]:
+    return _dependencies(packages.get("") if isinstance(packages, dict) else None)
+
+
+def _dependencies(package: Any) -> set[str]:
+    if not isinstance(package, dict):
+        return set()
+    kinds = ("dependencies", "devDependencies", "peerDependencies", "optionalDependencies")
+    return {name for kind in kinds if isinstance(package.get(kind), dict) for name in package[kind]}

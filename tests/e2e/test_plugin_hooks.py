@@ -1,0 +1,160 @@
+"""What the plugin costs, and that it breaks nothing: a server that is not there, is slow, or talks nonsense."""
+
+from __future__ import annotations
+
+import signal
+import statistics
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from websockets.sync.server import Server as WebSocketServer
+from websockets.sync.server import ServerConnection, serve
+
+from e2e.plugged import MemoryServer, Plugged, until
+from e2e.plugin_hooks import Hooks, texts, user
+from e2e.repositories import SHOP, repository
+
+WALRUS = "The walrus build needs make -j1: parallel builds corrupt the archive."
+PROMPT = (
+    "Please look at the build of the walrus archive, which has been failing on the new machines since yesterday evening,"
+    " and tell me how it has to be built there, what could corrupt it, and which {} of the options we should change."
+)
+DEADLINE_MS = 400
+GRACE_MS = 250
+"""What a busy machine may add to a deadline."""
+ALL_HOOKS = (
+    ("experimental.chat.messages.transform", {}, {"messages": [user("msg_x", "How is the walrus built?")]}),
+    ("experimental.session.compacting", {"sessionID": "ses_x"}, {"context": []}),
+    ("event", {"event": {"type": "session.idle", "properties": {"sessionID": "ses_x"}}}, {}),
+    ("tool.definition", {"toolID": "bash"}, {"description": "", "parameters": {}}),
+)
+
+
+@pytest.fixture(scope="module")
+def plugged(opencode_binary: Path, tmp_path_factory: pytest.TempPathFactory) -> Plugged:
+    folder = tmp_path_factory.mktemp("hooks")
+    return Plugged.set_up(opencode_binary, folder / "home", "http://127.0.0.1:9/v1")
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return repository(tmp_path_factory.mktemp("shop") / "shop", remote=f"https://{SHOP}.git")
+
+
+@pytest.fixture
+def server(plugged: Plugged, shop: Path) -> Iterator[MemoryServer]:
+    plugged.remember(shop, WALRUS, "procedure")
+    with plugged.served() as server:
+        yield server
+
+
+@pytest.fixture
+def hooks(plugged: Plugged, shop: Path) -> Iterator[Hooks]:
+    with Hooks(plugged, shop) as loaded:
+        yield loaded
+
+
+def test_it_has_one_export_and_does_nothing_where_it_is_not_in_opencode_2(hooks: Hooks) -> None:
+    assert hooks.loaded["exports"] == ["default"]
+    assert hooks.loaded["shape"] == ["id", "server", "setup"]
+    assert hooks.loaded["version2"] is None
+
+
+def test_a_message_of_forty_words_costs_less_than_25_ms(server: MemoryServer, hooks: Hooks) -> None:
+    server.until_warm()
+    times = []
+    for number in range(60):
+        sent = hooks.send(f"ses_{number}", user(f"msg_{number}", PROMPT.format(number)))
+        assert sent.failed is None
+        assert WALRUS in texts(sent)[0][0]
+        times.append(sent.ms)
+    again = [hooks.send("ses_1", user("msg_1", PROMPT)).ms for _ in range(20)]
+    median = statistics.median(times[10:])
+    print(f"\na new message: median {median:.1f} ms; one that was decided on: {statistics.median(again):.2f} ms")
+    assert median < 25
+    assert statistics.median(again) < 2
+
+
+def test_the_block_stays_when_the_server_goes(server: MemoryServer, hooks: Hooks) -> None:
+    server.until_warm()
+    first = hooks.send("ses_stay", user("msg_1", "How is the walrus archive built?"))
+    assert WALRUS in texts(first)[0][0]
+    server.kill()
+    later = hooks.send("ses_stay", user("msg_1", "How is the walrus archive built?"), user("msg_2", "And now?"))
+    assert texts(later)[0] == texts(first)[0]
+    assert texts(later)[1] == ["And now?"]
+
+
+def test_a_hanging_server_costs_the_deadline_and_no_more(server: MemoryServer, hooks: Hooks) -> None:
+    server.until_warm()
+    server.signal(signal.SIGSTOP)
+    try:
+        for hook, given, output in ALL_HOOKS:
+            called = hooks.call(hook, given, output)
+            assert called.failed is None
+            assert called.ms < DEADLINE_MS + GRACE_MS, hook
+    finally:
+        server.signal(signal.SIGCONT)
+
+
+def test_without_a_server_nothing_waits_and_nothing_throws(hooks: Hooks) -> None:
+    for hook, given, output in ALL_HOOKS:
+        called = hooks.call(hook, given, output)
+        assert called.failed is None
+        assert called.ms < DEADLINE_MS / 2, hook
+        assert called.output == output
+    assert hooks.call("dispose").failed is None
+    remembered = hooks.call("tool:memory-findings", {"action": "list"}, {"sessionID": "s", "messageID": "m"})
+    assert "does not answer" in str(remembered.failed)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "no JSON",
+        '{"jsonrpc": "2.0", "id": 1, "result": null}',
+        '{"jsonrpc": "2.0", "id": 1, "result": {"events": 3}}',
+        '{"jsonrpc": "2.0", "id": 1, "result": {"events": ["x"], "deadline_ms": "soon"}}',
+        '{"jsonrpc": "2.0", "id": 1, "error": 7}',
+        '{"jsonrpc": "2.0", "id": 9, "method": "oc.request", "params": {"method": "GET", "path": "//elsewhere.example/"}}',
+        "[]",
+        "null",
+    ],
+)
+def test_nonsense_from_a_server_breaks_nothing(answer: str, plugged: Plugged, shop: Path) -> None:
+    heard = threading.Event()
+
+    def nonsense(connection: ServerConnection) -> None:
+        for _ in connection:
+            connection.send(answer)
+            heard.set()
+
+    with serving(plugged, nonsense), Hooks(plugged, shop) as hooks:
+        assert heard.wait(30)
+        for hook, given, output in ALL_HOOKS:
+            called = hooks.call(hook, given, output)
+            assert called.failed is None, hook
+            assert called.ms < DEADLINE_MS + GRACE_MS, hook
+
+
+def test_a_server_of_another_protocol_says_so_on_the_screen_and_is_left_alone(plugged: Plugged, shop: Path) -> None:
+    def refuses(connection: ServerConnection) -> None:
+        for _ in connection:
+            connection.send('{"jsonrpc": "2.0", "id": 1, "result": {"refused": true, "notice": "run setup again"}}')
+
+    with serving(plugged, refuses), Hooks(plugged, shop) as hooks:
+        until(lambda: hooks.call("toasts").output["toasts"] != [], "nothing was said")
+        [toast] = hooks.call("toasts").output["toasts"]
+        assert "run setup again" in toast["body"]["message"]
+        assert hooks.call(*ALL_HOOKS[0]).ms < DEADLINE_MS / 2
+
+
+def serving(plugged: Plugged, handler: object) -> WebSocketServer:
+    """A server that is not ours where ours would be, with the token that the plugin looks for."""
+    plugged.data_dir.mkdir(parents=True, exist_ok=True)
+    (plugged.data_dir / "server.token").write_text("token")
+    server = serve(handler, "127.0.0.1", plugged.port)
+    threading.Thread(target=server.serve_forever).start()
+    return server

@@ -1,0 +1,135 @@
+"""`opencode-memory setup` in a fresh home, the real OpenCode with it, and the home as it was after `setup --undo`.
+
+No registry is in reach here: an OpenCode that waited for npm would say in its log that it had tried.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from e2e.opencode import OpenCode
+from e2e.plugged import free_port, is_there, until
+from e2e.scripted_model import ScriptedModel
+from e2e.served import command
+from support.trees import Tree, tree
+
+PATIENCE_SECONDS = 60
+
+
+@dataclass(frozen=True)
+class Person:
+    """Somebody who has OpenCode, and opencode-memory on a port of their own."""
+
+    opencode: OpenCode
+    port: int
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        return {**self.opencode.environment(self.opencode.home), "OPENCODE_MEMORY_PORT": str(self.port)}
+
+    @property
+    def configuration(self) -> Path:
+        """OpenCode's folder of configuration."""
+        return self.opencode.home / "config" / "opencode"
+
+    @property
+    def health(self) -> str:
+        """Where a server would answer."""
+        return f"http://127.0.0.1:{self.port}/health"
+
+    def memory(self, folder: Path, *arguments: str) -> str:
+        """Run a command of opencode-memory in a folder."""
+        ran = subprocess.run(
+            command(*arguments),
+            cwd=folder,
+            env=self.environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE_SECONDS,
+            check=False,
+        )
+        assert ran.returncode == 0, ran.stdout + ran.stderr
+        return ran.stdout
+
+    def files(self, project: Path) -> tuple[Tree, Tree]:
+        """The configuration and a project, without what git keeps, where OpenCode notes the project's id."""
+        found = {path: what for path, what in tree(project).items() if Path(path).parts[:1] != (".git",)}
+        return tree(self.configuration), found
+
+    def log(self) -> str:
+        """What OpenCode wrote into its log."""
+        folder = self.opencode.home / "data" / "opencode" / "log"
+        return "\n".join(file.read_text() for file in sorted(folder.glob("*.log")))
+
+
+@pytest.fixture
+def person(opencode: OpenCode, model: ScriptedModel) -> Iterator[Person]:
+    """A person with a configuration that they wrote by hand; a server that was started ends with the test."""
+    person = Person(opencode, free_port())
+    opencode.configure(model.url, stubbed=False)
+    written = person.configuration / "opencode.json"
+    commented = "// mine, in my order\n" + json.dumps(json.loads(written.read_text()), indent=2) + " // the end\n"
+    (person.configuration / "opencode.jsonc").write_text(commented)
+    written.unlink()
+    yield person
+    if is_there(person.health):
+        # It leads a session of its own, with its worker in it.
+        with suppress(ProcessLookupError):
+            os.killpg(httpx2.get(person.health).json()["pid"], signal.SIGKILL)
+
+
+def test_after_setup_opencode_has_memory_at_once_and_after_undo_everything_is_as_before(
+    person: Person, model: ScriptedModel, shop: Path
+) -> None:
+    # As our own file of memories leaves it: OpenCode looks after this folder too.
+    (shop / ".opencode").mkdir()
+    (shop / ".opencode" / "MEMORY.md").write_text("# Memory\n")
+    before = person.files(shop)
+
+    person.memory(shop, "setup", "--agents", "code")
+    installed = person.files(shop)
+    assert person.memory(shop, "setup").startswith("Nothing to do")
+    model.script("Good morning.")
+    assert "Good morning." in person.opencode.session(shop, "Good morning.")
+
+    [request] = model.requests
+    assert "memory-findings" in request.tools
+    until(lambda: is_there(person.health), "the plugin started no server")
+    assert "dependency install failed" not in person.log()
+    # What OpenCode writes into its folders of configuration was there already.
+    assert person.files(shop) == installed
+
+    assert json.loads(person.memory(shop, "doctor", "--json"))["ok"] is True
+    person.memory(shop, "setup", "--undo")
+    assert person.files(shop) == before
+
+
+def test_for_one_project_it_is_there_and_nowhere_else(
+    person: Person, model: ScriptedModel, shop: Path, tmp_path: Path
+) -> None:
+    before = person.files(shop)
+    person.memory(shop, "setup", "--project", "--tools", "plugin")
+    status = subprocess.run(["git", "status", "--porcelain"], cwd=shop, capture_output=True, text=True, check=True)
+    assert status.stdout == ""
+
+    for folder, has_it in ((shop, True), (tmp_path, False)):
+        model.script("Good morning.")
+        person.opencode.session(folder, "Good morning.")
+        [request] = model.requests
+        assert ("memory-read" in request.tools) is has_it
+    assert "dependency install failed" not in person.log()
+    until(lambda: is_there(person.health), "the plugin started no server")
+
+    person.memory(shop, "setup", "--project", "--undo")
+    assert person.files(shop) == before

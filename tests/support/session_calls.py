@@ -1,0 +1,46 @@
+"""Calls out of a session of OpenCode, as the bridge makes them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from opencode_memory import clock
+from opencode_memory.opencode.commands import run_command
+from opencode_memory.opencode.tools import TOOLS
+from opencode_memory.server.answers import Answer
+from opencode_memory.server.call import SessionCall
+from opencode_memory.server.whose import Whereabouts
+from support.mcp import World
+
+_BY_NAME = {tool.name: tool for tool in TOOLS}
+
+
+class Session:
+    """A session of OpenCode in a folder."""
+
+    def __init__(self, world: World, folder: Path | None, id: str = "ses_1") -> None:
+        self._world = world
+        self._folders = () if folder is None else (folder,)
+        self._id = id
+
+    @property
+    def call(self) -> SessionCall:
+        """What a tool or a command is given just now."""
+        place = Whereabouts(self._world.state, None).place(self._folders)
+        return SessionCall(self._world.state, place, clock.now(), session=self._id, message="msg_1", agent="build")
+
+    def tool(self, name: str, /, **arguments: Any) -> Answer:
+        """Call a tool with arguments as a model writes them."""
+        tool = _BY_NAME[name]
+        return tool.run(self.call, **tool.check(arguments))
+
+    def told(self, name: str, /, **arguments: Any) -> str:
+        """The same, for its text."""
+        return self.tool(name, **arguments).text
+
+    def types(self, command: str, arguments: str = "") -> str:
+        """Type a slash command; returns what the model is told."""
+        told = run_command(self.call, command, arguments)
+        assert told is not None
+        return told
