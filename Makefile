@@ -4,7 +4,7 @@ CARGO ?= cargo
 BENCH_N ?= 10000
 
 .DEFAULT_GOAL := help
-.PHONY: help dev tools test test-rust test-python e2e lint format soak bench quality ci lock clean
+.PHONY: help dev tools test test-rust test-python e2e lint format plugin soak bench quality ci lock clean
 
 help: ## Show this list
 	@grep -E '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
@@ -41,6 +41,9 @@ format: ## Put the sources into form
 	$(CARGO) fmt
 	$(PYTHON) -m ruff check --fix-only
 	$(PYTHON) -m ruff format
+
+plugin: ## Put the plugin in OpenCode into form (needs npm)
+	$(PYTHON) scripts/format_plugin.py
 
 soak: ## Kill writers at random for ten minutes
 	OPENCODE_MEMORY_SOAK_SECONDS=600 $(CARGO) test --release --locked --package opencode-memory-core --features crash-points --test kill -- --nocapture

@@ -2,13 +2,15 @@
 
 ::
 
-    python scripts/install_strangers.py             # everything
-    python scripts/install_strangers.py opencode    # the OpenCode binary alone
-    python scripts/install_strangers.py node-tools  # the MCP inspector, the conformance suite, and a Node.js for both
+    python scripts/install_strangers.py               # everything
+    python scripts/install_strangers.py opencode      # the OpenCode binary alone
+    python scripts/install_strangers.py node-tools    # the MCP inspector, the conformance suite, and a Node.js for both
+    python scripts/install_strangers.py plugin-tools  # what checks and formats the plugin in OpenCode
 
-All of it comes from the npm registry by the ``npm`` command, at one version each: ``tests/e2e/strangers/`` holds the
-lock file with the hashes, and those of OpenCode are below. It lands in ``.cache/strangers/``, a folder for each
-version; what is there already is not fetched again. No package's own install script runs.
+All of it comes from the npm registry by the ``npm`` command, at one version each: ``tests/e2e/strangers/`` and
+``tests/e2e/plugin_tools/`` hold lock files with the hashes, and those of OpenCode are below. It lands in
+``.cache/strangers/``, a folder for each version; what is there already is not fetched again. No package's own install
+script runs.
 """
 
 from __future__ import annotations
@@ -30,6 +32,7 @@ from typing import Final
 ROOT: Final = Path(__file__).resolve().parent.parent
 CACHE: Final = ROOT / ".cache" / "strangers"
 LOCKED: Final = ROOT / "tests" / "e2e" / "strangers"
+PLUGIN_LOCKED: Final = ROOT / "tests" / "e2e" / "plugin_tools"
 
 OPENCODE: Final = "1.18.33"
 OPENCODE_INTEGRITY: Final = MappingProxyType(
@@ -94,18 +97,35 @@ def install_node_tools() -> Path:
     Raises:
         InstallError: It cannot be had.
     """
-    files = [LOCKED / name for name in ("package.json", "package-lock.json")]
+    return _locked("node-tools", LOCKED, "ci")
+
+
+def install_plugin_tools() -> Path:
+    """Return the folder that holds the compiler, the linter and the types that the plugin is checked with.
+
+    Raises:
+        InstallError: They cannot be had.
+    """
+    # Not ``ci``: the lock file leaves out programs of other machines, which that takes for a mistake.
+    return _locked("plugin-tools", PLUGIN_LOCKED, "install")
+
+
+INSTALL: Final = MappingProxyType(
+    {"opencode": install_opencode, "node-tools": install_node_tools, "plugin-tools": install_plugin_tools}
+)
+
+
+def _locked(name: str, locked: Path, command: str) -> Path:
+    """Return a folder with what a lock file names."""
+    files = [locked / name for name in ("package.json", "package-lock.json")]
     version = hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:12]
 
     def fetch(folder: Path) -> None:
         for file in files:
             shutil.copy(file, folder)
-        _npm(folder, "ci")
+        _npm(folder, command)
 
-    return _once(CACHE / f"node-tools-{version}", fetch)
-
-
-INSTALL: Final = MappingProxyType({"opencode": install_opencode, "node-tools": install_node_tools})
+    return _once(CACHE / f"{name}-{version}", fetch)
 
 
 def _once(folder: Path, fetch: Callable[[Path], None]) -> Path:

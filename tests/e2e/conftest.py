@@ -32,6 +32,12 @@ def node_tools() -> Path:
     return _installed("node-tools")
 
 
+@pytest.fixture(scope="session")
+def plugin_tools() -> Path:
+    """The folder with what checks and formats the plugin."""
+    return _installed("plugin-tools")
+
+
 @pytest.fixture
 def model() -> Iterator[ScriptedModel]:
     """A model that does as it is told."""

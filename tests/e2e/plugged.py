@@ -90,7 +90,7 @@ class Plugged:
         """The store."""
         return self.opencode.home / "data" / "opencode-memory" / "store"
 
-    def memory(self, *arguments: str, folder: Path | None = None) -> str:
+    def memory(self, *arguments: str, folder: Path | None = None, may_be_nothing: bool = False) -> str:
         """Run a command of opencode-memory and return what it printed."""
         ran = subprocess.run(
             command(*arguments),
@@ -102,8 +102,14 @@ class Plugged:
             timeout=_PATIENCE_SECONDS,
             check=False,
         )
-        assert ran.returncode == 0, ran.stdout + ran.stderr
+        assert ran.returncode in ((0, 1) if may_be_nothing else (0,)), ran.stdout + ran.stderr
         return ran.stdout
+
+    def listed(self, folder: Path) -> list[dict[str, Any]]:
+        """The memories that a person sees in a folder."""
+        said = self.memory("list", "--json", folder=folder, may_be_nothing=True)
+        memories: list[dict[str, Any]] = json.loads(said)["memories"]
+        return memories
 
     def remember(self, folder: Path, content: str, category: str = "fact", *options: str) -> str:
         """Remember something in the project of a folder; returns its id."""

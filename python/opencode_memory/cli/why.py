@@ -37,7 +37,7 @@ def why(run: Invocation, *, session: str | None, with_text: bool, limit: int) ->
         if session is None:
             return _list(run, store, limit)
         decisions = store.ledger.decisions(_named(store, session))
-        known = {one.memory: _memory(store, one.memory) for decision in decisions for one in decision.shown}
+        known = {id_: _memory(store, id_) for decision in decisions for id_ in _ids(decision)}
     if run.out.as_json:
         told = [_data(decision, known, with_text=with_text) for decision in decisions]
         run.out.json({"session": decisions[0].session, "project": decisions[0].project, "decisions": told})
@@ -85,9 +85,7 @@ def _list(run: Invocation, store: MemoryStore, limit: int) -> int:
     return DONE
 
 
-def _show(
-    out: Output, decision: Decision, known: dict[str, Memory | None], *, at: datetime, with_text: bool
-) -> None:
+def _show(out: Output, decision: Decision, known: dict[str, Memory | None], *, at: datetime, with_text: bool) -> None:
     out.line("")
     out.line(decision.message, dim(f"  {clock.age(decision.at, at=at)}"), f"  {_outcome(decision)}")
     if with_text and decision.text:
@@ -95,13 +93,25 @@ def _show(
             out.line(dim(f"  {line}"))
         return
     for one in decision.shown:
-        for line in _lines(one, known[one.memory]):
-            out.line(*line)
+        for parts in _lines(one, known[one.memory]):
+            out.line(*parts)
+    if not decision.shown:
+        for id_ in _ids(decision):
+            out.line(f"  {_titled(id_, known[id_])}")
+
+
+def _ids(decision: Decision) -> list[str]:
+    """Return the memories of a decision; those of a compaction stand in ``about``."""
+    listed = decision.about.get("memories", [])
+    return [one.memory for one in decision.shown] or [str(id_) for id_ in listed]
+
+
+def _titled(id_: str, memory: Memory | None) -> str:
+    return f"{short_id(id_)}  {'erased' if memory is None else shorten(memory.content, _WIDTH - 16)}"
 
 
 def _lines(one: Shown, memory: Memory | None) -> Iterator[Sequence[Any]]:
-    what = "erased" if memory is None else shorten(memory.content, _WIDTH - 16)
-    yield f"  {short_id(one.memory)}  {what}",
+    yield (f"  {_titled(one.memory, memory)}",)
     outcome = "" if one.outcome is None else f"; {one.outcome.value} since"
     yield (dim(f"            {one.why}{outcome}"),)
 

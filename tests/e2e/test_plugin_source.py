@@ -1,0 +1,70 @@
+"""The plugin as it is written: its types are OpenCode's, its form is checked, and it is thin."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(str(files("opencode_memory.opencode"))) / "plugin"
+SETTINGS = Path(__file__).with_name("plugin_tools")
+MOST_LINES = 500
+
+
+@pytest.fixture
+def workshop(plugin_tools: Path, tmp_path: Path) -> Path:
+    """A folder with the plugin and all that checks it."""
+    shutil.copytree(SOURCE, tmp_path / "plugin")
+    for settings in ("tsconfig.json", "biome.json"):
+        shutil.copy(SETTINGS / settings, tmp_path)
+    (tmp_path / "node_modules").symlink_to(plugin_tools / "node_modules")
+    return tmp_path
+
+
+def check(workshop: Path, program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [workshop / "node_modules" / ".bin" / program, *arguments],
+        cwd=workshop,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+def test_its_types_are_those_of_opencode(workshop: Path) -> None:
+    ran = check(workshop, "tsc", "--project", ".")
+    assert ran.returncode == 0, ran.stdout
+    plugin = workshop / "plugin" / "opencode-memory.ts"
+    plugin.write_text(plugin.read_text().replace("event: ({ event })", "event: ({ evnt })"))
+    assert check(workshop, "tsc", "--project", ".").returncode != 0
+
+
+def test_it_is_linted_and_formatted(workshop: Path) -> None:
+    ran = check(workshop, "biome", "ci", "--colors=off", "plugin")
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+
+
+def test_it_is_thin_and_needs_nothing_at_run_time() -> None:
+    sources = {file: file.read_text(encoding="utf-8") for file in SOURCE.rglob("*.ts")}
+    assert len(sources) > 1
+    assert sum(len(text.splitlines()) for text in sources.values()) < MOST_LINES
+    imported = {
+        (what, where)
+        for text in sources.values()
+        for what, where in re.findall(r"^import (type )?.*? from \"([^\"]+)\"", text, re.MULTILINE)
+    }
+    assert {where for what, where in imported if not what and not where.startswith((".", "node:"))} == set()
+    [exports] = [text.count("\nexport ") for file, text in sources.items() if file.parent == SOURCE]
+    assert exports == 1
+
+
+def test_its_tools_are_pinned() -> None:
+    wanted = json.loads((SETTINGS / "package.json").read_text())["dependencies"]
+    locked = json.loads((SETTINGS / "package-lock.json").read_text())["packages"]
+    assert {name: locked[f"node_modules/{name}"]["version"] for name in wanted} == wanted
