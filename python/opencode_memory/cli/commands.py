@@ -9,6 +9,9 @@ import click
 from opencode_memory.cli.command import LazyGroup
 
 SECTIONS: Final = {
+    "Begin": {
+        "setup": ("opencode_memory.cli.setup:setup", "Put the memory into OpenCode."),
+    },
     "Remember and recall": {
         "remember": ("opencode_memory.cli.remember:remember", "Store a memory."),
         "recall": ("opencode_memory.cli.recall:recall", "Find memories by words and by meaning."),
@@ -18,6 +21,7 @@ SECTIONS: Final = {
     "Learn": {
         "review": ("opencode_memory.cli.review:review", "Accept, edit or reject what waits."),
         "learning": ("opencode_memory.cli.learning:learning", "Switch learning off and on."),
+        "why": ("opencode_memory.cli.why:why", "Say what was put beside messages, and why."),
         "memory-file": ("opencode_memory.cli.memory_file:memory_file", "Keep .opencode/MEMORY.md in step."),
     },
     "Look and correct": {

@@ -14,6 +14,7 @@ import click
 from opencode_memory.cli.checks import Check, Level, embedding_checks, print_check
 from opencode_memory.cli.command import command
 from opencode_memory.cli.context import Invocation
+from opencode_memory.cli.doctor_fix import Curable, Cure, Remedy, apply
 from opencode_memory.cli.errors import DONE, NOTHING_FOUND
 from opencode_memory.cli.output import dim
 from opencode_memory.errors import OpencodeMemoryError
@@ -38,29 +39,50 @@ _OTHER_SYSTEMS: Final = {
     metavar="N",
     help=f"With --recall: how many memories to ask for.  [default: {_SAMPLE}]",
 )
-def doctor(run: Invocation, *, recall: bool, sample: int | None) -> int:
-    """Check the installation, the configuration, the store and the model; 1 when something is wrong.
+@click.option("--fix", is_flag=True, help="Do what is safe: setup again, serve --detach, permissions; then look again.")
+def doctor(run: Invocation, *, recall: bool, sample: int | None, fix: bool) -> int:
+    """Check the installation, the configuration, the store, the model and OpenCode; 1 when something is wrong.
 
     With --recall: check whether memories are found by the rarest of their own words and by their topics, and look for
     near duplicates, contradictions, and what is unused or stale. Looks at all projects unless -p names one, and changes
     nothing.
     """
+    if recall and fix:
+        raise click.UsageError("--recall changes nothing, so --fix does not go with it", click.get_current_context())
     if recall:
         from opencode_memory.cli.doctor_recall import examine  # noqa: PLC0415  loads the engine, which a help needs not
 
         return examine(run, sample=_SAMPLE if sample is None else sample)
     if sample is not None:
         raise click.UsageError("--sample goes with --recall", click.get_current_context())
-    checks = [check for look in _LOOKS for check in _guarded(look, run)]
+    checks, done = _look(run), []
+    if fix:
+        done = [_apply(run, remedy) for remedy in dict.fromkeys(filter(None, map(_remedy, checks)))]
+        checks = _look(run) if done else checks
     is_well = all(check.level is not Level.PROBLEM for check in checks)
     if run.out.as_json:
-        run.out.json({"ok": is_well, "checks": checks})
+        run.out.json({"ok": is_well, "checks": checks} | ({"fixes": done} if fix else {}))
         return DONE if is_well else NOTHING_FOUND
-    for check in checks:
+    for check in [*done, *checks]:
         print_check(run.out, check)
         if check.hint is not None:
             run.out.line(dim(f"{'':<22}{check.hint}"))
     return DONE if is_well else NOTHING_FOUND
+
+
+def _look(run: Invocation) -> list[Check]:
+    return [check for look in _LOOKS for check in _guarded(look, run)]
+
+
+def _remedy(check: Check) -> Remedy | None:
+    return check.remedy if isinstance(check, Curable) else None
+
+
+def _apply(run: Invocation, remedy: Remedy) -> Check:
+    try:
+        return Check("fix", Level.OK, apply(run, remedy))
+    except (OpencodeMemoryError, OSError) as error:
+        return Check("fix", Level.PROBLEM, f"{remedy.cure}: {error}", getattr(error, "hint", None))
 
 
 def _guarded(look: Callable[[Invocation], Iterator[Check]], run: Invocation) -> Iterator[Check]:
@@ -83,6 +105,9 @@ def _installation(_run: Invocation) -> Iterator[Check]:
 def _configuration(run: Invocation) -> Iterator[Check]:
     file = run.config.file
     yield Check("configuration", Level.OK, str(file) if file.exists() else f"defaults; {file} does not exist")
+    for notice in run.config.notices:
+        level = Level.PROBLEM if notice.level == "error" else Level.NOTE
+        yield Check("configuration", level, notice.text, notice.hint)
 
 
 def _data_dir(run: Invocation) -> Iterator[Check]:
@@ -92,7 +117,8 @@ def _data_dir(run: Invocation) -> Iterator[Check]:
         return
     mode = stat.S_IMODE(folder.stat().st_mode)
     if mode & 0o077:
-        yield Check("data_dir", Level.PROBLEM, f"others may look into {folder} ({mode:o})", f"chmod 700 {folder}")
+        text, remedy = f"others may look into {folder} ({mode:o})", Remedy(Cure.CHMOD, path=folder, mode=0o700)
+        yield Curable("data_dir", Level.PROBLEM, text, f"chmod 700 {folder}", remedy)
     elif not os.access(folder, os.W_OK):
         yield Check("data_dir", Level.PROBLEM, f"{folder} cannot be written")
     else:
@@ -133,4 +159,10 @@ def _other_systems(run: Invocation) -> Iterator[Check]:
             yield Check("other system", Level.NOTE, text, "opencode-memory import FILE reads what it exports")
 
 
-_LOOKS: Final = (_installation, _configuration, _data_dir, _store, _model, _other_systems)
+def _opencode(run: Invocation) -> Iterator[Check]:
+    from opencode_memory.cli.doctor_opencode import look_at_opencode  # noqa: PLC0415  loads what a help needs not
+
+    yield from look_at_opencode(run)
+
+
+_LOOKS: Final = (_installation, _configuration, _data_dir, _store, _model, _opencode, _other_systems)

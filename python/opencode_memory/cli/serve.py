@@ -39,12 +39,28 @@ class ServeRequest:
 @click.option("--port", type=click.IntRange(0, 65_535), metavar="PORT", help="Port, by default 9824; 0 for a free one.")
 @click.option("--tools", type=click.Choice([*Tools]), help="All tools, or the few that matter most.")
 @click.option("--no-worker", is_flag=True, help="Start no worker; somebody else runs `opencode-memory worker`.")
+@click.option(
+    "--detach", is_flag=True, help="Start it in the background, unless it is there, and return when it answers."
+)
 def serve(
-    run: Invocation, *, stdio: bool, host: str | None, port: int | None, tools: str | None, no_worker: bool
+    run: Invocation,
+    *,
+    stdio: bool,
+    host: str | None,
+    port: int | None,
+    tools: str | None,
+    no_worker: bool,
+    detach: bool,
 ) -> int:
     """Serve MCP clients: over HTTP for all of them, or with --stdio for the one that starts it."""
     request = ServeRequest(stdio=stdio, host=host, port=port, tools=tools, with_worker=not no_worker)
     config = configured(run.config, request)
+    if detach:
+        from opencode_memory.cli.detach import serve_detached  # noqa: PLC0415  only here
+
+        if request.stdio:
+            raise click.UsageError("--detach goes with HTTP, not with --stdio", click.get_current_context())
+        return serve_detached(run, config, request)
     if request.stdio:
         serve_one(run, config)
     else:
@@ -63,10 +79,12 @@ def configured(config: Config, request: ServeRequest) -> Config:
 def serve_one(run: Invocation, config: Config) -> None:
     """Serve the client at the other end of standard input."""
     from opencode_memory.cli.log import start_log  # noqa: PLC0415  servers only
+    from opencode_memory.seed_config import log_notices  # noqa: PLC0415  servers only
     from opencode_memory.server.state import State  # noqa: PLC0415  loads what few commands need
     from opencode_memory.server.stdio import serve_stdio  # noqa: PLC0415  loads the SDK
 
     start_log(config.server)
+    log_notices(config.notices)
     with run.open_unbound_store(actor="agent") as store:
         serve_stdio(State(store, config), folder=run.folder)
 
@@ -75,12 +93,15 @@ def serve_all(run: Invocation, config: Config, request: ServeRequest) -> None:
     """Serve whoever comes, until a signal ends it."""
     from opencode_memory.cli.log import start_log  # noqa: PLC0415  servers only
     from opencode_memory.incumbent import explain_incumbent, find_incumbent  # noqa: PLC0415  servers only
+    from opencode_memory.seed_config import log_notices, migrate  # noqa: PLC0415  servers only
     from opencode_memory.server.http import bind, door, serve_http  # noqa: PLC0415  loads the SDK
     from opencode_memory.server.metrics import Metrics  # noqa: PLC0415  servers only
     from opencode_memory.server.state import Background, State  # noqa: PLC0415  servers only
     from opencode_memory.worker.supervisor import Supervisor  # noqa: PLC0415  servers only
 
     start_log(config.server)
+    migrate(config.environment)
+    log_notices(config.notices)
     config.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     admits = door(config.server.host, config.server.api_key, config.data_dir)
     listening = bind(config.server.host, config.server.port)

@@ -27,6 +27,7 @@ MANIFEST: Final = "opencode-memory.json"
 TOKEN_FILE: Final = "server.token"  # noqa: S105  a name, not the token
 _MCP_NAME: Final = "memory"
 _ALWAYS: Final = "memory-findings"
+_AUDITOR: Final = "auditor"
 _LOOPBACK: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  nothing is bound here
 
 
@@ -117,7 +118,6 @@ def render_manifest(config: Config, choices: Choices, *, python: str | None, plu
         ConfigError: The port is any free one.
         InvalidInputError: The interpreter is not known.
     """
-    from opencode_memory.opencode.commands import COMMANDS  # noqa: PLC0415  as above
     from opencode_memory.server.bridge.protocol import PROTOCOL  # noqa: PLC0415  as above
 
     url = server_url(config)
@@ -131,7 +131,7 @@ def render_manifest(config: Config, choices: Choices, *, python: str | None, plu
         "token_file": str(config.data_dir / TOKEN_FILE),
         "deadline_ms": config.opencode.deadline_ms,
         "mcp": {"name": _MCP_NAME, "config": _mcp(url)} if by_mcp else None,
-        "command": COMMANDS,
+        "command": _commands(choices.agents),
         "agent": _agents(config, choices.agents),
         "tool": _tools(by_mcp=by_mcp),
         "chosen": {"agents": choices.agents, "tools": choices.tools},
@@ -181,12 +181,23 @@ def _mcp(url: str) -> dict[str, Any]:
     return {"type": "remote", "url": f"{url}/mcp/opencode", "oauth": False}
 
 
-def _agents(config: Config, names: Iterable[str]) -> dict[str, Any]:
-    from opencode_memory.opencode.agents import AGENTS  # noqa: PLC0415  as above
+def _commands(agents: Iterable[str]) -> dict[str, Any]:
+    from opencode_memory.opencode.commands import COMMANDS  # noqa: PLC0415  as above
 
-    agents = {name: dict(AGENTS[name]) for name in names}
-    if config.opencode.auditor_model is not None and "auditor" in agents:
-        agents["auditor"]["model"] = config.opencode.auditor_model
+    commands = {name: dict(command) for name, command in COMMANDS.items()}
+    if _AUDITOR in agents:
+        commands["review"]["agent"] = _AUDITOR
+    return commands
+
+
+def _agents(config: Config, names: Iterable[str]) -> dict[str, Any]:
+    # The plugin refuses what OpenCode's rules let through, so those who only read get a shell.
+    from opencode_memory.opencode.agents import with_reading_shell  # noqa: PLC0415  as above
+
+    known = with_reading_shell()
+    agents = {name: known[name] for name in names}
+    if config.opencode.auditor_model is not None and _AUDITOR in agents:
+        agents[_AUDITOR]["model"] = config.opencode.auditor_model
     return agents
 
 

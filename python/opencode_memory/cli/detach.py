@@ -1,0 +1,58 @@
+"""``opencode-memory serve --detach``: what is started in the background, and what is said of it."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from opencode_memory.cli.context import Invocation
+from opencode_memory.cli.errors import DONE
+from opencode_memory.config import Config
+
+if TYPE_CHECKING:
+    from opencode_memory.cli.serve import ServeRequest
+    from opencode_memory.server.detached import Detached
+
+
+def serve_detached(run: Invocation, config: Config, request: ServeRequest) -> int:
+    """Start the server in the background, unless it is there, and say where it is."""
+    done = start(config, tools=request.tools, with_worker=request.with_worker)
+    if run.out.as_json:
+        run.out.json({"url": url_of(config), **_fields(done)})
+        return DONE
+    process = f" (process {done.pid})" if done.pid is not None else ""
+    if done.started:
+        run.out.line(f"opencode-memory serves {url_of(config)}/mcp in the background{process}; its log is {done.log}")
+    else:
+        run.out.line(f"opencode-memory {done.version or ''} answers at {url_of(config)} already{process}.")
+    return DONE
+
+
+def start(config: Config, *, tools: str | None = None, with_worker: bool = True) -> Detached:
+    """Start the server of a configuration in the background, unless it is there.
+
+    Raises:
+        OpencodeMemoryError: It cannot be started; see ``start_detached``.
+    """
+    from opencode_memory.server.detached import start_detached  # noqa: PLC0415  loads what few commands need
+    from opencode_memory.service.launch import program  # noqa: PLC0415  as above
+
+    # -P: without it a file of the folder in which it starts could take the place of a module.
+    command = [program(sys.executable), "-P", "-m", "opencode_memory.cli", "serve"]
+    command += ["--data-dir", str(config.data_dir), "--host", config.server.host, "--port", str(config.server.port)]
+    if tools is not None:
+        command += ["--tools", tools]
+    if not with_worker:
+        command.append("--no-worker")
+    return start_detached(config, command)
+
+
+def url_of(config: Config) -> str:
+    """Return where the server of a configuration is reached."""
+    from opencode_memory.opencode.manifest import server_url  # noqa: PLC0415  as above
+
+    return server_url(config)
+
+
+def _fields(done: Detached) -> dict[str, object]:
+    return {"pid": done.pid, "version": done.version, "started": done.started, "log": done.log}

@@ -1,0 +1,219 @@
+"""``opencode-memory setup``: puts the plugin into OpenCode, and takes it away again."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from opencode_memory.cli.command import command
+from opencode_memory.cli.context import Invocation
+from opencode_memory.cli.errors import DONE, NOTHING_FOUND
+from opencode_memory.cli.output import dim
+from opencode_memory.errors import ConflictError
+from opencode_memory.opencode import places
+
+if TYPE_CHECKING:
+    from opencode_memory.opencode.installation import Plan, Step, Wanted
+    from opencode_memory.opencode.manifest import Choices
+
+_OFFERS = ("mcp", "plugin")
+_NPM = "npm install @opencode-ai/plugin"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetupRequest:
+    """What is wanted, and where.
+
+    Attributes:
+        in_project: Whether it is for this project alone.
+        agents: Names of agents with commas, ``all`` or ``none``; None for what was chosen before.
+        tools: Who offers the tools; None for what was chosen before.
+        dry_run: Whether it is only shown.
+        force: Whether files that somebody changed are replaced.
+    """
+
+    in_project: bool = False
+    agents: str | None = None
+    tools: str | None = None
+    dry_run: bool = False
+    force: bool = False
+
+
+@command("setup")
+@click.option("--dry-run", is_flag=True, help="Only show every file, and every line of it.")
+@click.option("--project", "in_project", is_flag=True, help="For this project alone, in its .opencode folder.")
+@click.option("--undo", is_flag=True, help="Remove what setup added; what somebody changed since stays.")
+@click.option(
+    "--agents", metavar="NAMES", help="Agents to add: code, architect, auditor, librarian, with commas; all; or none."
+)
+@click.option(
+    "--tools", type=click.Choice(_OFFERS), help="Who offers the tools: the MCP server (default), or the plugin."
+)
+@click.option("--force", is_flag=True, help="Replace files of ours that somebody changed.")
+def setup(
+    run: Invocation, *, dry_run: bool, in_project: bool, undo: bool, agents: str | None, tools: str | None, force: bool
+) -> int:
+    """Put the memory into OpenCode: the plugin, its server, commands, and the agents that you choose.
+
+    Files are added to OpenCode's folder of configuration, and none that is there is edited. Doing it again changes
+    nothing, or brings the plugin up to date; agents and tools stay as they were chosen.
+    """
+    request = SetupRequest(in_project=in_project, agents=agents, tools=tools, dry_run=dry_run, force=force)
+    if undo:
+        if force or agents is not None or tools is not None:
+            raise click.UsageError("--undo goes with --project and --dry-run only", click.get_current_context())
+        return take_away(run, request)
+    return put_in_place(run, request)
+
+
+# The flag takes the long name of the option that all commands have; a project has no name here.
+next(option for option in setup.params if option.name == "project").opts = ["-p"]
+
+
+def put_in_place(run: Invocation, request: SetupRequest) -> int:
+    """Install the plugin and say what was done."""
+    from opencode_memory.opencode.carry_out import carry_out  # noqa: PLC0415  a help needs none
+    from opencode_memory.opencode.installation import plan_setup  # noqa: PLC0415  as above
+    from opencode_memory.seed_config import migrate  # noqa: PLC0415  as above
+
+    choices = chosen(run, request)
+    plan = plan_setup(wanted(run, choices, in_project=request.in_project), force=request.force)
+    notes = [*_twice(run, request, plan.folder), *(_wait_note(place, why) for place, why in plan.waits.items())]
+    if not request.dry_run:
+        carry_out(plan)
+        # After the plan, which counts on the folders that were there.
+        if (copied := migrate(run.config.environment)) is not None:
+            notes.append(f"The configuration of @opencode-manager/memory is read from {copied} now, a copy.")
+    if run.out.as_json:
+        _json(run, request, plan, agents=choices.agents, tools=choices.tools, waits=plan.waits, notes=notes)
+        return DONE
+    if not plan.steps:
+        run.out.line(f"Nothing to do: the memory is in OpenCode already, in {plan.folder}.")
+    elif request.dry_run:
+        _show(run, plan.steps)
+    else:
+        run.out.line(f"The memory is in OpenCode now, in {plan.folder}:")
+        _list(run, plan)
+        run.out.line(f"Agents: {', '.join(choices.agents) or 'none; `opencode-memory setup --agents all` adds them'}.")
+        run.out.line("Restart OpenCode: from then on it remembers. Whether all is well: opencode-memory doctor")
+    for note in notes:
+        run.out.note(note)
+    return DONE
+
+
+def take_away(run: Invocation, request: SetupRequest) -> int:
+    """Remove what was added and say so; 1 when there is nothing, or when something has to stay."""
+    from opencode_memory.opencode.carry_out import carry_out  # noqa: PLC0415  as above
+    from opencode_memory.opencode.installation import Plan, is_installed, plan_undo  # noqa: PLC0415  as above
+
+    folder, within = _place(run, in_project=request.in_project)
+    plan = plan_undo(folder, within=within)
+    if plan is None:
+        if is_installed(folder):
+            error = ConflictError(f"a plugin is in {folder / 'plugin'}, but no receipt says what was added with it")
+            error.hint = "remove the files by hand; or run setup, which writes a receipt, and then setup --undo"
+            raise error
+        plan = Plan(folder=folder)
+    elif not request.dry_run:
+        carry_out(plan)
+    if run.out.as_json:
+        _json(run, request, plan, left=plan.left)
+    elif not plan.steps:
+        run.out.line(f"There is nothing to remove in {folder}.")
+    elif request.dry_run:
+        _show(run, plan.steps)
+    else:
+        run.out.line(f"The memory is out of OpenCode again; its memories stay. Removed from {folder}:")
+        _list(run, plan)
+        run.out.line("Restart OpenCode where it runs.")
+    for path in plan.left:
+        run.out.note(f"{path} stays: somebody changed it.")
+    return NOTHING_FOUND if plan.left or not plan.steps else DONE
+
+
+def chosen(run: Invocation, request: SetupRequest) -> Choices:
+    """Return what is asked for, and where nothing is, what was chosen before."""
+    from dataclasses import replace  # noqa: PLC0415  as above
+
+    from opencode_memory.opencode import manifest  # noqa: PLC0415  as above
+    from opencode_memory.opencode.installation import installed_manifest  # noqa: PLC0415  as above
+
+    folder, _ = _place(run, in_project=request.in_project)
+    choices = manifest.read_choices(installed_manifest(folder))
+    if request.agents is not None:
+        choices = replace(choices, agents=manifest.chosen_agents(request.agents))
+    if request.tools is not None:
+        choices = replace(choices, tools=manifest.Offer(request.tools))
+    return choices
+
+
+def wanted(run: Invocation, choices: Choices, *, in_project: bool) -> Wanted:
+    """Return what an installation has to hold here."""
+    from opencode_memory.opencode import manifest  # noqa: PLC0415  as above
+    from opencode_memory.opencode.installation import Wanted  # noqa: PLC0415  as above
+    from opencode_memory.opencode.receipt import PLUGIN_FOLDER  # noqa: PLC0415  as above
+
+    folder, within = _place(run, in_project=in_project)
+    plugin = manifest.plugin_files()
+    text = manifest.render_manifest(run.config, choices, python=sys.executable, plugin=plugin)
+    return Wanted(
+        folder=folder,
+        within=within,
+        files={f"{PLUGIN_FOLDER}/{name}": text for name, text in {**plugin, manifest.MANIFEST: text}.items()},
+        reads=places.folders_read(run.config.environment, run.folder),
+    )
+
+
+def _place(run: Invocation, *, in_project: bool) -> tuple[Path, Path | None]:
+    """Return the folder of configuration, and the one that it may not lead out of."""
+    if in_project:
+        return places.project_folder(run.folder), places.work_tree_of(run.folder)
+    return places.global_folder(run.config.environment), None
+
+
+def _twice(run: Invocation, request: SetupRequest, folder: Path) -> list[str]:
+    """Refuse a second installation in a project, since OpenCode would load both; elsewhere say so."""
+    from opencode_memory.opencode.installation import is_installed  # noqa: PLC0415  as above
+
+    reads = places.folders_read(run.config.environment, run.folder)
+    others = [place for place in reads if place != folder and is_installed(place)]
+    if not others:
+        return []
+    text = f"the plugin is in {others[0]} too, and OpenCode would load both in this folder"
+    undo = "opencode-memory setup --undo"
+    if others[0] == places.project_folder(run.folder):
+        undo = "opencode-memory setup --project --undo"
+    if request.in_project and not request.force:
+        error = ConflictError(text)
+        error.hint = f"`{undo}` removes that one; --force installs this one nevertheless"
+        raise error
+    return [f"{text[0].upper()}{text[1:]}. `{undo}` removes that one."]
+
+
+def _wait_note(place: Path, why: str) -> str:
+    return f"OpenCode waits for npm when it starts, because of {place} ({why}). `{_NPM}` there ends that."
+
+
+def _show(run: Invocation, steps: Sequence[Step]) -> None:
+    for step in steps:
+        if step.text is None:
+            run.out.line(f"Would {step.action} the folder {step.path}\n")
+        else:
+            run.out.line(f"Would {step.action} {step.path}:\n\n{step.text}")
+
+
+def _list(run: Invocation, plan: Plan) -> None:
+    for step in plan.steps:
+        inside = step.path.is_relative_to(plan.folder) and step.path != plan.folder
+        name = str(step.path.relative_to(plan.folder)) if inside else str(step.path)
+        run.out.line(dim(f"  {step.action:<8}"), name + ("/" if step.text is None else ""))
+
+
+def _json(run: Invocation, request: SetupRequest, plan: Plan, **more: object) -> None:
+    steps = plan.steps
+    run.out.json({"folder": plan.folder, "dry_run": request.dry_run, "changed": bool(steps), "steps": steps, **more})
