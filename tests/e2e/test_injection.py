@@ -281,3 +281,28 @@ def test_without_a_server_everything_goes_on_as_without_the_plugin(
             opencode.compact(session)
             assert opencode.prompt(session, "And now?") != ""
         assert all(not blocks(request) for request in model.requests)
+
+
+def test_a_summary_asked_for_in_our_words_still_has_the_memories_and_the_summary_before_it(
+    opencode_binary: Path, tmp_path: Path, shop: Path
+) -> None:
+    with ScriptedModel() as model:
+        plugged = Plugged.set_up(opencode_binary, tmp_path / "home", model.url, compaction_custom_prompt="true")
+        plugged.remember(shop, DIRECTIVE, "directive")
+        with plugged.served() as server, plugged.running(shop) as opencode:
+            server.until_warm()
+            model.script("With make -j1.", "Done.")
+            session = opencode.session()
+            opencode.prompt(session, QUESTION)
+            opencode.compact(session)
+            opencode.prompt(session, "Build it.")
+            opencode.compact(session)
+            first, second = ["\n".join(aside.users) for aside in model.asides]
+    for asked in (first, second):
+        assert "## What the user asked for" in asked
+        assert "## Objective" not in asked
+        assert asked.count(DIRECTIVE) == 1
+    assert QUESTION in first
+    assert "Build it." in second
+    assert SUMMARY not in first
+    assert SUMMARY in second

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import statistics
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -16,6 +18,7 @@ from websockets.sync.server import ServerConnection, serve
 from e2e.plugged import MemoryServer, Plugged, until
 from e2e.plugin_hooks import Hooks, texts, user
 from e2e.repositories import SHOP, repository
+from opencode_memory.embedding import OnnxEmbedder, verify_model
 
 WALRUS = "The walrus build needs make -j1: parallel builds corrupt the archive."
 PROMPT = (
@@ -73,10 +76,20 @@ def test_a_message_of_forty_words_costs_less_than_25_ms(server: MemoryServer, ho
         times.append(sent.ms)
     again = [hooks.send("ses_1", user("msg_1", PROMPT)).ms for _ in range(20)]
     median = statistics.median(times[10:])
-    told = f"a new message: median {median:.1f} ms; one that was decided on: {statistics.median(again):.2f} ms"
-    print(f"\n{told}")  # noqa: T201  whoever runs the tests wants the figure
+    embedder = OnnxEmbedder(verify_model())
+    embedding = statistics.median([timed(embedder, PROMPT.format(number)) for number in range(30)][5:])
+    print(  # noqa: T201  whoever runs the tests wants the figures
+        f"\na new message: median {median:.1f} ms, of which embedding {embedding:.1f}; "
+        f"one that was decided on: {statistics.median(again):.2f} ms"
+    )
     assert median < 25
     assert statistics.median(again) < 2
+
+
+def timed(embedder: OnnxEmbedder, text: str) -> float:
+    begun = time.perf_counter()
+    embedder.embed_query(text)
+    return (time.perf_counter() - begun) * 1000
 
 
 def test_the_block_stays_when_the_server_goes(server: MemoryServer, hooks: Hooks) -> None:
@@ -160,3 +173,53 @@ def serving(plugged: Plugged, handler: Callable[[ServerConnection], None]) -> We
     server = serve(handler, "127.0.0.1", plugged.port)
     threading.Thread(target=server.serve_forever).start()
     return server
+
+
+def test_a_plugin_of_another_version_says_so_on_the_screen(plugged: Plugged, shop: Path, server: MemoryServer) -> None:
+    written = plugged.manifest.read_text()
+    plugged.manifest.write_text(json.dumps(json.loads(written) | {"version": "0.0.1"}))
+    try:
+        with Hooks(plugged, shop) as hooks:
+            until(lambda: hooks.call("toasts").output["toasts"] != [], "nothing was said")
+            [toast] = hooks.call("toasts").output["toasts"]
+    finally:
+        plugged.manifest.write_text(written)
+    assert "0.0.1" in toast["body"]["message"]
+    assert "opencode-memory setup" in toast["body"]["message"]
+
+
+def test_the_server_says_which_events_it_wants_and_calls_opencode_through_the_plugin(
+    plugged: Plugged, shop: Path
+) -> None:
+    heard: list[dict[str, Any]] = []
+
+    def asks(connection: ServerConnection) -> None:
+        for text in connection:
+            heard.append(json.loads(text))
+            if heard[-1].get("method") != "hello":
+                continue
+            greeted = {"protocol": 1, "events": ["session.idle"], "deadline_ms": 400}
+            connection.send(json.dumps({"jsonrpc": "2.0", "id": heard[-1]["id"], "result": greeted}))
+            for id, method, params in (
+                (1, "oc.request", {"method": "GET", "path": "/session/ses_1"}),
+                (2, "oc.request", {"method": "GET", "path": "http://elsewhere.example/"}),
+                (3, "oc.subscribe", {"types": ["todo.updated"]}),
+                (4, "something.else", {}),
+            ):
+                connection.send(json.dumps({"jsonrpc": "2.0", "id": id, "method": method, "params": params}))
+
+    def answers() -> dict[int, dict[str, Any]]:
+        return {one["id"]: one for one in heard if "method" not in one}
+
+    with serving(plugged, asks), Hooks(plugged, shop) as hooks:
+        until(lambda: len(answers()) == 4, f"not everything was answered: {heard}")
+        for kind in ("session.idle", "todo.updated"):
+            hooks.call("event", {"event": {"type": kind, "properties": {"sessionID": "ses_1"}}})
+        until(lambda: any(one.get("method") == "events" for one in heard), "no event came")
+    assert heard[0]["params"]["directory"] == str(shop)
+    assert json.loads(answers()[1]["result"]["body"])["id"] == "ses_1"
+    assert "only OpenCode" in answers()[2]["error"]["message"]
+    assert answers()[3]["result"] == {}
+    assert "something.else" in answers()[4]["error"]["message"]
+    [events] = [one["params"]["events"] for one in heard if one.get("method") == "events"]
+    assert [event["type"] for event in events] == ["todo.updated"]

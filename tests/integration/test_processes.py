@@ -140,6 +140,7 @@ _USES: dict[str, Callable[[MemoryStore, str], object]] = {
     "maintain": lambda store, id: store.maintain(),
     "stats": lambda store, id: store.stats(),
     "most_used": lambda store, id: store.most_used(since="2026-01-01"),
+    "note_uses": lambda store, id: store.note_uses([id]),
     "links": lambda store, id: store.links(["similar"]),
     "sessions.start": lambda store, id: store.sessions.start("s"),
     "sessions.heartbeat": lambda store, id: store.sessions.heartbeat("s"),

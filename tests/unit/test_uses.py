@@ -1,0 +1,25 @@
+"""What counts as a use of a memory: that somebody asked for it, or that somebody took it up."""
+
+from __future__ import annotations
+
+from opencode_memory import MemoryStore
+
+
+def uses(store: MemoryStore) -> dict[str, int]:
+    return {memory.content: count for memory, count in store.most_used(since="2000-01-01")}
+
+
+def test_what_is_found_for_somebody_who_asked_is_used_and_what_is_looked_up_unasked_is_not(store: MemoryStore) -> None:
+    store.remember("The walrus is built with make.")
+    assert len(store.recall("walrus", unasked=True)) == 1
+    assert uses(store) == {}
+    store.recall("walrus")
+    assert uses(store) == {"The walrus is built with make.": 1}
+
+
+def test_what_was_taken_up_is_used_and_what_is_gone_is_not_counted(store: MemoryStore) -> None:
+    kept = store.remember("The walrus is built with make.").id
+    gone = store.remember("The seal is built with ninja.").id
+    store.delete([gone])
+    store.note_uses([kept, kept, gone])
+    assert uses(store) == {"The walrus is built with make.": 2}
