@@ -7,6 +7,7 @@ import os
 import shutil
 import signal
 import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -119,6 +120,48 @@ def test_the_tools_of_the_seed_work_under_their_names_and_know_their_session(
     [memory] = plugged.listed(shop)
     assert (memory["content"], memory["category"], memory["trust"]) == (write["content"], "convention", "agent")
     assert memory["source"]["session"] == session
+
+
+def test_what_a_person_has_is_never_replaced_and_what_they_type_is_never_run(
+    opencode_binary: Path, tmp_path: Path, model: ScriptedModel, shop: Path
+) -> None:
+    plugged = Plugged.set_up(opencode_binary, tmp_path / "home", model.url, "--agents", "architect")
+    file = plugged.manifest.parents[1] / "opencode.json"
+    own = {
+        "command": {"recall": {"template": "My own recall of $ARGUMENTS"}},
+        "agent": {"architect": {"prompt": "My own architect", "mode": "primary"}},
+        "mcp": {"mine": {"type": "remote", "url": f"http://localhost:{plugged.port}/mcp", "oauth": False}},
+    }
+    file.write_text(json.dumps(json.loads(file.read_text()) | own))
+    with plugged.served() as server, plugged.running(shop) as opencode:
+        server.until_warm()
+        assert set(opencode.get("/mcp")) == {"mine"}
+        assert next(one for one in opencode.get("/agent") if one["name"] == "architect")["prompt"] == "My own architect"
+        model.script("One.", "Two.", "Three.")
+        session = opencode.session()
+        opencode.command(session, "recall", "walruses")
+        assert "My own recall of walruses" in model.requests[0].users[-1]
+        opencode.command(session, "remember", "fact: we build with !`touch leak` and @walrus.txt")
+        server.kill()
+        opencode.command(session, "remember", "fact: written while nobody is there")
+        assert "written while nobody is there" in model.requests[2].users[-1]
+    assert not (shop / "leak").exists()
+    [memory] = plugged.listed(shop)
+    assert memory["content"] == "we build with !`touch leak` and @walrus.txt"
+
+
+def test_a_server_that_hangs_does_not_hold_up_the_start(
+    opencode_binary: Path, tmp_path: Path, model: ScriptedModel, shop: Path
+) -> None:
+    plugged = Plugged.set_up(opencode_binary, tmp_path / "home", model.url)
+    with plugged.served() as server:
+        server.signal(signal.SIGSTOP)
+        begun = time.monotonic()
+        with plugged.running(shop) as opencode:
+            model.script("Hello.")
+            assert opencode.prompt(opencode.session(), "Hello") == "Hello."
+            # OpenCode would wait for its tools for ten seconds, and then again.
+            assert time.monotonic() - begun < 15
 
 
 def test_agents_that_were_chosen_are_there_and_those_that_read_cannot_write(

@@ -18,7 +18,7 @@ import httpx2
 import pytest
 
 from e2e.opencode import OpenCode
-from e2e.plugged import free_port, is_there, until
+from e2e.plugged import Plugged, free_port, is_there, until
 from e2e.scripted_model import ScriptedModel
 from e2e.served import command
 from support.trees import Tree, tree
@@ -133,3 +133,19 @@ def test_for_one_project_it_is_there_and_nowhere_else(
 
     person.memory(shop, "setup", "--project", "--undo")
     assert person.files(shop) == before
+
+
+def test_the_session_that_has_the_first_server_started_has_its_tools_although_there_is_a_key(
+    opencode_binary: Path, model: ScriptedModel, shop: Path, tmp_path: Path
+) -> None:
+    plugged = Plugged.set_up(
+        opencode_binary, tmp_path / "plugged", model.url, starts=True, api_key="theirs-and-nobody-elses"
+    )
+    health = f"http://127.0.0.1:{plugged.port}/health"
+    try:
+        with plugged.running(shop) as instance:
+            # OpenCode looked for the server before it was there.
+            until(lambda: instance.get("/mcp")["memory"]["status"] == "connected", "the tools never came")
+    finally:
+        if is_there(health):
+            os.killpg(httpx2.get(health).json()["pid"], signal.SIGKILL)

@@ -253,6 +253,7 @@ def test_a_server_that_answers_is_well_and_its_token_is_looked_at(
     token = tmp_path / "data" / "opencode-memory" / "store" / "server.token"
     with health_server({**HEALTH, "version": opencode_memory.__version__}) as port:
         served(monkeypatch, port, cli)
+        token.unlink()
         server, missing = say("server", "token")
         assert server == (
             "ok",
@@ -268,6 +269,67 @@ def test_a_server_that_answers_is_well_and_its_token_is_looked_at(
         assert (level, text, hint) == ("problem", f"others may read {token} (644)", f"chmod 600 {token}")
         assert say("token", options=("--fix",)) == []
     assert stat.S_IMODE(token.stat().st_mode) == 0o600
+
+
+def test_each_check_has_the_same_fields_in_json(cli: CommandLine) -> None:
+    cli.ok("setup")
+    checks = cli("doctor", "--json").json["checks"]
+    assert {tuple(check) for check in checks} == {("name", "level", "text", "hint", "fixable")}
+    assert [check["name"] for check in checks if check["fixable"]] == ["server"]
+
+
+@pytest.mark.usefixtures("ends")
+def test_a_key_that_the_server_does_not_take_is_a_problem(cli: CommandLine, say: Say, tmp_path: Path) -> None:
+    token = tmp_path / "data" / "opencode-memory" / "store" / "server.token"
+    cli.ok("setup")
+    cli.ok("doctor", "--fix")
+    assert say("token") == []
+    token.write_text("another")
+    [(level, text, hint)] = say("token")
+    assert (level, f"does not take the key in {token}" in text) == ("problem", True)
+    assert "&& opencode-memory serve --detach" in str(hint)
+
+
+def test_a_server_of_the_person_that_has_the_name_of_ours_is_told(cli: CommandLine, say: Say, own: Path) -> None:
+    own.mkdir(parents=True)
+    file = own / "opencode.jsonc"
+    file.write_text('{ // mine\n "mcp": {"memory": {"type": "local", "command": ["npx", "server-memory"]},},\n}')
+    cli.ok("setup")
+    [(level, text, hint)] = say("mcp")
+    assert (level, text) == (
+        "note",
+        f"{file} has an MCP server 'memory' of its own, so the model has no tools of ours",
+    )
+    assert "setup --tools plugin" in str(hint)
+    cli.ok("setup", "--tools", "plugin")
+    assert say("mcp") == []
+
+
+@pytest.mark.parametrize(
+    "server",
+    [
+        {"type": "local", "command": ["opencode-memory", "serve", "--stdio"]},
+        {"type": "remote", "url": "http://127.0.0.1:PORT/mcp"},
+    ],
+)
+def test_a_server_of_the_person_that_is_ours_is_what_they_want(
+    cli: CommandLine, say: Say, own: Path, server: dict[str, Any]
+) -> None:
+    own.mkdir(parents=True)
+    text = json.dumps({"mcp": {"memory": server}}).replace("PORT", os.environ["OPENCODE_MEMORY_PORT"])
+    (own / "opencode.json").write_text(text)
+    cli.ok("setup")
+    assert say("mcp") == []
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"mcp": 1}', "", '{"mcp": {"memory": 1}', "\x00"])
+def test_a_configuration_of_opencode_that_cannot_be_read_is_not_our_business(
+    cli: CommandLine, say: Say, own: Path, text: str
+) -> None:
+    own.mkdir(parents=True)
+    (own / "opencode.json").write_text(text)
+    cli.ok("setup")
+    assert say("mcp") == []
 
 
 @pytest.mark.parametrize(

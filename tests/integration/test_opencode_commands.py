@@ -15,6 +15,7 @@ from opencode_memory.extraction.own_words import own_words
 from opencode_memory.ledger import Decision, Shown, State
 from opencode_memory.models import ALL_PROJECTS
 from opencode_memory.opencode.commands import COMMANDS, run_command
+from opencode_memory.opencode.commands.manifest import NO_ARGUMENTS
 from opencode_memory.wording import short_id
 from support.mcp import World
 from support.session_calls import Session
@@ -68,11 +69,28 @@ def status(world: World, id: str) -> str:
 def test_the_commands_are_what_opencode_takes() -> None:
     assert list(COMMANDS) == NAMES
     for command in COMMANDS.values():
-        assert command["template"].count("$ARGUMENTS") == 1
+        assert command["template"].endswith(NO_ARGUMENTS)
+        assert "$ARGUMENTS" not in command["template"]
         assert 0 < len(command["description"]) < 60
     assert [name for name, command in COMMANDS.items() if command.get("subtask")] == ["review"]
     assert "agent" not in COMMANDS["review"]
     json.dumps({name: dict(command) for name, command in COMMANDS.items()})
+
+
+@pytest.mark.parametrize(
+    ("typed", "content"),
+    [
+        ('"The walrus sleeps"', "The walrus sleeps"),
+        ('"The \\"walrus\\" sleeps"', 'The "walrus" sleeps'),
+        ('"convention: run make"', "run make"),
+        ('"walrus" and "bees"', '"walrus" and "bees"'),
+        ('The "walrus"', 'The "walrus"'),
+        ('"walrus"', '"walrus"'),
+    ],
+)
+def test_the_quotes_of_opencode_run_are_not_stored(world: World, session: Session, typed: str, content: str) -> None:
+    session.types("remember", typed)
+    assert everything(world) == [content]
 
 
 def test_a_command_of_somebody_else_is_left_alone(session: Session) -> None:
@@ -86,7 +104,7 @@ def test_nothing_that_we_tell_a_model_is_learned_as_the_users_words(world: World
     for text in told:
         assert own_words(text).text.strip() == ""
     for command in COMMANDS.values():
-        assert own_words(command["template"]).text.strip() == "$ARGUMENTS"
+        assert own_words(command["template"]).text.strip() == NO_ARGUMENTS
 
 
 # /remember
@@ -341,7 +359,7 @@ def test_a_memory_of_another_project_cannot_be_forgotten(world: World, session: 
     for typed in (id, short_id(id), "The walrus sleeps", "walrus"):
         told = stranger.types("forget", typed)
         assert "was not found" in told or "Nothing was archived" in told
-        assert "The walrus sleeps" not in told.replace("What was typed: The walrus sleeps", "")
+        assert "The walrus sleeps" not in told.replace("What was typed: «The walrus sleeps»", "")
     assert world.dump() == before
 
 
@@ -352,6 +370,14 @@ def test_what_was_learned_and_is_forgotten_is_not_learned_again(world: World, se
 
 
 # /memory
+
+
+def test_outside_a_repository_nothing_is_said_of_branches(world: World, tmp_path: Path) -> None:
+    folder = tmp_path / "plain"
+    folder.mkdir()
+    told = Session(world, folder, "ses_3").types("memory")
+    assert "branch" not in told
+    assert "Nothing waits for your review" in told
 
 
 def test_the_state_counts_what_is_here_and_nothing_of_others(world: World, session: Session) -> None:

@@ -5,17 +5,22 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import click
 import pytest
 
+from opencode_memory.cli.setup import setup
+from opencode_memory.opencode import carry_out as carrying
 from opencode_memory.opencode.npm_stub import why_it_waits
 from support.command_line import CommandLine
+from support.services import HEALTH, free_port, health_server
 from support.trees import tree
 
 
 @pytest.fixture
 def cli(cli: CommandLine, monkeypatch: pytest.MonkeyPatch) -> CommandLine:
-    for name in ("OPENCODE_CONFIG_DIR", "OPENCODE_DISABLE_PROJECT_CONFIG", "OPENCODE_MEMORY_PORT"):
+    for name in ("OPENCODE_CONFIG_DIR", "OPENCODE_DISABLE_PROJECT_CONFIG"):
         monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("OPENCODE_MEMORY_PORT", str(free_port()))
     return cli
 
 
@@ -78,6 +83,92 @@ def test_a_dry_run_shows_every_file_and_every_line_and_writes_nothing(
     assert f"Would remove {opencode / 'plugin' / 'opencode-memory.json'}:\n" in said
 
 
+def test_the_key_that_lets_the_plugin_in_is_there_before_opencode_first_starts(
+    cli: CommandLine, opencode: Path, tmp_path: Path
+) -> None:
+    token = tmp_path / "data" / "opencode-memory" / "store" / "server.token"
+    assert f"Would create {token}: a random key, which is shown to nobody\n" in cli.ok("setup", "--dry-run").out
+    assert not token.exists()
+    assert f"  create  {token}\n" in cli.ok("setup").out
+    key = token.read_text()
+    assert len(key) > 40
+    assert (token.stat().st_mode & 0o777, token.parent.stat().st_mode & 0o777) == (0o600, 0o700)
+    assert not [path for path, (_, content) in tree(opencode).items() if key.encode() in (content or b"")]
+    assert cli.ok("setup").out.startswith("Nothing to do")
+    assert token.read_text() == key
+    cli.ok("setup", "--undo")
+    assert not token.parent.parent.exists()
+
+
+def test_a_key_beside_memories_stays_with_them(cli: CommandLine, opencode: Path, tmp_path: Path) -> None:
+    token = tmp_path / "data" / "opencode-memory" / "store" / "server.token"
+    cli.ok("setup")
+    key = token.read_text()
+    cli.ok("remember", "x")
+    cli.ok("setup", "--undo")
+    assert token.read_text() == key
+    assert len(cli.ok("list", "--json").json["memories"]) == 1
+
+
+def test_what_cannot_be_written_is_named_with_what_to_look_at_and_leaves_nothing_behind(
+    cli: CommandLine, opencode: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "data").mkdir()
+    before = tree(tmp_path)
+
+    def fail(*_: object) -> None:
+        raise OSError(30, "Read-only file system")
+
+    monkeypatch.setattr(carrying, "_do", fail)
+    answer = cli("setup")
+    assert (answer.code, answer.out) == (2, "")
+    assert answer.err == (
+        f"error: cannot create {opencode / 'plugin'}: Read-only file system\n"
+        f"hint: nothing was changed; see whether {opencode} can be written, and has space\n"
+    )
+    assert tree(tmp_path) == before
+
+
+@pytest.mark.parametrize(
+    ("begun", "names"),
+    [
+        ("a", ["architect", "auditor", "all"]),
+        ("code,li", ["code,librarian"]),
+        ("code,co", []),
+    ],
+)
+def test_agents_are_completed_one_after_the_other(begun: str, names: list[str]) -> None:
+    [option] = [one for one in setup.params if one.name == "agents"]
+    assert [item.value for item in option.shell_complete(click.Context(setup), begun)] == names
+
+
+def test_a_port_that_somebody_else_holds_is_told_at_once(
+    cli: CommandLine, opencode: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with health_server({"status": "ok"}) as port:
+        monkeypatch.setenv("OPENCODE_MEMORY_PORT", str(port))
+        said = cli.ok("setup")
+        assert f"Port {port} of 127.0.0.1 is held by another program" in said.err
+        assert "take another port: `opencode-memory config set server.port" in said.err
+        assert "is held by another program" in cli.ok("setup", "--json").json["notes"][0]
+
+
+def test_a_server_of_an_older_version_is_told_after_an_upgrade(
+    cli: CommandLine, opencode: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with health_server({**HEALTH, "version": "0.0.1"}) as port:
+        monkeypatch.setenv("OPENCODE_MEMORY_PORT", str(port))
+        said = cli.ok("setup").err
+    assert "is of version 0.0.1, and this is" in said
+    assert "&& opencode-memory serve --detach" in said
+
+
+def test_what_it_says_by_itself_fits_into_80_columns(cli: CommandLine, opencode: Path) -> None:
+    said = [line for line in cli.ok("setup").out.splitlines() if str(opencode.parent.parent) not in line]
+    assert said
+    assert max(map(len, said)) <= 80
+
+
 def test_choices_are_kept_until_others_are_made(cli: CommandLine, opencode: Path) -> None:
     assert "Agents: code, auditor." in cli.ok("setup", "--agents", "auditor,code").out
     assert manifest(opencode)["chosen"] == {"agents": ["code", "auditor"], "tools": "mcp"}
@@ -105,6 +196,7 @@ def test_for_one_project_it_lies_in_the_work_tree_and_opencodes_own_folder_only_
     cli: CommandLine, shop: Path, tmp_path: Path
 ) -> None:
     (shop / "deep" / "down").mkdir(parents=True)
+    (tmp_path / "data").mkdir()
     before = tree(tmp_path)
     said = cli.ok("setup", "--project", "-C", "deep/down").out
     assert said.startswith(f"The memory is in OpenCode now, in {shop / '.opencode'}:\n")

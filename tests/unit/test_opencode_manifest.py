@@ -97,6 +97,7 @@ def test_each_tool_is_offered_by_one_side_only(tmp_path: Path) -> None:
             "type": "remote",
             "url": f"http://127.0.0.1:9824{PLUGGED_MCP}",
             "oauth": False,
+            "timeout": 10_000,
         },
     }
     assert list(by_mcp["tool"]) == ["memory-findings"]

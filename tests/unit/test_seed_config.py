@@ -228,6 +228,12 @@ def test_an_unknown_key_is_an_error_with_a_suggestion(written: Written, content:
     assert config.opencode.auditor_model == "a/b"
 
 
+def test_what_an_editor_checks_the_file_by_is_no_key_of_it(written: Written) -> None:
+    assert written({"$schema": "https://forge.example/schema.json"}).notices == ()
+    [notice] = written({"loop": {"$schema": ""}}).notices
+    assert notice.key == "loop.$schema"
+
+
 def test_an_unknown_key_without_anything_like_it_names_the_sections(written: Written) -> None:
     (notice,) = written({"zzzzzzzzz": {}}).notices
     assert "compaction, embedding" in (notice.hint or "")

@@ -6,7 +6,7 @@ import os
 import platform
 import shutil
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 import click
@@ -61,7 +61,7 @@ def doctor(run: Invocation, *, recall: bool, sample: int | None, fix: bool) -> i
         checks = _look(run) if done else checks
     is_well = all(check.level is not Level.PROBLEM for check in checks)
     if run.out.as_json:
-        run.out.json({"ok": is_well, "checks": checks} | ({"fixes": done} if fix else {}))
+        run.out.json({"ok": is_well, "checks": _told(checks)} | ({"fixes": _told(done)} if fix else {}))
         return DONE if is_well else NOTHING_FOUND
     for check in [*done, *checks]:
         print_check(run.out, check)
@@ -72,6 +72,14 @@ def doctor(run: Invocation, *, recall: bool, sample: int | None, fix: bool) -> i
 
 def _look(run: Invocation) -> list[Check]:
     return [check for look in _LOOKS for check in _guarded(look, run)]
+
+
+def _told(checks: Iterable[Check]) -> list[dict[str, object]]:
+    """Return the same fields of each, whatever helps."""
+    return [
+        {"name": one.name, "level": one.level, "text": one.text, "hint": one.hint, "fixable": _remedy(one) is not None}
+        for one in checks
+    ]
 
 
 def _remedy(check: Check) -> Remedy | None:

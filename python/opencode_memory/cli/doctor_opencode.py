@@ -21,6 +21,7 @@ import opencode_memory
 from opencode_memory.cli.checks import Check, Level
 from opencode_memory.cli.context import Invocation
 from opencode_memory.cli.doctor_fix import Curable, Cure, Remedy
+from opencode_memory.cli.doctor_mcp import look_at_servers
 from opencode_memory.cli.setup import SetupRequest, chosen, wanted
 from opencode_memory.errors import ConflictError, OpencodeMemoryError
 from opencode_memory.incumbent import PortHolder, explain_holder, hint_for_holder, who_holds
@@ -29,6 +30,7 @@ from opencode_memory.opencode.installation import Plan, Wanted, installed_manife
 from opencode_memory.opencode.manifest import MANIFEST, TOKEN_FILE, read_manifest, server_url
 from opencode_memory.opencode.npm_stub import Stub, imported_packages, look, why_it_waits
 from opencode_memory.opencode.receipt import PLUGIN_FOLDER, is_own
+from opencode_memory.opencode.token_file import lets_in
 
 _TIMEOUT_SECONDS: Final = 20
 _VERSION: Final = re.compile(r"(?<![\d.])(\d+)\.\d+\.\d+[\w.-]*")
@@ -55,7 +57,8 @@ def look_at_opencode(run: Invocation) -> Iterator[Check]:
         yield Check("plugin", Level.PROBLEM, text, hint)
     for place in reads:
         yield from _npm(run, place, installed)
-    yield from _server(run)
+    yield from look_at_servers(run, installed)
+    yield from look_at_server(run)
 
 
 def _program(program: str | None, environment: Mapping[str, str]) -> Check:
@@ -172,7 +175,8 @@ def _setup_again(run: Invocation, installed: list[Path]) -> Remedy | None:
     return Remedy(Cure.SETUP_PROJECT) if places.project_folder(run.folder) in installed else None
 
 
-def _server(run: Invocation) -> Iterator[Check]:
+def look_at_server(run: Invocation) -> Iterator[Check]:
+    """Look who is where the plugin looks for the server, and whether it lets the plugin in."""
     try:
         url = server_url(run.config)
     except OpencodeMemoryError as error:
@@ -187,9 +191,10 @@ def _server(run: Invocation) -> Iterator[Check]:
     elif not holder.is_ours or holder.uid not in (None, os.getuid()):
         yield Check("server", Level.PROBLEM, explain_holder(holder, host, port), hint_for_holder(holder, port))
     else:
-        yield _own_server(holder, url, restart=f"kill {holder.pid or 'PID'} && {start}")
+        restart = f"kill {holder.pid or 'PID'} && {start}"
+        yield _own_server(holder, url, restart=restart)
         if holder.http_status is not None:
-            yield from _token(run.config.data_dir / TOKEN_FILE)
+            yield from _token(run.config.data_dir / TOKEN_FILE, url, restart=restart)
 
 
 def _own_server(holder: PortHolder, url: str, *, restart: str) -> Check:
@@ -204,7 +209,7 @@ def _own_server(holder: PortHolder, url: str, *, restart: str) -> Check:
     return Check("server", Level.OK, f"opencode-memory {version} answers at {url}")
 
 
-def _token(file: Path) -> Iterator[Check]:
+def _token(file: Path, url: str, *, restart: str) -> Iterator[Check]:
     try:
         found = file.stat()
     except FileNotFoundError:
@@ -216,3 +221,6 @@ def _token(file: Path) -> Iterator[Check]:
     elif mode := stat.S_IMODE(found.st_mode) & 0o077:
         text = f"others may read {file} ({mode | stat.S_IMODE(found.st_mode):o})"
         yield Curable("token", Level.PROBLEM, text, f"chmod 600 {file}", Remedy(Cure.CHMOD, path=file, mode=0o600))
+    elif lets_in(url, file.read_text(encoding="ascii", errors="replace").strip()) is False:
+        text = f"the server at {url} does not take the key in {file}, so the plugin is not let in"
+        yield Check("token", Level.PROBLEM, f"{text}; it may be that of another store", restart)

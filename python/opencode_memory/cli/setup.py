@@ -14,7 +14,7 @@ from opencode_memory.cli.command import command
 from opencode_memory.cli.context import Invocation
 from opencode_memory.cli.errors import DONE, NOTHING_FOUND
 from opencode_memory.cli.output import dim
-from opencode_memory.errors import ConflictError
+from opencode_memory.errors import ConflictError, StorageError
 from opencode_memory.opencode import places
 
 if TYPE_CHECKING:
@@ -44,12 +44,24 @@ class SetupRequest:
     force: bool = False
 
 
+def _agent_names(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:  # noqa: ARG001
+    """Complete the last of several names."""
+    from opencode_memory.opencode.agents import AGENTS  # noqa: PLC0415  a help needs none
+
+    before, comma, begun = incomplete.rpartition(",")
+    names = [name for name in (*AGENTS, "all", "none") if name not in before.split(",")]
+    return [f"{before}{comma}{name}" for name in names if name.startswith(begun)]
+
+
 @command("setup")
 @click.option("--dry-run", is_flag=True, help="Only show every file, and every line of it.")
 @click.option("--project", "in_project", is_flag=True, help="For this project alone, in its .opencode folder.")
 @click.option("--undo", is_flag=True, help="Remove what setup added; what somebody changed since stays.")
 @click.option(
-    "--agents", metavar="NAMES", help="Agents to add: code, architect, auditor, librarian, with commas; all; or none."
+    "--agents",
+    metavar="NAMES",
+    shell_complete=_agent_names,
+    help="Agents to add: code, architect, auditor, librarian, with commas; all; or none.",
 )
 @click.option(
     "--tools", type=click.Choice(_OFFERS), help="Who offers the tools: the MCP server (default), or the plugin."
@@ -79,16 +91,25 @@ def put_in_place(run: Invocation, request: SetupRequest) -> int:
     """Install the plugin and say what was done."""
     from opencode_memory.opencode.carry_out import carry_out  # noqa: PLC0415  a help needs none
     from opencode_memory.opencode.installation import plan_setup  # noqa: PLC0415  as above
+    from opencode_memory.opencode.token_file import lay_token, take_token, token_file  # noqa: PLC0415  as above
     from opencode_memory.seed_config import migrate  # noqa: PLC0415  as above
 
     choices = chosen(run, request)
     plan = plan_setup(wanted(run, choices, in_project=request.in_project), force=request.force)
     notes = [*_twice(run, request, plan.folder), *(_wait_note(place, why) for place, why in plan.waits.items())]
+    token = None
     if not request.dry_run:
-        carry_out(plan)
+        # First, so that nothing is half done where the store cannot be.
+        token = lay_token(run.config.data_dir)
+        try:
+            carry_out(plan)
+        except StorageError:
+            take_token(run.config.data_dir)
+            raise
         # After the plan, which counts on the folders that were there.
         if (copied := migrate(run.config.environment)) is not None:
             notes.append(f"The configuration of @opencode-manager/memory is read from {copied} now, a copy.")
+    notes += _server_notes(run)
     if run.out.as_json:
         _json(run, request, plan, agents=choices.agents, tools=choices.tools, waits=plan.waits, notes=notes)
         return DONE
@@ -96,11 +117,15 @@ def put_in_place(run: Invocation, request: SetupRequest) -> int:
         run.out.line(f"Nothing to do: the memory is in OpenCode already, in {plan.folder}.")
     elif request.dry_run:
         _show(run, plan.steps)
+        if not (file := token_file(run.config.data_dir)).exists():
+            run.out.line(f"Would create {file}: a random key, which is shown to nobody\n")
     else:
         run.out.line(f"The memory is in OpenCode now, in {plan.folder}:")
         _list(run, plan)
+        if token is not None:
+            run.out.line(dim("  create  "), str(token))
         run.out.line(f"Agents: {', '.join(choices.agents) or 'none; `opencode-memory setup --agents all` adds them'}.")
-        run.out.line("Restart OpenCode: from then on it remembers. Whether all is well: opencode-memory doctor")
+        run.out.line("Restart OpenCode: then it remembers. Whether all is well: opencode-memory doctor")
     for note in notes:
         run.out.note(note)
     return DONE
@@ -110,6 +135,7 @@ def take_away(run: Invocation, request: SetupRequest) -> int:
     """Remove what was added and say so; 1 when there is nothing, or when something has to stay."""
     from opencode_memory.opencode.carry_out import carry_out  # noqa: PLC0415  as above
     from opencode_memory.opencode.installation import Plan, is_installed, plan_undo  # noqa: PLC0415  as above
+    from opencode_memory.opencode.token_file import take_token  # noqa: PLC0415  as above
 
     folder, within = _place(run, in_project=request.in_project)
     plan = plan_undo(folder, within=within)
@@ -121,6 +147,7 @@ def take_away(run: Invocation, request: SetupRequest) -> int:
         plan = Plan(folder=folder)
     elif not request.dry_run:
         carry_out(plan)
+        take_token(run.config.data_dir)
     if run.out.as_json:
         _json(run, request, plan, left=plan.left)
     elif not plan.steps:
@@ -197,6 +224,15 @@ def _twice(run: Invocation, request: SetupRequest, folder: Path) -> list[str]:
 
 def _wait_note(place: Path, why: str) -> str:
     return f"OpenCode waits for npm when it starts, because of {place} ({why}). `{_NPM}` there ends that."
+
+
+def _server_notes(run: Invocation) -> list[str]:
+    """Say what keeps the plugin from the server where somebody answers already; else the plugin starts one."""
+    from opencode_memory.cli.checks import Level  # noqa: PLC0415  as above
+    from opencode_memory.cli.doctor_opencode import look_at_server  # noqa: PLC0415  it looks at what this module does
+
+    found = [check for check in look_at_server(run) if check.level is Level.PROBLEM]
+    return [f"{check.text[0].upper()}{check.text[1:].rstrip('.')}: {check.hint}" for check in found]
 
 
 def _show(run: Invocation, steps: Sequence[Step]) -> None:

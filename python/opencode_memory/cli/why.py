@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
+from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -44,8 +45,16 @@ def why(run: Invocation, *, session: str | None, with_text: bool, limit: int) ->
         return DONE
     first = decisions[0]
     run.out.line(bold(first.session), dim(f"  {first.project or 'no project'}"))
-    for decision in decisions:
-        _show(run.out, decision, known, at=clock.now(), with_text=with_text)
+    now = clock.now()
+    for outcome, together in groupby(decisions, key=_outcome):
+        alike = list(together)
+        if any(map(_ids, alike)) or len(alike) == 1:
+            for decision in alike:
+                _show(run.out, decision, known, at=now, with_text=with_text)
+        else:
+            run.out.line("")
+            last = clock.age(alike[-1].at, at=now)
+            run.out.line(counted(len(alike), "message"), dim(f", the last {last}"), f"  {outcome}")
     return DONE
 
 
@@ -139,17 +148,18 @@ def _memory(store: MemoryStore, id_: str) -> Memory | None:
 
 
 def _data(decision: Decision, known: dict[str, Memory | None], *, with_text: bool) -> dict[str, Any]:
+    noted = {one.memory: one for one in decision.shown}
     memories = []
-    for one in decision.shown:
-        memory = known[one.memory]
+    for id_ in _ids(decision):
+        memory, one = known[id_], noted.get(id_)
         memories.append(
             {
-                "id": one.memory,
+                "id": id_,
                 "content": None if memory is None else memory.content,
                 "category": None if memory is None else memory.category,
-                "score": one.score,
-                "why": one.why,
-                "outcome": one.outcome,
+                "score": None if one is None else one.score,
+                "why": None if one is None else one.why,
+                "outcome": None if one is None else one.outcome,
             }
         )
     told = {

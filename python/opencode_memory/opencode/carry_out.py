@@ -37,7 +37,9 @@ def carry_out(plan: Plan) -> None:
         if step is None or not isinstance(error, OSError):
             raise
         said = error.strerror or error
-        raise StorageError(f"cannot {step.action} {step.path}: {said}", path=str(step.path)) from error
+        refused = StorageError(f"cannot {step.action} {step.path}: {said}", path=str(step.path))
+        refused.hint = f"nothing was changed; see whether {step.path.parent} can be written, and has space"
+        raise refused from error
 
 
 def _do(step: Step) -> Callable[[], object]:

@@ -28,6 +28,8 @@ TOKEN_FILE: Final = "server.token"  # noqa: S105  a name, not the token
 _MCP_NAME: Final = "memory"
 _ALWAYS: Final = "memory-findings"
 _AUDITOR: Final = "auditor"
+# For a server that hangs, OpenCode waits so long twice before a first message (30 s by itself), and once for each tool.
+_MCP_MS: Final = 10_000
 _LOOPBACK: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  nothing is bound here
 
 
@@ -178,7 +180,7 @@ def digest(text: str) -> str:
 
 def _mcp(url: str) -> dict[str, Any]:
     # What the few core tools do not cover is there for people and other clients; here every request would pay for it.
-    return {"type": "remote", "url": f"{url}/mcp/opencode", "oauth": False}
+    return {"type": "remote", "url": f"{url}/mcp/opencode", "oauth": False, "timeout": _MCP_MS}
 
 
 def _commands(agents: Iterable[str]) -> dict[str, Any]:

@@ -18,6 +18,8 @@ from opencode_memory.suggest import did_you_mean, nearest
 _MOST_UNKNOWN: Final = 20
 _SHOWN_CHARACTERS: Final = 60
 _GREAT: Final = 10**15
+_SCHEMA: Final = "$schema"
+"""It is for editors, in whatever file of JSON."""
 _SECTIONS: Final = frozenset(key.name.partition(".")[0] for key in KEYS if "." in key.name)
 
 
@@ -78,6 +80,8 @@ def read(file: Path, *, environment: Mapping[str, str], data_dir: Path) -> Readi
 
 def _collect(found: _Said, members: Members) -> None:
     for name, value in _once(found, members, ""):
+        if name == _SCHEMA:
+            continue
         if name not in _SECTIONS:
             _put(found, name, value, is_known="." not in name and name in BY_NAME)
         elif isinstance(value, Members):

@@ -28,6 +28,9 @@ With the tool memory-findings (action=list shows all that are open):
 - record, by id, each open finding that is still there.
 End with the findings that are open now, the worst first, or say that there are none."""
 
+NO_ARGUMENTS: Final = "$99999"
+"""Stays empty, and keeps OpenCode from putting in what was typed, in which it would run what stands in ``!`…` ``; the
+plugin puts it there when the server does not answer."""
 _MISSING: Final = "The memory server did not answer in time."
 
 
@@ -41,7 +44,7 @@ def _command(description: str, template: str, **more: Any) -> Mapping[str, Any]:
 
 
 def _fallback(text: str) -> str:
-    return framed(f"{_MISSING} {text}") + "\n$ARGUMENTS"
+    return framed(f"{_MISSING} {text}") + NO_ARGUMENTS
 
 
 COMMANDS: Final[Mapping[str, Mapping[str, Any]]] = MappingProxyType(
@@ -73,7 +76,7 @@ COMMANDS: Final[Mapping[str, Mapping[str, Any]]] = MappingProxyType(
         ),
         "review": _command(
             "Review changes against the project's memory",
-            framed(f"{READ_ONLY}\n{HOW}\n{WHAT}") + "\n$ARGUMENTS",
+            framed(f"{READ_ONLY}\n{HOW}\n{WHAT}") + NO_ARGUMENTS,
             subtask=True,
         ),
     }

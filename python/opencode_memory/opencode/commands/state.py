@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from opencode_memory._core import redact
+from opencode_memory.findings import NO_BRANCH
 from opencode_memory.injection.block import escaped
 from opencode_memory.ledger import State
 from opencode_memory.models import Category, Status, Trust
@@ -52,7 +53,8 @@ def _lines(call: SessionCall) -> Iterator[str]:
     if stats.model_mismatch:
         yield stats.model_mismatch
     kept = findings_here(call)
-    yield f"Reviews of branch {one_line(kept.branch, 80)}: {counted(len(kept.open()), 'open finding')}"
+    if kept.branch != NO_BRANCH or kept.open():
+        yield f"Reviews of branch {one_line(kept.branch, 80)}: {counted(len(kept.open()), 'open finding')}"
     if call.session is not None:
         yield _given(call, call.session)
     yield from call.state.health().problems

@@ -7,16 +7,14 @@ import type { Hooks, PluginInput } from "@opencode-ai/plugin"
 import { type Agents, keepingTheirs, readingShell } from "./opencode-memory/agents"
 import { Bridge } from "./opencode-memory/bridge"
 import { injection } from "./opencode-memory/injection"
-import { authorization, type Manifest, type Params, readManifest, start } from "./opencode-memory/manifest"
+import { authorization, hangs, type Manifest, type Params, readManifest, start } from "./opencode-memory/manifest"
 
 const TOOL_MS = 30_000
 const COMMAND_DEADLINES = 10
 
-type Context = { sessionID: string; messageID: string; agent: string }
-
 function tools(manifest: Manifest, bridge: Bridge) {
   const made = Object.entries(manifest.tool).map(([name, { description, args }]) => {
-    const execute = async (given: Params, { sessionID, messageID, agent }: Context): Promise<string> => {
+    const execute = async (given: Params, { sessionID, messageID, agent }: Params): Promise<string> => {
       const params = { sessionID, messageID, agent, tool: name, arguments: given }
       const answer = await bridge.call("tool", params, TOOL_MS)
       if (!answer) throw new Error("opencode-memory does not answer, so nothing is known of what came of this")
@@ -28,30 +26,33 @@ function tools(manifest: Manifest, bridge: Bridge) {
   return Object.fromEntries(made) as NonNullable<Hooks["tool"]>
 }
 
-// What the user has is never replaced; returns the agents that were added.
-function configure(manifest: Manifest, config: Params): Agents {
+// What the user has is never replaced; `added` gets our agents.
+async function configure(manifest: Manifest, config: Params, added: Agents): Promise<void> {
   const own = (key: string) => {
     if (typeof config[key] !== "object" || config[key] === null) config[key] = {}
     return config[key] as Params
   }
-  const added: Record<string, Agents[string]> = {}
-  const agents = own("agent")
+  const [agents, commands, servers] = [own("agent") as Agents, own("command") as Manifest["command"], own("mcp")]
   for (const [name, agent] of Object.entries(manifest.agent)) {
-    if (!(name in agents)) agents[name] = added[name] = keepingTheirs(agent, config.permission)
+    agents[name] ??= keepingTheirs(agent, config.permission)
+    if (agents[name].prompt === agent.prompt) added[name] = agents[name]
   }
-  const commands = own("command")
-  for (const [name, command] of Object.entries(manifest.command)) commands[name] ??= command
-  const servers = own("mcp")
+  for (const [name, command] of Object.entries(manifest.command)) {
+    commands[name] ??= command
+    if (commands[name].template !== command.template) delete manifest.command[name]
+  }
   if (manifest.mcp && !Object.values(servers).some((server) => isOurs(manifest, server))) {
-    servers[manifest.mcp.name] ??= { ...manifest.mcp.config, headers: authorization(manifest) }
+    // OpenCode waits for each server that hangs, and for one that is not there not at all.
+    const patience = (await hangs(manifest)) ? { timeout: 1_000 } : {}
+    servers[manifest.mcp.name] ??= { ...manifest.mcp.config, headers: authorization(manifest), ...patience }
   }
-  return added
 }
 
 // The user may have added the server by hand, by its address or by the command that starts one.
 function isOurs(manifest: Manifest, server: unknown): boolean {
   const { url, command } = (server ?? {}) as { url?: unknown; command?: unknown }
-  return String(url).startsWith(`${manifest.url}/mcp`) || JSON.stringify(command ?? "").includes("opencode-memory")
+  const address = new RegExp(`^https?://[^/]+:${new URL(manifest.url).port}/mcp`)
+  return address.test(`${url}`) || JSON.stringify(command ?? "").includes("opencode-memory")
 }
 
 // Whatever goes wrong in a hook stays there: OpenCode would end the turn. Without memory the session goes on.
@@ -73,7 +74,7 @@ async function server(input: PluginInput): Promise<Hooks> {
   const readers: Agents = {}
   const reading = readingShell(readers, input.directory)
   return {
-    config: (config) => attempt(() => void Object.assign(readers, configure(manifest, config as Params))),
+    config: (config) => attempt(() => configure(manifest, config as Params, readers)),
     event: ({ event }) => attempt(() => bridge.forward(event)),
     dispose: () => attempt(() => bridge.close()),
     tool: tools(manifest, bridge),
@@ -82,7 +83,11 @@ async function server(input: PluginInput): Promise<Hooks> {
       const known = manifest.tool[asked.toolID]
       if (known) Object.assign(output, { jsonSchema: known.args })
     }),
-    "chat.params": guarded(reading["chat.params"]),
+    "chat.params": guarded((asked, output) => {
+      // The summary is asked for; there may have been nothing to transform before.
+      if (asked.agent === "compaction") beside.compacting.delete(asked.sessionID)
+      return reading["chat.params"](asked, output)
+    }),
     "tool.execute.before": reading["tool.execute.before"],
     "experimental.chat.messages.transform": guarded((_, output) => beside.transform(output.messages)),
     "experimental.session.compacting": guarded(async ({ sessionID }, output) => {
@@ -98,11 +103,11 @@ async function server(input: PluginInput): Promise<Hooks> {
       if (!(command in manifest.command)) return
       const params = { sessionID, command, arguments: given }
       const answer = await bridge.call("command", params, bridge.deadline * COMMAND_DEADLINES)
-      if (typeof answer?.text !== "string") return
+      const said = (template: string) => (typeof answer?.text === "string" ? answer.text : `${template}\n${given}`)
       const part = output.parts.find((one) => one.type === "text" || one.type === "subtask")
-      if (part?.type === "subtask") part.prompt = answer.text
+      if (part?.type === "subtask") part.prompt = said(part.prompt)
       // Files that were named to the memory are no files for the model.
-      else if (part?.type === "text") output.parts.splice(0, output.parts.length, { ...part, text: answer.text })
+      else if (part?.type === "text") output.parts.splice(0, output.parts.length, { ...part, text: said(part.text) })
     }),
   }
 }

@@ -8,7 +8,7 @@ import { resolve } from "node:path"
 import type { Hooks } from "@opencode-ai/plugin"
 
 type Table = Readonly<Record<string, unknown>>
-type Agent = { readonly permission?: Table }
+type Agent = { readonly prompt?: string; readonly permission?: Table }
 export type Agents = Record<string, Agent>
 
 // No quotes, which can be put inside a word to hide it; no wildcards, since a file may be called like an option.

@@ -8,10 +8,9 @@ type Answer = Params | undefined
 
 const FLUSH_MS = 50
 const DISPOSE_MS = 900
-const HELLO_MS = 5_000
 const FIRST_PAUSE_MS = 200
 const LONGEST_PAUSE_MS = 30_000
-const MOST_QUEUED = 5_000
+const MOST_QUEUED = 1_000
 const MOST_UNSENT_BYTES = 16_000_000
 
 export class Bridge {
@@ -45,7 +44,7 @@ export class Bridge {
   // Tell the server, now or when it is back.
   tell(method: string, params: Params): void {
     if (this.told.push([method, params]) > MOST_QUEUED) this.told.shift()
-    this.flushSoon()
+    this.flush()
   }
 
   forward(event: { type: string; properties?: unknown }): void {
@@ -55,7 +54,7 @@ export class Bridge {
       this.events = []
       if (this.isReady) this.socket?.close()
     }
-    this.flushSoon()
+    if (this.isReady) this.timer ??= setTimeout(() => this.flush(), FLUSH_MS)
   }
 
   async close(): Promise<void> {
@@ -90,7 +89,7 @@ export class Bridge {
   private async greet(socket: WebSocket): Promise<void> {
     const { version, protocol } = this.manifest
     const params = { protocol, version, directory: this.input.directory, pid: process.pid }
-    const answer = await this.request("hello", params, HELLO_MS)
+    const answer = await this.request("hello", params, 5_000)
     if (!answer) return socket.close()
     if (answer.refused) {
       this.isClosed = true
@@ -118,7 +117,10 @@ export class Bridge {
   }
 
   private take(socket: WebSocket, text: string): void {
-    const message = parsed(text)
+    let message: Params = {}
+    try {
+      message = { ...JSON.parse(text) }
+    } catch {}
     if (typeof message.method === "string") {
       const answer = (rest: object) => this.socket === socket && this.send({ id: message.id, ...rest })
       const params = (message.params ?? {}) as Params
@@ -139,31 +141,19 @@ export class Bridge {
     return {}
   }
 
-  private flushSoon(): void {
-    if (this.isReady) this.timer ??= setTimeout(() => this.flush(), FLUSH_MS)
-  }
-
   private flush(): void {
     if (!this.isReady) return
     clearTimeout(this.timer)
     this.timer = undefined
     if ((this.socket?.bufferedAmount ?? 0) > MOST_UNSENT_BYTES) return
     for (const [method, params] of this.told.splice(0)) this.send({ method, params })
-    if (this.events.length === 0) return
-    this.send({ method: "events", params: { directory: this.input.directory, events: this.events } })
-    this.events = []
+    const params = { directory: this.input.directory, events: this.events.splice(0) }
+    if (params.events.length > 0) this.send({ method: "events", params })
   }
 
   private send(message: object): void {
-    this.socket?.send(JSON.stringify({ jsonrpc: "2.0", ...message }))
-  }
-}
-
-// Whatever is no message is an empty one.
-function parsed(text: string): Params {
-  try {
-    return { ...JSON.parse(text) }
-  } catch {
-    return {}
+    // Pictures and documents teach nothing, and would hold up what is asked after them.
+    const lean = (key: string, value: unknown) => (key === "url" && `${value}`.startsWith("data:") ? "data:" : value)
+    this.socket?.send(JSON.stringify({ jsonrpc: "2.0", ...message }, lean))
   }
 }

@@ -13,12 +13,11 @@ export interface Manifest {
   token_file: string
   deadline_ms: number
   mcp: { name: string; config: { url: string } } | null
-  command: Record<string, unknown>
-  agent: Record<string, { permission?: Record<string, unknown> }>
+  command: Record<string, { template: string }>
+  agent: Record<string, { prompt: string; permission?: Record<string, unknown> }>
   tool: Record<string, { description: string; args: { properties?: Record<string, unknown> } }>
 }
 
-const START_EVERY_MS = 20_000
 // One process of OpenCode has an instance of the plugin for each folder; they start the server once.
 let startedAt = 0
 
@@ -40,9 +39,14 @@ export function authorization(manifest: Manifest): Record<string, string> {
   }
 }
 
+export function hangs(manifest: Manifest): Promise<boolean> {
+  const asked = fetch(`${manifest.url}/health`, { signal: AbortSignal.timeout(manifest.deadline_ms) })
+  return asked.then(() => false, (error: Error) => error.name === "TimeoutError") // biome-ignore format: one thought
+}
+
 export function start(manifest: Manifest): void {
   const [program, ...rest] = manifest.start
-  if (!program || Date.now() - startedAt < START_EVERY_MS) return
+  if (!program || Date.now() - startedAt < 20_000) return
   startedAt = Date.now()
   // It outlives OpenCode, and holds nothing of it.
   const child = spawn(program, rest, { detached: true, stdio: "ignore", cwd: "/" })
