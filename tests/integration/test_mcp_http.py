@@ -442,26 +442,39 @@ def test_nothing_is_bound_beyond_this_machine_without_a_key(tmp_path: Path) -> N
 def test_where_the_owner_of_a_connection_is_told_no_key_is_needed(tmp_path: Path) -> None:
     if not supports_owner_check():
         pytest.skip("this system does not tell")
-    assert door("127.0.0.1", None, tmp_path) == Door(None, os.geteuid())
-    assert door("127.0.0.1", "k", tmp_path) == Door("k", os.geteuid())
-    assert list(tmp_path.iterdir()) == []
+    token = door("127.0.0.1", None, tmp_path).token
+    assert door("127.0.0.1", None, tmp_path) == Door(None, os.geteuid(), token)
+    assert door("127.0.0.1", "k", tmp_path) == Door("k", os.geteuid(), token)
 
 
-def test_the_token_of_systems_without_owners_is_for_its_owner_only(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_token_of_the_plugin_is_kept_and_for_its_owner_only(tmp_path: Path) -> None:
+    first = door("127.0.0.1", None, tmp_path)
+    assert len(first.token) >= 32
+    assert {door("127.0.0.1", None, tmp_path), door("0.0.0.0", "k", tmp_path)} == {
+        first,
+        Door("k", first.uid, first.token),
+    }
+    [file] = tmp_path.iterdir()
+    assert (file.name, file.stat().st_mode & 0o777) == (TOKEN_FILE, 0o600)
+    assert file.read_text() == first.token
+
+
+def test_on_systems_without_owners_the_token_is_the_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("opencode_memory.server.http.supports_owner_check", lambda: False)
     first = door("127.0.0.1", None, tmp_path)
-    assert first.key is not None
-    assert len(first.key) >= 32
+    assert first == Door(first.token, None, first.token)
     assert door("127.0.0.1", None, tmp_path) == first
-    assert (tmp_path / TOKEN_FILE).stat().st_mode & 0o777 == 0o600
 
 
-def test_an_empty_token_file_is_written_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("opencode_memory.server.http.supports_owner_check", lambda: False)
+def test_an_empty_token_file_is_written_anew(tmp_path: Path) -> None:
     (tmp_path / TOKEN_FILE).touch(0o600)
-    assert door("127.0.0.1", None, tmp_path).key
+    assert len(door("127.0.0.1", None, tmp_path).token) >= 32
+
+
+def test_a_server_that_is_refused_a_port_beyond_this_machine_leaves_no_token(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInputError):
+        door("0.0.0.0", None, tmp_path)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_port_that_is_taken_is_refused_with_the_way_out() -> None:

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cache
 from pathlib import Path
 from typing import Any, Self, TypeVar
@@ -29,6 +30,7 @@ from opencode_memory.config import Config, load
 from opencode_memory.embedding import find_model
 from opencode_memory.embedding.tokenization import Tokenization
 from opencode_memory.server.app import build_server
+from opencode_memory.server.bridge.endpoint import MESSAGE_LIMIT
 from opencode_memory.server.metrics import Metrics
 from opencode_memory.server.state import Background, State
 from opencode_memory.server.web import Web, build_app
@@ -40,6 +42,8 @@ HANDSHAKE = "legacy"
 MODERN = "2026-07-28"
 """The mode of a client of the newer protocol, which has no greeting and asks by way of the answer."""
 MODES = (HANDSHAKE, MODERN)
+TOKEN = "token-of-the-plugin"
+"""What OpenCode's plugin shows to these servers."""
 
 
 @dataclass(frozen=True)
@@ -138,6 +142,11 @@ class World:
         self._portal = self._stack.enter_context(start_blocking_portal())
         return self
 
+    @property
+    def now(self) -> datetime:
+        """The present moment of both clocks."""
+        return moment(self._now_ms)
+
     def pass_time(self, seconds: float) -> None:
         """Let both clocks, the store's and the server's, go on."""
         self._now_ms += round(seconds * 1000)
@@ -198,13 +207,21 @@ class World:
 
     def app(self, *, key: str | None = None) -> Web:
         """The ASGI app of a resident server."""
-        return build_app(self.state, self.metrics, host="127.0.0.1", key=key)
+        return build_app(self.state, self.metrics, host="127.0.0.1", key=key, token=TOKEN)
 
     @contextmanager
     def served(self, *, key: str | None = None) -> Iterator[Resident]:
         """Serve over HTTP on a free port; clients leave before the server does."""
         config = uvicorn.Config(
-            self.app(key=key), port=0, loop="asyncio", lifespan="on", ws="none", log_config=None, proxy_headers=False
+            self.app(key=key),
+            port=0,
+            loop="asyncio",
+            lifespan="on",
+            ws="websockets-sansio",
+            ws_max_size=MESSAGE_LIMIT,
+            log_config=None,
+            proxy_headers=False,
+            timeout_graceful_shutdown=5,
         )
         ready = threading.Event()
         server = _Server(config, ready)

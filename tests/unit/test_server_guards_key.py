@@ -19,10 +19,12 @@ X_API_KEY = (b"x-api-key", b"s3cret-key")
 class Keyed:
     """An echo behind a key, and what the guard reported."""
 
-    def __init__(self, key: str = KEY) -> None:
+    def __init__(self, key: str = KEY, other: str | None = None) -> None:
         self.refused: list[str] = []
         self.echo = Echo()
-        self.app = ApiKey(self.echo, key=key, open_paths=frozenset({"/health"}), on_refused=self.refused.append)
+        self.app = ApiKey(
+            self.echo, key=key, other=other, open_paths=frozenset({"/health"}), on_refused=self.refused.append
+        )
 
     def lets_in(self, *headers: tuple[bytes, bytes], **scope: Any) -> bool:
         answer = ask(self.app, http_scope(headers, **scope), body_messages(b"hel", b"lo"))
@@ -96,6 +98,21 @@ def test_the_key_beside_another_one_is_refused(other: tuple[bytes, bytes]) -> No
     for right in (BEARER, X_API_KEY):
         assert not Keyed().lets_in(right, other)
         assert not Keyed().lets_in(other, right)
+
+
+def test_a_second_key_lets_in_as_well_and_never_beside_the_first() -> None:
+    other = (b"authorization", b"Bearer t0ken")
+    assert Keyed(other="t0ken").lets_in(other)
+    assert Keyed(other="t0ken").lets_in(BEARER)
+    assert Keyed(other="t0ken").lets_in(other, (b"x-api-key", b"t0ken"))
+    for headers in ([other, X_API_KEY], [X_API_KEY, other], [(b"x-api-key", b"t0ke")], [(b"authorization", b"Bearer")]):
+        assert not Keyed(other="t0ken").lets_in(*headers)
+
+
+@pytest.mark.parametrize("other", [None, ""])
+def test_no_second_key_lets_nobody_in(other: str | None) -> None:
+    for headers in ([], [(b"authorization", b"Bearer ")], [(b"x-api-key", b"")], [(b"authorization", b"Bearer None")]):
+        assert not Keyed(other=other).lets_in(*headers)
 
 
 def test_a_key_may_have_any_letters_and_spaces() -> None:

@@ -54,7 +54,13 @@ class Request:
 
 
 def decide(
-    store: MemoryStore, request: Request, *, config: InjectionConfig, count: Callable[[str], int], at: datetime
+    store: MemoryStore,
+    request: Request,
+    *,
+    config: InjectionConfig,
+    count: Callable[[str], int],
+    at: datetime,
+    past: Sequence[Decision] | None = None,
 ) -> Decision:
     """Decide what is put beside a message, or return what was decided before.
 
@@ -64,15 +70,17 @@ def decide(
         config: Budgets.
         count: Counts the tokens of a text.
         at: The present moment.
+        past: The decisions of the session, if they have been read.
     """
-    past = store.ledger.decisions(request.session)
+    past = store.ledger.decisions(request.session) if past is None else past
     for decision in past:
         if decision.message == request.message:
             return decision
     reason = request.skip or ("" if config.enabled else "injection is switched off")
     if reason:
         return store.ledger.decide(_nothing(request, reason, at))
-    seen = [one for one in past if one.message in request.visible and one.state in {State.OFFERED, State.SHOWN}]
+    # What was offered and never settled came to nobody, or to a process that is gone; it is not replayed either.
+    seen = [one for one in past if one.message in request.visible and one.state is State.SHOWN]
     in_sight = {shown.memory for one in seen for shown in one.shown}
     with_directives = not any(one.about.get("directives") for one in seen)
     directives = [one for one in _directives(store, request) if one.id not in in_sight] if with_directives else []

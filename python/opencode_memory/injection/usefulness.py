@@ -18,7 +18,7 @@ _LEAST_TERMS: Final = 2
 _SHARE: Final = 0.5
 _TRIED: Final = 3
 _BOUND: Final = 0.15
-_PLACES: Final = 4
+_PLACES: Final = 7
 """How close neighbours are: with this, what was most useful moves up by one place, rarely by two."""
 _WORD: Final = re.compile(r"[A-Za-z0-9_./:@-]{3,}")
 _COMMON: Final = re.compile(

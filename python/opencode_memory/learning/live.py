@@ -81,10 +81,14 @@ class LiveLearning:
     def rest(self, session: str, *, at_ms: int) -> bool:
         """Let a session rest at once, as far as it was seen; whether anything was learned."""
         batch = self._feed.cut_short(session)
-        if batch is None or not self._switches.reads("live"):
+        if batch is None:
+            return False
+        self._on_batch(batch)
+        if not self._switches.reads("live"):
             return False
         project = self._projects.of(batch.session.directory)
         if self._switches.passes_over(self._store, project, batch.session):
+            self._learner.pass_over(batch.session, batch.messages)
             return False
         learned = self._learner.take(batch.session, batch.messages, project=project, at_ms=at_ms, rests=True)
         return bool(learned.active)

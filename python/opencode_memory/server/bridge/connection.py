@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import AsyncIterable, Callable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -18,9 +18,9 @@ from anyio.abc import TaskGroup
 
 import opencode_memory
 from opencode_memory import clock
-from opencode_memory.errors import ConflictError
+from opencode_memory.errors import ConflictError, OpencodeMemoryError
 from opencode_memory.server.bridge import hooks
-from opencode_memory.server.bridge.opencode import OpenCode, SessionFacts
+from opencode_memory.server.bridge.opencode import OpenCode, SessionFacts, facts_in
 from opencode_memory.server.bridge.peer import Peer, RemoteError
 from opencode_memory.server.bridge.protocol import EVENTS, PROTOCOL, Greeting, name
 from opencode_memory.server.bridge.watch import Watch
@@ -69,7 +69,7 @@ class Connection:
         )
         self.opencode = OpenCode(self.peer)
 
-    async def run(self, texts: Any) -> None:
+    async def run(self, texts: AsyncIterable[str]) -> None:
         """Serve it until it goes."""
         async with anyio.create_task_group() as self._tasks:
             await self.peer.run(texts)
@@ -77,6 +77,8 @@ class Connection:
 
     async def _hello(self, params: Any) -> dict[str, Any]:
         greeting = Greeting.of(params)
+        if self._here is not None:
+            raise ConflictError("hello was said before; each instance of OpenCode has a connection of its own")
         answer: dict[str, Any] = {"protocol": PROTOCOL, "version": opencode_memory.__version__}
         if greeting.protocol != PROTOCOL:
             return answer | {"notice": _notice(greeting), "refused": True}
@@ -87,31 +89,59 @@ class Connection:
 
     async def _welcome(self, greeting: Greeting) -> None:
         """Do what may take its time once a plugin is there."""
-        # The first message would otherwise wait for the model and the indexes to be loaded, and come too late.
-        await self._on_thread(self._bridge.state.warm_up)
-        self.is_ready = True
         try:
+            # The first message would otherwise wait for the model and the indexes to be loaded, and come too late.
+            await self._on_thread(self._bridge.state.warm_up)
+            self.is_ready = True
             if greeting.version != opencode_memory.__version__:
                 await self.opencode.toast(_notice(greeting), variant="warning")
             await self.opencode.connect_mcp(MCP_NAME, seconds=_MCP_SECONDS)
         except RemoteError as error:
             _log.info("OpenCode in %s: %s", greeting.directory, error)
+        except Exception:  # noqa: BLE001  what is nobody's request ends no connection
+            _log.exception("the plugin in %s was not received as it should be", greeting.directory)
 
     async def _messages(self, params: Any) -> dict[str, Any]:
-        facts = await self._facts(name(params, "sessionID"))
-        return await self._on_thread(partial(hooks.messages, self._greeted(), params, facts))
+        session, here = name(params, "sessionID"), self._greeted()
+        facts = await self._facts(session)
+        # What came of the messages before says what is in sight.
+        await self.peer.caught_up("settled")
+        return await self._on_thread(partial(hooks.messages, here, params, facts))
 
     async def _compacting(self, params: Any) -> dict[str, Any]:
         session, here = name(params, "sessionID"), self._greeted()
-        facts = await self._facts(session)
-        previous = None
-        if self._bridge.state.config.compaction.custom_prompt:
-            previous = await self.opencode.last_summary(session, seconds=_SUMMARY_SECONDS)
-        # What was said before has to be learned before it is out of sight.
+        facts, before = SessionFacts(), hooks.Before(is_known=not self._bridge.state.config.compaction.custom_prompt)
+
+        async def ask_facts() -> None:
+            nonlocal facts
+            facts = await self._facts(session)
+
+        async def ask_summary() -> None:
+            nonlocal before
+            try:
+                summary = await self.opencode.last_summary(session, seconds=_SUMMARY_SECONDS)
+                before = hooks.Before(summary)
+            except RemoteError as error:
+                _log.info("the summary before is not known, so the prompt stays OpenCode's: %s", error)
+
+        # Side by side: all of it has to fit into the deadline of one hook.
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(ask_facts)
+            tasks.start_soon(self._catch_up, session)
+            if not before.is_known:
+                tasks.start_soon(ask_summary)
+        return await self._on_thread(partial(hooks.compacting, here, session, facts, before))
+
+    async def _catch_up(self, session: str) -> None:
+        """Learn what was said before it is out of sight, as far as there is time."""
+        rest = partial(self._watch.rest, session, at=clock.now())
         with anyio.move_on_after(_CATCH_UP_SECONDS):
             await self.peer.caught_up()
-            await self._on_thread(partial(self._watch.rest, session, at=clock.now()))
-        return await self._on_thread(partial(hooks.compacting, here, session, facts, previous))
+            try:
+                # It is not cut short: whoever waited goes on, and what is learned is written.
+                await anyio.to_thread.run_sync(rest, limiter=self._limiter, abandon_on_cancel=True)
+            except OpencodeMemoryError as error:
+                _log.warning("session %s is compacted before it was learned from: %s", session, error)
 
     async def _command(self, params: Any) -> dict[str, Any]:
         return await self._on_thread(partial(hooks.command, self._greeted(), params))
@@ -129,10 +159,12 @@ class Connection:
 
     async def _events(self, params: Any) -> None:
         self._greeted()
+        for session, facts in facts_in(params):
+            self._know(session, facts)
         await self._on_thread(partial(self._watch.take, params, at=clock.now()))
 
     async def _facts(self, session: str) -> SessionFacts:
-        """Ask OpenCode what a session is; once, since it stays so."""
+        """Return what a session is; OpenCode is asked about one that no event has told of, once."""
         known = self._sessions.get(session)
         if known is None:
             try:
@@ -140,10 +172,13 @@ class Connection:
             except RemoteError as error:
                 _log.info("nothing is known of session %s: %s", session, error)
                 return SessionFacts()
-            self._sessions[session] = known
-            while len(self._sessions) > _MOST_SESSIONS:
-                self._sessions.popitem(last=False)
+            self._know(session, known)
         return known
+
+    def _know(self, session: str, facts: SessionFacts) -> None:
+        self._sessions[session] = facts
+        while len(self._sessions) > _MOST_SESSIONS:
+            self._sessions.popitem(last=False)
 
     def _greeted(self) -> hooks.Here:
         if self._here is None:

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import hmac
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from starlette.websockets import WebSocketDisconnect
@@ -21,7 +22,8 @@ if TYPE_CHECKING:
 
     from opencode_memory.server.state import State
 
-MESSAGE_LIMIT: Final = 8 * 1024 * 1024
+MESSAGE_LIMIT: Final = 32 * 1024 * 1024
+"""Bytes of a message. Events carry whole pictures; a larger one would cost the connection, and a turn its memories."""
 _REFUSED: Final = 1008
 _log: Final = logging.getLogger(__name__)
 
@@ -49,18 +51,29 @@ class Bridge:
 
     async def serve(self, socket: WebSocket) -> None:
         """Serve one plugin until it goes."""
-        shown = [value.partition(b" ")[2] for value in headers_named(socket.scope, b"authorization")]
-        if len(shown) != 1 or not hmac.compare_digest(shown[0].strip(), self._token):
+        if not self._is_shown(headers_named(socket.scope, b"authorization")):
             self._on_refused("token")
             await socket.close(_REFUSED, "this is not the token of the server")
             return
         await socket.accept()
-        connection = Connection(self, socket.send_text)
+
+        async def send(text: str) -> None:
+            # Once it has gone there is nobody to tell; its end is seen where texts are read.
+            with suppress(WebSocketDisconnect, RuntimeError):
+                await socket.send_text(text)
+
+        connection = Connection(self, send)
         self._connections.add(connection)
         try:
             await connection.run(_texts(socket))
         finally:
             self._connections.discard(connection)
+
+    def _is_shown(self, credentials: Sequence[bytes]) -> bool:
+        if len(credentials) != 1:
+            return False
+        scheme, _, shown = credentials[0].partition(b" ")
+        return scheme.lower() == b"bearer" and hmac.compare_digest(shown.strip(b" "), self._token)
 
 
 async def _texts(socket: WebSocket) -> AsyncIterator[str]:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,7 +17,6 @@ from opencode_memory.injection.compaction import for_compaction
 from opencode_memory.injection.deciding import Request, decide
 from opencode_memory.ledger import Decision, State
 from opencode_memory.opencode.commands import run_command
-from opencode_memory.opencode.commands.manifest import TAG
 from opencode_memory.opencode.tools import TOOLS
 from opencode_memory.server.app import told
 from opencode_memory.server.bridge.protocol import member, name, names, optional_text, text
@@ -36,7 +34,20 @@ _STATES: Final = {"shown": State.SHOWN, "late": State.LATE}
 _log: Final = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
+class Before:
+    """The summary before the one that is made.
+
+    Attributes:
+        summary: Its text; None for none.
+        is_known: Whether OpenCode has said so.
+    """
+
+    summary: str | None = None
+    is_known: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class Here:
     """Where a plugin sits, and what serves it.
 
@@ -50,9 +61,9 @@ class Here:
     whereabouts: Whereabouts
     folder: Path
 
-    @cached_property
+    @property
     def project(self) -> str | None:
-        """The project of the folder."""
+        """The project of the folder; looked up each time, since a person may rename it."""
         return self.whereabouts.place((self.folder,)).project
 
     def call(self, *, session: str, message: str | None = None, agent: str | None = None) -> SessionCall:
@@ -60,24 +71,35 @@ class Here:
         place = self.whereabouts.place((self.folder,))
         return SessionCall(self.server, place, clock.now(), session=session, message=message, agent=agent)
 
+    def has_written(self) -> None:
+        """See to what follows when something may have been written."""
+        try:
+            self.whereabouts.entered((self.folder,))
+        except OpencodeMemoryError as error:
+            # What was done is done, and said; the folder is noted the next time.
+            _log.warning("what the project in %s is recognised by is not noted: %s", self.folder, error)
+        self.server.wake_worker()
+
 
 def messages(here: Here, params: Any, facts: SessionFacts) -> dict[str, Any]:
     """Decide what stands beside a message, and say what stands beside the others that the model still sees."""
     session = name(params, "sessionID")
-    asked = member(params, "message")
+    asked, summary = member(params, "message"), optional_text(params, "summary")
     request = Request(
         session=session,
         message=name(asked, "id"),
-        text=_looked_up(text(asked, "text"), optional_text(params, "summary")),
+        # Where OpenCode itself goes on, nobody wrote anything: it goes on with what the session is about.
+        text=text(asked, "text") or summary,
         project=here.project,
         visible=names(params, "visible"),
         is_subagent=facts.parent is not None,
         skip=_OURS if facts.is_ours else "",
     )
-    decision = _decided(here.server, request)
+    past = here.server.store.ledger.decisions(session)
+    decision = _decided(here.server, request, past)
     blocks = {
         one.message: one.text
-        for one in here.server.store.ledger.decisions(session)
+        for one in past
         if one.text and one.message in request.visible and one.state is State.SHOWN
     }
     if decision.text and decision.state in {State.OFFERED, State.SHOWN}:
@@ -85,19 +107,11 @@ def messages(here: Here, params: Any, facts: SessionFacts) -> dict[str, Any]:
     return {"blocks": blocks}
 
 
-def _looked_up(written: str, summary: str) -> str:
-    """Return what a message is about; where OpenCode itself goes on, what the session was about."""
-    if written.startswith(f"<{TAG}>"):
-        return ""  # A command of ours, which has brought what there is.
-    return written or summary
-
-
-def _decided(server: Server, request: Request) -> Decision:
+def _decided(server: Server, request: Request, past: Sequence[Decision]) -> Decision:
+    config, count = server.config.injection, server.count_tokens
     for _ in range(_TRIES):
         try:
-            return decide(
-                server.store, request, config=server.config.injection, count=server.count_tokens, at=clock.now()
-            )
+            return decide(server.store, request, config=config, count=count, at=clock.now(), past=past)
         except ConflictError:
             continue  # A memory went between looking and noting.
     raise ConflictError(f"memories change faster than message {request.message} can be decided on")
@@ -123,30 +137,31 @@ def settled(here: Here, params: Any) -> None:
     )
 
 
-def compacting(here: Here, session: str, facts: SessionFacts, previous: str | None) -> dict[str, Any]:
+def compacting(here: Here, session: str, facts: SessionFacts, before: Before) -> dict[str, Any]:
     """Say what a compaction must not lose."""
     server = here.server
     config = server.config.compaction
     if not config.enabled or facts.is_ours:
         return {"context": []}
-    now = clock.now()
+    now, project = clock.now(), here.project
     branch = branch_of(here.folder)
     block = for_compaction(
         server.store,
         session=session,
-        project=here.project,
-        findings=[one.line_of_text for one in open_findings(server.store, here.project, branch)],
+        project=project,
+        findings=[one.line_of_text for one in open_findings(server.store, project, branch)],
         max_tokens=config.max_tokens,
         count=server.count_tokens,
         at=now,
     )
-    given = put_together(block, custom_prompt=config.custom_prompt, previous=previous)
+    # A prompt of ours that lacks the summary before would lose it.
+    given = put_together(block, custom_prompt=config.custom_prompt and before.is_known, previous=before.summary)
     if block.text:
         server.store.ledger.decide(
             Decision(
                 session=session,
                 message=f"compaction:{round(now.timestamp() * 1000)}",
-                project=here.project,
+                project=project,
                 state=State.SHOWN,
                 tokens=block.tokens,
                 # It is sent once, so its text is not kept, which a purge would have to find.
@@ -159,14 +174,12 @@ def compacting(here: Here, session: str, facts: SessionFacts, previous: str | No
 
 def command(here: Here, params: Any) -> dict[str, Any]:
     """Carry out a slash command; the text takes the place of the command's own."""
-    call = here.call(session=name(params, "sessionID"))
-    try:
-        said = run_command(call, name(params, "command"), text(params, "arguments"))
-    except OpencodeMemoryError as error:
-        said = f"The command could not be carried out: {told(error)}. Tell the user so in one line; do nothing else."
-    here.whereabouts.entered((here.folder,))
-    here.server.wake_worker()
-    return {} if said is None else {"text": said}
+    asked, arguments = name(params, "command"), text(params, "arguments")
+    said = run_command(here.call(session=name(params, "sessionID")), asked, arguments)
+    if said is None:
+        return {}
+    here.has_written()
+    return {"text": said}
 
 
 def tool(here: Here, params: Any) -> dict[str, Any]:
@@ -196,6 +209,5 @@ def tool(here: Here, params: Any) -> dict[str, Any]:
     finally:
         here.server.count_call(asked, outcome, time.perf_counter() - begun)
     if not known[asked].reads:
-        here.whereabouts.entered((here.folder,))
-        here.server.wake_worker()
+        here.has_written()
     return {"text": answer.text, "is_error": False}

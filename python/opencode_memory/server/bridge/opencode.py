@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
+from urllib.parse import quote
 
 from opencode_memory.server.bridge.peer import RemoteError
 
@@ -69,17 +70,12 @@ class OpenCode:
 
     async def facts_of(self, session: str, *, seconds: float) -> SessionFacts:
         """Return what OpenCode knows of a session."""
-        found = await self.request("GET", f"/session/{session}", seconds=seconds)
-        match found:
-            case {"parentID": str(parent)} if parent:
-                return SessionFacts(parent=parent, is_ours=_is_ours(found))
-            case {"id": str()}:
-                return SessionFacts(is_ours=_is_ours(found))
-        return SessionFacts()
+        found = await self.request("GET", f"/session/{quote(session, safe='')}", seconds=seconds)
+        return _facts(found) or SessionFacts()
 
     async def last_summary(self, session: str, *, seconds: float) -> str | None:
         """Return the text of the last summary of a session; None when it was never compacted."""
-        messages = await self.request("GET", f"/session/{session}/message", seconds=seconds)
+        messages = await self.request("GET", f"/session/{quote(session, safe='')}/message", seconds=seconds)
         for message in reversed(messages if isinstance(messages, list) else []):
             match message:
                 case {"info": {"summary": True, "role": "assistant"}, "parts": list(parts)}:
@@ -108,5 +104,20 @@ def _texts(parts: list[Any]) -> Iterator[str]:
                 yield text
 
 
-def _is_ours(found: Mapping[str, Any]) -> bool:
-    return str(found.get("title", "")).startswith(OWN_TITLE)
+def facts_in(params: Any) -> Iterator[tuple[str, SessionFacts]]:
+    """Yield the sessions that the parameters of an ``events`` notification tell of."""
+    events = params.get("events") if isinstance(params, Mapping) else None
+    for event in events if isinstance(events, list) else ():
+        match event:
+            case {"type": "session.created" | "session.updated", "properties": {"info": {"id": str(id_)} as info}}:
+                if (facts := _facts(info)) is not None:
+                    yield id_, facts
+
+
+def _facts(info: Any) -> SessionFacts | None:
+    """Read what OpenCode says of a session; None for what is none."""
+    if not isinstance(info, Mapping) or not isinstance(info.get("id"), str):
+        return None
+    parent = info.get("parentID")
+    is_ours = str(info.get("title", "")).startswith(OWN_TITLE)
+    return SessionFacts(parent=parent if isinstance(parent, str) and parent else None, is_ours=is_ours)

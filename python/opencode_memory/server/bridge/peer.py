@@ -1,7 +1,8 @@
 """One end of a JSON-RPC 2.0 connection: what it is asked, what it asks, and nothing of what either means.
 
-Requests are answered side by side, so a slow one holds up no other. Notifications are taken one after the other, in
-their order. A message that is none is answered as the specification says, and never ends the connection.
+Requests are answered side by side, so a slow one holds up no other. Notifications of one method are taken one after the
+other, in their order; those of another method do not wait for them. A message that is none is answered as the
+specification says, and never ends the connection. Batches are not spoken.
 """
 
 from __future__ import annotations
@@ -9,11 +10,13 @@ from __future__ import annotations
 import itertools
 import json
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncIterable, Awaitable, Callable, Mapping
+from contextlib import ExitStack
 from typing import Any, Final
 
 import anyio
 from anyio.abc import TaskGroup
+from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
 from opencode_memory.errors import OpencodeMemoryError, StorageError
 
@@ -23,6 +26,8 @@ METHOD_NOT_FOUND: Final = -32601
 INVALID_PARAMS: Final = -32602
 INTERNAL_ERROR: Final = -32603
 _MOST_WAITING: Final = 10_000
+_LAST_SECONDS: Final = 0.5
+"""How long what was told last may take once the other side has gone."""
 _log: Final = logging.getLogger(__name__)
 
 Method = Callable[[Any], Awaitable[Any]]
@@ -36,7 +41,7 @@ class Peer:
     """One end of a connection.
 
     Args:
-        send: Sends a text.
+        send: Sends a text; never raises, since what cannot be sent has nobody to read it.
         requests: What may be asked, by method.
         notifications: What may be told, by method.
     """
@@ -53,19 +58,21 @@ class Peer:
         self._notifications = notifications
         self._numbers = itertools.count(1)
         self._asked: dict[int, _Asked] = {}
-        self._told, self._telling = anyio.create_memory_object_stream[tuple[Method, Any] | anyio.Event](_MOST_WAITING)
+        self._lanes: dict[str, MemoryObjectSendStream[Any]] = {}
 
-    async def run(self, texts: Any) -> None:
-        """Take what comes until it ends.
-
-        Args:
-            texts: An asynchronous iterable of texts.
-        """
+    async def run(self, texts: AsyncIterable[str]) -> None:
+        """Take what comes until it ends; what was told by then is still taken, within reason."""
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(self._listen)
-            async for text in texts:
-                await self._take(text, tasks)
-            tasks.cancel_scope.cancel()
+            with ExitStack() as lanes:
+                for name, method in self._notifications.items():
+                    told, telling = anyio.create_memory_object_stream[Any](_MOST_WAITING)
+                    self._lanes[name] = lanes.enter_context(told)
+                    tasks.start_soon(self._listen, method, telling)
+                async for text in texts:
+                    await self._take(text, tasks)
+                with anyio.move_on_after(_LAST_SECONDS):
+                    await self.caught_up()
+                tasks.cancel_scope.cancel()
 
     async def ask(self, method: str, params: Any, *, seconds: float) -> Any:
         """Ask the other side and return what it answers.
@@ -76,8 +83,8 @@ class Peer:
         number = next(self._numbers)
         asked = self._asked[number] = _Asked()
         try:
-            await self._send(_json({"jsonrpc": "2.0", "id": number, "method": method, "params": params}))
             with anyio.fail_after(seconds):
+                await self._send(_json({"jsonrpc": "2.0", "id": number, "method": method, "params": params}))
                 await asked.answered.wait()
         except TimeoutError as error:
             raise RemoteError(f"{method} was not answered in {seconds:g} s", path=method) from error
@@ -87,11 +94,14 @@ class Peer:
             raise RemoteError(f"{method} failed: {asked.error}", path=method)
         return asked.result
 
-    async def caught_up(self) -> None:
-        """Wait until every notification that came so far was taken."""
-        mark = anyio.Event()
-        await self._told.send(mark)
-        await mark.wait()
+    async def caught_up(self, *methods: str) -> None:
+        """Wait until every notification that came so far was taken, or those of some methods."""
+        marks = []
+        for name in methods or self._lanes:
+            marks.append(anyio.Event())
+            await self._lanes[name].send(marks[-1])
+        for mark in marks:
+            await mark.wait()
 
     async def _take(self, text: str, tasks: TaskGroup) -> None:
         try:
@@ -100,28 +110,28 @@ class Peer:
             await self._fail(None, PARSE_ERROR, "this is not JSON")
             return
         match message:
-            case {"jsonrpc": "2.0", "method": str(method), "id": int() | str() as id_}:
+            case {"jsonrpc": "2.0", "method": str(method), "id": int() | str() as id_} if not isinstance(id_, bool):
                 tasks.start_soon(self._answer, id_, method, message.get("params"))
-            case {"jsonrpc": "2.0", "method": str(method)}:
-                if (known := self._notifications.get(method)) is not None:
-                    await self._told.send((known, message.get("params")))
-            case {"jsonrpc": "2.0", "id": int() as number} if "result" in message or "error" in message:
+            case {"jsonrpc": "2.0", "method": str(method)} if "id" not in message:
+                if (lane := self._lanes.get(method)) is not None:
+                    await lane.send((message.get("params"),))
+            case {"jsonrpc": "2.0", "id": number} if "method" not in message and message.keys() & {"result", "error"}:
                 self._answered(number, message)
             case _:
                 await self._fail(None, INVALID_REQUEST, "this is no JSON-RPC 2.0 message")
 
-    async def _listen(self) -> None:
-        async for one in self._telling:
-            if isinstance(one, anyio.Event):
-                one.set()
-                continue
-            method, params = one
-            try:
-                await method(params)
-            except OpencodeMemoryError as error:
-                _log.warning("a notification was not taken: %s", error)
-            except Exception:  # noqa: BLE001  whatever it is, the connection goes on
-                _log.exception("a notification could not be taken")
+    async def _listen(self, method: Method, telling: MemoryObjectReceiveStream[Any]) -> None:
+        with telling:
+            async for one in telling:
+                if isinstance(one, anyio.Event):
+                    one.set()
+                    continue
+                try:
+                    await method(*one)
+                except OpencodeMemoryError as error:
+                    _log.warning("a notification was not taken: %s", error)
+                except Exception:  # noqa: BLE001  whatever it is, the connection goes on
+                    _log.exception("a notification could not be taken")
 
     async def _answer(self, id_: int | str, method: str, params: Any) -> None:
         known = self._requests.get(method)
@@ -129,7 +139,7 @@ class Peer:
             await self._fail(id_, METHOD_NOT_FOUND, f"there is no method {method[:80]!r}")
             return
         try:
-            result = await known(params)
+            answer = _json({"jsonrpc": "2.0", "id": id_, "result": await known(params)})
         except OpencodeMemoryError as error:
             code = INVALID_PARAMS if isinstance(error, ValueError) else INTERNAL_ERROR
             await self._fail(id_, code, str(error))
@@ -138,12 +148,12 @@ class Peer:
             _log.exception("%s failed", method)
             await self._fail(id_, INTERNAL_ERROR, "it failed for a reason that is in the server's log")
         else:
-            await self._send(_json({"jsonrpc": "2.0", "id": id_, "result": result}))
+            await self._send(answer)
 
-    def _answered(self, number: int, message: Mapping[str, Any]) -> None:
-        asked = self._asked.get(number)
+    def _answered(self, number: Any, message: Mapping[str, Any]) -> None:
+        asked = self._asked.get(number) if type(number) is int else None
         if asked is None:
-            return  # Too late, or never asked.
+            return  # Too late, or never asked; an error that is about nothing must not be answered with another one.
         error = message.get("error")
         asked.error = str(error.get("message") if isinstance(error, Mapping) else error) if error else None
         asked.result = message.get("result")

@@ -5,7 +5,7 @@ The plugin is another program, perhaps of another version: everything it sends i
 From the plugin, requests:
 
     hello        {protocol, version, directory, pid}  ->  {protocol, version, deadline_ms, events} or {refused, notice}
-    messages     {sessionID, agent, visible: [id], message: {id, text}, summary?}  ->  {blocks: {id: text}}
+    messages     {sessionID, visible: [id], message: {id, text}, summary?}  ->  {blocks: {id: text}}
     compacting   {sessionID}  ->  {context: [text], prompt?}
     command      {sessionID, command, arguments}  ->  {text?}
     tool         {sessionID, messageID, agent, tool, arguments}  ->  {text, is_error}
@@ -24,6 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import PurePath
 from typing import Any, Final
 
 from opencode_memory.errors import InvalidInputError
@@ -71,10 +72,14 @@ class Greeting:
         Raises:
             InvalidInputError: They are none.
         """
+        directory = text(params, "directory", most=4096)
+        # A relative one would count from the server's own folder, which is nobody's project.
+        if "\0" in directory or not PurePath(directory).is_absolute():
+            raise InvalidInputError("directory: expected an absolute path", field="directory")
         return cls(
             protocol=number(params, "protocol"),
             version=name(params, "version"),
-            directory=text(params, "directory", most=4096),
+            directory=directory,
             pid=number(params, "pid"),
         )
 
@@ -95,7 +100,12 @@ def text(params: Any, key: str, *, most: int = _TEXT) -> str:
         raise InvalidInputError(f"{key}: expected a text", field=key)
     if len(found) > most:
         raise InvalidInputError(f"{key}: has {len(found):,} characters, more than {most:,}", field=key, limit=str(most))
-    return found
+    return whole(found)
+
+
+def whole(found: str) -> str:
+    """Return a text without half characters, which JSON can carry, and which are no text to anything here."""
+    return found.encode("utf-16", errors="surrogatepass").decode("utf-16", errors="replace")
 
 
 def name(params: Any, key: str) -> str:
@@ -126,4 +136,4 @@ def names(params: Any, key: str) -> tuple[str, ...]:
     found = member(params, key)
     if not isinstance(found, list) or len(found) > _MANY or not all(isinstance(one, str) for one in found):
         raise InvalidInputError(f"{key}: expected a list of at most {_MANY:,} texts", field=key)
-    return tuple(found)
+    return tuple(map(whole, found))

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections import OrderedDict
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from opencode_memory.errors import NotFoundError
+from opencode_memory.errors import NotFoundError, OpencodeMemoryError
 from opencode_memory.extraction.events import AssistantText, ToolCall, UserText
 from opencode_memory.injection.usefulness import is_taken_up
 from opencode_memory.learning.live import LiveLearning
 from opencode_memory.learning.projects import ProjectsOfFolders
 from opencode_memory.learning.switches import Switches
 from opencode_memory.ledger import Decision, Outcome, State
-from opencode_memory.models import Status
+from opencode_memory.models import Memory, Status, Trust
 
 if TYPE_CHECKING:
     from opencode_memory.ingest.live import Batch
@@ -25,7 +26,8 @@ if TYPE_CHECKING:
 _LONGEST: Final = 20_000
 _MOST_SESSIONS: Final = 200
 _MOST_SHOWN: Final = 60
-_GONE: Final = frozenset({Status.SUPERSEDED, Status.ARCHIVED})
+_log: Final = logging.getLogger(__name__)
+_JUDGES: Final = frozenset({Trust.USER, Trust.AGENT})
 
 
 @dataclass(slots=True)
@@ -85,28 +87,34 @@ class Watch:
             for event in message.events:
                 match event:
                     case UserText():
-                        turn.asked, turn.done = event.text[-_LONGEST:], ""
+                        # One message may have several texts, and be followed by another before anybody answers.
+                        before = "" if turn.done else f"{turn.asked}\n"
+                        turn.asked, turn.done = f"{before}{event.text}"[-_LONGEST:], ""
                     case AssistantText():
                         turn.done = f"{turn.done}\n{event.text}"[-_LONGEST:]
                     case ToolCall():
                         written = " ".join(str(value) for value in event.input.values() if isinstance(value, str))
                         turn.done = f"{turn.done}\n{written}"[-_LONGEST:]
         if batch.ended and turn.done:
-            judge(self._server.store, session, asked=turn.asked, done=turn.done)
+            try:
+                judge(self._server.store, session, asked=turn.asked, done=turn.done)
+            except OpencodeMemoryError as error:
+                # What is learned of the batch matters more.
+                _log.warning("what became of the memories of session %s is not noted: %s", session, error)
 
 
 def judge(store: MemoryStore, session: str, *, asked: str, done: str) -> None:
     """Note which of the memories that were shown to a session were taken up, and which turned out wrong."""
     used: list[str] = []
     wrong: list[str] = []
-    for id_, decision in _open(store.ledger.decisions(session)).items():
+    for id_, is_known in _open(store.ledger.decisions(session)).items():
         try:
             memory = store.get(id_)
         except NotFoundError:
             continue  # Purged meanwhile.
-        if memory.status in _GONE and memory.updated_at > decision.at:
+        if _was_put_away(store, memory):
             wrong.append(id_)
-        elif is_taken_up(memory.content, id=id_, asked=asked, done=done):
+        elif not is_known and is_taken_up(memory.content, id=id_, asked=asked, done=done):
             used.append(id_)
     if used:
         store.ledger.note(session, used, Outcome.USED)
@@ -115,16 +123,27 @@ def judge(store: MemoryStore, session: str, *, asked: str, done: str) -> None:
         store.ledger.note(session, wrong, Outcome.CONTRADICTED)
 
 
-def _open(decisions: list[Decision]) -> dict[str, Decision]:
-    """Return the memories that were shown and may still turn out otherwise, the last ones first."""
+def _was_put_away(store: MemoryStore, memory: Memory) -> bool:
+    """Say whether somebody archived a memory, which was in use when it was shown.
+
+    What a worker archives was only a duplicate or old, and what is superseded by itself was said again in other words.
+    """
+    if memory.status is not Status.ARCHIVED:
+        return False
+    ends = [entry for entry in store.history(memory.id) if entry.kind.startswith("archive") and not entry.undone]
+    return bool(ends) and ends[-1].actor in _JUDGES
+
+
+def _open(decisions: list[Decision]) -> dict[str, bool]:
+    """Return the memories that were shown last and may still turn out otherwise: whether they were of use already."""
     shown = [
-        (one.memory, decision)
+        one
         for decision in reversed(decisions)
         if decision.state is State.SHOWN
         for one in decision.shown
         if one.outcome is not Outcome.CONTRADICTED
     ]
-    return dict(shown[:_MOST_SHOWN])
+    return {one.memory: one.outcome is Outcome.USED for one in shown[:_MOST_SHOWN]}
 
 
 def _milliseconds(at: datetime) -> int:
