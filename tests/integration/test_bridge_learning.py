@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -28,6 +27,7 @@ from support.bridge import (
     idle,
     known,
     said,
+    until,
 )
 from support.mcp import Resident, World
 from support.stores import NOW_MS, open_store
@@ -207,13 +207,17 @@ def test_whoever_embeds_is_woken_by_what_is_written_and_by_nothing_else(tmp_path
             plugin.offered("msg_1", LEDGER)
             plugin.ask("tool", sessionID="ses_1", tool="memory-read", arguments={})
             assert woken == []
-            compacted(plugin)
+            plugin.happens(*said("msg_2", "And now?", created=NOW_MS + 1), idle())
             assert len(woken) == 1
+            plugin.happens(*said("msg_3", "We decided to use Redis for the cache.", created=NOW_MS + 2), idle())
+            assert len(woken) == 1
+            compacted(plugin)
+            assert len(woken) == 2
             given = {"content": "The walrus sleeps", "scope": "decision"}
             plugin.ask("tool", sessionID="ses_1", tool="memory-write", arguments=given)
-            assert len(woken) == 2
+            assert len(woken) == 3
             plugin.ask("command", sessionID="ses_1", command="remember", arguments="the walrus wakes")
-            assert len(woken) > 2
+            assert len(woken) > 3
 
 
 # What became of what was shown
@@ -301,21 +305,24 @@ def test_what_somebody_archives_after_it_was_shown_was_contradicted(world: World
     assert outcomes(world) == {walrus: "contradicted"}
 
 
-def test_what_was_tidied_up_was_not_contradicted(world: World, plugin: Plugin, folder: Path) -> None:
-    duplicate = known(world, WALRUS)
+def test_what_was_tidied_up_or_brought_back_was_not_contradicted(world: World, plugin: Plugin, folder: Path) -> None:
+    duplicate, restored = known(world, WALRUS), known(world, "Ask before the walrus archive is built.", "directive")
     older = known(world, "The walrus archive needs a build with one job in the evening.", trust="agent")
     plugin.shown("msg_1", QUESTION)
     plugin.flush()
     plugin.happens(began(folder), *said("msg_1", QUESTION, created=NOW_MS))
-    assert outcomes(world) == {duplicate: None, older: None}
+    unknown = {duplicate: None, restored: None, older: None}
+    assert outcomes(world) == unknown
     world.pass_time(5)
     with open_store(world.folder / "data", actor="extracted", clock_ms=NOW_MS + 5_000) as worker:
         worker.archive([duplicate], reason="duplicate of another")
+    world.store.archive([restored])
+    world.store.restore([restored])
     newer = known(world, "the walrus archive needs build with one job in the evening", trust="agent")
     world.store.link_new()
     assert (world.store.get(older).status, world.store.get(older).superseded_by) == ("superseded", newer)
     plugin.happens(*answered("msg_2", "It is done.", created=NOW_MS + 1), idle())
-    assert outcomes(world) == {duplicate: None, older: None}
+    assert outcomes(world) == unknown
 
 
 def test_what_was_contradicted_twice_is_not_shown_any_more(world: World, plugin: Plugin, folder: Path) -> None:
@@ -434,10 +441,7 @@ def test_a_compaction_does_not_wait_for_what_takes_too_long(
     finally:
         leave.set()
     # It was not given up.
-    end = time.monotonic() + 30
-    while LEDGER not in everything(world):
-        assert time.monotonic() < end
-        threading.Event().wait(0.01)
+    until(lambda: LEDGER in everything(world))
 
 
 def test_where_nothing_is_known_a_compaction_is_given_nothing_and_nothing_is_noted(

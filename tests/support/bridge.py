@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -33,6 +34,14 @@ def known(world: World, content: str, category: str = "fact", *, project: str | 
     id: str = world.store.remember(content, category=category, **where, **more).id
     world.store.embed_pending()
     return id
+
+
+def until(condition: Callable[[], bool], seconds: float = PATIENCE_SECONDS) -> None:
+    """Poll until something is true."""
+    pause, end = threading.Event(), time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end
+        pause.wait(0.01)
 
 
 class RefusedError(Exception):
@@ -155,6 +164,15 @@ class Plugin:
             RefusedError: That is an error.
         """
         return self.begin(method, params).result(PATIENCE_SECONDS)
+
+    def refused(self, method: str, /, **params: Any) -> int:
+        """Ask for what has to be refused; returns the code of the error."""
+        try:
+            answer = self.ask(method, **params)
+        except RefusedError as error:
+            assert "Traceback" not in str(error)
+            return error.code
+        raise AssertionError(answer)
 
     def begin(self, method: str, params: Any) -> Future[Any]:
         """Ask the server; returns what will be answered."""

@@ -47,7 +47,7 @@ class Bridge:
     @property
     def plugins(self) -> int:
         """How many plugins are connected and will be answered quickly."""
-        return sum(connection.is_ready for connection in self._connections)
+        return sum(connection.is_ready for connection in tuple(self._connections))
 
     async def serve(self, socket: WebSocket) -> None:
         """Serve one plugin until it goes."""

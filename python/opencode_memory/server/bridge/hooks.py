@@ -91,7 +91,7 @@ def messages(here: Here, params: Any, facts: SessionFacts) -> dict[str, Any]:
         # Where OpenCode itself goes on, nobody wrote anything: it goes on with what the session is about.
         text=text(asked, "text") or summary,
         project=here.project,
-        visible=names(params, "visible"),
+        visible=frozenset(names(params, "visible")),
         is_subagent=facts.parent is not None,
         skip=_OURS if facts.is_ours else "",
     )
