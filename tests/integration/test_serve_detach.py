@@ -138,7 +138,7 @@ def test_the_command_ends_with_2_when_the_server_does(cli: CommandLine, tmp_path
 
 
 def test_a_server_that_never_answers_is_ended(config: Config) -> None:
-    command = [sys.executable, "-c", "import time; print('I begin', flush=True); time.sleep(600)"]
+    command = [sys.executable, "-c", "import signal; print('I begin', flush=True); signal.pause()"]
     with pytest.raises(OpencodeMemoryError, match="did not answer in time"):
         start_detached(config, command, patience_seconds=0)
 

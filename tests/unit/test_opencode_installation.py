@@ -62,7 +62,8 @@ def test_a_plan_writes_nothing_and_shows_every_file_completely(home: Path) -> No
         for path, (_, content) in tree(home).items()
         if path != "."
     }
-    assert names(plan, Action.CREATE)[-1] == RECEIPT
+    files = [step.path for step in plan.steps if step.text is not None]
+    assert files[0] == folder / RECEIPT
 
 
 def test_what_is_written_is_for_its_owner_alone(home: Path) -> None:
@@ -425,7 +426,7 @@ def test_a_receipt_that_is_a_link_is_not_followed(home: Path) -> None:
 
 def test_what_fails_half_way_leaves_everything_as_it_was(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = home / ".config" / "opencode"
-    fail_after(monkeypatch, 4)
+    fail_after(monkeypatch, 5)
     with pytest.raises(StorageError, match=r"cannot create .*package-lock\.json: No space left") as refused:
         set_up(folder)
     assert refused.value.path == str(folder / "package-lock.json")
@@ -481,7 +482,7 @@ def test_no_temporary_file_is_left_when_a_file_cannot_take_its_place(
         raise OSError(1, "Operation not permitted")
 
     monkeypatch.setattr(Path, "replace", fail)
-    with pytest.raises(StorageError, match=r"cannot create .*opencode-memory\.ts: Operation not permitted"):
+    with pytest.raises(StorageError, match=r"cannot create .*opencode-memory\.receipt\.json: Operation not permitted"):
         set_up(home)
     assert list(home.iterdir()) == []
 
@@ -494,3 +495,19 @@ def test_a_folder_in_the_place_of_a_file_is_never_removed(home: Path) -> None:
     with pytest.raises(StorageError, match="cannot replace"):
         set_up(folder, force=True)
     assert tree(home) == before
+
+
+@pytest.mark.parametrize("goes_on", [False, True])
+def test_what_a_killed_setup_left_behind_is_undone_all_the_same(home: Path, goes_on: bool) -> None:
+    number = len(plan_setup(wanted(home / "all")).steps)
+    for done in range(1, number + 1):
+        folder = home / f"killed after {done}"
+        steps = plan_setup(wanted(folder)).steps
+        carry_out(Plan(folder=folder, steps=steps[:done]))
+        written = [step.path for step in steps[:done] if step.text is not None]
+        assert is_installed(folder) or written == []
+        if goes_on:
+            set_up(folder)
+        if is_installed(folder):
+            undo(folder)
+        assert [path for path in folder.rglob("*") if path.is_file()] == []

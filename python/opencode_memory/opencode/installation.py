@@ -193,9 +193,18 @@ class _Draft:
         return set(self._files)
 
     def steps(self) -> Iterator[Step]:
-        """Yield the folders first, so that there is a place for each file."""
-        yield from (step for step in self._steps if step.text is None and step.action is Action.CREATE)
-        yield from (step for step in self._steps if step.text is not None or step.action is not Action.CREATE)
+        """Yield the folders first, so that there is a place for each file, and a first receipt before what it lists.
+
+        Whatever a killed process leaves behind can be undone then. A receipt that is replaced comes last: until then
+        the old one says what may be replaced.
+        """
+
+        def turn(step: Step) -> int:
+            if step.action is not Action.CREATE:
+                return 2
+            return 0 if step.text is None else 1 if step.path.as_posix().endswith(RECEIPT) else 2
+
+        yield from sorted(self._steps, key=turn)
 
     def put(self, path: Path, text: str, *, force: bool) -> bool:
         """Have a file with this text; False when there is another one that is not ours to replace."""
