@@ -32,7 +32,8 @@ struct Found {
 /// How the text in place of a secret begins.
 const MARK: &str = "[redacted:";
 
-/// How often the result is searched again. One pass finds everything in any text known; this only bounds the loop.
+/// Bounds how often the result is searched again. One pass is enough for nearly every text; a value that looks like code as a
+/// whole may show a password once a token inside of it is replaced.
 const MOST_PASSES: usize = 4;
 
 /// Replaces every secret in a text.
