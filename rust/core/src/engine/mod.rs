@@ -24,7 +24,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use parking_lot::{Mutex, RwLock};
+use parking_lot::Mutex;
 
 pub use embed::EmbeddingBatch;
 pub use exchange::{Dumped, Loaded};
@@ -36,7 +36,7 @@ pub use session::Claimed;
 use crate::clock::Clock;
 use crate::error::{Error, Result};
 use crate::model::Trust;
-use crate::recall::view::{self, View};
+use crate::recall::view::{self, SharedView, View};
 use crate::store::{Store, memory};
 
 /// How an engine is opened.
@@ -76,7 +76,7 @@ struct Shared {
     clock: Clock,
     data_dir: PathBuf,
     options: Options,
-    view: RwLock<View>,
+    view: SharedView,
     /// Uses that were not written yet: memory and time.
     uses: Mutex<Vec<(String, i64)>>,
     indexer: indexer::Doorbell,
@@ -95,7 +95,7 @@ impl Engine {
     /// Open `data_dir`, creating the store unless read-only.
     pub fn open(data_dir: &Path, options: Options, clock: Clock) -> Result<Self> {
         let store = Store::open(data_dir, options.read_only, clock.now_ms())?;
-        let view = RwLock::new(View::new(data_dir, options.graph_from, options.threads));
+        let view = SharedView::new(View::new(data_dir, options.graph_from, options.threads));
         let runs_in_background = options.background && !options.read_only;
         let shared = Arc::new(Shared {
             store,
@@ -184,7 +184,7 @@ impl Engine {
 impl Shared {
     /// A view of the indexes that equals a snapshot.
     fn current(&self) -> Result<view::Current<'_>> {
-        view::current(&self.view, &self.store)
+        self.view.current(&self.store)
     }
 
     /// Count uses, to be written with others.

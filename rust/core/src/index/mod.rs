@@ -9,5 +9,6 @@ pub mod exact;
 pub mod lexical;
 pub(crate) mod quantised;
 mod sealed;
+pub mod search_slots;
 pub mod snapshot;
 pub mod vector;

@@ -10,6 +10,7 @@ use half::f16;
 use usearch::{Index, IndexOptions, MetricKind, ScalarKind};
 
 use super::quantised;
+use super::search_slots::{SEARCHES_AT_ONCE, SearchSlots};
 use crate::error::{Error, Result};
 
 /// HNSW: links per node.
@@ -26,6 +27,7 @@ const ADD_BATCH: usize = 256;
 pub struct Graph {
     index: Index,
     dimension: usize,
+    slots: SearchSlots,
 }
 
 impl std::fmt::Debug for Graph {
@@ -39,11 +41,12 @@ impl Graph {
     pub fn new(dimension: usize, capacity: usize, threads: usize) -> Result<Self> {
         let mut index = Index::new(&options(dimension)).map_err(|e| failed(&e))?;
         set_metric(&mut index, dimension);
-        index.reserve_capacity_and_threads(capacity, threads.max(1)).map_err(|e| failed(&e))?;
-        Ok(Self { index, dimension })
+        let graph = Self { index, dimension, slots: SearchSlots::new(SEARCHES_AT_ONCE) };
+        graph.grow(capacity, threads)?;
+        Ok(graph)
     }
 
-    /// Load a file whose checksum the caller has compared (I8).
+    /// Load a file whose checksum the caller has compared (I8), to be extended by up to `threads` at once.
     pub fn load(path: &Path, dimension: usize, threads: usize) -> Result<Self> {
         let mut index = Index::new(&options(dimension)).map_err(|e| failed(&e))?;
         let name = path.to_str().ok_or_else(|| Error::invalid("path", "is not UTF-8"))?;
@@ -51,13 +54,16 @@ impl Graph {
         // Neither the metric nor the thread slots are in the file.
         set_metric(&mut index, dimension);
         index.change_expansion_search(EF_SEARCH);
-        index.reserve_capacity_and_threads(index.size(), threads.max(1)).map_err(|e| failed(&e))?;
-        Ok(Self { index, dimension })
+        let graph = Self { index, dimension, slots: SearchSlots::new(SEARCHES_AT_ONCE) };
+        graph.grow(0, threads)?;
+        Ok(graph)
     }
 
-    /// Make room for `more` vectors, added by up to `threads` at once.
+    /// Make room for `more` vectors, added by up to `threads` at once. No search may run meanwhile.
     pub fn grow(&self, more: usize, threads: usize) -> Result<()> {
-        self.index.reserve_capacity_and_threads(self.index.size() + more, threads.max(1)).map_err(|e| failed(&e))
+        // usearch has one pool of contexts for adding and searching; `slots` keeps searches within it.
+        let contexts = threads.max(SEARCHES_AT_ONCE);
+        self.index.reserve_capacity_and_threads(self.index.size() + more, contexts).map_err(|e| failed(&e))
     }
 
     /// Add vectors, `threads` at once.
@@ -103,6 +109,7 @@ impl Graph {
 
     /// Embedding keys near a query, among those that `allows` lets through, nearest first by eight-bit distance.
     pub fn search(&self, query: &[f32], limit: usize, allows: impl Fn(i64) -> bool) -> Result<Vec<i64>> {
+        let _slot = self.slots.acquire();
         let found = self
             .index
             .filtered_search(&quantised::quantise(query), limit, |key| allows(key as i64))
@@ -112,6 +119,7 @@ impl Graph {
 
     /// Embedding keys near a query, nearest first by eight-bit distance; quicker than asking for each whether it counts.
     pub fn search_all(&self, query: &[f32], limit: usize) -> Result<Vec<i64>> {
+        let _slot = self.slots.acquire();
         let found = self.index.search(&quantised::quantise(query), limit).map_err(|e| failed(&e))?;
         Ok(found.keys.into_iter().map(|key| key as i64).collect())
     }

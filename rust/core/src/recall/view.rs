@@ -3,7 +3,7 @@
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use parking_lot::{RwLock, RwLockReadGuard, RwLockWriteGuard};
+use parking_lot::{Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use super::mirror::Mirror;
 use super::overlay::Overlay;
@@ -90,10 +90,10 @@ impl View {
         4 * self.scan_all
     }
 
+    /// Whether nothing has to be opened before a recall. A graph of an older generation is good enough: vectors that it
+    /// lacks are in `outside_graph`, and it only proposes.
     fn indexes_are_current(&self) -> bool {
-        self.is_whole
-            && stamp(&lexical::meta_file(&self.data_dir)) == self.lexical_stamp
-            && stamp(&snapshot::manifest_file(&self.data_dir)) == self.graph_stamp
+        self.is_whole && stamp(&lexical::meta_file(&self.data_dir)) == self.lexical_stamp
     }
 
     /// Open what changed on disk, then take a snapshot and follow the store to it.
@@ -102,7 +102,6 @@ impl View {
         // Readers before the snapshot. The other way round an indexer may absorb a delete between the two, and a memory
         // that is alive in our snapshot would be missing from the index and from the (empty) tail.
         self.open_lexical();
-        self.open_graph();
         let at = store.read()?;
         let head = change::head(&at)?;
         if !self.mirror.is_at(&head) && self.mirror.refresh(&at, head)? {
@@ -158,18 +157,12 @@ impl View {
         self.lexical_stamp = stamp;
     }
 
-    fn open_graph(&mut self) {
-        let stamp = stamp(&snapshot::manifest_file(&self.data_dir));
-        if stamp == self.graph_stamp {
-            return;
-        }
-        self.outside_is_stale = true;
-        self.graph = snapshot::manifest(&self.data_dir).and_then(|manifest| {
-            // A file that does not match its checksum is not loaded; vectors are compared one by one until it is rebuilt.
-            let graph = snapshot::load(&self.data_dir, &manifest, self.threads).ok()?;
-            Some(LoadedGraph { graph, manifest })
-        });
+    fn replace_graph(&mut self, graph: Option<LoadedGraph>, stamp: Stamp) {
+        self.graph = graph;
         self.graph_stamp = stamp;
+        self.outside_is_stale = true;
+        // The refresh that follows compares the new graph's history with the store's.
+        self.is_whole = false;
     }
 
     fn find_outside_graph(&mut self) {
@@ -194,19 +187,104 @@ impl View {
     }
 }
 
-/// Make the view equal to a new snapshot and hold both.
-pub fn current<'a>(view: &'a RwLock<View>, store: &'a Store) -> Result<Current<'a>> {
-    {
-        let guard = view.read();
-        // While the guard is held nobody can move the view on, so equal now is equal for this recall.
+/// The view that all threads of a process share.
+///
+/// Lock order: `graph_loader`, then `refresher`, then `view`.
+#[derive(Debug)]
+pub struct SharedView {
+    view: RwLock<View>,
+    /// Held by the thread that moves the view on. Threads that find the view stale wait here, so that one refresh serves
+    /// all of them; with the write lock alone they would refresh one after the other, each behind the recall of the one
+    /// before.
+    refresher: Mutex<()>,
+    /// Held by the thread that loads a graph. Loading takes long, so it happens outside of `view`.
+    graph_loader: Mutex<()>,
+}
+
+impl SharedView {
+    /// A view that has read nothing yet.
+    pub fn new(view: View) -> Self {
+        Self { view: RwLock::new(view), refresher: Mutex::new(()), graph_loader: Mutex::new(()) }
+    }
+
+    /// Make the view equal to a new snapshot and hold both.
+    pub fn current<'a>(&'a self, store: &'a Store) -> Result<Current<'a>> {
+        self.load_new_graph();
+        if let Some(current) = self.if_current(store)? {
+            return Ok(current);
+        }
+        let _refresher = self.refresher.lock();
+        // Another thread may have moved the view on meanwhile.
+        if let Some(current) = self.if_current(store)? {
+            return Ok(current);
+        }
+        let mut guard = self.view.write();
+        let at = guard.refresh(store)?;
+        Ok((RwLockWriteGuard::downgrade(guard), at))
+    }
+
+    fn if_current<'a>(&'a self, store: &'a Store) -> Result<Option<Current<'a>>> {
+        let guard = self.view.read();
         if guard.indexes_are_current() {
+            // While the guard is held no thread can move the view on, so equal now is equal for this recall.
             let at = store.read()?;
             if guard.mirror.is_at(&change::head(&at)?) {
-                return Ok((guard, at));
+                return Ok(Some((guard, at)));
             }
         }
+        Ok(None)
     }
-    let mut guard = view.write();
-    let at = guard.refresh(store)?;
-    Ok((RwLockWriteGuard::downgrade(guard), at))
+
+    /// Load the graph if another generation was written. Recalls of other threads go on with the old one meanwhile.
+    fn load_new_graph(&self) {
+        let Some(_loader) = self.stale_graph().and_then(|_| self.graph_loader.try_lock()) else { return };
+        // Another thread may have loaded it between the two.
+        let Some((data_dir, threads, stamp)) = self.stale_graph() else { return };
+        let graph = snapshot::manifest(&data_dir).and_then(|manifest| {
+            // A file that does not match its checksum is not loaded; vectors are compared one by one until it is rebuilt.
+            let graph = snapshot::load(&data_dir, &manifest, threads).ok()?;
+            Some(LoadedGraph { graph, manifest })
+        });
+        // Free the old graph after the lock is released: that takes milliseconds.
+        let _old = {
+            let mut view = self.view.write();
+            let old = view.graph.take();
+            view.replace_graph(graph, stamp);
+            old
+        };
+    }
+
+    /// The folder, threads and stamp to load a graph with, if the loaded one is not of the newest generation.
+    fn stale_graph(&self) -> Option<(PathBuf, usize, Stamp)> {
+        let view = self.view.read();
+        let stamp = stamp(&snapshot::manifest_file(&view.data_dir));
+        (stamp != view.graph_stamp).then(|| (view.data_dir.clone(), view.threads, stamp))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::Clock;
+    use crate::engine::{Engine, Options};
+
+    #[test]
+    fn a_recall_does_not_wait_for_a_graph_that_another_thread_loads() {
+        let folder = tempfile::tempdir().unwrap();
+        drop(
+            Engine::open(folder.path(), Options { background: false, ..Options::default() }, Clock::fixed(1)).unwrap(),
+        );
+        let store = Store::open(folder.path(), false, 1).unwrap();
+        let shared = SharedView::new(View::new(folder.path(), 10, 1));
+        drop(shared.current(&store).unwrap());
+        let loader = shared.graph_loader.lock();
+        fs_err::create_dir_all(snapshot::folder(folder.path())).unwrap();
+        fs_err::write(snapshot::manifest_file(folder.path()), "{}").unwrap();
+        assert!(shared.stale_graph().is_some());
+        drop(shared.current(&store).unwrap());
+        assert!(shared.stale_graph().is_some(), "the loader was not waited for, and nothing was loaded");
+        drop(loader);
+        drop(shared.current(&store).unwrap());
+        assert!(shared.stale_graph().is_none());
+    }
 }
