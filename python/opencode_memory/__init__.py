@@ -56,7 +56,7 @@ from opencode_memory.models import (
 
 if TYPE_CHECKING:
     from opencode_memory.memory import MemoryStore, open  # noqa: A004  the API's own word
-    from opencode_memory.project import ProjectIdentity
+    from opencode_memory.projects.identity import ProjectIdentity
 
 __all__ = [
     "ALL_PROJECTS",
@@ -102,7 +102,7 @@ __all__ = [
 _LAZY = {
     "MemoryStore": "opencode_memory.memory",
     "open": "opencode_memory.memory",
-    "ProjectIdentity": "opencode_memory.project",
+    "ProjectIdentity": "opencode_memory.projects.identity",
 }
 
 

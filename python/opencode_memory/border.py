@@ -178,7 +178,7 @@ def project_name(value: object) -> str | None:
 
 def identity(value: object) -> tuple[list[str], list[str], str | None]:
     """Require what a repository is recognised by."""
-    from opencode_memory.project import ProjectIdentity  # noqa: PLC0415  whoever has an identity has loaded it
+    from opencode_memory.projects.identity import ProjectIdentity  # noqa: PLC0415  whoever has an identity has loaded it
 
     if not isinstance(value, ProjectIdentity):
         raise InvalidInputError(f"identity: must be a ProjectIdentity, not {type(value).__name__}", field="identity")

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
     from opencode_memory.embedding.base import Embedder
     from opencode_memory.formats import ExportReport, ImportReport
-    from opencode_memory.project import ProjectIdentity
+    from opencode_memory.projects.identity import ProjectIdentity
 
 _log: Final = logging.getLogger(__name__)
 

@@ -23,7 +23,7 @@ from opencode_memory import (
     OpencodeMemoryError,
     StorageError,
 )
-from opencode_memory.project import ProjectIdentity
+from opencode_memory.projects.identity import ProjectIdentity
 from support.stores import NOW_MS, set_clock
 
 OpenStore = Callable[..., MemoryStore]

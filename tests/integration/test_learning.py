@@ -23,9 +23,9 @@ from opencode_memory.extraction.events import Event, Message, SessionInfo, ToolC
 from opencode_memory.ingest.live import LiveFeed
 from opencode_memory.learning.learner import Learner
 from opencode_memory.learning.opencode import OpenCodeReading
-from opencode_memory.learning.projects import ProjectsOfFolders
 from opencode_memory.learning.switches import Switches, pause, switch
 from opencode_memory.models import Category, Status, Trust
+from opencode_memory.projects.resolver import ProjectResolver
 from support import processes, stores
 from support.command_line import CommandLine
 from support.learning import (
@@ -650,7 +650,7 @@ def test_a_very_long_session_with_failures_is_not_refused_by_the_store(store):
 
 
 def reading(store: MemoryStore, path: Path, **options: Any) -> OpenCodeReading:
-    defaults: dict[str, Any] = {"projects": ProjectsOfFolders(store, {}), "switches": Switches(), "rest_ms": 0}
+    defaults: dict[str, Any] = {"projects": ProjectResolver(store, {}), "switches": Switches(), "rest_ms": 0}
     return OpenCodeReading(store, path, **(defaults | options))
 
 
@@ -667,7 +667,7 @@ def told_to(fake: FakeOpenCode, session: str, *texts_of_user: str, at: int = 1_0
 
 
 def project_of(store: MemoryStore) -> str:
-    return ProjectsOfFolders(store, {}).of(FOLDER) or ""
+    return ProjectResolver(store, {}).of_session(FOLDER) or ""
 
 
 def all_known(store: MemoryStore) -> list[str]:
@@ -731,7 +731,7 @@ def test_the_live_feed_and_the_database_together_count_each_message_once(open_st
     for line in lines:
         for batch in feed.take({"directory": FOLDER, "events": [line]}):
             info = batch.session
-            project = ProjectsOfFolders(store, {}).of(info.directory)
+            project = ProjectResolver(store, {}).of_session(info.directory)
             live += take(store, info, batch.messages, project=project, rests=False).messages
     read = reading(store, FORKS).read(at_ms=LONG_AFTER_MS)
 

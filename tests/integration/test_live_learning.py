@@ -12,8 +12,8 @@ import pytest
 from opencode_memory import MemoryStore
 from opencode_memory.config import load
 from opencode_memory.learning.live import REST, LiveLearning
-from opencode_memory.learning.projects import ProjectsOfFolders
 from opencode_memory.learning.switches import Switches, pause
+from opencode_memory.projects.resolver import ProjectResolver
 from opencode_memory.worker.learning_duties import Learning
 from opencode_memory.worker.run import do_next
 from support.stores import NOW_MS, set_clock
@@ -42,7 +42,7 @@ IDLE = {"type": "session.idle", "properties": {"sessionID": SESSION}}
 
 @pytest.fixture
 def live(store: MemoryStore) -> LiveLearning:
-    return LiveLearning(store, projects=ProjectsOfFolders(store, {}), switches=Switches(), rest_seconds=60)
+    return LiveLearning(store, projects=ProjectResolver(store, {}), switches=Switches(), rest_seconds=60)
 
 
 def rest(store: MemoryStore, *, after_ms: int = 61_000) -> None:
@@ -93,7 +93,7 @@ def test_a_paused_session_is_passed_over_for_good(store: MemoryStore, live: Live
     events = [begun(tmp_path), *said("msg_1", "We decided to use PostgreSQL for the ledger.", NOW_MS), IDLE]
     live.take({"directory": str(tmp_path), "events": events}, at_ms=NOW_MS)
     pause(store, SESSION, paused=False)
-    LiveLearning(store, projects=ProjectsOfFolders(store, {}), switches=Switches(), rest_seconds=60).take(
+    LiveLearning(store, projects=ProjectResolver(store, {}), switches=Switches(), rest_seconds=60).take(
         {"directory": str(tmp_path), "events": events}, at_ms=NOW_MS
     )
     rest(store)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from opencode_memory.memory_file.git_state import Head, read_head, under_way, versions
-from opencode_memory.project import Repository, find_repository
+from opencode_memory.projects.identity import Repository, find_repository
 from support.memory_files import git
 
 NAME = ".opencode/MEMORY.md"

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opencode_memory.git_remotes import normalise_remote, read_remotes
-from opencode_memory.project import ProjectIdentity, find_repository, identify, with_root_commits
+from opencode_memory.projects.git_remotes import normalise_remote, read_remotes
+from opencode_memory.projects.identity import ProjectIdentity, find_repository, identify, with_root_commits
 
 GIT_ENVIRONMENT = {
     "PATH": os.environ["PATH"],

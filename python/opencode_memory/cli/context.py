@@ -25,7 +25,6 @@ from opencode_memory.settings import Color
 if TYPE_CHECKING:
     from opencode_memory.embedding.base import Embedder
     from opencode_memory.memory import MemoryStore
-    from opencode_memory.project import ProjectIdentity
 
 
 @dataclass(frozen=True)
@@ -66,20 +65,11 @@ class Invocation:
         return folder.absolute()
 
     @cached_property
-    def identity(self) -> ProjectIdentity:
-        """What the folder's project is recognised by; git is asked only when there is no remote."""
-        from opencode_memory.project import identify, with_root_commits  # noqa: PLC0415  see the module's docstring
-
-        identity = identify(self.folder)
-        return identity if identity.remotes else with_root_commits(identity, environment=self.config.environment)
-
-    @cached_property
     def work_tree(self) -> Path | None:
         """The work tree that the folder lies in; None outside a repository, or when the project was named."""
-        from opencode_memory.project import find_repository  # noqa: PLC0415  see the module's docstring
+        from opencode_memory.projects.resolver import work_tree  # noqa: PLC0415  see the module's docstring
 
-        repository = find_repository(self.folder) if self.config.project is None else None
-        return repository.work_tree if repository is not None else None
+        return work_tree(self.folder) if self.config.project is None else None
 
     @contextmanager
     def open_store(self, *, creates_project: bool = False, background: bool = True) -> Iterator[MemoryStore]:
@@ -95,9 +85,12 @@ class Invocation:
 
         project = self.config.project
         if project is None:
+            from opencode_memory.projects.resolver import ProjectResolver  # noqa: PLC0415  see the module's docstring
+
             # Opening costs a millisecond, and only an open store can say what its projects are recognised by.
             with opencode_memory.open(self.config.data_dir, background=False) as store:
-                project = store.resolve_project(self.identity, create=creates_project)
+                projects = ProjectResolver(store, self.config.environment)
+                project = projects.ensure(self.folder) if creates_project else projects.find(self.folder)
         with opencode_memory.open(
             self.config.data_dir, project=project, embedder=self._embedder(), background=background
         ) as store:

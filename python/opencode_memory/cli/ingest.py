@@ -85,12 +85,12 @@ def read_opencode(run: Invocation, request: OpenCodeRequest) -> None:
 
 def _reading(run: Invocation, store: MemoryStore, path: Path) -> OpenCodeReading:
     from opencode_memory.learning.opencode import OpenCodeReading  # noqa: PLC0415  only here
-    from opencode_memory.learning.projects import ProjectsOfFolders  # noqa: PLC0415  only here
     from opencode_memory.learning.switches import Switches  # noqa: PLC0415  only here
+    from opencode_memory.projects.resolver import ProjectResolver  # noqa: PLC0415  only here
 
     # By hand everything is read: what waits for the next message waits for nothing.
     switches = Switches(skip_projects=run.config.learning.skip_projects)
-    projects = ProjectsOfFolders(store, run.config.environment)
+    projects = ProjectResolver(store, run.config.environment)
     return OpenCodeReading(store, path, projects=projects, switches=switches, rest_ms=0)
 
 

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 from typing import Final
 
-from opencode_memory.project import find_repository
+from opencode_memory.projects.identity import find_repository
 
 DETACHED: Final = "detached"
 """What stands for the branch while HEAD names a commit."""

@@ -23,7 +23,7 @@ from opencode_memory.formats.rehearsal import rehearsal
 from opencode_memory.formats.report import ExportReport, ImportReport
 from opencode_memory.formats.source import TextSource, open_source
 from opencode_memory.models import ALL_PROJECTS, Category, Memory, Scope, Status
-from opencode_memory.project import ProjectIdentity
+from opencode_memory.projects.identity import ProjectIdentity
 from opencode_memory.suggest import did_you_mean
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from opencode_memory.ingest.files import Skipped, read_note
 from opencode_memory.ingest.folder import ingest
 from opencode_memory.ingest.notes import name_of
 from opencode_memory.models import NewMemory, RememberStatus, Source, Trust
-from opencode_memory.project import find_repository, real
+from opencode_memory.projects.identity import find_repository, real
 
 if TYPE_CHECKING:
     from opencode_memory.memory import MemoryStore

@@ -18,7 +18,7 @@ from opencode_memory.formats import EXPORTS
 from opencode_memory.ingest.files import Skipped
 from opencode_memory.ingest.folder import IngestReport, ingest
 from opencode_memory.ingest.tree import nearest
-from opencode_memory.project import real
+from opencode_memory.projects.identity import real
 
 if TYPE_CHECKING:
     from opencode_memory.memory import MemoryStore

@@ -18,7 +18,7 @@ from opencode_memory.formats import EXPORTS
 from opencode_memory.ingest.files import Skipped, find_notes
 from opencode_memory.ingest.notes import file_of, mark, memories_of, name_of, read_mark
 from opencode_memory.models import NewMemory, RememberStatus, Scope, Status
-from opencode_memory.project import real
+from opencode_memory.projects.identity import real
 
 if TYPE_CHECKING:
     from opencode_memory.memory import MemoryStore

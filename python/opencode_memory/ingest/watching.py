@@ -23,7 +23,7 @@ from opencode_memory.errors import OpencodeMemoryError
 from opencode_memory.ingest.changes import Heard, judge, to_read
 from opencode_memory.ingest.file_events import FileEvents, Mailbox
 from opencode_memory.ingest.tree import StoppedError, Tree, look, stamp_of
-from opencode_memory.project import real
+from opencode_memory.projects.identity import real
 
 ProjectOf = Callable[[Path], tuple[str | None, Path | None]]
 """Says which project a folder belongs to, and the top of its work tree; None for what there is not."""

@@ -14,9 +14,9 @@ from opencode_memory.learning.learner import Learned, Learner
 
 if TYPE_CHECKING:
     from opencode_memory.extraction.events import SessionInfo
-    from opencode_memory.learning.projects import ProjectsOfFolders
     from opencode_memory.learning.switches import Switches
     from opencode_memory.memory import MemoryStore
+    from opencode_memory.projects.resolver import ProjectResolver
 
 REST: Final = "rest"
 """The kind of job that lets a session rest."""
@@ -37,7 +37,7 @@ class LiveLearning:
         self,
         store: MemoryStore,
         *,
-        projects: ProjectsOfFolders,
+        projects: ProjectResolver,
         switches: Switches,
         rest_seconds: float,
         on_batch: Callable[[Batch], None] = lambda _: None,
@@ -69,7 +69,7 @@ class LiveLearning:
         learned = []
         for batch in batches:
             self._on_batch(batch)
-            project = self._projects.of(batch.session.directory)
+            project = self._projects.of_session(batch.session.directory)
             if self._switches.passes_over(self._store, project, batch.session):
                 self._learner.pass_over(batch.session, batch.messages)
                 continue
@@ -86,7 +86,7 @@ class LiveLearning:
         self._on_batch(batch)
         if not self._switches.reads("live"):
             return False
-        project = self._projects.of(batch.session.directory)
+        project = self._projects.of_session(batch.session.directory)
         if self._switches.passes_over(self._store, project, batch.session):
             self._learner.pass_over(batch.session, batch.messages)
             return False

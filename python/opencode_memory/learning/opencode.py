@@ -13,11 +13,11 @@ from opencode_memory.ingest.opencode_db import OpenCodeDatabase, SessionHead
 from opencode_memory.learning.learner import Learned, Learner
 from opencode_memory.learning.switches import Switches
 from opencode_memory.lessons import Progress
-from opencode_memory.project import real
+from opencode_memory.projects.identity import real
 
 if TYPE_CHECKING:
-    from opencode_memory.learning.projects import ProjectsOfFolders
     from opencode_memory.memory import MemoryStore
+    from opencode_memory.projects.resolver import ProjectResolver
 
 _PAGE: Final = 200
 # A mark that no session has: a page that waits is read again although nothing in the database changes.
@@ -62,7 +62,7 @@ class OpenCodeReading:
         store: MemoryStore,
         path: Path,
         *,
-        projects: ProjectsOfFolders,
+        projects: ProjectResolver,
         switches: Switches,
         rest_ms: int,
     ) -> None:
@@ -115,7 +115,7 @@ class OpenCodeReading:
                     continue
                 learned += of_session
                 if any(one.active or one.waiting for one in of_session):
-                    folders[head.info.directory] = self._projects.of(head.info.directory)
+                    folders[head.info.directory] = self._projects.of_session(head.info.directory)
                 if progress is not None:
                     progress(number + 1, len(heads))
         return OpenCodeReport(
@@ -143,11 +143,12 @@ class OpenCodeReading:
         at_ms: int,
         keeps_on: Callable[[], bool],
     ) -> list[Learned]:
-        project = self._projects.of(head.info.directory)
-        passes_over = self._switches.passes_over(self._switched, project, head.info)
         cursor = None if known is None else known.cursor
         found: list[Learned] = []
         while True:
+            # For each page, since the user may rename the project or switch learning off while a long session is read.
+            project = self._projects.of_session(head.info.directory)
+            passes_over = self._switches.passes_over(self._switched, project, head.info)
             page = database.messages(head.info.id, cursor, now_ms=at_ms, limit=_PAGE)
             is_last = page.is_end or page.cursor == cursor
             rests = is_last and not page.waits and self._rests(head, at_ms)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from opencode_memory.project import Repository
+from opencode_memory.projects.identity import Repository
 
 _READ_LIMIT: Final = 1 << 16
 _PACKED_LIMIT: Final = 64 << 20

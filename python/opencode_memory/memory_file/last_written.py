@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from opencode_memory.memory_file.git_state import Head
-from opencode_memory.project import real
+from opencode_memory.projects.identity import real
 
 if TYPE_CHECKING:
     from opencode_memory.memory import MemoryStore

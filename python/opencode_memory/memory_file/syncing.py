@@ -26,7 +26,7 @@ from opencode_memory.memory_file.origin import ChangedBy, Origin, tell_origin
 from opencode_memory.memory_file.report import MemoryFileReport, Mode, Outcome
 from opencode_memory.memory_file.selection import FEWEST_LINES, Body, body_of, memories_to_show
 from opencode_memory.memory_file.understand import Kind, understand
-from opencode_memory.project import Repository, find_repository, real
+from opencode_memory.projects.identity import Repository, find_repository, real
 from opencode_memory.suggest import did_you_mean
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from opencode_memory.paths import default_config_file
-from opencode_memory.project import find_repository
+from opencode_memory.projects.identity import find_repository
 
 PROJECT_FOLDER: Final = ".opencode"
 

@@ -13,6 +13,7 @@ from opencode_memory.embedding import find_model
 from opencode_memory.embedding.tokenization import Tokenization
 from opencode_memory.errors import OpencodeMemoryError
 from opencode_memory.formats import EXPORTS
+from opencode_memory.projects.resolver import ProjectResolver
 
 if TYPE_CHECKING:
     from opencode_memory.config import Config
@@ -70,13 +71,18 @@ class State:
         config: The configuration.
         metrics: What is counted; None where nobody could read it.
         background: What embeds and indexes.
+        projects: Finds the project of a client's folder.
     """
 
     store: MemoryStore
     config: Config
     metrics: Metrics | None = None
     background: Background = field(default_factory=Background)
+    projects: ProjectResolver = field(init=False)
     _tokenization: Tokenization = field(default_factory=lambda: Tokenization(find_model().tokenizer))
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "projects", ProjectResolver(self.store, self.config.environment))
 
     @property
     def exports(self) -> Path:

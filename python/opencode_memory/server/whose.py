@@ -10,7 +10,6 @@ import logging
 import threading
 from collections import OrderedDict
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote, urlsplit
@@ -20,7 +19,7 @@ from mcp.shared.message import ServerMessageMetadata
 from mcp_types import InputRequiredResult, ListRootsRequest, ListRootsResult
 
 from opencode_memory.errors import InvalidInputError
-from opencode_memory.project import ProjectIdentity, find_repository, identify, with_root_commits
+from opencode_memory.projects.resolver import work_tree
 from opencode_memory.server.place import Place
 
 if TYPE_CHECKING:
@@ -34,7 +33,6 @@ SESSION_HEADER: Final = "mcp-session-id"
 _ROOTS_PATIENCE_SECONDS: Final = 5.0
 _MOST_SESSIONS: Final = 10_000
 _MOST_ROOTS: Final = 50
-_MOST_FOLDERS: Final = 10_000
 _log: Final = logging.getLogger(__name__)
 
 
@@ -51,8 +49,6 @@ class Whereabouts:
         self._own_folder = folder
         self._lock = threading.Lock()
         self._roots: OrderedDict[str, tuple[Path, ...]] = OrderedDict()
-        self._identities: dict[Path, ProjectIdentity] = {}
-        self._entered: set[Path] = set()
 
     async def folders(
         self, context: ServerRequestContext[Any, Any], params: CallToolRequestParams
@@ -94,8 +90,8 @@ class Whereabouts:
             return Place(may_cross=may_cross)
         try:
             folders = tuple(map(_unquoted, folders))
-            trees = tuple(dict.fromkeys(map(_work_tree, folders)))
-            project = self._state.store.project_name(self._identity(folders[0]))
+            trees = tuple(dict.fromkeys(work_tree(folder) or folder for folder in folders))
+            project = self._state.projects.name(folders[0])
         except OSError as error:
             raise InvalidInputError(f"{HEADER}: no folder can be called so: {error.strerror}", field=HEADER) from error
         # A project without memories still keeps its client out of the others.
@@ -103,25 +99,8 @@ class Whereabouts:
 
     def entered(self, folders: tuple[Path, ...]) -> None:
         """Note what a project is recognised by, once something was written into it."""
-        if not folders or folders[0] in self._entered:
-            return
-        identity = self._identity(_unquoted(folders[0]))
-        if self._state.store.resolve_project(identity, create=False) is not None:
-            self._state.store.resolve_project(identity, create=True)
-            self._entered.add(folders[0])
-
-    def _identity(self, folder: Path) -> ProjectIdentity:
-        identity = identify(folder)
-        if identity.remotes:
-            return identity
-        known = self._identities.get(folder)
-        if known is None or not known.root_commits or known.folder != identity.folder:
-            known = with_root_commits(identity, environment=self._state.config.environment)
-            if len(self._identities) >= _MOST_FOLDERS:
-                self._identities.clear()  # whoever names so many makes them up
-                self._entered.clear()
-            self._identities[folder] = known
-        return replace(identity, root_commits=known.root_commits)
+        if folders:
+            self._state.projects.refresh(_unquoted(folders[0]))
 
     async def _asked_roots(
         self, context: ServerRequestContext[Any, Any], params: CallToolRequestParams, session: str
@@ -187,8 +166,3 @@ def _folders_of_roots(result: ListRootsResult) -> tuple[Path, ...]:
         if parts.scheme == "file" and parts.netloc in ("", "localhost") and path.startswith("/") and "\0" not in path:
             folders.append(Path(path))
     return tuple(folders)
-
-
-def _work_tree(folder: Path) -> Path:
-    repository = find_repository(folder)
-    return repository.work_tree if repository is not None else folder

@@ -17,8 +17,8 @@ from opencode_memory.ingest.opencode_db import default_database
 from opencode_memory.learning.learner import Learner
 from opencode_memory.learning.live import REST
 from opencode_memory.learning.opencode import OpenCodeReading
-from opencode_memory.learning.projects import ProjectsOfFolders, work_tree_of
 from opencode_memory.learning.switches import Switches
+from opencode_memory.projects.resolver import ProjectResolver, work_tree
 from opencode_memory.settings import MemoryFile
 from opencode_memory.worker.duty import Duty, PutOffError, Work, always
 
@@ -42,12 +42,12 @@ class Learning:
     def __init__(self, store: MemoryStore, config: Config) -> None:
         self._config = config
         self._switches = Switches.of(config.learning)
-        self._projects = ProjectsOfFolders(store, config.environment)
+        self._projects = ProjectResolver(store, config.environment)
         self._folders = [Path(folder).expanduser().absolute() for folder in config.learning.watch]
         self._skips: SkipLog | None = None
 
     @property
-    def projects(self) -> ProjectsOfFolders:
+    def projects(self) -> ProjectResolver:
         """Whose project a folder is."""
         return self._projects
 
@@ -77,7 +77,7 @@ class Learning:
         stop = threading.Event()
         watcher = NoteWatcher(
             self._folders,
-            project_of=self._projects.with_top,
+            project_of=self._projects.of_notes,
             on_change=lambda path: _ask_for_notes(store, path),
             without=(store.data_dir / EXPORTS,),
         )
@@ -131,7 +131,7 @@ class Learning:
         left = self._config.learning.rest_seconds - (at_ms - told["active_ms"]) / 1000
         if left > 0:
             raise PutOffError("the session goes on", seconds=left)
-        project = self._projects.of(info.directory)
+        project = self._projects.of_session(info.directory)
         if self._switches.passes_over(work.store, project, info):
             return
         learned = Learner(work.store).take(info, (), project=project, at_ms=at_ms, rests=True)
@@ -145,7 +145,7 @@ class Learning:
         ingest_changed(
             work.store,
             Path(work.job.subject),
-            self._projects.with_top,
+            self._projects.of_notes,
             folders=self._folders,
             skips=self._skips,
             keep=work.keep,
@@ -158,10 +158,11 @@ class Learning:
     def _write_memory_file(self, work: Work) -> None:
         from opencode_memory.memory_file import sync  # noqa: PLC0415  only where there is such a file
 
+        tree = Path(work.job.subject)
         report = sync(
             work.store,
-            project=work.job.payload["project"],
-            work_tree=Path(work.job.subject),
+            project=self._projects.find(tree) or work.job.payload["project"],
+            work_tree=tree,
             mode=self._config.memory_file,
             max_lines=self._config.max_memory_lines,
             at=work.at,
@@ -190,6 +191,7 @@ def _ask_for_notes(store: MemoryStore, path: Path) -> None:
 
 def ask_for_memory_file(store: MemoryStore, folder: str, project: str | None) -> None:
     """Have the file of a project's work tree brought up to date, a little later: more may be learned at once."""
-    top = work_tree_of(folder)
+    top = work_tree(Path(folder)) if folder and Path(folder).is_dir() else None
     if top is not None and project is not None:
+        # The name is for `jobs`; the job looks the project up again, since the user may rename it meanwhile.
         store.jobs.enqueue(MEMORY_FILE, str(top), payload={"project": project}, delay_seconds=_FILE_DELAY_SECONDS)

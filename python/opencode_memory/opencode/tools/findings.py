@@ -11,7 +11,7 @@ from opencode_memory.errors import InvalidInputError
 from opencode_memory.findings import NO_BRANCH, Finding, Findings, Seen, branch_of
 from opencode_memory.json_values import to_json
 from opencode_memory.plain_text import one_line
-from opencode_memory.project import real
+from opencode_memory.projects.identity import real
 from opencode_memory.server.answers import Answer, joined
 from opencode_memory.server.call import SessionCall
 from opencode_memory.server.toolbox import tool

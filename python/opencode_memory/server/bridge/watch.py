@@ -13,7 +13,6 @@ from opencode_memory.errors import NotFoundError, OpencodeMemoryError
 from opencode_memory.extraction.events import AssistantText, ToolCall, UserText
 from opencode_memory.injection.usefulness import is_taken_up
 from opencode_memory.learning.live import LiveLearning
-from opencode_memory.learning.projects import ProjectsOfFolders
 from opencode_memory.learning.switches import Switches
 from opencode_memory.ledger import Decision, Outcome, State
 from opencode_memory.models import Memory, Status, Trust
@@ -50,7 +49,7 @@ class Watch:
         config = server.config
         self._learning = LiveLearning(
             server.store,
-            projects=ProjectsOfFolders(server.store, config.environment),
+            projects=server.projects,
             switches=Switches.of(config.learning),
             rest_seconds=config.learning.rest_seconds,
             on_batch=self._follow,

@@ -16,7 +16,7 @@ from opencode_memory.ingest.folder import ingest
 from opencode_memory.json_values import to_json
 from opencode_memory.models import ALL_PROJECTS, Scope
 from opencode_memory.plain_text import one_line
-from opencode_memory.project import find_repository
+from opencode_memory.projects.identity import find_repository
 from opencode_memory.server.answers import Answer, joined
 from opencode_memory.server.call import Call
 from opencode_memory.server.toolbox import shape, tool

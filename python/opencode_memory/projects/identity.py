@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from opencode_memory.git_remotes import read_remotes
+from opencode_memory.projects.git_remotes import read_remotes
 
 _CONFIG_LIMIT: Final = 1 << 20
 _POINTER_LIMIT: Final = 1 << 14

@@ -1,0 +1,1 @@
+"""Projects of folders: what a repository is recognised by, and which project in the store that is."""

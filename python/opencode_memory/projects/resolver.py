@@ -1,0 +1,99 @@
+"""Finds the project of a folder. The only place that does: the CLI, the server, the worker and the feeds all use it.
+
+The resolver caches what a folder is recognised by, because reading root commits starts git. It never caches the name of
+a project: the user may rename or merge projects while a server or a worker runs, and a write under the old name would
+create the old project again.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from opencode_memory.projects.identity import ProjectIdentity, find_repository, identify, with_root_commits
+
+if TYPE_CHECKING:
+    from opencode_memory.memory import MemoryStore
+
+_MAX_FOLDERS: Final = 10_000
+
+
+class ProjectResolver:
+    """Finds and creates projects by folder; safe to share between threads.
+
+    Args:
+        store: The store that knows the projects.
+        environment: Environment of this process, for git.
+    """
+
+    def __init__(self, store: MemoryStore, environment: Mapping[str, str]) -> None:
+        self._store = store
+        self._environment = environment
+        self._lock = threading.Lock()
+        self._identities: dict[Path, ProjectIdentity] = {}
+
+    def identity(self, folder: Path) -> ProjectIdentity:
+        """Return what the project of a folder is recognised by.
+
+        A folder that no longer exists keeps the identity that it had; if it was never seen, only its path is known,
+        because the repository around it may be another project. Remotes are read each time, root commits only once.
+        """
+        with self._lock:
+            cached = self._identities.get(folder)
+        if not folder.is_dir():
+            return cached or ProjectIdentity(folder=str(folder))
+        identity = identify(folder)
+        if not identity.remotes:
+            if cached is not None and cached.root_commits and cached.folder == identity.folder:
+                identity = replace(identity, root_commits=cached.root_commits)
+            else:
+                identity = with_root_commits(identity, environment=self._environment)
+        with self._lock:
+            if len(self._identities) >= _MAX_FOLDERS:
+                self._identities.clear()
+            self._identities[folder] = identity
+        return identity
+
+    def find(self, folder: Path) -> str | None:
+        """Return the name of the folder's project; None if the store does not know it. Writes nothing."""
+        return self._store.resolve_project(self.identity(folder), create=False)
+
+    def name(self, folder: Path) -> str:
+        """Return the name of the folder's project, or the name that it would get. Writes nothing."""
+        return self._store.project_name(self.identity(folder))
+
+    def ensure(self, folder: Path) -> str:
+        """Return the name of the folder's project; creates the project if the store does not know it."""
+        name = self._store.resolve_project(self.identity(folder))
+        if name is None:
+            raise AssertionError("a created project has a name")
+        return name
+
+    def refresh(self, folder: Path) -> None:
+        """Add what is new in the folder's identity, for example a remote, to its project, if the store knows it."""
+        identity = self.identity(folder)
+        if self._store.resolve_project(identity, create=False) is not None:
+            self._store.resolve_project(identity, create=True)
+
+    def of_session(self, directory: str) -> str | None:
+        """Return the project of a session's directory, created if needed; None if the session names no directory."""
+        return self.ensure(Path(directory)) if directory else None
+
+    def of_notes(self, folder: Path) -> tuple[str | None, Path | None]:
+        """Return the project of a folder of notes, and the top of its work tree.
+
+        A folder that was removed belongs to the repository that contained it; the folder may appear again in another.
+        """
+        top = work_tree(folder)
+        if folder.is_dir():
+            return self.ensure(folder), top
+        return (None if top is None else self.ensure(top)), top
+
+
+def work_tree(folder: Path) -> Path | None:
+    """Return the top of the work tree that contains a folder; None outside a repository."""
+    repository = find_repository(folder)
+    return None if repository is None else repository.work_tree
