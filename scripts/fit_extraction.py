@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from opencode_memory.extraction.features import features
-from opencode_memory.extraction.statements import readings
+from opencode_memory.learning.extraction.features import features
+from opencode_memory.learning.extraction.statements import readings
 
 ROOT = Path(__file__).parents[1]
 DATA = ROOT / "tests" / "data" / "extraction"
@@ -168,7 +168,7 @@ def _named(names: Sequence[str], weights: Floats) -> dict[str, float]:
 
 def check(rows: Sequence[Labelled], every: int, penalty: float) -> None:
     """Fit on a part and judge the rest."""
-    from opencode_memory.extraction.weights import Table  # noqa: PLC0415  only here
+    from opencode_memory.learning.extraction.weights import Table  # noqa: PLC0415  only here
 
     for is_agent in (False, True):
         judged: list[tuple[float, str, Labelled]] = []

@@ -20,8 +20,8 @@ import numpy.typing as npt
 from benches.quality import injection
 from benches.quality.cached_embedder import CachedEmbedder
 from benches.quality.injection import STORES, TUNINGS, Figures, Looked, bars, figures
+from opencode_memory.context.relevance import TUNED, Tuning, judged
 from opencode_memory.embedding import OnnxEmbedder
-from opencode_memory.injection.relevance import TUNED, Tuning, judged
 
 PENALTY = 1.0
 STEPS = 50

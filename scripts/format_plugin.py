@@ -7,7 +7,7 @@ import sys
 
 from install_strangers import PLUGIN_LOCKED, ROOT, InstallError, install_plugin_tools
 
-SOURCE = ROOT / "python" / "opencode_memory" / "opencode" / "plugin"
+SOURCE = ROOT / "python" / "opencode_memory" / "hosts" / "opencode" / "plugin"
 
 
 def main() -> int:

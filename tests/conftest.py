@@ -11,6 +11,7 @@ import pytest
 
 from opencode_memory import MemoryStore
 from support import stores
+from support.command_line import CommandLine
 
 # A machine under load is slow, not wrong.
 hypothesis.settings.register_profile("default", deadline=None)
@@ -51,3 +52,17 @@ def open_store(data_dir: Path) -> Iterator[OpenStore]:
 def store(open_store: OpenStore) -> MemoryStore:
     """An empty store of the project ``app``, at ``stores.NOW_MS``, without threads."""
     return open_store(project="app")
+
+
+@pytest.fixture
+def cli(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> CommandLine:
+    """The command line, in a project folder and a home of its own."""
+    folder = tmp_path / "shop"
+    folder.mkdir()
+    for name in ("NO_COLOR", "OPENCODE_MEMORY_PROJECT", "OPENCODE_MEMORY_DATA_DIR", "OPENCODE_MEMORY_CONFIG"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.chdir(folder)
+    return CommandLine(monkeypatch, capsys, folder)

@@ -23,11 +23,11 @@ import opencode_memory
 from benches.quality.cached_embedder import CachedEmbedder
 from benches.quality.data_sets import QUESTION_SETS
 from opencode_memory._core import subject
+from opencode_memory.context.block import Group, render
+from opencode_memory.context.relevance import POOL, TUNED, Tuning, query_of, relevant
 from opencode_memory.embedding import OnnxEmbedder
 from opencode_memory.embedding.registry import find_model
 from opencode_memory.embedding.tokenization import Tokenization
-from opencode_memory.injection.block import Group, render
-from opencode_memory.injection.relevance import POOL, TUNED, Tuning, query_of, relevant
 from opencode_memory.models import Hit, Memory
 
 FOLDER: Final = Path(__file__).parents[2] / "tests" / "data" / "injection"

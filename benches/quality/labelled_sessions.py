@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from opencode_memory.extraction.events import (
+from opencode_memory.learning.extraction.events import (
     AssistantText,
     Compaction,
     Event,

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Final
 
 from opencode_memory._core import terms
-from opencode_memory.extraction.candidate import Candidate
-from opencode_memory.extraction.statements import Before, of_person
 from opencode_memory.learning.admission import WAITING_FROM, active_from
+from opencode_memory.learning.extraction.candidate import Candidate
+from opencode_memory.learning.extraction.statements import Before, of_person
 
 _CATEGORY: Final = {"commitment": "plan", "opinion": "preference"}
 _MOST_OF: Final = 0.6

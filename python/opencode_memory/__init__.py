@@ -43,6 +43,7 @@ from opencode_memory.models import (
     Memory,
     NewMemory,
     Project,
+    ProjectIdentity,
     RelatedMemory,
     RememberResult,
     RememberStatus,
@@ -55,8 +56,9 @@ from opencode_memory.models import (
 )
 
 if TYPE_CHECKING:
-    from opencode_memory.memory import MemoryStore, open  # noqa: A004  the API's own word
-    from opencode_memory.projects.identity import ProjectIdentity
+    from opencode_memory.exchange.export import export_memories
+    from opencode_memory.exchange.import_ import import_memories
+    from opencode_memory.store.memory_store import MemoryStore, open  # noqa: A004  the API's own word
 
 __all__ = [
     "ALL_PROJECTS",
@@ -96,13 +98,16 @@ __all__ = [
     "StorageError",
     "Trust",
     "__version__",
+    "export_memories",
+    "import_memories",
     "open",
 ]
 
 _LAZY = {
-    "MemoryStore": "opencode_memory.memory",
-    "open": "opencode_memory.memory",
-    "ProjectIdentity": "opencode_memory.projects.identity",
+    "MemoryStore": "opencode_memory.store.memory_store",
+    "open": "opencode_memory.store.memory_store",
+    "export_memories": "opencode_memory.exchange.export",
+    "import_memories": "opencode_memory.exchange.import_",
 }
 
 

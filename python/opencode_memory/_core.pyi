@@ -1,4 +1,4 @@
-# The engine: rust/py over rust/core. Private; opencode_memory.memory is the public face of it.
+# The engine: rust/py over rust/core. Private; opencode_memory.store.memory_store is the public face of it.
 #
 # Memories, hits and reports are dictionaries, times are UTC milliseconds, enums are names, JSON values are text.
 

@@ -346,3 +346,18 @@ class Claimed:
     owner: Session
     since: datetime
     taken_over_from: Session | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProjectIdentity:
+    """What a project is recognised by, strongest first.
+
+    Attributes:
+        remotes: ``host/path`` of each remote, ``origin`` first.
+        root_commits: Hashes of the commits without a parent, sorted; empty until they were read.
+        folder: Absolute path of the main work tree, or of the folder itself outside git.
+    """
+
+    remotes: tuple[str, ...] = ()
+    root_commits: tuple[str, ...] = ()
+    folder: str | None = None

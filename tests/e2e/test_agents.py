@@ -16,12 +16,12 @@ from e2e.opencode import MCP_NAME, OpenCode
 from e2e.repositories import SHOP
 from e2e.scripted_model import Request, ScriptedModel
 from e2e.served import Served
-from opencode_memory.opencode.agents import AGENTS, with_reading_shell
-from opencode_memory.opencode.agents.permissions import READING_COMMANDS
+from opencode_memory.hosts.opencode.agents import AGENTS, with_reading_shell
+from opencode_memory.hosts.opencode.agents.permissions import READING_COMMANDS
 
 Call = tuple[str, dict[str, Any]]
 
-SOURCE = Path(str(files("opencode_memory.opencode"))) / "plugin" / "opencode-memory" / "agents.ts"
+SOURCE = Path(str(files("opencode_memory.hosts.opencode"))) / "plugin" / "opencode-memory" / "agents.ts"
 FACT = "The walrus is built with one job."
 READ_ONLY = ("architect", "auditor")
 SHOWN = {

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-SOURCE = Path(str(files("opencode_memory.opencode"))) / "plugin"
+SOURCE = Path(str(files("opencode_memory.hosts.opencode"))) / "plugin"
 SETTINGS = Path(__file__).with_name("plugin_tools")
 MOST_LINES = 500
 

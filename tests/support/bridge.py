@@ -18,7 +18,7 @@ from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import ClientConnection, connect
 
 import opencode_memory
-from opencode_memory.server.bridge.protocol import PROTOCOL
+from opencode_memory.hosts.opencode.contract import PROTOCOL
 from support.mcp import TOKEN, World
 
 PATIENCE_SECONDS: Final = 30.0

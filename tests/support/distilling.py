@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from datetime import UTC, date, datetime
 from typing import Any, Final, Self
 
-from opencode_memory.distillation import Distiller, DistillerSettings, Marked, Spent
+from opencode_memory.learning.digest import Distiller, DistillerSettings, Marked, Spent
 from support.model_server import MODEL, ModelServer, Reply
 
 NOW: Final = datetime(2026, 10, 3, 21, 30, tzinfo=UTC)

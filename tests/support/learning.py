@@ -7,10 +7,18 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from opencode_memory.extraction.candidate import Candidate
-from opencode_memory.extraction.events import AssistantText, Event, Feedback, Message, SessionInfo, ToolCall, UserText
-from opencode_memory.extraction.session import end, step
-from opencode_memory.extraction.state import SessionState
+from opencode_memory.learning.extraction.candidate import Candidate
+from opencode_memory.learning.extraction.events import (
+    AssistantText,
+    Event,
+    Feedback,
+    Message,
+    SessionInfo,
+    ToolCall,
+    UserText,
+)
+from opencode_memory.learning.extraction.session import end, step
+from opencode_memory.learning.extraction.session_state import SessionState
 from opencode_memory.models import Category
 
 FOLDER: Final = "/home/ann/shop"

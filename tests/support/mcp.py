@@ -24,16 +24,16 @@ from mcp.client.client import Client
 from mcp.client.streamable_http import streamable_http_client
 from pydantic import FileUrl
 
-from opencode_memory import clock
-from opencode_memory.border import moment
-from opencode_memory.config import Config, load
+from opencode_memory.config.load import Config, load
 from opencode_memory.embedding import find_model
 from opencode_memory.embedding.tokenization import Tokenization
 from opencode_memory.server.app import build_server
-from opencode_memory.server.bridge.endpoint import MESSAGE_LIMIT
 from opencode_memory.server.metrics import Metrics
-from opencode_memory.server.state import Background, State
+from opencode_memory.server.plugin.endpoint import MESSAGE_LIMIT
+from opencode_memory.server.server_state import Background, State
 from opencode_memory.server.web import Web, build_app
+from opencode_memory.store.arguments import moment
+from opencode_memory.text import clock
 from support.stores import NOW_MS, open_store, set_clock
 
 T = TypeVar("T")

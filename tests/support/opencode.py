@@ -10,9 +10,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
 
-from opencode_memory.extraction.events import Message
-from opencode_memory.ingest.opencode_db import OpenCodeDatabase
-from opencode_memory.ingest.opencode_pages import Page
+from opencode_memory.hosts.opencode.feed.database import OpenCodeDatabase
+from opencode_memory.hosts.opencode.feed.pages import Page
+from opencode_memory.learning.extraction.events import Message
 
 DATA: Final = Path(__file__).parent.parent / "data" / "opencode"
 FIRST_ENGINE: Final = DATA / "first-engine.db"

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any
 
-from opencode_memory.service.supervisor import Command, Ran
+from opencode_memory.service.manager import Command, Ran
 
 HEALTH = {"server": "opencode-memory", "version": "0.1.0", "pid": 1}
 

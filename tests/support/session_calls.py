@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from opencode_memory import clock
-from opencode_memory.opencode.commands import run_command
-from opencode_memory.opencode.tools import TOOLS
 from opencode_memory.server.answers import Answer
 from opencode_memory.server.call import SessionCall
-from opencode_memory.server.whose import Whereabouts
+from opencode_memory.server.client_project import Whereabouts
+from opencode_memory.server.plugin.commands import run_command
+from opencode_memory.server.plugin.tools import TOOLS
+from opencode_memory.text import clock
 from support.mcp import World
 
 _BY_NAME = {tool.name: tool for tool in TOOLS}

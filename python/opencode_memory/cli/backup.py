@@ -12,12 +12,12 @@ from opencode_memory.cli.confirm import confirmed
 from opencode_memory.cli.context import Invocation
 from opencode_memory.cli.errors import DONE, NOTHING_FOUND
 from opencode_memory.cli.parameters import yes_option
-from opencode_memory.clock import age
-from opencode_memory.wording import counted
+from opencode_memory.text.clock import age
+from opencode_memory.text.formatting import counted
 
 if TYPE_CHECKING:
-    from opencode_memory.memory import MemoryStore
-    from opencode_memory.reports import Backup
+    from opencode_memory.store.memory_store import MemoryStore
+    from opencode_memory.store.reports import Backup
 
 
 @command("create")

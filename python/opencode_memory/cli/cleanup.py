@@ -20,13 +20,13 @@ from opencode_memory.cli.errors import DONE, NOTHING_FOUND
 from opencode_memory.cli.memories import print_list
 from opencode_memory.cli.output import dim
 from opencode_memory.cli.parameters import CategoryType, yes_option
-from opencode_memory.clock import parse_span
 from opencode_memory.errors import InvalidInputError
 from opencode_memory.models import Category, Memory, Scope, Status
-from opencode_memory.wording import counted
+from opencode_memory.text.clock import parse_span
+from opencode_memory.text.formatting import counted
 
 if TYPE_CHECKING:
-    from opencode_memory.memory import MemoryStore
+    from opencode_memory.store.memory_store import MemoryStore
 
 _PAGE: Final = 1000
 _SHOWN: Final = 10

@@ -15,7 +15,7 @@ import click
 
 from opencode_memory.cli.errors import ReaderLeft
 from opencode_memory.cli.options import GlobalOptions, global_options
-from opencode_memory.suggest import did_you_mean
+from opencode_memory.text.suggest import did_you_mean
 
 if TYPE_CHECKING:
     from opencode_memory.cli.context import Invocation

@@ -9,8 +9,8 @@ import click
 from opencode_memory.cli.command import Group, command
 from opencode_memory.cli.context import Invocation
 from opencode_memory.cli.output import Styled, dim
-from opencode_memory.config import Config
-from opencode_memory.settings import BY_KEY, SETTINGS, Setting
+from opencode_memory.config.load import Config
+from opencode_memory.config.settings import BY_KEY, SETTINGS, Setting
 
 _COLORS: Final = {"error": "red", "note": "yellow"}
 
@@ -53,7 +53,7 @@ def path(run: Invocation) -> None:
 @click.option("--default", "unset", is_flag=True, help="Take KEY out of the file, so that its default holds.")
 def set_(run: Invocation, *, key: str, value: str | None, unset: bool) -> None:
     """Write KEY into the configuration file; comments in it stay."""
-    from opencode_memory.config_file import set_value, unset_value  # noqa: PLC0415  loads tomlkit
+    from opencode_memory.config.edit import set_value, unset_value  # noqa: PLC0415  loads tomlkit
 
     if unset == (value is not None):
         raise click.UsageError("give a value, or --default", click.get_current_context())

@@ -15,16 +15,16 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from opencode_memory import clock
 from opencode_memory.cli.options import GlobalOptions
 from opencode_memory.cli.output import Output
-from opencode_memory.config import Config, environment, load
+from opencode_memory.config.load import Config, environment, load
+from opencode_memory.config.settings import Color
 from opencode_memory.errors import InvalidInputError
-from opencode_memory.settings import Color
+from opencode_memory.text import clock
 
 if TYPE_CHECKING:
     from opencode_memory.embedding.base import Embedder
-    from opencode_memory.memory import MemoryStore
+    from opencode_memory.store.memory_store import MemoryStore
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from opencode_memory.cli.command import command
 from opencode_memory.cli.context import Invocation
 from opencode_memory.cli.output import dim
 from opencode_memory.cli.parameters import ids_argument
-from opencode_memory.wording import short_id
+from opencode_memory.text.formatting import short_id
 
 
 @command("pin")

@@ -16,11 +16,11 @@ from typing import Final
 from opencode_memory import demo as examples
 from opencode_memory.cli.command import command
 from opencode_memory.cli.context import Invocation
-from opencode_memory.cli.embed import embed_what_waits
+from opencode_memory.cli.embedding import embed_what_waits
 from opencode_memory.cli.memories import print_hits
 from opencode_memory.cli.output import bold, dim
 from opencode_memory.models import Category, Hit, NewMemory
-from opencode_memory.wording import counted
+from opencode_memory.text.formatting import counted
 
 _FOLDER: Final = Path(examples.__file__).parent
 _PROJECT: Final = "example.com/harbor/shop"
@@ -48,7 +48,7 @@ QUESTIONS: Final = (
 def show(run: Invocation) -> None:
     """Try it: remember example notes and a conversation in a throw-away store, and ask."""
     import opencode_memory  # noqa: PLC0415  loaded only when it runs
-    from opencode_memory.ingest.folder import ingest  # noqa: PLC0415  loaded only when it runs
+    from opencode_memory.notes.folder import ingest  # noqa: PLC0415  loaded only when it runs
 
     with (
         tempfile.TemporaryDirectory(prefix="opencode-memory-demo-") as folder,

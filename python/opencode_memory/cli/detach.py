@@ -7,16 +7,15 @@ from typing import TYPE_CHECKING
 
 from opencode_memory.cli.context import Invocation
 from opencode_memory.cli.errors import DONE
-from opencode_memory.config import Config
+from opencode_memory.config.load import Config
 
 if TYPE_CHECKING:
-    from opencode_memory.cli.serve import ServeRequest
-    from opencode_memory.server.detached import Detached
+    from opencode_memory.server.detach import Detached
 
 
-def serve_detached(run: Invocation, config: Config, request: ServeRequest) -> int:
+def serve_detached(run: Invocation, config: Config, *, tools: str | None, with_worker: bool) -> int:
     """Start the server in the background, unless it is there, and say where it is."""
-    done = start(config, tools=request.tools, with_worker=request.with_worker)
+    done = start(config, tools=tools, with_worker=with_worker)
     if run.out.as_json:
         run.out.json({"url": url_of(config), **_fields(done)})
         return DONE
@@ -34,7 +33,7 @@ def start(config: Config, *, tools: str | None = None, with_worker: bool = True)
     Raises:
         OpencodeMemoryError: It cannot be started; see ``start_detached``.
     """
-    from opencode_memory.server.detached import start_detached  # noqa: PLC0415  loads what few commands need
+    from opencode_memory.server.detach import start_detached  # noqa: PLC0415  loads what few commands need
     from opencode_memory.service.launch import program  # noqa: PLC0415  as above
 
     # -P: without it a file of the folder in which it starts could take the place of a module.
@@ -49,7 +48,7 @@ def start(config: Config, *, tools: str | None = None, with_worker: bool = True)
 
 def url_of(config: Config) -> str:
     """Return where the server of a configuration is reached."""
-    from opencode_memory.opencode.manifest import server_url  # noqa: PLC0415  as above
+    from opencode_memory.hosts.opencode.manifest import server_url  # noqa: PLC0415  as above
 
     return server_url(config)
 

@@ -14,7 +14,7 @@ from opencode_memory.cli.parameters import CategoryType, id_argument, read_text
 from opencode_memory.cli.period import parse_moment
 from opencode_memory.errors import InvalidInputError
 from opencode_memory.models import Category
-from opencode_memory.wording import short_id
+from opencode_memory.text.formatting import short_id
 
 _NONE = "none"
 

@@ -11,16 +11,16 @@ import click
 
 from opencode_memory.cli.command import command
 from opencode_memory.cli.context import Invocation
-from opencode_memory.cli.embed import embed_what_waits
+from opencode_memory.cli.embedding import embed_what_waits
 from opencode_memory.cli.memories import print_list
 from opencode_memory.cli.output import dim
 from opencode_memory.cli.progress import progress
 from opencode_memory.errors import InvalidInputError
-from opencode_memory.wording import counted
+from opencode_memory.text.formatting import counted
 
 if TYPE_CHECKING:
-    from opencode_memory.learning.opencode import OpenCodeReading, OpenCodeReport
-    from opencode_memory.memory import MemoryStore
+    from opencode_memory.hosts.opencode.feed.history_reader import OpenCodeReading, OpenCodeReport
+    from opencode_memory.store.memory_store import MemoryStore
 
 _OPENCODE: Final = "opencode"
 _SHOWN: Final = 20
@@ -63,8 +63,8 @@ def ingest(run: Invocation, *, path: Path, db: Path | None, dry_run: bool) -> No
 
 def read_opencode(run: Invocation, request: OpenCodeRequest) -> None:
     """Learn from every session of OpenCode and say what was learned."""
-    from opencode_memory.formats.rehearsal import rehearsal  # noqa: PLC0415  only here
-    from opencode_memory.ingest.opencode_db import default_database  # noqa: PLC0415  only here
+    from opencode_memory.exchange.dry_run import rehearsal  # noqa: PLC0415  only here
+    from opencode_memory.hosts.opencode.feed.database import default_database  # noqa: PLC0415  only here
 
     path = request.db or run.config.learning.opencode_db or default_database(run.config.environment)
     if path is None:
@@ -84,7 +84,7 @@ def read_opencode(run: Invocation, request: OpenCodeRequest) -> None:
 
 
 def _reading(run: Invocation, store: MemoryStore, path: Path) -> OpenCodeReading:
-    from opencode_memory.learning.opencode import OpenCodeReading  # noqa: PLC0415  only here
+    from opencode_memory.hosts.opencode.feed.history_reader import OpenCodeReading  # noqa: PLC0415  only here
     from opencode_memory.learning.switches import Switches  # noqa: PLC0415  only here
     from opencode_memory.projects.resolver import ProjectResolver  # noqa: PLC0415  only here
 
@@ -95,7 +95,7 @@ def _reading(run: Invocation, store: MemoryStore, path: Path) -> OpenCodeReading
 
 
 def _ask_for_files(run: Invocation, store: MemoryStore, report: OpenCodeReport) -> None:
-    from opencode_memory.settings import MemoryFile  # noqa: PLC0415  only here
+    from opencode_memory.config.settings import MemoryFile  # noqa: PLC0415  only here
     from opencode_memory.worker.learning_duties import ask_for_memory_file  # noqa: PLC0415  only here
 
     if run.config.memory_file is not MemoryFile.OFF:
@@ -121,7 +121,7 @@ def _tell(run: Invocation, store: MemoryStore, report: OpenCodeReport, *, dry_ru
 
 def read_notes(run: Invocation, request: IngestRequest) -> None:
     """Bring the memories in step with the notes and say what was done."""
-    from opencode_memory.ingest.folder import ingest as ingest_notes  # noqa: PLC0415  only here, and only when it runs
+    from opencode_memory.notes.folder import ingest as ingest_notes  # noqa: PLC0415  only here, and only when it runs
 
     with run.open_store(creates_project=not request.dry_run, background=False) as store:
         with progress("reading", quiet=run.out.as_json) as show:

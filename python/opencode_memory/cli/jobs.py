@@ -7,9 +7,9 @@ import click
 from opencode_memory.cli.command import command
 from opencode_memory.cli.context import Invocation
 from opencode_memory.cli.errors import DONE, NOTHING_FOUND
-from opencode_memory.clock import age
-from opencode_memory.jobs import Job
-from opencode_memory.wording import counted
+from opencode_memory.store.jobs import Job
+from opencode_memory.text.clock import age
+from opencode_memory.text.formatting import counted
 
 _MOST = 1000
 

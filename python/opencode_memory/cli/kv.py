@@ -11,9 +11,9 @@ import click
 from opencode_memory.cli.command import Group, command
 from opencode_memory.cli.context import Invocation
 from opencode_memory.cli.errors import DONE, NOTHING_FOUND
-from opencode_memory.clock import age, parse_span
 from opencode_memory.errors import InvalidInputError
 from opencode_memory.models import KvEntry
+from opencode_memory.text.clock import age, parse_span
 
 _NEVER: Final = "never"
 

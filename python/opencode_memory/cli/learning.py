@@ -14,7 +14,7 @@ from opencode_memory.learning import switches
 @command("status")
 def status(run: Invocation) -> None:
     """Say what is learned from here, and what waits."""
-    from opencode_memory.ingest.opencode_db import default_database  # noqa: PLC0415  only here
+    from opencode_memory.hosts.opencode.feed.database import default_database  # noqa: PLC0415  only here
 
     settings = run.config.learning
     database = settings.opencode_db or default_database(run.config.environment)

@@ -7,9 +7,9 @@ from datetime import datetime
 from typing import Final
 
 from opencode_memory.cli.output import Output, bold, dim
-from opencode_memory.clock import age
 from opencode_memory.models import Hit, Memory, Status
-from opencode_memory.wording import short_id
+from opencode_memory.text.clock import age
+from opencode_memory.text.formatting import short_id
 
 _LINES_OF_A_HIT: Final = 4
 

@@ -10,9 +10,9 @@ import click
 from opencode_memory.cli.command import command
 from opencode_memory.cli.context import Invocation
 from opencode_memory.cli.errors import DONE, NOTHING_FOUND
+from opencode_memory.config.settings import MemoryFile
 from opencode_memory.errors import InvalidInputError
-from opencode_memory.settings import MemoryFile
-from opencode_memory.wording import counted
+from opencode_memory.text.formatting import counted
 
 if TYPE_CHECKING:
     from opencode_memory.memory_file import MemoryFileReport

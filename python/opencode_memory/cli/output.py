@@ -17,7 +17,7 @@ from unicodedata import combining, east_asian_width
 
 import click
 
-from opencode_memory.json_values import to_json
+from opencode_memory.text.json_values import to_json
 
 _CONTROLS: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 _GAP: Final = "  "

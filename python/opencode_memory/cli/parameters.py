@@ -10,7 +10,7 @@ import click
 
 from opencode_memory.errors import InvalidInputError
 from opencode_memory.models import Category, Scope
-from opencode_memory.suggest import did_you_mean
+from opencode_memory.text.suggest import did_you_mean
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from opencode_memory.clock import parse_when
+from opencode_memory.text.clock import parse_when
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from opencode_memory.cli.confirm import confirmed
 from opencode_memory.cli.context import Invocation
 from opencode_memory.cli.errors import DONE, NOTHING_FOUND
 from opencode_memory.cli.parameters import ids_argument, yes_option
-from opencode_memory.wording import counted
+from opencode_memory.text.formatting import counted
 
 
 @command("purge")

@@ -12,10 +12,10 @@ from opencode_memory.cli.command import command
 from opencode_memory.cli.context import Invocation
 from opencode_memory.cli.output import dim
 from opencode_memory.cli.parameters import CategoryType, read_text, text_argument
-from opencode_memory.clock import parse_span, parse_when
 from opencode_memory.errors import InvalidInputError
 from opencode_memory.models import Category, RememberStatus, Scope
-from opencode_memory.wording import short_id
+from opencode_memory.text.clock import parse_span, parse_when
+from opencode_memory.text.formatting import short_id
 
 _SAID = {
     RememberStatus.STORED: "Remembered.",

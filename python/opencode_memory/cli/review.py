@@ -17,10 +17,10 @@ from opencode_memory.cli.output import bold, dim
 from opencode_memory.errors import ConflictError
 from opencode_memory.learning.learner import settle
 from opencode_memory.models import ALL_PROJECTS, Category, Memory, Scope, Status, Trust
-from opencode_memory.wording import counted, short_id
+from opencode_memory.text.formatting import counted, short_id
 
 if TYPE_CHECKING:
-    from opencode_memory.memory import MemoryStore
+    from opencode_memory.store.memory_store import MemoryStore
 
 _PAGE: Final = 500
 _LINES: Final = 8

@@ -12,12 +12,12 @@ import click
 from opencode_memory.cli.command import command
 from opencode_memory.cli.context import Invocation
 from opencode_memory.cli.errors import DONE
-from opencode_memory.config import Config
+from opencode_memory.config.load import Config
+from opencode_memory.config.settings import Tools
 from opencode_memory.errors import ConfigError
-from opencode_memory.settings import Tools
 
 if TYPE_CHECKING:
-    from opencode_memory.memory import MemoryStore
+    from opencode_memory.store.memory_store import MemoryStore
     from opencode_memory.worker.duty import Duty
     from opencode_memory.worker.learning_duties import Learning
 
@@ -60,7 +60,7 @@ def serve(
 
         if request.stdio:
             raise click.UsageError("--detach goes with HTTP, not with --stdio", click.get_current_context())
-        return serve_detached(run, config, request)
+        return serve_detached(run, config, tools=request.tools, with_worker=request.with_worker)
     if request.stdio:
         serve_one(run, config)
     else:
@@ -79,8 +79,8 @@ def configured(config: Config, request: ServeRequest) -> Config:
 def serve_one(run: Invocation, config: Config) -> None:
     """Serve the client at the other end of standard input."""
     from opencode_memory.cli.log import start_log  # noqa: PLC0415  servers only
-    from opencode_memory.seed_config import log_notices  # noqa: PLC0415  servers only
-    from opencode_memory.server.state import State  # noqa: PLC0415  loads what few commands need
+    from opencode_memory.config.opencode_manager import log_notices  # noqa: PLC0415  servers only
+    from opencode_memory.server.server_state import State  # noqa: PLC0415  loads what few commands need
     from opencode_memory.server.stdio import serve_stdio  # noqa: PLC0415  loads the SDK
 
     start_log(config.server)
@@ -92,11 +92,11 @@ def serve_one(run: Invocation, config: Config) -> None:
 def serve_all(run: Invocation, config: Config, request: ServeRequest) -> None:
     """Serve whoever comes, until a signal ends it."""
     from opencode_memory.cli.log import start_log  # noqa: PLC0415  servers only
-    from opencode_memory.incumbent import explain_incumbent, find_incumbent  # noqa: PLC0415  servers only
-    from opencode_memory.seed_config import log_notices, migrate  # noqa: PLC0415  servers only
+    from opencode_memory.config.opencode_manager import log_notices, migrate  # noqa: PLC0415  servers only
     from opencode_memory.server.http import bind, door, serve_http  # noqa: PLC0415  loads the SDK
     from opencode_memory.server.metrics import Metrics  # noqa: PLC0415  servers only
-    from opencode_memory.server.state import Background, State  # noqa: PLC0415  servers only
+    from opencode_memory.server.server_state import Background, State  # noqa: PLC0415  servers only
+    from opencode_memory.service.port_holder import explain_incumbent, find_incumbent  # noqa: PLC0415  servers only
     from opencode_memory.worker.supervisor import Supervisor  # noqa: PLC0415  servers only
 
     start_log(config.server)

@@ -13,9 +13,13 @@ import click
 from opencode_memory.cli.command import Group, command
 from opencode_memory.cli.context import Invocation
 from opencode_memory.cli.errors import DONE, NOTHING_FOUND
-from opencode_memory.config import Config
+from opencode_memory.config.load import Config
 from opencode_memory.errors import ConflictError
-from opencode_memory.incumbent import (
+from opencode_memory.service import supervisor_of
+from opencode_memory.service.install import Outcome, install, plan_install, plan_uninstall, uninstall
+from opencode_memory.service.launch import config_of, plan_launch, program
+from opencode_memory.service.manager import Runner, Supervisor, runner
+from opencode_memory.service.port_holder import (
     PortHolder,
     explain_holder,
     explain_incumbent,
@@ -23,10 +27,6 @@ from opencode_memory.incumbent import (
     hint_for_holder,
     who_holds,
 )
-from opencode_memory.service import supervisor_of
-from opencode_memory.service.launch import config_of, plan_launch, program
-from opencode_memory.service.steps import Outcome, install, plan_install, plan_uninstall, uninstall
-from opencode_memory.service.supervisor import Runner, Supervisor, runner
 from opencode_memory.service.unit_file import Change, read_own
 
 _DRY_RUN: Final = click.option("--dry-run", is_flag=True, help="Only show every file and every command.")

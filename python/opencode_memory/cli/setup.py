@@ -15,11 +15,11 @@ from opencode_memory.cli.context import Invocation
 from opencode_memory.cli.errors import DONE, NOTHING_FOUND
 from opencode_memory.cli.output import dim
 from opencode_memory.errors import ConflictError, StorageError
-from opencode_memory.opencode import places
+from opencode_memory.hosts.opencode import paths
 
 if TYPE_CHECKING:
-    from opencode_memory.opencode.installation import Plan, Step, Wanted
-    from opencode_memory.opencode.manifest import Choices
+    from opencode_memory.hosts.opencode.manifest import Choices
+    from opencode_memory.hosts.opencode.setup.plan import Plan, Step, Wanted
 
 _OFFERS = ("mcp", "plugin")
 _NPM = "npm install @opencode-ai/plugin"
@@ -46,7 +46,7 @@ class SetupRequest:
 
 def _agent_names(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:  # noqa: ARG001
     """Complete the last of several names."""
-    from opencode_memory.opencode.agents import AGENTS  # noqa: PLC0415  a help needs none
+    from opencode_memory.hosts.opencode.agents import AGENTS  # noqa: PLC0415  a help needs none
 
     before, comma, begun = incomplete.rpartition(",")
     names = [name for name in (*AGENTS, "all", "none") if name not in before.split(",")]
@@ -89,10 +89,10 @@ next(option for option in setup.params if option.name == "project").opts = ["-p"
 
 def put_in_place(run: Invocation, request: SetupRequest) -> int:
     """Install the plugin and say what was done."""
-    from opencode_memory.opencode.carry_out import carry_out  # noqa: PLC0415  a help needs none
-    from opencode_memory.opencode.installation import plan_setup  # noqa: PLC0415  as above
-    from opencode_memory.opencode.token_file import lay_token, take_token, token_file  # noqa: PLC0415  as above
-    from opencode_memory.seed_config import migrate  # noqa: PLC0415  as above
+    from opencode_memory.config.opencode_manager import migrate  # noqa: PLC0415  as above
+    from opencode_memory.hosts.opencode.setup.apply import carry_out  # noqa: PLC0415  a help needs none
+    from opencode_memory.hosts.opencode.setup.plan import plan_setup  # noqa: PLC0415  as above
+    from opencode_memory.hosts.opencode.token_file import lay_token, take_token, token_file  # noqa: PLC0415  as above
 
     choices = chosen(run, request)
     plan = plan_setup(wanted(run, choices, in_project=request.in_project), force=request.force)
@@ -133,9 +133,9 @@ def put_in_place(run: Invocation, request: SetupRequest) -> int:
 
 def take_away(run: Invocation, request: SetupRequest) -> int:
     """Remove what was added and say so; 1 when there is nothing, or when something has to stay."""
-    from opencode_memory.opencode.carry_out import carry_out  # noqa: PLC0415  as above
-    from opencode_memory.opencode.installation import Plan, is_installed, plan_undo  # noqa: PLC0415  as above
-    from opencode_memory.opencode.token_file import take_token  # noqa: PLC0415  as above
+    from opencode_memory.hosts.opencode.setup.apply import carry_out  # noqa: PLC0415  as above
+    from opencode_memory.hosts.opencode.setup.plan import Plan, is_installed, plan_undo  # noqa: PLC0415  as above
+    from opencode_memory.hosts.opencode.token_file import take_token  # noqa: PLC0415  as above
 
     folder, within = _place(run, in_project=request.in_project)
     plan = plan_undo(folder, within=within)
@@ -167,8 +167,8 @@ def chosen(run: Invocation, request: SetupRequest) -> Choices:
     """Return what is asked for, and where nothing is, what was chosen before."""
     from dataclasses import replace  # noqa: PLC0415  as above
 
-    from opencode_memory.opencode import manifest  # noqa: PLC0415  as above
-    from opencode_memory.opencode.installation import installed_manifest  # noqa: PLC0415  as above
+    from opencode_memory.hosts.opencode import manifest  # noqa: PLC0415  as above
+    from opencode_memory.hosts.opencode.setup.plan import installed_manifest  # noqa: PLC0415  as above
 
     folder, _ = _place(run, in_project=request.in_project)
     choices = manifest.read_choices(installed_manifest(folder))
@@ -181,39 +181,40 @@ def chosen(run: Invocation, request: SetupRequest) -> Choices:
 
 def wanted(run: Invocation, choices: Choices, *, in_project: bool) -> Wanted:
     """Return what an installation has to hold here."""
-    from opencode_memory.opencode import manifest  # noqa: PLC0415  as above
-    from opencode_memory.opencode.installation import Wanted  # noqa: PLC0415  as above
-    from opencode_memory.opencode.receipt import PLUGIN_FOLDER  # noqa: PLC0415  as above
+    from opencode_memory.hosts.opencode import manifest  # noqa: PLC0415  as above
+    from opencode_memory.hosts.opencode.setup.plan import Wanted  # noqa: PLC0415  as above
+    from opencode_memory.hosts.opencode.setup.receipt import PLUGIN_FOLDER  # noqa: PLC0415  as above
+    from opencode_memory.server.plugin.tools import TOOLS  # noqa: PLC0415  loads pydantic
 
     folder, within = _place(run, in_project=in_project)
     plugin = manifest.plugin_files()
-    text = manifest.render_manifest(run.config, choices, python=sys.executable, plugin=plugin)
+    text = manifest.render_manifest(run.config, choices, python=sys.executable, plugin=plugin, tools=TOOLS)
     return Wanted(
         folder=folder,
         within=within,
         files={f"{PLUGIN_FOLDER}/{name}": text for name, text in {**plugin, manifest.MANIFEST: text}.items()},
-        reads=places.folders_read(run.config.environment, run.folder),
+        reads=paths.folders_read(run.config.environment, run.folder),
     )
 
 
 def _place(run: Invocation, *, in_project: bool) -> tuple[Path, Path | None]:
     """Return the folder of configuration, and the one that it may not lead out of."""
     if in_project:
-        return places.project_folder(run.folder), places.work_tree_of(run.folder)
-    return places.global_folder(run.config.environment), None
+        return paths.project_folder(run.folder), paths.work_tree_of(run.folder)
+    return paths.global_folder(run.config.environment), None
 
 
 def _twice(run: Invocation, request: SetupRequest, folder: Path) -> list[str]:
     """Refuse a second installation in a project, since OpenCode would load both; elsewhere say so."""
-    from opencode_memory.opencode.installation import is_installed  # noqa: PLC0415  as above
+    from opencode_memory.hosts.opencode.setup.plan import is_installed  # noqa: PLC0415  as above
 
-    reads = places.folders_read(run.config.environment, run.folder)
+    reads = paths.folders_read(run.config.environment, run.folder)
     others = [place for place in reads if place != folder and is_installed(place)]
     if not others:
         return []
     text = f"the plugin is in {others[0]} too, and OpenCode would load both in this folder"
     undo = "opencode-memory setup --undo"
-    if others[0] == places.project_folder(run.folder):
+    if others[0] == paths.project_folder(run.folder):
         undo = "opencode-memory setup --project --undo"
     if request.in_project and not request.force:
         error = ConflictError(text)
@@ -228,8 +229,8 @@ def _wait_note(place: Path, why: str) -> str:
 
 def _server_notes(run: Invocation) -> list[str]:
     """Say what keeps the plugin from the server where somebody answers already; else the plugin starts one."""
-    from opencode_memory.cli.checks import Level  # noqa: PLC0415  as above
-    from opencode_memory.cli.doctor_opencode import look_at_server  # noqa: PLC0415  it looks at what this module does
+    from opencode_memory.cli.doctor.checks import Level  # noqa: PLC0415  as above
+    from opencode_memory.cli.doctor.server import look_at_server  # noqa: PLC0415  it looks at what this module does
 
     found = [check for check in look_at_server(run) if check.level is Level.PROBLEM]
     return [f"{check.text[0].upper()}{check.text[1:].rstrip('.')}: {check.hint}" for check in found]

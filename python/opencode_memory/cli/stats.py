@@ -5,7 +5,7 @@ from __future__ import annotations
 from opencode_memory.cli.command import command
 from opencode_memory.cli.context import Invocation
 from opencode_memory.cli.output import bold, dim
-from opencode_memory.wording import counted
+from opencode_memory.text.formatting import counted
 
 
 @command("stats")

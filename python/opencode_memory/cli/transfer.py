@@ -11,10 +11,11 @@ import click
 
 from opencode_memory.cli.command import command
 from opencode_memory.cli.context import Invocation
-from opencode_memory.cli.embed import embed_what_waits
+from opencode_memory.cli.embedding import embed_what_waits
 from opencode_memory.cli.parameters import STANDARD_INPUT
 from opencode_memory.cli.progress import progress
-from opencode_memory.wording import counted
+from opencode_memory.exchange import export_memories, import_memories
+from opencode_memory.text.formatting import counted
 
 _EXPORT_FORMATS = ("json", "markdown")
 _IMPORT_FORMATS = (*_EXPORT_FORMATS, "opencode-semantic-memory", "ocm-mem-json", "ocm-mem-markdown")
@@ -58,7 +59,7 @@ def export(run: Invocation, *, format: str, file: Path | None) -> None:
 def write(run: Invocation, request: ExportRequest) -> None:
     """Write an export and say what it holds."""
     with run.open_store() as store:
-        report = store.export(request.file or sys.stdout, format=request.format, project=run.given.project)
+        report = export_memories(store, request.file or sys.stdout, format=request.format, project=run.given.project)
     if request.file is None:
         return
     if run.out.as_json:
@@ -84,8 +85,8 @@ def read(run: Invocation, request: ImportRequest) -> None:
     source = sys.stdin if request.file == STANDARD_INPUT else Path(request.file)
     with run.open_store(creates_project=not request.dry_run, background=False) as store:
         with progress("importing", quiet=run.out.as_json) as show:
-            report = store.import_(
-                source, format=request.format, project=run.given.project, dry_run=request.dry_run, progress=show
+            report = import_memories(
+                store, source, format=request.format, project=run.given.project, dry_run=request.dry_run, progress=show
             )
         if not request.dry_run:
             embed_what_waits(run, store)

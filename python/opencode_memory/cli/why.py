@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from opencode_memory import clock
 from opencode_memory.cli.command import command
 from opencode_memory.cli.context import Invocation
 from opencode_memory.cli.errors import DONE, NOTHING_FOUND
 from opencode_memory.cli.output import Output, bold, dim, shorten
 from opencode_memory.errors import ConflictError, NotFoundError
-from opencode_memory.ledger import Decision, Shown, State
 from opencode_memory.models import Memory
-from opencode_memory.wording import counted, short_id
+from opencode_memory.store.ledger import Decision, Shown, State
+from opencode_memory.text import clock
+from opencode_memory.text.formatting import counted, short_id
 
 if TYPE_CHECKING:
-    from opencode_memory.memory import MemoryStore
+    from opencode_memory.store.memory_store import MemoryStore
 
 _WIDTH: Final = 76
 

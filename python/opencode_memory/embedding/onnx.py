@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Final
 
 from opencode_memory.embedding.batching import plan_batches
 from opencode_memory.embedding.chunking import MAX_CHUNKS, cut, surely_fits
+from opencode_memory.embedding.onnx_session import Session, run_batches
 from opencode_memory.embedding.registry import find_model
-from opencode_memory.embedding.session import Session, run_batches
 from opencode_memory.embedding.tokenization import Tokenization
 from opencode_memory.errors import EmbeddingError
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from opencode_memory.extraction.candidate import Candidate
+from opencode_memory.learning.extraction.candidate import Candidate
 from opencode_memory.models import Category, Status
 
 ACTIVE_FROM: Final = 0.7

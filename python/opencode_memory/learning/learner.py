@@ -12,18 +12,18 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from opencode_memory.errors import BusyError, ConflictError
-from opencode_memory.extraction.blockers import TOPIC, OpenBlocker
-from opencode_memory.extraction.candidate import Candidate
-from opencode_memory.extraction.events import Message, SessionInfo
-from opencode_memory.extraction.given import with_more
-from opencode_memory.extraction.session import Known, end, step
-from opencode_memory.extraction.state import SessionState
 from opencode_memory.learning.admission import admit
-from opencode_memory.lessons import Lesson, Progress
+from opencode_memory.learning.extraction.blockers import TOPIC, OpenBlocker
+from opencode_memory.learning.extraction.candidate import Candidate
+from opencode_memory.learning.extraction.events import Message, SessionInfo
+from opencode_memory.learning.extraction.injected_text import with_more
+from opencode_memory.learning.extraction.session import Known, end, step
+from opencode_memory.learning.extraction.session_state import SessionState
 from opencode_memory.models import Category, Memory, NewMemory, RememberStatus, Source, Status, Trust
+from opencode_memory.store.learning_state import Lesson, Progress
 
 if TYPE_CHECKING:
-    from opencode_memory.memory import MemoryStore
+    from opencode_memory.store.memory_store import MemoryStore
 
 _T = TypeVar("_T")
 _RACES: Final = 5

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from opencode_memory.extraction.events import SessionInfo
-    from opencode_memory.memory import MemoryStore
-    from opencode_memory.settings import LearningConfig
+    from opencode_memory.config.settings import LearningConfig
+    from opencode_memory.learning.extraction.events import SessionInfo
+    from opencode_memory.store.memory_store import MemoryStore
 
 _PROJECT: Final = "opencode-memory:learning"
 _SESSION: Final = "opencode-memory:paused:"

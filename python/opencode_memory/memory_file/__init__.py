@@ -6,11 +6,11 @@ ours; a change that came with git is a proposal, and what cannot be understood i
 
 from __future__ import annotations
 
+from opencode_memory.memory_file.diff import Change, Changes, Kind, Known, understand
 from opencode_memory.memory_file.disk import RELATIVE
 from opencode_memory.memory_file.origin import ChangedBy
 from opencode_memory.memory_file.report import BulletChange, MemoryFileReport, Mode, Outcome
-from opencode_memory.memory_file.syncing import sync
-from opencode_memory.memory_file.understand import Change, Changes, Kind, Known, understand
+from opencode_memory.memory_file.synchronize import sync
 
 __all__ = [
     "RELATIVE",

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Final
 
-from opencode_memory.ingest.categories import DEFAULT, guess_category
 from opencode_memory.models import Category, Memory, Trust
+from opencode_memory.notes.categories import DEFAULT, guess_category
 
 RESOLVED: Final = "resolved"
 """Tag of a blocker that is none any more."""

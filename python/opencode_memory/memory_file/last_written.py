@@ -15,7 +15,7 @@ from opencode_memory.memory_file.git_state import Head
 from opencode_memory.projects.identity import real
 
 if TYPE_CHECKING:
-    from opencode_memory.memory import MemoryStore
+    from opencode_memory.store.memory_store import MemoryStore
 
 PREFIX: Final = "memory_file:"
 _KEY_CHARACTERS: Final = 32

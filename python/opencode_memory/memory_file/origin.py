@@ -14,11 +14,11 @@ from typing import Final
 
 from opencode_memory.errors import ConflictError
 from opencode_memory.memory_file.bullet import Bullet
+from opencode_memory.memory_file.diff import Change, Changes, Kind
 from opencode_memory.memory_file.frame import Frame, read_frame
 from opencode_memory.memory_file.git_state import Head
 from opencode_memory.memory_file.last_written import LastWritten
 from opencode_memory.memory_file.part import read_part
-from opencode_memory.memory_file.understand import Change, Changes, Kind
 
 
 class ChangedBy(StrEnum):

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from opencode_memory.memory_file.understand import Change, Kind
+from opencode_memory.memory_file.diff import Change, Kind
 from opencode_memory.models import Category
 
 

@@ -16,10 +16,10 @@ from opencode_memory.memory_file.bullet import bullet_line
 from opencode_memory.memory_file.bullet_text import shown
 from opencode_memory.memory_file.headings import HEADINGS, RANK, Heading, heading_of
 from opencode_memory.models import Memory, Scope, Status
-from opencode_memory.wording import short_id
+from opencode_memory.text.formatting import short_id
 
 if TYPE_CHECKING:
-    from opencode_memory.memory import MemoryStore
+    from opencode_memory.store.memory_store import MemoryStore
 
 FEWEST_LINES: Final = 5
 """Lines of a managed part that shows one memory: two marks, a blank line, a heading, a bullet."""

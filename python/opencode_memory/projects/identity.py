@@ -15,26 +15,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
+from opencode_memory.models import ProjectIdentity
 from opencode_memory.projects.git_remotes import read_remotes
 
 _CONFIG_LIMIT: Final = 1 << 20
 _POINTER_LIMIT: Final = 1 << 14
 _COMMIT: Final = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProjectIdentity:
-    """What a project is recognised by, strongest first.
-
-    Attributes:
-        remotes: ``host/path`` of each remote, ``origin`` first.
-        root_commits: Hashes of the commits without a parent, sorted; empty until ``with_root_commits`` read them.
-        folder: Absolute path of the main work tree, or of the folder itself outside git.
-    """
-
-    remotes: tuple[str, ...] = ()
-    root_commits: tuple[str, ...] = ()
-    folder: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

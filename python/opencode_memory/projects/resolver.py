@@ -13,10 +13,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from opencode_memory.projects.identity import ProjectIdentity, find_repository, identify, with_root_commits
+from opencode_memory.models import ProjectIdentity
+from opencode_memory.projects.identity import find_repository, identify, with_root_commits
 
 if TYPE_CHECKING:
-    from opencode_memory.memory import MemoryStore
+    from opencode_memory.store.memory_store import MemoryStore
 
 _MAX_FOLDERS: Final = 10_000
 

@@ -13,11 +13,11 @@ from datetime import datetime
 from typing import Any, Final
 
 from opencode_memory import entities
-from opencode_memory.clock import age
-from opencode_memory.json_values import to_json
 from opencode_memory.models import Memory, Status, Trust
-from opencode_memory.plain_text import clean, cut, one_line
-from opencode_memory.wording import short_id
+from opencode_memory.text.clock import age
+from opencode_memory.text.display import clean, cut, one_line
+from opencode_memory.text.formatting import short_id
+from opencode_memory.text.json_values import to_json
 
 EXCERPT_BYTES: Final = 360
 _ENTITIES_SHOWN: Final = 2

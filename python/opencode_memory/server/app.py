@@ -23,18 +23,18 @@ import mcp_types as types
 from mcp.server import Server, ServerRequestContext
 
 import opencode_memory
-from opencode_memory import clock
+from opencode_memory.config.settings import Tools
 from opencode_memory.errors import OpencodeMemoryError
-from opencode_memory.json_values import to_json
-from opencode_memory.plain_text import clean
 from opencode_memory.server.answers import Answer
 from opencode_memory.server.call import Call
-from opencode_memory.server.state import State
+from opencode_memory.server.client_project import Whereabouts
+from opencode_memory.server.server_state import State
 from opencode_memory.server.toolbox import Tool
 from opencode_memory.server.tools import TOOLS
-from opencode_memory.server.whose import Whereabouts
-from opencode_memory.settings import Tools
-from opencode_memory.suggest import did_you_mean
+from opencode_memory.text import clock
+from opencode_memory.text.display import clean
+from opencode_memory.text.json_values import to_json
+from opencode_memory.text.suggest import did_you_mean
 
 NAME: Final = "opencode-memory"
 THREADS: Final = 16

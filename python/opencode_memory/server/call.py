@@ -9,16 +9,16 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from opencode_memory import paths
+from opencode_memory.config import paths
 from opencode_memory.errors import InvalidInputError
 from opencode_memory.models import Source
 
 if TYPE_CHECKING:
-    from opencode_memory.config import Config
-    from opencode_memory.memory import MemoryStore
+    from opencode_memory.config.load import Config
     from opencode_memory.models import Memory
-    from opencode_memory.server.place import Place
-    from opencode_memory.server.state import State
+    from opencode_memory.server.client_scope import Place
+    from opencode_memory.server.server_state import State
+    from opencode_memory.store.memory_store import MemoryStore
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,16 +20,16 @@ import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from opencode_memory.errors import ConflictError, InvalidInputError, StorageError
-from opencode_memory.incumbent import explain_holder, hint_for_holder, who_holds
-from opencode_memory.server.bridge.endpoint import MESSAGE_LIMIT
+from opencode_memory.hosts.opencode.contract import TOKEN_FILE
 from opencode_memory.server.guards import guarded_protocol, supports_owner_check
+from opencode_memory.server.plugin.endpoint import MESSAGE_LIMIT
 from opencode_memory.server.web import Web, build_app
+from opencode_memory.service.port_holder import explain_holder, hint_for_holder, who_holds
 
 if TYPE_CHECKING:
     from opencode_memory.server.metrics import Metrics
-    from opencode_memory.server.state import State
+    from opencode_memory.server.server_state import State
 
-TOKEN_FILE: Final = "server.token"  # noqa: S105  a name, not the token
 _GRACE_SECONDS: Final = 1
 """How long calls have to be answered after a signal, and then streams to be closed."""
 _BACKLOG: Final = 256

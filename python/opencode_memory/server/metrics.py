@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
 if TYPE_CHECKING:
-    from opencode_memory.reports import Stats
+    from opencode_memory.store.reports import Stats
 
 PREFIX: Final = "opencode_memory"
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"

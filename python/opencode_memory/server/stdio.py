@@ -19,7 +19,7 @@ from mcp.server.stdio import stdio_server
 from opencode_memory.server.app import build_server
 
 if TYPE_CHECKING:
-    from opencode_memory.server.state import State
+    from opencode_memory.server.server_state import State
 
 
 def serve_stdio(state: State, *, folder: Path) -> None:

@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, Final, get_type_hints
 
 from opencode_memory.errors import InvalidInputError
-from opencode_memory.suggest import did_you_mean
+from opencode_memory.text.suggest import did_you_mean
 
 if TYPE_CHECKING:
     from pydantic import BaseModel

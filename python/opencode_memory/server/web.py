@@ -20,20 +20,20 @@ from starlette.routing import Route, WebSocketRoute
 
 import opencode_memory
 from opencode_memory.errors import OpencodeMemoryError
-from opencode_memory.json_values import to_json
 from opencode_memory.server.app import NAME, build_server
-from opencode_memory.server.bridge.endpoint import Bridge
-from opencode_memory.server.bridge.protocol import PATH as BRIDGE
-from opencode_memory.server.endpoint import McpEndpoint
 from opencode_memory.server.guards import ApiKey, BodyLimit, Fence, RateLimit, default_hosts, default_origins
+from opencode_memory.server.mcp_endpoint import McpEndpoint
 from opencode_memory.server.metrics import CONTENT_TYPE, Metrics
+from opencode_memory.server.plugin.endpoint import Bridge
+from opencode_memory.server.plugin.protocol import PATH as BRIDGE
+from opencode_memory.text.json_values import to_json
 
 if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-    from opencode_memory.reports import Stats
-    from opencode_memory.server.state import State
+    from opencode_memory.server.server_state import State
+    from opencode_memory.store.reports import Stats
 
 BODY_LIMIT: Final = 4 * 1024 * 1024
 HEALTH: Final = "/health"

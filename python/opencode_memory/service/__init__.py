@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from opencode_memory.config.paths import default_config_file
 from opencode_memory.errors import OpencodeMemoryError
-from opencode_memory.paths import default_config_file
 from opencode_memory.service.launchd import Launchd
-from opencode_memory.service.supervisor import Supervisor
+from opencode_memory.service.manager import Supervisor
 from opencode_memory.service.systemd import Systemd
 
 __all__ = ["supervisor_of"]

@@ -15,10 +15,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
-from opencode_memory.config import Config, load
+from opencode_memory.config.load import Config, load
+from opencode_memory.config.paths import default_config_file
+from opencode_memory.config.settings import PREFIX, SETTINGS, Setting
 from opencode_memory.errors import ConfigError, InvalidInputError
-from opencode_memory.paths import default_config_file
-from opencode_memory.settings import PREFIX, SETTINGS, Setting
 
 _CONFIG: Final = PREFIX + "CONFIG"
 _OPTIONS: Final = MappingProxyType({"data_dir": "--data-dir", "server.host": "--host", "server.port": "--port"})

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from opencode_memory.service.launch import Launch
-from opencode_memory.service.supervisor import MARK, Command, Runner, State
+from opencode_memory.service.manager import MARK, Command, Runner, State
 
 LABEL: Final = "dev.opencode-memory.serve"
 _NO_SUCH_SERVICE: Final = 113

@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import Final
 
 from opencode_memory.service.launch import Launch
-from opencode_memory.service.supervisor import MARK, Command, Runner, State
+from opencode_memory.service.manager import MARK, Command, Runner, State
 
 UNIT: Final = "opencode-memory-serve.service"
 _TEMPLATE: Final = """\

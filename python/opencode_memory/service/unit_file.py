@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from opencode_memory.errors import ConflictError, StorageError
-from opencode_memory.service.supervisor import MARK
+from opencode_memory.service.manager import MARK
 
 # Nothing in it is secret, and both systems want to read it; whatever it leads to guards itself.
 _MODE: Final = 0o644

@@ -5,14 +5,14 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
-from opencode_memory import consolidation
-from opencode_memory.ageing import age, was_brought_back
 from opencode_memory.errors import EmbeddingError
+from opencode_memory.maintenance import consolidation
+from opencode_memory.maintenance.ageing import age, was_brought_back
 from opencode_memory.models import Trust
 from opencode_memory.worker.duty import Duty, PutOffError, Work, always, every
 
 if TYPE_CHECKING:
-    from opencode_memory.memory import MemoryStore
+    from opencode_memory.store.memory_store import MemoryStore
 
 EMBED: Final = "embed"
 LINK: Final = "link"

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from opencode_memory.jobs import Job
+from opencode_memory.store.jobs import Job
 
 if TYPE_CHECKING:
-    from opencode_memory.memory import MemoryStore
+    from opencode_memory.store.memory_store import MemoryStore
 
 
 class LostError(Exception):

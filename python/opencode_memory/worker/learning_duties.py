@@ -10,22 +10,22 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from opencode_memory.config.paths import EXPORTS
+from opencode_memory.config.settings import MemoryFile
 from opencode_memory.errors import InvalidInputError, StorageError
-from opencode_memory.extraction.events import SessionInfo
-from opencode_memory.formats import EXPORTS
-from opencode_memory.ingest.opencode_db import default_database
+from opencode_memory.hosts.opencode.feed.database import default_database
+from opencode_memory.hosts.opencode.feed.history_reader import OpenCodeReading
+from opencode_memory.hosts.opencode.feed.live_learning import REST
+from opencode_memory.learning.extraction.events import SessionInfo
 from opencode_memory.learning.learner import Learner
-from opencode_memory.learning.live import REST
-from opencode_memory.learning.opencode import OpenCodeReading
 from opencode_memory.learning.switches import Switches
 from opencode_memory.projects.resolver import ProjectResolver, work_tree
-from opencode_memory.settings import MemoryFile
 from opencode_memory.worker.duty import Duty, PutOffError, Work, always
 
 if TYPE_CHECKING:
-    from opencode_memory.config import Config
-    from opencode_memory.ingest.changed import SkipLog
-    from opencode_memory.memory import MemoryStore
+    from opencode_memory.config.load import Config
+    from opencode_memory.notes.reread import SkipLog
+    from opencode_memory.store.memory_store import MemoryStore
 
 NOTES: Final = "notes"
 MEMORY_FILE: Final = "memory_file"
@@ -72,7 +72,7 @@ class Learning:
         if not self._folders or not self._switches.reads("markdown"):
             yield
             return
-        from opencode_memory.ingest.watching import NoteWatcher  # noqa: PLC0415  only with watched folders
+        from opencode_memory.notes.watcher import NoteWatcher  # noqa: PLC0415  only with watched folders
 
         stop = threading.Event()
         watcher = NoteWatcher(
@@ -139,7 +139,7 @@ class Learning:
             self._ask_for_memory_file(work.store, info.directory, project)
 
     def _read_notes(self, work: Work) -> None:
-        from opencode_memory.ingest.changed import SkipLog, ingest_changed  # noqa: PLC0415  only with watched folders
+        from opencode_memory.notes.reread import SkipLog, ingest_changed  # noqa: PLC0415  only with watched folders
 
         self._skips = self._skips or SkipLog()
         ingest_changed(
@@ -172,7 +172,7 @@ class Learning:
             _log.warning("%s is left alone: %s", report.path, report.problem)
 
     def _enrich(self, work: Work) -> datetime:
-        from opencode_memory.worker.enriching import enrich  # noqa: PLC0415  loads an HTTP client
+        from opencode_memory.worker.digest_duty import enrich  # noqa: PLC0415  loads an HTTP client
 
         return enrich(work, self._config)
 

@@ -18,14 +18,14 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
-from opencode_memory import clock
 from opencode_memory._core import redact
 from opencode_memory.errors import BusyError, ClosedError, StorageError
+from opencode_memory.text import clock
 from opencode_memory.worker.duty import Duty, HopelessError, LostError, PutOffError, Work
 
 if TYPE_CHECKING:
-    from opencode_memory.jobs import Job
-    from opencode_memory.memory import MemoryStore
+    from opencode_memory.store.jobs import Job
+    from opencode_memory.store.memory_store import MemoryStore
 
 NICENESS: Final = 10
 _LOOK_SECONDS: Final = 2.0

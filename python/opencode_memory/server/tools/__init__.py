@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from opencode_memory.server.toolbox import Tool
-from opencode_memory.server.tools import boot, curate, exchange, kv, many, recall, sessions, status, write
+from opencode_memory.server.tools import boot, bulk, curate, exchange, kv, recall, sessions, status, write
 
 TOOLS: Final[tuple[Tool, ...]] = (
     recall.recall,
@@ -26,8 +26,8 @@ TOOLS: Final[tuple[Tool, ...]] = (
     curate.pin_memory,
     curate.resolve_blocker,
     curate.unresolve_blocker,
-    many.bulk_archive,
-    many.consolidate_memory,
+    bulk.bulk_archive,
+    bulk.consolidate_memory,
     sessions.session_start,
     sessions.session_heartbeat,
     sessions.session_end,

@@ -6,15 +6,15 @@ from typing import Annotated
 
 from pydantic import Field
 
-from opencode_memory.boot import Voice, boot_context
-from opencode_memory.boot_room import Item, Section
+from opencode_memory.context.boot import Voice, boot_context
+from opencode_memory.context.token_budget import Item, Section
 from opencode_memory.models import ALL_PROJECTS, Memory, Session
-from opencode_memory.plain_text import clean, one_line
 from opencode_memory.server.answers import Answer, facts, indented, joined, project_name
 from opencode_memory.server.call import Call
 from opencode_memory.server.toolbox import shape, tool
-from opencode_memory.server.tools.kinds import Project
+from opencode_memory.server.tools.argument_types import Project
 from opencode_memory.server.tools.sessions import session_line
+from opencode_memory.text.display import clean, one_line
 
 _PARAGRAPH_BYTES = 600
 _TITLE_BYTES = 60

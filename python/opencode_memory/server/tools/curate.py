@@ -7,14 +7,14 @@ from typing import Annotated
 from pydantic import Field
 
 from opencode_memory.errors import ConflictError, InvalidInputError, NotFoundError
-from opencode_memory.json_values import to_json
 from opencode_memory.models import Category, Memory
-from opencode_memory.plain_text import one_line
 from opencode_memory.server.answers import Answer, memory_data
 from opencode_memory.server.call import Call
 from opencode_memory.server.toolbox import shape, tool
-from opencode_memory.server.tools.kinds import Detail, MemoryId, MemoryIds, Reason
-from opencode_memory.wording import counted, short_id
+from opencode_memory.server.tools.argument_types import Detail, MemoryId, MemoryIds, Reason
+from opencode_memory.text.display import one_line
+from opencode_memory.text.formatting import counted, short_id
+from opencode_memory.text.json_values import to_json
 
 RESOLVED = "resolved"
 

@@ -8,20 +8,20 @@ from typing import Annotated, Any, Final
 
 from pydantic import Field
 
-from opencode_memory import entities
+from opencode_memory import entities, exchange
 from opencode_memory.errors import ConflictError, InvalidInputError, StorageError
-from opencode_memory.formats import markdown, native_json
-from opencode_memory.ingest.bootstrap import bootstrap
-from opencode_memory.ingest.folder import ingest
-from opencode_memory.json_values import to_json
+from opencode_memory.exchange import markdown, native_json
 from opencode_memory.models import ALL_PROJECTS, Scope
-from opencode_memory.plain_text import one_line
+from opencode_memory.notes.bootstrap import bootstrap
+from opencode_memory.notes.folder import ingest
 from opencode_memory.projects.identity import find_repository
 from opencode_memory.server.answers import Answer, joined
 from opencode_memory.server.call import Call
 from opencode_memory.server.toolbox import shape, tool
-from opencode_memory.server.tools.kinds import FilePath, Project
-from opencode_memory.wording import counted
+from opencode_memory.server.tools.argument_types import FilePath, Project
+from opencode_memory.text.display import one_line
+from opencode_memory.text.formatting import counted
+from opencode_memory.text.json_values import to_json
 
 _HEAD_CHARACTERS: Final = 4096
 
@@ -43,7 +43,8 @@ def export_memories(
     if target.is_dir():
         target /= name
     _refuse_to_replace(target)
-    report = call.store.export(
+    report = exchange.export_memories(
+        call.store,
         target,
         format="markdown" if target.suffix in (".md", ".markdown") else "json",
         project=None if where == ALL_PROJECTS else where,
@@ -67,7 +68,7 @@ def import_memories(
         raise InvalidInputError("skip_duplicates: nothing is ever stored twice; leave it out", field="skip_duplicates")
     source = call.confined(input_path, field="input_path")
     # A file in a project may come from anybody, so nothing in it counts as said by the person.
-    report = call.store.import_(source, within=call.place.project, trusted=False, dry_run=dry_run)
+    report = exchange.import_memories(call.store, source, within=call.place.project, trusted=False, dry_run=dry_run)
     counts = {kind: dict(found) for kind, found in report.counts.items()}
     what = ", ".join(f"{number} {outcome}" for outcome, number in counts.get("memory", {}).items() if number)
     text = joined(

@@ -7,15 +7,15 @@ from typing import Annotated, Any, Final
 
 from pydantic import Field
 
-from opencode_memory.clock import age
 from opencode_memory.errors import NotFoundError
-from opencode_memory.json_values import to_json
-from opencode_memory.plain_text import one_line
 from opencode_memory.server.answers import Answer, indented, joined
 from opencode_memory.server.call import Call
 from opencode_memory.server.toolbox import shape, tool
-from opencode_memory.server.tools.kinds import Key
-from opencode_memory.wording import counted
+from opencode_memory.server.tools.argument_types import Key
+from opencode_memory.text.clock import age
+from opencode_memory.text.display import one_line
+from opencode_memory.text.formatting import counted
+from opencode_memory.text.json_values import to_json
 
 _WHOLE: Final = 8_000_000
 

@@ -7,14 +7,22 @@ from typing import Annotated, Final
 from pydantic import Field
 
 from opencode_memory import entities
-from opencode_memory.clock import age, parse_when
 from opencode_memory.models import ALL_PROJECTS, Memory, RelatedMemory, Status
-from opencode_memory.plain_text import one_line
 from opencode_memory.server.answers import Answer, facts, indented, joined, listed, memory_data, project_name
 from opencode_memory.server.call import Call
 from opencode_memory.server.toolbox import shape, tool
-from opencode_memory.server.tools.kinds import AnyCategory, CategoryName, Labels, Limit, MemoryId, Project, When
-from opencode_memory.wording import counted
+from opencode_memory.server.tools.argument_types import (
+    AnyCategory,
+    CategoryName,
+    Labels,
+    Limit,
+    MemoryId,
+    Project,
+    When,
+)
+from opencode_memory.text.clock import age, parse_when
+from opencode_memory.text.display import one_line
+from opencode_memory.text.formatting import counted
 
 _HIT: Final = {
     "type": "object",

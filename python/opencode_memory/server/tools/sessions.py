@@ -7,16 +7,16 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from opencode_memory import entities
-from opencode_memory.clock import age
 from opencode_memory.errors import ConflictError, InvalidInputError
-from opencode_memory.json_values import to_json
 from opencode_memory.models import Session
-from opencode_memory.plain_text import one_line
 from opencode_memory.server.answers import Answer, joined
 from opencode_memory.server.call import Call
 from opencode_memory.server.toolbox import shape, tool
-from opencode_memory.server.tools.kinds import Content, ItemRef, SessionId
-from opencode_memory.wording import counted, short_id
+from opencode_memory.server.tools.argument_types import Content, ItemRef, SessionId
+from opencode_memory.text.clock import age
+from opencode_memory.text.display import one_line
+from opencode_memory.text.formatting import counted, short_id
+from opencode_memory.text.json_values import to_json
 
 _WorkingOn = Annotated[str | None, Field(max_length=500)]
 

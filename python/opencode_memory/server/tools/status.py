@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from opencode_memory.json_values import to_json
 from opencode_memory.server.answers import Answer, joined
 from opencode_memory.server.call import Call
 from opencode_memory.server.toolbox import shape, tool
-from opencode_memory.wording import counted
+from opencode_memory.text.formatting import counted
+from opencode_memory.text.json_values import to_json
 
 
 @tool(reads=True, core=True, answers=shape(status="string", problems="array"))

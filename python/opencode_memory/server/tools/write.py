@@ -12,7 +12,7 @@ from opencode_memory.models import ALL_PROJECTS, Memory, RememberResult, Remembe
 from opencode_memory.server.answers import Answer, facts, indented, joined, memory_data
 from opencode_memory.server.call import Call
 from opencode_memory.server.toolbox import shape, tool
-from opencode_memory.server.tools.kinds import (
+from opencode_memory.server.tools.argument_types import (
     AnyCategory,
     CategoryName,
     Content,
@@ -24,7 +24,7 @@ from opencode_memory.server.tools.kinds import (
     Project,
     ScopeName,
 )
-from opencode_memory.wording import short_id
+from opencode_memory.text.formatting import short_id
 
 _PARTS: Final = {"what": "What", "why": "Why", "learned": "Learned"}
 _AGENT: Final = Trust.AGENT.value

@@ -1,0 +1,1 @@
+"""``opencode-memory doctor``: checks of the installation and the store."""

@@ -1,0 +1,34 @@
+"""What ``doctor --fix`` does by itself: only what any command would do again, and what takes nothing away."""
+
+from __future__ import annotations
+
+from opencode_memory.cli.context import Invocation
+from opencode_memory.cli.doctor.checks import Cure, Remedy
+
+
+def apply(run: Invocation, remedy: Remedy) -> str:
+    """Apply a remedy and say what was done.
+
+    Raises:
+        OpencodeMemoryError: It could not be done.
+        OSError: The same, for permissions.
+    """
+    if remedy.path is not None and remedy.mode is not None:
+        remedy.path.chmod(remedy.mode)
+        return f"chmod {remedy.mode:o} {remedy.path}"
+    if remedy.cure is Cure.START:
+        from opencode_memory.cli.detach import start  # noqa: PLC0415  only here
+
+        start(run.config)
+        return "opencode-memory serve --detach"
+    return _set_up(run, in_project=remedy.cure is Cure.SETUP_PROJECT)
+
+
+def _set_up(run: Invocation, *, in_project: bool) -> str:
+    from opencode_memory.cli.setup import SetupRequest, chosen, wanted  # noqa: PLC0415  only here
+    from opencode_memory.hosts.opencode.setup.apply import carry_out  # noqa: PLC0415  only here
+    from opencode_memory.hosts.opencode.setup.plan import plan_setup  # noqa: PLC0415  only here
+
+    request = SetupRequest(in_project=in_project)
+    carry_out(plan_setup(wanted(run, chosen(run, request), in_project=in_project)))
+    return f"opencode-memory setup{' --project' if in_project else ''}; restart OpenCode"

@@ -1,0 +1,87 @@
+"""What the doctor looks at in OpenCode's own configuration: whether a server of the person takes the name of ours.
+
+The files are only read. One that cannot be read says nothing here, since OpenCode itself says so when it starts.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from opencode_memory.cli.context import Invocation
+from opencode_memory.cli.doctor.checks import Check, Level
+from opencode_memory.config.opencode_manager.file import read_bounded
+from opencode_memory.config.opencode_manager.parse import Members, parse
+from opencode_memory.hosts.opencode import paths
+from opencode_memory.hosts.opencode.manifest import read_manifest
+from opencode_memory.hosts.opencode.setup.plan import installed_manifest
+
+_FILES: Final = ("opencode.json", "opencode.jsonc")
+_OURS: Final = "opencode-memory"
+
+
+def look_at_servers(run: Invocation, installed: Iterable[Path]) -> Iterator[Check]:
+    """Say where an MCP server of the person keeps ours from being added.
+
+    Args:
+        run: Where OpenCode would be started.
+        installed: Folders of configuration in which the plugin is.
+    """
+    for place in installed:
+        offered = read_manifest(installed_manifest(place)).get("mcp")
+        if not isinstance(offered, Mapping):
+            continue
+        for file in _files(run):
+            servers = _servers(file)
+            # One that is ours by its address or command is used instead, and nothing is missing.
+            if any(_is_ours(offered, server) for server in servers.values()):
+                return
+            if offered.get("name") in servers:
+                text = f"{file} has an MCP server {offered['name']!r} of its own, so the model has no tools of ours"
+                yield Check(
+                    "mcp", Level.NOTE, text, "opencode-memory setup --tools plugin; or give that one another name"
+                )
+                return
+
+
+def _files(run: Invocation) -> Iterator[Path]:
+    environment = run.config.environment
+    tree = paths.work_tree_of(run.folder)
+    above = [folder for folder in (run.folder, *run.folder.parents) if folder.is_relative_to(tree)]
+    if environment.get("OPENCODE_CONFIG"):
+        yield Path(environment["OPENCODE_CONFIG"]).absolute()
+    for folder in dict.fromkeys((*paths.folders_read(environment, run.folder), *above)):
+        yield from (folder / name for name in _FILES)
+
+
+def _servers(file: Path) -> Mapping[str, Any]:
+    try:
+        content = read_bounded(file)
+        try:
+            read = json.loads(content)
+        except ValueError:
+            # A parser for comments takes a hundred times as long.
+            read = _plain(parse(content))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    servers = read.get("mcp") if isinstance(read, dict) else None
+    return servers if isinstance(servers, dict) else {}
+
+
+def _is_ours(offered: Mapping[str, Any], server: Any) -> bool:
+    """Decide as the plugin does."""
+    config = offered.get("config")
+    url = str(config.get("url", "")) if isinstance(config, Mapping) else ""
+    if not isinstance(server, dict):
+        return False
+    # By whatever name of this machine.
+    address = re.compile(rf"https?://[^/]+:{urlsplit(url).port}/mcp")
+    return bool(address.match(str(server.get("url")))) or _OURS in json.dumps(server.get("command", ""))
+
+
+def _plain(value: Any) -> Any:
+    return {member.name: _plain(member.value) for member in value} if isinstance(value, Members) else value

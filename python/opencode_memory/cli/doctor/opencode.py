@@ -1,0 +1,171 @@
+"""What the doctor looks at in OpenCode: the program, the plugin, what npm keeps it waiting for, the server, the token.
+
+Nothing is changed here, and nothing beyond this machine is asked. Whoever has no OpenCode, and no plugin in it, is not
+bothered with more than a note.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+from opencode_memory.cli.context import Invocation
+from opencode_memory.cli.doctor.checks import Check, Curable, Cure, Level, Remedy
+from opencode_memory.cli.doctor.mcp_entries import look_at_servers
+from opencode_memory.cli.doctor.server import look_at_server
+from opencode_memory.cli.setup import SetupRequest, chosen, wanted
+from opencode_memory.errors import ConflictError
+from opencode_memory.hosts.opencode import paths
+from opencode_memory.hosts.opencode.manifest import MANIFEST, read_manifest
+from opencode_memory.hosts.opencode.setup.npm_stub import Stub, imported_packages, look, why_it_waits
+from opencode_memory.hosts.opencode.setup.plan import Plan, Wanted, installed_manifest, is_installed, plan_setup
+from opencode_memory.hosts.opencode.setup.receipt import PLUGIN_FOLDER, is_own
+
+_TIMEOUT_SECONDS: Final = 20
+_VERSION: Final = re.compile(r"(?<![\d.])(\d+)\.\d+\.\d+[\w.-]*")
+_KNOWN_MAJOR: Final = 1
+_FOLDERS: Final = ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME")
+
+
+def look_at_opencode(run: Invocation) -> Iterator[Check]:
+    """Look at everything that has to do with OpenCode."""
+    reads = paths.folders_read(run.config.environment, run.folder)
+    installed = [place for place in reads if is_installed(place)]
+    program = shutil.which("opencode", path=run.config.environment.get("PATH", os.defpath))
+    yield _program(program, run.config.environment)
+    if not installed:
+        if program is not None:
+            yield Check("plugin", Level.NOTE, "the memory is not in OpenCode yet", "opencode-memory setup")
+        return
+    for place in installed:
+        yield from _plugin(run, place)
+    if len(installed) > 1:
+        here = paths.project_folder(run.folder) in installed
+        text = f"OpenCode loads it twice in this folder: from {' and from '.join(map(str, installed))}"
+        hint = f"opencode-memory setup {'--project ' if here else ''}--undo"
+        yield Check("plugin", Level.PROBLEM, text, hint)
+    for place in reads:
+        yield from _npm(run, place, installed)
+    yield from look_at_servers(run, installed)
+    yield from look_at_server(run)
+
+
+def _program(program: str | None, environment: Mapping[str, str]) -> Check:
+    if program is None:
+        return Check("opencode", Level.NOTE, "there is no `opencode` on the PATH")
+    version = _version_of(program, environment)
+    if version is None:
+        return Check("opencode", Level.NOTE, f"{program} does not say which version it is")
+    if int(version.partition(".")[0]) != _KNOWN_MAJOR:
+        return Check(
+            "opencode", Level.NOTE, f"OpenCode {version}: the plugin was made for 1.x, and may do nothing here"
+        )
+    return Check("opencode", Level.OK, f"OpenCode {version}, {program}")
+
+
+def _version_of(program: str, environment: Mapping[str, str]) -> str | None:
+    """Ask OpenCode for its version; one that has never run makes its folders elsewhere."""
+    ask = partial(
+        subprocess.run,
+        [program, "--version"],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        timeout=_TIMEOUT_SECONDS,
+        check=False,
+    )
+    quiet = {"OPENCODE_DISABLE_AUTOUPDATE": "1", "OPENCODE_DISABLE_MODELS_FETCH": "1"}
+    try:
+        if paths.own_folder(environment).is_dir():
+            said = ask(env={**environment, **quiet})
+        else:
+            with tempfile.TemporaryDirectory() as aside:
+                said = ask(env={**environment, **quiet, **dict.fromkeys(_FOLDERS, aside)})
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    found = _VERSION.search(said.stdout)
+    return found[0] if found else None
+
+
+def _plugin(run: Invocation, place: Path) -> Iterator[Check]:
+    in_project = place == paths.project_folder(run.folder)
+    option = " --project" if in_project else ""
+    remedy = Remedy(Cure.SETUP_PROJECT if in_project else Cure.SETUP)
+    folder = place / PLUGIN_FOLDER
+    manifest = read_manifest(installed_manifest(place))
+    if not in_project and place != paths.global_folder(run.config.environment):
+        yield Check("plugin", Level.OK, f"{folder}, {manifest.get('version', 'of an unknown version')}")
+        return
+    try:
+        choices = chosen(run, SetupRequest(in_project=in_project))
+        new = wanted(run, choices, in_project=in_project)
+        plan = plan_setup(new)
+    except ConflictError as error:
+        hint = f"{error.hint}: opencode-memory setup{option} --force" if "--force" in (error.hint or "") else error.hint
+        yield Check("plugin", Level.PROBLEM, str(error), hint)
+        return
+    if (program := _missing_program(manifest)) is not None:
+        text = f"the plugin cannot start the server: {program} is not there"
+        yield Curable("plugin", Level.PROBLEM, text, f"opencode-memory setup{option}", remedy)
+    elif (stale := _stale(new, plan, manifest)) is not None:
+        yield Curable("plugin", Level.PROBLEM, stale, f"opencode-memory setup{option}", remedy)
+    else:
+        agents = ", ".join(choices.agents) or "none"
+        yield Check("plugin", Level.OK, f"{folder}, {manifest['version']}, agents: {agents}, tools: {choices.tools}")
+
+
+def _missing_program(manifest: Mapping[str, Any]) -> str | None:
+    start = manifest.get("start")
+    if not isinstance(start, list) or not all(isinstance(word, str) for word in start):
+        return None  # Not what setup wrote, which is said elsewhere.
+    python = start[: start.index("-P")][-1:] if "-P" in start else start[:1]
+    return next((word for word in python if shutil.which(word) is None), None)
+
+
+def _stale(wanted: Wanted, plan: Plan, manifest: Mapping[str, Any]) -> str | None:
+    """Say what is not as setup would have it now; None when all is."""
+    folder = wanted.folder / PLUGIN_FOLDER
+    changed = {step.path for step in plan.steps if is_own(wanted.folder, step.path)}
+    if not changed:
+        return None
+    new = read_manifest(wanted.files[f"{PLUGIN_FOLDER}/{MANIFEST}"])
+    missing = [path.name for path in sorted(changed) if not path.exists()]
+    if missing:
+        return f"{folder} is not complete: {' and '.join(missing)} is missing"
+    if manifest.get("version") != new["version"]:
+        return f"the plugin in {folder} is of version {manifest.get('version')}, and this is {new['version']}"
+    if changed != {folder / MANIFEST}:
+        return f"the plugin in {folder} is another than this version's"
+    keys = [key for key in new if manifest.get(key) != new[key]]
+    return f"the plugin in {folder} goes by other settings than are configured now ({', '.join(keys)})"
+
+
+def _npm(run: Invocation, place: Path, installed: list[Path]) -> Iterator[Check]:
+    remedy = _setup_again(run, installed)
+    command = f"opencode-memory {remedy.cure}" if remedy is not None else None
+    stub = look(place)
+    if stub is Stub.WRONG:
+        file, package = next(imported_packages(place))
+        text = f"{file} imports {package}, which OpenCode does not install: a stub in {place} keeps it from that"
+        yield Curable("npm", Level.PROBLEM, text, command, remedy)
+    elif stub is Stub.LAY:
+        text = f"OpenCode waits for npm when it starts, because of {place}"
+        yield Curable("npm", Level.NOTE, text, command, remedy)
+    elif (why := why_it_waits(place)) is not None:
+        text = f"OpenCode waits for npm when it starts, because of {place}: {why}"
+        yield Check("npm", Level.NOTE, text, f"npm install @opencode-ai/plugin  (in {place})")
+
+
+def _setup_again(run: Invocation, installed: list[Path]) -> Remedy | None:
+    """Return the setup that was done before; None when it was one that is not to be had here, as in another folder."""
+    if paths.global_folder(run.config.environment) in installed:
+        return Remedy(Cure.SETUP)
+    return Remedy(Cure.SETUP_PROJECT) if paths.project_folder(run.folder) in installed else None

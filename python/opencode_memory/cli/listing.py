@@ -1,0 +1,157 @@
+"""``opencode-memory list``, ``show`` and ``history``: looking without changing."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import click
+
+from opencode_memory.cli.command import command
+from opencode_memory.cli.context import Invocation
+from opencode_memory.cli.errors import DONE, NOTHING_FOUND
+from opencode_memory.cli.memories import facts, print_list, print_memory
+from opencode_memory.cli.output import bold, dim
+from opencode_memory.cli.parameters import (
+    all_projects_option,
+    categories_option,
+    id_argument,
+    ids_argument,
+    limit_option,
+    period_options,
+    scope_option,
+)
+from opencode_memory.cli.period import Period, parse_period
+from opencode_memory.models import ALL_PROJECTS, Category, HistoryEntry, Status
+from opencode_memory.text.clock import age
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListRequest:
+    """Which memories to list."""
+
+    categories: tuple[Category, ...]
+    scope: str | None
+    statuses: tuple[str, ...]
+    tag: str | None
+    period: Period
+    limit: int
+    offset: int
+    all_projects: bool
+
+
+@command("list")
+@categories_option
+@scope_option
+@click.option(
+    "--status",
+    "statuses",
+    type=click.Choice([status.value for status in Status]),
+    multiple=True,
+    help="Only this status; may be repeated; by default active.",
+)
+@click.option("-t", "--tag", help="Only what carries this label.")
+@period_options
+@limit_option(50)
+@click.option("--offset", type=click.IntRange(0), default=0, help="Leave out so many.")
+@all_projects_option
+def list_memories(
+    run: Invocation,
+    *,
+    categories: tuple[Category, ...],
+    scope: str | None,
+    statuses: tuple[str, ...],
+    tag: str | None,
+    since: str | None,
+    until: str | None,
+    limit: int,
+    offset: int,
+    all_projects: bool,
+) -> int:
+    """List memories, newest first."""
+    request = ListRequest(
+        categories=categories,
+        scope=scope,
+        statuses=statuses,
+        tag=tag,
+        period=parse_period(since, until, at=run.started_at),
+        limit=limit,
+        offset=offset,
+        all_projects=all_projects,
+    )
+    return list_them(run, request)
+
+
+def list_them(run: Invocation, request: ListRequest) -> int:
+    """Print the memories; 1 when there are none."""
+    with run.open_store() as store:
+        memories = store.list(
+            project=ALL_PROJECTS if request.all_projects else None,
+            scope=request.scope,
+            category=request.categories or None,
+            status=request.statuses or Status.ACTIVE,
+            since=request.period.since,
+            until=request.period.until,
+            tag=request.tag,
+            limit=request.limit,
+            offset=request.offset,
+        )
+    if run.out.as_json:
+        run.out.json({"memories": memories})
+    elif memories:
+        print_list(run.out, memories, at=run.started_at, with_project=request.all_projects)
+        if len(memories) == request.limit:
+            run.out.note(dim(f"There may be more: --offset {request.offset + request.limit}"))
+    else:
+        run.out.note("Nothing found.")
+    return DONE if memories else NOTHING_FOUND
+
+
+@command("show")
+@ids_argument
+@click.option("--related", is_flag=True, help="Show neighbours too.")
+def show(run: Invocation, *, ids: tuple[str, ...], related: bool) -> None:
+    """Show memories completely; an ID may be shortened to its last 6 or more characters."""
+    with run.open_store() as store:
+        memories = list(map(store.get, ids))
+        neighbours = {memory.id: store.related(memory.id) if related else [] for memory in memories}
+    if run.out.as_json:
+        shown = [{"memory": memory, "related": neighbours[memory.id]} if related else memory for memory in memories]
+        run.out.json({"memories": shown})
+        return
+    for number, memory in enumerate(memories):
+        if number:
+            run.out.line()
+        print_memory(run.out, memory, at=run.started_at)
+        for neighbour in neighbours[memory.id]:
+            run.out.line()
+            run.out.line(bold(neighbour.kind), dim(f"  {facts(neighbour.memory, at=run.started_at)}"))
+            run.out.excerpt(neighbour.memory.content, indent="    ", lines=1)
+
+
+@command("history")
+@id_argument
+def history(run: Invocation, *, id: str) -> None:
+    """Show what happened to a memory, oldest first."""
+    with run.open_store() as store:
+        entries = store.history(id)
+    if run.out.as_json:
+        run.out.json({"history": entries})
+        return
+    for entry in entries:
+        taken_back = " (undone)" if entry.undone else ""
+        when = age(entry.at, at=run.started_at)
+        run.out.line(bold(f"{entry.kind}{taken_back}"), dim(f"  {when} by {entry.actor}, operation {entry.operation}"))
+        for line in _changed_lines(entry):
+            run.out.line(f"    {line}")
+
+
+def _changed_lines(entry: HistoryEntry) -> Iterator[str]:
+    before = entry.before.content.splitlines() if entry.before else []
+    after = entry.after.content.splitlines() if entry.after else []
+    if entry.before is not None and entry.after is None:
+        return
+    for line in difflib.unified_diff(before, after, lineterm="", n=0):
+        if not line.startswith(("---", "+++", "@@")):
+            yield line

@@ -1,0 +1,60 @@
+"""``opencode-memory verify``, ``repair`` and ``reindex``."""
+
+from __future__ import annotations
+
+from opencode_memory.cli.command import command
+from opencode_memory.cli.context import Invocation
+from opencode_memory.cli.errors import DONE, NOTHING_FOUND
+from opencode_memory.cli.progress import stages
+from opencode_memory.text.formatting import counted
+
+
+@command("verify")
+def verify(run: Invocation) -> int:
+    """Check every memory and index; 1 when something is wrong."""
+    with run.open_store() as store:
+        report = store.verify()
+    if run.out.as_json:
+        run.out.json({"ok": report.ok, "report": report})
+        return DONE if report.ok else NOTHING_FOUND
+    for problem in report.problems:
+        run.out.line(problem)
+    seen = {"memory": report.memories, "indexed text": report.lexical_documents, "vector": report.graph_vectors}
+    checked = ", ".join(counted(number, noun) for noun, number in seen.items())
+    run.out.line(f"Checked {checked}: {'all is well' if report.ok else counted(len(report.problems), 'problem')}.")
+    if report.index_problems:
+        run.out.note("hint: opencode-memory repair rebuilds damaged indexes; nothing is lost with them")
+    if report.store_problems:
+        run.out.note("hint: opencode-memory backup list shows what can be restored")
+    return DONE if report.ok else NOTHING_FOUND
+
+
+@command("repair")
+def repair(run: Invocation) -> int:
+    """Rebuild damaged indexes; 1 when something stays wrong."""
+    with run.open_store() as store, stages(quiet=run.out.as_json) as show:
+        report = store.repair(progress=show)
+    if run.out.as_json:
+        run.out.json({"ok": report.ok, "report": report})
+        return DONE if report.ok else NOTHING_FOUND
+    if not report.found:
+        run.out.line("Nothing is damaged.")
+    for problem in report.remaining:
+        run.out.line(f"Remains: {problem}")
+    if report.rebuilt is not None:
+        rebuilt = f"{counted(report.rebuilt.texts, 'text')}, {counted(report.rebuilt.vectors, 'vector')}"
+        run.out.line(f"Rebuilt the indexes: {rebuilt}.")
+    return DONE if report.ok else NOTHING_FOUND
+
+
+@command("reindex")
+def reindex(run: Invocation) -> None:
+    """Embed what waits, or was embedded by another model, and build the indexes anew."""
+    with run.open_store() as store, stages(quiet=run.out.as_json) as show:
+        report = store.reindex(progress=show)
+    if run.out.as_json:
+        run.out.json(report)
+    else:
+        run.out.line(
+            f"Embedded {report.embedded}; indexed {counted(report.texts, 'text')}, {counted(report.vectors, 'vector')}."
+        )

@@ -1,0 +1,1 @@
+"""Configuration: files, environment and options, merged into one frozen dataclass."""

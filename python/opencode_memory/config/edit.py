@@ -1,0 +1,72 @@
+"""Editing the configuration file in place: comments, order and everything else in it stay as the person wrote them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Mapping, MutableMapping
+from pathlib import Path
+from typing import Any
+
+import tomlkit
+from tomlkit.exceptions import TOMLKitError
+
+from opencode_memory.config.load import check, setting
+from opencode_memory.errors import ConfigError
+
+
+def set_value(file: Path, key: str, written: str, *, environment: Mapping[str, str]) -> None:
+    """Write one key into the configuration file, which is created when it does not exist.
+
+    Raises:
+        ConfigError: The key is unknown, the value not acceptable, or the file cannot be read or written.
+    """
+    value = check(key, written, environment=environment, origin="config set")
+    *tables, name = key.split(".")
+    document = _read(file)
+    place: MutableMapping[str, Any] = document
+    for table in tables:
+        place = place.setdefault(table, tomlkit.table())
+        if not isinstance(place, MutableMapping):
+            raise ConfigError(f"{table!r} in {file} is not a table", key=key, origin=str(file))
+    place[name] = list(value) if isinstance(value, tuple) else value if isinstance(value, int) else str(value)
+    _write(file, tomlkit.dumps(document))
+
+
+def unset_value(file: Path, key: str) -> bool:
+    """Take one key out of the configuration file, so that its default holds again; False when it was not there."""
+    *tables, name = setting(key).key.split(".")
+    document = _read(file)
+    place: Any = document
+    for table in tables:
+        place = place.get(table) if isinstance(place, MutableMapping) else None
+    if not isinstance(place, MutableMapping) or name not in place:
+        return False
+    del place[name]
+    _write(file, tomlkit.dumps(document))
+    return True
+
+
+def _read(file: Path) -> tomlkit.TOMLDocument:
+    if file.exists() and not file.is_file():
+        raise ConfigError(f"cannot edit {file}: it is not a regular file", key="", origin=str(file))
+    try:
+        return tomlkit.parse(file.read_text(encoding="utf-8") if file.exists() else "")
+    except (OSError, UnicodeDecodeError, TOMLKitError) as error:
+        raise ConfigError(f"cannot read {file}: {error}", key="", origin=str(file)) from error
+
+
+def _write(file: Path, text: str) -> None:
+    """Replace the file in one step, so that a crash leaves the old one or the new one."""
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        # A configuration file is often a symbolic link into a repository of dotfiles; the link must survive.
+        target = Path(os.path.realpath(file))
+        with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=target.parent, delete=False) as temporary:
+            temporary.write(text)
+        if target.exists():
+            shutil.copymode(target, temporary.name)
+        Path(temporary.name).replace(target)
+    except OSError as error:
+        raise ConfigError(f"cannot write {file}: {error.strerror}", key="", origin=str(file)) from error

@@ -1,0 +1,228 @@
+"""The configuration: one frozen tree, built once, in which each value knows where it came from.
+
+Defaults give way to ``memory-config.jsonc``, that to our own file, the file to the environment, the environment to
+options. Only keys that something reads exist (``settings.py`` lists them); an unknown one is an error with a
+suggestion. In ``memory-config.jsonc``, which people share with another program, an error is noted and stops nothing.
+This is the only module that looks at ``os.environ``.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from opencode_memory.config.opencode_manager import Notice, find
+from opencode_memory.config.paths import default_config_file
+from opencode_memory.config.settings import (
+    BY_KEY,
+    PREFIX,
+    SECTIONS,
+    SETTINGS,
+    BackupConfig,
+    BootConfig,
+    Color,
+    CompactionConfig,
+    EmbeddingConfig,
+    IdentityConfig,
+    InjectionConfig,
+    KvConfig,
+    LearningConfig,
+    MemoryFile,
+    OpencodeConfig,
+    RecallConfig,
+    ServerConfig,
+    SessionConfig,
+    Setting,
+    folder,
+)
+from opencode_memory.errors import ConfigError
+from opencode_memory.text.suggest import did_you_mean
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Config:
+    """The whole configuration.
+
+    Attributes:
+        data_dir: Folder of the store.
+        project: Name of the project; None to find it from the folder.
+        color: When output is coloured.
+        recall: Settings of recall.
+        embedding: Settings of the embedder.
+        kv: Settings of the key-value store.
+        backup: Settings of backups.
+        identity: Who the person is.
+        boot: Settings of the boot context.
+        session: Settings of sessions and claims.
+        learning: What is learned from.
+        injection: What is put beside a message in OpenCode.
+        compaction: What is given to OpenCode when it compacts a session.
+        opencode: What the plugin in OpenCode goes by.
+        server: Settings of the server.
+        memory_file: Whether a project's memories are kept in a file.
+        max_memory_lines: Most lines of that file.
+        extraction_model: The optional memory model; None for none.
+        extraction_url: Where it is served.
+        extraction_key: Its key.
+        extraction_calls_per_day: Most requests in a day.
+        extraction_tokens_per_day: Most tokens in a day.
+        extraction_timeout_seconds: How long a request may take.
+        file: Where the configuration file is, or would be.
+        memory_config: The ``memory-config.jsonc`` that was read as well; None when there is none.
+        notices: What is wrong with that, or without effect.
+        origins: Key to ``default``, the name of that file, ``file``, or the name of a variable or an option.
+        environment: The environment that the configuration was built from, for child processes.
+    """
+
+    data_dir: Path
+    project: str | None
+    color: Color
+    recall: RecallConfig
+    embedding: EmbeddingConfig
+    kv: KvConfig
+    backup: BackupConfig
+    identity: IdentityConfig
+    boot: BootConfig
+    session: SessionConfig
+    learning: LearningConfig
+    injection: InjectionConfig
+    compaction: CompactionConfig
+    opencode: OpencodeConfig
+    server: ServerConfig
+    memory_file: MemoryFile
+    max_memory_lines: int
+    extraction_model: str | None
+    extraction_url: str | None
+    extraction_key: str | None
+    extraction_calls_per_day: int
+    extraction_tokens_per_day: int
+    extraction_timeout_seconds: int
+    file: Path
+    memory_config: Path | None
+    notices: tuple[Notice, ...]
+    origins: Mapping[str, str]
+    environment: Mapping[str, str]
+
+    def value(self, key: str) -> Any:
+        """Return the value of a dotted key."""
+        found: Any = self
+        for part in setting(key).key.split("."):
+            found = getattr(found, part)
+        return found
+
+
+def environment() -> dict[str, str]:
+    """Return the environment of this process."""
+    return dict(os.environ)
+
+
+def setting(key: str, *, origin: str = "option") -> Setting:
+    """Return the setting of a key.
+
+    Raises:
+        ConfigError: There is no such key; the hint names the nearest.
+    """
+    if key not in BY_KEY:
+        error = ConfigError(f"unknown configuration key {key!r} ({origin})", key=key, origin=origin)
+        error.hint = did_you_mean(key, BY_KEY)
+        raise error
+    return BY_KEY[key]
+
+
+def load(*, environment: Mapping[str, str], options: Mapping[str, str | None] | None = None) -> Config:
+    """Build the configuration.
+
+    Args:
+        environment: Environment variables, such as those of ``environment``.
+        options: Dotted key to what was given on the command line; None where nothing was.
+
+    Raises:
+        ConfigError: A key is unknown, a value is not acceptable, or the file cannot be read.
+    """
+    file = config_file(environment)
+    values = {setting.key: setting.default(environment) for setting in SETTINGS}
+    origins = {setting.key: "default" for setting in SETTINGS}
+    from_environment = {key: environment.get(setting.variable) or None for key, setting in BY_KEY.items()}
+    layers: tuple[tuple[Mapping[str, Any], Callable[[str], str]], ...] = (
+        (read_file(file), lambda _: "file"),
+        (from_environment, lambda key: BY_KEY[key].variable),
+        (options or {}, lambda key: "--" + key.replace("_", "-").replace(".", "-")),
+    )
+    for layer, name_origin in layers:
+        for key, written in layer.items():
+            if written is not None:
+                origins[key] = name_origin(key)
+                values[key] = check(key, written, environment=environment, origin=origins[key])
+    memory_config = find(environment)
+    notices: tuple[Notice, ...] = ()
+    if memory_config is not None:
+        from opencode_memory.config.opencode_manager.read import read  # noqa: PLC0415  most people have no such file
+
+        # The lowest layer comes last: where its log goes depends on where the others put the store.
+        found = read(memory_config, environment=environment, data_dir=values["data_dir"])
+        notices = found.notices
+        for key, value in found.values.items():
+            if origins[key] == "default":
+                origins[key], values[key] = memory_config.name, value
+    return Config(
+        **{key: value for key, value in values.items() if "." not in key},
+        **{name: kind(**_section(name, values)) for name, kind in SECTIONS.items()},
+        file=file,
+        memory_config=memory_config,
+        notices=notices,
+        origins=MappingProxyType(origins),
+        environment=MappingProxyType(dict(environment)),
+    )
+
+
+def _section(name: str, values: Mapping[str, Any]) -> dict[str, Any]:
+    prefix = f"{name}."
+    return {key.removeprefix(prefix): value for key, value in values.items() if key.startswith(prefix)}
+
+
+def config_file(environment: Mapping[str, str]) -> Path:
+    """Return the file that is read: ``$OPENCODE_MEMORY_CONFIG``, or the one in the XDG folder."""
+    chosen = environment.get(PREFIX + "CONFIG")
+    return folder(chosen, environment) if chosen else default_config_file(environment)
+
+
+def check(key: str, written: Any, *, environment: Mapping[str, str], origin: str) -> Any:
+    """Turn what was written for a key into its value.
+
+    Raises:
+        ConfigError: The key is unknown or the value not acceptable; it says where that was written.
+    """
+    known = setting(key, origin=origin)
+    try:
+        return known.read(written, environment)
+    except ValueError as error:
+        # A secret with a typo is a secret still.
+        shown = "not acceptable" if known.secret else repr(written)
+        raise ConfigError(f"{key} is {shown} ({origin}); it must be {error}", key=key, origin=origin) from error
+
+
+def read_file(file: Path) -> dict[str, Any]:
+    """Return the dotted keys of a configuration file; none when it does not exist.
+
+    Raises:
+        ConfigError: The file cannot be read or is not TOML.
+    """
+    if not file.is_file():
+        return {}
+    import tomllib  # noqa: PLC0415  most people have no configuration file
+
+    try:
+        return _flatten(tomllib.loads(file.read_text(encoding="utf-8")))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise ConfigError(f"cannot read {file}: {error}", key="", origin=str(file)) from error
+
+
+def _flatten(table: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for name, value in table.items():
+        flat |= _flatten(value, f"{prefix}{name}.") if isinstance(value, dict) else {prefix + name: value}
+    return flat

@@ -1,0 +1,142 @@
+"""Every key of ``memory-config.jsonc``: what may stand there, its default there, and what it means here.
+
+A key either sets one of our settings or is known and without effect, and then the table says why.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Final
+
+from opencode_memory.config.opencode_manager.value_kinds import FLAG, MODEL, PATH, TEXT, Kind, number, one_of, whole
+
+Convert = Callable[[Mapping[str, Any], Path], Any]
+"""From the value of every key of the file, its default where it is absent, and our ``data_dir``, to what a setting is
+given; None to leave the setting alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """A key that may stand in the file.
+
+    Attributes:
+        name: Its dotted name.
+        kind: What is accepted.
+        default: What holds in @opencode-manager/memory where it is absent.
+        meaning: What is to be said about its effect here; of one without effect, the reason.
+        setting: The setting that it sets; None when it has no effect.
+        convert: What that setting is given.
+        is_secret: Whether its value is never shown.
+    """
+
+    name: str
+    kind: Kind
+    default: Any
+    meaning: str
+    setting: str | None = None
+    convert: Convert | None = None
+    is_secret: bool = False
+
+
+def _sets(
+    setting: str, name: str, kind: Kind, default: Any, *, meaning: str = "", convert: Convert | None = None
+) -> Key:
+    return Key(name, kind, default, meaning, setting, convert or (lambda given, _data_dir: given[name]))
+
+
+def _is_injected(given: Mapping[str, Any], _data_dir: Path) -> bool:
+    return bool(given["memoryInjection.enabled"] and given["messagesTransform.enabled"])
+
+
+def _log_file(given: Mapping[str, Any], data_dir: Path) -> str | None:
+    if not given["logging.enabled"]:
+        return None
+    return given["logging.file"] or str(data_dir / "server.log")
+
+
+def _ttl_seconds(given: Mapping[str, Any], _data_dir: Path) -> int:
+    return -(-int(given["defaultKvTtlMs"]) // 1000)
+
+
+_TOKENS: Final = whole(0, 100_000)
+_COUNT: Final = whole(0, 1_000_000)
+_MILLISECONDS: Final = whole(0, 10**13)
+_BUNDLED: Final = "the bundled model is the only one"
+_NO_REQUESTS: Final = "no model is asked over the network for vectors"
+_NO_DEBUG: Final = "the log has no further level"
+_NO_LOOPS: Final = "there are no loops yet"
+_NO_SANDBOX: Final = "there is no sandbox yet"
+_NO_SIDEBAR: Final = "there is no sidebar yet"
+_BOTH: Final = "memories are injected when both say so"
+_FILE: Final = 'with no file, `server.log` in the folder of the store; `"enabled": false` sets nothing'
+
+KEYS: Final = (
+    Key("embedding.provider", one_of("local", "openai", "voyage"), "local", _BUNDLED),
+    Key("embedding.model", TEXT, "all-MiniLM-L6-v2", _BUNDLED),
+    Key("embedding.dimensions", whole(1, 65_536), 384, _BUNDLED),
+    Key("embedding.baseUrl", TEXT, "", _NO_REQUESTS, is_secret=True),
+    Key("embedding.apiKey", TEXT, "", _NO_REQUESTS, is_secret=True),
+    Key("dataDir", TEXT, "~/.local/share/opencode/memory", "`data_dir` is the folder of our store, and another one"),
+    Key(
+        "dedupThreshold",
+        number(0, 1),
+        0.25,
+        "no text is dropped for being similar; it is replaced when the newer one surely says the same",
+    ),
+    _sets("server.log_file", "logging.enabled", FLAG, False, meaning=_FILE, convert=_log_file),
+    Key("logging.debug", FLAG, False, _NO_DEBUG),
+    _sets("server.log_file", "logging.file", PATH, "", meaning=_FILE, convert=_log_file),
+    _sets("compaction.custom_prompt", "compaction.customPrompt", FLAG, True),
+    _sets("compaction.max_tokens", "compaction.maxContextTokens", _TOKENS, 4000),
+    _sets("injection.enabled", "memoryInjection.enabled", FLAG, True, meaning=_BOTH, convert=_is_injected),
+    Key("memoryInjection.debug", FLAG, False, _NO_DEBUG),
+    _sets("injection.max_results", "memoryInjection.maxResults", whole(1, 100), 5),
+    Key(
+        "memoryInjection.distanceThreshold",
+        number(0, 2),
+        0.5,
+        "words and meaning together decide what is relevant, by a measure that is not a distance",
+    ),
+    _sets("injection.max_tokens", "memoryInjection.maxTokens", _TOKENS, 2000),
+    Key(
+        "memoryInjection.cacheTtlMs",
+        _MILLISECONDS,
+        30_000,
+        "what was decided for a message holds for its whole session",
+    ),
+    _sets("injection.enabled", "messagesTransform.enabled", FLAG, True, meaning=_BOTH, convert=_is_injected),
+    Key("messagesTransform.debug", FLAG, False, _NO_DEBUG),
+    Key("executionModel", MODEL, "", "plans are not carried out in sessions of their own yet"),
+    _sets(
+        "opencode.auditor_model",
+        "auditorModel",
+        MODEL,
+        "",
+        meaning='`""` leaves it to OpenCode',
+        convert=lambda given, _data_dir: given["auditorModel"] or None,
+    ),
+    _sets(
+        "kv.default_ttl_seconds",
+        "defaultKvTtlMs",
+        whole(1, 10**13),
+        604_800_000,
+        meaning="milliseconds there, seconds here, rounded up",
+        convert=_ttl_seconds,
+    ),
+    Key("loop.enabled", FLAG, True, _NO_LOOPS),
+    Key("loop.defaultMaxIterations", _COUNT, 15, _NO_LOOPS),
+    Key("loop.cleanupWorktree", FLAG, False, _NO_LOOPS),
+    Key("loop.defaultAudit", FLAG, True, _NO_LOOPS),
+    Key("loop.model", MODEL, "", _NO_LOOPS),
+    Key("loop.minAudits", _COUNT, 1, _NO_LOOPS),
+    Key("loop.stallTimeoutMs", _MILLISECONDS, 60_000, _NO_LOOPS),
+    Key("sandbox.mode", one_of("off", "docker"), "off", _NO_SANDBOX),
+    Key("sandbox.image", TEXT, "ocm-sandbox:latest", _NO_SANDBOX),
+    Key("tui.sidebar", FLAG, True, _NO_SIDEBAR),
+    Key("tui.showLoops", FLAG, True, _NO_SIDEBAR),
+    Key("tui.showVersion", FLAG, True, _NO_SIDEBAR),
+)
+BY_NAME: Final = MappingProxyType({key.name: key for key in KEYS})

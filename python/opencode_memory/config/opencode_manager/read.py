@@ -1,0 +1,165 @@
+"""From a ``memory-config.jsonc`` to values of our settings, and notices about the rest of it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from opencode_memory.config.opencode_manager.file import read_bounded, said
+from opencode_memory.config.opencode_manager.keys import BY_NAME, KEYS, Key
+from opencode_memory.config.opencode_manager.notices import Notice
+from opencode_memory.config.opencode_manager.parse import Member, Members, parse
+from opencode_memory.config.settings import BY_KEY
+from opencode_memory.text.suggest import did_you_mean, nearest
+
+_MOST_UNKNOWN: Final = 20
+_SHOWN_CHARACTERS: Final = 60
+_GREAT: Final = 10**15
+_SCHEMA: Final = "$schema"
+"""It is for editors, in whatever file of JSON."""
+_SECTIONS: Final = frozenset(key.name.partition(".")[0] for key in KEYS if "." in key.name)
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What a file says.
+
+    Attributes:
+        values: Key of a setting to its value; only of those that the file sets.
+        notices: What is wrong with the file, or without effect.
+    """
+
+    values: Mapping[str, Any]
+    notices: tuple[Notice, ...]
+
+
+@dataclass(slots=True)
+class _Said:
+    """The keys of a file, before anybody looked at their values; of a name that is given twice the last counts."""
+
+    origin: str
+    given: dict[str, Any] = field(default_factory=dict)
+    unknown: dict[str, None] = field(default_factory=dict)
+    notices: list[Notice] = field(default_factory=list)
+
+    def error(self, key: str, text: str, hint: str | None = None) -> None:
+        self.notices.append(Notice("error", key, f"{text} ({self.origin})", hint))
+
+
+def read(file: Path, *, environment: Mapping[str, str], data_dir: Path) -> Reading:
+    """Read a file. Nothing that it holds raises.
+
+    Args:
+        file: What ``find`` found.
+        environment: Says what ``~`` is.
+        data_dir: Folder of our store, where the log goes when the file asks for one and names none.
+    """
+    try:
+        members = parse(read_bounded(file))
+    except (OSError, ValueError) as error:
+        text = _printable(f"cannot read {file}: {said(error)}")
+        return Reading({}, (Notice("error", "", text, "nothing in it counts until it can be read"),))
+    found = _Said(file.name)
+    _collect(found, members)
+    values = dict(_accepted(found))
+    found.notices.extend(_unknown(found))
+    settled = {key.name: values.get(key.name, key.default) for key in KEYS}
+    settings: dict[str, Any] = {}
+    for name, value in values.items():
+        key = BY_NAME[name]
+        if key.setting is None or key.convert is None:
+            if value != key.default:
+                found.notices.append(_without_effect(key, value, found.origin))
+        elif (converted := key.convert(settled, data_dir)) is not None:
+            settings[key.setting] = BY_KEY[key.setting].read(converted, environment)
+    return Reading(settings, tuple(found.notices))
+
+
+def _collect(found: _Said, members: Members) -> None:
+    for name, value in _once(found, members, ""):
+        if name == _SCHEMA:
+            continue
+        if name not in _SECTIONS:
+            _put(found, name, value, is_known="." not in name and name in BY_NAME)
+        elif isinstance(value, Members):
+            for inner, inner_value in _once(found, value, f"{name}."):
+                dotted = f"{name}.{inner}"
+                _put(found, dotted, inner_value, is_known=dotted in BY_NAME)
+        else:
+            # Not shown: who gives no object may have put a key there.
+            found.error(name, f"{name} must be an object")
+
+
+def _once(found: _Said, members: Members, prefix: str) -> Iterator[Member]:
+    """Yield the members, of those with the same name the last."""
+    last = {member.name: member for member in members}
+    for name, count in Counter(member.name for member in members).items():
+        if count > 1 and (prefix + name in BY_NAME or prefix + name in _SECTIONS):
+            found.error(prefix + name, f"{prefix}{name} is given {count:,} times; the last one counts")
+    yield from last.values()
+
+
+def _put(found: _Said, name: str, value: Any, *, is_known: bool) -> None:
+    if is_known:
+        found.given[name] = value
+    else:
+        found.unknown[name] = None
+
+
+def _accepted(found: _Said) -> Iterator[tuple[str, Any]]:
+    for name, written in found.given.items():
+        key = BY_NAME[name]
+        value = key.kind.read(written)
+        if value is None:
+            shown = "not acceptable" if key.is_secret else _shown(written)
+            found.error(name, f"{name} is {shown}; it must be {key.kind.accepts}", "meanwhile its default holds")
+        else:
+            yield name, value
+
+
+def _unknown(found: _Said) -> Iterator[Notice]:
+    for place, name in enumerate(found.unknown):
+        if place == _MOST_UNKNOWN:
+            more = len(found.unknown) - _MOST_UNKNOWN
+            yield Notice("error", "", f"{more:,} more keys are unknown ({found.origin})")
+            return
+        printable = _printable(_short(name))
+        yield Notice("error", printable, f"unknown key {printable!r} ({found.origin})", _suggestion(name))
+
+
+def _suggestion(name: str) -> str:
+    section, _, last = name.rpartition(".")
+    if name in BY_NAME:
+        return f'write it as "{section}": {{"{last}": …}}'
+    elsewhere = [known for known in BY_NAME if known.rpartition(".")[2] == last]
+    if match := nearest(name, BY_NAME) or next(iter(elsewhere), None):
+        return f"did you mean {match!r}?"
+    in_section = [known for known in BY_NAME if known.startswith(f"{section}.")] if section else []
+    return did_you_mean(name, in_section or [*sorted(_SECTIONS), *(known for known in BY_NAME if "." not in known)])
+
+
+def _without_effect(key: Key, value: Any, origin: str) -> Notice:
+    about = key.name if key.is_secret else f"{key.name} = {_shown(value)}"
+    return Notice("note", key.name, f"{about} has no effect: {key.meaning.replace('`', '')} ({origin})")
+
+
+def _shown(value: Any) -> str:
+    """Return a value as a person wrote it, if it is short, and what it is otherwise."""
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    if isinstance(value, str):
+        return f'"{_printable(_short(value))}"'
+    if isinstance(value, int | float):
+        return "NaN" if value != value else str(value) if abs(value) < _GREAT else "a very great number"  # noqa: PLR0124
+    return "an object" if isinstance(value, Members) else "a list"
+
+
+def _printable(text: str) -> str:
+    return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text)
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _SHOWN_CHARACTERS else text[: _SHOWN_CHARACTERS - 1] + "…"

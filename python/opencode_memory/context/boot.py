@@ -1,0 +1,159 @@
+"""The boot context: what an agent should know before its first step, within a budget of tokens.
+
+Sections come in the order of what would hurt most if it were missing; ``boot_room`` makes them fit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Final
+
+from opencode_memory.context.token_budget import Item, Section, fitted
+from opencode_memory.models import Category, Memory, Session, Trust
+
+if TYPE_CHECKING:
+    from opencode_memory.config.settings import BootConfig, IdentityConfig
+    from opencode_memory.store.memory_store import MemoryStore
+
+HOT_DAYS: Final = 7
+_RECENT_DAYS: Final = 30
+_ALL: Final = 1_000_000
+_MOST_DECISIONS: Final = 5
+_MOST_PLANS: Final = 5
+_MOST_SOLUTIONS: Final = 3
+_MOST_HABITS: Final = 12
+
+
+@dataclass(frozen=True, slots=True)
+class BootContext:
+    """A boot context.
+
+    Attributes:
+        sections: What it holds, in its order.
+        text: The whole of it.
+        tokens: How many tokens the text has.
+        max_tokens: The budget.
+    """
+
+    sections: tuple[Section, ...]
+    text: str
+    tokens: int
+    max_tokens: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Voice:
+    """How things are put into words, which is the caller's affair.
+
+    Attributes:
+        memory: A memory as a paragraph.
+        title: A memory in a few words.
+        session: A session in one line.
+        name: The name of a project on one line.
+    """
+
+    memory: Callable[[Memory], str]
+    title: Callable[[Memory], str]
+    session: Callable[[Session], str]
+    name: Callable[[str], str]
+
+
+def boot_context(
+    store: MemoryStore,
+    *,
+    project: str | None,
+    identity: IdentityConfig,
+    config: BootConfig,
+    voice: Voice,
+    count_tokens: Callable[[str], int],
+    at: datetime,
+    max_tokens: int | None = None,
+) -> BootContext:
+    """Put a boot context together.
+
+    Args:
+        store: Where the memories are.
+        project: The project of whoever starts; None for none.
+        identity: Who the person is.
+        config: Which sections there are, and how much of them.
+        voice: How memories and sessions are put into words.
+        count_tokens: Counts the tokens of a text.
+        at: The present moment.
+        max_tokens: The budget; by default the configuration's.
+
+    Returns:
+        A context of at most ``max_tokens`` tokens.
+    """
+    budget = config.max_tokens if max_tokens is None else max_tokens
+    wanted = [section for section in _sections(store, project, identity, config, voice, at) if section.items]
+    sections, text = fitted(wanted, budget, count_tokens)
+    return BootContext(tuple(sections), text, count_tokens(text), budget)
+
+
+def _sections(
+    store: MemoryStore,
+    project: str | None,
+    identity: IdentityConfig,
+    config: BootConfig,
+    voice: Voice,
+    at: datetime,
+) -> Iterator[Section]:
+    shown: set[str] = set()
+
+    def section(name: str, heading: str, memories: Iterable[Memory], category: Category | None = None) -> Section:
+        new = [memory for memory in memories if memory.id not in shown]
+        shown.update(memory.id for memory in new)
+        items = tuple(Item(voice.memory(one), voice.title(one), one.id) for one in new)
+        return Section(name, heading, items, category=category)
+
+    def listed(category: Category, limit: int = _ALL) -> list[Memory]:
+        return store.list(project=project, category=category, limit=limit)
+
+    if config.identity:
+        who = [f"user: {identity.user}"] if identity.user else []
+        who += [f"forge: {identity.instance}"] if identity.instance else []
+        who += [f"project: {voice.name(project)}"] if project else []
+        yield Section("identity", "Who and where", tuple(Item(line, line) for line in who))
+    if config.directives:
+        directives = listed(Category.DIRECTIVE)
+        # Those of the person come first, then those an agent noted and nobody confirmed.
+        confirmed = [one for one in directives if _is_confirmed(one)]
+        yield section("directives", "Directives", confirmed, Category.DIRECTIVE)
+        unconfirmed = [one for one in directives if not _is_confirmed(one)]
+        heading = "Noted by agents or learned, not confirmed by the user"
+        yield section("unconfirmed_directives", heading, unconfirmed, Category.DIRECTIVE)
+    if config.habits:
+        habits = store.list(project=project, category=(Category.CONVENTION, Category.PREFERENCE), limit=_MOST_HABITS)
+        yield section("habits", "How things are done here", habits)
+    if config.unresolved_blockers:
+        blockers = [one for one in listed(Category.BLOCKER) if "resolved" not in one.tags]
+        yield section("unresolved_blockers", "Unresolved blockers", blockers, Category.BLOCKER)
+    if config.active_sessions:
+        sessions = store.sessions.active(project=project)
+        items = tuple(Item(voice.session(one), voice.session(one)) for one in sessions)
+        yield Section("active_sessions", "Sessions at work, and what they claim", items)
+    if config.hot_items:
+        pinned = [one for one in store.list(project=project, pinned=True, limit=_ALL) if one.id not in shown]
+        used = store.most_used(
+            since=at - timedelta(days=HOT_DAYS), project=project, limit=4 * config.max_hot_items + 20
+        )
+        hot = [one for one, _ in used if one.category is not Category.CONVERSATION and one.id not in shown]
+        known = {one.id for one in pinned}
+        fresh = [one for one in hot if one.id not in known][: config.max_hot_items]
+        yield section("hot_items", "Pinned, and used most these days", [*pinned, *fresh])
+    if config.recent_decisions:
+        since = at - timedelta(days=_RECENT_DAYS)
+        recent = [one for one in listed(Category.DECISION, _MOST_DECISIONS) if one.time >= since]
+        yield section("recent_decisions", "Recent decisions", recent)
+    if config.recent_solutions:
+        since = at - timedelta(days=_RECENT_DAYS)
+        solved = [one for one in listed(Category.SOLUTION, _MOST_SOLUTIONS) if one.time >= since]
+        yield section("recent_solutions", "What failed lately, and what helped", solved)
+    if config.plans:
+        yield section("plans", "Plans", listed(Category.PLAN, _MOST_PLANS))
+
+
+def _is_confirmed(memory: Memory) -> bool:
+    return memory.trust is Trust.USER or memory.verified_at is not None

@@ -1,0 +1,169 @@
+"""What is put beside one message of the user, decided once and noted in the ledger.
+
+A decision is final: what the model saw beside a message is what it sees there in every later request, so that the
+cache of its provider holds. "Nothing" is a decision, too. What the model still sees is known by the messages that are
+sent along, so what was compacted away may be shown again, and nothing that is still in sight is shown twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final
+
+from opencode_memory.context.block import NOTHING, Block, Group, render
+from opencode_memory.context.relevance import POOL, TUNED, query_of, relevant
+from opencode_memory.context.usefulness import weighed
+from opencode_memory.models import Category, Hit, Memory, Trust
+from opencode_memory.store.ledger import Decision, Shown, State
+
+if TYPE_CHECKING:
+    from opencode_memory.config.settings import InjectionConfig
+    from opencode_memory.store.memory_store import MemoryStore
+
+DIRECTIVES: Final = "Standing directives:"
+UNCONFIRMED: Final = "Noted as directives, not confirmed by the user:"
+FOUND: Final = "Found for this message:"
+_SHARE: Final = 0.6
+"""Share of the budget that directives leave nothing of to what was found."""
+_MOST_DIRECTIVES: Final = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """A message of the user that was not decided on.
+
+    Attributes:
+        session: Its session.
+        message: Its id.
+        text: What the user wrote; empty where OpenCode itself goes on after a compaction.
+        project: Where.
+        visible: Ids of the messages of the user that the model still sees, this one among them.
+        is_subagent: Whether an agent speaks here, to another one.
+        skip: Why nothing is to be shown here at all; empty for no reason.
+    """
+
+    session: str
+    message: str
+    text: str
+    project: str | None
+    visible: Collection[str]
+    is_subagent: bool = False
+    skip: str = ""
+
+
+def decide(
+    store: MemoryStore,
+    request: Request,
+    *,
+    config: InjectionConfig,
+    count: Callable[[str], int],
+    at: datetime,
+    past: Sequence[Decision] | None = None,
+) -> Decision:
+    """Decide what is put beside a message, or return what was decided before.
+
+    Args:
+        store: Where the memories and the ledger are.
+        request: The message.
+        config: Budgets.
+        count: Counts the tokens of a text.
+        at: The present moment.
+        past: The decisions of the session, if they have been read.
+    """
+    past = store.ledger.decisions(request.session) if past is None else past
+    for decision in past:
+        if decision.message == request.message:
+            return decision
+    reason = request.skip or ("" if config.enabled else "injection is switched off")
+    if reason:
+        return store.ledger.decide(_nothing(request, reason, at))
+    # What was offered and never settled came to nobody, or to a process that is gone; it is not replayed either.
+    seen = [one for one in past if one.message in request.visible and one.state is State.SHOWN]
+    in_sight = {shown.memory for one in seen for shown in one.shown}
+    with_directives = not any(one.about.get("directives") for one in seen)
+    directives = [one for one in _directives(store, request) if one.id not in in_sight] if with_directives else []
+    found = _found(store, request, config.max_results, in_sight | {one.id for one in directives})
+    budget = config.subagent_tokens if request.is_subagent else config.max_tokens
+    block = _block(directives, [hit.memory for hit, _ in found], budget, count, at)
+    if not block.text:
+        return store.ledger.decide(_nothing(request, "nothing known is relevant", at))
+    why = {hit.memory.id: (hit.score, reason) for hit, reason in found}
+    return store.ledger.decide(
+        Decision(
+            session=request.session,
+            message=request.message,
+            project=request.project,
+            at=at,
+            state=State.OFFERED,
+            text=block.text,
+            tokens=block.tokens,
+            shown=tuple(_shown(memory, why) for memory in block.shown),
+            about=_about(request) | {"directives": with_directives},
+        )
+    )
+
+
+def _block(
+    directives: Sequence[Memory], found: Sequence[Memory], budget: int, count: Callable[[str], int], at: datetime
+) -> Block:
+    if budget <= 0:
+        return NOTHING
+    share = _SHARE if found else 1.0
+    confirmed = tuple(one for one in directives if _is_confirmed(one))
+    groups = [
+        Group(DIRECTIVES, confirmed, share),
+        Group(UNCONFIRMED, tuple(one for one in directives if not _is_confirmed(one)), share / 2),
+        Group(FOUND, tuple(found)),
+    ]
+    return render([group for group in groups if group.memories], max_tokens=budget, count=count, at=at)
+
+
+def _directives(store: MemoryStore, request: Request) -> list[Memory]:
+    return store.list(project=request.project, category=Category.DIRECTIVE, limit=_MOST_DIRECTIVES)
+
+
+def _found(store: MemoryStore, request: Request, most: int, in_sight: Collection[str]) -> list[tuple[Hit, str]]:
+    query = query_of(request.text)
+    if not query:
+        return []
+    tuning = replace(TUNED, most=most)
+    hits = store.recall(query, limit=POOL, project=request.project, explain=True, unasked=True)
+    found = [
+        (hit, why)
+        for hit, why in relevant(query, hits, by=tuning)
+        if hit.memory.id not in in_sight and not _is_of(hit, request)
+    ]
+    useful = store.ledger.usefulness([hit.memory.id for hit, _ in found])
+    return weighed(found, useful)[:most]
+
+
+def _is_of(hit: Hit, request: Request) -> bool:
+    """Whether a memory was learned of this very session, which the model has before it."""
+    source = hit.memory.source
+    return source.session == request.session and source.message in request.visible
+
+
+def _is_confirmed(memory: Memory) -> bool:
+    return memory.trust is Trust.USER or memory.verified_at is not None
+
+
+def _shown(memory: Memory, why: dict[str, tuple[float, str]]) -> Shown:
+    score, reason = why.get(memory.id, (0.0, "directive"))
+    return Shown(memory=memory.id, key=memory.key, score=score, why=reason)
+
+
+def _nothing(request: Request, reason: str, at: datetime) -> Decision:
+    return Decision(
+        session=request.session,
+        message=request.message,
+        project=request.project,
+        at=at,
+        state=State.NOTHING,
+        about=_about(request) | {"reason": reason},
+    )
+
+
+def _about(request: Request) -> dict[str, Any]:
+    return {"kind": "message", "subagent": True} if request.is_subagent else {"kind": "message"}

@@ -1,0 +1,75 @@
+"""Whether memories that were shown were of use: what an agent took up counts for them, what turned out wrong against.
+
+What is judged is what the agent wrote and called after the block was before it. Judging needs no model and is cautious:
+a memory that was silently heeded counts as neither.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from opencode_memory.models import Hit
+from opencode_memory.store.ledger import Usefulness
+from opencode_memory.text.formatting import short_id
+
+_LEAST_TERMS: Final = 2
+_SHARE: Final = 0.5
+_TRIED: Final = 3
+_BOUND: Final = 0.15
+_PLACES: Final = 7
+"""How close neighbours are: with this, what was most useful moves up by one place, rarely by two."""
+_WORD: Final = re.compile(r"[A-Za-z0-9_./:@-]{3,}")
+_COMMON: Final = re.compile(
+    r"about|after|again|all|also|and|any|are|because|been|before|being|but|can|could|did|does|doing|done"
+    r"|each|every|for|from|get|got|had|has|have|here|how|into|its|just|like|make|may|more|most|must|need"
+    r"|never|new|not|now|off|one|only|other|our|out|over|own|project|run|same|see|should|some|such|than"
+    r"|that|the|their|them|then|there|these|they|this|those|through|time|under|use|used|user|uses|using"
+    r"|very|want|was|were|what|when|where|which|while|who|why|will|with|would|you|your|always|file|files"
+    r"|code|test|tests"
+)
+
+
+def terms(text: str) -> frozenset[str]:
+    """Return the words of a text by which it can be told from others."""
+    words = (word.strip(".:/-").lower() for word in _WORD.findall(text))
+    return frozenset(word for word in words if len(word) > 2 and not _COMMON.fullmatch(word))  # noqa: PLR2004  of, in, by
+
+
+def is_taken_up(content: str, *, id: str, asked: str, done: str) -> bool:
+    """Say whether an agent took up a memory.
+
+    Args:
+        content: The memory.
+        id: Its id.
+        asked: What the user wrote, whose words the agent has from there.
+        done: What the agent wrote and called.
+    """
+    if short_id(id) in done:
+        return True
+    own = terms(content) - terms(asked)
+    taken = own & terms(done)
+    return len(taken) >= _LEAST_TERMS and len(taken) >= _SHARE * len(own)
+
+
+def weighed(found: Sequence[tuple[Hit, str]], usefulness: Mapping[str, Usefulness]) -> list[tuple[Hit, str]]:
+    """Order what was found, best first, with a small and bounded say for how useful it was before.
+
+    A memory that was contradicted more often than it was of use is left out.
+    """
+    ranked = [(_factor(usefulness.get(one[0].memory.id)) / (place + _PLACES), one) for place, one in enumerate(found)]
+    ranked.sort(key=lambda one: -one[0])
+    return [one for _, one in ranked if not _is_wrong(usefulness.get(one[0].memory.id))]
+
+
+def _factor(known: Usefulness | None) -> float:
+    if known is None or not known.shown:
+        return 1.0
+    # Smoothed, so that one showing says little.
+    rate = (known.used - 2 * known.contradicted) / (known.shown + _TRIED)
+    return 1.0 + max(-_BOUND, min(_BOUND, _BOUND * (2 * rate - (0.5 if known.shown > _TRIED and rate <= 0 else 0.0))))
+
+
+def _is_wrong(known: Usefulness | None) -> bool:
+    return known is not None and known.contradicted >= 2 and known.contradicted > known.used  # noqa: PLR2004  twice is no slip

@@ -1,0 +1,150 @@
+"""Exports the memories of a store."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Final, TextIO
+
+from opencode_memory.errors import InvalidInputError, OpencodeMemoryError, StorageError
+from opencode_memory.exchange import markdown, native_json
+from opencode_memory.exchange.results import ExportReport
+from opencode_memory.models import Category, Memory, Scope, Status
+from opencode_memory.text import clock
+from opencode_memory.text.suggest import did_you_mean
+
+if TYPE_CHECKING:
+    from opencode_memory.store.memory_store import MemoryStore
+
+from opencode_memory.config.paths import EXPORTS
+from opencode_memory.exchange.formats import EXPORT_FORMATS, check_format
+from opencode_memory.store import arguments
+
+_PAGE: Final = 1000
+
+
+def export_memories(
+    store: MemoryStore,
+    target: Path | str | TextIO,
+    *,
+    format: str = native_json.NAME,
+    project: str | None = None,
+    scope: str | None = None,
+    categories: Sequence[str] | None = None,
+    since: datetime | str | int | None = None,
+) -> ExportReport:
+    """Write the memories of a store.
+
+    Args:
+        store: Where they are.
+        target: A file, which is replaced in one step when all is written, or a text stream.
+        format: ``json`` (complete: every status, links, key-value pairs and history) or ``markdown`` (for people:
+            active memories and candidates).
+        project: Only this project and the global memories; None for everything.
+        scope: ``global`` or ``project`` for only what belongs to none, or to one; None for both.
+        categories: Only memories of these.
+        since: Only memories created at this time or later, with their links and history, and no key-value pairs.
+
+    Raises:
+        InvalidInputError: The format or a choice is unknown, or the file would lie among those of the store.
+        StorageError: The file cannot be written.
+    """
+    target = arguments.path_or_stream(target, field="target", method="write")
+    format = arguments.text(format, field="format")  # noqa: A001  the word of the API
+    project = arguments.project_name(project)
+    scope = arguments.optional_text(scope, field="scope")
+    categories = None if categories is None else arguments.texts(categories, field="categories")
+    since_ms = arguments.milliseconds(since, field="since", zone=store.zone)
+    check_format(format, EXPORT_FORMATS)
+    if scope is not None and scope not in tuple(Scope):
+        error = InvalidInputError(f"scope: unknown scope {scope!r}", field="scope")
+        error.hint = did_you_mean(scope, list(Scope))
+        raise error
+    for category in categories or ():
+        if category not in tuple(Category):
+            error = InvalidInputError(f"categories: unknown category {category!r}", field="categories")
+            error.hint = did_you_mean(category, list(Category))
+            raise error
+    _refuse_the_store_itself(store, target)
+    with _open_target(target) as out:
+        if format == native_json.NAME:
+            rows = store.dump(project=project, scope=scope, categories=categories, since_ms=since_ms)
+            counts = native_json.write(rows, out, at=clock.now())
+        else:
+            groups = _groups(store, project, scope, categories, since_ms)
+            counts = {"memory": markdown.write(groups, out, at=clock.now())}
+    return ExportReport(format=format, counts=counts)
+
+
+def _groups(
+    store: MemoryStore,
+    project: str | None,
+    scope: str | None,
+    categories: Sequence[str] | None,
+    since_ms: int | None,
+) -> Iterator[tuple[str | None, Category, Iterator[Memory]]]:
+    names = [existing.name for existing in store.projects()] if project is None else [project]
+    for name in (None, *sorted(names)):
+        if scope not in (None, Scope.GLOBAL if name is None else Scope.PROJECT):
+            continue
+        for category in Category:
+            if categories is None or category in categories:
+                yield name, category, _pages(store, name, category, since_ms)
+
+
+def _pages(store: MemoryStore, project: str | None, category: Category, since_ms: int | None) -> Iterator[Memory]:
+    scope = "global" if project is None else "project"
+    for status in (Status.ACTIVE, Status.CANDIDATE):
+        offset = 0
+        while page := store.list(
+            project=project, scope=scope, category=category, status=status, limit=_PAGE, offset=offset
+        ):
+            yield from (
+                memory for memory in page if since_ms is None or memory.created_at.timestamp() * 1000 >= since_ms
+            )
+            offset += len(page)
+
+
+def _refuse_the_store_itself(store: MemoryStore, target: Path | str | TextIO) -> None:
+    if not isinstance(target, Path | str):
+        return
+    path, folder = Path(os.path.realpath(target)), Path(os.path.realpath(store.data_dir))
+    if path.is_relative_to(folder) and (folder / EXPORTS) not in path.parents:
+        raise InvalidInputError(
+            f"path: {target} lies in the folder of the store, whose files an export could replace; choose another",
+            field="path",
+        )
+
+
+@contextmanager
+def _open_target(target: Path | str | TextIO) -> Iterator[IO[str]]:
+    """Open a file that appears under its name only when it is complete, or take a stream."""
+    if not isinstance(target, Path | str):
+        yield target
+        return
+    path = Path(os.path.realpath(target))
+    try:
+        if path.exists() and not path.is_file():
+            # A device or a pipe is written to. Another file in its place would take it away from everybody.
+            with path.open("w", encoding="utf-8", newline="\n") as out:
+                yield out
+            return
+        with tempfile.NamedTemporaryFile(
+            "w", encoding="utf-8", newline="\n", dir=path.parent, prefix=f".{path.name}.", delete=False
+        ) as out:
+            try:
+                yield out
+                out.flush()
+                os.fsync(out.fileno())
+                Path(out.name).replace(path)
+            except BaseException:
+                Path(out.name).unlink(missing_ok=True)
+                raise
+    except OpencodeMemoryError:
+        raise  # Some of ours are an OSError too, and have nothing to do with the file.
+    except OSError as error:
+        raise StorageError(f"cannot write {target}: {error.strerror or error}", path=str(target)) from error

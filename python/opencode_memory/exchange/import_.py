@@ -1,0 +1,204 @@
+"""Imports exports of this program and of other systems.
+
+A format is recognised by the content of a file, never by its name. An import reads its source three times: to find
+errors, to try it out in a temporary store, and to write. A damaged file therefore changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, TextIO
+
+from opencode_memory.errors import InvalidInputError
+from opencode_memory.exchange import markdown, native_json, opencode_manager, semantic_memory
+from opencode_memory.exchange.bounds import Bounds
+from opencode_memory.exchange.dry_run import rehearsal
+from opencode_memory.exchange.foreign import ForeignExport, write_foreign
+from opencode_memory.exchange.results import ImportReport
+from opencode_memory.exchange.source import TextSource, open_source
+from opencode_memory.models import ALL_PROJECTS, ProjectIdentity, Status
+
+if TYPE_CHECKING:
+    from opencode_memory.store.memory_store import MemoryStore
+
+from opencode_memory.exchange.formats import FOREIGN_FORMATS, IMPORT_FORMATS, check_format
+from opencode_memory.store import arguments
+
+_PAGE: Final = 1000
+
+
+def import_memories(
+    store: MemoryStore,
+    source: Path | str | TextIO,
+    *,
+    format: str | None = None,
+    project: str | None = None,
+    within: str | None = None,
+    trusted: bool = True,
+    dry_run: bool = False,
+    progress: Callable[[int, int], None] | None = None,
+) -> ImportReport:
+    """Read what ``export_memories`` or another system wrote.
+
+    Args:
+        store: Where to.
+        source: A file or a text stream.
+        format: One of ``IMPORT_FORMATS``; None to recognise it.
+        project: Put everything into this project, except for a complete export of ours, which names its own.
+        within: Refuse a source that would write outside of this project and the global memories. It is never taken for
+            this store's own past.
+        trusted: Whether the source may be taken for this store's own past, and may say which repositories belong to
+            which project.
+        dry_run: Only check and count.
+        progress: Called with the rows done and how many there are.
+
+    Raises:
+        InvalidInputError: The format is unknown, or the source is not what it should be; the message names the place.
+        StorageError: The file cannot be read.
+    """
+    source = arguments.path_or_stream(source, field="source", method="read")
+    format = arguments.optional_text(format, field="format")  # noqa: A001  the word of the API
+    project, within = arguments.project_name(project), arguments.project_name(within)
+    trusted = arguments.flag(trusted, field="trusted")
+    dry_run = arguments.flag(dry_run, field="dry_run")
+    check_format(format, IMPORT_FORMATS)
+    trusted = trusted and within is None
+    with open_source(source) as text:
+        name = format or _recognise(text)
+        bounds = None if within is None else Bounds(store, within, text)
+        if name == native_json.NAME:
+            if project is not None:
+                raise InvalidInputError(
+                    "a complete export names its own projects; import it without a project", field="project"
+                )
+            return _import_native(store, text, bounds=bounds, trusted=trusted, dry_run=dry_run, progress=progress)
+        as_own = False
+        if name == markdown.NAME:
+            export = markdown.read(text)
+            as_own = trusted and _is_own_past(store, {str(memory.id) for memory in export.memories})
+            export = export if as_own else export.as_of_a_stranger()
+        else:
+            export = FOREIGN_FORMATS[name][1](text)
+    if bounds is not None:
+        for memory in export.memories:
+            bounds.check_id(memory.id)
+    return _import_foreign(
+        store, text, export, name=name, project=project or within, as_own=as_own, dry_run=dry_run, progress=progress
+    )
+
+
+def _import_native(
+    store: MemoryStore,
+    text: TextSource,
+    *,
+    bounds: Bounds | None,
+    trusted: bool,
+    dry_run: bool,
+    progress: Callable[[int, int], None] | None,
+) -> ImportReport:
+    found: Counter[str] = Counter()
+    ids: set[str] = set()
+    for line, kind, row in native_json.read(text):
+        found[kind] += 1
+        if bounds is not None:
+            bounds.check(kind, row, line)
+        if kind == "memory":
+            ids.add(str(row.get("id")))
+    if bounds is not None:
+        bounds.check_ends()
+    as_own = trusted and _is_own_past(store, ids)
+    with rehearsal(store) as nowhere:
+        native_json.load(nowhere, text, as_own=as_own, with_projects=trusted, progress=None)
+    counts: Mapping[str, Mapping[str, int]] = {kind: {"found": number} for kind, number in found.items()}
+    if not dry_run:
+        total = found.total()
+        report = None if progress is None else lambda done: progress(done, total)
+        counts = native_json.load(store, text, as_own=as_own, with_projects=trusted, progress=report)
+    return ImportReport(format=native_json.NAME, dry_run=dry_run, counts=counts, trusted=as_own)
+
+
+def _import_foreign(
+    store: MemoryStore,
+    text: TextSource,
+    export: ForeignExport,
+    *,
+    name: str,
+    project: str | None,
+    as_own: bool,
+    dry_run: bool,
+    progress: Callable[[int, int], None] | None,
+) -> ImportReport:
+    with rehearsal(store) as nowhere:
+        try:
+            write_foreign(nowhere, export, projects=_project_names(nowhere, project), progress=None)
+        except InvalidInputError as error:
+            raise text.wrong(str(error), field=error.field) from error
+    counts: Mapping[str, Mapping[str, int]] = {
+        "memory": {"found": len(export.memories)},
+        "link": {"found": len(export.links)},
+    }
+    if not dry_run:
+        counts = write_foreign(store, export, projects=_project_names(store, project), progress=progress)
+    return ImportReport(format=name, dry_run=dry_run, counts=counts, skipped=tuple(export.skipped), trusted=as_own)
+
+
+def _is_own_past(store: MemoryStore, ids: set[str]) -> bool:
+    """Whether an export may be taken as this store's own: nothing is here that it does not hold.
+
+    That is a move to a new machine, or one that goes on after an interruption. A file that is added to other memories
+    may come from anybody.
+    """
+    offset = 0
+    while page := store.list(project=ALL_PROJECTS, status=[*Status], with_expired=True, limit=_PAGE, offset=offset):
+        if not all(memory.id in ids for memory in page):
+            return False
+        offset += len(page)
+    return True
+
+
+def _recognise(text: TextSource) -> str:
+    head = text.head()
+    if native_json.recognises(head):
+        return native_json.NAME
+    if markdown.recognises(head):
+        return markdown.NAME
+    for name, (recognises, _) in FOREIGN_FORMATS.items():
+        if recognises(head):
+            return name
+    if head.lstrip().startswith("{") and isinstance(document := text.json(), dict):
+        # The keys of a document that was formatted anew may come in any order.
+        if document.get("format") == native_json.FORMAT:
+            return native_json.NAME
+        if {"memories", "links", "entities"} <= document.keys():
+            return semantic_memory.NAME
+    error = text.wrong("is in no format that is known here")
+    error.hint = f"known are {', '.join(IMPORT_FORMATS)}; notes in Markdown are read by `opencode-memory ingest`"
+    raise error
+
+
+def _project_names(store: MemoryStore, project: str | None) -> Callable[[str | None], str | None]:
+    """Return the translation of another system's project names into ours."""
+    known = store.projects()
+    translated: dict[str, str] = {}
+
+    def translate(foreign: str) -> str:
+        if opencode_manager.ROOT_COMMIT.fullmatch(foreign):
+            meant = [existing.name for existing in known if foreign in existing.root_commits]
+            if len(meant) != 1:
+                return store.resolve_project(ProjectIdentity(root_commits=(foreign,))) or foreign
+        else:
+            # Other systems leave the host out: acme/shop is github.com/acme/shop when only one project can be meant.
+            names = [existing.name for existing in known]
+            meant = [name for name in names if name == foreign or name.endswith(f"/{foreign}")]
+        return meant[0] if len(meant) == 1 else foreign
+
+    def name_here(foreign: str | None) -> str | None:
+        if project is not None or foreign is None:
+            return project
+        if foreign not in translated:
+            translated[foreign] = translate(foreign)
+        return translated[foreign]
+
+    return name_here

@@ -1,0 +1,199 @@
+"""The complete and lossless export: one JSON document with one row in each line.
+
+Any JSON parser reads it whole; our own reader takes it line by line, so that neither side holds more than a batch. The
+counts at its end tell a complete file from a truncated one. What a row holds is the store's affair.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import datetime
+from itertools import groupby, islice
+from typing import IO, TYPE_CHECKING, Any, Final
+
+from opencode_memory.errors import FormatVersionError, InvalidInputError
+from opencode_memory.exchange.source import TextSource
+from opencode_memory.models import Scope, Trust
+
+if TYPE_CHECKING:
+    from opencode_memory.store.memory_store import MemoryStore
+
+NAME: Final = "json"
+FORMAT: Final = "opencode-memory"
+VERSION: Final = 1
+_BATCH: Final = 1000
+_ARRAYS: Final = {
+    "project": "projects", "memory": "memories", "link": "links", "kv": "kv", "history": "history",
+}  # fmt: skip
+_KINDS: Final = {array: kind for kind, array in _ARRAYS.items()}
+_ARRAY_STARTS: Final = re.compile(r'"(?P<array>[a-z]+)":\[')
+
+
+def write(rows: Iterable[tuple[str, Mapping[str, Any]]], out: IO[str], *, at: datetime) -> dict[str, int]:
+    """Write an export.
+
+    Args:
+        rows: (kind, row) as ``MemoryStore.dump`` gives them: all rows of a kind together.
+        out: Where to; written to once, from start to end.
+        at: The present moment.
+
+    Returns:
+        Kind to number of rows.
+    """
+    counts = dict.fromkeys(_ARRAYS, 0)
+    header = {"format": FORMAT, "version": VERSION, "exported_at": at.isoformat(timespec="seconds")}
+    out.write(_compact(header)[:-1])
+    for kind, members in groupby(rows, key=lambda row: row[0]):
+        out.write(f',\n"{_ARRAYS[kind]}":[')
+        for number, (_, row) in enumerate(members):
+            out.write((",\n" if number else "\n") + _compact(row))
+            counts[kind] += 1
+        out.write("\n]")
+    out.write(f',\n"counts":{_compact({_ARRAYS[kind]: count for kind, count in counts.items()})}}}\n')
+    return counts
+
+
+def recognises(head: str) -> bool:
+    """Say whether a text begins like an export of ours."""
+    return re.match(r'\s*\{\s*"format"\s*:\s*"opencode-memory"', head) is not None
+
+
+def read(source: TextSource) -> Iterator[tuple[int, str, dict[str, Any]]]:
+    """Yield (line, kind, row) of an export, in the order of the file.
+
+    Raises:
+        InvalidInputError: The text is not a complete export; the message says where and why.
+        FormatVersionError: A newer version wrote it.
+    """
+    lines = source.lines()
+    first = next(lines, "").strip()
+    if not first.endswith(",") or (header := _parsed(first[:-1] + "}")) is None:
+        # Somebody formatted the file anew: then it can only be read whole.
+        yield from _read_whole(source)
+        return
+    _check_header(source, header)
+    array: str | None = None
+    found = dict.fromkeys(_KINDS, 0)
+    for number, line in enumerate(lines, start=2):
+        text = line.strip().removesuffix(",")
+        if array is None and (match := _ARRAY_STARTS.fullmatch(text)):
+            array = match["array"]
+            if array not in _KINDS:
+                raise source.wrong(f"has an unknown part {array!r}", line=number)
+        elif array is None and text.startswith('"counts":') and text.endswith("}}"):
+            _check_counts(source, _parsed(text.removeprefix('"counts":')[:-1]), found)
+            return
+        elif array is not None and text == "]":
+            array = None
+        elif array is not None:
+            found[array] += 1
+            yield number, _KINDS[array], _row(source, _parsed(text), number)
+        else:
+            raise source.wrong("is not what an export has here", line=number)
+    raise source.wrong("ends in the middle: the export is incomplete; nothing was imported")
+
+
+def load(
+    store: MemoryStore,
+    source: TextSource,
+    *,
+    as_own: bool,
+    with_projects: bool,
+    progress: Callable[[int], None] | None,
+) -> dict[str, Counter[str]]:
+    """Put an export into a store, batch by batch; running it again after an interruption changes nothing twice.
+
+    Args:
+        store: Where to.
+        source: An export that ``read`` went through without an error.
+        as_own: Whether the file is this store's own past. Of anybody else's, memories get the trust of an import, no
+            pin and no confirmation, directives among them wait for review, and the history is left out.
+        with_projects: Whether the file may say which repositories belong to which project.
+        progress: Called with the rows done.
+
+    Returns:
+        Kind to what happened to how many rows.
+    """
+    counts: dict[str, Counter[str]] = {kind: Counter() for kind in _ARRAYS}
+    done = 0
+    for kind, members in groupby(read(source), key=lambda row: row[1]):
+        while batch := list(islice(members, _BATCH)):
+            try:
+                if (kind == "history" and not as_own) or (kind == "project" and not with_projects):
+                    counts[kind]["left out"] += len(batch)
+                elif kind == "memory":
+                    counts[kind].update(store.load(kind, [_memory(row, as_own=as_own) for _, _, row in batch]))
+                else:
+                    counts[kind].update(store.load(kind, [row for _, _, row in batch]))
+            except InvalidInputError as error:
+                raise source.wrong(
+                    f"{_ARRAYS[kind]} from here on: {error}", line=batch[0][0], field=error.field
+                ) from error
+            done += len(batch)
+            if progress is not None:
+                progress(done)
+    return counts
+
+
+def _memory(row: dict[str, Any], *, as_own: bool) -> dict[str, Any]:
+    # A memory without a project is global; unless it is said, a store would take it for one of its own project.
+    scoped = {**row, "scope": Scope.GLOBAL} if row.get("project") is None else row
+    return scoped if as_own else {**scoped, "trust": Trust.IMPORTED, "pinned": False, "verified_at": None}
+
+
+def _read_whole(source: TextSource) -> Iterator[tuple[int, str, dict[str, Any]]]:
+    document = source.json()
+    _check_header(source, document)
+    found: dict[str, int] = {}
+    for array, kind in _KINDS.items():
+        rows = document.get(array, [])
+        if not isinstance(rows, list):
+            raise source.wrong(f"{array} is not a list")
+        found[array] = len(rows)
+        for number, row in enumerate(rows):
+            yield 1, kind, _row(source, row, f"{array}[{number}]")
+    _check_counts(source, document.get("counts"), found)
+
+
+def _check_header(source: TextSource, header: Any) -> None:
+    if not isinstance(header, dict) or header.get("format") != FORMAT:
+        raise source.wrong("is not an export of opencode-memory")
+    version = header.get("version")
+    if not isinstance(version, int):
+        raise source.wrong("has no version", line=1)
+    if version > VERSION:
+        raise FormatVersionError(
+            f"{source.name} was written by a newer version of opencode-memory (format {version}, this one reads "
+            f"{VERSION}); upgrade and import again",
+            found=version,
+            supported=VERSION,
+        )
+
+
+def _check_counts(source: TextSource, counts: Any, found: Mapping[str, int]) -> None:
+    if not isinstance(counts, dict):
+        raise source.wrong("has no counts at its end: the export is incomplete; nothing was imported")
+    for array, number in found.items():
+        if counts.get(array, 0) != number:
+            raise source.wrong(f"holds {number} of {counts.get(array, 0)} {array}: the export is incomplete")
+
+
+def _row(source: TextSource, row: Any, place: int | str) -> dict[str, Any]:
+    if not isinstance(row, dict):
+        line = place if isinstance(place, int) else None
+        raise source.wrong("is not a JSON object" if line is not None else f"{place} is not a JSON object", line=line)
+    return row
+
+
+def _parsed(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (json.JSONDecodeError, RecursionError):
+        return None
+
+
+def _compact(value: Mapping[str, Any]) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

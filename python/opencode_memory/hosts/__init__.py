@@ -1,0 +1,1 @@
+"""Coding agents that the memory is installed into, one package for each."""

@@ -1,0 +1,180 @@
+"""The sessions of OpenCode, from its own database, read-only beside a running OpenCode.
+
+Two engines write there. The first keeps ``session``, ``message`` and ``part``; the second keeps ``session_message``
+and, since 2.0, ``session_v2``. A session may be in both: a migration copies messages under their ids and leaves the old
+ones behind, and what was begun with one engine can go on with the other. So a session is what the first engine holds of
+it, and then what only the second one does; its title and folder are those of ``session_v2`` where that has it.
+
+Cursors belong to one session, so sessions that are imported later, and messages added to old ones, are found.
+"""
+
+# ruff: noqa: S608  The names of tables and columns are constants of this package.
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from types import MappingProxyType, TracebackType
+from typing import Final, Self
+
+from opencode_memory.errors import InvalidInputError
+from opencode_memory.hosts.opencode.feed.pages import Page, read_page
+from opencode_memory.hosts.opencode.feed.sqlite_reader import BesideReader
+from opencode_memory.hosts.opencode.feed.tables import Engine, columns, engines_of, is_sound
+from opencode_memory.learning.extraction.events import SessionInfo
+
+_SESSION_TABLES: Final = ("session_v2", "session")
+_BATCH: Final = 100
+_NEWEST: Final = 4
+_NO_MARKS: Final[Mapping[str, str]] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionHead:
+    """A session, and what shows whether it is as it was.
+
+    Attributes:
+        info: The session.
+        mark: Another one whenever messages were added or finished. It may be kept once the session's last page was read
+            and did not wait.
+        active_ms: When something last happened in it, in UTC milliseconds.
+    """
+
+    info: SessionInfo
+    mark: str
+    active_ms: int
+
+
+class OpenCodeDatabase:
+    """OpenCode's database; a context manager, used in one thread.
+
+    Every method looks at the file anew and can raise what opening it can.
+
+    Raises:
+        StorageError: The file is missing, damaged, or may not be read.
+        InvalidInputError: It is no SQLite database, or not one of OpenCode's.
+        BusyError: Another program keeps it locked.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._reader = BesideReader(path)
+        try:
+            self._reader.ask(self._engines)
+        except BaseException:
+            self.close()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let the file go."""
+        self._reader.close()
+
+    def sessions(self, changed_since: Mapping[str, str] = _NO_MARKS) -> Iterator[SessionHead]:
+        """Yield the sessions that hold messages, archived ones too, the one that was active longest ago first.
+
+        Nothing is read of messages but their number and the times of the newest.
+
+        Args:
+            changed_since: Marks by session; sessions that still have theirs are left out.
+        """
+        marks = self._reader.ask(self._marks)
+        changed = iter(
+            sorted((active, name, mark) for name, (mark, active) in marks.items() if changed_since.get(name) != mark)
+        )
+        while batch := list(islice(changed, _BATCH)):
+            infos = self._reader.ask(partial(self._infos, names=[name for _, name, _ in batch]))
+            for active_ms, name, mark in batch:
+                if name in infos:  # It may have been deleted since.
+                    yield SessionHead(info=infos[name], mark=mark, active_ms=active_ms)
+
+    def messages(self, session: str, after: str | None, *, now_ms: int, limit: int = 200) -> Page:
+        """Read the next complete messages of a session.
+
+        Args:
+            session: Its id.
+            after: The cursor of the page before; None for the beginning.
+            now_ms: The present moment, in UTC milliseconds: what nobody finishes is complete after a while.
+            limit: How many messages at most; a page of long ones ends sooner.
+        """
+        if limit < 1:
+            raise InvalidInputError(f"limit: pages of {limit} messages never come to an end", field="limit", limit="1")
+
+        def page(connection: sqlite3.Connection) -> Page:
+            return read_page(connection, self._engines(connection), session, after, now_ms=now_ms, limit=limit)
+
+        return self._reader.ask(page)
+
+    def _engines(self, connection: sqlite3.Connection) -> list[Engine]:
+        engines = engines_of(connection)
+        if not engines or not _session_tables(connection):
+            error = InvalidInputError(f"{self._path} is not a database of OpenCode that can be read", field="db")
+            error.hint = "`opencode db path` says where OpenCode keeps it"
+            raise error
+        return engines
+
+    def _marks(self, connection: sqlite3.Connection) -> dict[str, tuple[str, int]]:
+        """Return mark and last activity of each session that holds messages."""
+        asked = ["s.id", "s.time_updated"]
+        for engine in self._engines(connection):
+            asked.append(f"(SELECT count(*) FROM {engine.table} m WHERE m.session_id = s.id)")
+            # A message is among the newest while it is worked on; of the others not even the row is visited.
+            newest = (
+                f"SELECT m.time_updated AS moment FROM {engine.table} m WHERE m.session_id = s.id"
+                f" ORDER BY {engine.newest_first} LIMIT {_NEWEST}"
+            )
+            asked.append(f"(SELECT max(moment) FROM ({newest}))")
+        found: dict[str, tuple[str, int]] = {}
+        for table, known in _session_tables(connection).items():
+            updated = "time_updated" if "time_updated" in known else "NULL AS time_updated"
+            statement = f"SELECT {', '.join(asked)} FROM (SELECT id, {updated} FROM {table}) s"
+            for name, *told in connection.execute(statement):
+                if is_sound(name) and name not in found and any(told[1::2]):
+                    moments = [moment for moment in told[::2] if isinstance(moment, int)]
+                    found[name] = (".".join(str(part or 0) for part in told), max(moments, default=0))
+        return found
+
+    def _infos(self, connection: sqlite3.Connection, names: list[str]) -> dict[str, SessionInfo]:
+        found: dict[str, SessionInfo] = {}
+        for table, known in _session_tables(connection).items():
+            asked = ", ".join(name if name in known else "NULL" for name in ("directory", "parent_id", "title"))
+            places = ", ".join("?" * len(names))
+            for name, *told in connection.execute(f"SELECT id, {asked} FROM {table} WHERE id IN ({places})", names):
+                directory, parent, title = (str(value or "") for value in told)
+                info = SessionInfo(id=name, directory=directory, parent=parent or None, title=title)
+                found.setdefault(name, info)
+        return found
+
+
+def default_database(environment: Mapping[str, str]) -> Path | None:
+    """Return where OpenCode keeps its database, whether it is there or not; None when it keeps none in a file.
+
+    ``OPENCODE_DB`` names a file, relative to OpenCode's data folder, or ``:memory:``. Without it the file is
+    ``$XDG_DATA_HOME/opencode/opencode.db``, on every system.
+    """
+    home = environment.get("HOME") or environment.get("USERPROFILE")
+    configured, named = environment.get("XDG_DATA_HOME"), environment.get("OPENCODE_DB")
+    if named == ":memory:":
+        return None
+    if named and Path(named).is_absolute():
+        return Path(named)
+    if not configured and not home:
+        return None
+    data = Path(configured) if configured else Path(home or "") / ".local" / "share"
+    return data / "opencode" / (named or "opencode.db")
+
+
+def _session_tables(connection: sqlite3.Connection) -> dict[str, set[str]]:
+    """Return the tables of sessions with their columns, the one that knows better first."""
+    known = {table: columns(connection, table) for table in _SESSION_TABLES}
+    return {table: names for table, names in known.items() if "id" in names}

@@ -1,0 +1,318 @@
+"""The live feed: what the plugin forwards of OpenCode's bus, put together to complete messages. State without I/O.
+
+The plugin sends JSON-RPC notifications, in the order in which OpenCode published the events:
+
+    {"jsonrpc": "2.0", "method": "events", "params": {"directory": "/home/ann/shop", "events": [
+        {"type": "message.updated", "properties": {"sessionID": "ses_…", "info": {"id": "msg_…", "role": "user", …}}},
+        {"type": "message.part.updated", "properties": {"sessionID": "ses_…", "part": {"id": "prt_…", …}}}]}}
+
+``directory`` is the folder of the plugin's instance; it is the session's where that says nothing else. ``properties``
+are those of the bus, unchanged. These types are used; others may be sent, too:
+
+    session.created, session.updated        properties.info: id, directory, parentID, title
+    session.idle, session.deleted           properties.sessionID
+    message.updated                         properties.info: what ``read_message`` needs, and sessionID
+    message.part.updated                    properties.part: id, messageID, sessionID, and what ``essence_of`` needs
+    message.removed, message.part.removed   properties.sessionID, messageID, partID
+    session.compacted, permission.replied   nothing: the summary is a message, the feedback is the end of a tool call
+
+A message counts once, so one that was seen in part must never be given out: what is missing of it would be lost. The
+feed therefore follows a session from the first message of the user that it sees from its beginning, one ``LiveFeed``
+serves one connection, and whatever is too much to be kept is dropped whole. The database has all of it.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from opencode_memory.errors import InvalidInputError
+from opencode_memory.hosts.opencode.feed.messages import created_ms, essence_of, is_finished, read_message
+from opencode_memory.learning.extraction.events import Message, SessionInfo
+
+_LOG: Final = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LiveLimits:
+    """How much a feed keeps. What is over is dropped, the oldest first.
+
+    Attributes:
+        sessions: Sessions that are followed.
+        messages: Messages of a session that are not complete.
+        parts: Parts of a message.
+        message_characters: Characters of a message, as JSON.
+        characters: Characters of all messages that are not complete.
+        done: Messages of a session that are remembered as given out.
+    """
+
+    sessions: int = 256
+    messages: int = 64
+    parts: int = 1_000
+    message_characters: int = 2_000_000
+    characters: int = 32_000_000
+    done: int = 500
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Batch:
+    """Messages of a session that are complete now.
+
+    Attributes:
+        session: The session, as far as it is known.
+        messages: In the order of their creation; may be empty.
+        ended: Whether nothing more is to be expected for now: the session is idle, or deleted.
+    """
+
+    session: SessionInfo
+    messages: tuple[Message, ...]
+    ended: bool
+
+
+@dataclass(slots=True)
+class _Draft:
+    """A message that is not complete."""
+
+    info: dict[str, Any]
+    parts: dict[str, dict[str, Any]] = field(default_factory=dict)
+    sizes: dict[str, int] = field(default_factory=dict)
+    characters: int = 0
+
+    @property
+    def place(self) -> tuple[int, str]:
+        return created_ms(self.info), self.info["id"]
+
+    def message(self, *, is_followed: bool) -> Message | None:
+        return read_message(self.info, [self.parts[name] for name in sorted(self.parts)], is_followed=is_followed)
+
+
+@dataclass(slots=True)
+class _Session:
+    info: SessionInfo
+    # Messages from here on were seen from their beginning; None while there is no such place yet.
+    since: int | None = None
+    drafts: dict[str, _Draft] = field(default_factory=dict)
+    done: OrderedDict[str, None] = field(default_factory=OrderedDict)
+
+
+class LiveFeed:
+    """The events of one connection."""
+
+    def __init__(self, limits: LiveLimits | None = None) -> None:
+        self._limits = limits or LiveLimits()
+        # In the order of their last event.
+        self._sessions: OrderedDict[str, _Session] = OrderedDict()
+        self._characters = 0
+
+    def take(self, params: object) -> list[Batch]:
+        """Take the parameters of a notification, and give out what is complete now.
+
+        Batches are in the order of the events that completed them; neighbours of one session are put together.
+
+        Raises:
+            InvalidInputError: They are no such parameters. Nothing of them was taken.
+        """
+        directory, events = _checked(params)
+        batches: list[Batch] = []
+        for kind, properties in events:
+            for batch in self._take(directory, kind, properties):
+                if batches and batches[-1].session.id == batch.session.id and not batches[-1].ended:
+                    batch = replace(batch, messages=batches.pop().messages + batch.messages)  # noqa: PLW2901
+                batches.append(batch)
+        return batches
+
+    def cut_short(self, session: str) -> Batch | None:
+        """Give out what of a session is complete if nothing more comes; None for one that is not followed."""
+        known = self._sessions.get(session)
+        return None if known is None else self._end(known)
+
+    def _take(self, directory: str, kind: str, properties: Mapping[str, Any]) -> Iterator[Batch]:
+        match kind, properties:
+            case "session.created" | "session.updated", {"info": {"id": str(name)} as info}:
+                self._introduce(name, info, directory, is_new=kind == "session.created")
+            case "message.updated", {"info": {"id": str(), "role": str()} as info}:
+                if (session := self._known(properties, info)) is not None:
+                    yield from self._message(session, info)
+            case "message.part.updated", {"part": {"id": str(), "messageID": str()} as part}:
+                if (session := self._known(properties, part)) is not None:
+                    yield from self._part(session, part)
+            case "message.removed", {"messageID": str(message)}:
+                if (session := self._known(properties)) is not None:
+                    self._drop(session, message)
+            case "message.part.removed", {"messageID": str(message), "partID": str(part)}:
+                session = self._known(properties)
+                if session is not None and message in session.drafts:
+                    self._put(session.drafts[message], part, None)
+            case "session.idle", _:
+                if (session := self._known(properties)) is not None:
+                    yield self._end(session)
+            case "session.deleted", _:
+                session = self._known(properties, properties.get("info"), key="id")
+                if session is not None:
+                    self._forget(session)
+                    yield Batch(session=session.info, messages=(), ended=True)
+            case "session.compacted" | "permission.replied", _:
+                pass
+            case _:
+                _LOG.debug("an event of an unknown type, or one without its ids, is left out")
+
+    def _introduce(self, name: str, info: Mapping[str, Any], directory: str, *, is_new: bool) -> None:
+        known = SessionInfo(
+            id=name,
+            directory=_text(info.get("directory")) or directory,
+            parent=_text(info.get("parentID")) or None,
+            title=_text(info.get("title")),
+        )
+        session = self._sessions.get(name)
+        if session is None:
+            self._sessions[name] = _Session(known, since=0 if is_new else None)
+            while len(self._sessions) > self._limits.sessions:
+                self._forget(next(iter(self._sessions.values())))
+        else:
+            session.info = known
+        self._sessions.move_to_end(name)
+
+    def _known(self, *places: object, key: str = "sessionID") -> _Session | None:
+        """Return the session that an event names.
+
+        One that was never introduced is left to the database: its user may be an agent that started it.
+        """
+        for place in places:
+            name = place.get("sessionID") or place.get(key) if isinstance(place, Mapping) else None
+            if isinstance(name, str) and (session := self._sessions.get(name)) is not None:
+                self._sessions.move_to_end(name)
+                return session
+        return None
+
+    def _message(self, session: _Session, info: Mapping[str, Any]) -> Iterator[Batch]:
+        name = info["id"]
+        if name in session.done or not _is_seen_whole(session, info):
+            return
+        draft = session.drafts.get(name)
+        if draft is None:
+            draft = session.drafts[name] = _Draft(_essence_of_info(info))
+            earlier = [other for other in session.drafts.values() if other.place < draft.place]
+            yield from self._complete(session, earlier, is_followed=True)
+            while len(session.drafts) > self._limits.messages:
+                self._drop(session, next(iter(session.drafts)))
+        draft.info = _essence_of_info(info)
+        if is_finished(draft.info):
+            yield from self._complete(session, [draft], is_followed=False)
+
+    def _part(self, session: _Session, part: Mapping[str, Any]) -> Iterator[Batch]:
+        draft = session.drafts.get(part["messageID"])
+        if draft is None:
+            return
+        if session.since is None:
+            session.since = created_ms(draft.info)
+        # A part that tells nothing still says that parts have come.
+        self._put(draft, part["id"], essence_of(part) or {"type": "step-start"})
+        if len(draft.parts) > self._limits.parts or draft.characters > self._limits.message_characters:
+            self._drop(session, draft.info["id"])
+            return
+        while self._characters > self._limits.characters:
+            self._drop_oldest()
+        if is_finished(draft.info):
+            yield from self._complete(session, [draft], is_followed=False)
+
+    def _end(self, session: _Session) -> Batch:
+        # What is not complete stays: after an abort or an error the session is idle twice, and only then is the message
+        # finished.
+        batches = list(self._complete(session, list(session.drafts.values()), is_followed=True))
+        return Batch(session=session.info, messages=batches[0].messages if batches else (), ended=True)
+
+    def _complete(self, session: _Session, drafts: Sequence[_Draft], *, is_followed: bool) -> Iterator[Batch]:
+        messages: list[Message] = []
+        for draft in sorted(drafts, key=lambda draft: draft.place):
+            name = draft.info["id"]
+            if session.since is None or name not in session.drafts:
+                continue
+            message = draft.message(is_followed=is_followed)
+            if message is not None:
+                messages.append(message)
+                self._drop(session, name)
+        if messages:
+            yield Batch(session=session.info, messages=tuple(messages), ended=False)
+
+    def _put(self, draft: _Draft, name: str, essence: dict[str, Any] | None) -> None:
+        before = draft.sizes.pop(name, 0)
+        draft.parts.pop(name, None)
+        after = 0
+        if essence is not None:
+            after = draft.sizes[name] = len(name) + len(json.dumps(essence))
+            draft.parts[name] = essence
+        draft.characters += after - before
+        self._characters += after - before
+
+    def _drop(self, session: _Session, name: str) -> None:
+        """Have done with a message: whatever still comes of it is not taken."""
+        draft = session.drafts.pop(name, None)
+        if draft is not None:
+            self._characters -= draft.characters
+        session.done[name] = None
+        if len(session.done) > self._limits.done:
+            session.done.popitem(last=False)
+
+    def _drop_oldest(self) -> None:
+        session = next(session for session in self._sessions.values() if session.drafts)
+        self._drop(session, next(iter(session.drafts)))
+
+    def _forget(self, session: _Session) -> None:
+        self._characters -= sum(draft.characters for draft in session.drafts.values())
+        del self._sessions[session.info.id]
+
+
+def _is_seen_whole(session: _Session, info: Mapping[str, Any]) -> bool:
+    """Tell whether a message can be one whose beginning was seen."""
+    return bool(info["role"] == "user") if session.since is None else created_ms(info) >= session.since
+
+
+def _essence_of_info(info: Mapping[str, Any]) -> dict[str, Any]:
+    """Keep what ``read_message`` asks of a message; patches and answers of providers may be long."""
+    time = info.get("time")
+    time = time if isinstance(time, Mapping) else {}
+    essence: dict[str, Any] = {
+        key: info[key] for key in ("id", "role", "mode", "agent", "finish") if isinstance(info.get(key), str)
+    }
+    essence["time"] = {key: value for key, value in time.items() if key in {"created", "completed"}}
+    return essence | {"error": bool(info.get("error")), "summary": info.get("summary") is True}
+
+
+def _checked(params: object) -> tuple[str, list[tuple[str, Mapping[str, Any]]]]:
+    if not isinstance(params, Mapping):
+        raise InvalidInputError("params: expected an object with directory and events", field="params")
+    directory, events = params.get("directory", ""), params.get("events")
+    if not isinstance(directory, str):
+        raise InvalidInputError("directory: expected a text", field="directory")
+    if not isinstance(events, list | tuple):
+        raise InvalidInputError("events: expected a list", field="events")
+    return directory, [_checked_event(f"events[{place}]", event) for place, event in enumerate(events)]
+
+
+def _checked_event(field: str, event: object) -> tuple[str, Mapping[str, Any]]:
+    if not isinstance(event, Mapping):
+        raise InvalidInputError(f"{field}: expected an object with type and properties", field=field)
+    kind, properties = event.get("type"), event.get("properties", {})
+    if not isinstance(kind, str):
+        raise InvalidInputError(f"{field}.type: expected a text", field=f"{field}.type")
+    for name, value in (("properties", properties), *_objects(kind, properties)):
+        if not isinstance(value, Mapping):
+            raise InvalidInputError(f"{field}.{name}: expected an object", field=f"{field}.{name}")
+    return kind, properties
+
+
+def _objects(kind: str, properties: Any) -> Iterator[tuple[str, object]]:
+    if not isinstance(properties, Mapping):
+        return
+    if kind in {"session.created", "session.updated", "message.updated"}:
+        yield "properties.info", properties.get("info")
+    elif kind == "message.part.updated":
+        yield "properties.part", properties.get("part")
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""

@@ -1,0 +1,173 @@
+"""Learning from OpenCode's database: every session, from where it was read last, batch by batch."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from opencode_memory.errors import InvalidInputError
+from opencode_memory.hosts.opencode.feed.database import OpenCodeDatabase, SessionHead
+from opencode_memory.learning.learner import Learned, Learner
+from opencode_memory.learning.switches import Switches
+from opencode_memory.projects.identity import real
+from opencode_memory.store.learning_state import Progress
+
+if TYPE_CHECKING:
+    from opencode_memory.projects.resolver import ProjectResolver
+    from opencode_memory.store.memory_store import MemoryStore
+
+_PAGE: Final = 200
+# A mark that no session has: a page that waits is read again although nothing in the database changes.
+_READ_AGAIN: Final = ""
+_RESTING: Final = ":rests"
+
+_log: Final = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenCodeReport:
+    """What was read and learned, over all sessions.
+
+    Attributes:
+        sessions: Sessions that had something new.
+        messages: Messages that counted.
+        active: Ids of memories that are active now.
+        waiting: Ids of memories that wait for a person.
+        folders: Folders of the sessions that something was learned of, with their projects.
+    """
+
+    sessions: int
+    messages: int
+    active: tuple[str, ...]
+    waiting: tuple[str, ...]
+    folders: tuple[tuple[str, str | None], ...]
+
+
+class OpenCodeReading:
+    """One reading of a database.
+
+    Args:
+        store: Where it is learned to.
+        path: The database.
+        projects: Whose project a folder is.
+        switches: Where nothing is learned.
+        rest_ms: After so long without a message a session rests; 0 lets every session rest.
+    """
+
+    def __init__(
+        self,
+        store: MemoryStore,
+        path: Path,
+        *,
+        projects: ProjectResolver,
+        switches: Switches,
+        rest_ms: int,
+    ) -> None:
+        self._store = store
+        self._path = path
+        self._feed = f"opencode:{real(path)}"
+        self._learner = Learner(store)
+        self._projects = projects
+        self._switches = switches
+        self._rest_ms = rest_ms
+        self._switched = store
+
+    def read_on_from(self, store: MemoryStore) -> None:
+        """Begin where another store has come to, with its switches, to try out what would be learned next."""
+        self._switched = store
+        for session, progress in store.lessons.progress(self._feed).items():
+            self._store.lessons.set_progress(self._feed, session, progress)
+
+    def read(
+        self,
+        *,
+        at_ms: int,
+        progress: Callable[[int, int], None] | None = None,
+        keeps_on: Callable[[], bool] = lambda: True,
+    ) -> OpenCodeReport:
+        """Read what is new.
+
+        Args:
+            at_ms: The present moment.
+            progress: Called with the sessions that were read, and how many there are.
+            keeps_on: Asked between batches; false ends the reading where it is, and the next one goes on there.
+
+        Raises:
+            StorageError: The file is missing, damaged, or may not be read.
+            InvalidInputError: It is no database of OpenCode.
+        """
+        known = self._store.lessons.progress(self._feed)
+        learned: list[Learned] = []
+        folders: dict[str, str | None] = {}
+        with OpenCodeDatabase(self._path) as database:
+            heads = [head for head in database.sessions() if self._is_news(head, known.get(head.info.id), at_ms)]
+            for number, head in enumerate(heads):
+                if not keeps_on():
+                    break
+                try:
+                    of_session = self._read_session(database, head, known.get(head.info.id), at_ms, keeps_on)
+                except InvalidInputError as error:
+                    # One session that cannot be stored must not keep the others from being read.
+                    _log.warning("session %s is left out: %s", head.info.id, error)
+                    continue
+                learned += of_session
+                if any(one.active or one.waiting for one in of_session):
+                    folders[head.info.directory] = self._projects.of_session(head.info.directory)
+                if progress is not None:
+                    progress(number + 1, len(heads))
+        return OpenCodeReport(
+            sessions=len(heads),
+            messages=sum(one.messages for one in learned),
+            active=tuple(dict.fromkeys(id_ for one in learned for id_ in one.active)),
+            waiting=tuple(dict.fromkeys(id_ for one in learned for id_ in one.waiting)),
+            folders=tuple(folders.items()),
+        )
+
+    def _is_news(self, head: SessionHead, known: Progress | None, at_ms: int) -> bool:
+        if known is None or known.mark.removesuffix(_RESTING) != head.mark:
+            return True
+        # Everything was read, and the session has come to rest since.
+        return not known.mark.endswith(_RESTING) and self._rests(head, at_ms)
+
+    def _rests(self, head: SessionHead, at_ms: int) -> bool:
+        return at_ms - head.active_ms >= self._rest_ms
+
+    def _read_session(
+        self,
+        database: OpenCodeDatabase,
+        head: SessionHead,
+        known: Progress | None,
+        at_ms: int,
+        keeps_on: Callable[[], bool],
+    ) -> list[Learned]:
+        cursor = None if known is None else known.cursor
+        found: list[Learned] = []
+        while True:
+            # For each page, since the user may rename the project or switch learning off while a long session is read.
+            project = self._projects.of_session(head.info.directory)
+            passes_over = self._switches.passes_over(self._switched, project, head.info)
+            page = database.messages(head.info.id, cursor, now_ms=at_ms, limit=_PAGE)
+            is_last = page.is_end or page.cursor == cursor
+            rests = is_last and not page.waits and self._rests(head, at_ms)
+            mark = _READ_AGAIN if not is_last or page.waits else head.mark + (_RESTING if rests else "")
+            cursor = page.cursor
+            reached = Progress(mark=mark, cursor=cursor)
+            if passes_over:
+                self._learner.pass_over(head.info, page.messages, feed=self._feed, progress=reached)
+            else:
+                found.append(
+                    self._learner.take(
+                        head.info,
+                        page.messages,
+                        project=project,
+                        at_ms=at_ms,
+                        rests=rests,
+                        feed=self._feed,
+                        progress=reached,
+                    )
+                )
+            if is_last or not keeps_on():
+                return found

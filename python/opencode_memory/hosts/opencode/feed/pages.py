@@ -1,0 +1,141 @@
+"""Going through a session's messages page by page, in its order, up to the first that is not complete.
+
+A cursor holds a place for each engine: the last message that was read, and how many there are up to it. The count is
+there because messages can come in behind: a prompt waits in a queue while the agent goes on, and then gets its place
+before messages that were read already. In that case the session is read from its beginning again; whoever counts
+messages knows those that it has.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import sqlite3
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain, pairwise
+from typing import Any, Final
+
+from opencode_memory.hosts.opencode.feed.messages import is_finished, read_message
+from opencode_memory.hosts.opencode.feed.tables import Engine, Parts, Position, Row, parts_of
+from opencode_memory.learning.extraction.events import Message
+
+_LOG: Final = logging.getLogger(__name__)
+_MOST_CHARACTERS: Final = 8_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """Some messages of a session.
+
+    Attributes:
+        messages: Complete ones, in order; those without events too.
+        cursor: Where the next page begins; None at the beginning of a session.
+        is_end: Whether no complete message is left.
+        waits: Whether a message that is not complete ended the page. Time alone may complete it, so its session has to
+            be read again although its mark stays the same.
+    """
+
+    messages: tuple[Message, ...]
+    cursor: str | None
+    is_end: bool
+    waits: bool
+
+
+def read_page(
+    connection: sqlite3.Connection,
+    engines: Sequence[Engine],
+    session: str,
+    after: str | None,
+    *,
+    now_ms: int,
+    limit: int,
+) -> Page:
+    """Read the complete messages of a session behind a cursor; the arguments are those of ``OpenCodeDatabase``."""
+    places = _parsed(after)
+    messages: list[Message] = []
+    characters = 0
+    is_end, waits = True, False
+    for engine in engines:
+        position = _position(connection, engine, session, places)
+        for row, following in _with_next(engine.rows(connection, session, position)):
+            if len(messages) >= limit or characters >= _MOST_CHARACTERS:
+                is_end = False
+                break
+            parts = _parts(connection, row)
+            message = _message(
+                connection, engine, session, row, parts, now_ms=now_ms, is_followed=following is not None
+            )
+            if message is None:
+                waits = True
+                break
+            messages.append(message)
+            characters += row.size + parts.size
+            position = row.position
+        if position is not None:
+            places[engine.name] = [*position, engine.behind(connection, session, position)]
+        if waits or not is_end:
+            break
+    cursor = json.dumps(places, separators=(",", ":")) if places else None
+    return Page(messages=tuple(messages), cursor=cursor, is_end=is_end, waits=waits)
+
+
+def _message(
+    connection: sqlite3.Connection,
+    engine: Engine,
+    session: str,
+    row: Row,
+    parts: Parts,
+    *,
+    now_ms: int,
+    is_followed: bool,
+) -> Message | None:
+    touched_ms = max(row.touched_ms, parts.touched_ms)
+    message = read_message(row.info, parts.parts, now_ms=now_ms, touched_ms=touched_ms, is_followed=is_followed)
+    if message is None and is_followed:
+        # The agent works on one message at a time: what it left behind, it left for good.
+        is_left = any(is_finished(later.info) for later in engine.rows(connection, session, row.position))
+        if is_left:
+            return read_message(row.info, parts.parts, is_left=True)
+    return message
+
+
+def _parts(connection: sqlite3.Connection, row: Row) -> Parts:
+    return parts_of(connection, row.id) if row.parts is None else Parts(row.parts, 0, 0)
+
+
+def _position(
+    connection: sqlite3.Connection, engine: Engine, session: str, places: dict[str, list[Any]]
+) -> Position | None:
+    place = places.get(engine.name)
+    if place is None:
+        return None
+    *position, count = place
+    came_in_behind = engine.behind(connection, session, tuple(position)) > count
+    return None if came_in_behind else tuple(position)
+
+
+def _parsed(cursor: str | None) -> dict[str, list[Any]]:
+    if cursor is None:
+        return {}
+    try:
+        places = json.loads(cursor)
+    except ValueError:
+        places = None
+    if isinstance(places, dict) and all(_is_place(name, place) for name, place in places.items()):
+        return places
+    _LOG.debug("a cursor of another version: its session is read from its beginning")
+    return {}
+
+
+def _is_place(name: Any, place: Any) -> bool:
+    match name, place:
+        case ("v1", [int(), str(), int()]) | ("v2", [int(), int()]):
+            return True
+    return False
+
+
+def _with_next(rows: Iterator[Row]) -> Iterator[tuple[Row, Row | None]]:
+    for row, following in pairwise(chain[Row | None](rows, [None])):
+        if row is not None:
+            yield row, following

@@ -1,0 +1,199 @@
+"""The tables of OpenCode's two engines: which of them a database has, and their rows in order.
+
+Columns are looked for, not assumed, because other versions have others. A row that holds no JSON, or too much of it, is
+still a message: one that tells nothing, so that those behind it are reached.
+"""
+
+# ruff: noqa: S608  What is put into the statement is a constant.
+from __future__ import annotations
+
+import json
+import logging
+import sqlite3
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Protocol, TypeAlias
+
+from opencode_memory.hosts.opencode.feed.messages import created_ms
+from opencode_memory.hosts.opencode.feed.second_engine import as_v1
+
+_LOG: Final = logging.getLogger(__name__)
+_LARGEST: Final = 8_000_000
+_LARGE: Final = 250_000
+_MOST_PARTS: Final = 2_000
+_MESSAGE: Final = frozenset({"id", "session_id", "time_created", "time_updated", "data"})
+_PART: Final = frozenset({"id", "message_id", "time_updated", "data"})
+_SESSION_MESSAGE: Final = frozenset({"id", "session_id", "type", "seq", "time_updated", "data"})
+
+Position: TypeAlias = tuple[Any, ...]
+"""Time of creation and id in the first engine, sequence number in the second."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """A message as it is stored, without its parts.
+
+    Attributes:
+        id: Of the message.
+        position: Its place in the session, as the engine's ``rows`` takes it.
+        info: What it says of itself.
+        touched_ms: When it was last changed, its parts apart.
+        parts: Its parts when they are stored with it, else None.
+        size: How many characters were read for it.
+    """
+
+    id: str
+    position: Position
+    info: Mapping[str, Any]
+    touched_ms: int
+    parts: list[dict[str, Any]] | None
+    size: int
+
+
+class Engine(Protocol):
+    """Where one of the engines keeps its messages."""
+
+    name: str
+    table: str
+    newest_first: str
+
+    def rows(self, connection: sqlite3.Connection, session: str, after: Position | None) -> Iterator[Row]:
+        """Yield the messages of a session behind a position, in their order."""
+        ...
+
+    def behind(self, connection: sqlite3.Connection, session: str, position: Position) -> int:
+        """Count the messages up to a position, that one included."""
+        ...
+
+
+class FirstEngine:
+    """``message`` and ``part``, in the order of creation."""
+
+    name = "v1"
+    table = "message"
+    newest_first = "time_created DESC, id DESC"
+
+    def rows(self, connection: sqlite3.Connection, session: str, after: Position | None) -> Iterator[Row]:
+        """Yield the messages of a session behind a position."""
+        # The summary of a long turn holds a patch for each file; nothing else in a message is long.
+        statement = (
+            "SELECT id, time_created, time_updated, CASE WHEN length(data) <= ? THEN data"
+            " WHEN json_valid(data) THEN json_remove(data, '$.summary') END"
+            " FROM message WHERE session_id = ? AND (time_created, id) > (?, ?) ORDER BY time_created, id"
+        )
+        for name, created, updated, data in connection.execute(statement, (_LARGE, session, *(after or (-1, "")))):
+            if not is_sound(name) or not isinstance(created, int):
+                continue
+            info = _object(data) | {"id": name}
+            if not created_ms(info):
+                info["time"] = _mapping(info.get("time")) | {"created": created}
+            yield Row(
+                id=name,
+                position=(created, name),
+                info=info,
+                touched_ms=_whole(updated),
+                parts=None,
+                size=len(data or ""),
+            )
+
+    def behind(self, connection: sqlite3.Connection, session: str, position: Position) -> int:
+        """Count the messages up to a position, that one included."""
+        statement = "SELECT count(*) FROM message WHERE session_id = ? AND (time_created, id) <= (?, ?)"
+        return int(connection.execute(statement, (session, *position)).fetchone()[0])
+
+
+class SecondEngine:
+    """``session_message``, by sequence number; without what the first engine has as well."""
+
+    name = "v2"
+    table = "session_message"
+    newest_first = "seq DESC"
+
+    def __init__(self, *, has_first: bool) -> None:
+        self._only_ours = " AND NOT EXISTS (SELECT 1 FROM message f WHERE f.id = m.id)" if has_first else ""
+
+    def rows(self, connection: sqlite3.Connection, session: str, after: Position | None) -> Iterator[Row]:
+        """Yield the messages of a session behind a position."""
+        statement = (
+            "SELECT id, seq, type, time_updated, CASE WHEN length(data) <= ? THEN data END"
+            f" FROM session_message m WHERE session_id = ? AND seq > ?{self._only_ours} ORDER BY seq"
+        )
+        for name, seq, kind, updated, data in connection.execute(statement, (_LARGEST, session, *(after or (-1,)))):
+            if not is_sound(name) or not isinstance(seq, int):
+                continue
+            info, parts = as_v1(name, str(kind), _object(data))
+            yield Row(
+                id=name, position=(seq,), info=info, touched_ms=_whole(updated), parts=parts, size=len(data or "")
+            )
+
+    def behind(self, connection: sqlite3.Connection, session: str, position: Position) -> int:
+        """Return 0: numbers are given out in the order of writing, so nothing comes in between."""
+        del connection, session, position
+        return 0
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """The parts of a message of the first engine.
+
+    Attributes:
+        parts: In the order of their ids.
+        touched_ms: When one of them was last changed.
+        size: How many characters they have.
+    """
+
+    parts: list[dict[str, Any]]
+    touched_ms: int
+    size: int
+
+
+def parts_of(connection: sqlite3.Connection, message: str) -> Parts:
+    """Read the parts of a message of the first engine."""
+    statement = (
+        "SELECT time_updated, CASE WHEN length(data) <= ? THEN data END FROM part WHERE message_id = ?"
+        " ORDER BY id LIMIT ?"
+    )
+    parts, touched, size = [], 0, 0
+    for updated, data in connection.execute(statement, (_LARGEST, message, _MOST_PARTS)):
+        parts.append(_object(data))
+        touched = max(touched, _whole(updated))
+        size += len(data or "")
+    return Parts(parts, touched, size)
+
+
+def engines_of(connection: sqlite3.Connection) -> list[Engine]:
+    """Return the engines whose tables are there, in the order in which a session went through them."""
+    engines: list[Engine] = []
+    has_first = columns(connection, "message") >= _MESSAGE and columns(connection, "part") >= _PART
+    if has_first:
+        engines.append(FirstEngine())
+    if columns(connection, "session_message") >= _SESSION_MESSAGE:
+        engines.append(SecondEngine(has_first=has_first))
+    return engines
+
+
+def columns(connection: sqlite3.Connection, table: str) -> set[str]:
+    """Return the names of a table's columns; none when there is no such table."""
+    return {name for (name,) in connection.execute("SELECT name FROM pragma_table_info(?)", (table,))}
+
+
+def _object(data: Any) -> dict[str, Any]:
+    try:
+        found = json.loads(data)
+    except (TypeError, ValueError, RecursionError):
+        _LOG.debug("a row without readable JSON, or with too much of it, is left out")
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _mapping(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _whole(value: Any) -> int:
+    return value if isinstance(value, int) else 0
+
+
+def is_sound(name: Any) -> bool:
+    """Tell whether an id can be asked for again: a text, and no letter of it replaced in reading."""
+    return isinstance(name, str) and "\ufffd" not in name

@@ -1,0 +1,240 @@
+"""What the plugin reads when OpenCode starts: where the server is, how it is started, and what OpenCode is given.
+
+Everything that the plugin offers is decided here, so it asks nobody at start. No secret is in it: the plugin reads the
+token from its own file. A tool is offered once, by MCP or by the plugin.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+import opencode_memory
+from opencode_memory.config.load import Config
+from opencode_memory.config.paths import default_config_file
+from opencode_memory.config.settings import PREFIX
+from opencode_memory.errors import ConfigError, InvalidInputError
+from opencode_memory.hosts.opencode.contract import MCP_NAME, PROTOCOL, TOKEN_FILE
+from opencode_memory.hosts.opencode.slash_commands import COMMANDS
+from opencode_memory.service.launch import program
+from opencode_memory.text.suggest import did_you_mean
+
+PLUGIN: Final = "opencode-memory.ts"
+MANIFEST: Final = "opencode-memory.json"
+_ALWAYS: Final = "memory-findings"
+_AUDITOR: Final = "auditor"
+# For a server that hangs, OpenCode waits so long twice before a first message (30 s by itself), and once for each tool.
+_MCP_MS: Final = 10_000
+_LOOPBACK: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  nothing is bound here
+
+
+class Offer(StrEnum):
+    """Who offers the tools of the memory to the model."""
+
+    MCP = "mcp"
+    PLUGIN = "plugin"
+
+
+class OfferedTool(Protocol):
+    """A tool as the model is told of it."""
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        ...
+
+    @property
+    def about(self) -> str:
+        """Its description."""
+        ...
+
+    @property
+    def input(self) -> Mapping[str, Any]:
+        """The JSON schema of its arguments."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choices:
+    """What the person chose.
+
+    Attributes:
+        agents: Names of agents, in the order of ``AGENTS``.
+        tools: Who offers the tools.
+    """
+
+    agents: tuple[str, ...] = ()
+    tools: Offer = Offer.MCP
+
+
+def plugin_files() -> dict[str, str]:
+    """Return the files of the plugin as this package carries them: relative path to text, what OpenCode loads first."""
+    folder = Path(__file__).parent / "plugin"
+    found = sorted(folder.rglob("*.ts"), key=lambda file: (len(file.relative_to(folder).parts), file))
+    return {file.relative_to(folder).as_posix(): file.read_text(encoding="utf-8") for file in found}
+
+
+def chosen_agents(written: str) -> tuple[str, ...]:
+    """Read a list of agents as it is typed: names with commas, ``all``, or ``none``.
+
+    Raises:
+        InvalidInputError: There is no such agent.
+    """
+    from opencode_memory.hosts.opencode.agents import AGENTS  # noqa: PLC0415  a help needs none
+
+    names = {part.strip().lower() for part in written.split(",") if part.strip()}
+    if names == {"all"}:
+        return tuple(AGENTS)
+    if names == {"none"}:
+        return ()
+    if not names:
+        raise InvalidInputError("--agents is empty; name some, or none", field="--agents")
+    for name in sorted(names):
+        if name not in AGENTS:
+            error = InvalidInputError(f"there is no agent {name!r} to choose with --agents", field="--agents")
+            error.hint = did_you_mean(name, [*AGENTS, "all", "none"])
+            raise error
+    return tuple(name for name in AGENTS if name in names)
+
+
+def read_choices(manifest: str | None) -> Choices:
+    """Return what was chosen for a manifest that is there; the defaults where it does not say."""
+    from opencode_memory.hosts.opencode.agents import AGENTS  # noqa: PLC0415  as above
+
+    chosen = read_manifest(manifest).get("chosen")
+    if not isinstance(chosen, dict):
+        return Choices()
+    agents, tools = chosen.get("agents"), chosen.get("tools")
+    kept = agents if isinstance(agents, list) else []
+    return Choices(
+        agents=tuple(name for name in AGENTS if name in kept),
+        tools=Offer.PLUGIN if tools == Offer.PLUGIN else Offer.MCP,
+    )
+
+
+def read_manifest(manifest: str | None) -> dict[str, Any]:
+    """Read a manifest; one that is not there or damaged says nothing."""
+    try:
+        read = json.loads(manifest or "{}")
+    except (ValueError, RecursionError):
+        return {}
+    return read if isinstance(read, dict) else {}
+
+
+def render_manifest(
+    config: Config,
+    choices: Choices,
+    *,
+    python: str | None,
+    plugin: Mapping[str, str],
+    tools: Iterable[OfferedTool],
+) -> str:
+    """Return the text of the manifest.
+
+    Args:
+        config: The configuration.
+        choices: What the person chose.
+        python: The interpreter of the running program, by its absolute path.
+        plugin: The files of the plugin that it belongs to.
+        tools: The tools of the plugin; the server runs them.
+
+    Raises:
+        ConfigError: The port is any free one.
+        InvalidInputError: The interpreter is not known.
+    """
+    url = server_url(config)
+    by_mcp = choices.tools is Offer.MCP
+    manifest = {
+        "version": opencode_memory.__version__,
+        "protocol": PROTOCOL,
+        "plugin_sha256": digest("".join(f"{name}\0{text}\0" for name, text in sorted(plugin.items()))),
+        "start": start_command(config, python=program(python)),
+        "url": url,
+        "token_file": str(config.data_dir / TOKEN_FILE),
+        "deadline_ms": config.opencode.deadline_ms,
+        "mcp": {"name": MCP_NAME, "config": _mcp(url)} if by_mcp else None,
+        "command": _commands(choices.agents),
+        "agent": _agents(config, choices.agents),
+        "tool": _offered(tools, by_mcp=by_mcp),
+        "chosen": {"agents": choices.agents, "tools": choices.tools},
+    }
+    return json.dumps(manifest, ensure_ascii=False, indent=2, default=_plain) + "\n"
+
+
+def server_url(config: Config) -> str:
+    """Return the address at which the server of a configuration is reached from this machine.
+
+    Raises:
+        ConfigError: The port is any free one, which nobody can know beforehand.
+    """
+    if config.server.port == 0:
+        error = ConfigError(
+            "server.port is 0, any free port; OpenCode has to know which",
+            key="server.port",
+            origin=config.origins["server.port"],
+        )
+        error.hint = "opencode-memory config set server.port 9824"
+        raise error
+    host = _LOOPBACK.get(config.server.host, config.server.host)
+    return f"http://{f'[{host}]' if ':' in host else host}:{config.server.port}"
+
+
+def start_command(config: Config, *, python: str) -> list[str]:
+    """Return what starts the server in the background, from any folder and shell, at the address of the manifest."""
+    # -P: without it a file of the repository in which OpenCode runs could take the place of a module.
+    command = [python, "-P", "-m", "opencode_memory.cli", "serve", "--detach"]
+    if config.file != default_config_file(config.environment):
+        command = ["/usr/bin/env", f"{PREFIX}CONFIG={config.file}", *command]
+    return [
+        *command,
+        *("--data-dir", str(config.data_dir)),
+        *("--host", config.server.host),
+        *("--port", str(config.server.port)),
+    ]
+
+
+def digest(text: str) -> str:
+    """Return the hash by which a file is recognised."""
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _mcp(url: str) -> dict[str, Any]:
+    # What the few core tools do not cover is there for people and other clients; here every request would pay for it.
+    return {"type": "remote", "url": f"{url}/mcp/opencode", "oauth": False, "timeout": _MCP_MS}
+
+
+def _commands(agents: Iterable[str]) -> dict[str, Any]:
+    commands = {name: dict(command) for name, command in COMMANDS.items()}
+    if _AUDITOR in agents:
+        commands["review"]["agent"] = _AUDITOR
+    return commands
+
+
+def _agents(config: Config, names: Iterable[str]) -> dict[str, Any]:
+    # The plugin refuses what OpenCode's rules let through, so those who only read get a shell.
+    from opencode_memory.hosts.opencode.agents import with_reading_shell  # noqa: PLC0415  as above
+
+    known = with_reading_shell()
+    agents = {name: known[name] for name in names}
+    if config.opencode.auditor_model is not None and _AUDITOR in agents:
+        agents[_AUDITOR]["model"] = config.opencode.auditor_model
+    return agents
+
+
+def _offered(tools: Iterable[OfferedTool], *, by_mcp: bool) -> dict[str, Any]:
+    return {
+        tool.name: {"description": tool.about, "args": tool.input}
+        for tool in tools
+        if not by_mcp or tool.name == _ALWAYS
+    }
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise TypeError(f"{type(value).__name__} cannot be in a manifest")

@@ -1,0 +1,1 @@
+"""Installation of the plugin into OpenCode, and its removal."""

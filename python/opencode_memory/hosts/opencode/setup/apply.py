@@ -1,0 +1,92 @@
+"""Doing what a plan of an installation says: all of it, or nothing.
+
+Each file appears under its name when it is whole, for its owner alone. What fails half way is taken back.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from opencode_memory.errors import StorageError
+from opencode_memory.hosts.opencode.setup.plan import Action, Plan, Step
+
+_MODE: Final = 0o600
+_FOLDER_MODE: Final = 0o700
+
+
+def carry_out(plan: Plan) -> None:
+    """Do all steps of a plan.
+
+    Raises:
+        StorageError: The file system refuses; everything is as before.
+    """
+    back: list[Callable[[], object]] = []
+    step = None
+    try:
+        for step in plan.steps:
+            back.append(_do(step))
+    except BaseException as error:
+        for undo in reversed(back):
+            with suppress(OSError):
+                undo()
+        if step is None or not isinstance(error, OSError):
+            raise
+        said = error.strerror or error
+        refused = StorageError(f"cannot {step.action} {step.path}: {said}", path=str(step.path))
+        refused.hint = f"nothing was changed; see whether {step.path.parent} can be written, and has space"
+        raise refused from error
+
+
+def _do(step: Step) -> Callable[[], object]:
+    """Do one step and return what takes it back."""
+    path = step.path
+    if step.text is None:
+        if step.action is Action.CREATE:
+            path.mkdir(mode=_FOLDER_MODE)
+            return path.rmdir
+        mode = path.stat().st_mode
+        path.rmdir()
+        return lambda: _make(path, mode)
+    if step.action is Action.CREATE:
+        _write(path, step.text.encode(), _MODE)
+        return path.unlink
+    if path.is_symlink():
+        target = path.readlink()
+        _write(path, step.text.encode(), _MODE)
+        return lambda: _link(path, target)
+    data, mode = path.read_bytes(), path.stat().st_mode
+    if step.action is Action.REMOVE:
+        path.unlink()
+    else:
+        _write(path, step.text.encode(), _MODE)
+    return lambda: _write(path, data, mode)
+
+
+def _make(folder: Path, mode: int) -> None:
+    folder.mkdir()
+    folder.chmod(mode & 0o7777)
+
+
+def _link(path: Path, target: Path) -> None:
+    path.unlink()
+    path.symlink_to(target)
+
+
+def _write(path: Path, data: bytes, mode: int) -> None:
+    aside = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    descriptor = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, _MODE)
+    try:
+        with os.fdopen(descriptor, "wb") as out:
+            out.write(data)
+            out.flush()
+            os.fchmod(descriptor, mode & 0o7777)
+            os.fsync(descriptor)
+        aside.replace(path)
+    except BaseException:
+        aside.unlink(missing_ok=True)
+        raise

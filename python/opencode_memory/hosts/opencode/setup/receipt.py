@@ -1,0 +1,98 @@
+"""The receipt of an installation: which files and folders were added, so that exactly those can be taken away.
+
+It lies in a folder that may have come with somebody's repository, so it is believed only as far as it names what an
+installation adds: our files under their names, and stubs for npm, which are the same everywhere.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Final
+
+from opencode_memory.hosts.opencode.manifest import digest
+from opencode_memory.hosts.opencode.setup.npm_stub import IGNORE_FILE, IGNORE_TEXT, MODULES, NPM_FILES
+
+NAME: Final = "opencode-memory.receipt.json"
+PLUGIN_FOLDER: Final = "plugin"
+RECEIPT: Final = f"{PLUGIN_FOLDER}/{NAME}"
+STUB_TEXTS: Final[Mapping[str, str]] = MappingProxyType({**NPM_FILES, IGNORE_FILE: IGNORE_TEXT})
+_OWN_NAMES: Final = "opencode-memory"
+_VERSION: Final = 1
+_MOST_BYTES: Final = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """What was added, by absolute paths.
+
+    Attributes:
+        files: Path to the hash of what was written.
+        folders: Folders that were made, those above first.
+    """
+
+    files: Mapping[Path, str]
+    folders: tuple[Path, ...]
+
+
+NOTHING: Final = Receipt(files=MappingProxyType({}), folders=())
+
+
+def read_receipt(folder: Path) -> Receipt | None:
+    """Read the receipt of an installation in a folder of configuration; None when there is none that can be used."""
+    try:
+        # A link would have somebody else's file removed in its place.
+        with os.fdopen(os.open(folder / RECEIPT, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
+            read = json.loads(file.read(_MOST_BYTES))
+    except (OSError, ValueError, RecursionError):
+        return None
+    if not isinstance(read, dict) or read.get("version") != _VERSION:
+        return None
+    files = {path: sha for path, sha in _files(folder, read.get("files")) if _is_believable(folder, path, sha)}
+    near = {above for path in files for above in path.parents} | {path.parent / MODULES for path in files}
+    folders = [folder / name for name in _list(read.get("folders")) if isinstance(name, str)]
+    return Receipt(MappingProxyType(files), tuple(path for path in folders if path in near))
+
+
+def render_receipt(folder: Path, receipt: Receipt) -> str:
+    """Return the text of a receipt."""
+    written = {
+        "version": _VERSION,
+        "files": {_name(folder, path): sha for path, sha in receipt.files.items()},
+        "folders": [_name(folder, path) for path in receipt.folders],
+    }
+    return json.dumps(written, ensure_ascii=False, indent=2) + "\n"
+
+
+def is_own(folder: Path, path: Path) -> bool:
+    """Say whether a path is, by its name, that of a file of the plugin; the receipt itself is none."""
+    place, *names = path.relative_to(folder).parts if path.is_relative_to(folder) else ("",)
+    if place != PLUGIN_FOLDER or not names or names == [NAME]:
+        return False
+    return names == [IGNORE_FILE] or names[0].startswith(_OWN_NAMES)
+
+
+def _is_believable(folder: Path, path: Path, sha: str) -> bool:
+    if is_own(folder, path):
+        return True
+    # A stub may lie in any folder; what has its bytes is nobody's loss.
+    return path.name in STUB_TEXTS and sha == digest(STUB_TEXTS[path.name])
+
+
+def _files(folder: Path, written: Any) -> Iterator[tuple[Path, str]]:
+    for name, sha in written.items() if isinstance(written, dict) else ():
+        if isinstance(sha, str) and "\0" not in name and ".." not in Path(name).parts:
+            # An absolute name stays as it is.
+            yield folder / name, sha
+
+
+def _list(written: Any) -> list[Any]:
+    return written if isinstance(written, list) else []
+
+
+def _name(folder: Path, path: Path) -> str:
+    return str(path.relative_to(folder)) if path.is_relative_to(folder) else str(path)

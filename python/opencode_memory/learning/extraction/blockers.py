@@ -1,0 +1,109 @@
+"""Blockers that are over: which of those that are open somebody speaks of, and what resolved it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from opencode_memory._core import terms
+from opencode_memory.learning.extraction.authored_text import own_words
+from opencode_memory.learning.extraction.candidate import LONGEST_EVIDENCE, Candidate, shortened
+from opencode_memory.learning.extraction.sentences import sentences
+from opencode_memory.models import Category
+
+TOPIC: Final = "learned:blocker:"
+_OVER: Final = re.compile(
+    r"\b(?:unblocked|no longer (?:blocked|stuck|waiting)|not blocked (?:any ?more|anymore)|(?:is|are|was|were|got|been|'s|has been|have been|now|finally) "
+    r"(?:\w+ )?(?:resolved|fixed|sorted(?: out)?|unlocked|restored|granted|approved|merged|released|renewed|lifted|cleared|signed|delivered|replaced|extended|issued|deployed|rolled out)|"
+    r"(?:is|are|'s|came|comes|got) back(?: up| online)?|(?:is|are|'s) (?:up|available|reachable|working|in place|there|live|done|through|ready) (?:again|now)|came through|went through|arrived|"
+    r"(?:finally |now |just )(?:got|have|received|came|landed|works?)|(?:got|gave|sent|received|have) (?:me |us )?(?:the|our|my|a) (?:\w+ )?(?:access|credentials?|key|keys|approval|license|token|certificate|permission|hardware|answer)|"
+    r"freeze is over|(?:that|this|it)(?:'s| is) (?:sorted|resolved|done|no longer an issue))\b",
+    re.IGNORECASE,
+)
+_NOT_YET: Final = re.compile(
+    r"\b(?:not yet|until|once|when|as soon as|if|still|hopefully|should be|will be|waiting)\b", re.IGNORECASE
+)
+_SHARED: Final = 1
+_EVERYDAY: Final = frozenset(
+    [
+        "block",
+        "unblock",
+        "wait",
+        "until",
+        "can",
+        "resolv",
+        "fix",
+        "back",
+        "up",
+        "now",
+        "work",
+        "again",
+        "access",
+        "get",
+        "got",
+        "have",
+        "us",
+        "we",
+        "it",
+        "is",
+        "be",
+        "the",
+        "still",
+        "need",
+        "chang",
+        "team",
+        "do",
+        "done",
+        "time",
+        "yet",
+        "final",
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class OpenBlocker:
+    """A blocker that was learned and is not resolved.
+
+    Attributes:
+        topic: What it is known by.
+        content: Its text.
+    """
+
+    topic: str
+    content: str
+
+
+def resolutions(text: str, open_blockers: Iterable[OpenBlocker]) -> tuple[Candidate, ...]:
+    """Return the blockers that a text says are over, each with what resolved it."""
+    waiting = list(open_blockers)
+    found = []
+    for sentence in sentences(own_words(text).text):
+        if sentence.is_question or not _OVER.search(sentence.text) or _NOT_YET.search(sentence.text):
+            continue
+        words = _telling(sentence.text)
+        for blocker in [one for one in waiting if len(words & _telling(one.content)) >= _SHARED]:
+            waiting.remove(blocker)
+            found.append(_resolved(blocker, sentence.text))
+    return tuple(found)
+
+
+def _resolved(blocker: OpenBlocker, how: str) -> Candidate:
+    return Candidate(
+        category=Category.BLOCKER,
+        content=f"{blocker.content.rstrip('. ')}. Resolved: {shortened(how, 300)}",
+        confidence=0.85,
+        rule="a blocker is over",
+        evidence=shortened(how, LONGEST_EVIDENCE),
+        topic=blocker.topic,
+        tags=("resolved",),
+        is_persons=True,
+        may_repeat=True,
+    )
+
+
+def _telling(text: str) -> frozenset[str]:
+    prose, identifiers = terms(text)
+    return frozenset((*prose, *identifiers)) - _EVERYDAY

@@ -1,0 +1,78 @@
+"""Corrections: a person says no to what the agent did, and what to do instead."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from opencode_memory.learning.extraction.candidate import LONGEST_CONTENT, LONGEST_EVIDENCE, Candidate, shortened
+from opencode_memory.learning.extraction.sentences import Sentence
+from opencode_memory.learning.extraction.subjects import choices_in, seen_as, topic_of
+from opencode_memory.models import Category
+
+_PERHAPS: Final = 0.5
+_LEAST_WORDS: Final = 4
+_NO: Final = re.compile(
+    r"^(?:no+|nope|nah|wrong|stop|wait|hey|not like that|argh|ugh)\b[,.!:; -]*(?:no\b[, ]*)?(?:please )?", re.IGNORECASE
+)
+_INSTEAD: Final = re.compile(
+    r"\b(?:use|we use|it'?s|i use|prefer|take|go with|with|run)\b .{2,60}|\binstead of\b|\brather than\b|\bnot (?:with )?[\w./-]+|\bnever\b|\bdon'?t use\b|\bwe don'?t\b|\bwe only\b",
+    re.IGNORECASE,
+)
+_NOT: Final = re.compile(r"\b(?:not|never|no|instead of|rather than|over|behind|out|gone|don'?t)\b", re.IGNORECASE)
+_USE_NOT: Final = re.compile(
+    r"\b(?:use|using|run|with|want|take) [`'\"]?[\w./@-]+(?: [\w./@-]+)?[`'\"]?,? (?:please,? )?(?:and )?(?:not|never|instead of|rather than|over) [`'\"]?(?!the |a |this |that )[\w./@-]+"
+    r"|\b(?:don'?t|do not|never|stop) us(?:e|ing) [`'\"]?[\w./@-]+[`'\"]?.{0,40}\b(?:use|we use|we have|it'?s)\b [`'\"]?[\w./@-]+|^[\w./@-]+,? not [\w./@-]+(?: please)?[.!]?$|^not [\w./@-]+[,:;-]+ ?(?:use |it'?s )?[\w./@-]+",
+    re.IGNORECASE,
+)
+_ABOUT_NOW: Final = re.compile(
+    r"\b(?:leave it|just (?:leave|do|keep|fix)|here|this (?:one|time|function|file|line|test|branch)|for now|not now|not yet|nothing|that'?s (?:fine|ok|all)|wait|i'?ll|the other|the first|"
+    r"the second|problem|worries|idea|need|way|luck|difference|clue|change|matter)\b",
+    re.IGNORECASE,
+)
+
+
+def correction(sentence: Sentence, action: str) -> Candidate | None:
+    """Return what a sentence corrects, if it does.
+
+    Args:
+        sentence: What the person said.
+        action: What the agent had just done or said.
+    """
+    if sentence.is_question or not action:
+        return None
+    denied = _NO.match(sentence.text)
+    rest = sentence.text[denied.end() :] if denied else sentence.core
+    chosen = choices_in(rest)
+    if (denied and chosen and _replaces(chosen, action)) or (_NOT.search(rest) and _names_two(chosen)):
+        confidence = 0.8
+    elif _USE_NOT.search(rest) and not _ABOUT_NOW.search(rest) and (chosen or len(rest.split()) >= _LEAST_WORDS):
+        confidence = 0.75 if denied or chosen else _PERHAPS
+    elif denied and _INSTEAD.search(rest) and not _ABOUT_NOW.search(rest) and len(rest.split()) > 2:  # noqa: PLR2004  "no, not that"
+        confidence = _PERHAPS
+    else:
+        return None
+    content = shortened(rest[:1].upper() + rest[1:], LONGEST_CONTENT)
+    return Candidate(
+        category=Category.PREFERENCE,
+        content=content,
+        confidence=confidence,
+        rule="correction",
+        evidence=shortened(sentence.text, LONGEST_EVIDENCE),
+        topic=topic_of(Category.PREFERENCE, content),
+        seen_as=seen_as(Category.PREFERENCE, content),
+        is_persons=True,
+    )
+
+
+def _names_two(chosen: frozenset[tuple[str, str]]) -> bool:
+    """Whether two alternatives of one kind are named."""
+    kinds = [kind for kind, _ in chosen]
+    return len(kinds) > len(set(kinds))
+
+
+def _replaces(chosen: frozenset[tuple[str, str]], action: str) -> bool:
+    """Whether something was chosen where the agent had taken another thing of the same kind."""
+    taken = choices_in(action)
+    kinds = {kind for kind, _ in chosen} & {kind for kind, _ in taken}
+    return any((kind, name) not in taken for kind, name in chosen if kind in kinds)

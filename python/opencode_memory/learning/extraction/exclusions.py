@@ -1,0 +1,142 @@
+"""What keeps a sentence from being a statement of its speaker, whatever cues are in it."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from opencode_memory.learning.extraction.authored_text import QUOTE
+from opencode_memory.learning.extraction.sentences import Sentence
+
+_LONGEST: Final = 700
+_HYPOTHETICAL: Final = re.compile(
+    r"^(?:what if|suppose|supposing|imagine|assuming|let'?s (?:say|assume|suppose|pretend|imagine)|say we|hypothetically|in theory|if (?:we|i|they|it|he|she|"
+    r"somebody|someone|anyone) (?:were|was|had|used|ever|went|moved|switched|did|wanted|could|would|chose|kept|dropped|started|stored|put|ran|"
+    r"added|made|built|split|decided|rewrote|replaced|took|gave|just))\b"
+    r"|\b(?:what if|would(?:n't| not)? (?:we|i|it|you|that|this|they|there|have|be (?:better|easier|faster|possible|simpler|overkill))|could we|should we|hypothetically|in theory|"
+    r"were to|just (?:thinking|wondering|musing|brainstorming)|thinking out loud|i wonder|wondering|i could imagine|devil'?s advocate)\b",
+    re.IGNORECASE,
+)
+_OTHERS: Final = re.compile(
+    r"\b(?!(?:We|I|You|It|This|That|The|There|They|What|Who|Which|Everybody|Everyone|Please|Never|Always|And|But|So|If|No|Yes|Then|Also|My|Our|"
+    r"Postgres|Redis|Docker|Kafka|Rust|Java|Python|Node|CI|Git)\b)"
+    r"(?:[A-Z][a-z]+|he|she|they|(?:the|my|our|a|an|some|his|her|their|one of (?:the|our|my)) (?:\w+ ){0,2}(?:guys?|folks|people|colleagues?|coworkers?|boss|manager|cto|ceo|pm|po|"
+    r"client|customer|designer|vendor|consultant|contractor|intern|reviewer|friend|flatmate|brother|sister|wife|husband|guy|dev|lead|professor|"
+    r"team|docs|documentation|article|blog(?: post)?|book|tutorial|guide|readme|linter|author|maintainers?|neighbou?rs?|company|agency|auditors?|ops|data scientists?))"
+    r"(?:'s team| and \w+)? (?:always |never |really |also |still |usually |once |just |apparently |generally |strongly |personally |clearly |all |each |only )*"
+    r"(?:prefers?|likes?|loves?|hates?|wants? (?!us|me|to be|the|it)|recommends?|suggests?|says?|said|thinks?|believes?|claims?|insists?|argues?|argued|swears? by|told (?:me|us)|wrote|writes|"
+    r"advises?|keeps? (?:saying|telling)|complain(?:s|ed)?|would (?:rather|prefer)|'d rather|dislikes?|can'?t stand|proposes?|proposed|mentioned|advocates?|preaches|squashes|is a (?:big )?fan|asked)\b",
+)
+_REPORTED: Final = re.compile(
+    r"\b(?:according to|the (?:readme|docs?|documentation|wiki|article|blog|book|comment|ticket|issue|error|log|spec|rfc|tutorial|changelog|linter|page|guide|manual|"
+    r"contributing|standard|docstring|commit message|message|banner|faq|style guide|release notes)\b[\w ]{0,30}\b(?:says?|states?|said|mentions?|claims?|reads|recommends?|tells?|wants|warns?|suggests?|insists)|it says|says here|quote|quoting|i read that|"
+    r"i(?:'ve)? (?:heard|read|saw)|people (?:say|usually|always|recommend|prefer|often|tend)|they say|some(?:one| people| folks| devs?) (?:say|said|prefer|told|wrote|suggested|argue)|best practice(?:s)? (?:is|are|say)|everyone (?:online|says|on))\b",
+    re.IGNORECASE,
+)
+_SARCASM: Final = re.compile(
+    r"^(?:great,|oh great|wonderful|fantastic|brilliant|lovely|awesome,? (?:another|now)|love how|love it when|i (?:just )?love (?:how|it when)|gotta love|nice,? another|"
+    r"yeah,? right|sure,? because|because of course|of course it|oh joy|oh sure|ah yes|wow,|best \w+ ever|"
+    r"just what i (?:needed|wanted)|so much for|clearly the best)|\b(?:lmao|rofl|/s|haha|hahaha)\s*[.!]*$|🙄|😂|🤣|😅|/s\b|\bwhat could (?:possibly )?go wrong\b|"
+    r"\b(?:in cobol|works great, never|as long as nobody)\b",
+    re.IGNORECASE,
+)
+_REQUIREMENT: Final = re.compile(
+    r"^as an? [\w -]{2,40},? i (?:want|need|can|should|would|must|wish)\b|\bso that i\b|\bacceptance criteria\b|\buser stor(?:y|ies)\b|^(?:given|when|then) (?:a|an|the|i) \w+|"
+    r"^(?:scenario|feature|story|requirements?|ac|spec|ticket|epic|description|steps to reproduce|expected|actual)(?: \w+)? ?[:#-]|"
+    r"^(?:the )?(?:users?|customers?|clients?|members?|visitors?|admins?|guests?|players?|patients?|students?|subscribers?|app|application|system|page|button|screen|"
+    r"dialog|modal|form|widget|command|flag|output|api|endpoint|function|method|tool|cli|bot|service|field|list|table|export|report|report|import|importer)s? (?:\w+ )?(?:must|should|shall|has to|have to|needs? to|may)\b",
+    re.IGNORECASE,
+)
+_CODE: Final = re.compile(r"`[^`]+`")
+_FROM_MEMORY: Final = re.compile(
+    r"\b(?:from memory|(?:as |according to )?(?:the |my |your )?(?:project |stored |earlier )?(?:memory|memories|notes) (?:says?|said|tells?|mentions?|shows?)|i remember (?:that|from)|according to (?:the |my )?(?:memory|notes))\b",
+    re.IGNORECASE,
+)
+_TASK: Final = re.compile(
+    r"^(?:(?:please|pls|plz|can you|could you|would you|now|then|next|ok|and|also|just|first|first of all|finally|go ahead and|i want you to|i need you to|you can|maybe|let'?s|lets|"
+    r"i'?d like you to|try to|let me|help me|let us|we need to|we should|we have to|we must|i need to|i want to|you should|quickly|simply) )*"
+    r"(?:add|fix|implement|make|create|write|refactor|rename|change|update|remove|delete|move|bump|build|check|look|find|explain|show|run|investigate|debug|replace|"
+    r"convert|port|extract|split|merge|clean|set|generate|put|try|give|tell|help|migrate|wire|hook|expose|return|get|take|start|revert|undo|test|document|"
+    r"improve|optimi[sz]e|review|commit|push|deploy|install|upgrade|switch|turn|sort|filter|handle|validate|parse|render|display|hide|align|style|scaffold|draft|prepare|"
+    r"introduce|inline|simplify|speed|reduce|increase|limit|cap|log|print|read|load|store|save|send|fetch|call|use|do|drop|rip|apply|backfill|seed|translate|summari[sz]e|"
+    r"compare|list|count|verify|confirm|reproduce|rerun|retry|repeat|continue|finish|complete|extend|allow|enable|disable|support|wrap|unwrap|mock|stub|pull|rebase|"
+    r"squash|cherry|tag|release|publish|package|bundle|compile|lint|format|type|annotate|declare|define|register|inject|import|export|copy|paste|upload|download|open|close|"
+    r"connect|disconnect|subscribe|emit|dispatch|listen|watch|poll|schedule|cancel|stop|restart|reset|clear|flush|cache|memoize|debounce|throttle|paginate|search|"
+    r"index|query|join|group|aggregate|sum|round|truncate|pad|trim|escape|encode|decode|encrypt|decrypt|hash|sign|compress|decompress|zip|unzip|strip|configure|keep|leave|rework|redo|bring|ensure|skip|mark|swap|centre|center|adjust|tweak|tidy)\b",
+    re.IGNORECASE,
+)
+_LANGUAGE: Final = (
+    r"(?:german|english|french|spanish|italian|dutch|polish|portuguese|japanese|chinese|swedish|finnish|norwegian|danish|turkish|czech|korean|"
+    r"russian|ukrainian|arabic|hindi)"
+)
+_ORDERED_TEXT: Final = re.compile(
+    rf"\b(?:translate|proof-?read|paraphrase|summari[sz]e|reword|rephrase|tl;?dr)\b.{{0,60}}(?:\bto {_LANGUAGE}\b|\b(?:this|following|these|below|text|paragraph|thread|"
+    rf"message|mail|notes?)\b|:\s*$)|^(?:in|into|to) {_LANGUAGE}\b.{{0,12}}$|"
+    r"(?<!i'll )(?<!i will )(?<!we'll )\b(?:write|draft|generate|compose|invent|come up with|prepare|put together|produce|give me|i need|make me|create) (?:me |us |up )?(?:a|an|the|some|this|my|our|two|three|\d+|a few|short|new)?\s?"
+    r"(?:[\w-]+ ){0,3}(?:readme|contributing(?:\.md)?|agents\.md|claude\.md|guidelines?|style ?guide|blog ?post|post|article|e-?mail|mail|announcement|release notes|"
+    r"stor(?:y|ies)|tweet|slides?|talk|speech|prompt|poem|limerick|tutorial|policy|policies|handbook|wiki page|onboarding doc|message to|letter|job ad|faq|"
+    r"sample data|example data|dummy|lorem|made-up|fictional|fake (?:chat|conversation|data))\b|"
+    r"\b(?:sample|dummy|made-up|fictional|placeholder|fake|example) (?:data|text|content|conversation|chat|messages?|config|rules?)\b.{0,40}\b(?:for|that|with|where)\b|"
+    r"\b(?:pretend|role-?play|act as (?:a|an|if|my)|you are (?:now )?(?:a|an) \w+|you'?re (?:now )?(?:a|an) (?:grumpy|senior|angry|strict|pirate|\w+ (?:cto|interviewer|customer|teacher|coach))|"
+    r"play the|imagine you|interview me)\b|"
+    r"\b(?:that says|saying|titled|with the (?:text|title|heading|sentence)|reading):? ?" + re.escape(QUOTE),
+    re.IGNORECASE,
+)
+_TURNS_AWAY: Final = re.compile(
+    r"^(?:btw|by the way|separately|unrelated|on another note|one more thing|another thing|aside from that|apart from that|also,|fyi|and for (?:you|the record)|"
+    r"anyway|back to|ok stop|stop\b|for the code|in the code)",
+    re.IGNORECASE,
+)
+_TAKEN_BACK: Final = re.compile(
+    r"\b(?:scratch (?:that|this|it)|never ?mind|nvm|forget (?:it|that|this|i said|what i said|about (?:it|that))|ignore (?:that|this|what i (?:just )?said|my last|the last|me)|"
+    r"strike that|on second thought|just kidding|jk|disregard|i take (?:it|that) back|no wait|wait no|wait,? no|actually,? (?:no|wait|nope|scratch|forget|hold)|hold on,? (?:no|that)|hmm,? no\b|"
+    r"cancel that|undo that|that was a joke|only joking|kidding|not really|oh wait|nah forget|belay that|don'?t actually|let me (?:rethink|think about) (?:that|it|this))\b",
+    re.IGNORECASE,
+)
+
+
+def states_nothing(sentence: Sentence) -> bool:
+    """Say whether a sentence only supposes something, or tells what is written somewhere."""
+    if len(sentence.core) > _LONGEST:
+        return True
+    return bool(_HYPOTHETICAL.search(sentence.core) or _REPORTED.search(sentence.text))
+
+
+def is_from_memory(sentence: Sentence) -> bool:
+    """Say whether an agent only tells what a memory gave it."""
+    return bool(_FROM_MEMORY.search(sentence.text))
+
+
+def is_sarcasm(sentence: Sentence) -> bool:
+    """Say whether a sentence means its opposite, or nothing."""
+    return bool(_SARCASM.search(sentence.text))
+
+
+def is_of_others(text: str) -> bool:
+    """Say whether a sentence tells what somebody else thinks, or what is written somewhere."""
+    return bool(_OTHERS.search(text) or _REPORTED.search(text))
+
+
+def is_task(sentence: Sentence) -> bool:
+    """Say whether a sentence asks for something to be done now."""
+    return bool(_TASK.match(sentence.core))
+
+
+def orders_text(sentence: Sentence) -> bool:
+    """Say whether what follows is text that is wanted, translated or played, and nobody's statement."""
+    return bool(_ORDERED_TEXT.search(_CODE.sub("`…`", sentence.text)))
+
+
+def begins_requirements(sentence: Sentence) -> bool:
+    """Say whether what follows are requirements of what is being built."""
+    return bool(_REQUIREMENT.search(sentence.core)) and not sentence.is_question
+
+
+def turns_away(sentence: Sentence) -> bool:
+    """Say whether the speaker leaves what was said before."""
+    return sentence.is_aside or bool(_TURNS_AWAY.match(sentence.text))
+
+
+def takes_back(sentence: Sentence) -> bool:
+    """Say whether the speaker takes back what was said just before."""
+    return bool(_TAKEN_BACK.search(sentence.text)) and len(sentence.text.split()) <= 16  # noqa: PLR2004  a remark, not a statement

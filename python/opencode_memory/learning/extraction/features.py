@@ -1,0 +1,93 @@
+"""What of a sentence is weighed: the cues that are in it, what kind of sentence it is, and its words.
+
+Numbers, code and names of files are one word each, so that what is learned of one project says nothing about another.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Final
+
+from opencode_memory.learning.extraction import exclusions
+from opencode_memory.learning.extraction.cues import AGENT, PERSON, Kind
+from opencode_memory.learning.extraction.sentences import Sentence
+
+_CODE: Final = re.compile(r"`[^`]+`")
+_NAME: Final = re.compile(
+    r"(?<![\w./-])[@~./]?[\w-]+(?:[/._:]+[\w-]+)+/?|\b\w+_\w+\b|\b[a-z]+[A-Z]\w*|\b[A-Z][a-z]+[A-Z]\w*"
+)
+_CAPITALS: Final = re.compile(r"\b[A-Z][A-Z0-9]+\b")
+_NUMBER: Final = re.compile(r"\d[\d.,:]*\w{0,2}")
+_PROPER: Final = re.compile(r"(?<=[a-z,] )[A-Z][a-z]+\b")
+_PARTICULAR: Final = re.compile(r"`[^`]+`|\d|\b\w{1,40}[_/.-]\w|\b[A-Z]{2,}\b|\b[A-Z][a-z]+[A-Z]\w*|\b[a-z]+[A-Z]\w+")
+_TOKEN: Final = re.compile(r"[a-z]+(?:'[a-z]+)?|[A-Z]{4,6}|#|[?!,:;«(]")
+_MASKS: Final = ((_CODE, " CODE "), (_NAME, " FILE "), (_CAPITALS, " CAPS "), (_NUMBER, " # "), (_PROPER, " NAME "))
+_KEPT: Final = frozenset({"CODE", "FILE", "CAPS", "NAME"})
+_MOST_WORDS: Final = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A sentence in its message.
+
+    Attributes:
+        sentence: The sentence.
+        before: The one before it in the message; empty for the first.
+        after: The one after it; empty for the last.
+        of: How many sentences the message has.
+    """
+
+    sentence: Sentence
+    before: str
+    after: str
+    of: int
+
+
+def features(reading: Reading, *, is_agent: bool) -> dict[str, float]:
+    """Return what is weighed of a sentence, by name."""
+    sentence = reading.sentence
+    kinds = AGENT if is_agent else PERSON
+    found = dict(_cues(kinds, sentence.core))
+    marks = {
+        "aside": sentence.is_aside,
+        "item": sentence.is_item,
+        "of others": exclusions.is_of_others(sentence.text),
+        "sarcasm": exclusions.is_sarcasm(sentence),
+        "a requirement": exclusions.begins_requirements(sentence),
+        "a task": exclusions.is_task(sentence),
+        "particular": bool(_PARTICULAR.search(sentence.text)),
+        "quotes": "«" in sentence.text,
+    }
+    found.update({f"is {name}": 1.0 for name, holds in marks.items() if holds})
+    found["words"] = min(len(sentence.core.split()), _MOST_WORDS) / _MOST_WORDS
+    words = tokens(sentence.core)
+    found.update({f"word {word}": 0.5 for word in words})
+    found.update({f"pair {a} {b}": 0.5 for a, b in pairwise(words)})
+    found.update({f"starts {' '.join(words[:count])}": 0.7 for count in (1, 2) if len(words) >= count})
+    found.update({f"after {word}": 0.3 for word in tokens(reading.before)[:2]})
+    found.update({f"before {word}": 0.3 for word in tokens(reading.after)[:2]})
+    return found
+
+
+def tokens(text: str) -> list[str]:
+    """Return the words of a sentence, names masked, in lower case."""
+    for pattern, mask in _MASKS:
+        text = pattern.sub(mask, text)
+    text = " ".join(word if word in _KEPT else word.lower() for word in text.split(" "))
+    return _TOKEN.findall(text)
+
+
+def _cues(kinds: Iterable[Kind], core: str) -> Iterable[tuple[str, float]]:
+    for kind in kinds:
+        for one in kind.cues:
+            if one.pattern.search(core):
+                yield f"cue {one.name}", 1.0
+        for one in kind.against:
+            if one.pattern.search(core):
+                yield f"against {kind.category}: {one.name}", 1.0
+        strength, _ = kind.judge(core)
+        if strength:
+            yield f"strength {kind.category}", strength

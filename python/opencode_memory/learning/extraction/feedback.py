@@ -1,0 +1,53 @@
+"""What a person said when they refused a tool call: nearly always what they want instead, and not only now."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from opencode_memory.learning.extraction.authored_text import own_words, without_private
+from opencode_memory.learning.extraction.candidate import LONGEST_CONTENT, LONGEST_EVIDENCE, Candidate, shortened
+from opencode_memory.learning.extraction.sentences import sentences
+from opencode_memory.learning.extraction.statements import Before, of_person
+from opencode_memory.learning.extraction.subjects import seen_as, topic_of
+from opencode_memory.models import Category
+
+_NOW: Final = re.compile(
+    r"\b(?:not (?:now|yet)|wait|hold on|first|let me|i'?ll|i want to (?:see|look|check)|later|this time|for now|skip (?:this|it)|wrong (?:file|folder|directory|branch|one)|"
+    r"show me|tell me|explain|what (?:is|are|does)|why|one moment|nevermind|never mind|stop)\b",
+    re.IGNORECASE,
+)
+_WANTED: Final = frozenset({Category.PREFERENCE, Category.CONVENTION, Category.DIRECTIVE})
+_SURE: Final = 0.8
+_PERHAPS: Final = 0.72
+_NOW_ONLY: Final = 0.35
+_LEAST_WORDS: Final = 3
+
+
+def of_feedback(text: str, action: str) -> tuple[Candidate, ...]:
+    """Return what a refusal says about what is wanted.
+
+    Args:
+        text: What the person said.
+        action: What they refused.
+    """
+    text = without_private(text)
+    found = [one for one in of_person(text, Before(action)) if one.category in _WANTED]
+    said = " ".join(sentence.text for sentence in sentences(own_words(text).text) if not sentence.is_question)
+    if len(said.split()) < _LEAST_WORDS:
+        return ()
+    content = shortened(said, LONGEST_CONTENT)
+    category = max(found, key=lambda one: one.confidence).category if found else Category.PREFERENCE
+    about_now = _NOW.search(said) is not None
+    return (
+        Candidate(
+            category=category,
+            content=content,
+            confidence=_SURE if found else _NOW_ONLY if about_now else _PERHAPS,
+            rule="refused a tool",
+            evidence=shortened(f"{text} (refused: {action})", LONGEST_EVIDENCE),
+            topic=topic_of(category, content),
+            seen_as=seen_as(category, content),
+            is_persons=True,
+        ),
+    )

@@ -1,0 +1,157 @@
+"""Statements in what somebody said: which sentences are worth keeping, as what, and how sure that is.
+
+Questions, what was taken back, what is ordered as a text, played or required of the product state nothing. The rest is weighed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Final
+
+from opencode_memory.learning.extraction import exclusions
+from opencode_memory.learning.extraction.authored_text import own_words
+from opencode_memory.learning.extraction.candidate import LONGEST_CONTENT, LONGEST_EVIDENCE, Candidate, shortened
+from opencode_memory.learning.extraction.choices import chosen_option
+from opencode_memory.learning.extraction.corrections import correction
+from opencode_memory.learning.extraction.features import Reading, features
+from opencode_memory.learning.extraction.sentences import sentences
+from opencode_memory.learning.extraction.subjects import seen_as, topic_of
+from opencode_memory.learning.extraction.weights import named, table
+
+_LEAST_WORDS: Final = 3
+_MOST_WORDS: Final = 70
+_MOST_CHARS: Final = 700
+_LEAST: Final = 0.2
+_NEAR: Final = 2
+_REFERS: Final = re.compile(
+    r"^(?:it|it's|its|they|they're|this|that|that's|these|those|there(?! is| are|'s|'re)|both|same|otherwise|because|so that|"
+    r"everything in there|which|him|her|he|she|the latter|the former)\b",
+    re.IGNORECASE,
+)
+_LONGEST_CONTEXT: Final = 200
+_PLAYS: Final = re.compile(
+    r"\b(?:pretend|role-?play|act as|interview me|you'?re the|you are the|play the|imagine you)\b", re.IGNORECASE
+)
+_STOPS_PLAYING: Final = re.compile(
+    r"\b(?:ok(?:ay)?,? stop|stop (?:it|there|now|the|playing)|enough|end of (?:role|the)|back to (?:work|the|reality)|"
+    r"that was fun|thanks)\b",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Before:
+    """What came just before a message of a person.
+
+    Attributes:
+        action: What the agent had just done or said, as text; empty at the beginning.
+        offer: The options that the agent had offered; empty for none.
+    """
+
+    action: str = ""
+    offer: str = ""
+
+
+def of_person(message: str, before: Before) -> tuple[Candidate, ...]:
+    """Return what a person states in a message.
+
+    Args:
+        message: Their words, as typed.
+        before: What came before it.
+    """
+    found: list[tuple[int, Candidate]] = []
+    if before.offer and (chosen := chosen_option(own_words(message).text, before.offer)) is not None:
+        found.append((0, chosen))
+    for reading in readings(message):
+        number = reading.sentence.number
+        if exclusions.takes_back(reading.sentence):
+            found = found[:-1] if found and found[-1][0] >= number - _NEAR else []
+            continue
+        candidate = max(
+            filter(None, (correction(reading.sentence, before.action), _weighed(reading, is_agent=False))),
+            key=lambda one: one.confidence,
+            default=None,
+        )
+        if candidate is not None and (number, candidate.evidence) not in [(at, one.evidence) for at, one in found]:
+            found = _appended(found, number, candidate)
+    return tuple(candidate for _, candidate in found)
+
+
+def of_agent(text: str) -> tuple[Candidate, ...]:
+    """Return what an agent states as a finding."""
+    weighed = (
+        _weighed(reading, is_agent=True)
+        for reading in readings(text)
+        if not exclusions.is_from_memory(reading.sentence)
+    )
+    return tuple(candidate for candidate in weighed if candidate is not None)
+
+
+def _appended(found: list[tuple[int, Candidate]], number: int, candidate: Candidate) -> list[tuple[int, Candidate]]:
+    """Add a statement; what only makes sense with the one before it becomes one with it."""
+    if found and found[-1][0] == number - 1 and _REFERS.match(candidate.evidence):
+        before = found[-1][1]
+        if candidate.content.startswith(before.content):
+            surer = max(before, candidate, key=lambda one: one.confidence)
+            return [*found[:-1], (number, replace(surer, content=candidate.content))]
+    return [*found, (number, candidate)]
+
+
+def readings(text: str) -> Iterator[Reading]:
+    """Yield the sentences of a text that may state something."""
+    all_of_it = sentences(own_words(text).text)
+    ordered = requirements = False
+    for sentence in all_of_it:
+        if exclusions.turns_away(sentence):
+            ordered = requirements = False
+        requirements = requirements or exclusions.begins_requirements(sentence)
+        ordered = ordered or exclusions.orders_text(sentence)
+        if ordered or requirements or sentence.is_question or exclusions.states_nothing(sentence):
+            continue
+        number = sentence.number
+        before = all_of_it[number - 1].text if number else ""
+        after = all_of_it[number + 1].text if number + 1 < len(all_of_it) else ""
+        yield Reading(sentence, before, after, len(all_of_it))
+
+
+def takes_back(message: str) -> bool:
+    """Say whether a message begins by taking back the one before it."""
+    first = sentences(own_words(message).text)[:1]
+    return bool(first) and exclusions.takes_back(first[0])
+
+
+def plays_a_role(message: str, *, before: bool) -> bool:
+    """Say whether a person speaks in a role, or has begun to."""
+    if before and _STOPS_PLAYING.search(message):
+        return False
+    return before or bool(_PLAYS.search(message[:200]))
+
+
+def _weighed(reading: Reading, *, is_agent: bool) -> Candidate | None:
+    sentence = reading.sentence
+    if len(sentence.core) > _MOST_CHARS or not _LEAST_WORDS <= len(sentence.core.split()) <= _MOST_WORDS:
+        return None
+    judgement = table(is_agent=is_agent).judge(features(reading, is_agent=is_agent))
+    if judgement.confidence < _LEAST:
+        return None
+    said = sentence.core[:1].upper() + sentence.core[1:]
+    if (
+        _REFERS.match(sentence.core)
+        and reading.before
+        and not reading.before.endswith("?")
+        and len(reading.before) <= _LONGEST_CONTEXT
+    ):
+        said = f"{reading.before[:1].upper()}{reading.before[1:]} {said}"
+    content = shortened(said, LONGEST_CONTENT)
+    return Candidate(
+        category=judgement.category,
+        content=content,
+        confidence=round(judgement.confidence, 2),
+        rule=named(judgement),
+        evidence=shortened(sentence.core, LONGEST_EVIDENCE),
+        topic=topic_of(judgement.category, content),
+        seen_as=seen_as(judgement.category, content),
+        is_persons=not is_agent,
+    )

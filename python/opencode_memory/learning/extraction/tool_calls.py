@@ -1,0 +1,128 @@
+"""What tool calls show: solutions and procedures.
+
+A solution: a command failed, files were edited, the same command passed. A procedure: a command succeeds again and again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import replace
+from typing import Final
+
+from opencode_memory.learning.extraction import commands, edits, problems
+from opencode_memory.learning.extraction.candidate import LONGEST_EVIDENCE, Candidate, shortened
+from opencode_memory.learning.extraction.events import ToolCall, ToolStatus
+from opencode_memory.learning.extraction.session_state import Failure, SessionState
+from opencode_memory.models import Category
+
+REPETITIONS: Final = 3
+"""Successes within one session that make a command a procedure; one in a second session does too."""
+_MOST_FILES: Final = 5
+_SURE: Final = 0.9
+_SEEN_ONCE: Final = 0.25
+
+
+def step(state: SessionState, call: ToolCall, *, directory: str) -> tuple[SessionState, tuple[Candidate, ...]]:
+    """Take in one tool call."""
+    if call.status is ToolStatus.COMPLETED and call.tool in edits.EDITING:
+        return _edited(state, call, directory), ()
+    command = call.input.get("command")
+    if call.tool not in {"bash", "shell"} or not isinstance(command, str) or call.status is not ToolStatus.COMPLETED:
+        return state, ()
+    if commands.takes_edits_back(command) and call.exit == 0:
+        forgotten = tuple((key, replace(one, files=(), change="", edits=())) for key, one in state.failures)
+        return replace(state, failures=forgotten, files=()), ()
+    if commands.is_trivial(command) or call.exit is None:
+        return state, ()
+    if call.exit == 0 and commands.hides_its_exit(command) and problems.complains(call.output):
+        return state, ()  # Something behind the pipe succeeded; what came before it did not.
+    where = call.input.get("workdir")
+    command = command.removeprefix(f"cd {directory} && ") if directory else command
+    key = commands.normalised(
+        command if not isinstance(where, str) or where == directory else f"cd {where} && {command}"
+    )
+    return _failed(state, call, key, command) if call.exit else _passed(state, call, key, command)
+
+
+def _edited(state: SessionState, call: ToolCall, directory: str) -> SessionState:
+    files = edits.edited_files(call.tool, call.input, directory=directory)
+    change = edits.change_in_a_line(call.input)
+    made = edits.marks(call.input, files)
+    failures = tuple((key, _with_edit(one, files, change, made)) for key, one in state.failures)
+    return replace(state, failures=failures, files=tuple(dict.fromkeys((*files, *state.files))))
+
+
+def _with_edit(
+    failure: Failure, files: tuple[str, ...], change: str, made: tuple[tuple[str, int, int], ...]
+) -> Failure:
+    """Note an edit; one that puts back what another had changed takes that away."""
+    kept = failure.edits
+    for file, was, becomes in made:
+        inverse = (file, becomes, was)
+        kept = tuple(one for one in kept if one != inverse) if inverse in kept else (*kept, (file, was, becomes))
+    changed = {file for file, _, _ in kept}
+    known = tuple(dict.fromkeys((*failure.files, *files)))
+    touched_otherwise = {file for file in known if all(file != one for one, _, _ in (*failure.edits, *made))}
+    left = tuple(file for file in known if file in changed or file in touched_otherwise)
+    return replace(failure, files=left, change=(change or failure.change) if left else "", edits=kept)
+
+
+def _failed(state: SessionState, call: ToolCall, key: str, command: str) -> tuple[SessionState, tuple[Candidate, ...]]:
+    said = problems.complaint(call.output)
+    before = dict(state.failures).get(key)
+    if before is None:
+        failure = Failure(command=command, complaints=(said,) if said else ())
+    else:
+        failure = replace(before, complaints=tuple(dict.fromkeys((*before.complaints[:1], *((said,) if said else ())))))
+    others = tuple((name, one) for name, one in state.failures if name != key)
+    return replace(state, failures=(*others, (key, failure))), ()
+
+
+def _passed(state: SessionState, call: ToolCall, key: str, command: str) -> tuple[SessionState, tuple[Candidate, ...]]:
+    failure = dict(state.failures).get(key)
+    times = dict(state.passed).get(key, 0) + 1
+    after = replace(
+        state,
+        failures=tuple((name, one) for name, one in state.failures if name != key),
+        passed=(*((name, count) for name, count in state.passed if name != key), (key, times)),
+    )
+    found = []
+    if failure is not None and failure.files and failure.complaints:
+        found.append(_solution(failure, key))
+    if not commands.is_volatile(command):
+        found.append(_procedure(call, key, command, times))
+    return after, tuple(found)
+
+
+def _solution(failure: Failure, key: str) -> Candidate:
+    complaints = " and then ".join(failure.complaints)
+    files = ", ".join(failure.files[:_MOST_FILES])
+    more = len(failure.files) - _MOST_FILES
+    told = f"`{shortened(failure.command, 160)}` failed: {complaints.rstrip('.')}. What helped: {files}{f' and {more} more' if more > 0 else ''} changed"
+    mark = hashlib.blake2b("\n".join((key, *failure.complaints[:1])).encode(), digest_size=8).hexdigest()
+    return Candidate(
+        category=Category.SOLUTION,
+        content=f"{told} ({failure.change})." if failure.change else f"{told}.",
+        confidence=_SURE,
+        rule="failed, edited, passed",
+        evidence=shortened(f"{failure.command}: {complaints}", LONGEST_EVIDENCE),
+        topic=f"learned:solution:{mark}",
+    )
+
+
+def _procedure(call: ToolCall, key: str, command: str, times: int) -> Candidate:
+    about = call.input.get("description")
+    line = " ".join(command.split())
+    mark = hashlib.blake2b(key.encode(), digest_size=12).hexdigest()
+    return Candidate(
+        category=Category.PROCEDURE,
+        content=f"{shortened(about, 80).rstrip('.')}: `{line}`"
+        if isinstance(about, str) and about.strip()
+        else f"`{line}`",
+        confidence=_SURE if times >= REPETITIONS else _SEEN_ONCE,
+        rule=f"succeeded {times} times" if times >= REPETITIONS else "succeeded",
+        evidence=shortened(line, LONGEST_EVIDENCE),
+        topic=f"learned:procedure:{mark}",
+        seen_as=f"command:{mark}",
+        may_repeat=True,
+    )

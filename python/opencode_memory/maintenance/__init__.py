@@ -1,0 +1,1 @@
+"""Keeping a store in good order: ageing, consolidation, and checks of recall."""

@@ -1,0 +1,60 @@
+"""Ageing: what has had its time is archived, never deleted; ``restore`` and ``undo`` bring it back.
+
+Blockers that were resolved 90 days ago, and conversations of 180 days ago. What is pinned does not age.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Final
+
+from opencode_memory.models import ALL_PROJECTS, Category
+
+if TYPE_CHECKING:
+    from opencode_memory.models import Memory
+    from opencode_memory.store.memory_store import MemoryStore
+
+RESOLVED_BLOCKER_DAYS: Final = 90
+CONVERSATION_DAYS: Final = 180
+_PAGE: Final = 500
+
+
+def age(store: MemoryStore, *, at: datetime) -> int:
+    """Archive what has had its time.
+
+    Args:
+        store: Where.
+        at: The present moment.
+
+    Returns:
+        How many memories were archived.
+    """
+    archived = 0
+    for category, days, reason in (
+        (Category.BLOCKER, RESOLVED_BLOCKER_DAYS, f"resolved more than {RESOLVED_BLOCKER_DAYS} days ago"),
+        (Category.CONVERSATION, CONVERSATION_DAYS, f"older than {CONVERSATION_DAYS} days"),
+    ):
+        old = [memory.id for memory in _old(store, category, at - timedelta(days=days))]
+        for start in range(0, len(old), _PAGE):
+            archived += len(store.archive(old[start : start + _PAGE], reason=reason))
+    return archived
+
+
+def _old(store: MemoryStore, category: Category, before: datetime) -> Iterator[Memory]:
+    offset = 0
+    while page := store.list(project=ALL_PROJECTS, category=category, older_than=before, limit=_PAGE, offset=offset):
+        offset += len(page)
+        for memory in page:
+            is_over = category is not Category.BLOCKER or "resolved" in memory.tags
+            # What was said again, or corrected, since then has not had its time.
+            touched = max(memory.updated_at, memory.used_at or memory.updated_at)
+            if is_over and not memory.pinned and touched < before and not was_brought_back(store, memory):
+                yield memory
+
+
+def was_brought_back(store: MemoryStore, memory: Memory) -> bool:
+    """Say whether somebody brought a memory back after it was archived: it is not taken away a second time."""
+    entries = store.history(memory.id)
+    # A kind is followed by its reason.
+    return any(entry.kind == "restore" or (entry.kind.startswith("archive") and entry.undone) for entry in entries)

@@ -1,0 +1,222 @@
+"""Ask a store for its own memories, and look for those that need a person's care.
+
+The store must be open for reading only: what is asked for here is no use, and must not count as one. Nothing here is
+random: the same store gives the same sample and the same answers. Reads every active memory once, keeping little of
+each, so that a large store fits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import datetime, timedelta
+from itertools import pairwise
+from random import Random
+from typing import Final
+
+from opencode_memory.errors import InvalidInputError, NotFoundError
+from opencode_memory.maintenance.rarity import Rarity, rarest_part
+from opencode_memory.maintenance.recall_report import Asked, Glimpse, Pair, RecallCheck, WayOfAsking
+from opencode_memory.models import ALL_PROJECTS, Category, Memory, Status
+from opencode_memory.store.memory_store import MemoryStore
+
+DEFAULT_SAMPLE: Final = 200
+UNUSED_AFTER: Final = timedelta(days=30)
+STALE_AFTER: Final = timedelta(days=180)
+
+Progress = Callable[[str, int, int], None]
+
+_SEED: Final = 5
+_ANSWERS: Final = 10
+_PAGE: Final = 1000
+_EXCERPT: Final = 100
+# A comparison links a memory with four others at most, but others may be linked with it.
+_LINKS: Final = 50
+
+
+def check_recall(
+    store: MemoryStore,
+    *,
+    at: datetime,
+    project: str = ALL_PROJECTS,
+    sample: int = DEFAULT_SAMPLE,
+    progress: Progress | None = None,
+) -> RecallCheck:
+    """Ask for a sample of memories by their own words and topics, and find pairs, unused and stale memories.
+
+    Each memory is asked for in its own project, or in ``project`` when that is given.
+
+    Args:
+        store: A store that was opened with ``read_only``.
+        at: The present moment; ages are counted from it.
+        project: Look at this project and the global memories; by default at everything.
+        sample: How many memories to ask for; all when there are fewer.
+        progress: Called with a stage (``reading``, ``asking``), how much is done, and of how much.
+
+    Raises:
+        InvalidInputError: The store can be written, or ``sample`` is less than 1.
+    """
+    if store.is_writable:
+        raise InvalidInputError("store: must be opened with read_only, or asking would count as using", field="store")
+    if sample < 1:
+        raise InvalidInputError(f"sample: {sample} is not at least 1", field="sample", limit="at least 1")
+    total = store.count(project=project)
+    wanted = set(sample_places(total, sample))
+    rarity = Rarity()
+    sampled: list[Memory] = []
+    unused: list[Glimpse] = []
+    stale: list[Glimpse] = []
+    read = 0
+    for memory in _read(store, project):
+        rarity.add(memory.content)
+        if read in wanted:
+            sampled.append(memory)
+        if is_unused(memory, at=at):
+            unused.append(glimpse(memory))
+        if is_stale(memory, at=at):
+            stale.append(glimpse(memory))
+        read += 1
+        if progress is not None and read % 100 == 0:
+            progress("reading", read, total)
+    words: list[Asked] = []
+    topics: list[Asked] = []
+    links = _Links(project, at)
+    without_words = gone = 0
+    for done, memory in enumerate(sampled, start=1):
+        if not links.look(store, memory):
+            gone += 1
+            continue
+        part = rarest_part(memory.content, rarity)
+        if part is None:
+            without_words += 1
+        else:
+            words.append(_ask(store, memory, part, project))
+        if memory.topic:
+            topics.append(_ask(store, memory, memory.topic, project))
+        if progress is not None:
+            progress("asking", done, len(sampled))
+    stats = store.stats()
+    return RecallCheck(
+        project=project,
+        memories=read,
+        sampled=len(sampled) - gone,
+        without_words=without_words,
+        by_meaning=stats.model is not None and stats.model_mismatch is None,
+        words=WayOfAsking.of(words),
+        topics=WayOfAsking.of(topics),
+        similar=links.pairs("similar"),
+        contradicting=links.pairs("contradicts"),
+        never_recalled=tuple(sorted(unused, key=lambda one: (one.created_at, one.id))),
+        stale=tuple(sorted(stale, key=lambda one: (one.touched_at, one.id))),
+        pending_embeddings=stats.pending_embeddings,
+        model_mismatch=stats.model_mismatch,
+    )
+
+
+def sample_places(total: int, wanted: int) -> Sequence[int]:
+    """Choose places that are spread over a whole: one in each of ``wanted`` equal stretches, the same every time.
+
+    Even steps would meet whatever comes in steps, such as the answers of a conversation.
+
+    >>> sample_places(3, 5)
+    range(0, 3)
+    >>> [place // 25 for place in sample_places(100, 4)]
+    [0, 1, 2, 3]
+    """
+    if wanted >= total:
+        return range(total)
+    random = Random(_SEED)  # noqa: S311  a sample is no secret
+    bounds = [number * total // wanted for number in range(wanted + 1)]
+    return [random.randrange(first, end) for first, end in pairwise(bounds)]
+
+
+def is_unused(memory: Memory, *, at: datetime) -> bool:
+    """Tell whether a memory has had its time to be of use and was not.
+
+    A conversation is kept as a whole, and most of it is never asked for; that says nothing against it.
+    """
+    return memory.uses == 0 and at - memory.created_at > UNUSED_AFTER and memory.category is not Category.CONVERSATION
+
+
+def is_stale(memory: Memory, *, at: datetime) -> bool:
+    """Tell whether nobody changed, verified or used a memory for long. What was said in a conversation stays said."""
+    return at - touched_at(memory) > STALE_AFTER and memory.category is not Category.CONVERSATION
+
+
+def touched_at(memory: Memory) -> datetime:
+    """Return when a memory was last changed, verified or used."""
+    return max(filter(None, (memory.updated_at, memory.verified_at, memory.used_at)))
+
+
+def glimpse(memory: Memory) -> Glimpse:
+    """Return as much of a memory as it takes to recognise it."""
+    # Texts may be long, and few of their characters are blank.
+    start = " ".join(memory.content[: 10 * _EXCERPT].split())
+    return Glimpse(
+        id=memory.id,
+        category=memory.category.value,
+        project=memory.project,
+        created_at=memory.created_at,
+        touched_at=touched_at(memory),
+        excerpt=start if len(start) <= _EXCERPT else start[: _EXCERPT - 1].rstrip() + "…",
+    )
+
+
+def _read(store: MemoryStore, project: str) -> Iterator[Memory]:
+    """Yield every active memory once, newest first, even when others are written meanwhile."""
+    seen: set[str] = set()
+    offset = 0
+    while page := store.list(project=project, limit=_PAGE, offset=offset):
+        # What is new since the last page moved some of it onto this one.
+        yield from (memory for memory in page if memory.id not in seen)
+        seen.update(memory.id for memory in page)
+        offset += len(page)
+
+
+def _ask(store: MemoryStore, memory: Memory, query: str, project: str) -> Asked:
+    asked_in = memory.project if project == ALL_PROJECTS else project
+    hits = store.recall(query, project=asked_in, scope=None if asked_in else "global", limit=_ANSWERS)
+    return Asked(
+        memory=glimpse(memory),
+        query=query,
+        project=asked_in,
+        rank=next((hit.rank for hit in hits if hit.memory.id == memory.id), None),
+        first=hits[0].memory.id if hits else None,
+    )
+
+
+class _Links:
+    """Collects the links of memories, each once, whichever end it is met from."""
+
+    def __init__(self, project: str, at: datetime) -> None:
+        self._project = project
+        self._at = at
+        self._found: dict[tuple[str, frozenset[str]], Pair] = {}
+
+    def look(self, store: MemoryStore, memory: Memory) -> bool:
+        """Note the links of a memory; false when it is gone."""
+        try:
+            neighbours = store.related(memory.id, limit=_LINKS)
+        except NotFoundError:
+            # Another process deleted it since it was read, so there is nothing to say of it.
+            return False
+        for neighbour in neighbours:
+            if self._counts(neighbour.memory):
+                older, newer = sorted((memory, neighbour.memory), key=lambda one: (one.created_at, one.key))
+                key = (neighbour.kind, frozenset((older.id, newer.id)))
+                self._found[key] = Pair(
+                    newer=glimpse(newer), older=glimpse(older), weight=neighbour.weight, reason=neighbour.reason
+                )
+        return True
+
+    def pairs(self, kind: str) -> tuple[Pair, ...]:
+        """Return the pairs of a kind of link, the heaviest first."""
+        found: Iterable[Pair] = (pair for (its_kind, _), pair in self._found.items() if its_kind == kind)
+        return tuple(sorted(found, key=lambda pair: (-pair.weight, pair.newer.id, pair.older.id)))
+
+    def _counts(self, other: Memory) -> bool:
+        """Whether a recall here could return it: a superseded or archived memory contradicts nobody any more."""
+        return (
+            other.status is Status.ACTIVE
+            and (other.expires_at is None or other.expires_at > self._at)
+            and (self._project == ALL_PROJECTS or other.project in {None, self._project})
+        )

@@ -1,0 +1,185 @@
+"""Carrying out what was changed in a file.
+
+The person's changes are made, and become theirs: whoever wrote a memory before, its new text is trusted as the
+person's. What came with git becomes candidates for a review, and changes nothing that there is. A file of one project
+never changes a global memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from opencode_memory.errors import ConflictError, InvalidInputError, NotFoundError
+from opencode_memory.memory_file.bullet_text import one_line
+from opencode_memory.memory_file.diff import Change, Kind, Known
+from opencode_memory.memory_file.disk import RELATIVE
+from opencode_memory.memory_file.headings import PLAIN, heading_of
+from opencode_memory.memory_file.report import BulletChange, told
+from opencode_memory.memory_file.selection import KeptBullet
+from opencode_memory.models import Memory, Scope, Source, Status, Trust
+from opencode_memory.text.formatting import short_id
+
+if TYPE_CHECKING:
+    from opencode_memory.store.memory_store import MemoryStore
+
+REASON: Final = f"deleted in {RELATIVE}"
+_SOURCE: Final = Source(tool="memory_file", file=RELATIVE)
+_MOST_LOOKED_AT: Final = 5000
+
+
+@dataclass(slots=True)
+class Done:
+    """What was done, and what was not."""
+
+    added: list[BulletChange] = field(default_factory=list)
+    edited: list[BulletChange] = field(default_factory=list)
+    archived: list[BulletChange] = field(default_factory=list)
+    restored: list[BulletChange] = field(default_factory=list)
+    proposed: list[BulletChange] = field(default_factory=list)
+    unclear: list[BulletChange] = field(default_factory=list)
+    kept: list[KeptBullet] = field(default_factory=list)
+
+    @property
+    def is_nothing(self) -> bool:
+        """Whether there was nothing to do."""
+        return not (self.added or self.edited or self.archived or self.restored or self.proposed)
+
+
+def carry_out(
+    store: MemoryStore,
+    changes: Iterable[Change],
+    known: Mapping[str, Memory],
+    *,
+    project: str,
+    dry_run: bool,
+) -> Done:
+    """Make the person's changes.
+
+    Args:
+        store: Where the memories are.
+        changes: The changes.
+        known: The memories that they are about, by id.
+        project: The project of the file.
+        dry_run: Only say what would be done.
+
+    Raises:
+        BusyError: Another process held the store for too long.
+        StorageError: The disk refused.
+    """
+    done = Done()
+    steps: dict[Kind, Callable[[Change], None]] = {
+        Kind.ADD: lambda change: _add(store, change, done, project=project, dry_run=dry_run),
+        Kind.EDIT: lambda change: _edit(store, change, known, done, dry_run=dry_run),
+        Kind.DELETE: lambda change: _archive(store, change, known, done, dry_run=dry_run),
+        Kind.RESTORE: lambda change: _restore(store, change, done, dry_run=dry_run),
+        Kind.UNCLEAR: lambda change: _keep(change, change.reason, known, done),
+    }
+    for change in changes:
+        try:
+            steps[change.kind](change)
+        except (InvalidInputError, ConflictError, NotFoundError) as error:
+            _keep(change, str(error), known, done)
+    return done
+
+
+def propose(store: MemoryStore, changes: Iterable[Change], done: Done, *, project: str, dry_run: bool) -> None:
+    """Put changes forward for a review; only new memories are written, as candidates.
+
+    Args:
+        store: Where the memories are.
+        changes: The changes.
+        done: What they are added to.
+        project: The project of the file.
+        dry_run: Only say what would be done.
+    """
+    refused: Collection[str] | None = None
+    for change in changes:
+        if change.kind is not Kind.ADD or change.content is None:
+            done.proposed.append(told(change))
+            continue
+        refused = _put_away(store, project) if refused is None else refused
+        # What a person rejected once is not proposed again with every checkout.
+        if one_line(change.content) in refused:
+            continue
+        if dry_run:
+            done.proposed.append(told(change))
+            continue
+        try:
+            stored = _remembered(store, change, project=project, trust=Trust.IMPORTED, status=Status.CANDIDATE)
+        except InvalidInputError as error:
+            done.proposed.append(told(change, reason=str(error)))
+            continue
+        if store.get(stored).status is Status.CANDIDATE:
+            done.proposed.append(told(change, id=stored))
+
+
+def _add(store: MemoryStore, change: Change, done: Done, *, project: str, dry_run: bool) -> None:
+    if dry_run:
+        done.added.append(told(change))
+        return
+    stored = _remembered(store, change, project=project, trust=Trust.USER, status=Status.ACTIVE)
+    done.added.append(told(change, id=stored))
+
+
+def _remembered(store: MemoryStore, change: Change, *, project: str, trust: Trust, status: Status) -> str:
+    return store.remember(
+        change.content or "",
+        category=change.category or PLAIN.category,
+        project=project,
+        source=_SOURCE,
+        trust=trust,
+        status=status,
+    ).id
+
+
+def _edit(store: MemoryStore, change: Change, known: Mapping[str, Memory], done: Done, *, dry_run: bool) -> None:
+    whose = change.id or ""
+    if known[whose].scope is Scope.GLOBAL:
+        raise ConflictError(f"memory {short_id(whose)} is global, which the file of one project does not change")
+    if not dry_run:
+        category = None if change.category is None else change.category.value
+        # What a person wrote is theirs, and so is what they put among their directives.
+        store.edit(whose, content=change.content, category=category, trust=Trust.USER, verified=True)
+    done.edited.append(told(change))
+
+
+def _archive(store: MemoryStore, change: Change, known: Mapping[str, Memory], done: Done, *, dry_run: bool) -> None:
+    whose = change.id or ""
+    if known[whose].scope is Scope.GLOBAL:
+        done.proposed.append(told(change, reason="it is global, which the file of one project does not change"))
+        return
+    if not dry_run:
+        store.archive(whose, reason=REASON)
+    done.archived.append(told(change))
+
+
+def _restore(store: MemoryStore, change: Change, done: Done, *, dry_run: bool) -> None:
+    whose = change.id or ""
+    if not dry_run:
+        if store.get(whose).status is Status.ACTIVE:
+            store.edit(whose, expires_at=None, verified=True)
+        else:
+            store.restore(whose)
+    done.restored.append(told(change))
+
+
+def _keep(change: Change, reason: str, known: Mapping[str, Memory], done: Done) -> None:
+    """Leave a bullet as it is."""
+    done.unclear.append(told(change, reason=reason))
+    if change.bullet is None:
+        return
+    memory = known.get(change.id or "")
+    heading = change.bullet.heading or (None if memory is None else heading_of(memory)) or PLAIN
+    done.kept.append(KeptBullet(heading, change.bullet.lines, change.id))
+
+
+def _put_away(store: MemoryStore, project: str) -> Collection[str]:
+    away = store.list(project=project, scope=Scope.PROJECT, status=Status.ARCHIVED, limit=_MOST_LOOKED_AT)
+    return frozenset(one_line(memory.content) for memory in away)
+
+
+def memories_of(known: Iterable[Known]) -> dict[str, Memory]:
+    """Return the memories that are known, by id."""
+    return {one.id: one.memory for one in known if one.memory is not None}

@@ -1,0 +1,102 @@
+"""Which memories a file speaks of.
+
+A mark names a memory by the end of its id. It counts only for memories of the file's own project: a bullet that was
+copied from another project's file, or forged, is a new text and touches nothing there.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Final
+
+from opencode_memory.errors import ConflictError, InvalidInputError, NotFoundError
+from opencode_memory.memory_file.diff import Known
+from opencode_memory.memory_file.last_written import LastWritten
+from opencode_memory.memory_file.part import read_part
+from opencode_memory.memory_file.selection import is_live
+from opencode_memory.models import Memory, Scope, Status
+from opencode_memory.text.formatting import short_id
+
+if TYPE_CHECKING:
+    from opencode_memory.store.memory_store import MemoryStore
+
+_ALL: Final = 1_000_000
+_MOST_LOOKED_UP: Final = 1000
+"""Marks of a file that are looked for in the store; each costs a pass over its ids."""
+
+
+def known_memories(
+    store: MemoryStore,
+    body: Sequence[str],
+    last: LastWritten | None,
+    *,
+    project: str,
+    with_global: bool,
+    at: datetime,
+) -> dict[str, Known]:
+    """Return what is known about the memories that a managed part names, and about those that it showed.
+
+    Args:
+        store: Where the memories are.
+        body: The lines of the managed part.
+        last: What was written last in this work tree.
+        project: The project of the file.
+        with_global: Whether the file may speak of global memories.
+        at: The present moment.
+
+    Returns:
+        By the id that the marks give; what is named by no mark, by its full id.
+    """
+    shown = () if last is None else last.shown
+    projects = (project, None) if with_global else (project,)
+
+    def described(id: str, memory: Memory | None) -> Known:
+        own = memory if memory is not None and memory.project in projects else None
+        return Known(id, own, was_shown=id in showed, is_live=own is not None and is_live(own, at=at))
+
+    showed = frozenset(shown)
+    ends = _by_end(shown)
+    found: dict[str, Known] = {}
+    looked_up = 0
+    for name in dict.fromkeys(bullet.mark.id for bullet in read_part(body).bullets if bullet.mark):
+        if name in ends:
+            found[name] = described(ends[name], _get(store, ends[name]))
+        elif looked_up < _MOST_LOOKED_UP:
+            looked_up += 1
+            memory = _ending_with(store, name, project)
+            if memory is not None and memory.project in projects:
+                found[name] = described(memory.id, memory)
+    named = {known.id for known in found.values()}
+    return found | {one: described(one, _get(store, one)) for one in shown if one not in named}
+
+
+def _by_end(shown: Sequence[str]) -> dict[str, str]:
+    """Return the ids that a file showed by what its marks call them: their ends, or all of them."""
+    times = Counter(short_id(one) for one in shown)
+    ends = {short_id(one): one for one in shown if times[short_id(one)] == 1}
+    return ends | {one: one for one in shown}
+
+
+def _ending_with(store: MemoryStore, name: str, project: str) -> Memory | None:
+    """Return the memory whose id ends like this; None when there is none, or when it cannot be told which."""
+    try:
+        memory = store.get(name)
+    except (NotFoundError, InvalidInputError):
+        return None
+    except ConflictError:
+        # In a large store the ends of ids may meet. Only the project's own can be meant.
+        everything = store.list(
+            project=project, scope=Scope.PROJECT, status=list(Status), limit=_ALL, with_expired=True
+        )
+        fits = [one for one in everything if one.id.endswith(name)]
+        return fits[0] if len(fits) == 1 else None
+    return memory if memory.id.endswith(name) else None
+
+
+def _get(store: MemoryStore, id: str) -> Memory | None:
+    try:
+        return store.get(id)
+    except NotFoundError:
+        return None

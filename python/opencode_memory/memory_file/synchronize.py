@@ -1,0 +1,240 @@
+"""Bringing the file of a work tree and the store together: read back first, then write what is different.
+
+The order is what keeps texts safe: a change is in the store before the file is written anew, and the file is only
+noted as written once it is. A process that dies in between leaves a file whose changes are found again, and that are
+then already made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
+
+from opencode_memory.errors import ConflictError, InvalidInputError, StorageError
+from opencode_memory.memory_file import disk
+from opencode_memory.memory_file.apply import Done, carry_out, memories_of, propose
+from opencode_memory.memory_file.diff import Kind, understand
+from opencode_memory.memory_file.disk import RELATIVE, Found
+from opencode_memory.memory_file.frame import NEW, Frame, fingerprint, read_frame
+from opencode_memory.memory_file.git_state import NO_REPOSITORY, Head, read_head, under_way, versions
+from opencode_memory.memory_file.last_written import LastWritten, note_last, recall_last
+from opencode_memory.memory_file.mentioned import known_memories
+from opencode_memory.memory_file.origin import ChangedBy, Origin, tell_origin
+from opencode_memory.memory_file.report import MemoryFileReport, Mode, Outcome
+from opencode_memory.memory_file.selection import FEWEST_LINES, Body, body_of, memories_to_show
+from opencode_memory.projects.identity import Repository, find_repository, real
+from opencode_memory.text.suggest import did_you_mean
+
+if TYPE_CHECKING:
+    from opencode_memory.store.memory_store import MemoryStore
+
+_NO_ENVIRONMENT: Final[Mapping[str, str]] = MappingProxyType({})
+_MOST_PROPOSED: Final = 200
+_MOST_SHOWN: Final = 5_000
+"""Lines of a managed part, whatever is allowed: what is written must be small enough to be read again."""
+
+_MOST_READ: Final = 4 * _MOST_SHOWN
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a file lies, and what is known about it.
+
+    Attributes:
+        store: Where the memories are.
+        project: Whose they are.
+        work_tree: The folder that the file belongs to.
+        repository: The repository of that folder; None outside git.
+        head: Where ``HEAD`` stands.
+        last: What was written last; None when nothing was.
+        with_global: Whether the file shows global memories too.
+        at: The present moment.
+    """
+
+    store: MemoryStore
+    project: str
+    work_tree: Path
+    repository: Repository | None
+    head: Head
+    last: LastWritten | None
+    with_global: bool
+    at: datetime
+
+    def report(self, outcome: Outcome, problem: str | None = None) -> MemoryFileReport:
+        """Report an outcome."""
+        return MemoryFileReport(path=self.work_tree / RELATIVE, outcome=outcome, problem=problem)
+
+    def left_alone(self, problem: object) -> MemoryFileReport:
+        """Report that the file was left alone."""
+        return self.report(Outcome.LEFT_ALONE, f"{RELATIVE} was left alone: {problem}")
+
+    def body(self, max_lines: int, done: Done) -> Body:
+        """Write the managed part."""
+        memories = memories_to_show(
+            self.store, project=self.project, with_global=self.with_global, most=max_lines, at=self.at
+        )
+        return body_of(memories, max_lines=max_lines, kept=done.kept)
+
+    def versions(self, environment: Mapping[str, str]) -> Sequence[bytes] | None:
+        """Return the versions of the file that git has; None when git cannot tell."""
+        if self.repository is None:
+            return ()
+        path = real(self.work_tree) / RELATIVE
+        if not path.is_relative_to(self.repository.work_tree):
+            return None
+        name = path.relative_to(self.repository.work_tree).as_posix()
+        return versions(self.repository, name, environment=environment)
+
+
+def sync(
+    store: MemoryStore,
+    *,
+    project: str,
+    work_tree: Path,
+    mode: str,
+    max_lines: int,
+    at: datetime,
+    create: bool = False,
+    dry_run: bool = False,
+    with_global: bool = False,
+    changed_by: ChangedBy | None = None,
+    environment: Mapping[str, str] = _NO_ENVIRONMENT,
+) -> MemoryFileReport:
+    """Take over what was changed in a project's file, and write the file if it would say something else.
+
+    Args:
+        store: Where the memories are.
+        project: The project.
+        work_tree: The folder that the file belongs to, as ``.opencode/MEMORY.md``.
+        mode: ``auto`` creates a missing file, ``ask`` only keeps one that there is, ``off`` does nothing.
+        max_lines: Most lines of the managed part; 0 does nothing.
+        at: The present moment.
+        create: The person said yes: create the file, or add the managed part to a file that has none.
+        dry_run: Only say what would be done.
+        with_global: Whether global memories are shown too.
+        changed_by: Who changed the file, for a caller that knows: ``OTHERS`` when a tool of an agent wrote it,
+            ``PERSON`` when the person says that the changes are theirs. None to find out.
+        environment: Environment of the calling process, for git.
+
+    Raises:
+        InvalidInputError: The mode or the number of lines is not acceptable.
+        BusyError: Another process held the store for too long.
+        StorageError: The store refused; what is wrong with the file itself is in the report.
+    """
+    wanted = _checked(mode, max_lines)
+    repository = find_repository(work_tree)
+    head = NO_REPOSITORY if repository is None else read_head(repository)
+    last = recall_last(store, project, work_tree)
+    place = _Place(store, project, work_tree, repository, head, last, with_global, at)
+    if wanted is Mode.OFF or max_lines == 0:
+        return place.report(Outcome.OFF)
+    if max_lines < FEWEST_LINES:
+        return place.left_alone(f"{max_lines} lines leave no room for a memory; allow at least {FEWEST_LINES}, or 0")
+    if repository is not None and (operation := under_way(repository)) is not None:
+        return place.left_alone(f"{operation} is under way; its end is waited for")
+    try:
+        found = disk.read(work_tree)
+        frame = NEW if found is None else read_frame(found.data)
+    except (ConflictError, StorageError) as error:
+        return place.left_alone(error)
+    if frame.body is None and not create:
+        if found is not None and last is not None:
+            return place.left_alone("its managed part was removed; say that it may be created to have it again")
+        if wanted is Mode.ASK:
+            return place.report(Outcome.CONSENT_NEEDED)
+    done = Done()
+    foreign: tuple[str, ...] = ()
+    if frame.body is not None:
+        if len(frame.body) > _MOST_READ:
+            return place.left_alone(f"its managed part has {len(frame.body):,} lines; take most of them out")
+        memories = known_memories(store, frame.body, last, project=project, with_global=with_global, at=at)
+        changes = understand(frame.body, memories)
+        origin = tell_origin(
+            changes,
+            frame,
+            last=last,
+            head=head,
+            versions=lambda: place.versions(environment),
+            changed_by=changed_by,
+        )
+        if (objection := _objection(origin)) is not None:
+            return place.left_alone(objection)
+        done = carry_out(store, origin.own, memories_of(memories.values()), project=project, dry_run=dry_run)
+        propose(store, origin.others, done, project=project, dry_run=dry_run)
+        foreign = changes.foreign
+    body = place.body(min(max_lines, _MOST_SHOWN), done)
+    if found is None and not body.shown and not create:
+        return place.report(Outcome.UNCHANGED)
+    report = replace(
+        place.report(Outcome.UNCHANGED),
+        added=tuple(done.added),
+        edited=tuple(done.edited),
+        archived=tuple(done.archived),
+        restored=tuple(done.restored),
+        proposed=tuple(done.proposed),
+        unclear=tuple(done.unclear),
+        shown=len(body.shown),
+        moved_out=len(foreign),
+    )
+    return _written(place, frame, found, body, foreign, report, done, dry_run=dry_run)
+
+
+def _written(
+    place: _Place,
+    frame: Frame,
+    found: Found | None,
+    body: Body,
+    foreign: Sequence[str],
+    report: MemoryFileReport,
+    done: Done,
+    *,
+    dry_run: bool,
+) -> MemoryFileReport:
+    """Write a file that would say something else, and note what stands in it."""
+    data = frame.with_body(body.lines, foreign)
+    is_same = found is not None and found.data == data
+    if dry_run:
+        return report if is_same and done.is_nothing else replace(report, outcome=Outcome.WOULD_WRITE)
+    if not is_same:
+        try:
+            disk.write(place.work_tree, data, before=found, at=place.at)
+        except (ConflictError, StorageError) as error:
+            problem = place.left_alone(error).problem
+            return replace(report, outcome=Outcome.LEFT_ALONE, moved_out=0, problem=problem)
+        report = replace(report, outcome=Outcome.WRITTEN)
+    last = LastWritten(fingerprint=fingerprint(body.lines), head=place.head, shown=body.shown)
+    note_last(place.store, place.project, place.work_tree, last)
+    return report
+
+
+def _objection(origin: Origin) -> str | None:
+    """Say why changes of others cannot be passed over for now; None when they can."""
+    if origin.is_unsaved:
+        return (
+            "it was changed, and it cannot be told by whom; say that the changes are yours, or take them back, so that "
+            "no text is lost"
+        )
+    additions = sum(change.kind is Kind.ADD for change in origin.others)
+    if additions > _MOST_PROPOSED:
+        return (
+            f"{additions:,} new bullets came from elsewhere, more than anybody reviews; take some out, or say that the "
+            "changes are yours"
+        )
+    return None
+
+
+def _checked(mode: str, max_lines: int) -> Mode:
+    if isinstance(max_lines, bool) or not isinstance(max_lines, int) or max_lines < 0:
+        raise InvalidInputError(
+            f"max_lines: {max_lines!r} is not a whole number of lines, 0 or more", field="max_lines", limit="0 or more"
+        )
+    if mode not in tuple(Mode):
+        modes = tuple(Mode)
+        raise InvalidInputError(
+            f"mode: {mode!r} is none of {', '.join(modes)}; {did_you_mean(str(mode), modes)}", field="mode"
+        )
+    return Mode(mode)

@@ -1,0 +1,198 @@
+"""First facts of a project, from what most repositories have: a README, instructions for agents, and manifests.
+
+Notes become memories as in any ingest. A manifest becomes one memory, known by its topic: what the project is called
+and which commands it names. Nothing of the project is run, and what is read here is of the lowest trust.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final
+
+from opencode_memory.models import NewMemory, RememberStatus, Source, Trust
+from opencode_memory.notes.files import Skipped, read_note
+from opencode_memory.notes.folder import ingest
+from opencode_memory.notes.note_memories import name_of
+from opencode_memory.projects.identity import find_repository, real
+
+if TYPE_CHECKING:
+    from opencode_memory.store.memory_store import MemoryStore
+
+NOTES: Final = (
+    "README.md",
+    "AGENTS.md",
+    "CLAUDE.md",
+    "CONTRIBUTING.md",
+    "ARCHITECTURE.md",
+    "DEVELOPMENT.md",
+    ".github/copilot-instructions.md",
+    ".opencode/MEMORY.md",
+)
+_MOST_COMMANDS: Final = 40
+_MOST_PROJECTS: Final = 1000
+_COMMAND_LENGTH: Final = 200
+_TARGET: Final = re.compile(r"^(?P<name>[A-Za-z][\w.-]*)\s*:(?![=:])(?:.*?##\s*(?P<about>.*))?", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BootstrapReport:
+    """What a bootstrap did, counted in memories; ``files`` are those that were read."""
+
+    files: tuple[str, ...]
+    added: int
+    updated: int
+    unchanged: int
+    skipped: tuple[Skipped, ...]
+
+
+def bootstrap(store: MemoryStore, folder: Path, *, project: str | None) -> BootstrapReport:
+    """Read what a project says of itself; running it again updates.
+
+    Args:
+        store: Where to.
+        folder: The project's folder.
+        project: Its name; None for global memories.
+    """
+    repository = find_repository(folder)
+    top = repository.work_tree if repository is not None else folder
+    files: list[str] = []
+    skipped: list[Skipped] = []
+    added = updated = unchanged = 0
+    for name in NOTES:
+        if (note := _own_file(folder, name)) is not None:
+            report = ingest(store, note, project=project, top=top)
+            added, updated, unchanged = added + report.added, updated + report.updated, unchanged + report.unchanged
+            skipped += report.skipped
+            files += [name] * report.files
+    for memory in _manifests(folder, project, files, skipped):
+        before = store.list(project=project, scope=_scope(project), tag=_tag(memory), limit=_MOST_PROJECTS)
+        if any((one.topic, one.content) == (memory.topic, memory.content) for one in before):
+            unchanged += 1
+            continue
+        result = store.remember_many([memory])[0]
+        added += result.status is RememberStatus.STORED
+        updated += result.status is RememberStatus.UPDATED
+        if result.status is RememberStatus.KEPT:
+            skipped.append(
+                Skipped(str(memory.topic), "its memory is of higher trust; the file's text waits for review")
+            )
+    return BootstrapReport(
+        files=tuple(files), added=added, updated=updated, unchanged=unchanged, skipped=tuple(skipped)
+    )
+
+
+def _own_file(folder: Path, name: str) -> Path | None:
+    """Return a file of a folder, unless it or a folder on the way to it is a link, which may lead anywhere."""
+    path = real(folder) / name
+    return path if path.is_file() and real(path) == path else None
+
+
+def _scope(project: str | None) -> str:
+    return "global" if project is None else "project"
+
+
+def _tag(memory: NewMemory) -> str:
+    return memory.tags[0]
+
+
+def _manifests(folder: Path, project: str | None, files: list[str], skipped: list[Skipped]) -> Iterator[NewMemory]:
+    for name, say in _MANIFESTS.items():
+        if (path := _own_file(folder, name)) is None:
+            continue
+        try:
+            content = "\n".join(say(read_note(path)))
+        except (OSError, ValueError, RecursionError) as error:
+            skipped.append(Skipped(name, str(error)))
+            continue
+        files.append(name)
+        if content:
+            yield NewMemory(
+                content=f"{name}: {content}",
+                category="fact",
+                project=project,
+                scope=_scope(project),
+                # Without a project, many folders have a file of this name.
+                topic=f"bootstrap:{name if project is not None else name_of(path, None)}",
+                tags=(f"bootstrap:{name}",),
+                source=Source(file=name),
+                trust=Trust.IMPORTED,
+            )
+
+
+def _package_json(text: str) -> Iterator[str]:
+    found = _object(json.loads(text))
+    yield from _named(found)
+    manager = found.get("packageManager")
+    if isinstance(manager, str):
+        yield f"Package manager: {_short(manager)}"
+    yield from _commands("Scripts", _object(found.get("scripts")))
+
+
+def _pyproject(text: str) -> Iterator[str]:
+    found = tomllib.loads(text)
+    about = _object(found.get("project"))
+    yield from _named(about)
+    if isinstance(about.get("requires-python"), str):
+        yield f"Python {_short(about['requires-python'])}"
+    if isinstance(backend := _object(found.get("build-system")).get("build-backend"), str):
+        yield f"Built with {_short(backend)}"
+    yield from _commands("Commands", _object(about.get("scripts")))
+
+
+def _cargo(text: str) -> Iterator[str]:
+    found = tomllib.loads(text)
+    yield from _named(_object(found.get("package")))
+    members = _object(found.get("workspace")).get("members")
+    if isinstance(members, list):
+        yield "Workspace of " + ", ".join(_short(str(member)) for member in members[:_MOST_COMMANDS])
+
+
+def _makefile(text: str) -> Iterator[str]:
+    targets = {found["name"]: found["about"] or "" for found in _TARGET.finditer(text)}
+    shown = [f"make {name}{f' ({_short(about)})' if about else ''}" for name, about in targets.items()]
+    if shown:
+        yield "Targets: " + ", ".join(shown[:_MOST_COMMANDS])
+
+
+def _go_mod(text: str) -> Iterator[str]:
+    for line in text.splitlines():
+        if line.startswith(("module ", "go ")):
+            yield _short(line)
+
+
+def _named(about: Mapping[str, Any]) -> Iterator[str]:
+    parts = [about[key] for key in ("name", "version", "description") if isinstance(about.get(key), str)]
+    if parts:
+        yield _short(": ".join(parts))
+
+
+def _commands(heading: str, commands: Mapping[str, Any]) -> Iterator[str]:
+    shown = [f"{name} = {_short(text)}" for name, text in commands.items() if isinstance(text, str)]
+    if shown:
+        yield f"{heading}: " + "; ".join(shown[:_MOST_COMMANDS])
+
+
+def _object(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _short(text: str) -> str:
+    flat = " ".join(text.split())
+    return flat if len(flat) <= _COMMAND_LENGTH else flat[: _COMMAND_LENGTH - 1] + "…"
+
+
+_MANIFESTS: Final[Mapping[str, Callable[[str], Iterator[str]]]] = MappingProxyType(
+    {
+        "package.json": _package_json,
+        "pyproject.toml": _pyproject,
+        "Cargo.toml": _cargo,
+        "go.mod": _go_mod,
+        "Makefile": _makefile,
+    }
+)

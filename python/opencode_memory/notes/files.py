@@ -1,0 +1,57 @@
+"""Finding the notes under a folder and reading them, with a reason for each that is passed over."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from opencode_memory.notes.tree import Note, Passed, walk
+
+SIZE_LIMIT: Final = 10 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """A file that was passed over, and why."""
+
+    file: str
+    reason: str
+
+
+def find_notes(folder: Path, *, top: Path) -> Iterator[Path | Skipped]:
+    """Yield the Markdown files under a folder, in a stable order.
+
+    Hidden and ignored files and folders are left out silently, as nobody expects them; symbolic links are named,
+    since what they lead to may lie anywhere.
+
+    Args:
+        folder: Where to look.
+        top: The work tree whose ignore files hold; the folder itself outside a repository.
+    """
+    for found in walk(folder, top=top):
+        if isinstance(found, Note):
+            yield Path(found.path)
+        elif isinstance(found, Passed):
+            yield Skipped(found.path, found.reason)
+
+
+def read_note(file: Path) -> str:
+    """Read a note.
+
+    Raises:
+        ValueError: It is too large, not UTF-8, or not text; the message says which.
+        OSError: It cannot be read.
+    """
+    with file.open("rb") as stream:
+        data = stream.read(SIZE_LIMIT + 1)
+    if len(data) > SIZE_LIMIT:
+        raise ValueError(f"larger than {SIZE_LIMIT // 1024 // 1024} MiB")
+    if b"\0" in data:
+        raise ValueError("contains NUL bytes, so it is not UTF-8 text")
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise ValueError(f"not UTF-8: byte 0x{data[error.start]:02x} in line {line}") from error

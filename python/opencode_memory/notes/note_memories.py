@@ -1,0 +1,134 @@
+"""What a note says, as memories: one for each section.
+
+A section's topic is its file and headings, so that it is the same memory after an edit. A fingerprint of the section as
+it stands in the file travels in the memory's metadata, since the stored text may differ from it: secrets are redacted,
+and people edit memories.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Iterator, Mapping
+from datetime import UTC, datetime, tzinfo
+from itertools import chain, count
+from pathlib import Path, PurePosixPath
+from typing import Any, Final
+
+from opencode_memory._core import redact
+from opencode_memory.models import Category, NewMemory, Source, Status, Trust
+from opencode_memory.notes.categories import guess_category
+from opencode_memory.notes.files import read_note
+from opencode_memory.text.clock import parse_when
+from opencode_memory.text.front_matter import FrontMatter
+from opencode_memory.text.markdown import Section, split
+from opencode_memory.text.suggest import did_you_mean
+
+PREFIX: Final = "file:"
+SECTION_LIMIT: Final = 100_000
+_TOPIC_LIMIT: Final = 512
+_NAME_LIMIT: Final = 400
+_TAGS_LIMIT: Final = 64
+_FRONT_MATTER_LIMIT: Final = 8_000
+_METADATA: Final = "ingest"
+
+
+def memories_of(note: Path, name: str, *, project: str | None, zone: tzinfo | None) -> Iterator[NewMemory]:
+    """Yield the memories of a note, in its order.
+
+    Args:
+        note: The file.
+        name: Its name in topics, from ``name_of``.
+        project: Project of the memories; None for the store's own.
+        zone: Zone of a date in the front matter; None for this machine's.
+
+    Raises:
+        ValueError: The file is no note that can be read, and the message says why.
+        OSError: The file cannot be read.
+    """
+    if len(name) > _NAME_LIMIT:
+        raise ValueError(f"its path is longer than {_NAME_LIMIT} characters")
+    document = split(read_note(note), limit=SECTION_LIMIT)
+    about = document.front_matter
+    time = _time(note, about, zone)
+    topics: set[str] = set()
+    for section in document.sections:
+        if not section.text.strip():
+            continue
+        category = _category(name, section, about)
+        fingerprint = _fingerprint(section.text, category, *about.tags, about.date or "")
+        metadata = mark(fingerprint)
+        if about.raw and not topics:
+            metadata["front_matter"] = about.raw[:_FRONT_MATTER_LIMIT]
+        if about.title is not None:
+            metadata["title"] = about.title
+        topic = _topic(name, section, topics)
+        topics.add(topic)
+        yield NewMemory(
+            content=section.text,
+            category=category,
+            project=project,
+            topic=topic,
+            time=time,
+            source=Source(file=name, line=section.line),
+            tags=tuple(tag[:_NAME_LIMIT] for tag in about.tags[:_TAGS_LIMIT]),
+            trust=Trust.IMPORTED,
+            # What is read from a file becomes an instruction only when a person says so.
+            status=Status.CANDIDATE if category is Category.DIRECTIVE else Status.ACTIVE,
+            metadata=metadata,
+        )
+
+
+def _category(name: str, section: Section, about: FrontMatter) -> Category:
+    if about.category is None:
+        return guess_category(PurePosixPath(name), section.path)
+    try:
+        return Category(about.category.strip().lower())
+    except ValueError as error:
+        hint = did_you_mean(about.category, list(Category))
+        raise ValueError(f"unknown category {about.category!r} in its front matter; {hint}") from error
+
+
+def _time(note: Path, about: FrontMatter, zone: tzinfo | None) -> datetime:
+    """Return the moment that a note speaks of: its own date, else when it was last changed."""
+    changed = datetime.fromtimestamp(note.stat().st_mtime, UTC)
+    return changed if about.date is None else parse_when(about.date, field="date", at=changed, zone=zone)
+
+
+def _topic(name: str, section: Section, taken: Collection[str]) -> str:
+    """Name a section by its file and headings, told apart from those before it in the file."""
+    # As the store will keep it: the next run has to find the section by it.
+    plain, _ = redact(f"{PREFIX}{name}#{'/'.join(section.path)}")
+    if len(plain) > _TOPIC_LIMIT - len("~99999"):
+        plain = f"{plain[: _TOPIC_LIMIT - 30]}…{_fingerprint(plain)[:16]}"
+    return next(topic for topic in chain((plain,), (f"{plain}~{n}" for n in count(2))) if topic not in taken)
+
+
+def name_of(path: Path, base: Path | None) -> str:
+    """Name a file as topics do: its path in the project, or its absolute path; ``#`` ends the name in a topic."""
+    name = path.as_posix() if base is None else path.relative_to(base).as_posix()
+    return "" if name == "." else redact(name)[0].replace("%", "%25").replace("#", "%23")
+
+
+def file_of(topic: str) -> str:
+    """Return the name of the file that a topic belongs to."""
+    return topic.removeprefix(PREFIX).partition("#")[0]
+
+
+def mark(fingerprint: str, *, gone: bool = False) -> dict[str, Any]:
+    """Return the part of a memory's metadata that the next ingest reads.
+
+    Args:
+        fingerprint: The section as it was read last.
+        gone: Whether the section has gone from its file.
+    """
+    return {_METADATA: {"fingerprint": fingerprint, "gone": gone}}
+
+
+def read_mark(metadata: Mapping[str, Any]) -> tuple[str, bool]:
+    """Return the fingerprint and whether the section had gone; an empty one for what no ingest wrote."""
+    found = metadata.get(_METADATA)
+    return (str(found.get("fingerprint", "")), found.get("gone") is True) if isinstance(found, dict) else ("", False)
+
+
+def _fingerprint(*parts: str) -> str:
+    return hashlib.sha256("\0".join(parts).encode("utf-8", errors="surrogatepass")).hexdigest()[:32]

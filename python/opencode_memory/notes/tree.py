@@ -1,0 +1,252 @@
+"""What lies under a folder of notes: the notes, the folders around them, and what is passed over.
+
+A look keeps a stamp of each note, which changes when the note does, so that two looks tell what happened in between.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import threading
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import Final
+
+from opencode_memory.notes.gitignore import IgnoreRules
+
+_SUFFIXES: Final = frozenset({".md", ".markdown"})
+_NEVER: Final = frozenset({"node_modules", "__pycache__"})
+
+
+class StoppedError(Exception):
+    """Somebody wanted this to end before it was done."""
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """A folder that is looked into."""
+
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A note, with its stamp."""
+
+    path: str
+    stamp: int
+
+
+@dataclass(frozen=True, slots=True)
+class Passed:
+    """A note or folder that is there and is passed over, and why."""
+
+    path: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Unseen:
+    """A folder that the walk has still to look into, and the rules from above it."""
+
+    path: str
+    inside: PurePosixPath
+    rules: IgnoreRules
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """A folder as a look found it.
+
+    Attributes:
+        folders: Every folder that was looked into, its own included.
+        notes: Every note, with its stamp.
+    """
+
+    folders: frozenset[str] = frozenset()
+    notes: Mapping[str, int] = field(default_factory=dict)
+
+
+def look(
+    root: Path,
+    *,
+    top: Path | None,
+    before: Tree | None = None,
+    without: Collection[Path] = (),
+    stop: threading.Event | None = None,
+) -> Tree:
+    """Look at everything under a folder.
+
+    Args:
+        root: The folder, without symbolic links; where there is none, the tree is empty.
+        top: The work tree whose ignore files hold; None outside of one.
+        before: What the last look found. What is passed over now is taken from it: nobody knows that it is gone.
+        without: Folders that are not looked at.
+        stop: Breaks the look off.
+
+    Raises:
+        StoppedError: ``stop`` was set.
+    """
+    folders: set[str] = set()
+    notes: dict[str, int] = {}
+    passed: list[str] = []
+    for found in walk(root, top=top, without=without):
+        if stop is not None and stop.is_set():
+            raise StoppedError
+        if isinstance(found, Folder):
+            folders.add(found.path)
+        elif isinstance(found, Note):
+            notes[found.path] = found.stamp
+        else:
+            passed.append(found.path)
+    if before is not None and passed:
+        places = tuple(f"{place}{os.sep}" for place in passed)
+        notes.update((path, stamp) for path, stamp in before.notes.items() if f"{path}{os.sep}".startswith(places))
+    return Tree(frozenset(folders), notes)
+
+
+def walk(root: Path, *, top: Path | None, without: Collection[Path] = ()) -> Iterator[Folder | Note | Passed]:
+    """Yield everything under a folder, in a stable order.
+
+    Hidden and ignored files and folders are left out silently, as nobody expects them; symbolic links are named, since
+    what they lead to may lie anywhere.
+
+    Args:
+        root: Where to look; nothing is found where there is no folder.
+        top: The work tree whose ignore files hold; None outside of one.
+        without: Folders that are not looked at.
+    """
+    never = {str(path) for path in without}
+    try:
+        inside, rules = _begin(root, root if top is None else top)
+    except OSError as error:
+        yield _passed(str(root), error)
+        return
+    # A stack, since folders may be nested deeper than calls can be.
+    waiting: list[_Unseen | Note | Passed] = [_Unseen(str(root), inside, rules)]
+    while waiting:
+        found = waiting.pop()
+        if not isinstance(found, _Unseen):
+            yield found
+        elif found.path not in never:
+            try:
+                # Without its ignore file nobody knows what in a folder is to be seen.
+                rules = found.rules.within(found.inside, Path(found.path, ".gitignore"))
+                with os.scandir(found.path) as scan:
+                    children = sorted(scan, key=lambda child: child.name)
+                inner = [*_judged(children, found.inside, rules)]
+            except (FileNotFoundError, NotADirectoryError):
+                continue
+            except OSError as error:
+                yield _passed(found.path, error)
+                continue
+            yield Folder(found.path)
+            waiting.extend(reversed(inner))
+
+
+def nearest(root: Path, path: Path, *, top: Path | None) -> Path:
+    """Return what has to be ingested to bring a path in step: itself, or the folder in which a walk passes it over.
+
+    Args:
+        root: The folder that is walked, without symbolic links.
+        path: Something in it, which may be gone by now.
+        top: The work tree whose ignore files hold; None outside of one.
+
+    Raises:
+        OSError: Something on the way cannot be looked at.
+    """
+    try:
+        root.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return path
+    inside, rules = _begin(root, root if top is None else top)
+    place = root
+    for name in path.relative_to(root).parts:
+        rules = rules.within(inside, place / ".gitignore")
+        inside /= name
+        try:
+            mode = (place / name).lstat().st_mode
+        except (FileNotFoundError, NotADirectoryError):
+            return path
+        is_folder = stat.S_ISDIR(mode)
+        is_wanted = is_folder or (stat.S_ISREG(mode) and is_note(name) and place / name == path)
+        if not is_wanted or _is_left_out(str(place / name), inside, rules, is_folder=is_folder):
+            return place
+        place /= name
+    return path
+
+
+def is_note(name: str) -> bool:
+    """Say whether a file of this name is a note, if nothing ignores it."""
+    return PurePosixPath(name).suffix.lower() in _SUFFIXES and not name.startswith(".")
+
+
+def is_never_seen(name: str) -> bool:
+    """Say whether what has this name is left out whatever the rules say."""
+    return name.startswith(".") or name in _NEVER
+
+
+def stamp_of(found: os.stat_result) -> int:
+    """Return a number that is another one when a file was changed, or when another file has its name now."""
+    # Size and inode tell of what happens within one tick of the file system's clock.
+    return hash((found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino))
+
+
+def _begin(root: Path, top: Path) -> tuple[PurePosixPath, IgnoreRules]:
+    """Return where in the work tree a folder is, and the rules from above it."""
+    inside = PurePosixPath(root.relative_to(top).as_posix())
+    rules = IgnoreRules().within(PurePosixPath(), top / ".git" / "info" / "exclude")
+    for outer in reversed((inside, *inside.parents)[1:] if inside.parts else ()):
+        rules = rules.within(outer, top / outer / ".gitignore")
+    return inside, rules
+
+
+def _judged(
+    children: list[os.DirEntry[str]], inside: PurePosixPath, rules: IgnoreRules
+) -> Iterator[_Unseen | Note | Passed]:
+    for child in children:
+        is_folder = child.is_dir(follow_symlinks=False)
+        if not is_folder and not is_note(child.name):
+            continue
+        below = inside / child.name
+        if _is_left_out(child.path, below, rules, is_folder=is_folder):
+            continue
+        if not _is_utf8(child.name):
+            # No memory could keep such a name.
+            plain = child.path.encode(errors="backslashreplace").decode()
+            yield Passed(plain, "its name is not UTF-8")
+        elif is_folder:
+            yield _Unseen(child.path, below, rules)
+        elif child.is_symlink():
+            yield Passed(child.path, "symbolic link, not followed")
+        elif child.is_file(follow_symlinks=False):
+            yield from _noted(child)
+
+
+def _noted(child: os.DirEntry[str]) -> Iterator[Note | Passed]:
+    try:
+        yield Note(child.path, stamp_of(child.stat(follow_symlinks=False)))
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        yield _passed(child.path, error)
+
+
+def _is_left_out(path: str, inside: PurePosixPath, rules: IgnoreRules, *, is_folder: bool) -> bool:
+    if is_never_seen(inside.name) or rules.ignores(inside, is_folder=is_folder):
+        return True
+    # A folder with a repository of its own is another project. Where that cannot be seen, the walk will see nothing.
+    return is_folder and os.path.exists(os.path.join(path, ".git"))  # noqa: PTH110, PTH118  Path.exists may raise
+
+
+def _passed(path: str, error: OSError) -> Passed:
+    return Passed(path, error.strerror or str(error))
+
+
+def _is_utf8(name: str) -> bool:
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

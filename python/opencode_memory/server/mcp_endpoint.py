@@ -1,0 +1,148 @@
+"""``/mcp``: streamable HTTP for clients that keep a session and for those that do not, behind one address.
+
+A request that begins a session, or belongs to one, goes to the SDK's manager of sessions; any other is answered for
+itself. So a client that ignores session ids works, and so does one that was told to forget its own.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import OrderedDict
+from collections.abc import AsyncIterator, MutableMapping
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any, Final
+
+import anyio
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from starlette.responses import JSONResponse
+
+from opencode_memory.server.client_project import SESSION_HEADER
+
+if TYPE_CHECKING:
+    from mcp.server import Server
+    from starlette.types import Message, Receive, Scope, Send
+
+_MOST_SESSIONS: Final = 10_000
+_NOT_FOUND: Final = 404
+_FAILURES_FROM: Final = 400
+_HEADER: Final = SESSION_HEADER.encode()
+
+
+class McpEndpoint:
+    """The ASGI app of ``/mcp``.
+
+    Args:
+        server: What answers.
+        body_limit: Most bytes of a request.
+    """
+
+    def __init__(self, server: Server[Any], *, body_limit: int) -> None:
+        # Who may come in is decided by the guards in front; a second list of hosts would only differ from theirs.
+        self._with_session = StreamableHTTPSessionManager(server, max_request_body_size=body_limit)
+        self._without = StreamableHTTPSessionManager(server, stateless=True, max_request_body_size=body_limit)
+        self._sessions: OrderedDict[str, None] = OrderedDict()
+        self._answering = 0
+        self._draining = False
+        self._drained = anyio.Event()
+
+    async def drain(self) -> None:
+        """Take no more requests, and wait until those that came are answered."""
+        self._draining = True
+        if self._answering:
+            await self._drained.wait()
+
+    def knows(self, session: str) -> bool:
+        """Say whether a session was begun here and is not known to have ended."""
+        return session in self._sessions
+
+    @property
+    def sessions(self) -> int:
+        """How many sessions are known."""
+        return len(self._sessions)
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Serve until the block ends."""
+        async with self._with_session.run(), self._without.run():
+            yield
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request; one that comes too late is told to come again."""
+        if scope["method"] != "POST":
+            # A stream of what a server may want to say; it has no end of its own, so nobody waits for it.
+            await self._answer(scope, receive, send)
+            return
+        if self._draining:
+            body = {"error": "the server is ending", "hint": "try again"}
+            await JSONResponse(body, status_code=503, headers={"retry-after": "1"})(scope, receive, send)
+            return
+        self._answering += 1
+        try:
+            await self._answer(scope, receive, send)
+        finally:
+            self._answering -= 1
+            if self._draining and not self._answering:
+                self._drained.set()
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        session = _session_of(scope["headers"])
+        if session is None and scope["method"] == "POST":
+            body, receive = await _read(receive)
+            manager = self._with_session if _begins_a_session(body) else self._without
+        else:
+            manager = self._with_session
+        await manager.handle_request(scope, receive, self._watching(send, session, ends=scope["method"] == "DELETE"))
+
+    def _watching(self, send: Send, session: str | None, *, ends: bool) -> Send:
+        """Learn from an answer which sessions there are."""
+        begun: str | None = None
+
+        async def watch(message: Message) -> None:
+            nonlocal begun
+            if message["type"] == "http.response.start":
+                failed = message["status"] >= _FAILURES_FROM
+                if session is not None and (message["status"] == _NOT_FOUND or (ends and not failed)):
+                    self._sessions.pop(session, None)
+                elif session is None and not failed:
+                    begun = _session_of(message.get("headers", ()))
+            elif begun is not None and b'"result"' in message.get("body", b""):
+                # A greeting that was refused has a session id too, and an error where its result would be.
+                self._sessions[begun] = None
+                while len(self._sessions) > _MOST_SESSIONS:
+                    self._sessions.popitem(last=False)
+                begun = None
+            await send(message)
+
+        return watch
+
+
+def _session_of(headers: Any) -> str | None:
+    return next((value.decode("latin-1") for name, value in headers if name.lower() == _HEADER), None)
+
+
+async def _read(receive: Receive) -> tuple[bytes, Receive]:
+    """Read a whole body, which the guards have bounded, and return what gives it out again."""
+    messages: list[MutableMapping[str, Any]] = []
+    body = b""
+    more = True
+    while more:
+        message = await receive()
+        messages.append(message)
+        body += message.get("body", b"")
+        more = message["type"] == "http.request" and message.get("more_body", False)
+    waiting = iter(messages)
+
+    async def receive_again() -> MutableMapping[str, Any]:
+        return next(waiting, None) or await receive()
+
+    return body, receive_again
+
+
+def _begins_a_session(body: bytes) -> bool:
+    if b"initialize" not in body:
+        return False
+    try:
+        message = json.loads(body)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(message, dict) and message.get("method") == "initialize"

@@ -1,0 +1,80 @@
+"""What /memory shows: what is remembered here, what waits, and what this session was given."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from opencode_memory._core import redact
+from opencode_memory.context.block import escaped
+from opencode_memory.models import Category, Status, Trust
+from opencode_memory.reviews import NO_BRANCH
+from opencode_memory.server.answers import joined, project_name
+from opencode_memory.server.call import SessionCall
+from opencode_memory.server.plugin.tools.findings import findings_here
+from opencode_memory.store.ledger import State
+from opencode_memory.text.display import one_line
+from opencode_memory.text.formatting import counted
+
+_MOST_DIRECTIVES = 1_000
+
+
+def state(call: SessionCall, arguments: str) -> str:
+    """Say how things are; what else was typed means nothing here."""
+    more = escaped(one_line(redact(arguments)[0], 80))
+    return joined(
+        "The user typed /memory. Show them these lines as they are; do nothing else.",
+        *(f"- {escaped(line)}" for line in _lines(call)),
+        f"/memory takes nothing behind it; «{more}» was ignored." if more else None,
+    )
+
+
+def _lines(call: SessionCall) -> Iterator[str]:
+    store, where = call.store, call.place.project
+    if where is None:
+        yield "No project is known here."
+    else:
+        yield f"Project {project_name(where)}: {_by_category(call, 'project')}"
+    yield f"In every project: {_by_category(call, 'global')}"
+    candidates = store.count(project=where, status=Status.CANDIDATE.value)
+    directives = store.list(project=where, category=Category.DIRECTIVE.value, limit=_MOST_DIRECTIVES)
+    unconfirmed = sum(one.trust is not Trust.USER and one.verified_at is None for one in directives)
+    if candidates or unconfirmed:
+        parts = [counted(candidates, "memory")] if candidates else []
+        parts += [counted(unconfirmed, "unconfirmed directive")] if unconfirmed else []
+        yield f"For your review: {' and '.join(parts)}; `opencode-memory review` goes through them"
+    else:
+        yield "Nothing waits for your review"
+    stats = store.stats()
+    yield (
+        f"{counted(stats.pending_embeddings, 'memory')} of the whole store, found by words only until embedded"
+        if stats.pending_embeddings
+        else "Everything is embedded"
+    )
+    if stats.model_mismatch:
+        yield stats.model_mismatch
+    kept = findings_here(call)
+    if kept.branch != NO_BRANCH or kept.open():
+        yield f"Reviews of branch {one_line(kept.branch, 80)}: {counted(len(kept.open()), 'open finding')}"
+    if call.session is not None:
+        yield _given(call, call.session)
+    yield from call.state.health().problems
+
+
+def _by_category(call: SessionCall, scope: str) -> str:
+    def count(category: str | None = None) -> int:
+        return call.store.count(project=call.place.project, scope=scope, category=category)
+
+    parts = [f"{number} {category.value}" for category in Category if (number := count(category.value))]
+    return counted(count(), "memory") + (f" ({', '.join(parts)})" if parts else "")
+
+
+def _given(call: SessionCall, session: str) -> str:
+    decisions = [one for one in call.store.ledger.decisions(session) if one.state in (State.SHOWN, State.OFFERED)]
+    if not decisions:
+        return "This session was given no memories so far"
+    memories = {shown.memory for one in decisions for shown in one.shown}
+    tokens = sum(one.tokens for one in decisions)
+    return (
+        f"This session was given {counted(len(memories), 'memory')} in {counted(tokens, 'token')};"
+        f" `opencode-memory why {one_line(session, 80)}` says which and why"
+    )

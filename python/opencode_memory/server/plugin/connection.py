@@ -1,0 +1,200 @@
+"""One plugin: whose instance of OpenCode it sits in, what it asks, and what is learned from it.
+
+What it asks for a model is answered within the deadline of a hook or not at all, so nothing here waits for learning.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import OrderedDict
+from collections.abc import AsyncIterable, Callable
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+import anyio
+import anyio.to_thread
+from anyio.abc import TaskGroup
+
+import opencode_memory
+from opencode_memory.errors import ConflictError, OpencodeMemoryError
+from opencode_memory.hosts.opencode.contract import MCP_NAME, PROTOCOL
+from opencode_memory.server.plugin import handlers
+from opencode_memory.server.plugin.json_rpc import Peer, RemoteError
+from opencode_memory.server.plugin.opencode_client import OpenCode, SessionFacts, facts_in
+from opencode_memory.server.plugin.protocol import EVENTS, Greeting, name
+from opencode_memory.server.plugin.session_watch import Watch
+from opencode_memory.text import clock
+
+if TYPE_CHECKING:
+    from opencode_memory.server.client_project import Whereabouts
+    from opencode_memory.server.server_state import State
+
+_THREADS: Final = 8
+_MOST_SESSIONS: Final = 1_000
+_FACTS_SECONDS: Final = 0.2
+_SUMMARY_SECONDS: Final = 0.2
+_CATCH_UP_SECONDS: Final = 0.2
+_MCP_SECONDS: Final = 10.0
+_log: Final = logging.getLogger(__name__)
+_T = TypeVar("_T")
+
+
+class Connection:
+    """What one plugin is served by.
+
+    Args:
+        state: The server's state.
+        whereabouts: Finds the project of a folder.
+        send: Sends a text to it.
+    """
+
+    def __init__(self, state: State, whereabouts: Whereabouts, send: Any) -> None:
+        self._state = state
+        self._whereabouts = whereabouts
+        self._limiter = anyio.CapacityLimiter(_THREADS)
+        self._here: handlers.Here | None = None
+        self._watch = Watch(state)
+        self._sessions: OrderedDict[str, SessionFacts] = OrderedDict()
+        self._tasks: TaskGroup | None = None
+        self.is_ready = False
+        self.peer = Peer(
+            send,
+            requests={
+                "hello": self._hello,
+                "messages": self._messages,
+                "compacting": self._compacting,
+                "command": self._command,
+                "tool": self._tool,
+                "flush": self._flush,
+            },
+            notifications={"settled": self._settled, "events": self._events},
+        )
+        self.opencode = OpenCode(self.peer)
+
+    async def run(self, texts: AsyncIterable[str]) -> None:
+        """Serve it until it goes."""
+        async with anyio.create_task_group() as self._tasks:
+            await self.peer.run(texts)
+            self._tasks.cancel_scope.cancel()
+
+    async def _hello(self, params: Any) -> dict[str, Any]:
+        greeting = Greeting.of(params)
+        if self._here is not None:
+            raise ConflictError("hello was said before; each instance of OpenCode has a connection of its own")
+        answer: dict[str, Any] = {"protocol": PROTOCOL, "version": opencode_memory.__version__}
+        if greeting.protocol != PROTOCOL:
+            return answer | {"notice": _notice(greeting), "refused": True}
+        self._here = handlers.Here(self._state, self._whereabouts, Path(greeting.directory))
+        if self._tasks is not None:
+            self._tasks.start_soon(self._welcome, greeting)
+        return answer | {"deadline_ms": self._state.config.opencode.deadline_ms, "events": [*EVENTS]}
+
+    async def _welcome(self, greeting: Greeting) -> None:
+        """Do what may take its time once a plugin is there."""
+        try:
+            # The first message would otherwise wait for the model and the indexes to be loaded, and come too late.
+            await self._on_thread(self._state.warm_up)
+            self.is_ready = True
+            if greeting.version != opencode_memory.__version__:
+                await self.opencode.toast(_notice(greeting), variant="warning")
+            await self.opencode.connect_mcp(MCP_NAME, seconds=_MCP_SECONDS)
+        except RemoteError as error:
+            _log.info("OpenCode in %s: %s", greeting.directory, error)
+        except Exception:  # noqa: BLE001  what is nobody's request ends no connection
+            _log.exception("the plugin in %s was not received as it should be", greeting.directory)
+
+    async def _messages(self, params: Any) -> dict[str, Any]:
+        session, here = name(params, "sessionID"), self._greeted()
+        facts = await self._facts(session)
+        # What came of the messages before says what is in sight.
+        await self.peer.caught_up("settled")
+        return await self._on_thread(partial(handlers.messages, here, params, facts))
+
+    async def _compacting(self, params: Any) -> dict[str, Any]:
+        session, here = name(params, "sessionID"), self._greeted()
+        facts, before = SessionFacts(), handlers.Before(is_known=not self._state.config.compaction.custom_prompt)
+
+        async def ask_facts() -> None:
+            nonlocal facts
+            facts = await self._facts(session)
+
+        async def ask_summary() -> None:
+            nonlocal before
+            try:
+                summary = await self.opencode.last_summary(session, seconds=_SUMMARY_SECONDS)
+                before = handlers.Before(summary)
+            except RemoteError as error:
+                _log.info("the summary before is not known, so the prompt stays OpenCode's: %s", error)
+
+        # Side by side: all of it has to fit into the deadline of one hook.
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(ask_facts)
+            tasks.start_soon(self._catch_up, session)
+            if not before.is_known:
+                tasks.start_soon(ask_summary)
+        return await self._on_thread(partial(handlers.compacting, here, session, facts, before))
+
+    async def _catch_up(self, session: str) -> None:
+        """Learn what was said before it is out of sight, as far as there is time."""
+        rest = partial(self._watch.rest, session, at=clock.now())
+        with anyio.move_on_after(_CATCH_UP_SECONDS):
+            await self.peer.caught_up()
+            try:
+                # It is not cut short: whoever waited goes on, and what is learned is written.
+                await anyio.to_thread.run_sync(rest, limiter=self._limiter, abandon_on_cancel=True)
+            except OpencodeMemoryError as error:
+                _log.warning("session %s is compacted before it was learned from: %s", session, error)
+
+    async def _command(self, params: Any) -> dict[str, Any]:
+        return await self._on_thread(partial(handlers.command, self._greeted(), params))
+
+    async def _tool(self, params: Any) -> dict[str, Any]:
+        return await self._on_thread(partial(handlers.tool, self._greeted(), params))
+
+    async def _flush(self, _: Any) -> dict[str, Any]:
+        """Answer once everything that was told so far is taken."""
+        await self.peer.caught_up()
+        return {}
+
+    async def _settled(self, params: Any) -> None:
+        await self._on_thread(partial(handlers.settled, self._greeted(), params))
+
+    async def _events(self, params: Any) -> None:
+        self._greeted()
+        for session, facts in facts_in(params):
+            self._know(session, facts)
+        await self._on_thread(partial(self._watch.take, params, at=clock.now()))
+
+    async def _facts(self, session: str) -> SessionFacts:
+        """Return what a session is; OpenCode is asked about one that no event has told of, once."""
+        known = self._sessions.get(session)
+        if known is None:
+            try:
+                known = await self.opencode.facts_of(session, seconds=_FACTS_SECONDS)
+            except RemoteError as error:
+                _log.info("nothing is known of session %s: %s", session, error)
+                return SessionFacts()
+            self._know(session, known)
+        return known
+
+    def _know(self, session: str, facts: SessionFacts) -> None:
+        self._sessions[session] = facts
+        while len(self._sessions) > _MOST_SESSIONS:
+            self._sessions.popitem(last=False)
+
+    def _greeted(self) -> handlers.Here:
+        if self._here is None:
+            raise ConflictError("say hello first")
+        return self._here
+
+    async def _on_thread(self, work: Callable[[], _T]) -> _T:
+        return await anyio.to_thread.run_sync(work, limiter=self._limiter)
+
+
+def _notice(greeting: Greeting) -> str:
+    ours, theirs = opencode_memory.__version__, greeting.version
+    return (
+        f"the plugin in OpenCode is version {theirs}, the server {ours}: run `opencode-memory setup`, "
+        "restart OpenCode, and stop an old server (`opencode-memory doctor` finds it)"
+    )

@@ -1,0 +1,213 @@
+"""What a hook of OpenCode asks, answered on a thread: what stands beside a message, what a command or a tool does."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from opencode_memory.context.compaction import compacting as put_together
+from opencode_memory.context.compaction import for_compaction
+from opencode_memory.context.decide import Request, decide
+from opencode_memory.errors import ConflictError, InvalidInputError, OpencodeMemoryError
+from opencode_memory.reviews import branch_of, open_findings
+from opencode_memory.server.app import told
+from opencode_memory.server.call import SessionCall
+from opencode_memory.server.plugin.commands import run_command
+from opencode_memory.server.plugin.protocol import member, name, names, optional_text, text
+from opencode_memory.server.plugin.tools import TOOLS
+from opencode_memory.store.ledger import Decision, State
+from opencode_memory.text import clock
+from opencode_memory.text.suggest import did_you_mean
+
+if TYPE_CHECKING:
+    from opencode_memory.server.client_project import Whereabouts
+    from opencode_memory.server.plugin.opencode_client import SessionFacts
+    from opencode_memory.server.server_state import State as Server
+
+_TRIES: Final = 3
+_OURS: Final = "the session is this program's own"
+_STATES: Final = {"shown": State.SHOWN, "late": State.LATE}
+_log: Final = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Before:
+    """The summary before the one that is made.
+
+    Attributes:
+        summary: Its text; None for none.
+        is_known: Whether OpenCode has said so.
+    """
+
+    summary: str | None = None
+    is_known: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Here:
+    """Where a plugin sits, and what serves it.
+
+    Attributes:
+        server: The server's state.
+        whereabouts: Finds the project of a folder.
+        folder: The folder of its instance of OpenCode.
+    """
+
+    server: Server
+    whereabouts: Whereabouts
+    folder: Path
+
+    @property
+    def project(self) -> str | None:
+        """The project of the folder; looked up each time, since a person may rename it."""
+        return self.whereabouts.place((self.folder,)).project
+
+    def call(self, *, session: str, message: str | None = None, agent: str | None = None) -> SessionCall:
+        """Return what a tool is given."""
+        place = self.whereabouts.place((self.folder,))
+        return SessionCall(self.server, place, clock.now(), session=session, message=message, agent=agent)
+
+    def has_written(self) -> None:
+        """See to what follows when something may have been written."""
+        try:
+            self.whereabouts.entered((self.folder,))
+        except OpencodeMemoryError as error:
+            # What was done is done, and said; the folder is noted the next time.
+            _log.warning("what the project in %s is recognised by is not noted: %s", self.folder, error)
+        self.server.wake_worker()
+
+
+def messages(here: Here, params: Any, facts: SessionFacts) -> dict[str, Any]:
+    """Decide what stands beside a message, and say what stands beside the others that the model still sees."""
+    session = name(params, "sessionID")
+    asked, summary = member(params, "message"), optional_text(params, "summary")
+    request = Request(
+        session=session,
+        message=name(asked, "id"),
+        # Where OpenCode itself goes on, nobody wrote anything: it goes on with what the session is about.
+        text=text(asked, "text") or summary,
+        project=here.project,
+        visible=frozenset(names(params, "visible")),
+        is_subagent=facts.parent is not None,
+        skip=_OURS if facts.is_ours else "",
+    )
+    past = here.server.store.ledger.decisions(session)
+    decision = _decided(here.server, request, past)
+    blocks = {
+        one.message: one.text
+        for one in past
+        if one.text and one.message in request.visible and one.state is State.SHOWN
+    }
+    if decision.text and decision.state in {State.OFFERED, State.SHOWN}:
+        blocks[decision.message] = decision.text
+    return {"blocks": blocks}
+
+
+def _decided(server: Server, request: Request, past: Sequence[Decision]) -> Decision:
+    config, count = server.config.injection, server.count_tokens
+    for _ in range(_TRIES):
+        try:
+            return decide(server.store, request, config=config, count=count, at=clock.now(), past=past)
+        except ConflictError:
+            continue  # A memory went between looking and noting.
+    raise ConflictError(f"memories change faster than message {request.message} can be decided on")
+
+
+def settled(here: Here, params: Any) -> None:
+    """Note whether a decision arrived in time; one that was never made is made so: it came too late."""
+    session, message = name(params, "sessionID"), name(params, "messageID")
+    state = _STATES.get(text(params, "state"))
+    if state is None:
+        raise InvalidInputError("state: expected shown or late", field="state")
+    ledger = here.server.store.ledger
+    if ledger.settle(session, message, state) or state is State.SHOWN:
+        return
+    ledger.decide(
+        Decision(
+            session=session,
+            message=message,
+            project=here.project,
+            state=State.LATE,
+            about={"kind": "message", "reason": "no answer in time"},
+        )
+    )
+
+
+def compacting(here: Here, session: str, facts: SessionFacts, before: Before) -> dict[str, Any]:
+    """Say what a compaction must not lose."""
+    server = here.server
+    config = server.config.compaction
+    if not config.enabled or facts.is_ours:
+        return {"context": []}
+    now, project = clock.now(), here.project
+    branch = branch_of(here.folder)
+    block = for_compaction(
+        server.store,
+        session=session,
+        project=project,
+        findings=[one.line_of_text for one in open_findings(server.store, project, branch)],
+        max_tokens=config.max_tokens,
+        count=server.count_tokens,
+        at=now,
+    )
+    # A prompt of ours that lacks the summary before would lose it.
+    given = put_together(block, custom_prompt=config.custom_prompt and before.is_known, previous=before.summary)
+    if block.text:
+        server.store.ledger.decide(
+            Decision(
+                session=session,
+                message=f"compaction:{round(now.timestamp() * 1000)}",
+                project=project,
+                state=State.SHOWN,
+                tokens=block.tokens,
+                # It is sent once, so its text is not kept, which a purge would have to find.
+                about={"kind": "compaction", "memories": [one.id for one in block.shown]},
+            )
+        )
+    answer: dict[str, Any] = {"context": list(given.context)}
+    return answer if given.prompt is None else answer | {"prompt": given.prompt}
+
+
+def command(here: Here, params: Any) -> dict[str, Any]:
+    """Carry out a slash command; the text takes the place of the command's own."""
+    asked, arguments = name(params, "command"), text(params, "arguments")
+    said = run_command(here.call(session=name(params, "sessionID")), asked, arguments)
+    if said is None:
+        return {}
+    here.has_written()
+    return {"text": said}
+
+
+def tool(here: Here, params: Any) -> dict[str, Any]:
+    """Run a tool of the plugin."""
+    known = {one.name: one for one in TOOLS}
+    asked = name(params, "tool")
+    arguments = member(params, "arguments")
+    if asked not in known:
+        return {"text": f"there is no tool {asked[:80]!r}; {did_you_mean(asked[:80], known)}", "is_error": True}
+    if not isinstance(arguments, Mapping):
+        return {"text": "arguments: expected an object", "is_error": True}
+    call = here.call(
+        session=name(params, "sessionID"),
+        message=optional_text(params, "messageID") or None,
+        agent=optional_text(params, "agent") or None,
+    )
+    begun, outcome = time.perf_counter(), "error"
+    try:
+        answer = known[asked].run(call, **known[asked].check(arguments))
+        outcome = "ok"
+    except OpencodeMemoryError as error:
+        outcome = "refused"
+        return {"text": told(error), "is_error": True}
+    except Exception:  # noqa: BLE001  whatever it is, the model is told that it failed
+        _log.exception("the tool %s failed", asked)
+        return {"text": f"{asked} failed for a reason of its own, which is in the server's log", "is_error": True}
+    finally:
+        here.server.count_call(asked, outcome, time.perf_counter() - begun)
+    if not known[asked].reads:
+        here.has_written()
+    return {"text": answer.text, "is_error": False}

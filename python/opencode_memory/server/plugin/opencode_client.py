@@ -1,0 +1,123 @@
+"""OpenCode as the server reaches it: through the plugin of one instance, since the terminal UI opens no port."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
+from urllib.parse import quote
+
+from opencode_memory.server.plugin.json_rpc import RemoteError
+
+_SECONDS: Final = 10.0
+_FAILURES_FROM: Final = 400
+OWN_TITLE: Final = "opencode-memory: "
+"""How the titles of sessions begin that this program has begun for itself."""
+
+
+class Asks(Protocol):
+    """What sends a request to a plugin."""
+
+    async def ask(self, method: str, params: Any, *, seconds: float) -> Any:
+        """Ask and return the answer."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionFacts:
+    """What does not change about a session.
+
+    Attributes:
+        parent: The session that it was started from, by an agent; None for one that a person began.
+        is_ours: Whether this program began it for itself.
+    """
+
+    parent: str | None = None
+    is_ours: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class OpenCode:
+    """One instance of OpenCode."""
+
+    plugin: Asks
+
+    async def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, str] | None = None,
+        body: Any = None,
+        seconds: float = _SECONDS,
+    ) -> Any:
+        """Call a route of OpenCode's API, and return what it answers.
+
+        Raises:
+            RemoteError: It answers with an error, or not in time.
+        """
+        params = {"method": method, "path": path, "query": dict(query or {}), "body": body}
+        answer = await self.plugin.ask("oc.request", params, seconds=seconds)
+        match answer:
+            case {"status": int(status), "body": str(written)} if status < _FAILURES_FROM:
+                try:
+                    return json.loads(written) if written else None
+                except ValueError as error:
+                    raise RemoteError(f"{method} {path} was not answered with JSON", path=path) from error
+            case {"status": int(status)}:
+                raise RemoteError(f"{method} {path} was answered with {status}", path=path)
+        raise RemoteError(f"{method} {path} was not answered as agreed", path=path)
+
+    async def facts_of(self, session: str, *, seconds: float) -> SessionFacts:
+        """Return what OpenCode knows of a session."""
+        found = await self.request("GET", f"/session/{quote(session, safe='')}", seconds=seconds)
+        return _facts(found) or SessionFacts()
+
+    async def last_summary(self, session: str, *, seconds: float) -> str | None:
+        """Return the text of the last summary of a session; None when it was never compacted."""
+        messages = await self.request("GET", f"/session/{quote(session, safe='')}/message", seconds=seconds)
+        for message in reversed(messages if isinstance(messages, list) else []):
+            match message:
+                case {"info": {"summary": True, "role": "assistant"}, "parts": list(parts)}:
+                    return "\n".join(_texts(parts)) or None
+        return None
+
+    async def connect_mcp(self, name: str, *, seconds: float) -> bool:
+        """Have OpenCode connect to an MCP server that was not there when it started; whether it had to."""
+        found = await self.request("GET", "/mcp", seconds=seconds)
+        status = found.get(name) if isinstance(found, Mapping) else None
+        if not isinstance(status, Mapping) or status.get("status") != "failed":
+            return False
+        await self.request("POST", f"/mcp/{name}/connect", seconds=seconds)
+        return True
+
+    async def toast(self, message: str, *, variant: str = "info", seconds: float = _SECONDS) -> None:
+        """Show a line to the person, if there is a screen."""
+        params = {"title": "opencode-memory", "message": message, "variant": variant}
+        await self.plugin.ask("toast", params, seconds=seconds)
+
+
+def _texts(parts: list[Any]) -> Iterator[str]:
+    for part in parts:
+        match part:
+            case {"type": "text", "text": str(text)}:
+                yield text
+
+
+def facts_in(params: Any) -> Iterator[tuple[str, SessionFacts]]:
+    """Yield the sessions that the parameters of an ``events`` notification tell of."""
+    events = params.get("events") if isinstance(params, Mapping) else None
+    for event in events if isinstance(events, list) else ():
+        match event:
+            case {"type": "session.created" | "session.updated", "properties": {"info": {"id": str(id_)} as info}}:
+                if (facts := _facts(info)) is not None:
+                    yield id_, facts
+
+
+def _facts(info: Any) -> SessionFacts | None:
+    """Read what OpenCode says of a session; None for what is none."""
+    if not isinstance(info, Mapping) or not isinstance(info.get("id"), str):
+        return None
+    parent = info.get("parentID")
+    is_ours = str(info.get("title", "")).startswith(OWN_TITLE)
+    return SessionFacts(parent=parent if isinstance(parent, str) and parent else None, is_ours=is_ours)

@@ -1,0 +1,149 @@
+"""What is learned from one plugin, and what became of the memories that were shown to its sessions."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import OrderedDict
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final
+
+from opencode_memory.context.usefulness import is_taken_up
+from opencode_memory.errors import NotFoundError, OpencodeMemoryError
+from opencode_memory.hosts.opencode.feed.live_learning import LiveLearning
+from opencode_memory.learning.extraction.events import AssistantText, ToolCall, UserText
+from opencode_memory.learning.switches import Switches
+from opencode_memory.models import Memory, Status, Trust
+from opencode_memory.store.ledger import Decision, Outcome, State
+
+if TYPE_CHECKING:
+    from opencode_memory.hosts.opencode.feed.event_stream import Batch
+    from opencode_memory.server.server_state import State as Server
+    from opencode_memory.store.memory_store import MemoryStore
+
+_LONGEST: Final = 20_000
+_MOST_SESSIONS: Final = 200
+_MOST_SHOWN: Final = 60
+_log: Final = logging.getLogger(__name__)
+_JUDGES: Final = frozenset({Trust.USER, Trust.AGENT})
+
+
+@dataclass(slots=True)
+class _Turn:
+    """What was asked last, and what the agent has done about it so far."""
+
+    asked: str = ""
+    done: str = ""
+
+
+class Watch:
+    """What follows the events of one plugin.
+
+    Args:
+        server: The server's state.
+    """
+
+    def __init__(self, server: Server) -> None:
+        self._server = server
+        config = server.config
+        self._learning = LiveLearning(
+            server.store,
+            projects=server.projects,
+            switches=Switches.of(config.learning),
+            rest_seconds=config.learning.rest_seconds,
+            on_batch=self._follow,
+        )
+        self._turns: OrderedDict[str, _Turn] = OrderedDict()
+        # Events come one after the other, but a compaction comes in between.
+        self._lock = threading.Lock()
+
+    def take(self, params: Any, *, at: datetime) -> None:
+        """Take the parameters of an ``events`` notification.
+
+        Raises:
+            InvalidInputError: They are no such parameters.
+        """
+        with self._lock:
+            learned = self._learning.take(params, at_ms=_milliseconds(at))
+        if any(one.active for one in learned):
+            self._server.wake_worker()
+
+    def rest(self, session: str, *, at: datetime) -> None:
+        """Write what waits in a session, before what was said goes out of sight."""
+        with self._lock:
+            has_learned = self._learning.rest(session, at_ms=_milliseconds(at))
+        if has_learned:
+            self._server.wake_worker()
+
+    def _follow(self, batch: Batch) -> None:
+        session = batch.session.id
+        turn = self._turns.setdefault(session, _Turn())
+        self._turns.move_to_end(session)
+        while len(self._turns) > _MOST_SESSIONS:
+            self._turns.popitem(last=False)
+        for message in batch.messages:
+            for event in message.events:
+                match event:
+                    case UserText():
+                        # One message may have several texts, and be followed by another before anybody answers.
+                        before = "" if turn.done else f"{turn.asked}\n"
+                        turn.asked, turn.done = f"{before}{event.text}"[-_LONGEST:], ""
+                    case AssistantText():
+                        turn.done = f"{turn.done}\n{event.text}"[-_LONGEST:]
+                    case ToolCall():
+                        written = " ".join(str(value) for value in event.input.values() if isinstance(value, str))
+                        turn.done = f"{turn.done}\n{written}"[-_LONGEST:]
+        if batch.ended and turn.done:
+            try:
+                judge(self._server.store, session, asked=turn.asked, done=turn.done)
+            except OpencodeMemoryError as error:
+                # What is learned of the batch matters more.
+                _log.warning("what became of the memories of session %s is not noted: %s", session, error)
+
+
+def judge(store: MemoryStore, session: str, *, asked: str, done: str) -> None:
+    """Note which of the memories that were shown to a session were taken up, and which turned out wrong."""
+    used: list[str] = []
+    wrong: list[str] = []
+    for id_, is_known in _open(store.ledger.decisions(session)).items():
+        try:
+            memory = store.get(id_)
+        except NotFoundError:
+            continue  # Purged meanwhile.
+        if _was_put_away(store, memory):
+            wrong.append(id_)
+        elif not is_known and is_taken_up(memory.content, id=id_, asked=asked, done=done):
+            used.append(id_)
+    if used:
+        store.ledger.note(session, used, Outcome.USED)
+        store.note_uses(used)
+    if wrong:
+        store.ledger.note(session, wrong, Outcome.CONTRADICTED)
+
+
+def _was_put_away(store: MemoryStore, memory: Memory) -> bool:
+    """Say whether somebody archived a memory, which was in use when it was shown.
+
+    What a worker archives was only a duplicate or old, and what is superseded by itself was said again in other words.
+    """
+    if memory.status is not Status.ARCHIVED:
+        return False
+    ends = [entry for entry in store.history(memory.id) if entry.kind.startswith("archive") and not entry.undone]
+    return bool(ends) and ends[-1].actor in _JUDGES
+
+
+def _open(decisions: list[Decision]) -> dict[str, bool]:
+    """Return the memories that were shown last and may still turn out otherwise: whether they were of use already."""
+    shown = [
+        one
+        for decision in reversed(decisions)
+        if decision.state is State.SHOWN
+        for one in decision.shown
+        if one.outcome is not Outcome.CONTRADICTED
+    ]
+    return {one.memory: one.outcome is Outcome.USED for one in shown[:_MOST_SHOWN]}
+
+
+def _milliseconds(at: datetime) -> int:
+    return round(at.timestamp() * 1000)

@@ -1,0 +1,98 @@
+"""The tool for what reviews found; see ``opencode_memory.reviews``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from opencode_memory.errors import InvalidInputError
+from opencode_memory.projects.identity import real
+from opencode_memory.reviews import NO_BRANCH, Finding, Findings, Seen, branch_of
+from opencode_memory.server.answers import Answer, joined
+from opencode_memory.server.call import SessionCall
+from opencode_memory.server.toolbox import tool
+from opencode_memory.text.display import one_line
+from opencode_memory.text.formatting import counted
+from opencode_memory.text.json_values import to_json
+
+_MOST_LISTED = 50
+_LINE_BYTES = 600
+_SAID = {
+    Seen.NEW: "Recorded",
+    Seen.KNOWN: "Known already, seen again",
+    Seen.BACK: "It was resolved and is open again",
+}
+
+
+@tool(name="memory-findings")
+def memory_findings(
+    call: SessionCall,
+    action: Literal["list", "record", "resolve"],
+    file: Annotated[str | None, Field(max_length=4096)] = None,
+    severity: Literal["bug", "warning", "note"] | None = None,
+    text: Annotated[str | None, Field(max_length=4000, description="what is wrong, without line numbers")] = None,
+    line: Annotated[int | None, Field(ge=1, le=1_000_000_000)] = None,
+    id: Annotated[str | None, Field(max_length=64, description="to resolve, or record one that is still there")] = None,
+) -> Answer:
+    """Review findings of this branch, kept until resolved: list the open ones, record one, resolve one."""
+    kept = findings_here(call)
+    if action == "list":
+        return _listed(kept)
+    if action == "resolve":
+        if id is None:
+            raise InvalidInputError("id: says which finding is resolved; action=list shows the ids", field="id")
+        resolved = kept.resolve(id, at=call.at)
+        return Answer(f"Resolved [{resolved.id}] {one_line(resolved.text, 80)}", {"finding": _data(resolved)})
+    if (id is None) == (text is None):
+        raise InvalidInputError(
+            "text: give text for a finding, or id for a known one that is still there", field="text"
+        )
+    where: dict[str, Any] = {"at": call.at, "severity": severity, "line": line, "review": call.session}
+    if id is not None:
+        if file is not None:
+            raise InvalidInputError("file: a known finding keeps its file; record another one for this", field="file")
+        recorded = kept.still_there(id, **where)
+    else:
+        recorded = kept.record(text or "", file=_in_work_tree(call, file or ""), **where)
+    secrets = f" Secrets were left out: {', '.join(recorded.redactions)}." if recorded.redactions else ""
+    return Answer(
+        f"{_SAID[recorded.seen]}: [{recorded.finding.id}].{secrets}",
+        {"finding": _data(recorded.finding), "seen": recorded.seen},
+    )
+
+
+def findings_here(call: SessionCall) -> Findings:
+    """Return the findings of the branch that is checked out where a call comes from."""
+    branch = branch_of(call.place.folders[0]) if call.place.folders else NO_BRANCH
+    return Findings(call.store.kv, call.place.project, branch)
+
+
+def _listed(kept: Findings) -> Answer:
+    found = kept.open()
+    branch = one_line(kept.branch, 80)
+    if not found:
+        return Answer(f"There are no open findings on branch {branch}.", {"branch": kept.branch, "findings": []})
+    shown = found[:_MOST_LISTED]
+    lines = [one_line(one.line_of_text, _LINE_BYTES) for one in shown]
+    head = f"{counted(len(found), 'open finding')} on branch {branch}, the worst first:"
+    more = f"… {len(found) - len(shown)} more; resolve some to see them" if len(found) > len(shown) else None
+    return Answer(joined(head, *lines, more), {"branch": kept.branch, "findings": [_data(one) for one in found]})
+
+
+def _in_work_tree(call: SessionCall, file: str) -> str:
+    """Return a path as it is in the work tree, so that both ways to write it mean one file."""
+    given = Path(file)
+    if "\0" in file or not given.is_absolute():
+        return file
+    for path in (given, real(given)):
+        for folder in call.place.folders:
+            if path.is_relative_to(folder):
+                return str(path.relative_to(folder))
+    return file
+
+
+def _data(finding: Finding) -> dict[str, Any]:
+    data: dict[str, Any] = to_json(finding)
+    return data

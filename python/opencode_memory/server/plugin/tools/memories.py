@@ -1,0 +1,115 @@
+"""The seed's tools for memories: read, write, edit, delete."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from opencode_memory.errors import InvalidInputError
+from opencode_memory.models import RememberResult, RememberStatus, Trust
+from opencode_memory.server.answers import Answer, facts, indented, joined, listed, memory_data, project_name
+from opencode_memory.server.call import SessionCall
+from opencode_memory.server.plugin.tools.argument_types import AnyScope, Id, ScopeName, category_of
+from opencode_memory.server.toolbox import tool
+from opencode_memory.server.tools import recall, write
+from opencode_memory.server.tools.argument_types import Content, Limit
+from opencode_memory.text.display import one_line
+from opencode_memory.text.formatting import counted, short_id
+
+_SAID = {
+    RememberStatus.STORED: "Stored as [{}].",
+    RememberStatus.MERGED: "Known already; merged into [{}].",
+    RememberStatus.UPDATED: "Replaced the text of its topic, [{}].",
+    RememberStatus.KEPT: "Its topic is held by a memory of higher trust; [{}] waits for the user's review.",
+}
+
+
+@tool(name="memory-read", reads=True, core=True)
+def memory_read(
+    call: SessionCall,
+    query: Annotated[str | None, Field(max_length=10_000, description="none: the newest")] = None,
+    scope: AnyScope = None,
+    limit: Limit = 10,
+    id: Annotated[str | None, Field(min_length=6, max_length=64, description="that one in full")] = None,
+) -> Answer:
+    """Find memories of earlier sessions by words and meaning; may be empty. Use before assuming how something works."""
+    category = None if scope is None else category_of(scope).value
+    if id is not None:
+        if query is not None or category is not None:
+            raise InvalidInputError("id: names one memory; leave query and scope out", field="id")
+        return recall.get_memory.run(call, id)
+    if query is not None and query.strip():
+        return recall.recall.run(call, query, limit=limit, category=category)
+    where = call.place.project
+    found = call.store.list(project=where, category=category, limit=limit)
+    total = call.store.count(project=where, category=category)
+    what = category or "memory"
+    if not found:
+        return Answer(f"There is no {what} yet.", {"memories": []})
+    text = joined(
+        f"The newest of {counted(total, what)}:" if total > len(found) else f"{counted(total, what)}, newest first:",
+        listed(found, at=call.at, project=where),
+    )
+    return Answer(text, {"total": total, "memories": [memory_data(memory) for memory in found]})
+
+
+@tool(name="memory-write", core=True)
+def memory_write(call: SessionCall, content: Content, scope: ScopeName) -> Answer:
+    """Store one self-contained statement that is worth knowing in later sessions, as soon as you decide or learn it."""
+    where = call.place.project
+    result = call.store.remember(
+        content,
+        category=category_of(scope).value,
+        scope="global" if where is None else None,
+        project=where,
+        session=call.session,
+        trust=Trust.AGENT.value,
+        source=call.source,
+        metadata=None if call.agent is None else {"agent": call.agent},
+    )
+    place = "the memories of every project" if where is None else project_name(where)
+    data = {"id": result.id, "status": result.status, "redacted": list(result.redactions)}
+    return Answer(f"{said(result)} It is in {place}.", data)
+
+
+@tool(name="memory-edit", core=True)
+def memory_edit(
+    call: SessionCall,
+    id: Id,
+    content: Annotated[str | None, Field(max_length=100_000)] = None,
+    scope: AnyScope = None,
+) -> Answer:
+    """Correct a memory that is wrong or out of date."""
+    given: dict[str, Any] = {"content": content, "category": None if scope is None else category_of(scope).value}
+    changes = {name: value for name, value in given.items() if value is not None}
+    if not changes:
+        raise InvalidInputError("memory-edit: give content or scope", field="content")
+    # The tool of MCP knows which parts a text was composed of.
+    write.edit_memory.run(call, id, **changes)
+    changed = call.visible(id)
+    text = joined(
+        f"Changed [{short_id(changed.id)}]; `opencode-memory undo {short_id(changed.id)}` takes it back.",
+        facts(changed, at=call.at, project=call.place.project),
+        indented(changed.content),
+    )
+    return Answer(text, {"memory": memory_data(changed)})
+
+
+@tool(name="memory-delete", destroys=True, repeats=True, core=True)
+def memory_delete(call: SessionCall, id: Id) -> Answer:
+    """Delete a memory; the user can undo it for 30 days."""
+    memory = call.visible(id)
+    call.store.delete(memory.id)
+    short = short_id(memory.id)
+    return Answer(
+        f"Deleted [{short}] {one_line(memory.content, 80)}."
+        f" For 30 days `opencode-memory undo {memory.id}` brings it back.",
+        {"id": memory.id},
+    )
+
+
+def said(result: RememberResult) -> str:
+    """Say what became of what was written."""
+    secrets = f" Secrets were left out: {', '.join(result.redactions)}." if result.redactions else ""
+    return _SAID[result.status].format(short_id(result.id)) + secrets

@@ -1,0 +1,128 @@
+"""Tools that put many memories in order at once."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from opencode_memory.errors import InvalidInputError
+from opencode_memory.maintenance import consolidation
+from opencode_memory.maintenance.consolidation import Pair, Proposal
+from opencode_memory.models import Category, Memory
+from opencode_memory.server.answers import Answer, facts, joined, memory_data
+from opencode_memory.server.call import Call
+from opencode_memory.server.toolbox import shape, tool
+from opencode_memory.server.tools.argument_types import AnyCategory, MemoryIds, Project
+from opencode_memory.text.display import one_line
+from opencode_memory.text.formatting import counted, short_id
+
+_PAGE = 500
+_SHOWN = 20
+
+
+@tool(answers=shape(ids="array", archived="integer"))
+def bulk_archive(
+    call: Call,
+    reason: Annotated[str, Field(min_length=1, max_length=500)],
+    memory_ids: MemoryIds | None = None,
+    category: AnyCategory = None,
+    older_than_days: Annotated[int | None, Field(ge=0, le=36_500)] = None,
+    dry_run: bool = False,
+    project: Project = None,
+) -> Answer:
+    """Archive many memories: by ids, or those of a category and age. Global and pinned ones only by id."""
+    if (memory_ids is None) == (category is None and older_than_days is None):
+        raise InvalidInputError(
+            "bulk_archive: give memory_ids, or category and/or older_than_days, not both", field="memory_ids"
+        )
+    if memory_ids is not None:
+        ids = call.all_visible(memory_ids)
+    else:
+        ids = [memory.id for memory in _selected(call, project, category, older_than_days)]
+    if dry_run:
+        text = f"Would archive {counted(len(ids), 'memory')}; nothing was changed."
+    else:
+        archived = call.store.archive(ids, reason=reason) if ids else []
+        text = f"Archived {counted(len(archived), 'memory')}; restore_memory brings each back."
+    some = ", ".join(f"[{short_id(one)}]" for one in ids[:_SHOWN])
+    return Answer(joined(text, some), {"ids": ids, "archived": 0 if dry_run else len(ids)})
+
+
+@tool(answers=shape(stale="array", duplicates="array", contradictions="array"))
+def consolidate_memory(
+    call: Call,
+    days_stale: Annotated[int, Field(ge=1, le=36_500)] = 90,
+    project: Project = None,
+    apply: Annotated[bool, Field(description="archive what is proposed")] = False,
+    limit: Annotated[int, Field(ge=1, le=200)] = 20,
+) -> Answer:
+    """Find stale, duplicate and contradicting memories. Only proposes, unless apply=true."""
+    where = call.project(project)
+    found = consolidation.propose(call.store, project=where, days_stale=days_stale, at=call.at, limit=limit)
+    archived = consolidation.apply(call.store, found) if apply else []
+    heading = f"Archived {counted(len(archived), 'memory')}." if apply else "Proposed; nothing was changed."
+    text = joined(
+        heading,
+        *_section("Stale, would be archived", [_line(call, memory) for memory in found.stale]),
+        *_section("Duplicates, the second would be archived", [_pair(call, pair) for pair in found.duplicates]),
+        *_section("Contradictions, decide which holds and archive the other", _contradictions(call, found)),
+        f"… and {found.more} more" if found.more else None,
+    )
+    nothing = not (found.stale or found.duplicates or found.contradictions)
+    return Answer("Nothing to put in order." if nothing else text, _data(found, archived))
+
+
+def _selected(call: Call, project: str | None, category: str | None, older_than_days: int | None) -> list[Memory]:
+    if category is not None and category not in tuple(Category):
+        raise InvalidInputError(f"category: {category!r} is none of {', '.join(Category)}", field="category")
+    where = call.project(project)
+    before = None if older_than_days is None else call.at - timedelta(days=older_than_days)
+    found: list[Memory] = []
+    while page := call.store.list(
+        project=where,
+        scope="global" if where is None else "project",
+        category=category,
+        older_than=before,
+        limit=_PAGE,
+        offset=len(found),
+    ):
+        found += page
+    return [memory for memory in found if not memory.pinned]
+
+
+def _section(heading: str, lines: list[str]) -> list[str]:
+    return [f"{heading}:", *lines] if lines else []
+
+
+def _line(call: Call, memory: Memory) -> str:
+    return f"- {facts(memory, at=call.at, project=call.place.project)}: {one_line(memory.content, 120)}"
+
+
+def _pair(call: Call, pair: Pair) -> str:
+    return f"{_line(call, pair.keep)}\n  {_line(call, pair.archive)}"
+
+
+def _contradictions(call: Call, found: Proposal) -> list[str]:
+    return [_pair(call, pair) for pair in found.contradictions]
+
+
+def _data(found: Proposal, archived: list[Memory]) -> dict[str, Any]:
+    def pairs(of: tuple[Pair, ...]) -> list[dict[str, Any]]:
+        return [
+            {
+                "keep": memory_data(pair.keep, most_bytes=160),
+                "archive": memory_data(pair.archive, most_bytes=160),
+                "reason": pair.reason,
+            }
+            for pair in of
+        ]
+
+    return {
+        "stale": [memory_data(memory, most_bytes=160) for memory in found.stale],
+        "duplicates": pairs(found.duplicates),
+        "contradictions": pairs(found.contradictions),
+        "more": found.more,
+        "archived": [memory.id for memory in archived],
+    }

@@ -1,0 +1,148 @@
+"""Putting the service in place and taking it away; the answer is what was done, and what is left to do."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from opencode_memory.service.launch import Launch
+from opencode_memory.service.manager import Command, Ran, Runner, Supervisor
+from opencode_memory.service.unit_file import Change, make_folder, planned_change, read_own, remove, write
+
+_PAUSES_SECONDS: Final = (0.2, 0.5, 1.0, 2.0, 4.0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """A command, and what became of it; a code of None means that it was not run."""
+
+    command: Command
+    code: int | None = None
+    said: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What was done, or with a dry run what would be.
+
+    Attributes:
+        path: The file of the service.
+        text: What is in it, or was.
+        change: What became of it.
+        steps: The commands, in their order; after one that failed, none was run.
+        left: The commands to run later, when not all went well.
+    """
+
+    path: Path
+    text: str
+    change: Change
+    steps: tuple[Step, ...]
+    left: tuple[Command, ...] = ()
+
+
+def plan_install(place: Supervisor, launch: Launch) -> Outcome:
+    """Say what an installation would do.
+
+    Raises:
+        ConflictError: There is a file of the same name that was not written here.
+        StorageError: It cannot be read.
+    """
+    text = place.render(launch)
+    change = planned_change(place.path, text)
+    commands = place.to_start(changed=change is Change.REPLACED, loaded=change is not Change.CREATED)
+    return Outcome(path=place.path, text=text, change=change, steps=_unrun(commands))
+
+
+def install(place: Supervisor, launch: Launch, *, run: Runner, pause: Callable[[float], None] = time.sleep) -> Outcome:
+    """Write the file and start the service, now and at every login; doing it again changes nothing.
+
+    Args:
+        place: Where services live.
+        launch: What is started.
+        run: Runs the commands.
+        pause: Waits for so many seconds between attempts.
+
+    Raises:
+        ConflictError: There is a file of the same name that was not written here.
+        StorageError: It cannot be read or written.
+    """
+    plan = plan_install(place, launch)
+    for folder in place.folders:
+        make_folder(folder)
+    if plan.change is not Change.UNCHANGED:
+        write(place.path, plan.text)
+    # A file can be new and the service still known: it was removed by hand.
+    loaded = place.state(run).loaded
+    changed = plan.change is Change.REPLACED or (plan.change is Change.CREATED and bool(loaded))
+    commands = place.to_start(changed=changed, loaded=loaded)
+    steps = tuple(_run_all(commands, run=run, not_yet=place.not_yet, pause=pause))
+    left = tuple(step.command for step in steps if step.code != 0)
+    return Outcome(path=plan.path, text=plan.text, change=plan.change, steps=steps, left=left)
+
+
+def plan_uninstall(place: Supervisor) -> Outcome | None:
+    """Say what a removal would do; None when there is nothing to remove.
+
+    Raises:
+        ConflictError: The file was not written here.
+        StorageError: It cannot be read.
+    """
+    text = read_own(place.path)
+    if text is None:
+        return None
+    commands = (*place.to_stop(loaded=True), *place.to_forget())
+    return Outcome(path=place.path, text=text, change=Change.REMOVED, steps=_unrun(commands))
+
+
+def uninstall(place: Supervisor, *, run: Runner) -> Outcome | None:
+    """Stop the service and remove its file, even when it could not be stopped: it shall not be back at the next login.
+
+    Raises:
+        ConflictError: The file was not written here.
+        StorageError: It cannot be read or removed.
+    """
+    plan = plan_uninstall(place)
+    if plan is None:
+        return None
+    stopped = tuple(_run_all(place.to_stop(loaded=place.state(run).loaded), run=run))
+    remove(place.path, place.links)
+    if any(step.code != 0 for step in stopped):
+        steps, left = stopped, place.to_stop_later()
+    else:
+        forgotten = tuple(_run_all(place.to_forget(), run=run))
+        steps, left = stopped + forgotten, tuple(step.command for step in forgotten if step.code != 0)
+    return Outcome(path=plan.path, text=plan.text, change=plan.change, steps=steps, left=left)
+
+
+def _run_all(
+    commands: Iterable[Command],
+    *,
+    run: Runner,
+    not_yet: int | None = None,
+    pause: Callable[[float], None] = time.sleep,
+) -> Iterable[Step]:
+    went_well = True
+    for command in commands:
+        if not went_well:
+            yield Step(command=command)
+            continue
+        ran = _run_patiently(command, run=run, not_yet=not_yet, pause=pause)
+        went_well = ran.code == 0
+        yield Step(command=command, code=ran.code, said=ran.said)
+
+
+def _run_patiently(command: Command, *, run: Runner, not_yet: int | None, pause: Callable[[float], None]) -> Ran:
+    ran = run(command)
+    for seconds in _PAUSES_SECONDS:
+        if not_yet is None or ran.code != not_yet:
+            break
+        pause(seconds)
+        ran = run(command)
+    return ran
+
+
+def _unrun(commands: Iterable[Command]) -> tuple[Step, ...]:
+    return tuple(Step(command=command) for command in commands)

@@ -1,0 +1,137 @@
+"""Sessions of agents and what they claim, so that two of them do not work on the same thing.
+
+Both are leases in the store: whoever is not heard of for too long loses nothing at once, but what it claims may be
+taken over. Every process that opens the store sees the same, and of two that race for a claim one wins.
+"""
+
+from __future__ import annotations
+
+import builtins
+from typing import TYPE_CHECKING, Any, Final
+
+from opencode_memory.entities import canonical
+from opencode_memory.models import Claim, Claimed, Session
+from opencode_memory.store import arguments
+
+if TYPE_CHECKING:
+    from opencode_memory._core import Engine
+
+LEASE_SECONDS: Final = 900.0
+
+
+class Sessions:
+    """The sessions of a store; ``MemoryStore.sessions`` is one.
+
+    Every method takes ``project``, by default the store's own; without one, sessions that belong to no project.
+    """
+
+    def __init__(self, engine: Engine, project: str | None) -> None:
+        self._engine = engine
+        self._project = project
+
+    def start(
+        self,
+        session: str,
+        *,
+        working_on: str | None = None,
+        lease_seconds: float = LEASE_SECONDS,
+        project: str | None = None,
+    ) -> Session:
+        """Begin a session, or hear of it again; its claims stay.
+
+        Args:
+            session: Its id.
+            working_on: What it works on; None leaves what was said before.
+            lease_seconds: How long it counts as alive when nothing more is heard of it.
+            project: Its project.
+        """
+        return _session(
+            self._engine.session_start(
+                self._owner(project),
+                arguments.text(session, field="session_id"),
+                arguments.optional_text(working_on, field="working_on"),
+                _lease_ms(lease_seconds),
+            )
+        )
+
+    def heartbeat(self, session: str, *, lease_seconds: float = LEASE_SECONDS, project: str | None = None) -> Session:
+        """Hear of a session again.
+
+        Raises:
+            NotFoundError: It was never started.
+            ConflictError: It has ended.
+        """
+        name = arguments.text(session, field="session_id")
+        return _session(self._engine.session_heartbeat(self._owner(project), name, _lease_ms(lease_seconds)))
+
+    def end(self, session: str, *, project: str | None = None) -> Session:
+        """Let a session end; returns it with the claims that it gave up.
+
+        Raises:
+            NotFoundError: It was never started.
+        """
+        return _session(self._engine.session_end(self._owner(project), arguments.text(session, field="session_id")))
+
+    def active(self, *, project: str | None = None) -> builtins.list[Session]:
+        """Return the sessions that are alive, heard of last first."""
+        return [_session(found) for found in self._engine.sessions(self._owner(project))]
+
+    def claim(
+        self, session: str, item: str, *, lease_seconds: float = LEASE_SECONDS, project: str | None = None
+    ) -> Claimed:
+        """Claim something for one session alone; the session is started if need be.
+
+        Args:
+            session: Who claims.
+            item: ``!12``, ``src/app.py``, or any words; what means the same thing is the same claim.
+            lease_seconds: How long the session counts as alive when nothing more is heard of it.
+            project: Where.
+
+        Returns:
+            Who has it now. What a living session has stays there; a silent one loses it, and the answer says whose it
+            was.
+        """
+        owner = self._owner(project)
+        found = self._engine.claim(
+            owner, arguments.text(session, field="session_id"), _item(item, owner), _lease_ms(lease_seconds)
+        )
+        before = found["taken_over_from"]
+        return Claimed(
+            granted=found["granted"],
+            item=found["item"],
+            owner=_session(found["owner"]),
+            since=arguments.moment(found["since"]),
+            taken_over_from=None if before is None else _session(before),
+        )
+
+    def release(self, session: str, item: str, *, project: str | None = None) -> bool:
+        """Give a claim up; whether the session had it.
+
+        Raises:
+            ConflictError: Another session has it.
+        """
+        owner = self._owner(project)
+        return self._engine.release(owner, arguments.text(session, field="session_id"), _item(item, owner))
+
+    def _owner(self, project: str | None) -> str | None:
+        return self._project if project is None else arguments.text(project, field="project")
+
+
+def _item(item: str, project: str | None) -> str:
+    return canonical(arguments.text(item, field="item_ref"), project=project)
+
+
+def _lease_ms(seconds: float) -> int:
+    return arguments.ttl_ms(arguments.number(seconds, field="lease_seconds") or 0)
+
+
+def _session(found: dict[str, Any]) -> Session:
+    return Session(
+        id=found["id"],
+        working_on=found["working_on"],
+        started_at=arguments.moment(found["started_at"]),
+        seen_at=arguments.moment(found["seen_at"]),
+        lease_until=arguments.moment(found["lease_until"]),
+        ended_at=None if found["ended_at"] is None else arguments.moment(found["ended_at"]),
+        claims=tuple(Claim(item=item, since=arguments.moment(since)) for item, since in found["claims"]),
+    )

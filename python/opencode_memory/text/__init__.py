@@ -1,0 +1,1 @@
+"""Pure functions on text and time that every package may use."""

@@ -1,0 +1,184 @@
+"""A Markdown text cut into sections at its headings, with nothing lost.
+
+``split`` only decides where to cut: the preface and the sections put together again are the text, character for
+character. It follows CommonMark as far as a cut depends on it: fences, HTML blocks, setext headings, thematic breaks.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from opencode_memory.text.front_matter import FrontMatter, read_front_matter
+
+_BOM: Final = "\ufeff"
+_ATX: Final = re.compile(r" {0,3}(?P<marks>#{1,6})(?=[ \t]|$)")
+_SETEXT: Final = re.compile(r" {0,3}(?P<line>=+|-+)[ \t]*")
+_FENCE: Final = re.compile(r" {0,3}(?P<fence>`{3,}(?=[^`]*$)|~{3,})")
+_THEMATIC_BREAK: Final = re.compile(r" {0,3}(?:(?:\*[ \t]*){3,}|(?:-[ \t]*){3,}|(?:_[ \t]*){3,})")
+_NOT_A_PARAGRAPH: Final = re.compile(r" {0,3}(?:[-+*][ \t]|\d{1,9}[.)][ \t]|[>|<])")
+_INDENTED_CODE: Final = re.compile(r" {4}| {0,3}\t")
+_RAW_HTML: Final = re.compile(r" {0,3}<(?P<tag>!--|script|pre|style|textarea)(?![\w-])", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Section:
+    """The lines of one heading.
+
+    Attributes:
+        path: Titles from the outermost heading to this one; empty before the first heading. Equal headings, and the
+            parts of a section that was too long, share a path.
+        line: Line of the file, from 1, that holds the section's first character that is not blank.
+        text: The lines themselves, with their own line ends.
+    """
+
+    path: tuple[str, ...]
+    line: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Document:
+    """A text that was cut up.
+
+    Attributes:
+        preface: What precedes the first section: byte order mark and front matter, verbatim.
+        front_matter: What was understood of the front matter.
+        sections: In the order of the text.
+    """
+
+    preface: str
+    front_matter: FrontMatter
+    sections: tuple[Section, ...]
+
+    @property
+    def text(self) -> str:
+        """The text as it was given."""
+        return self.preface + "".join(section.text for section in self.sections)
+
+
+@dataclass(frozen=True, slots=True)
+class _Heading:
+    start: int
+    end: int
+    level: int
+    title: str
+
+
+def split(text: str, *, limit: int) -> Document:
+    """Cut a text at its headings.
+
+    A heading without text of its own stays with the deeper heading that follows it, since alone it would say nothing.
+
+    Args:
+        text: Markdown, as decoded from the file, line ends untouched.
+        limit: Most characters of a section; what is longer is cut between paragraphs, else lines, else anywhere.
+    """
+    marked = text.startswith(_BOM)
+    front_matter, body = read_front_matter(text.removeprefix(_BOM))
+    lines = list(io.StringIO(body, newline=""))
+    cuts = list(_cuts(lines))
+    if not body.strip():
+        # A file of nothing but front matter still says something.
+        front_matter, lines = FrontMatter(), list(io.StringIO(text.removeprefix(_BOM), newline=""))
+        cuts = [(0, len(lines), ())]
+    if not "".join(lines).strip():
+        return Document(preface=text, front_matter=front_matter, sections=())
+    preface = _BOM * marked + front_matter.raw
+    sections = tuple(_sections(lines, cuts, first_line=1 + preface.count("\n"), limit=limit))
+    return Document(preface=preface, front_matter=front_matter, sections=sections)
+
+
+def _sections(
+    lines: Sequence[str], cuts: Iterable[tuple[int, int, tuple[str, ...]]], *, first_line: int, limit: int
+) -> Iterator[Section]:
+    for start, end, path in cuts:
+        line = first_line + start
+        for text in pieces("".join(lines[start:end]), limit):
+            first = line + text.count("\n", 0, len(text) - len(text.lstrip()))
+            yield Section(path=path, line=first, text=text)
+            line += text.count("\n")
+
+
+def _cuts(lines: Sequence[str]) -> Iterator[tuple[int, int, tuple[str, ...]]]:
+    """Yield (first line, line after the last, path) so that the ranges cover all lines."""
+    headings = list(_headings(lines))
+    ends = [*(heading.start for heading in headings), len(lines)]
+    start = 0
+    if "".join(lines[: ends[0]]).strip():
+        yield 0, ends[0], ()
+        start = ends[0]
+    above: list[_Heading] = []
+    for number, heading in enumerate(headings):
+        above = [*(outer for outer in above if outer.level < heading.level), heading]
+        end = ends[number + 1]
+        followed_by_deeper = number + 1 < len(headings) and headings[number + 1].level > heading.level
+        if not followed_by_deeper or "".join(lines[heading.end : end]).strip():
+            yield start, end, tuple(outer.title for outer in above)
+            start = end
+
+
+def _headings(lines: Sequence[str]) -> Iterator[_Heading]:
+    """Find the headings; what looks like one in code or raw HTML is none."""
+    until: re.Pattern[str] | None = None  # What ends the fence or raw HTML that we are in.
+    paragraph: int | None = None  # First line of the paragraph that we are in.
+    other = False  # In a list, a quote, a table or HTML, whose lines cannot become a setext heading.
+    for number, whole in enumerate(lines):
+        line = whole.rstrip("\r\n")
+        if until is not None:
+            until = None if until.search(line) else until
+        elif not line.strip():
+            paragraph, other = None, False
+        elif (end := _end_of_block(line)) is not None:
+            # Raw HTML may end on its first line; a fence cannot, since its end is anchored to the start of a line.
+            paragraph, until = None, None if end.search(line, 1) else end
+        elif atx := _ATX.match(line):
+            yield _Heading(number, number + 1, len(atx["marks"]), _title(_without_closing_marks(line[atx.end() :])))
+            paragraph, other = None, False
+        elif paragraph is not None and (setext := _SETEXT.fullmatch(line)):
+            title = _title(" ".join(lines[paragraph:number]))
+            yield _Heading(paragraph, number + 1, 1 if setext["line"].startswith("=") else 2, title)
+            paragraph = None
+        elif _THEMATIC_BREAK.fullmatch(line):
+            paragraph = None
+        elif paragraph is None and not other and not _INDENTED_CODE.match(line):
+            other = _NOT_A_PARAGRAPH.match(line) is not None
+            paragraph = None if other else number
+
+
+def _end_of_block(line: str) -> re.Pattern[str] | None:
+    """Return what ends the code or raw HTML that a line opens; None when it opens none."""
+    if opened := _FENCE.match(line):
+        fence = opened["fence"]
+        return re.compile(rf"^ {{0,3}}{re.escape(fence[0])}{{{len(fence)},}}[ \t]*$")
+    if opened := _RAW_HTML.match(line):
+        return re.compile("-->" if opened["tag"] == "!--" else f"</{opened['tag']}>", re.IGNORECASE)
+    return None
+
+
+def _without_closing_marks(text: str) -> str:
+    text = text.rstrip(" \t")
+    bare = text.rstrip("#")
+    return bare if bare.endswith((" ", "\t")) or not bare else text
+
+
+def _title(text: str) -> str:
+    return " ".join(text.split())
+
+
+def pieces(text: str, limit: int) -> Iterator[str]:
+    """Cut a text into pieces of at most ``limit`` characters, each at the latest boundary after some text."""
+    while len(text) > limit:
+        cut = limit
+        for boundary in ("\n\n", "\n\r\n", "\n", " "):
+            # Whatever precedes the boundary must not be blank, or a piece would be.
+            found = text.rfind(boundary, 0, limit)
+            if found > 0 and text[:found].strip():
+                cut = found + len(boundary)
+                break
+        yield text[:cut]
+        text = text[cut:]
+    yield text

@@ -1,0 +1,140 @@
+"""The optional memory model: it rewords what the rules marked, or says that it is not worth keeping.
+
+It sees a memory's text and the words it came from, nothing else; what it says is checked before it gets here. Its
+failure costs nothing: the memory stays as the rules wrote it. What it took away is archived, and its rewording is an
+edit, so ``undo`` takes both back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import date, datetime, timedelta
+from itertools import islice
+from typing import TYPE_CHECKING, Final
+
+from opencode_memory.errors import NotFoundError
+from opencode_memory.learning.digest import (
+    MOST_MARKED,
+    BudgetSpent,
+    DistillationError,
+    Distiller,
+    DistillerSettings,
+    Marked,
+    Spent,
+)
+from opencode_memory.models import ALL_PROJECTS, Category, Memory, Status, Trust
+from opencode_memory.text import clock
+from opencode_memory.worker.duty import HopelessError, PutOffError, Work
+
+if TYPE_CHECKING:
+    from opencode_memory.config.load import Config
+    from opencode_memory.learning.digest import Distilled
+    from opencode_memory.store.memory_store import MemoryStore
+
+_DONE: Final = "distilled"
+_LEDGER: Final = "opencode-memory:extraction:"
+_LEDGER_SECONDS: Final = 3 * 86_400
+_PAGE: Final = 200
+_LOOK_AGAIN: Final = timedelta(minutes=10)
+_STATEMENTS: Final = tuple(
+    category for category in Category if category not in {Category.CONVERSATION, Category.DIRECTIVE, Category.PROCEDURE}
+)
+
+
+class KvLedger:
+    """What was spent in a day, in the store's key-value pairs."""
+
+    def __init__(self, store: MemoryStore) -> None:
+        self._store = store
+
+    def load(self, day: date) -> Spent:
+        """Return what was spent in a day."""
+        found = self._store.kv.get(_LEDGER + day.isoformat())
+        return Spent(calls=found["calls"], tokens=found["tokens"]) if isinstance(found, dict) else Spent()
+
+    def save(self, day: date, spent: Spent) -> None:
+        """Keep what was spent in a day."""
+        value = {"calls": spent.calls, "tokens": spent.tokens}
+        self._store.kv.set(_LEDGER + day.isoformat(), value, ttl_seconds=_LEDGER_SECONDS)
+
+
+def enrich(work: Work, config: Config) -> datetime:
+    """Have some memories that were learned reworded; returns when to look for more.
+
+    Raises:
+        PutOffError: The server does not answer.
+        HopelessError: The server refuses for good.
+    """
+    if config.extraction_model is None or config.extraction_url is None:
+        raise HopelessError("no memory model is configured")
+    settings = DistillerSettings(
+        model=config.extraction_model,
+        url=config.extraction_url,
+        key=config.extraction_key,
+        timeout_seconds=config.extraction_timeout_seconds,
+        calls_per_day=config.extraction_calls_per_day,
+        tokens_per_day=config.extraction_tokens_per_day,
+    )
+    batch = {str(number): memory for number, memory in enumerate(islice(_marked(work.store), MOST_MARKED), start=1)}
+    if not batch:
+        return work.at + _LOOK_AGAIN
+    marked = [
+        Marked(id=name, category=memory.category, content=memory.content, evidence=str(memory.metadata["evidence"]))
+        for name, memory in batch.items()
+    ]
+    distiller = Distiller(settings, KvLedger(work.store), clock=clock.now)
+    try:
+        report = distiller.distil(marked)
+    except DistillationError as error:
+        if error.is_final:
+            raise HopelessError(str(error)) from error
+        raise PutOffError(str(error), seconds=error.retry_after_seconds or _LOOK_AGAIN.total_seconds()) from error
+    if isinstance(report.outcome, BudgetSpent):
+        return report.outcome.until
+    verdicts = {one.id: one for one in report.distilled}
+    for name, memory in batch.items():
+        _follow(work.store, memory, verdicts.get(name))
+    return work.at
+
+
+def _marked(store: MemoryStore) -> Iterator[Memory]:
+    offset = 0
+    while page := store.list(
+        project=ALL_PROJECTS,
+        category=_STATEMENTS,
+        status=(Status.ACTIVE, Status.CANDIDATE),
+        limit=_PAGE,
+        offset=offset,
+    ):
+        offset += len(page)
+        for memory in page:
+            is_learned = memory.trust is Trust.EXTRACTED and "evidence" in memory.metadata
+            is_open = _DONE not in memory.metadata and memory.verified_at is None and not memory.pinned
+            if is_learned and is_open and not _had_a_hand(store, memory):
+                yield memory
+
+
+def _as_it_was(memory: Memory) -> tuple[object, ...]:
+    return (memory.key, memory.updated_at, memory.status, memory.verified_at, memory.pinned)
+
+
+def _had_a_hand(store: MemoryStore, memory: Memory) -> bool:
+    """Say whether a person has changed a memory, or taken a change of it back."""
+    changes = (entry for entry in store.history(memory.id) if entry.kind not in {"create", "merge"})
+    return any(entry.undone or entry.actor is Trust.USER for entry in changes)
+
+
+def _follow(store: MemoryStore, memory: Memory, verdict: Distilled | None) -> None:
+    try:
+        present = store.get(memory.id)
+    except NotFoundError:
+        return  # It was deleted meanwhile.
+    if _as_it_was(present) != _as_it_was(memory):
+        return  # Somebody had a hand in it meanwhile; what they made of it holds.
+    seen = {**memory.metadata, _DONE: verdict is not None}
+    if verdict is None or not verdict.keep or verdict.content is None:
+        store.edit(memory.id, metadata=seen)
+    else:
+        store.edit(memory.id, content=verdict.content, category=verdict.category, metadata=seen)
+    if verdict is not None and not verdict.keep:
+        store.archive(memory.id, reason="the memory model found it not worth keeping")

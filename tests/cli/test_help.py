@@ -1,0 +1,87 @@
+"""The help of every command, held against docs/cli.md, and what it costs to show."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+
+from opencode_memory.cli.command import Command, Group
+from opencode_memory.cli.commands import SECTIONS, application
+from opencode_memory.cli.options import COLORS
+from opencode_memory.config.settings import Color
+
+DOCUMENT = Path(__file__).parents[2] / "docs" / "cli.md"
+LAYOUT: dict[str, Any] = {"max_content_width": 100, "terminal_width": 100, "help_option_names": ["-h", "--help"]}
+INTRODUCTION = """\
+# The command line
+
+`opencode-memory`, also installed as `ocm-mem`. This is what `--help` says; a test keeps it so
+(`UPDATE_DOCS=1 pytest tests/cli/test_help.py` writes it anew).
+
+Exit codes: 0 done, 1 nothing found or a check failed, 2 wrong usage or an error, 130 interrupted. With `--json` the
+answer is one JSON document on standard output, and an error one on standard error.
+"""
+
+
+def commands(group: click.Group, context: click.Context) -> Iterator[tuple[click.Context, click.Command]]:
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        assert command is not None
+        inner = click.Context(command, parent=context, info_name=name, **LAYOUT)
+        yield inner, command
+        if isinstance(command, click.Group):
+            yield from commands(command, inner)
+
+
+def written() -> str:
+    root = click.Context(application, info_name="opencode-memory", **LAYOUT)
+    parts = [INTRODUCTION, f"```text\n{application.get_help(root)}\n```\n"]
+    parts += [
+        f"## {inner.command_path.removeprefix('opencode-memory ')}\n\n```text\n{command.get_help(inner)}\n```\n"
+        for inner, command in commands(application, root)
+    ]
+    return "\n".join(parts)
+
+
+def test_help_is_what_the_documentation_says() -> None:
+    if os.environ.get("UPDATE_DOCS"):
+        DOCUMENT.write_text(written(), encoding="utf-8")
+    assert DOCUMENT.read_text(encoding="utf-8") == written()
+
+
+def test_every_command_is_there_takes_the_global_options_and_explains_itself() -> None:
+    root = click.Context(application, info_name="opencode-memory")
+    for inner, command in commands(application, root):
+        assert isinstance(command, Command | Group), inner.command_path
+        assert command.name == inner.info_name
+        assert command.help, inner.command_path
+        assert {"as_json", "project", "folder", "data_dir", "color"} <= {option.name for option in command.params}
+        for option in command.params:
+            assert not isinstance(option, click.Option) or option.help, (inner.command_path, option.name)
+
+
+def test_the_list_says_what_each_command_does_in_one_line() -> None:
+    for section in SECTIONS.values():
+        for _, about in section.values():
+            assert about.endswith(".")
+            assert len(about) <= 60
+
+
+def test_help_loads_neither_the_engine_nor_anything_heavy() -> None:
+    program = (
+        "import sys; from opencode_memory.cli import main; assert main(['--help']) == 0; "
+        "heavy = {'numpy', 'onnxruntime', 'tokenizers', 'tomlkit', 'tomllib', 'sqlite3', 'subprocess', 'tempfile',"
+        " 'difflib', 'opencode_memory._core', 'opencode_memory.store.memory_store'}; "
+        "assert not heavy & set(sys.modules), heavy & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True, stdout=subprocess.DEVNULL)
+
+
+def test_colours_that_can_be_asked_for_are_those_of_the_configuration() -> None:
+    assert [color.value for color in Color] == list(COLORS)

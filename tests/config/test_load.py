@@ -1,0 +1,188 @@
+"""The configuration: its layers, its errors, and editing the file without losing what a person wrote."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from opencode_memory.config.edit import set_value, unset_value
+from opencode_memory.config.load import load
+from opencode_memory.config.settings import SETTINGS, Color
+from opencode_memory.errors import ConfigError
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> dict[str, str]:
+    return {"HOME": str(tmp_path / "home"), "OPENCODE_MEMORY_CONFIG": str(tmp_path / "memory.toml")}
+
+
+def write(environment: dict[str, str], text: str) -> Path:
+    file = Path(environment["OPENCODE_MEMORY_CONFIG"])
+    file.write_text(text, encoding="utf-8")
+    return file
+
+
+def test_defaults_hold_without_a_file(environment: dict[str, str]) -> None:
+    config = load(environment=environment)
+    assert config.data_dir == Path(environment["HOME"]) / ".local/share/opencode-memory/store"
+    assert (config.recall.limit, config.project, config.color) == (10, None, Color.AUTO)
+    assert set(config.origins.values()) == {"default"}
+
+
+def test_each_layer_wins_over_the_one_before(environment: dict[str, str]) -> None:
+    write(environment, "project = 'file'\n[recall]\nlimit = 3\n[kv]\ndefault_ttl_seconds = 60\n")
+    environment |= {"OPENCODE_MEMORY_RECALL_LIMIT": "4", "OPENCODE_MEMORY_PROJECT": "environment"}
+    config = load(environment=environment, options={"project": "option", "data_dir": None})
+    assert (config.kv.default_ttl_seconds, config.recall.limit, config.project) == (60, 4, "option")
+    assert config.origins["kv.default_ttl_seconds"] == "file"
+    assert config.origins["recall.limit"] == "OPENCODE_MEMORY_RECALL_LIMIT"
+    assert config.origins["project"] == "--project"
+    assert config.origins["data_dir"] == "default"
+
+
+def test_every_setting_has_a_value_and_an_origin(environment: dict[str, str]) -> None:
+    config = load(environment=environment)
+    assert {setting.key for setting in SETTINGS} == set(config.origins)
+    for setting in SETTINGS:
+        config.value(setting.key)
+
+
+def test_unknown_key_names_the_nearest(environment: dict[str, str]) -> None:
+    write(environment, "[recall]\nlimits = 3\n")
+    with pytest.raises(ConfigError, match=r"recall\.limits") as caught:
+        load(environment=environment)
+    assert caught.value.hint == "did you mean 'recall.limit'?"
+    assert (caught.value.key, caught.value.origin) == ("recall.limits", "file")
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("recall.limit = 0", "from 1 to 1000"),
+        ("recall.limit = true", "whole number"),
+        ("recall.limit = 2.5", "whole number"),
+        ("recall.limit = 'many'", "whole number"),
+        ("recall = 5", "unknown configuration key"),
+        ("color = 'red'", "auto, always or never"),
+        ("color = [1]", "auto, always or never"),
+        ("project = ''", "not empty"),
+        ("data_dir = 7", "not empty"),
+        ("[broken", "cannot read"),
+    ],
+)
+def test_bad_value_says_what_is_accepted_and_where_it_was_written(
+    environment: dict[str, str], text: str, wanted: str
+) -> None:
+    write(environment, text)
+    with pytest.raises(ConfigError, match=wanted):
+        load(environment=environment)
+
+
+def test_file_that_is_not_utf8_is_a_clear_error(environment: dict[str, str]) -> None:
+    Path(environment["OPENCODE_MEMORY_CONFIG"]).write_bytes(b"project = '\xff'")
+    with pytest.raises(ConfigError, match="cannot read"):
+        load(environment=environment)
+
+
+def test_no_color_is_honoured_unless_color_is_asked_for(environment: dict[str, str]) -> None:
+    environment["NO_COLOR"] = "1"
+    assert load(environment=environment).color is Color.NEVER
+    assert load(environment=environment, options={"color": "always"}).color is Color.ALWAYS
+
+
+def test_tilde_means_home_and_relative_folders_become_absolute(environment: dict[str, str]) -> None:
+    assert load(environment=environment, options={"data_dir": "~/x"}).data_dir == Path(environment["HOME"]) / "x"
+    assert load(environment=environment, options={"data_dir": "x"}).data_dir == Path.cwd() / "x"
+
+
+def test_editing_keeps_comments_order_and_mode(environment: dict[str, str]) -> None:
+    file = write(environment, "# mine\nproject = 'a'  # why\n\n[recall] # few\nlimit = 3\n")
+    file.chmod(0o640)
+    set_value(file, "recall.limit", "7", environment=environment)
+    set_value(file, "kv.default_ttl_seconds", "0", environment=environment)
+    text = file.read_text(encoding="utf-8")
+    assert "# mine\nproject = 'a'  # why\n" in text
+    assert "[recall] # few\nlimit = 7\n" in text
+    assert file.stat().st_mode & 0o777 == 0o640
+    config = load(environment=environment)
+    assert (config.recall.limit, config.kv.default_ttl_seconds, config.project) == (7, 0, "a")
+
+
+def test_editing_creates_the_file_and_refuses_what_reading_would_refuse(environment: dict[str, str]) -> None:
+    file = Path(environment["OPENCODE_MEMORY_CONFIG"]).parent / "new" / "memory.toml"
+    with pytest.raises(ConfigError, match="whole number"):
+        set_value(file, "recall.limit", "x", environment=environment)
+    with pytest.raises(ConfigError, match="unknown"):
+        set_value(file, "recall.limmit", "5", environment=environment)
+    assert not file.exists()
+    set_value(file, "color", "never", environment=environment)
+    assert file.read_text(encoding="utf-8") == 'color = "never"\n'
+
+
+def test_editing_follows_a_symbolic_link(environment: dict[str, str], tmp_path: Path) -> None:
+    (tmp_path / "dotfiles.toml").write_text("")
+    file = Path(environment["OPENCODE_MEMORY_CONFIG"])
+    file.symlink_to(tmp_path / "dotfiles.toml")
+    set_value(file, "project", "shop", environment=environment)
+    assert file.is_symlink()
+    assert (tmp_path / "dotfiles.toml").read_text() == 'project = "shop"\n'
+
+
+def test_editing_what_is_no_regular_file_is_refused_and_leaves_it_there(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(ConfigError, match="not a regular file"):
+        set_value(pipe, "color", "never", environment=environment)
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
+
+
+def test_unset_restores_the_default(environment: dict[str, str]) -> None:
+    file = write(environment, "[recall]\nlimit = 3\n")
+    assert unset_value(file, "recall.limit")
+    assert not unset_value(file, "recall.limit")
+    assert not unset_value(file, "project")
+    assert load(environment=environment).recall.limit == 10
+
+
+def test_editing_a_key_through_something_that_is_no_table_is_refused(environment: dict[str, str]) -> None:
+    file = write(environment, "recall = 5\n")
+    with pytest.raises(ConfigError, match="not a table"):
+        set_value(file, "recall.limit", "5", environment=environment)
+    assert not unset_value(file, "recall.limit")
+
+
+def test_the_server_takes_the_environment_that_people_know(environment: dict[str, str]) -> None:
+    names = {"HOST": "0.0.0.0", "PORT": "9911", "API_KEY": "k3y", "RATE_LIMIT": "60"}
+    config = load(environment=environment | {f"OPENCODE_MEMORY_{name}": value for name, value in names.items()})
+    assert (config.server.host, config.server.port, config.server.rate_limit) == ("0.0.0.0", 9911, 60)
+    assert config.server.api_key == "k3y"
+    assert config.origins["server.port"] == "OPENCODE_MEMORY_PORT"
+
+
+def test_lists_and_flags_are_read_from_the_file_and_from_text(environment: dict[str, str]) -> None:
+    write(environment, "[server]\nallowed_hosts = ['a', 'b']\ncross_project = true\n[boot]\nplans = false\n")
+    config = load(environment=environment | {"OPENCODE_MEMORY_SERVER_ALLOWED_ORIGINS": "http://a, http://b"})
+    assert config.server.allowed_hosts == ("a", "b")
+    assert config.server.allowed_origins == ("http://a", "http://b")
+    assert (config.server.cross_project, config.boot.plans) == (True, False)
+    with pytest.raises(ConfigError, match="true or false"):
+        load(environment=environment | {"OPENCODE_MEMORY_BOOT_PLANS": "perhaps"})
+
+
+def test_a_list_that_is_set_is_read_again(environment: dict[str, str]) -> None:
+    file = Path(environment["OPENCODE_MEMORY_CONFIG"])
+    set_value(file, "server.allowed_folders", "/a,/b", environment=environment)
+    set_value(file, "server.cross_project", "yes", environment=environment)
+    config = load(environment=environment)
+    assert (config.server.allowed_folders, config.server.cross_project) == (("/a", "/b"), True)
+
+
+def test_a_key_that_no_header_can_carry_is_refused_and_not_shown(environment: dict[str, str]) -> None:
+    with pytest.raises(ConfigError, match="visible ASCII") as caught:
+        load(environment=environment | {"OPENCODE_MEMORY_API_KEY": "g\u00e9heim"})
+    assert "heim" not in str(caught.value)

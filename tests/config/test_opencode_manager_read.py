@@ -1,0 +1,469 @@
+"""What a ``memory-config.jsonc`` sets, what is said about the rest of it, and that nothing in it stops anything."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from opencode_memory.config.load import Config, load
+from opencode_memory.config.opencode_manager import Notice, log_notices
+from opencode_memory.config.opencode_manager.file import MAX_BYTES
+from opencode_memory.config.opencode_manager.keys import BY_NAME, KEYS
+from opencode_memory.config.opencode_manager.read import read
+from opencode_memory.config.settings import BY_KEY
+
+SHIPPED = """\
+{
+  // Embedding configuration for vector embeddings
+  "embedding": {
+    "provider": "local", // Provider: "local", "openai", or "voyage"
+    "model": "all-MiniLM-L6-v2", "dimensions": 384, "baseUrl": "", "apiKey": ""
+  },
+  /* Similarity threshold */
+  "dedupThreshold": 0.25,
+  "dataDir": "~/.local/share/opencode/memory",
+  "logging": {"enabled": false, "debug": false, "file": ""},
+  "compaction": {"customPrompt": true, "maxContextTokens": 4000},
+  "memoryInjection": {"enabled": true, "debug": false, "maxResults": 5, "distanceThreshold": 0.5, "maxTokens": 2000,
+                      "cacheTtlMs": 30000},
+  "messagesTransform": {"enabled": true, "debug": false},
+  "executionModel": "",
+  "auditorModel": "",
+  "defaultKvTtlMs": 604800000,
+  "loop": {"enabled": true, "defaultMaxIterations": 15, "cleanupWorktree": false, "defaultAudit": true, "model": "",
+           "minAudits": 1, "stallTimeoutMs": 60000},
+  "sandbox": {"mode": "off", "image": "ocm-sandbox:latest"},
+  "tui": {"sidebar": true, "showLoops": true, "showVersion": true},
+}
+"""
+ORIGIN = "memory-config.jsonc"
+Written = Callable[[Any], Config]
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> dict[str, str]:
+    return {"HOME": str(tmp_path)}
+
+
+@pytest.fixture
+def written(environment: dict[str, str], tmp_path: Path) -> Written:
+    """Writes the file, from bytes, a text or a value, and loads the configuration."""
+    file = tmp_path / ".config" / "opencode" / ORIGIN
+    file.parent.mkdir(parents=True)
+
+    def write(content: Any) -> Config:
+        text = content if isinstance(content, str | bytes) else json.dumps(content)
+        file.write_bytes(text if isinstance(text, bytes) else text.encode())
+        return load(environment=environment)
+
+    return write
+
+
+def texts(config: Config) -> list[str]:
+    return [notice.text for notice in config.notices]
+
+
+def test_without_the_file_nothing_is_said(environment: dict[str, str]) -> None:
+    config = load(environment=environment)
+    assert (config.memory_config, config.notices) == (None, ())
+
+
+def test_the_file_as_it_was_shipped_counts_and_causes_no_notices(written: Written, tmp_path: Path) -> None:
+    config = written(SHIPPED)
+    assert config.notices == ()
+    assert config.memory_config == tmp_path / ".config/opencode/memory-config.jsonc"
+    assert {key for key, origin in config.origins.items() if origin == ORIGIN} == {
+        "compaction.custom_prompt",
+        "compaction.max_tokens",
+        "injection.enabled",
+        "injection.max_results",
+        "injection.max_tokens",
+        "kv.default_ttl_seconds",
+    }
+    assert (config.compaction.custom_prompt, config.injection.max_results) == (True, 5)
+
+
+def test_the_test_holds_every_key(written: Written) -> None:
+    for key in KEYS:
+        assert f'"{key.name.rpartition(".")[2]}"' in SHIPPED
+
+
+@pytest.mark.parametrize(
+    ("content", "key", "value"),
+    [
+        ({"compaction": {"maxContextTokens": 900}}, "compaction.max_tokens", 900),
+        ({"compaction": {"customPrompt": False}}, "compaction.custom_prompt", False),
+        ({"memoryInjection": {"maxTokens": 0}}, "injection.max_tokens", 0),
+        ({"memoryInjection": {"maxResults": 7.0}}, "injection.max_results", 7),
+        ({"memoryInjection": {"enabled": False}}, "injection.enabled", False),
+        ({"messagesTransform": {"enabled": False}}, "injection.enabled", False),
+        (
+            {"memoryInjection": {"enabled": True}, "messagesTransform": {"enabled": False}},
+            "injection.enabled",
+            False,
+        ),
+        (
+            {"memoryInjection": {"enabled": False}, "messagesTransform": {"enabled": True}},
+            "injection.enabled",
+            False,
+        ),
+        ({"messagesTransform": {"enabled": True}}, "injection.enabled", True),
+        ({"auditorModel": "anthropic/claude"}, "opencode.auditor_model", "anthropic/claude"),
+        ({"defaultKvTtlMs": 1}, "kv.default_ttl_seconds", 1),
+        ({"defaultKvTtlMs": 2000}, "kv.default_ttl_seconds", 2),
+        ({"defaultKvTtlMs": 2001}, "kv.default_ttl_seconds", 3),
+    ],
+)
+def test_a_key_sets_what_the_table_says(written: Written, content: Any, key: str, value: object) -> None:
+    config = written(content)
+    assert config.value(key) == value
+    assert config.origins[key] == ORIGIN
+    assert config.notices == ()
+
+
+@pytest.mark.parametrize("content", [{"auditorModel": ""}, {"auditorModel": " "}, {"logging": {"file": "/x.log"}}, {}])
+def test_what_is_left_open_leaves_the_setting_alone(written: Written, content: Any) -> None:
+    config = written(content)
+    assert set(config.origins.values()) == {"default"}
+    assert config.notices == ()
+
+
+def test_the_log_goes_to_the_file_that_was_named_or_beside_the_store(written: Written, tmp_path: Path) -> None:
+    assert written({"logging": {"enabled": True, "file": "~/m.log"}}).server.log_file == tmp_path / "m.log"
+    config = written({"logging": {"enabled": True}})
+    assert config.server.log_file == config.data_dir / "server.log"
+    assert config.origins["server.log_file"] == ORIGIN
+    assert written({"logging": {"enabled": False, "file": "~/m.log"}}).server.log_file is None
+
+
+def test_the_log_follows_the_store_wherever_that_was_put(written: Written, environment: dict[str, str]) -> None:
+    environment["OPENCODE_MEMORY_DATA_DIR"] = "/elsewhere"
+    assert written({"logging": {"enabled": True}}).server.log_file == Path("/elsewhere/server.log")
+
+
+def test_every_other_layer_wins_over_the_file(written: Written, environment: dict[str, str], tmp_path: Path) -> None:
+    file = tmp_path / ".config/opencode-memory/memory.toml"
+    file.parent.mkdir(parents=True)
+    file.write_text("injection.enabled = true\n", encoding="utf-8")
+    environment["OPENCODE_MEMORY_INJECTION_MAX_TOKENS"] = "77"
+    config = written({"memoryInjection": {"enabled": False, "maxTokens": 500, "maxResults": 3}})
+    assert (config.injection.enabled, config.origins["injection.enabled"]) == (True, "file")
+    assert (config.injection.max_tokens, config.injection.max_results) == (77, 3)
+
+
+def test_limits_are_those_of_the_settings() -> None:
+    for key in KEYS:
+        if key.setting is None:
+            continue
+        assert key.convert is not None
+        accepted = [
+            value for value in (0, 1, 100, 100_000, 10**13, True, "", "a/b", "/a") if key.kind.read(value) is not None
+        ]
+        assert accepted
+        for value in accepted:
+            settled = {other.name: other.default for other in KEYS} | {key.name: value}
+            if (converted := key.convert(settled, Path("/data"))) is not None:
+                BY_KEY[key.setting].read(converted, {})
+
+
+def test_every_default_is_accepted_and_every_key_without_effect_says_why() -> None:
+    for key in KEYS:
+        assert key.kind.read(key.default) == key.default, key.name
+        assert (key.setting is None) == (key.convert is None)
+        assert key.meaning or key.setting, key.name
+
+
+# -- what has no effect
+
+
+def test_a_value_without_effect_is_noted_with_the_reason(written: Written) -> None:
+    config = written({"embedding": {"provider": "openai"}, "loop": {"minAudits": 2, "enabled": True}})
+    assert [(notice.level, notice.key) for notice in config.notices] == [
+        ("note", "embedding.provider"),
+        ("note", "loop.minAudits"),
+    ]
+    assert texts(config)[1] == "loop.minAudits = 2 has no effect: there are no loops yet (memory-config.jsonc)"
+
+
+@pytest.mark.parametrize("value", ["sk-secret", 17, {"sk-secret": 1}, "sk-secret\n"])
+def test_a_key_of_a_provider_is_never_shown(written: Written, value: object) -> None:
+    config = written({"embedding": {"apiKey": value, "baseUrl": "https://me:sk-secret@example.org"}})
+    assert [notice.key for notice in config.notices] == ["embedding.apiKey", "embedding.baseUrl"]
+    assert "sk-secret" not in repr(config.notices)
+    assert "17" not in repr(config.notices)
+    assert "sk-secret" not in repr(config)
+
+
+@pytest.mark.parametrize(
+    "content", [{"embedding": "sk-secret"}, {"apiKey": "sk-secret"}, {"embedding": {"key": "sk-secret"}}]
+)
+def test_nor_is_one_that_stands_in_a_wrong_place(written: Written, content: Any) -> None:
+    config = written(content)
+    assert [notice.level for notice in config.notices] == ["error"]
+    assert "sk-secret" not in repr(config)
+
+
+# -- what is wrong
+
+
+@pytest.mark.parametrize(
+    ("content", "key", "hint"),
+    [
+        ({"memoryInjection": {"maxToken": 5}}, "memoryInjection.maxToken", "did you mean 'memoryInjection.maxTokens'?"),
+        ({"maxResults": 5}, "maxResults", "did you mean 'memoryInjection.maxResults'?"),
+        ({"loop.enabled": False}, "loop.enabled", 'write it as "loop": {"enabled": …}'),
+        ({"sandbox": {"qqqqqqq": 5}}, "sandbox.qqqqqqq", "known are: sandbox.mode, sandbox.image"),
+    ],
+)
+def test_an_unknown_key_is_an_error_with_a_suggestion(written: Written, content: Any, key: str, hint: str) -> None:
+    config = written(content | {"auditorModel": "a/b"})
+    assert config.notices == (Notice("error", key, f"unknown key {key!r} (memory-config.jsonc)", hint),)
+    assert config.opencode.auditor_model == "a/b"
+
+
+def test_what_an_editor_checks_the_file_by_is_no_key_of_it(written: Written) -> None:
+    assert written({"$schema": "https://forge.example/schema.json"}).notices == ()
+    [notice] = written({"loop": {"$schema": ""}}).notices
+    assert notice.key == "loop.$schema"
+
+
+def test_an_unknown_key_without_anything_like_it_names_the_sections(written: Written) -> None:
+    (notice,) = written({"zzzzzzzzz": {}}).notices
+    assert "compaction, embedding" in (notice.hint or "")
+    assert "auditorModel" in (notice.hint or "")
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "wanted"),
+    [
+        ("memoryInjection.maxTokens", "2000", '"2000"; it must be a whole number from 0 to 100000'),
+        ("memoryInjection.maxTokens", -1, "-1; it must be a whole number"),
+        ("memoryInjection.maxTokens", 100_001, "100001; it must be"),
+        ("memoryInjection.maxTokens", 0.5, "0.5; it must be"),
+        ("memoryInjection.maxTokens", True, "true; it must be"),
+        ("memoryInjection.maxTokens", None, "null; it must be"),
+        ("memoryInjection.maxTokens", [1], "a list; it must be"),
+        ("memoryInjection.maxTokens", {"a": 1}, "an object; it must be"),
+        ("memoryInjection.maxResults", 0, "0; it must be"),
+        ("memoryInjection.enabled", "yes", '"yes"; it must be true or false'),
+        ("memoryInjection.enabled", 1, "1; it must be true or false"),
+        ("defaultKvTtlMs", 0, "0; it must be"),
+        ("dedupThreshold", 1.5, "1.5; it must be a number from 0 to 1"),
+        ("dedupThreshold", True, "true; it must be"),
+        ("auditorModel", "claude", '"claude"; it must be "provider/model"'),
+        ("auditorModel", "a/b\u202ec", "\ufffd"),
+        ("logging.file", "m.log", "a path that begins with / or ~/"),
+        ("logging.file", "/a\x00b", "a path that begins"),
+        ("sandbox.mode", "Docker", '"off" or "docker"'),
+        ("executionModel", "/", '"provider/model"'),
+        ("tui.sidebar", "x" * 500, "…"),
+    ],
+)
+def test_a_wrong_value_is_reported_and_its_default_holds(written: Written, name: str, value: Any, wanted: str) -> None:
+    section, _, last = name.rpartition(".")
+    config = written({section: {last: value}, "compaction": {"maxContextTokens": 5}} if section else {name: value})
+    (notice,) = config.notices
+    assert (notice.level, notice.key) == ("error", name)
+    assert wanted in notice.text
+    assert len(notice.text) < 250
+    assert {key for key, origin in config.origins.items() if origin == ORIGIN} <= {"compaction.max_tokens"}
+    assert not section or config.compaction.max_tokens == 5
+
+
+def test_a_section_that_is_no_object_is_reported(written: Written) -> None:
+    config = written({"loop": True, "auditorModel": "a/b"})
+    assert texts(config) == ["loop must be an object (memory-config.jsonc)"]
+    assert config.opencode.auditor_model == "a/b"
+
+
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e999", "1" * 5000, "0x" + "f" * 5000])
+@pytest.mark.parametrize("name", ["memoryInjection.maxTokens", "dedupThreshold"])
+def test_what_is_no_number_is_refused_where_it_stands(written: Written, name: str, number: str) -> None:
+    section, _, last = name.rpartition(".")
+    member = f'"{last}": {number}'
+    if section:
+        member = f'"{section}": {{{member}}}'
+    config = written(f'{{"auditorModel": "a/b", {member}}}')
+    assert [(notice.level, notice.key) for notice in config.notices] == [("error", name)]
+    assert (config.injection.max_tokens, config.opencode.auditor_model) == (2000, "a/b")
+
+
+def test_of_a_key_that_is_given_twice_the_last_counts_and_it_is_said(written: Written) -> None:
+    config = written(
+        '{"auditorModel": "a/1", "memoryInjection": {"maxTokens": 5}, "auditorModel": "a/2",'
+        ' "memoryInjection": {"maxResults": 1, "maxResults": 2}}'
+    )
+    assert [(notice.level, notice.key) for notice in config.notices] == [
+        ("error", "auditorModel"),
+        ("error", "memoryInjection"),
+        ("error", "memoryInjection.maxResults"),
+    ]
+    assert (config.opencode.auditor_model, config.injection.max_results) == ("a/2", 2)
+    assert config.injection.max_tokens == 2000
+
+
+# -- the text
+
+
+def test_comments_and_commas_are_understood_and_strings_are_left_alone(written: Written) -> None:
+    config = written("""
+    // the auditor
+    {
+      /* "auditorModel": "never/this", */
+      "auditorModel": "http://proxy//x/model", // with slashes, and a " quote
+      "embedding": {"baseUrl": "http://localhost:11434/v1 /* no comment */"},
+      "compaction": {"maxContextTokens": 12, /* , } */},
+    }
+    """)
+    assert config.opencode.auditor_model == "http://proxy//x/model"
+    assert config.compaction.max_tokens == 12
+    assert [notice.key for notice in config.notices] == ["embedding.baseUrl"]
+
+
+@pytest.mark.parametrize("encode", ["utf-8", "utf-8-sig"])
+def test_a_byte_order_mark_is_no_part_of_the_text(written: Written, encode: str) -> None:
+    config = written('{"auditorModel": "a/ö"}\r\n'.encode(encode))
+    assert (config.opencode.auditor_model, config.notices) == ("a/ö", ())
+
+
+@pytest.mark.parametrize("content", [b"", b" \n\t", b"\xef\xbb\xbf\n"])
+def test_an_empty_file_says_nothing(written: Written, content: bytes) -> None:
+    assert written(content).notices == ()
+
+
+@pytest.mark.parametrize(
+    ("content", "wanted"),
+    [
+        (b"[]", "no object"),
+        (b'"text"', "no object"),
+        (b"17", "no object"),
+        (b"null", "no object"),
+        (b"{", "line 1 Unexpected end of input"),
+        (b'{\n"auditorModel": "a/b",,\n}', "line 2 Unexpected"),
+        (b"// only a comment", "Unexpected end of input"),
+        (b'{"auditorModel": "a/\xff"}', "not UTF-8 (byte 20)"),
+        ('{"auditorModel": "a/b"}'.encode("utf-16"), "not UTF-8 (byte 0)"),
+        (b"[" * 60_000, "nested too deeply"),
+        (b'{"a":' * 10_000 + b"1" + b"}" * 10_000, "nested too deeply"),
+        (b'{"a": \x00}', "Unexpected"),
+        (b" " * (10 * 2**20), "more than 65,536 bytes"),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_reported_and_defaults_hold(
+    written: Written, content: bytes, wanted: str
+) -> None:
+    config = written(content)
+    (notice,) = config.notices
+    assert (notice.level, notice.key) == ("error", "")
+    assert wanted in notice.text
+    assert notice.text.isprintable()
+    assert str(config.memory_config) in notice.text
+    assert set(config.origins.values()) == {"default"}
+
+
+def test_as_much_as_is_allowed_is_read(written: Written) -> None:
+    content = b'{"auditorModel": "a/b"}'
+    assert written(content + b" " * (MAX_BYTES - len(content))).opencode.auditor_model == "a/b"
+    assert written(content + b" " * (MAX_BYTES - len(content) + 1)).opencode.auditor_model is None
+
+
+def test_what_is_no_regular_file_is_reported_and_not_waited_for(environment: dict[str, str], tmp_path: Path) -> None:
+    file = tmp_path / ".config" / "opencode" / ORIGIN
+    file.parent.mkdir(parents=True)
+    os.mkfifo(file)
+    assert "not a regular file" in load(environment=environment).notices[0].text
+    file.unlink()
+    file.mkdir()
+    assert "not a regular file" in load(environment=environment).notices[0].text
+    file.rmdir()
+    file.symlink_to(tmp_path / "nowhere")
+    assert "No such file" in load(environment=environment).notices[0].text
+
+
+def test_a_link_into_a_repository_of_dotfiles_is_followed(environment: dict[str, str], tmp_path: Path) -> None:
+    (tmp_path / "dotfiles.jsonc").write_text('{"auditorModel": "a/b"}', encoding="utf-8")
+    file = tmp_path / ".config" / "opencode" / ORIGIN
+    file.parent.mkdir(parents=True)
+    file.symlink_to(tmp_path / "dotfiles.jsonc")
+    assert load(environment=environment).opencode.auditor_model == "a/b"
+
+
+def test_of_very_many_unknown_keys_a_few_are_named_and_the_others_counted(written: Written) -> None:
+    config = written({f"qq{number:04}": 1 for number in range(4000)})
+    assert len(config.notices) == 21
+    assert texts(config)[-1] == "3,980 more keys are unknown (memory-config.jsonc)"
+
+
+def test_names_that_cannot_be_printed_are_shown_without_what_cannot(written: Written) -> None:
+    config = written('{"\\ud800\\u001b[31m' + "x" * 5000 + '": 1, "loop": {"\\ud800": 1}}')
+    for notice in config.notices:
+        notice.text.encode()
+        assert (notice.text + notice.key).isprintable()
+        assert len(notice.text) < 200
+
+
+def test_notices_are_logged_as_warnings(written: Written, caplog: pytest.LogCaptureFixture) -> None:
+    log_notices(written({"lop": 1, "loop": {"minAudits": 2}}).notices)
+    assert [record.levelname for record in caplog.records] == ["WARNING", "WARNING"]
+    assert caplog.messages == [
+        "unknown key 'lop' (memory-config.jsonc) (did you mean 'loop'?)",
+        "loop.minAudits = 2 has no effect: there are no loops yet (memory-config.jsonc)",
+    ]
+
+
+# -- anything at all
+
+SCALARS = (
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.sampled_from(["", "a/b", "~/x", "/x"])
+)
+VALUES = st.recursive(SCALARS, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=5)
+NAMES = st.sampled_from(sorted({part for name in BY_NAME for part in [name, *name.split(".")]})) | st.text()
+CONFIGURATIONS = st.dictionaries(NAMES, VALUES | st.dictionaries(NAMES, VALUES))
+PIECES = st.lists(
+    st.sampled_from(
+        ["{", "}", "[", "]", ":", ",", '"', "'", "//", "/*", "*/", "\n", "\\", "\\u", "-", "0x", "1e9", "NaN"]
+    )
+    | st.sampled_from(
+        ["loop", '"loop"', '"embedding"', '"apiKey"', "true", "null", "Infinity", "\ufeff", "\u2028", "\0"]
+    )
+    | st.text(max_size=3)
+)
+
+
+def holds_for(content: bytes, folder: Path) -> None:
+    file = folder / ".config" / "opencode" / ORIGIN
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(content)
+    config = load(environment={"HOME": str(folder)})
+    for notice in config.notices:
+        assert notice.text.isprintable()
+        json.dumps([notice.key, notice.text, notice.hint], ensure_ascii=False).encode()
+    assert read(file, environment={"HOME": str(folder)}, data_dir=folder).notices == config.notices
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("home")
+
+
+@given(content=st.binary())
+def test_no_bytes_stop_anything(folder: Path, content: bytes) -> None:
+    holds_for(content, folder)
+
+
+@given(pieces=PIECES)
+def test_no_text_stops_anything(folder: Path, pieces: list[str]) -> None:
+    holds_for("".join(pieces).encode(errors="replace"), folder)
+    holds_for(("{" + "".join(pieces) + "}").encode(errors="replace"), folder)
+
+
+@given(configuration=CONFIGURATIONS)
+def test_no_values_stop_anything(folder: Path, configuration: dict[str, Any]) -> None:
+    holds_for(json.dumps(configuration).encode(), folder)

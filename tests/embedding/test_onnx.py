@@ -1,0 +1,256 @@
+"""The shipped model gives the vectors of the original, whatever is embedded beside a text and from whichever thread."""
+
+from __future__ import annotations
+
+import json
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from opencode_memory.embedding import OnnxEmbedder, onnx
+from opencode_memory.embedding.onnx_session import Session
+from opencode_memory.errors import EmbeddingError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy.typing as npt
+
+    from opencode_memory.embedding import Model
+    from opencode_memory.embedding.base import Embedder, Vectors
+
+GOLDEN = json.loads((Path(__file__).parent.parent / "data" / "embedding_golden.json").read_text(encoding="utf-8"))
+TEXTS = [entry["text"] for entry in GOLDEN]
+
+
+@pytest.fixture(scope="module")
+def embedder() -> OnnxEmbedder:
+    return OnnxEmbedder(threads=2)
+
+
+class CountingSession:
+    """Stands in for the model: the vector of a text is the unit vector of its length in tokens; counts its runs."""
+
+    def __init__(self) -> None:
+        self.runs = 0
+
+    def run(self, rows: Sequence[Sequence[int]]) -> Vectors:
+        self.runs += 1
+        vectors = np.zeros((len(rows), 384), np.float32)
+        vectors[np.arange(len(rows)), [len(row) for row in rows]] = 1
+        return vectors
+
+
+@pytest.fixture
+def session(monkeypatch: pytest.MonkeyPatch) -> CountingSession:
+    counting = CountingSession()
+    monkeypatch.setattr(onnx, "Session", lambda _: counting)
+    return counting
+
+
+def cosines(first: npt.ArrayLike, second: npt.ArrayLike) -> Vectors:
+    return np.asarray((np.asarray(first) * np.asarray(second)).sum(axis=1))
+
+
+def test_vectors_are_those_of_the_original(embedder: OnnxEmbedder) -> None:
+    vectors = embedder.embed(TEXTS)
+
+    assert cosines(vectors, [entry["vector"] for entry in GOLDEN]).min() > 0.999_99
+
+
+def test_vectors_are_float32_rows_of_length_one(embedder: Embedder) -> None:
+    vectors = embedder.embed(TEXTS)
+
+    assert vectors.dtype == np.float32
+    assert vectors.shape == (len(TEXTS), embedder.dimension)
+    assert np.linalg.norm(vectors, axis=1) == pytest.approx(1, abs=1e-5)
+
+
+def test_company_in_a_batch_does_not_change_a_vector(embedder: OnnxEmbedder) -> None:
+    texts = TEXTS + [" ".join(TEXTS[0].split()[:count]) for count in range(1, 16)]
+
+    together = embedder.embed(texts)
+    alone = np.concatenate([embedder.embed([text]) for text in texts])
+
+    assert cosines(together, alone).min() > 0.999_99
+
+
+def test_vectors_come_in_the_order_of_the_texts(embedder: OnnxEmbedder) -> None:
+    forwards = embedder.embed(TEXTS)
+    backwards = embedder.embed(TEXTS[::-1])
+
+    assert cosines(forwards, backwards[::-1]).min() > 0.999_99
+
+
+def test_no_texts_give_no_rows() -> None:
+    vectors = OnnxEmbedder().embed([])
+
+    assert vectors.shape == (0, 384)
+    assert vectors.dtype == np.float32
+
+
+@pytest.mark.parametrize(
+    "text", ["", " \n", "\ud800", "\udfff and text", "a\0b", "\u200b", "[PAD] [SEP]", "x" * 1_000_000]
+)
+def test_odd_texts_have_a_vector(embedder: OnnxEmbedder, text: str) -> None:
+    assert np.linalg.norm(embedder.embed([text])[0]) == pytest.approx(1, abs=1e-5)
+
+
+def test_a_lone_surrogate_counts_as_an_unknown_character(embedder: OnnxEmbedder) -> None:
+    with_surrogate, without = embedder.embed(["before \ud800 after", "before \ufffd after"])
+
+    assert with_surrogate @ without == pytest.approx(1, abs=1e-5)
+
+
+def test_a_text_beyond_the_window_is_represented_to_its_end(embedder: OnnxEmbedder) -> None:
+    beginning = "The migration moves every table to the new schema. " * 40
+    ending = "My grandmother grows red tomatoes in her garden. " * 40
+
+    whole, cut_off = embedder.embed([beginning + ending, beginning])
+    query = embedder.embed_query("gardening and vegetables")
+
+    assert whole @ query > cut_off @ query + 0.1
+    assert np.linalg.norm(whole) == pytest.approx(1, abs=1e-5)
+
+
+def test_a_long_text_has_the_weighted_mean_of_its_chunks(embedder: OnnxEmbedder) -> None:
+    text = "".join(f"Paragraph {number} is about {TEXTS[number % 4]}\n\n" for number in range(60))
+    chunks = embedder.chunk(text)
+    weights = [len(embedder._tokenization.ids(chunk)) for chunk in chunks]
+    mean = np.average(embedder.embed(chunks), axis=0, weights=weights)
+
+    between = embedder.embed(["short", text, "short"])
+
+    assert between[1] == pytest.approx(mean / np.linalg.norm(mean), abs=1e-4)
+    assert between[0] == pytest.approx(between[2], abs=1e-4)
+
+
+def test_a_paraphrase_is_nearer_than_another_subject(embedder: OnnxEmbedder) -> None:
+    question = embedder.embed_query("which database holds the data?")
+    answer, other = embedder.embed(["All data is kept in SQLite.", "The logo is blue."])
+
+    assert question @ answer > question @ other + 0.2
+
+
+def test_a_query_has_the_vector_of_its_text(embedder: OnnxEmbedder) -> None:
+    assert embedder.embed_query(TEXTS[1]) == pytest.approx(embedder.embed([TEXTS[1]])[0], abs=1e-5)
+
+
+def test_a_query_is_embedded_once(session: CountingSession) -> None:
+    embedder = OnnxEmbedder()
+
+    first = embedder.embed_query("asked twice")
+    second = embedder.embed_query("asked twice")
+
+    assert session.runs == 1
+    assert second is first
+
+
+def test_a_cached_query_cannot_be_changed_by_its_reader(session: CountingSession) -> None:
+    del session
+    with pytest.raises(ValueError, match="read-only"):
+        OnnxEmbedder().embed_query("mine")[0] = 2
+
+
+def test_the_query_cache_forgets_the_oldest(session: CountingSession) -> None:
+    embedder = OnnxEmbedder()
+    for number in range(onnx.QUERY_CACHE_SIZE + 1):
+        embedder.embed_query(f"query {number}")
+    filled = session.runs
+
+    embedder.embed_query(f"query {onnx.QUERY_CACHE_SIZE}")
+    assert session.runs == filled
+    embedder.embed_query("query 0")
+    assert session.runs == filled + 1
+
+
+def test_a_huge_query_is_neither_cached_nor_read_whole(session: CountingSession) -> None:
+    embedder = OnnxEmbedder(threads=1)
+    query = "what about this? " * 20_000
+
+    first = embedder.embed_query(query)
+    second = embedder.embed_query(query)
+
+    assert second is not first
+    assert session.runs <= 2 * onnx.MAX_QUERY_CHUNKS
+
+
+def test_progress_counts_up_to_the_number_of_texts(session: CountingSession) -> None:
+    del session
+    reports: list[tuple[int, int]] = []
+
+    OnnxEmbedder(threads=2).embed(["a text " * 20] * 100, progress=lambda done, total: reports.append((done, total)))
+
+    assert reports[-1] == (100, 100)
+    assert len(reports) > 1
+    assert reports == sorted(reports)
+
+
+def test_an_interrupted_call_leaves_an_embedder_that_works(embedder: OnnxEmbedder) -> None:
+    def interrupt(_: int, __: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        embedder.embed(TEXTS * 5, progress=interrupt)
+
+    assert embedder.embed(TEXTS).shape == (len(TEXTS), 384)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, 0.0, 2.0])
+def test_an_unusable_vector_is_an_error(
+    monkeypatch: pytest.MonkeyPatch, session: CountingSession, value: float
+) -> None:
+    def run(rows: Sequence[Sequence[int]]) -> Vectors:
+        vectors = np.eye(len(rows), 384, dtype=np.float32)
+        vectors[-1] *= 0
+        vectors[-1, 0] = value
+        return vectors
+
+    monkeypatch.setattr(session, "run", run)
+    with pytest.raises(EmbeddingError, match="not of length 1"):
+        OnnxEmbedder().embed(["good", "bad"])
+
+
+def test_a_failure_of_the_model_is_an_error_of_ours(embedder: OnnxEmbedder) -> None:
+    embedder.load()
+
+    with pytest.raises(EmbeddingError, match="failed on a batch"):
+        embedder._load_session().run([[99_999_999]])
+
+
+def test_threads_share_one_load_and_get_their_own_results(
+    monkeypatch: pytest.MonkeyPatch, embedder: OnnxEmbedder
+) -> None:
+    loads: list[Session] = []
+
+    def load(model: Model) -> Session:
+        loads.append(Session(model))
+        return loads[-1]
+
+    monkeypatch.setattr(onnx, "Session", load)
+    shared = OnnxEmbedder(threads=2)
+    start = threading.Barrier(8)
+    results: dict[int, Vectors] = {}
+
+    def work(number: int) -> None:
+        start.wait()
+        results[number] = shared.embed(TEXTS[number:] + TEXTS[:number])
+
+    workers = [threading.Thread(target=work, args=(number,)) for number in range(8)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+
+    assert len(loads) == 1
+    expected = embedder.embed(TEXTS)
+    for number, vectors in results.items():
+        assert cosines(vectors, np.roll(expected, -number, axis=0)).min() > 0.999_99
+
+
+def test_threads_must_be_at_least_one() -> None:
+    with pytest.raises(ValueError, match="at least 1"):
+        OnnxEmbedder(threads=0)

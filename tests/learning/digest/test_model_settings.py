@@ -1,0 +1,124 @@
+"""What a person may configure for the memory model."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from opencode_memory.errors import InvalidInputError
+from opencode_memory.learning.digest import DistillerSettings
+from opencode_memory.learning.digest.model_url import endpoint_of
+
+URL = "http://127.0.0.1:11434/v1"
+KEY = "sk-verysecretverysecretverysecret"
+
+
+@pytest.mark.parametrize(
+    ("base", "url"),
+    [
+        (URL, "http://127.0.0.1:11434/v1/chat/completions"),
+        ("http://127.0.0.1:11434/v1/", "http://127.0.0.1:11434/v1/chat/completions"),
+        ("http://127.0.0.1:11434/v1/chat/completions", "http://127.0.0.1:11434/v1/chat/completions"),
+        ("HTTP://LocalHost:80", "http://localhost:80/chat/completions"),
+        ("http://[::1]:8080/v1", "http://[::1]:8080/v1/chat/completions"),
+        ("http://127.8.9.1", "http://127.8.9.1/chat/completions"),
+        ("https://api.example.com/v1", "https://api.example.com/v1/chat/completions"),
+        ("https://example.com/openai/My-Model/v1", "https://example.com/openai/My-Model/v1/chat/completions"),
+    ],
+)
+def test_base_address_leads_to_its_chat_completions(base: str, url: str) -> None:
+    assert endpoint_of(base).url == url
+
+
+@pytest.mark.parametrize(
+    "base",
+    [
+        "http://example.com/v1",
+        "http://192.168.1.7:11434/v1",
+        "http://0.0.0.0:11434/v1",
+        "http://localhost.example.com/v1",
+        "http://127.0.0.1.example.com/v1",
+        "http://[2001:db8::1]/v1",
+        "http://[::ffff:10.0.0.1]/v1",
+    ],
+)
+def test_texts_leave_the_machine_only_over_https(base: str) -> None:
+    with pytest.raises(InvalidInputError, match="must be asked over https") as refused:
+        DistillerSettings(model="m", url=base)
+    assert refused.value.field == "url"
+    assert not endpoint_of(base.replace("http:", "https:")).is_loopback
+
+
+@pytest.mark.parametrize(
+    "base",
+    [
+        "",
+        "127.0.0.1:11434",
+        "ftp://127.0.0.1/v1",
+        "file:///etc/passwd",
+        "http://user:hunter2@127.0.0.1/v1",
+        "http://127.0.0.1\\@example.com/v1",
+        "http://127.0.0.1/v1?key=hunter2",
+        "http://127.0.0.1/v1#hunter2",
+        "http://127.0.0.1:70000/v1",
+        "http://127.0.0.1:/v1",
+        "http://127.0.0.1/a b",
+        "http:///v1",
+        "http://127.0.0.1/v1\nHost: example.com",
+        "https://exämple.com/v1",
+    ],
+)
+def test_odd_address_is_refused_and_not_repeated(base: str) -> None:
+    with pytest.raises(InvalidInputError, match="is not of the form") as refused:
+        DistillerSettings(model="m", url=base)
+    assert refused.value.field == "url"
+    assert "hunter2" not in str(refused.value)
+
+
+@pytest.mark.parametrize("key", ["", "two words", "line\nbreak", "schlüssel", "tab\t"])
+def test_key_that_no_header_can_carry_is_refused_and_not_repeated(key: str) -> None:
+    with pytest.raises(InvalidInputError) as refused:
+        DistillerSettings(model="m", url=URL, key=key)
+    assert refused.value.field == "key"
+    assert not key or key not in str(refused.value)
+
+
+def test_key_is_in_no_repr() -> None:
+    settings = DistillerSettings(model="m", url=URL, key=KEY)
+    assert settings.key == KEY
+    assert KEY not in repr(settings)
+    assert KEY not in str(settings)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("model", ""),
+        ("model", " m"),
+        ("model", "m\n"),
+        ("model", "m" * 201),
+        ("timeout_seconds", 0),
+        ("timeout_seconds", 601),
+        ("timeout_seconds", float("nan")),
+        ("max_answer_tokens", 63),
+        ("max_answer_tokens", 32_001),
+        ("calls_per_day", 0),
+        ("calls_per_day", 100_001),
+        ("tokens_per_day", 999),
+        ("tokens_per_day", 10**9 + 1),
+    ],
+)
+def test_value_outside_its_limits_is_refused(field: str, value: Any) -> None:
+    with pytest.raises(InvalidInputError) as refused:
+        DistillerSettings(**{"model": "m", "url": URL, field: value})
+    assert refused.value.field == field
+    assert field in str(refused.value)
+
+
+def test_http_client_is_not_loaded_before_something_is_asked() -> None:
+    code = "import sys, opencode_memory.learning.digest; print('httpx2' in sys.modules)"
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
+    assert said.stdout == "False\n"

@@ -1,0 +1,207 @@
+"""How strictly the text of a model is read."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from opencode_memory.learning.digest import Distilled, DropReason, Marked
+from opencode_memory.learning.digest.completion import Completion, read_completion
+from opencode_memory.learning.digest.verdicts import read_verdicts
+from opencode_memory.models import Category
+from support.model_server import note
+
+PNPM = Marked(id="1", category=Category.PREFERENCE, content="use pnpm, not npm", evidence="no, use pnpm, not npm")
+SQUASH = Marked(id="2", category=Category.DIRECTIVE, content="never squash commits", evidence="never squash commits!")
+
+
+def read(*notes: Any, marked: tuple[Marked, ...] = (PNPM,)) -> tuple[tuple[Distilled, ...], dict[DropReason, int]]:
+    distilled, dropped = read_verdicts(json.dumps({"notes": notes}), marked)
+    return distilled, dict(dropped)
+
+
+def reason_for(verdict: Any) -> DropReason:
+    """Why a judgement of PNPM is dropped, while one beside it is used."""
+    distilled, dropped = read(verdict, note("2"), marked=(PNPM, SQUASH))
+    assert [one.id for one in distilled] == ["2"]
+    reasons = set(dropped) - {DropReason.UNANSWERED}
+    assert len(reasons) == 1
+    return reasons.pop()
+
+
+def test_judgements_are_used_in_the_order_of_what_was_marked() -> None:
+    distilled, dropped = read(
+        note("2", keep=False), note("1", content="Use pnpm instead of npm.", category="decision"), marked=(PNPM, SQUASH)
+    )
+    assert distilled == (
+        Distilled(id="1", keep=True, content="Use pnpm instead of npm.", category=Category.DECISION),
+        Distilled(id="2", keep=False, content=None, category=Category.DIRECTIVE),
+    )
+    assert not dropped
+
+
+def test_nothing_about_content_and_category_leaves_them_as_they_are() -> None:
+    assert read(note("1")) == ((Distilled(id="1", keep=True, content=None, category=Category.PREFERENCE),), {})
+
+
+def test_what_is_not_kept_has_no_content_and_is_not_reclassified() -> None:
+    (distilled,), _ = read(note("1", keep=False, content="Made up.", category="fact"))
+    assert distilled == Distilled(id="1", keep=False, content=None, category=Category.PREFERENCE)
+
+
+def test_lines_of_a_content_become_one() -> None:
+    (distilled,), _ = read(note("1", content=" Use pnpm,\n\tnot  npm. "))
+    assert distilled.content == "Use pnpm, not npm."
+
+
+@pytest.mark.parametrize("fence", ["```json\n{}\n```", "```\n{}\n```", "\n```JSON\n{}\n```\n"])
+def test_one_fence_around_the_answer_is_tolerated(fence: str) -> None:
+    distilled, _ = read_verdicts(fence.replace("{}", json.dumps({"notes": [note("1")]})), (PNPM,))
+    assert [one.id for one in distilled] == ["1"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "Sure! Here are the notes.",
+        'Sure! {"notes": []}',
+        '{"notes": []} Anything else?',
+        '```json\n{"notes": []}\n```\nAnything else?',
+        '```json\n```json\n{"notes": []}\n```\n```',
+        '{"notes": [',
+        "[]",
+        "null",
+        "{}",
+        '{"notes": {}}',
+        '{"notes": [], "orders": []}',
+        '{"notes": [], "notes": []}',
+        '{"notes": [NaN]}',
+        '{"notes": [' + "[" * 100_000,
+        '{"notes": [' + "9" * 5_000 + "]}",
+    ],
+)
+def test_text_of_another_form_is_no_answer(text: str) -> None:
+    with pytest.raises(ValueError, match=r".+"):
+        read_verdicts(text, (PNPM,))
+
+
+@pytest.mark.parametrize(
+    "verdict",
+    [
+        "1",
+        None,
+        {},
+        [note("1")],
+        note(1),
+        note(None),
+        note("1", keep="true"),
+        note("1", keep=1),
+        note("1", keep=None),
+        note("1", content=7),
+        note("1", content=["use pnpm"]),
+        note("1", content=""),
+        note("1", content=" \n"),
+        note("1", content="use pnpm\x1b[2J"),
+        note("1", content="use \u202epnpm"),
+        note("1", content="use pnpm \ud83d"),
+        note("1", category=["fact"]),
+        note("1", topic=None),
+        note("1", trust="user"),
+        note("1", project="other"),
+        {"id": "1", "keep": True, "content": None},
+    ],
+)
+def test_judgement_with_other_keys_or_types_is_malformed(verdict: Any) -> None:
+    assert reason_for(verdict) is DropReason.MALFORMED
+
+
+@pytest.mark.parametrize(
+    ("verdict", "reason"),
+    [
+        (note("3", content="use pnpm"), DropReason.UNKNOWN_ID),
+        (note("1 "), DropReason.UNKNOWN_ID),
+        (note("1", category="directive"), DropReason.DIRECTIVE),
+        (note("1", keep=False, category="directive"), DropReason.DIRECTIVE),
+        (note("1", category="conversation"), DropReason.CATEGORY),
+        (note("1", category="Fact"), DropReason.CATEGORY),
+        (note("1", category=""), DropReason.CATEGORY),
+        (note("1", content="use pnpm, not npm " * 28), DropReason.TOO_LONG),
+        (note("1", content="Deploy on Fridays."), DropReason.UNSUPPORTED),
+        (note("1", content="Use npm."), DropReason.NEGATION),
+    ],
+)
+def test_judgement_that_does_not_hold_is_dropped_and_the_others_used(verdict: Any, reason: DropReason) -> None:
+    assert reason_for(verdict) is reason
+
+
+def test_content_of_500_characters_is_not_too_long() -> None:
+    content = "use pnpm, not npm".ljust(500, "!")
+    (distilled,), _ = read(note("1", content=content))
+    assert distilled.content == content
+
+
+def test_of_two_judgements_of_the_same_statement_none_is_used() -> None:
+    distilled, dropped = read(note("1"), note("1", keep=False), {"id": "1"}, note("2"), marked=(PNPM, SQUASH))
+    assert [one.id for one in distilled] == ["2"]
+    assert dropped == {DropReason.DOUBLED_ID: 3}
+
+
+def test_statement_that_is_not_mentioned_counts_as_unanswered() -> None:
+    assert read(note("2"), marked=(PNPM, SQUASH))[1] == {DropReason.UNANSWERED: 1}
+
+
+def test_directive_of_the_rules_may_stay_one() -> None:
+    (distilled,), dropped = read(note("2", category="directive"), marked=(SQUASH,))
+    assert distilled.category is Category.DIRECTIVE
+    assert not dropped
+
+
+_JSON: Any = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.sampled_from(["1", "fact", "use pnpm"]),
+    lambda inner: (
+        st.lists(inner)
+        | st.dictionaries(st.text(), inner)
+        | st.fixed_dictionaries({}, optional={"id": inner, "keep": inner, "content": inner, "category": inner})
+    ),
+    max_leaves=12,
+)
+
+
+@given(st.lists(_JSON))
+def test_whatever_the_notes_are_each_is_used_or_counted(notes: list[Any]) -> None:
+    text = json.dumps({"notes": notes})
+    if "NaN" in text or "Infinity" in text:
+        return
+    distilled, dropped = read_verdicts(text, (PNPM,))
+    assert len(distilled) + sum(dropped.values()) - dropped[DropReason.UNANSWERED] == len(notes)
+
+
+@given(_JSON)
+def test_envelope_of_any_form_is_read_or_has_no_text(answer: Any) -> None:
+    text = json.dumps(answer)
+    if "NaN" not in text and "Infinity" not in text:
+        assert read_completion(text.encode()) == Completion(text=None, is_cut=False, tokens=None)
+
+
+@pytest.mark.parametrize(
+    ("usage", "tokens"),
+    [
+        ({"total_tokens": 12}, 12),
+        ({"prompt_tokens": 5, "completion_tokens": 6}, 11),
+        ({"prompt_tokens": 5}, None),
+        ({"total_tokens": -1}, None),
+        ({"total_tokens": True}, None),
+        ({"total_tokens": "12"}, None),
+        ({"total_tokens": 1.5}, None),
+        ({"total_tokens": 10**30}, None),
+        (None, None),
+        ([], None),
+    ],
+)
+def test_usage_counts_when_it_is_a_plausible_number(usage: Any, tokens: int | None) -> None:
+    assert read_completion(json.dumps({"usage": usage}).encode()).tokens == tokens

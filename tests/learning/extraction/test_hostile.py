@@ -1,0 +1,165 @@
+"""Texts that somebody made to hurt: whatever a session holds, reading it takes moments."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from opencode_memory.learning.extraction import (
+    authored_text,
+    blockers,
+    choices,
+    commands,
+    injected_text,
+    problems,
+    sentences,
+    statements,
+)
+from opencode_memory.learning.extraction.events import LONGEST_TEXT, Compaction, Event, ToolCall, cut
+from opencode_memory.learning.extraction.feedback import of_feedback
+from support.learning import LEDGER, agent, bash, edit, fails, found, refused, user
+
+pytestmark = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs a timer of the process's own time")
+SECONDS = 1.0
+"""Of the processor, for one text; plain texts of this length take a twentieth of it."""
+
+
+class TooSlowError(Exception):
+    """It was not done in time."""
+
+
+@contextmanager
+def soon() -> Iterator[None]:
+    """End what takes too much of the processor."""
+
+    def stop(*_: object) -> None:
+        raise TooSlowError
+
+    before = signal.signal(signal.SIGVTALRM, stop)
+    signal.setitimer(signal.ITIMER_VIRTUAL, SECONDS)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)
+
+
+def full_of(atom: str, end: str = "\x01") -> str:
+    """As long a text as a feed hands over."""
+    return atom * (LONGEST_TEXT // len(atom)) + end
+
+
+OFFER = statements.Before("bash npm install\n1. use redis\n2. use memcached")
+READERS: dict[str, Callable[[str], object]] = {
+    "own_words": authored_text.own_words,
+    "sentences": sentences.sentences,
+    "of_person": lambda text: statements.of_person(text, OFFER),
+    "of_agent": statements.of_agent,
+    "takes_back": statements.takes_back,
+    "plays_a_role": lambda text: statements.plays_a_role(text, before=True),
+    "of_feedback": lambda text: of_feedback(text, "bash npm install"),
+    "resolutions": lambda text: blockers.resolutions(text, [blockers.OpenBlocker("t", "waiting for credentials")]),
+    "complaint": problems.complaint,
+    "normalised": commands.normalised,
+    "is_trivial": commands.is_trivial,
+    "is_volatile": commands.is_volatile,
+    "takes_edits_back": commands.takes_edits_back,
+    "hashes": injected_text.hashes,
+}
+PLAIN = [
+    "word ", "word", "Ab", "a.b ", "0", "1 ", "é", "<private>", "<memory>", "<memory ", "< ", "```\nx\n", "'", '"',
+    "„a", "«", "(", "[", "- a\n", "> a\n", "| a |\n", "a\n", f"{LEDGER} ", "never ", "use a ", "instead of ", "E   ",
+    "error: ", "\x1b[0m", "&& make ", "; make ", "a=b ", "git checkout ", "\\\n",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_long_texts_of_one_word_are_read_in_moments(reader):
+    for atom in PLAIN:
+        with soon():
+            READERS[reader](full_of(atom))
+
+
+@pytest.mark.parametrize(
+    ("reader", "atom"),
+    [
+        ("sentences", " "),
+        ("sentences", "\t"),
+        ("sentences", "also "),
+        ("takes_back", "and "),
+        ("of_agent", "and "),
+        ("normalised", "| cat "),
+        ("of_person", "- a.b\n"),
+        ("of_person", "a.b/c "),
+        ("complaint", "error: a\n"),
+        ("hashes", "word, "),
+    ],
+)
+def test_texts_made_to_be_slow_are_read_in_moments(reader, atom):
+    with soon():
+        READERS[reader](full_of(atom))
+
+
+@pytest.mark.parametrize(
+    "atom",
+    [
+        "a-",
+        "1.",
+        "a b ",
+        "a_b ",
+    ],
+)
+def test_a_sentence_of_long_words_is_weighed_in_moments(atom):
+    """A sentence may have seventy words, of any length."""
+    with soon():
+        statements.of_person(f"We run {full_of(atom)}", OFFER)
+
+
+@pytest.mark.parametrize("atom", ["\n", "   \n", "1. a\n", "- ", "either ", "x\n"])
+def test_an_offer_is_recognised_in_moments(atom):
+    with soon():
+        found(agent(full_of(atom)), user("2"))
+
+
+@pytest.mark.parametrize(
+    "atom",
+    [
+        " ",
+        "\n",
+        "1 ",
+        "the ",
+        "ok ",
+    ],
+)
+def test_a_choice_is_recognised_in_moments(atom):
+    with soon():
+        choices.chosen_option(full_of(atom), "1. use redis\n2. use memcached")
+
+
+EVERYWHERE: list[Callable[[str], Event]] = [
+    user,
+    agent,
+    bash,
+    fails,
+    refused,
+    edit,
+    lambda text: bash("make", 1, text),
+    lambda text: edit("a.py", text, text[1:]),
+    lambda text: Compaction(summary=text),
+    lambda text: ToolCall(tool="memory_recall", input={"query": text}, output=text),
+    lambda text: ToolCall(tool="apply_patch", input={"patchText": f"*** Update File: {text}"}),
+]
+
+
+@pytest.mark.parametrize("event", EVERYWHERE)
+@pytest.mark.parametrize("text", ["x" * 100_000, "x y " * 25_000, "We decided to use it. " * 4_500])
+def test_a_line_of_a_hundred_thousand_characters_is_read_in_moments_wherever_it_is(event, text):
+    with soon():
+        found(event(cut(text)))
+
+
+def test_a_cut_text_is_as_long_as_is_said():
+    assert len(cut("x" * 100_000)) <= LONGEST_TEXT + 3

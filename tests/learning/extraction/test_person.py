@@ -1,0 +1,239 @@
+"""What a person says: statements, what they take back, what is private, quoted, played, or said to refuse a tool."""
+
+from __future__ import annotations
+
+import pytest
+
+from opencode_memory.hosts.opencode.feed.messages import read_message
+from opencode_memory.learning.extraction.events import Compaction, Event, SessionInfo
+from opencode_memory.learning.extraction.session_state import SessionState
+from opencode_memory.models import Category
+from support.learning import LEDGER, RUFF, SESSION, SMALL, agent, bash, found, learned, messages, refused, steps, user
+
+CHILD = SessionInfo(id="ses_child", directory=SESSION.directory, parent=SESSION.id)
+SECRET = "hunter2 is the word"
+
+
+def everything(*events: Event, info: SessionInfo = SESSION) -> str:
+    """All that is kept of a session: what is found and what is open."""
+    told = messages(*events)
+    state, _ = steps(told, info=info)
+    return state.to_json() + "\n".join(str(one.as_json()) for one in found(*events, info=info))
+
+
+@pytest.mark.parametrize(
+    ("text", "category"), [(RUFF, Category.DIRECTIVE), (LEDGER, Category.DECISION), (SMALL, Category.PREFERENCE)]
+)
+def test_a_plain_statement_is_found_with_what_was_said_as_evidence(text, category):
+    (one,) = found(user(text))
+
+    assert one.content == text
+    assert one.category is category
+    assert one.is_persons
+    assert one.evidence
+    assert one.message == "msg_a_0000"
+
+
+def test_nothing_is_ready_before_the_person_has_said_the_next_thing():
+    state, ready = steps(messages(user(LEDGER), agent("ok")))
+    assert ready == []
+    assert [one.content for one in state.pending] == [LEDGER]
+
+    _, ready = steps(messages(user("Add a test for it.")), state)
+    assert [one.content for one in ready] == [LEDGER]
+
+
+@pytest.mark.parametrize("taken_back", ["Scratch that.", "no wait, forget it", "never mind", "just kidding"])
+def test_what_the_next_message_takes_back_is_not_learned(taken_back):
+    assert learned(user(LEDGER), agent("ok"), user(taken_back)) == []
+
+
+def test_what_is_taken_back_in_the_same_message_is_not_learned():
+    assert learned(user(f"{LEDGER} Scratch that.")) == []
+
+
+def test_only_the_last_message_is_taken_back():
+    assert learned(user(LEDGER), agent("ok"), user("Add a test."), agent("done"), user("Scratch that.")) == [LEDGER]
+
+
+def test_taking_back_does_not_undo_what_tools_showed():
+    kept = learned(user(LEDGER), *[bash("make check")] * 3, user("Scratch that."))
+
+    assert kept == ["`make check`"]
+
+
+def test_what_was_taken_back_may_be_said_again():
+    assert learned(user(LEDGER), user("Scratch that."), user(LEDGER)) == [LEDGER]
+
+
+def test_of_choices_in_one_session_the_last_one_holds():
+    said = found(
+        bash("npm install"),
+        user("No, use pnpm."),
+        bash("pnpm install"),
+        user("No, use npm."),
+        bash("npm install"),
+        user("No, use pnpm."),
+    )
+
+    assert [one.content for one in said if one.topic == "learned:choice:package-manager"][-1] == "Use pnpm."
+
+
+def test_a_correction_of_what_the_agent_did_is_a_preference_of_the_person():
+    (one,) = [one for one in found(bash("npm install"), user("No, use pnpm.")) if one.category is Category.PREFERENCE]
+
+    assert one.is_persons
+    assert one.topic == "learned:choice:package-manager"
+
+
+def test_what_is_said_twice_in_a_session_is_found_once():
+    assert learned(user(LEDGER), agent("ok"), user(LEDGER), agent("ok"), user(LEDGER)) == [LEDGER]
+
+
+def test_a_compaction_releases_what_waits():
+    assert learned(user(LEDGER), Compaction(summary="…")) == [LEDGER]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"<private>{RUFF} {SECRET}</private> hello",
+        f"hello <private>{RUFF} {SECRET}",
+        f"hello < PRIVATE >{RUFF} {SECRET}</ private >",
+        f"<private>a</private> x <private>{RUFF} {SECRET}</private>",
+        f"<private>\n{RUFF}\n\n{SECRET}\n</private>",
+    ],
+)
+def test_what_is_private_is_kept_nowhere(text):
+    assert SECRET not in everything(user(text), bash("make"), agent("ok"))
+    assert learned(user(text)) == []
+
+
+def test_beside_what_is_private_the_rest_is_learned():
+    assert learned(user(f"{LEDGER} <private>{SECRET}</private>")) == [LEDGER]
+
+
+def test_a_private_mark_with_attributes_is_private():
+    assert SECRET not in everything(user(f'<private reason="customer">{RUFF} {SECRET}</private>'))
+
+
+def test_what_is_private_in_feedback_is_kept_nowhere():
+    assert SECRET not in everything(refused(f"please use our own runner <private>{SECRET}</private> for it"))
+
+
+def test_what_is_private_and_repeated_by_the_agent_in_its_mark_is_kept_nowhere():
+    assert SECRET not in everything(user("hi"), agent(f"You said <private>{SECRET}</private>, fine."))
+
+
+def test_what_is_private_stays_private_when_a_long_message_is_cut():
+    text = f"{'word ' * 2_500}<private>{'other ' * 2_000}\n{RUFF}</private>"
+    read = read_message(
+        {"id": "msg_1", "role": "user", "time": {"created": 7}}, [{"type": "text", "text": text}], is_followed=True
+    )
+
+    assert learned(*read.events) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"> {RUFF}",
+        f"```\n{RUFF}\n```",
+        f"~~~text\n{RUFF}\n~~~",
+        f"```\n{RUFF}",
+        f"Look:\n    {RUFF}",
+        f'He wrote "{RUFF}"',
+        f"He wrote “{RUFF}”",
+        f"<file path='README.md'>\n{RUFF}\n</file>",
+        f"<document>{RUFF}",
+        f"2026-03-02 10:11:12 {RUFF}",
+        f"10:42 tom: {RUFF}",
+        f"| rule |\n| {RUFF} |",
+        f"INFO {RUFF}",
+    ],
+)
+def test_what_is_quoted_or_pasted_is_nobodys_statement(text):
+    assert learned(user(text)) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "What if we say: from now on always run ruff before you commit?",
+        "Should we use PostgreSQL for the ledger?",
+        "Suppose we decided to use PostgreSQL for the ledger.",
+        f"Translate to German: {RUFF}",
+        f"Write a CONTRIBUTING.md for me. {RUFF}",
+    ],
+)
+def test_what_is_asked_supposed_or_ordered_as_text_is_no_statement(text):
+    assert learned(user(text)) == []
+
+
+def test_in_a_role_nothing_is_learned_until_it_ends():
+    played = [user("Let's role-play: you are a pirate captain."), agent("Arr"), user(RUFF), agent("Aye")]
+
+    assert learned(*played) == []
+    assert learned(*played, user("ok stop playing, back to work"), agent("fine"), user(LEDGER)) == [LEDGER]
+
+
+@pytest.mark.parametrize("text", [RUFF, LEDGER, SMALL])
+def test_the_user_of_a_subagents_session_is_no_person(text):
+    assert learned(user(text), info=CHILD) == []
+    assert learned(refused(text), info=CHILD) == []
+
+
+def test_a_subagents_session_has_no_summary():
+    assert [
+        one for one in found(user("Do it"), bash("make"), info=CHILD) if one.category is Category.CONVERSATION
+    ] == []
+
+
+def test_feedback_of_a_refusal_is_a_preference_with_what_was_refused():
+    (one,) = found(refused("use pnpm, not npm"))
+
+    assert one.category is Category.PREFERENCE
+    assert one.confidence >= 0.8
+    assert one.is_persons
+
+
+@pytest.mark.parametrize("text", ["no", "wait", "why?", "what does this do?"])
+def test_feedback_that_says_nothing_teaches_nothing(text):
+    assert learned(refused(text)) == []
+
+
+def test_feedback_about_this_one_time_stays_below_the_bar():
+    assert learned(refused("not now, let me look at it first")) == []
+
+
+OFFER = "1. Use Redis for the cache\n2. Use Memcached for the cache\nWhich one?"
+
+
+@pytest.mark.parametrize("answer", ["2", "2.", "option 2", "let's go with 2", "the second one please", "ok, number 2"])
+def test_a_picked_option_is_a_decision_in_the_words_of_the_offer(answer):
+    (one,) = [one for one in found(agent(OFFER), user(answer)) if one.rule == "picked an option"]
+
+    assert one.category is Category.DECISION
+    assert "Memcached" in one.content
+    assert "Redis" not in one.content
+    assert one.is_persons
+
+
+@pytest.mark.parametrize("answer", ["7", "2?", "what is option 2?", "I have 2 questions about this"])
+def test_what_picks_nothing_is_no_decision(answer):
+    assert learned(agent(OFFER), user(answer)) == []
+
+
+def test_a_number_without_an_offer_is_no_decision():
+    assert learned(agent("Done."), user("2")) == []
+    later = [user("Go on, please."), agent("Done.")] * 10
+    assert learned(agent(OFFER), *later, user("2")) == []
+
+
+def test_two_sessions_share_nothing():
+    state, _ = steps(messages(user(LEDGER)))
+    other, _ = steps(messages(user(SMALL)))
+
+    assert [one.content for one in state.pending] == [LEDGER]
+    assert [one.content for one in other.pending] == [SMALL]
+    assert SessionState() == SessionState()

@@ -1,0 +1,122 @@
+"""Procedures: commands that succeed again and again, with the arguments that matter."""
+
+from __future__ import annotations
+
+import pytest
+
+from opencode_memory.learning.admission import admit
+from opencode_memory.learning.extraction.candidate import Candidate
+from opencode_memory.learning.extraction.events import Event
+from opencode_memory.learning.extraction.tool_calls import REPETITIONS
+from opencode_memory.models import Category, Status
+from support.learning import bash, fails, found, of_category
+
+
+def procedures(*events: Event) -> list[Candidate]:
+    return of_category(found(*events), Category.PROCEDURE)
+
+
+def sure(*events: Event) -> list[str]:
+    """What is a procedure at once, without another session."""
+    return [one.content for one in procedures(*events) if admit(one, elsewhere=0) is Status.ACTIVE]
+
+
+def test_a_command_that_succeeds_often_enough_is_a_procedure():
+    assert sure(*[bash("make check")] * REPETITIONS) == ["`make check`"]
+    assert sure(*[bash("make check")] * (REPETITIONS - 1)) == []
+
+
+def test_a_command_that_succeeded_once_is_nothing_until_another_session_saw_it():
+    (one,) = procedures(bash("make check"))
+
+    assert admit(one, elsewhere=0) is None
+    assert admit(one, elsewhere=1) is Status.ACTIVE
+
+
+def test_two_sessions_see_the_same_command_as_the_same():
+    (first,), (second,) = procedures(bash("make check")), procedures(bash("make  check 2>&1 | tail -5"))
+
+    assert first.seen_as == second.seen_as is not None
+    assert first.topic == second.topic is not None
+
+
+def test_arguments_that_matter_are_kept_and_tell_commands_apart():
+    first, second = procedures(bash("pytest tests/unit -k ledger"), bash("pytest tests/unit -k invoice"))
+
+    assert "-k ledger" in first.content
+    assert first.seen_as != second.seen_as
+
+
+def test_a_command_that_fails_is_no_procedure():
+    assert procedures(*[fails("make check")] * 5) == []
+
+
+def test_a_command_without_an_exit_code_is_no_procedure():
+    assert procedures(*[bash("make check", None)] * 5) == []
+
+
+def test_the_description_of_a_command_is_told():
+    (one,) = procedures(bash("make check", description="Runs all checks"))
+
+    assert one.content == "Runs all checks: `make check`"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "ls -la",
+        "cd src && ls",
+        "git status",
+        "git push origin main",
+        "cat a.txt | grep b | head",
+        "echo hello",
+        "rm -rf build",
+        "mkdir -p a/b && cd a/b",
+        "node --version",
+        "npm list",
+        "sudo ls",
+        "FOO=1 ls",
+        "",
+        "   ",
+        "# a comment",
+    ],
+)
+def test_a_trivial_command_is_no_procedure(command):
+    assert procedures(*[bash(command)] * 5) == []
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "deploy --build 0123456789abcdef0123",
+        "report --day 2026-02-03",
+        "python /tmp/x1f3/run.py",
+        "sync --since 1790000000000",
+        "psql -c 'select 1' -v id=3b241101-e2bb-4255-8caf-4136c566a962",
+        "python - <<'EOF'\nprint(1)\nEOF",
+        "make " + "a" * 400,
+    ],
+)
+def test_a_command_with_arguments_that_never_come_again_is_no_procedure(command):
+    assert procedures(*[bash(command)] * 5) == []
+
+
+def test_asking_for_a_version_in_short_is_trivial():
+    assert procedures(*[bash("node -v")] * 5) == []
+
+
+@pytest.mark.parametrize("command", ['git commit -m "fix; make tests pass"', 'echo "a && npm test"'])
+def test_text_in_quotes_is_no_command(command):
+    assert procedures(*[bash(command)] * 5) == []
+
+
+def test_asking_a_memory_is_no_procedure():
+    assert procedures(*[bash("opencode-memory recall ledger")] * 5) == []
+
+
+def test_a_quote_that_never_ends_breaks_nothing():
+    procedures(bash("make 'check"), bash('pytest "'), bash("\\"), bash("&& ||; |"))
+
+
+def test_a_command_that_is_no_text_breaks_nothing():
+    assert procedures(bash(5), bash(None), bash(["make"])) == []

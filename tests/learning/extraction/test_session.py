@@ -1,0 +1,233 @@
+"""A session as a whole: blockers and their end, its summary, and a state that stays small and survives as JSON."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from opencode_memory.learning.extraction.blockers import OpenBlocker
+from opencode_memory.learning.extraction.candidate import Candidate
+from opencode_memory.learning.extraction.events import (
+    AssistantText,
+    Compaction,
+    Feedback,
+    SessionEnd,
+    ToolCall,
+    UserText,
+)
+from opencode_memory.learning.extraction.session import Known, end, step
+from opencode_memory.learning.extraction.session_state import Failure, SessionState
+from opencode_memory.models import Category
+from support.learning import (
+    BLOCKED,
+    LEDGER,
+    SESSION,
+    UNBLOCKED,
+    agent,
+    bash,
+    edit,
+    fails,
+    found,
+    message,
+    messages,
+    of_category,
+    replace_own,
+    steps,
+    user,
+)
+
+STORE_TAKES = 512 * 1024
+"""Bytes of a state that the store takes."""
+
+
+def test_a_blocker_has_a_topic_that_its_end_finds():
+    (one,) = found(user(BLOCKED))
+    known = Known((OpenBlocker(one.topic, one.content),))
+
+    state, _ = step(SESSION, SessionState(), message("x", user(UNBLOCKED)), known)
+
+    (over,) = state.pending
+    assert over.topic == one.topic
+    assert over.tags == ("resolved",)
+    assert BLOCKED.rstrip(".") in over.content
+    assert UNBLOCKED in over.content
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Did the AWS credentials arrive?",
+        "We still wait until the AWS credentials arrived.",
+        "The database migration is done now.",
+        "I will ask for the AWS credentials.",
+    ],
+)
+def test_a_blocker_stays_open_when_nobody_says_that_it_is_over(text):
+    known = Known((OpenBlocker("learned:blocker:x", BLOCKED),))
+
+    state, _ = step(SESSION, SessionState(), message("x", user(text)), known)
+
+    assert [one for one in state.pending if "resolved" in one.tags] == []
+
+
+def test_a_blocker_that_ends_in_the_same_stretch_is_resolved():
+    told = of_category(found(user(BLOCKED), agent("ok"), user(UNBLOCKED)), Category.BLOCKER)
+
+    assert "resolved" in told[-1].tags
+
+
+def test_work_has_a_summary_with_goal_outcome_files_commands_and_what_is_open():
+    told = found(
+        user("Make the import faster."), edit(), bash("make check"), fails("pytest"), agent("It is faster now.")
+    )
+    (one,) = of_category(told, Category.CONVERSATION)
+
+    for part in ("Make the import faster", "It is faster now", "src/app.py", "make check", "pytest", "boom"):
+        assert part in one.content
+    assert one.topic == f"session:{SESSION.id}"
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        (user("What is a monad?"), agent("A monoid.")),
+        (user("What is here?"), bash("ls"), agent("Files.")),
+        (edit(), bash("make")),
+        (),
+    ],
+)
+def test_what_was_only_talk_has_no_summary(events):
+    assert of_category(found(*events), Category.CONVERSATION) == []
+
+
+def test_a_session_that_holds_nothing_of_its_own_has_no_summary():
+    state, _ = steps(messages(user("Make it faster."), edit()))
+
+    assert of_category(end(SESSION, replace_own(state, 0), at_ms=1)[1], Category.CONVERSATION) == []
+
+
+words = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
+candidates = st.builds(
+    Candidate,
+    category=st.sampled_from(Category),
+    content=words,
+    confidence=st.floats(0, 1),
+    rule=words,
+    evidence=words,
+    at_ms=st.integers(0, 1 << 50),
+    topic=st.none() | words,
+    seen_as=st.none() | words,
+    tags=st.lists(words, max_size=2).map(tuple),
+    is_persons=st.booleans(),
+)
+failures = st.builds(
+    Failure,
+    command=words,
+    complaints=st.lists(words, max_size=2).map(tuple),
+    files=st.lists(words, max_size=2).map(tuple),
+    change=words,
+)
+states = st.builds(
+    SessionState,
+    goal=words,
+    outcome=words,
+    action=words,
+    offer=words,
+    offered_ago=st.integers(0, 9),
+    pretending=st.booleans(),
+    failures=st.lists(st.tuples(words, failures), max_size=3).map(tuple),
+    passed=st.lists(st.tuples(words, st.integers(1, 9)), max_size=3).map(tuple),
+    files=st.lists(words, max_size=3).map(tuple),
+    pending=st.lists(candidates, max_size=3).map(tuple),
+    given=st.lists(st.integers(0, 1 << 32), max_size=3).map(tuple),
+    said=st.lists(st.integers(0, 1 << 32), max_size=3).map(tuple),
+    own=st.integers(0, 9),
+)
+
+
+@given(state=states)
+def test_a_state_survives_as_json(state):
+    assert SessionState.from_json(state.to_json()) == state
+
+
+def test_a_state_that_was_forgotten_begins_anew():
+    assert SessionState.from_json("{}") == SessionState()
+
+
+events = st.one_of(
+    st.builds(UserText, text=st.sampled_from([LEDGER, BLOCKED, UNBLOCKED, "scratch that", "2", "go on"]) | words),
+    st.builds(AssistantText, text=st.sampled_from(["1. use a\n2. use b?", "It turns out that it is slow."]) | words),
+    st.builds(
+        ToolCall,
+        tool=st.sampled_from(["bash", "edit", "memory_recall", "read"]),
+        input=st.sampled_from([{"command": "make"}, {"filePath": "/a.py", "oldString": "a", "newString": "b"}, {}]),
+        exit=st.sampled_from([0, 1, None]),
+        output=words,
+    ),
+    st.builds(Feedback, tool=st.just("bash"), input=st.just({"command": "npm i"}), text=words),
+    st.builds(Compaction, summary=words),
+    st.just(SessionEnd()),
+)
+
+
+@given(happened=st.lists(events, max_size=12))
+def test_a_session_read_in_pieces_comes_to_what_it_comes_to_in_one_go(happened):
+    told = messages(*happened)
+    whole_state, whole = steps(told)
+
+    state, ready = SessionState(), []
+    for one in told:
+        state, more = steps([one], SessionState.from_json(state.to_json()))
+        ready += more
+
+    assert (state, ready) == (whole_state, whole)
+
+
+@given(happened=st.lists(events, max_size=12))
+def test_any_session_gives_candidates_that_have_text_evidence_and_a_rule(happened):
+    for one in found(*happened):
+        assert one.content.strip()
+        assert one.rule
+        assert 0 <= one.confidence <= 1
+        assert len(one.content) <= 2_500
+        json.dumps(one.as_json())
+
+
+def test_a_session_of_five_thousand_messages_keeps_a_small_state():
+    state = SessionState()
+    for number in range(1_000):
+        told = messages(
+            user(f"We decided to use system number {number} for part {number} of the ledger."),
+            fails(f"runner{number} go", f"E   ValueError: {number}"),
+            edit(f"src/module_{number}.py"),
+            bash(f"make part{number}"),
+            ToolCall(tool="memory_recall", input={}, output=f"Known thing {number} is about thing {number + 1}."),
+            of=str(number),
+        )
+        state, _ = steps(told, state)
+
+    assert len(state.to_json().encode()) < STORE_TAKES / 2
+    assert len(state.pending) <= 60
+    assert len(state.failures) <= 12
+    assert len(state.files) <= 40
+
+
+def test_files_edited_while_commands_fail_do_not_grow_the_state_for_ever():
+    told = messages(
+        *[fails(f"runner{number} go") for number in range(12)],
+        *[edit(f"src/some/folder/module_{number}.py") for number in range(1_500)],
+    )
+
+    assert len(steps(told)[0].to_json().encode()) < STORE_TAKES
+
+
+def test_long_commands_and_paths_do_not_make_the_state_too_long_for_the_store():
+    told = messages(
+        *[fails(f"runner{number} {'é' * 19_000}") for number in range(12)],
+        *[edit(f"src/{number}/{'ü' * 5_000}.py") for number in range(40)],
+    )
+
+    assert len(steps(told)[0].to_json().encode()) < STORE_TAKES

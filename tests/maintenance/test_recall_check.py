@@ -1,0 +1,70 @@
+"""Which memories are asked for, and which count as unused or stale."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from opencode_memory.maintenance.recall_check import glimpse, is_stale, is_unused, sample_places
+from opencode_memory.models import Category, Memory, Scope, Source, Status, Trust
+
+NOW = datetime(2026, 9, 21, tzinfo=UTC)
+MEMORY = Memory(
+    id="00000000-0000-7000-8000-000000000000", key=1, content="a walrus", category=Category.FACT, scope=Scope.GLOBAL,
+    project=None, topic=None, status=Status.ACTIVE, trust=Trust.USER, pinned=False, session=None, position=None,
+    speaker=None, time=NOW, source=Source(), entities=(), tags=(), created_at=NOW, updated_at=NOW, verified_at=None,
+    expires_at=None, used_at=None, uses=0, superseded_by=None, confidence=None, metadata={},
+)  # fmt: skip
+
+
+def days_ago(days: float) -> datetime:
+    return NOW - timedelta(days=days)
+
+
+@given(st.integers(1, 5000), st.integers(1, 500))
+def test_sample_has_one_memory_of_each_stretch_of_the_store(total: int, wanted: int) -> None:
+    places = list(sample_places(total, wanted))
+    assert len(places) == min(total, wanted)
+    if wanted < total:
+        # The stretch of a place, exactly: stretches are not of one length when the total is no multiple.
+        bounds = [number * total // wanted for number in range(wanted + 1)]
+        assert all(low <= place < high for low, place, high in zip(bounds, places, bounds[1:], strict=False))
+
+
+def test_sample_is_the_same_every_time_and_not_in_even_steps() -> None:
+    places = list(sample_places(10_000, 100))
+    assert places == list(sample_places(10_000, 100))
+    assert len({second - first for first, second in pairwise(places)}) > 50
+
+
+@pytest.mark.parametrize("total", [0, 1, 7, 10])
+def test_everything_is_sampled_when_there_is_not_more(total: int) -> None:
+    assert list(sample_places(total, 10)) == list(range(total))
+
+
+def test_memory_is_unused_when_it_is_older_than_30_days_and_was_never_used() -> None:
+    old = replace(MEMORY, created_at=days_ago(30.1))
+    assert is_unused(old, at=NOW)
+    assert not is_unused(replace(MEMORY, created_at=days_ago(29.9)), at=NOW)
+    assert not is_unused(replace(old, uses=1, used_at=days_ago(20)), at=NOW)
+    assert not is_unused(replace(old, category=Category.CONVERSATION), at=NOW)
+
+
+@pytest.mark.parametrize("touched", ["updated_at", "verified_at", "used_at"])
+def test_memory_is_stale_when_nobody_touched_it_for_180_days(touched: str) -> None:
+    old = replace(MEMORY, created_at=days_ago(400), updated_at=days_ago(400))
+    assert is_stale(replace(old, **{touched: days_ago(180.1)}), at=NOW)
+    assert not is_stale(replace(old, **{touched: days_ago(179.9)}), at=NOW)
+    assert not is_stale(replace(old, category=Category.CONVERSATION), at=NOW)
+
+
+def test_glimpse_shows_the_first_words_on_one_line() -> None:
+    assert glimpse(replace(MEMORY, content="# Title\n\n  text")).excerpt == "# Title text"
+    long = glimpse(replace(MEMORY, content="word " * 20_000)).excerpt
+    assert len(long) <= 100
+    assert long.endswith("word…")

@@ -1,0 +1,389 @@
+"""The plugin's socket: who is let in, what is agreed on, and that nothing that is sent ends it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+from websockets.exceptions import InvalidStatus
+
+import opencode_memory
+from opencode_memory.hosts.opencode.contract import PROTOCOL
+from opencode_memory.server.plugin.endpoint import MESSAGE_LIMIT
+from opencode_memory.server.plugin.json_rpc import INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR
+from opencode_memory.server.plugin.protocol import EVENTS
+from support.bridge import DIRECTIVE, QUESTION, WALRUS, OpenCode, Plugin, RefusedError, began, known, said, until
+from support.mcp import TOKEN, Resident, World
+from support.stores import NOW_MS
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    with World(tmp_path) as world:
+        yield world
+
+
+@pytest.fixture
+def folder(world: World) -> Path:
+    return world.repository("walrus")
+
+
+@pytest.fixture
+def server(world: World) -> Iterator[Resident]:
+    with world.served() as server:
+        yield server
+
+
+@pytest.fixture
+def plugin(server: Resident, folder: Path) -> Iterator[Plugin]:
+    with Plugin(server.url, folder) as plugin:
+        yield plugin
+
+
+@dataclass(frozen=True)
+class Shared:
+    """A server of all tests that leave nothing behind in it."""
+
+    world: World
+    server: Resident
+    folder: Path
+
+    def plugin(self, **options: Any) -> Plugin:
+        return Plugin(self.server.url, self.folder, **options)
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shared]:
+    with World(tmp_path_factory.mktemp("shared")) as world, world.served() as server:
+        yield Shared(world, server, world.repository("walrus"))
+
+
+# Who is let in
+
+
+def refused(server: Resident, folder: Path, *headers: tuple[str, str]) -> int:
+    """The status with which a handshake is refused."""
+    with pytest.raises(InvalidStatus) as raised, Plugin(server.url, folder, headers=headers):
+        pass
+    status: int = raised.value.response.status_code
+    return status
+
+
+BEARER = ("Authorization", f"Bearer {TOKEN}")
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        [],
+        [("Authorization", "")],
+        [("Authorization", "Bearer")],
+        [("Authorization", "Bearer ")],
+        [("Authorization", f"Bearer {TOKEN}x")],
+        [("Authorization", f"Bearer {TOKEN[:-1]}")],
+        [("Authorization", f"Bearer {TOKEN.upper()}")],
+        [("Authorization", f"Basic {TOKEN}")],
+        [("Authorization", TOKEN)],
+        [("Authorization", f"Bearer {TOKEN}, Bearer {TOKEN}")],
+        [("Authorization", "Bearer schl\u00fcssel")],
+        [("X-API-Key", TOKEN)],
+        [("Cookie", f"token={TOKEN}")],
+        [BEARER, BEARER],
+        [BEARER, ("Authorization", "Bearer other")],
+        [("Authorization", "Bearer other"), BEARER],
+    ],
+)
+def test_without_the_token_nobody_is_let_in(shared: Shared, headers: list[tuple[str, str]]) -> None:
+    def counted() -> float:
+        value: float = shared.world.metrics.refused.labels("token")._value.get()
+        return value
+
+    before = counted()
+    assert refused(shared.server, shared.folder, *headers) == 403
+    assert counted() == before + 1
+
+
+def test_a_page_of_a_stranger_is_not_let_in(shared: Shared) -> None:
+    server, folder = shared.server, shared.folder
+    for origin in ("https://evil.example", "null", "http://127.0.0.1.evil.example"):
+        assert refused(server, folder, BEARER, ("Origin", origin)) == 403
+    for host in ("evil.example", "127.0.0.1.evil.example:80", ""):
+        assert refused(server, folder, BEARER, ("Host", host)) in (400, 403)
+    with Plugin(server.url, folder, headers=[BEARER, ("Origin", "http://localhost:3000")]) as plugin:
+        assert plugin.ask("flush") == {}
+
+
+def test_where_a_key_is_configured_the_token_opens_as_well(world: World, folder: Path) -> None:
+    with world.served(key="s3cret-key") as server:
+        with Plugin(server.url, folder) as plugin:
+            assert plugin.ask("flush") == {}
+        assert refused(server, folder) in (401, 403)
+        # The key is for clients; whoever sits in OpenCode reads the file.
+        assert refused(server, folder, ("Authorization", "Bearer s3cret-key")) == 403
+        assert refused(server, folder, BEARER, ("X-API-Key", "s3cret-key")) in (401, 403)
+        route = server.url.replace("/mcp", "/stats")
+        assert httpx2.get(route, headers=dict([BEARER])).status_code == 200
+        assert httpx2.get(route).status_code == 401
+
+
+def test_the_socket_is_no_page(shared: Shared) -> None:
+    route = shared.server.url.replace("/mcp", "/bridge")
+    for method in ("GET", "POST", "OPTIONS"):
+        assert httpx2.request(method, route, headers=dict([BEARER])).status_code in (404, 405, 426)
+
+
+# What is agreed on
+
+
+def test_a_hello_is_answered_with_what_the_plugin_goes_by(tmp_path: Path) -> None:
+    with (
+        World(tmp_path, opencode__deadline_ms="250") as world,
+        world.served() as server,
+        Plugin(server.url, tmp_path, hello=False) as plugin,
+    ):
+        assert plugin.hello() == {
+            "protocol": PROTOCOL,
+            "version": opencode_memory.__version__,
+            "deadline_ms": 250,
+            "events": list(EVENTS),
+        }
+
+
+@pytest.mark.parametrize("protocol", [0, PROTOCOL + 1, 2**70])
+def test_a_plugin_of_another_protocol_is_told_what_to_do_and_gets_nothing(
+    world: World, server: Resident, folder: Path, protocol: int
+) -> None:
+    known(world, DIRECTIVE, "directive")
+    with Plugin(server.url, folder, hello=False) as plugin:
+        answer = plugin.hello(protocol=protocol, version="0.0.1")
+        assert (answer["refused"], answer["protocol"]) == (True, PROTOCOL)
+        assert all(word in answer["notice"] for word in ("0.0.1", opencode_memory.__version__, "opencode-memory setup"))
+        assert plugin.refused("messages", **MESSAGES) == INTERNAL_ERROR
+
+
+def test_a_plugin_of_another_version_is_served_and_says_so_on_the_screen(server: Resident, folder: Path) -> None:
+    with Plugin(server.url, folder, hello=False) as plugin:
+        assert "refused" not in plugin.hello(version="0.0.1")
+        until(lambda: bool(plugin.opencode.toasts))
+        [toast] = plugin.opencode.toasts
+        assert "0.0.1" in toast
+        assert "opencode-memory setup" in toast
+
+
+def test_an_mcp_server_that_opencode_did_not_find_is_connected(server: Resident, folder: Path) -> None:
+    opencode = OpenCode(mcp={"memory": {"status": "failed"}})
+    with Plugin(server.url, folder, opencode=opencode) as plugin:
+        until(lambda: ("POST", "/mcp/memory/connect") in opencode.asked)
+        assert plugin.opencode.toasts == []
+
+
+@pytest.mark.parametrize("state", [None, {"status": "connected"}, {"status": "disabled"}, "failed", 1])
+def test_an_mcp_server_in_any_other_state_is_left_alone(shared: Shared, state: Any) -> None:
+    opencode = OpenCode(mcp={"memory": state})
+    with shared.plugin(opencode=opencode) as plugin:
+        until(lambda: ("GET", "/mcp") in opencode.asked)
+        plugin.flush()
+    assert ("POST", "/mcp/memory/connect") not in opencode.asked
+
+
+MESSAGES = {"sessionID": "ses_1", "visible": ["msg_1"], "message": {"id": "msg_1", "text": QUESTION}}
+EARLY = {
+    "messages": MESSAGES,
+    "compacting": {"sessionID": "ses_1"},
+    "command": {"sessionID": "ses_1", "command": "remember", "arguments": "The walrus sleeps"},
+    "tool": {"sessionID": "ses_1", "tool": "memory-write", "arguments": {"content": "x", "scope": "decision"}},
+}
+
+
+def test_before_a_hello_nothing_is_answered_and_nothing_is_taken(world: World, server: Resident, folder: Path) -> None:
+    known(world, DIRECTIVE, "directive")
+    before = world.dump()
+    with Plugin(server.url, folder, hello=False) as plugin:
+        for method, params in EARLY.items():
+            assert plugin.refused(method, **params) == INTERNAL_ERROR, method
+        plugin.settle("msg_1", "late")
+        plugin.happens(began(folder), *said("msg_1", "We decided to use PostgreSQL for the ledger.", created=NOW_MS))
+        assert world.store.ledger.decisions("ses_1") == []
+        assert world.dump() == before
+        plugin.hello()
+        plugin.ask("compacting", sessionID="ses_1")
+        assert world.dump() == before
+        assert DIRECTIVE in plugin.offered("msg_1", QUESTION)["msg_1"]
+
+
+def test_a_second_hello_does_not_move_a_plugin(world: World, plugin: Plugin) -> None:
+    bees = world.repository("bees")
+    known(world, "The bee build needs ninja.", project="gitlab.com/group/bees")
+    for changes in ({}, {"directory": str(bees)}, {"protocol": 99}):
+        with pytest.raises(RefusedError, match="hello was said before"):
+            plugin.hello(**changes)
+    assert plugin.offered("msg_1", "How does the bee build work?") == {}
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        ({"protocol": "1"}, "protocol"),
+        ({"protocol": -1}, "protocol"),
+        ({"protocol": True}, "protocol"),
+        ({"protocol": None}, "protocol"),
+        ({"version": ""}, "version"),
+        ({"version": "x" * 513}, "version"),
+        ({"version": 1}, "version"),
+        ({"directory": ""}, "directory"),
+        ({"directory": "."}, "directory"),
+        ({"directory": "walrus"}, "directory"),
+        ({"directory": "/a\0b"}, "directory"),
+        ({"directory": "/" + "x" * 4096}, "directory"),
+        ({"directory": ["/"]}, "directory"),
+        ({"pid": 1.5}, "pid"),
+    ],
+)
+def test_a_hello_that_is_none_is_refused_by_the_name_of_what_is_wrong(
+    shared: Shared, changes: dict[str, Any], field: str
+) -> None:
+    with shared.plugin(hello=False) as plugin:
+        with pytest.raises(RefusedError, match=f"^{field}: ") as raised:
+            plugin.hello(**changes)
+        assert raised.value.code == INVALID_PARAMS
+        assert "protocol" in plugin.hello()
+
+
+# What is sent
+
+
+@pytest.mark.parametrize(
+    ("method", "params", "field"),
+    [
+        ("messages", None, "params"),
+        ("messages", [], "params"),
+        ("messages", {}, "sessionID"),
+        ("messages", MESSAGES | {"sessionID": 1}, "sessionID"),
+        ("messages", MESSAGES | {"sessionID": ""}, "sessionID"),
+        ("messages", MESSAGES | {"sessionID": "s" * 513}, "sessionID"),
+        ("messages", MESSAGES | {"visible": "msg_1"}, "visible"),
+        ("messages", MESSAGES | {"visible": [1]}, "visible"),
+        ("messages", MESSAGES | {"visible": ["m"] * 10_001}, "visible"),
+        ("messages", MESSAGES | {"message": "msg_1"}, "params"),
+        ("messages", MESSAGES | {"message": {"id": "msg_1"}}, "text"),
+        ("messages", MESSAGES | {"message": {"id": "", "text": "x"}}, "id"),
+        ("messages", MESSAGES | {"message": {"id": "msg_1", "text": "x" * 1_000_001}}, "text"),
+        ("messages", MESSAGES | {"summary": 1}, "summary"),
+        ("compacting", {"sessionID": None}, "sessionID"),
+        ("command", {"sessionID": "ses_1", "command": "recall"}, "arguments"),
+        ("command", {"sessionID": "ses_1", "command": 1, "arguments": ""}, "command"),
+        ("tool", {"sessionID": "ses_1", "tool": "memory-read"}, "arguments"),
+        ("tool", {"tool": "memory-read", "arguments": {}}, "sessionID"),
+        ("tool", {"sessionID": "ses_1", "tool": "memory-read", "arguments": {}, "agent": 1}, "agent"),
+    ],
+)
+def test_wrong_parameters_are_refused_by_name(shared: Shared, method: str, params: Any, field: str) -> None:
+    with shared.plugin() as plugin, pytest.raises(RefusedError, match=f"^{field}: ") as raised:
+        plugin.begin(method, params).result(30)
+    assert raised.value.code == INVALID_PARAMS
+    assert len(str(raised.value)) < 200
+
+
+@pytest.mark.parametrize(("text", "code"), [("{", PARSE_ERROR), ("[" * 200_000, PARSE_ERROR), ("[]", INVALID_REQUEST)])
+def test_what_is_no_message_is_refused(shared: Shared, text: str, code: int) -> None:
+    with shared.plugin() as plugin:
+        plugin.send(text)
+        assert plugin.strays.get(timeout=30)["error"]["code"] == code
+        plugin.flush()
+
+
+def test_a_message_may_be_large_and_no_larger(shared: Shared) -> None:
+    with shared.plugin() as plugin:
+        picture = {"type": "file", "url": "data:image/png;base64," + "A" * (12 * 1024 * 1024)}
+        part = {"id": "prt_1", "messageID": "msg_1", "sessionID": "ses_1", **picture}
+        plugin.happens({"type": "message.part.updated", "properties": {"part": part}})
+        plugin.send(" " * (MESSAGE_LIMIT + 1))
+        plugin._reader.join(30)
+        assert plugin.socket.close_code == 1009
+    with shared.plugin() as plugin:
+        plugin.flush()
+
+
+def test_bytes_end_their_own_connection_alone(shared: Shared, caplog: pytest.LogCaptureFixture) -> None:
+    with shared.plugin() as plugin, shared.plugin() as other:
+        other.send(b"\x00\x01")
+        other._reader.join(30)
+        assert not other._reader.is_alive()
+        plugin.flush()
+    assert [record for record in caplog.records if record.levelno >= logging.ERROR] == []
+
+
+def test_half_a_character_is_no_reason_to_fail(world: World, plugin: Plugin) -> None:
+    known(world, WALRUS)
+    half = "\ud83d"
+    assert WALRUS in plugin.shown("msg_1", f"{QUESTION} {half}")
+    assert plugin.offered(f"msg_{half}", half, session=f"ses_{half}") == {}
+    plugin.happens(began(plugin.folder), *said("msg_1", f"We decided to use PostgreSQL {half}.", created=NOW_MS))
+    answer = plugin.ask("tool", sessionID="ses_1", tool="memory-read", arguments={"query": f"walrus {half}"})
+    assert WALRUS in answer["text"] or answer["is_error"]
+    assert "memory" in plugin.ask("command", sessionID="ses_1", command="recall", arguments=half)["text"]
+
+
+WORDS = st.sampled_from(
+    ["ses_1", "msg_1", "remember", "recall", "memory-read", "memory-write", "shown", "late", "..", "*"]
+)
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers(-2, 2**65) | st.floats() | st.text(max_size=8) | WORDS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4) | WORDS, inner, max_size=3),
+    max_leaves=6,
+)
+NAMES = [
+    *["sessionID", "messageID", "message", "visible", "summary", "command", "arguments", "tool", "agent", "state"],
+    *["events", "directory", "type", "properties", "info", "part", "id", "text", "role", "time", "protocol", "version"],
+]
+PARAMS = st.dictionaries(st.sampled_from(NAMES), VALUES | st.dictionaries(st.sampled_from(NAMES), VALUES), max_size=6)
+METHODS = ["messages", "compacting", "command", "tool", "flush", "hello", "settled", "events", "no/such"]
+EVENT = st.fixed_dictionaries({"type": st.sampled_from(EVENTS), "properties": PARAMS})
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
+@given(data=st.data())
+@example(data=None)
+def test_no_message_ends_the_server_or_shows_its_insides(plugin: Plugin, data: Any) -> None:
+    logging.disable(logging.CRITICAL)
+    try:
+        for method, params in (
+            []
+            if data is None
+            else data.draw(st.lists(st.tuples(st.sampled_from(METHODS), PARAMS | VALUES), max_size=6))
+        ):
+            plugin.begin(method, params)
+            plugin.tell(method, params)
+        for events in [] if data is None else data.draw(st.lists(st.lists(EVENT, max_size=3), max_size=3)):
+            plugin.tell("events", {"directory": str(plugin.folder), "events": events})
+        answers = [answer.exception(30) for answer in plugin.pending()]
+    finally:
+        logging.disable(logging.NOTSET)
+    assert not any("Traceback" in str(answer) or "server's log" in str(answer) for answer in answers if answer), answers
+    plugin.flush()
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "told"),
+    [
+        ("memory-raed", {}, "did you mean 'memory-read'?"),
+        ("x" * 500, {}, "there is no tool"),
+        ("memory-read", [], "arguments: expected an object"),
+        ("memory-read", {"limit": "many"}, "limit"),
+        ("memory-write", {"content": "x", "scope": "conventoin"}, "did you mean 'convention'?"),
+        ("memory-edit", {"id": "00000000", "content": "x"}, "not found"),
+    ],
+)
+def test_a_tool_that_cannot_be_run_says_why(shared: Shared, tool: str, arguments: Any, told: str) -> None:
+    with shared.plugin() as plugin:
+        answer = plugin.ask("tool", sessionID="ses_1", tool=tool, arguments=arguments)
+    assert answer["is_error"] is True
+    assert told in answer["text"]
+    assert len(answer["text"]) < 600

@@ -1,0 +1,255 @@
+"""What a plugin has done for it, side by side with others, and how its server ends."""
+
+from __future__ import annotations
+
+import logging
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from opencode_memory.hosts.opencode.contract import TOKEN_FILE
+from opencode_memory.server.plugin.json_rpc import INTERNAL_ERROR
+from support import processes
+from support.bridge import DIRECTIVE, PROJECT, QUESTION, WALRUS, OpenCode, Plugin, began, known, said, until
+from support.mcp import Resident, World
+from support.stores import NOW_MS, open_store
+
+MESSAGES = {"sessionID": "ses_1", "visible": ["msg_1"], "message": {"id": "msg_1", "text": QUESTION}}
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    with World(tmp_path) as world:
+        yield world
+
+
+@pytest.fixture
+def folder(world: World) -> Path:
+    return world.repository("walrus")
+
+
+@pytest.fixture
+def server(world: World) -> Iterator[Resident]:
+    with world.served() as server:
+        yield server
+
+
+@pytest.fixture
+def plugin(server: Resident, folder: Path) -> Iterator[Plugin]:
+    with Plugin(server.url, folder) as plugin:
+        yield plugin
+
+
+# Side by side
+
+
+def test_two_plugins_are_served_at_once_and_counted(world: World, server: Resident, folder: Path) -> None:
+    route = server.url.replace("/mcp", "/stats")
+    with Plugin(server.url, folder), Plugin(server.url, world.repository("bees")):
+        until(lambda: httpx2.get(route).json()["plugins"] == 2)
+    until(lambda: httpx2.get(route).json()["plugins"] == 0)
+
+
+def test_a_plugin_that_leaves_in_the_middle_disturbs_nobody(
+    world: World,
+    server: Resident,
+    folder: Path,
+    plugin: Plugin,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    entered, leave = threading.Event(), threading.Event()
+    find = world.store.recall
+
+    def slow(*arguments: Any, **named: Any) -> Any:
+        entered.set()
+        assert leave.wait(60)
+        return find(*arguments, **named)
+
+    with Plugin(server.url, folder) as other:
+        # It is received while others wait, so not before that is done.
+        until(lambda: httpx2.get(server.url.replace("/mcp", "/stats")).json()["plugins"] == 2)
+        monkeypatch.setattr(world.store, "recall", slow, raising=False)
+        other.begin("messages", MESSAGES)
+        assert entered.wait(60)
+        plugin.flush()
+    leave.set()
+    plugin.flush()
+    until(lambda: httpx2.get(server.url.replace("/mcp", "/stats")).json()["plugins"] == 1)
+    assert [record for record in caplog.records if record.levelno >= logging.ERROR] == []
+
+
+def test_a_model_that_does_not_load_costs_no_connection(
+    world: World, server: Resident, folder: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken(*_: Any, **__: Any) -> Any:
+        raise RuntimeError("no model")
+
+    monkeypatch.setattr(world.store, "recall", broken, raising=False)
+    with Plugin(server.url, folder) as plugin:
+        until(lambda: "no model" in caplog.text)
+        plugin.flush()
+        assert plugin.ask("tool", sessionID="ses_1", tool="memory-kv-list", arguments={})["is_error"] is False
+        assert plugin.refused("messages", **MESSAGES) == INTERNAL_ERROR
+
+
+# What is carried out
+
+
+def test_a_tool_is_run_in_the_session_and_project_of_the_plugin(world: World, plugin: Plugin) -> None:
+    given = {"content": "The walrus listens on port 5128", "scope": "decision"}
+    answer = plugin.ask(
+        "tool", sessionID="ses_7", messageID="msg_7", agent="build", tool="memory-write", arguments=given
+    )
+    assert answer["is_error"] is False
+    [memory] = world.store.list(project=PROJECT)
+    assert (memory.content, memory.project, memory.source.session) == (given["content"], PROJECT, "ses_7")
+    assert (memory.source.message, memory.metadata["agent"]) == ("msg_7", "build")
+    read = plugin.ask("tool", sessionID="ses_8", tool="memory-read", arguments={"query": "walrus port"})
+    assert given["content"] in read["text"]
+
+
+def test_a_tool_that_fails_says_nothing_of_its_insides(
+    world: World, plugin: Plugin, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken(*_: Any, **__: Any) -> Any:
+        raise RuntimeError("the secret of the store")
+
+    monkeypatch.setattr(world.store, "list", broken, raising=False)
+    answer = plugin.ask("tool", sessionID="ses_1", tool="memory-read", arguments={})
+    assert answer["is_error"] is True
+    assert "secret" not in answer["text"]
+    assert "the secret of the store" in caplog.text
+
+
+def test_a_command_is_carried_out_and_told(world: World, plugin: Plugin) -> None:
+    told = plugin.ask("command", sessionID="ses_1", command="remember", arguments="decision: we use SQLite")["text"]
+    [memory] = world.store.list(project=PROJECT)
+    assert (memory.content, memory.category, memory.trust) == ("we use SQLite", "decision", "user")
+    assert "we use SQLite" in told
+    assert "we use SQLite" in plugin.ask("command", sessionID="ses_2", command="recall", arguments="SQLite")["text"]
+    assert plugin.ask("command", sessionID="ses_1", command="no-such", arguments="") == {}
+
+
+def test_a_project_that_is_renamed_stays_the_plugins(world: World, plugin: Plugin) -> None:
+    known(world, WALRUS)
+    plugin.ask("command", sessionID="ses_0", command="remember", arguments="the walrus sleeps")
+    world.store.rename_project(PROJECT, "walrus-two")
+    assert WALRUS in plugin.offered("msg_1", QUESTION)["msg_1"]
+    assert world.store.ledger.decisions("ses_1")[0].project == "walrus-two"
+
+
+# The end
+
+
+def test_a_flush_is_answered_when_everything_is_taken(
+    world: World, plugin: Plugin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entered, leave = threading.Event(), threading.Event()
+    learn = world.store.lessons.learn
+
+    def slow(*arguments: Any, **named: Any) -> Any:
+        entered.set()
+        assert leave.wait(60)
+        return learn(*arguments, **named)
+
+    monkeypatch.setattr(world.store.lessons, "learn", slow)
+    text = "We decided to use PostgreSQL for the ledger."
+    events = [began(plugin.folder), *said("msg_1", text, created=NOW_MS), *said("msg_2", "Go on.", created=NOW_MS + 1)]
+    plugin.tell(
+        "events", {"directory": str(plugin.folder), "events": [*events, *said("msg_3", "Yes.", created=NOW_MS + 2)]}
+    )
+    flushed = plugin.begin("flush", {})
+    try:
+        assert entered.wait(60)
+        # Nobody else waits for it.
+        plugin.settle("msg_9", "late")
+        assert plugin.offered("msg_4", QUESTION) == {}
+        assert not flushed.done()
+    finally:
+        leave.set()
+    assert flushed.result(30) == {}
+
+
+def test_what_was_told_last_is_taken_although_the_plugin_is_gone(world: World, server: Resident, folder: Path) -> None:
+    known(world, DIRECTIVE, "directive")
+    with Plugin(server.url, folder) as plugin:
+        assert DIRECTIVE in plugin.offered("msg_1", QUESTION)["msg_1"]
+        plugin.settle("msg_1")
+    until(lambda: world.store.ledger.decisions("ses_1")[0].state == "shown")
+
+
+def test_a_server_that_is_asked_to_end_does_so_at_once_and_acknowledges_nothing_that_is_not(tmp_path: Path) -> None:
+    home = {"HOME": str(tmp_path), "XDG_DATA_HOME": str(tmp_path / "data"), "XDG_CONFIG_HOME": str(tmp_path / "config")}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "opencode_memory.cli", "serve", "--no-worker", "--port", "0"],
+        env=processes.environment(PYTHONWARNINGS="default", **home),
+        stdin=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert process.stderr is not None
+        found = re.search(r"http://\S+/mcp", process.stderr.readline())
+        assert found
+        store = tmp_path / "data" / "opencode-memory" / "store"
+        token = (store / TOKEN_FILE).read_text()
+        folder = tmp_path / "walrus"
+        folder.mkdir()
+        opencode = OpenCode(is_silent=True)
+        with (
+            deaf(found[0], token),
+            Plugin(found[0], folder, headers={"Authorization": f"Bearer {token}"}, opencode=opencode) as plugin,
+        ):
+            waiting = [
+                plugin.begin(
+                    "command",
+                    {"sessionID": "ses_1", "command": "remember", "arguments": f"decision: number {number} it is"},
+                )
+                for number in range(60)
+            ]
+            waiting[0].result(30)
+            begun = time.monotonic()
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(30) == 0
+            assert time.monotonic() - begun < 3
+            said = process.stderr.read()
+            acknowledged = [answer.result()["text"] for answer in waiting if answer.exception(30) is None]
+    finally:
+        process.kill()
+        process.communicate()
+    assert "Traceback" not in said
+    assert acknowledged
+    with open_store(store) as kept:
+        stored = {memory.content for memory in kept.list(project="*", limit=1000)}
+    for text in acknowledged:
+        assert any(content in text for content in stored), text
+
+
+def deaf(url: str, token: str) -> socket.socket:
+    """A plugin that is connected and never reads, so that it does not say goodbye either."""
+    host, port = url.split("/")[2].split(":")
+    connected = socket.create_connection((host, int(port)), timeout=30)
+    lines = [
+        *[
+            "GET /bridge HTTP/1.1",
+            f"Host: {host}",
+            "Upgrade: websocket",
+            "Connection: Upgrade",
+            "Sec-WebSocket-Version: 13",
+        ],
+        *["Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==", f"Authorization: Bearer {token}", "", ""],
+    ]
+    connected.sendall("\r\n".join(lines).encode())
+    assert connected.recv(64).startswith(b"HTTP/1.1 101")
+    return connected

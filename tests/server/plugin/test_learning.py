@@ -1,0 +1,546 @@
+"""What a plugin's events lead to: memories, what became of those that were shown, and what a compaction is given."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from opencode_memory.context.compaction import PROMPT, for_compaction
+from opencode_memory.errors import StorageError
+from opencode_memory.learning.switches import pause
+from opencode_memory.server.server_state import Background
+from opencode_memory.store.ledger import Decision
+from opencode_memory.text.formatting import short_id
+from support.bridge import (
+    DIRECTIVE,
+    PROJECT,
+    QUESTION,
+    WALRUS,
+    OpenCode,
+    Plugin,
+    answered,
+    began,
+    idle,
+    known,
+    said,
+    until,
+)
+from support.mcp import Resident, World
+from support.stores import NOW_MS, open_store
+
+LEDGER = "We decided to use PostgreSQL for the ledger."
+BEES = "gitlab.com/group/bees"
+FINDING = "It turns out that the staging database listens on port 5433 and not 5432."
+TAKEN_UP = "I build the walrus archive with make -j1, since parallel builds corrupt it."
+EVERY = ["active", "candidate", "superseded", "archived"]
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    with World(tmp_path) as world:
+        yield world
+
+
+@pytest.fixture
+def folder(world: World) -> Path:
+    return world.repository("walrus")
+
+
+@pytest.fixture
+def server(world: World) -> Iterator[Resident]:
+    with world.served() as server:
+        yield server
+
+
+@pytest.fixture
+def plugin(server: Resident, folder: Path) -> Iterator[Plugin]:
+    with Plugin(server.url, folder) as plugin:
+        yield plugin
+
+
+def everything(world: World) -> set[str]:
+    return {memory.content for memory in world.store.list(project="*", status=EVERY, limit=1000)}
+
+
+def compacted(plugin: Plugin, session: str = "ses_1") -> str:
+    """What a compaction is given where the prompt is OpenCode's."""
+    answer = plugin.ask("compacting", sessionID=session)
+    assert answer.keys() == {"context"}
+    return "\n".join(answer["context"])
+
+
+def outcomes(world: World, session: str = "ses_1") -> dict[str, str | None]:
+    return {one.memory: one.outcome for decision in world.store.ledger.decisions(session) for one in decision.shown}
+
+
+# What is learned
+
+
+def test_what_is_said_is_learned_when_the_session_rests(world: World, plugin: Plugin, folder: Path) -> None:
+    plugin.happens(
+        began(folder), *said("msg_1", LEDGER, created=NOW_MS), *answered("msg_2", "Fine.", created=NOW_MS + 1)
+    )
+    plugin.happens(idle())
+    assert everything(world) == set()
+    [job] = world.store.jobs.list()
+    assert (job.kind, job.subject) == ("rest", "ses_1")
+    compacted(plugin)
+    assert everything(world) == {LEDGER}
+    [memory] = world.store.list(project=PROJECT)
+    assert (memory.source.session, memory.source.message, memory.trust) == ("ses_1", "msg_1", "extracted")
+
+
+def test_what_happens_elsewhere_is_learned_there(world: World, server: Resident, folder: Path) -> None:
+    bees = world.repository("bees")
+    with Plugin(server.url, folder) as ours, Plugin(server.url, bees) as theirs:
+        for plugin, session, text in (
+            (ours, "ses_1", LEDGER),
+            (theirs, "ses_2", "We decided to use SQLite for the bees."),
+        ):
+            spoken = said("msg_1", text, created=NOW_MS, session=session)
+            plugin.happens(began(plugin.folder, session), *spoken, idle(session))
+            compacted(plugin, session)
+    learned = {project: {memory.content for memory in world.store.list(project=project)} for project in (PROJECT, BEES)}
+    assert learned == {PROJECT: {LEDGER}, BEES: {"We decided to use SQLite for the bees."}}
+
+
+def test_events_that_are_none_are_left_out_and_the_next_are_taken(world: World, plugin: Plugin, folder: Path) -> None:
+    odd: tuple[Any, ...] = (None, [], {}, {"events": "x"}, {"events": [1]}, {"directory": 1, "events": []})
+    for params in odd:
+        plugin.tell("events", params)
+    plugin.happens(began(folder), *said("msg_1", LEDGER, created=NOW_MS), idle())
+    compacted(plugin)
+    assert everything(world) == {LEDGER}
+
+
+def agent_repeats(plugin: Plugin, text: str, created: int = NOW_MS) -> None:
+    """The agent says something in answer to the question, and the user goes on."""
+    plugin.happens(
+        began(plugin.folder),
+        *said("msg_1", "How is staging reached?", created=created),
+        *answered("msg_2", text, created=created + 1),
+        *said("msg_3", "Thanks.", created=created + 2),
+        idle(),
+    )
+    compacted(plugin)
+
+
+def test_what_stood_beside_a_message_is_not_learned_from_the_agent(world: World, plugin: Plugin) -> None:
+    again = "It turns out that the staging database listens on port 5433 and not 5432, as expected here."
+    agent_repeats(plugin, again)
+    assert again in everything(world), "where nobody gave it, it is learned"
+    world.store.purge([memory.id for memory in world.store.list(project=PROJECT, status=EVERY)])
+    known(world, FINDING, "directive")
+    for session in ("ses_2",):
+        assert FINDING in plugin.shown("msg_5", "How is staging reached?", session=session)
+        plugin.flush()
+        plugin.happens(
+            began(plugin.folder, session),
+            *said("msg_5", "How is staging reached?", created=NOW_MS, session=session),
+            *answered("msg_6", again, created=NOW_MS + 1, session=session),
+            *said("msg_7", "Thanks.", created=NOW_MS + 2, session=session),
+            idle(session),
+        )
+        compacted(plugin, session)
+    assert everything(world) == {FINDING}
+
+
+def test_what_stood_beside_a_message_is_not_learned_from_the_user(world: World, plugin: Plugin, folder: Path) -> None:
+    known(world, f"{LEDGER} It has been so since March.", "directive")
+    assert LEDGER in plugin.shown("msg_1", "hello")
+    plugin.flush()
+    plugin.happens(
+        began(folder), *said("msg_1", "hello", created=NOW_MS), *said("msg_2", LEDGER, created=NOW_MS + 1), idle()
+    )
+    compacted(plugin)
+    assert everything(world) == {f"{LEDGER} It has been so since March."}
+
+
+def test_a_command_that_was_typed_is_not_learned_again(world: World, plugin: Plugin, folder: Path) -> None:
+    told = plugin.ask("command", sessionID="ses_1", command="remember", arguments=f"decision: {LEDGER}")["text"]
+    plugin.happens(began(folder), *said("msg_1", told, created=NOW_MS), idle())
+    compacted(plugin)
+    [memory] = world.store.list(project=PROJECT, status=EVERY)
+    assert (memory.content, memory.trust) == (LEDGER, "user")
+
+
+def test_what_is_said_while_a_session_is_paused_is_passed_over_for_good_although_it_is_compacted(
+    world: World, server: Resident, plugin: Plugin, folder: Path
+) -> None:
+    events = [began(folder), *said("msg_1", LEDGER, created=NOW_MS)]
+    pause(world.store, "ses_1", paused=True)
+    plugin.happens(*events)
+    compacted(plugin)
+    pause(world.store, "ses_1", paused=False)
+    with Plugin(server.url, folder) as later:
+        later.happens(*events, idle())
+        compacted(later)
+    assert everything(world) == set()
+
+
+def test_where_learning_is_off_nothing_is_learned_and_outcomes_are_still_noted(tmp_path: Path) -> None:
+    with World(tmp_path, learning__enabled="false") as world:
+        folder = world.repository("walrus")
+        walrus = known(world, WALRUS)
+        with world.served() as server, Plugin(server.url, folder) as plugin:
+            plugin.shown("msg_1", QUESTION)
+            plugin.flush()
+            plugin.happens(
+                began(folder), *said("msg_1", QUESTION, created=NOW_MS), *said("msg_2", LEDGER, created=NOW_MS + 1)
+            )
+            plugin.happens(*answered("msg_3", TAKEN_UP, created=NOW_MS + 2), idle())
+            compacted(plugin)
+        assert outcomes(world) == {walrus: "used"}
+        assert everything(world) == {WALRUS}
+
+
+def test_whoever_embeds_is_woken_by_what_is_written_and_by_nothing_else(tmp_path: Path) -> None:
+    woken: list[bool] = []
+    with World(tmp_path, background=Background(wake=lambda: woken.append(True))) as world:
+        folder = world.repository("walrus")
+        with world.served() as server, Plugin(server.url, folder) as plugin:
+            plugin.happens(began(folder), *said("msg_1", LEDGER, created=NOW_MS), idle())
+            plugin.offered("msg_1", LEDGER)
+            plugin.ask("tool", sessionID="ses_1", tool="memory-read", arguments={})
+            assert woken == []
+            plugin.happens(*said("msg_2", "And now?", created=NOW_MS + 1), idle())
+            assert len(woken) == 1
+            plugin.happens(*said("msg_3", "We decided to use Redis for the cache.", created=NOW_MS + 2), idle())
+            assert len(woken) == 1
+            compacted(plugin)
+            assert len(woken) == 2
+            given = {"content": "The walrus sleeps", "scope": "decision"}
+            plugin.ask("tool", sessionID="ses_1", tool="memory-write", arguments=given)
+            assert len(woken) == 3
+            plugin.ask("command", sessionID="ses_1", command="remember", arguments="the walrus wakes")
+            assert len(woken) > 3
+
+
+# What became of what was shown
+
+
+def test_what_the_agent_takes_up_is_noted_as_used_once_for_a_session(
+    world: World, plugin: Plugin, folder: Path
+) -> None:
+    directive, walrus = known(world, DIRECTIVE, "directive"), known(world, WALRUS)
+    plugin.shown("msg_1", QUESTION)
+    plugin.flush()
+    plugin.happens(
+        began(folder), *said("msg_1", QUESTION, created=NOW_MS), *answered("msg_2", TAKEN_UP, created=NOW_MS + 1)
+    )
+    assert outcomes(world) == {directive: None, walrus: None}
+    for _ in range(3):
+        plugin.happens(idle())
+    assert outcomes(world) == {directive: None, walrus: "used"}
+    assert world.store.ledger.usefulness([walrus])[walrus].used == 1
+    plugin.happens(
+        *said("msg_3", "Again?", created=NOW_MS + 2), *answered("msg_4", TAKEN_UP, created=NOW_MS + 3), idle()
+    )
+    world.store.maintain()
+    assert world.store.get(walrus).uses == 1
+
+
+def test_what_the_agent_did_before_it_was_shown_is_no_use_of_it(world: World, plugin: Plugin, folder: Path) -> None:
+    walrus = known(world, WALRUS)
+    plugin.happens(
+        began(folder), *said("msg_1", "go", created=NOW_MS), *answered("msg_2", TAKEN_UP, created=NOW_MS + 1)
+    )
+    plugin.happens(idle())
+    plugin.shown("msg_3", QUESTION, visible=["msg_1"])
+    plugin.flush()
+    plugin.happens(
+        *said("msg_3", QUESTION, created=NOW_MS + 2), *answered("msg_4", "Done.", created=NOW_MS + 3), idle()
+    )
+    assert outcomes(world) == {walrus: None}
+
+
+def test_what_nobody_was_shown_is_not_noted(world: World, plugin: Plugin, folder: Path) -> None:
+    walrus = known(world, WALRUS)
+    plugin.offered("msg_1", QUESTION)
+    plugin.settle("msg_1", "late")
+    plugin.flush()
+    plugin.happens(
+        began(folder),
+        *said("msg_1", QUESTION, created=NOW_MS),
+        *answered("msg_2", TAKEN_UP, created=NOW_MS + 1),
+        idle(),
+    )
+    assert outcomes(world) == {walrus: None}
+    world.store.maintain()
+    assert world.store.get(walrus).uses == 0
+
+
+def test_words_of_the_user_are_no_use_of_a_memory_however_they_are_spread(
+    world: World, plugin: Plugin, folder: Path
+) -> None:
+    walrus = known(world, WALRUS)
+    plugin.shown("msg_1", QUESTION)
+    plugin.flush()
+    plugin.happens(
+        began(folder),
+        *said("msg_1", "Do parallel builds corrupt the walrus archive?", "And what of make -j1?", created=NOW_MS),
+        *answered("msg_2", TAKEN_UP, created=NOW_MS + 1),
+        idle(),
+    )
+    assert outcomes(world) == {walrus: None}
+
+
+def test_what_somebody_archives_after_it_was_shown_was_contradicted(world: World, plugin: Plugin, folder: Path) -> None:
+    walrus = known(world, WALRUS)
+    plugin.shown("msg_1", QUESTION)
+    plugin.flush()
+    plugin.happens(began(folder), *said("msg_1", QUESTION, created=NOW_MS))
+    world.pass_time(5)
+    world.store.archive([walrus], reason="it is built with ninja now")
+    plugin.happens(*answered("msg_2", TAKEN_UP, created=NOW_MS + 1), idle())
+    assert outcomes(world) == {walrus: "contradicted"}
+    # It stays so, whatever is said about it.
+    plugin.happens(
+        *said("msg_3", "Sure?", created=NOW_MS + 2), *answered("msg_4", TAKEN_UP, created=NOW_MS + 3), idle()
+    )
+    assert outcomes(world) == {walrus: "contradicted"}
+
+
+def test_what_was_tidied_up_or_brought_back_was_not_contradicted(world: World, plugin: Plugin, folder: Path) -> None:
+    duplicate, restored = known(world, WALRUS), known(world, "Ask before the walrus archive is built.", "directive")
+    older = known(world, "The walrus archive needs a build with one job in the evening.", trust="agent")
+    plugin.shown("msg_1", QUESTION)
+    plugin.flush()
+    plugin.happens(began(folder), *said("msg_1", QUESTION, created=NOW_MS))
+    unknown = {duplicate: None, restored: None, older: None}
+    assert outcomes(world) == unknown
+    world.pass_time(5)
+    with open_store(world.folder / "data", actor="extracted", clock_ms=NOW_MS + 5_000) as worker:
+        worker.archive([duplicate], reason="duplicate of another")
+    world.store.archive([restored])
+    world.store.restore([restored])
+    newer = known(world, "the walrus archive needs build with one job in the evening", trust="agent")
+    world.store.link_new()
+    assert (world.store.get(older).status, world.store.get(older).superseded_by) == ("superseded", newer)
+    plugin.happens(*answered("msg_2", "It is done.", created=NOW_MS + 1), idle())
+    assert outcomes(world) == unknown
+
+
+def test_what_was_contradicted_twice_is_not_shown_any_more(world: World, plugin: Plugin, folder: Path) -> None:
+    walrus = known(world, WALRUS)
+    for number in range(2):
+        session = f"ses_{number}"
+        assert WALRUS in plugin.shown("msg_1", QUESTION, session=session)
+        plugin.flush()
+        plugin.happens(began(folder, session), *said("msg_1", QUESTION, created=NOW_MS, session=session))
+        world.pass_time(5)
+        world.store.archive([walrus])
+        plugin.happens(*answered("msg_2", "It is not so.", created=NOW_MS + 1, session=session), idle(session))
+        world.pass_time(5)
+        world.store.restore([walrus])
+    assert plugin.shown("msg_1", QUESTION, session="ses_9") == ""
+
+
+def test_a_turn_that_is_cut_short_by_a_compaction_is_judged_as_well(world: World, plugin: Plugin, folder: Path) -> None:
+    walrus = known(world, WALRUS)
+    plugin.shown("msg_1", QUESTION)
+    plugin.flush()
+    plugin.happens(
+        began(folder), *said("msg_1", QUESTION, created=NOW_MS), *answered("msg_2", TAKEN_UP, created=NOW_MS + 1)
+    )
+    compacted(plugin)
+    assert outcomes(world) == {walrus: "used"}
+
+
+def test_what_cannot_be_judged_is_learned_from_all_the_same(
+    world: World, plugin: Plugin, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: Any) -> Any:
+        raise StorageError("the disk refused", path="store.db")
+
+    known(world, WALRUS)
+    plugin.shown("msg_1", QUESTION)
+    plugin.flush()
+    monkeypatch.setattr(world.store.ledger, "note", broken)
+    plugin.happens(
+        began(folder), *said("msg_1", LEDGER, created=NOW_MS), *answered("msg_2", TAKEN_UP, created=NOW_MS + 1), idle()
+    )
+    compacted(plugin)
+    assert LEDGER in everything(world)
+
+
+# What a compaction is given
+
+
+def headings(text: str) -> list[str]:
+    return [line for line in text.split("\n") if line.endswith(":") and not line.startswith(("-", " "))]
+
+
+def test_a_compaction_holds_what_must_not_be_lost_in_the_order_of_what_matters(
+    world: World, plugin: Plugin, folder: Path
+) -> None:
+    texts = {
+        "directive": DIRECTIVE,
+        "convention": "Amounts are kept in cents.",
+        "preference": "The user likes short answers.",
+        "decision": "The API speaks JSON.",
+        "blocker": "The staging server is down.",
+    }
+    for category, content in texts.items():
+        known(world, content, category, project=None if category == "preference" else PROJECT)
+    known(world, "The licence was missing.", "blocker", tags=["resolved"])
+    known(world, "The canteen opens at noon.")
+    world.store.sessions.claim("ses_1", "shop#7", project=PROJECT)
+    world.store.sessions.claim("ses_2", "shop#8", project=PROJECT)
+    finding = {"action": "record", "text": "The total is wrong for refunds", "severity": "bug"}
+    assert not plugin.ask("tool", sessionID="ses_1", tool="memory-findings", arguments=finding)["is_error"]
+    plugin.happens(began(folder), *said("msg_1", LEDGER, created=NOW_MS))
+    text = compacted(plugin)
+    assert headings(text) == [
+        "Directives:",
+        "Conventions and preferences:",
+        "Learned in this session:",
+        "Decisions:",
+        "Open blockers:",
+        "Claimed by this session:",
+        "Open findings of reviews:",
+    ]
+    for wanted in (*texts.values(), LEDGER, "shop#7", "refunds"):
+        assert text.count(wanted) == 1, wanted
+    for unwanted in ("licence", "canteen", "shop#8"):
+        assert unwanted not in text
+    decision = list(world.store.ledger.decisions("ses_1"))[-1]
+    assert decision.message.startswith("compaction:")
+    assert (decision.about["kind"], len(decision.about["memories"])) == ("compaction", 6)
+    assert decision.tokens == world.state.count_tokens(text)
+
+
+def test_what_was_said_just_before_is_learned_before_it_is_out_of_sight(
+    world: World, plugin: Plugin, folder: Path
+) -> None:
+    plugin.tell("events", {"directory": str(folder), "events": [began(folder), *said("msg_1", LEDGER, created=NOW_MS)]})
+    assert LEDGER in compacted(plugin)
+
+
+def test_a_compaction_does_not_wait_for_what_takes_too_long(
+    world: World, plugin: Plugin, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known(world, DIRECTIVE, "directive")
+    leave, entered = threading.Event(), threading.Event()
+    learn = world.store.lessons.learn
+
+    def slow(*arguments: Any, **named: Any) -> Any:
+        entered.set()
+        assert leave.wait(60)
+        return learn(*arguments, **named)
+
+    monkeypatch.setattr(world.store.lessons, "learn", slow)
+    plugin.happens(began(folder), *said("msg_1", LEDGER, created=NOW_MS))
+    try:
+        assert DIRECTIVE in compacted(plugin)
+        assert entered.is_set()
+    finally:
+        leave.set()
+    # It was not given up.
+    until(lambda: LEDGER in everything(world))
+
+
+def test_where_nothing_is_known_a_compaction_is_given_nothing_and_nothing_is_noted(
+    world: World, plugin: Plugin
+) -> None:
+    assert plugin.ask("compacting", sessionID="ses_1") == {"context": []}
+    assert world.store.ledger.decisions("ses_1") == []
+
+
+def test_a_compaction_keeps_its_budget_and_what_matters_most_comes_first(world: World) -> None:
+    directive = known(world, DIRECTIVE, "directive")
+    for number in range(30):
+        known(world, f"Convention {number}: amounts are kept in cents and never in floating point.", "convention")
+    decision = known(world, "The API speaks JSON.", "decision")
+    count = world.state.count_tokens
+    for budget, has in ((0, set()), (60, set()), (120, {directive}), (300, {directive}), (4000, {directive, decision})):
+        block = for_compaction(
+            world.store, session="ses_1", project=PROJECT, max_tokens=budget, count=count, at=world.now
+        )
+        assert block.tokens == count(block.text) <= budget
+        assert {memory.id for memory in block.shown} & {directive, decision} == has
+
+
+def test_a_compaction_may_be_switched_off(tmp_path: Path) -> None:
+    with World(tmp_path, compaction__enabled="false", compaction__custom_prompt="true") as world:
+        folder = world.repository("walrus")
+        known(world, DIRECTIVE, "directive")
+        with world.served() as server, Plugin(server.url, folder) as plugin:
+            assert plugin.ask("compacting", sessionID="ses_1") == {"context": []}
+            assert DIRECTIVE in plugin.shown("msg_1", "hello")
+
+
+def summary(text: str) -> dict[str, Any]:
+    return {"info": {"role": "assistant", "summary": True}, "parts": [{"type": "text", "text": text}]}
+
+
+def prompted(folder: Path, opencode: OpenCode, *, knows: str = DIRECTIVE) -> tuple[dict[str, Any], list[Decision]]:
+    """What a compaction is given where the prompt is ours, and what is noted of it."""
+    with World(folder, compaction__custom_prompt="true") as world:
+        repository = world.repository("walrus")
+        if knows:
+            known(world, knows, "directive")
+        with world.served() as server, Plugin(server.url, repository, opencode=opencode) as plugin:
+            answer = plugin.ask("compacting", sessionID="ses_1")
+        return answer, world.store.ledger.decisions("ses_1")
+
+
+def test_a_prompt_of_ours_holds_the_memories_and_the_summary_before_it(tmp_path: Path) -> None:
+    messages = [
+        summary("The first."),
+        {"info": {"role": "user"}, "parts": []},
+        summary("The walrus is built.</previous-summary>"),
+        {"info": {"role": "assistant"}, "parts": [{"type": "text", "text": "No summary."}]},
+    ]
+    answer, noted = prompted(tmp_path, OpenCode(messages={"ses_1": messages}))
+    assert answer["context"] == []
+    prompt = answer["prompt"]
+    assert prompt.startswith(PROMPT)
+    assert DIRECTIVE in prompt
+    assert prompt.endswith("<previous-summary>\nThe walrus is built.&lt;/previous-summary>\n</previous-summary>")
+    assert "The first." not in prompt
+    assert len(noted) == 1
+
+
+def test_a_prompt_of_ours_without_a_summary_before_it_says_nothing_of_one(tmp_path: Path) -> None:
+    odd = [
+        None,
+        {},
+        {"info": {"summary": True}, "parts": []},
+        {"info": {"summary": "yes", "role": "assistant"}, "parts": []},
+    ]
+    answer, _ = prompted(tmp_path, OpenCode(messages={"ses_1": odd}))
+    assert "previous-summary" not in answer["prompt"]
+    assert DIRECTIVE in answer["prompt"]
+
+
+def test_a_prompt_of_ours_is_one_where_nothing_is_known_too(tmp_path: Path) -> None:
+    answer, noted = prompted(tmp_path, OpenCode(messages={"ses_1": [summary("The first.")]}), knows="")
+    assert answer["prompt"].startswith(PROMPT)
+    assert "The first." in answer["prompt"]
+    assert noted == []
+
+
+def test_where_the_summary_before_is_not_known_the_prompt_stays_opencodes(tmp_path: Path) -> None:
+    answer, noted = prompted(tmp_path, OpenCode(is_silent=True))
+    assert "prompt" not in answer
+    assert DIRECTIVE in answer["context"][0]
+    assert len(noted) == 1
+
+
+def test_after_a_compaction_the_session_learns_and_is_shown_what_it_needs(
+    world: World, plugin: Plugin, folder: Path
+) -> None:
+    walrus = known(world, WALRUS)
+    assert WALRUS in plugin.shown("msg_1", QUESTION)
+    plugin.flush()
+    plugin.happens(began(folder), *said("msg_1", f"{QUESTION} {LEDGER}", created=NOW_MS))
+    text = compacted(plugin)
+    assert LEDGER in text
+    block = plugin.shown("msg_5", "", summary=f"The walrus archive is built. {LEDGER}")
+    assert short_id(walrus) in block
+    assert LEDGER in block

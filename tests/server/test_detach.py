@@ -1,0 +1,227 @@
+"""``opencode-memory serve --detach``: a server in the background, started once, whoever asks."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import stat
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from http.client import HTTPConnection
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from opencode_memory.config.load import Config, load
+from opencode_memory.errors import ConfigError, ConflictError, OpencodeMemoryError, StorageError
+from opencode_memory.server import detach
+from opencode_memory.server.detach import LOG_FILE, start_detached
+from support.command_line import CommandLine
+from support.services import HEALTH, free_port, health_server
+
+PATIENCE_SECONDS = 120
+on_linux = pytest.mark.skipif(sys.platform != "linux", reason="whose a socket is can be told on Linux only")
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Config:
+    """Settings of a server on a free port."""
+    environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "OPENCODE_MEMORY_PORT": str(free_port())}
+    return load(environment=environment)
+
+
+@pytest.fixture
+def begin(config: Config) -> Iterator[Callable[..., subprocess.Popen[str]]]:
+    """Start commands in the home of ``config``; the servers that they left behind end with the test."""
+    begun: list[subprocess.Popen[str]] = []
+
+    def start(*arguments: str) -> subprocess.Popen[str]:
+        command = [sys.executable, "-m", "opencode_memory.cli", "serve", "--detach", *arguments]
+        pipes: dict[str, Any] = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+        begun.append(subprocess.Popen(command, env=config.environment, text=True, **pipes))
+        return begun[-1]
+
+    yield start
+    for process in begun:
+        process.kill()
+        process.communicate()
+    if (health := health_of(config)) is not None:
+        # It leads a session of its own, with its worker in it.
+        with suppress(ProcessLookupError):
+            os.killpg(health["pid"], signal.SIGKILL)
+
+
+def health_of(config: Config) -> Any:
+    connection = HTTPConnection("127.0.0.1", config.server.port, timeout=PATIENCE_SECONDS)
+    try:
+        connection.request("GET", "/health")
+        return json.loads(connection.getresponse().read())
+    except ConnectionError:
+        return None
+    finally:
+        connection.close()
+
+
+def end(process: subprocess.Popen[str]) -> tuple[int, str, str]:
+    out, err = process.communicate(timeout=PATIENCE_SECONDS)
+    return process.returncode, out, err
+
+
+def says(text: str, code: int) -> list[str]:
+    """The command line of a program that says something and ends."""
+    return [sys.executable, "-c", f"print({text!r}, flush=True); raise SystemExit({code})"]
+
+
+def test_it_returns_when_the_server_answers_and_leaves_it_in_the_background(
+    begin: Callable[..., subprocess.Popen[str]], config: Config
+) -> None:
+    code, out, err = end(begin("--json"))
+    assert (code, err) == (0, "")
+    said, health = json.loads(out), health_of(config)
+    assert said == {
+        "url": f"http://127.0.0.1:{config.server.port}",
+        "pid": health["pid"],
+        "version": health["version"],
+        "started": True,
+        "log": str(config.data_dir / LOG_FILE),
+    }
+    assert os.getsid(health["pid"]) == health["pid"]
+    if sys.platform == "linux":
+        process = Path("/proc") / str(health["pid"])
+        assert (process / "cwd").readlink() == Path("/")
+        # Neither the terminal's streams nor the pipes of whoever started it.
+        links = [str((process / "fd" / str(number)).readlink()) for number in range(3)]
+        assert links == [os.devnull, said["log"], said["log"]]
+    log = config.data_dir / LOG_FILE
+    assert f"serves http://127.0.0.1:{config.server.port}/mcp" in log.read_text()
+    assert stat.S_IMODE(log.stat().st_mode) == 0o600
+
+    code, out, _ = end(begin())
+    assert code == 0
+    assert f"answers at http://127.0.0.1:{config.server.port} already (process {health['pid']})" in out
+    assert health_of(config)["pid"] == health["pid"]
+
+
+def test_of_two_at_once_one_starts_it_and_both_are_content(
+    begin: Callable[..., subprocess.Popen[str]], config: Config
+) -> None:
+    answers = [end(process) for process in [begin("--json", "--no-worker") for _ in range(3)]]
+    assert [code for code, *_ in answers] == [0, 0, 0], answers
+    said = [json.loads(out) for _, out, _ in answers]
+    assert sorted(one["started"] for one in said) == [False, False, True]
+    assert {one["pid"] for one in said} == {health_of(config)["pid"]}
+    # The others did not even try.
+    [line] = (config.data_dir / LOG_FILE).read_text().splitlines()
+    assert "serves http://" in line
+
+
+def test_a_server_that_dies_says_why(config: Config) -> None:
+    with pytest.raises(OpencodeMemoryError, match="ended with 3 before it answered") as died:
+        start_detached(config, says("\n".join(f"line {number}" for number in range(50)), 3))
+    assert str(died.value).endswith("its last words:\n" + "\n".join(f"line {number}" for number in range(38, 50)))
+    assert str(config.data_dir / LOG_FILE) in (died.value.hint or "")
+    with pytest.raises(OpencodeMemoryError, match="it said nothing"):
+        start_detached(config, [sys.executable, "-c", "raise SystemExit(1)"])
+    # What was said before is kept, and not told again.
+    assert (config.data_dir / LOG_FILE).read_text().startswith("line 0\n")
+
+
+def test_the_command_ends_with_2_when_the_server_does(cli: CommandLine, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    answer = cli("serve", "--detach", "--port", str(free_port()), "--data-dir", str(tmp_path / "file" / "store"))
+    assert (answer.code, answer.out) == (2, "")
+    assert "cannot start a server" in answer.err
+
+
+def test_a_server_that_never_answers_is_ended(config: Config) -> None:
+    command = [sys.executable, "-c", "import signal; print('I begin', flush=True); signal.pause()"]
+    with pytest.raises(OpencodeMemoryError, match="did not answer in time"):
+        start_detached(config, command, patience_seconds=0)
+
+
+def test_one_that_lost_the_race_to_another_server_is_content_with_that(
+    config: Config, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with health_server({**HEALTH, "pid": 4711}) as port:
+        there = load(environment={**config.environment, "OPENCODE_MEMORY_PORT": str(port)})
+        look, looks = detach._answering, []
+
+        def late(config: Config, **more: Any) -> Any:
+            looks.append(more)
+            return None if len(looks) <= 2 else look(config, **more)
+
+        monkeypatch.setattr(detach, "_answering", late)
+        done = start_detached(there, says("the port is taken", 2))
+    assert (done.started, done.version) == (False, "0.1.0")
+    assert len(looks) >= 3
+
+
+@pytest.mark.parametrize("document", [{"status": "ok"}, {"status": "ok", "server": "opencode-memory"}])
+def test_a_port_that_somebody_else_holds_is_a_conflict(config: Config, document: dict[str, str]) -> None:
+    with health_server(document) as port:
+        there = load(environment={**config.environment, "OPENCODE_MEMORY_PORT": str(port)})
+        with pytest.raises(ConflictError, match=f"Port {port} of 127.0.0.1 is held by") as taken:
+            start_detached(there, says("never", 0))
+    assert "take another port" in (taken.value.hint or "")
+    assert not config.data_dir.exists()
+
+
+@on_linux
+def test_a_server_of_another_user_is_not_ours_to_use(config: Config, monkeypatch: pytest.MonkeyPatch) -> None:
+    with health_server(HEALTH) as port:
+        there = load(environment={**config.environment, "OPENCODE_MEMORY_PORT": str(port)})
+        monkeypatch.setattr(os, "getuid", lambda: 4_000_000_000)
+        with pytest.raises(ConflictError, match="of the user"):
+            start_detached(there, says("never", 0))
+
+
+def test_a_server_of_ours_that_is_stopped_is_told_after_a_while(
+    config: Config, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    holder = detach.PortHolder(pid=1, command="x", is_ours=True, is_incumbent=False, version=None)
+    monkeypatch.setattr(detach, "who_holds", lambda *_: holder)
+    monkeypatch.setattr(detach, "_PATIENCE_SECONDS", 0)
+    with pytest.raises(ConflictError, match="another opencode-memory"):
+        start_detached(config, says("never", 0))
+
+
+def test_any_free_port_is_refused_since_nobody_would_find_it(config: Config) -> None:
+    anywhere = load(environment={**config.environment, "OPENCODE_MEMORY_PORT": "0"})
+    with pytest.raises(ConfigError, match=r"server\.port is 0"):
+        start_detached(anywhere, says("never", 0))
+
+
+def test_a_large_log_makes_room_and_one_is_kept(config: Config, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(detach, "_MOST_LOG_BYTES", 10)
+    log = config.data_dir / LOG_FILE
+    for word in ("first", "the second one", "third"):
+        with pytest.raises(OpencodeMemoryError, match=word):
+            start_detached(config, says(word, 1))
+    assert log.read_text() == "third\n"
+    assert log.with_name(f"{LOG_FILE}.1").read_text() == "first\nthe second one\n"
+    assert sorted(path.name for path in config.data_dir.glob(f"{LOG_FILE}*")) == [LOG_FILE, f"{LOG_FILE}.1"]
+    assert {stat.S_IMODE(path.stat().st_mode) for path in config.data_dir.iterdir()} == {0o600}
+
+
+def test_a_program_that_is_not_there_is_named(config: Config, tmp_path: Path) -> None:
+    with pytest.raises(StorageError, match="gone/python: No such file"):
+        start_detached(config, [str(tmp_path / "gone" / "python")])
+
+
+def test_the_configuration_file_is_found_from_the_folder_where_a_server_runs(
+    config: Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    here = load(environment={**config.environment, "OPENCODE_MEMORY_CONFIG": "my.toml"})
+    code = "import os; print(os.environ['OPENCODE_MEMORY_CONFIG'], os.getcwd()); raise SystemExit(1)"
+    with pytest.raises(OpencodeMemoryError, match=f"{tmp_path}/my.toml /$"):
+        start_detached(here, [sys.executable, "-c", code])
+
+
+def test_it_does_not_go_with_stdio(cli: CommandLine) -> None:
+    answer = cli("serve", "--detach", "--stdio")
+    assert (answer.code, "--detach goes with HTTP" in answer.err) == (2, True)

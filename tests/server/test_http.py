@@ -1,0 +1,533 @@
+"""The resident server over HTTP: what it answers to whom, and what it says of itself (predecessors 25 and 30)."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from opencode_memory.errors import ConflictError, InvalidInputError
+from opencode_memory.hosts.opencode.contract import TOKEN_FILE
+from opencode_memory.server.guards import supports_owner_check
+from opencode_memory.server.http import Door, bind, door, is_loopback
+from opencode_memory.server.server_state import Background
+from opencode_memory.server.web import BODY_LIMIT
+from support import processes
+from support.mcp import HANDSHAKE, MODERN, World
+from support.mcp_http import Answer, Wire
+from support.services import free_port
+
+PAGES = ("/mcp", "/health", "/stats", "/metrics", "/", "/no/such", "/../etc/passwd", "/mcp/")
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    with World(tmp_path) as world:
+        yield world
+
+
+@pytest.fixture
+def wire(world: World) -> Iterator[Wire]:
+    with Wire(world.app()) as wire:
+        yield wire
+
+
+def metric(wire: Wire, name: str, **headers: str) -> float:
+    """The value of a metric, 0 when it was never counted."""
+    text = wire.get("/metrics", **headers).message.decode()
+    found = re.search(rf"^opencode_memory_{re.escape(name)} (\S+)$", text, re.MULTILINE)
+    return float(found[1]) if found else 0.0
+
+
+# What it says of itself
+
+
+def test_a_healthy_server_says_so(wire: Wire) -> None:
+    answer = wire.get("/health")
+    assert answer.status == 200
+    assert answer.json["server"] == "opencode-memory"
+    assert (answer.json["status"], answer.json["problems"]) == ("healthy", [])
+
+
+def test_a_server_whose_store_does_not_answer_says_why(world: World, wire: Wire) -> None:
+    world.store.close()
+    answer = wire.get("/health")
+    assert answer.status == 503
+    assert answer.json["status"] == "degraded"
+    assert "the store is closed" in answer.json["problems"][0]
+    assert "the store is closed" in wire.call("memory_status").text
+
+
+def test_a_server_whose_worker_died_says_so_and_recovers(tmp_path: Path) -> None:
+    problems = ["the worker died 3 times in a row"]
+    with (
+        World(tmp_path, background=Background(problems=lambda: tuple(problems))) as world,
+        Wire(world.app()) as wire,
+    ):
+        answer = wire.get("/health")
+        assert (answer.status, answer.json["problems"]) == (503, problems)
+        assert metric(wire, "healthy") == 0
+        assert wire.get("/stats").json["problems"] == problems
+        problems.clear()
+        assert wire.get("/health").status == 200
+        assert metric(wire, "healthy") == 1
+
+
+@pytest.mark.parametrize("page", ["/metrics", "/stats"])
+def test_a_server_whose_store_does_not_answer_can_still_be_watched(world: World, wire: Wire, page: str) -> None:
+    world.store.close()
+    answer = wire.get(page)
+    assert answer.status in (200, 503)
+    assert b"closed" in answer.message or b"opencode_memory_healthy 0" in answer.message
+
+
+def test_the_statistics_are_those_of_the_store(world: World, wire: Wire) -> None:
+    wire.call("remember", {"content": "The walrus sleeps", "category": "fact"})
+    stats = wire.get("/stats").json
+    assert stats["store"]["memories"] == 1
+    assert stats["store"]["pending_embeddings"] == 1
+    assert stats["background"] == "this process"
+
+
+def test_every_metric_moves_with_what_happens(world: World, wire: Wire) -> None:
+    def numbers() -> dict[str, float]:
+        names = (
+            'tool_calls_total{outcome="ok",tool="remember"}',
+            'tool_calls_total{outcome="refused",tool="remember"}',
+            'tool_seconds_count{tool="remember"}',
+            'recalls_total{result="hit"}',
+            'recalls_total{result="miss"}',
+            'http_requests_total{path="/mcp",status="200"}',
+            'http_requests_total{path="other",status="404"}',
+            'http_refused_total{reason="host"}',
+            'memories{status="active"}',
+            "pending_embeddings",
+            "index_lag",
+            "mcp_sessions",
+        )
+        return {name: metric(wire, name) for name in names}
+
+    before = numbers()
+    assert set(before.values()) == {0.0}
+    wire.call("remember", {"content": "The walrus sleeps", "category": "fact"})
+    wire.call("remember", {"content": "The walrus sleeps"})
+    wire.call("recall", {"query": "walrus"})
+    wire.call("recall", {"query": "bee"})
+    wire.get("/no/such")
+    wire.get("/health", host="evil.example")
+    wire.begin()
+    after = numbers()
+    assert after == dict(zip(before, (1, 1, 2, 1, 1, 5, 1, 1, 1, 1, 1, 1), strict=True))
+    world.store.embed_pending()
+    world.store.catch_up()
+    assert numbers() == after | {"pending_embeddings": 0, "index_lag": 0}
+    assert metric(wire, "vectors") == 1
+    assert metric(wire, 'bytes{part="store"}') > 4096
+
+
+def test_metrics_are_what_prometheus_reads(wire: Wire) -> None:
+    answer = wire.get("/metrics")
+    assert answer.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8"
+    samples = [line for line in answer.message.decode().splitlines() if line and not line.startswith("#")]
+    assert all(re.fullmatch(r"[a-z_]+(\{[^}]*\})? [-+0-9.eInf]+", line) for line in samples), samples
+
+
+def test_paths_that_anybody_makes_up_are_counted_as_one(wire: Wire) -> None:
+    for number in range(20):
+        wire.get(f"/made/up/{number}")
+    text = wire.get("/metrics").message.decode()
+    assert "made" not in text
+    assert metric(wire, 'http_requests_total{path="other",status="404"}') == 20
+
+
+# Who may ask
+
+
+@pytest.mark.parametrize(
+    "host", ["evil.example", "127.0.0.1.evil.example", "192.168.1.5:9824", "", "localhost:9824@evil"]
+)
+def test_a_request_under_another_name_reaches_no_tool(world: World, wire: Wire, host: str) -> None:
+    before = world.dump()
+    answer = wire.call("remember", {"content": "The walrus", "category": "fact"}, host=host)
+    assert answer.status == 403
+    assert [wire.get(page, host=host).status for page in ("/health", "/stats", "/metrics")] == [403] * 3
+    assert world.dump() == before
+    assert metric(wire, 'http_refused_total{reason="host"}') == 4
+
+
+@pytest.mark.parametrize(
+    "origin", ["https://evil.example", "null", "http://127.0.0.1.evil.example", "file://", "http://localhost@evil"]
+)
+def test_a_request_from_another_origin_reaches_no_tool(world: World, wire: Wire, origin: str) -> None:
+    before = world.dump()
+    answer = wire.call("remember", {"content": "The walrus", "category": "fact"}, origin=origin)
+    assert answer.status == 403
+    assert wire.get("/metrics", origin=origin).status == 403
+    assert world.dump() == before
+
+
+def test_own_names_and_configured_ones_are_let_in(tmp_path: Path) -> None:
+    settings = {"server__allowed_hosts": "memory.lan", "server__allowed_origins": "https://pages.lan"}
+    with World(tmp_path, **settings) as world, Wire(world.app()) as wire:
+        for host in ("localhost:9824", "127.0.0.1", "[::1]:9824", "memory.lan:80", "MEMORY.LAN"):
+            assert wire.get("/health", host=host).status == 200, host
+        for origin in ("http://localhost:3000", "http://127.0.0.1:9824", "https://pages.lan"):
+            assert wire.get("/health", origin=origin).status == 200, origin
+        assert wire.get("/health", origin="http://pages.lan").status == 403
+
+
+def test_no_answer_lets_another_origin_read_it(wire: Wire) -> None:
+    session = wire.begin(origin="http://localhost:3000")
+    answers: list[Answer] = []
+    for origin in ("http://localhost:3000", "https://evil.example"):
+        for page in PAGES:
+            answers += [
+                wire.request(method, page, origin=origin, access_control_request_method="POST")
+                for method in ("GET", "POST", "OPTIONS", "PUT", "HEAD")
+            ]
+        answers.append(wire.ask("tools/list", origin=origin, mcp_session_id=session))
+        answers.append(wire.call("memory_status", origin=origin))
+    for answer in answers:
+        assert not [name for name in answer.headers if name.lower().startswith("access-control")], answer
+        assert "access-control" not in answer.headers.get("vary", "")
+    assert {answer.status for answer in answers} == {200, 400, 403, 404, 405}
+
+
+@contextmanager
+def keyed(world: World, key: str = "s3cret-key") -> Iterator[Wire]:
+    with Wire(world.app(key=key)) as wire:
+        yield wire
+
+
+def test_a_key_is_asked_for_everywhere_but_at_health(world: World) -> None:
+    before = world.dump()
+    with keyed(world) as wire:
+        for page in ("/stats", "/metrics", "/mcp", "/no/such"):
+            answer = wire.get(page)
+            assert answer.status == 401, page
+            assert answer.headers["www-authenticate"].startswith("Bearer")
+        wrong: list[dict[str, str]] = [
+            {},
+            {"authorization": "Bearer wrong"},
+            {"authorization": "Bearer "},
+            {"authorization": "Basic s3cret-key"},
+            {"authorization": "s3cret-key"},
+            {"x_api_key": "s3cret-ke"},
+            {"x_api_key": "s3cret-key "[:-2]},
+            {"authorization": "Bearer s3cret-key", "x_api_key": "other"},
+        ]
+        for headers in wrong:
+            answer = wire.call("remember", {"content": "The walrus", "category": "fact"}, **headers)
+            assert answer.status == 401, headers
+            assert b"s3cret" not in answer.message
+        assert wire.get("/health").status == 200
+        right: list[dict[str, str]] = [{"authorization": "Bearer s3cret-key"}, {"x_api_key": "s3cret-key"}]
+        for headers in right:
+            assert wire.call("memory_status", **headers).text.startswith("healthy")
+        assert metric(wire, 'http_refused_total{reason="key"}', x_api_key="s3cret-key") == 12
+    assert world.dump() == before
+
+
+def test_a_key_that_is_no_ascii_is_compared_and_not_raised(world: World) -> None:
+    with keyed(world) as wire:
+        assert wire.get_raw("/stats", {"x-api-key": "schlüssel".encode()}) == 401
+
+
+def test_a_session_that_a_key_began_is_not_for_those_without_it(world: World) -> None:
+    with keyed(world) as wire:
+        session = wire.begin(x_api_key="s3cret-key")
+        assert wire.ask("tools/list", mcp_session_id=session).status == 401
+
+
+# How much
+
+
+def test_a_body_beyond_the_limit_is_refused(world: World, wire: Wire) -> None:
+    before = world.dump()
+    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call"}
+    body = json.dumps(message | {"params": {"name": "remember", "arguments": {"content": "x" * BODY_LIMIT}}})
+    assert wire.post(body).status == 413
+    assert metric(wire, 'http_refused_total{reason="body"}') == 1
+    assert world.dump() == before
+    padded = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/list"})
+    assert wire.post(padded + " " * (BODY_LIMIT - len(padded))).status == 200
+    assert wire.post(padded + " " * (BODY_LIMIT - len(padded) + 1)).status == 413
+
+
+def test_two_busy_sessions_of_one_machine_do_not_lock_each_other_out(tmp_path: Path) -> None:
+    with World(tmp_path, server__rate_limit="20") as world, Wire(world.app()) as wire:
+        busy, other = wire.begin(), wire.begin()
+        answers = [wire.ask("tools/list", mcp_session_id=busy).status for _ in range(25)]
+        assert answers.count(429) >= 4
+        refusal = wire.ask("tools/list", mcp_session_id=busy)
+        assert int(refusal.headers["retry-after"]) >= 1
+        assert [wire.ask("tools/list", mcp_session_id=other).status for _ in range(15)] == [200] * 15
+        assert {wire.get("/health").status for _ in range(50)} == {200}
+
+
+def test_a_session_that_is_made_up_is_no_way_around_the_limit(tmp_path: Path) -> None:
+    with World(tmp_path, server__rate_limit="20") as world, Wire(world.app()) as wire:
+        answers = [wire.ask("tools/list", mcp_session_id=f"made-up-{number}").status for number in range(40)]
+    assert answers.count(404) == 20
+    assert answers.count(429) == 20
+
+
+def test_an_ended_session_is_no_way_around_the_limit(tmp_path: Path) -> None:
+    with World(tmp_path, server__rate_limit="8") as world, Wire(world.app()) as wire:
+        session = wire.begin()
+        wire.request("DELETE", "/mcp", mcp_session_id=session)
+        answers = [wire.ask("tools/list", mcp_session_id=session).status for _ in range(20)]
+        assert 404 in answers
+        assert answers[-1] == 429
+
+
+def test_no_limit_means_none(tmp_path: Path) -> None:
+    with World(tmp_path, server__rate_limit="0") as world, Wire(world.app()) as wire:
+        assert {wire.ask("ping").status for _ in range(700)} == {200}
+
+
+# Sessions and none
+
+
+def test_clients_with_and_without_a_session_are_served_side_by_side(world: World, wire: Wire) -> None:
+    walrus, bees = str(world.repository("walrus")), str(world.repository("bees"))
+    session = wire.begin(x_opencode_directory=walrus)
+    for number in range(3):
+        wire.call(
+            "remember",
+            {"content": f"The walrus {number}", "category": "fact"},
+            mcp_session_id=session,
+            x_opencode_directory=walrus,
+        )
+        wire.call("remember", {"content": f"The bee {number}", "category": "fact"}, x_opencode_directory=bees)
+    with_session = wire.call("recall", {"query": "the"}, mcp_session_id=session, x_opencode_directory=walrus)
+    assert "bee" not in json.dumps(with_session.json)
+    assert (
+        len(wire.call("recall", {"query": "bee"}, x_opencode_directory=bees).result["structuredContent"]["memories"])
+        == 3
+    )
+    assert (
+        len(
+            wire.call("recall", {"query": "walrus"}, mcp_session_id=session, x_opencode_directory=walrus).result[
+                "structuredContent"
+            ]["memories"]
+        )
+        == 3
+    )
+
+
+def test_a_stateless_request_begins_no_session(wire: Wire) -> None:
+    for answer in (wire.ask("tools/list"), wire.call("memory_status"), wire.ask("ping")):
+        assert answer.status == 200
+        assert answer.session is None
+    assert wire.get("/stats").json["mcp_sessions"] == 0
+
+
+def test_the_word_initialize_elsewhere_begins_no_session(world: World, wire: Wire) -> None:
+    answer = wire.call("remember", {"content": 'to initialize, send {"method":"initialize"}', "category": "fact"})
+    assert "Stored" in answer.text
+    assert answer.session is None
+    assert wire.get("/stats").json["mcp_sessions"] == 0
+
+
+def test_a_session_is_known_until_it_ends(wire: Wire) -> None:
+    first, second = wire.begin(), wire.begin()
+    assert first != second
+    assert len(first) >= 32
+    assert wire.get("/stats").json["mcp_sessions"] == 2
+    assert wire.request("DELETE", "/mcp", mcp_session_id=first).status == 200
+    assert wire.get("/stats").json["mcp_sessions"] == 1
+    assert wire.ask("tools/list", mcp_session_id=first).status == 404
+    assert wire.ask("tools/list", mcp_session_id=second).status == 200
+
+
+@pytest.mark.parametrize("session", ["no-such-session", "x" * 5000, "../../etc/passwd", "%00"])
+def test_an_unknown_session_is_told_to_begin_anew(wire: Wire, session: str) -> None:
+    assert wire.ask("tools/list", mcp_session_id=session).status == 404
+    assert wire.call("remember", {"content": "x", "category": "fact"}, mcp_session_id=session).status == 404
+    assert wire.request("DELETE", "/mcp", mcp_session_id=session).status == 404
+
+
+def test_requests_that_open_nothing_leave_nothing_behind(wire: Wire) -> None:
+    for _ in range(20):
+        wire.request("GET", "/mcp", accept="text/event-stream")
+        wire.request("DELETE", "/mcp")
+        wire.post('{"jsonrpc":"2.0","id":1,"method":"initialize"', accept="application/json")
+        wire.request(
+            "POST", "/mcp", '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}', content_type="text/plain"
+        )
+    assert wire.get("/stats").json["mcp_sessions"] == 0
+
+
+def test_a_greeting_that_is_refused_begins_no_session(wire: Wire) -> None:
+    answer = wire.ask("initialize", {})
+    assert "error" in answer.json
+    assert wire.get("/stats").json["mcp_sessions"] == 0
+
+
+@pytest.mark.parametrize("version", ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"])
+def test_every_handshake_version_is_spoken(wire: Wire, version: str) -> None:
+    who = {"protocolVersion": version, "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+    answer = wire.ask("initialize", who)
+    assert answer.result["protocolVersion"] == version
+    assert answer.result["capabilities"] == {"tools": {"listChanged": False}}
+    listed = wire.ask("tools/list", mcp_session_id=answer.session or "", mcp_protocol_version=version)
+    assert len(listed.result["tools"]) == 35
+
+
+def test_the_sdks_own_client_speaks_both_protocols(world: World) -> None:
+    with world.served() as server:
+        for mode in (HANDSHAKE, MODERN, "auto"):
+            agent = server.agent(world.folder, mode=mode)
+            agent.remember(f"The walrus of {mode}", scope="global")
+            assert len(agent.recalled("walrus")) >= 1
+        assert len(server.agent().recalled("walrus")) == 3
+
+
+# The end
+
+
+def test_a_call_that_was_begun_is_answered_before_the_end_and_no_other_is_taken(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entered, leave = threading.Event(), threading.Event()
+    find = world.store.recall
+
+    def slow(*arguments: Any, **named: Any) -> Any:
+        entered.set()
+        assert leave.wait(60)
+        return find(*arguments, **named)
+
+    monkeypatch.setattr(world.store, "recall", slow, raising=False)
+    app = world.app()
+    with Wire(app) as wire, ThreadPoolExecutor(1) as pool:
+        wire.call("remember", {"content": "The walrus sleeps", "category": "fact"})
+        waiting = pool.submit(wire.call, "recall", {"query": "walrus"})
+        try:
+            assert entered.wait(60)
+            drained = wire.begin_task(app.drain)
+            late = wire.call("remember", {"content": "The bee flies", "category": "fact"})
+            assert (late.status, late.headers["retry-after"]) == (503, "1")
+            assert not drained.done()
+        finally:
+            leave.set()
+        assert "The walrus sleeps" in waiting.result(60).text
+        drained.result(60)
+    assert world.store.count(scope="global") == 1
+
+
+# The process
+
+
+def test_nothing_is_bound_beyond_this_machine_without_a_key(tmp_path: Path) -> None:
+    for host in ("0.0.0.0", "::", "192.168.1.5", "memory.lan"):
+        with pytest.raises(InvalidInputError, match="there is no key") as raised:
+            door(host, None, tmp_path)
+        assert "OPENCODE_MEMORY_API_KEY" in (raised.value.hint or "")
+        assert door(host, "k", tmp_path).key == "k"
+    beyond = ("0.0.0.0", "::", "127.0.0.1.evil.example", "localhost.evil.example", "")
+    assert not [host for host in beyond if is_loopback(host)]
+    assert all(is_loopback(host) for host in ("127.0.0.1", "127.8.8.8", "::1", "[::1]", "localhost"))
+
+
+def test_where_the_owner_of_a_connection_is_told_no_key_is_needed(tmp_path: Path) -> None:
+    if not supports_owner_check():
+        pytest.skip("this system does not tell")
+    token = door("127.0.0.1", None, tmp_path).token
+    assert door("127.0.0.1", None, tmp_path) == Door(None, os.geteuid(), token)
+    assert door("127.0.0.1", "k", tmp_path) == Door("k", os.geteuid(), token)
+
+
+def test_the_token_of_the_plugin_is_kept_and_for_its_owner_only(tmp_path: Path) -> None:
+    first = door("127.0.0.1", None, tmp_path)
+    assert len(first.token) >= 32
+    assert {door("127.0.0.1", None, tmp_path), door("0.0.0.0", "k", tmp_path)} == {
+        first,
+        Door("k", first.uid, first.token),
+    }
+    [file] = tmp_path.iterdir()
+    assert (file.name, file.stat().st_mode & 0o777) == (TOKEN_FILE, 0o600)
+    assert file.read_text() == first.token
+
+
+def test_on_systems_without_owners_the_token_is_the_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("opencode_memory.server.http.supports_owner_check", lambda: False)
+    first = door("127.0.0.1", None, tmp_path)
+    assert first == Door(first.token, None, first.token)
+    assert door("127.0.0.1", None, tmp_path) == first
+
+
+def test_an_empty_token_file_is_written_anew(tmp_path: Path) -> None:
+    (tmp_path / TOKEN_FILE).touch(0o600)
+    assert len(door("127.0.0.1", None, tmp_path).token) >= 32
+
+
+def test_a_server_that_is_refused_a_port_beyond_this_machine_leaves_no_token(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInputError):
+        door("0.0.0.0", None, tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_port_that_is_taken_is_refused_with_the_way_out() -> None:
+    with bind("127.0.0.1", 0) as listening:
+        port = listening.getsockname()[1]
+        with pytest.raises(ConflictError, match=str(port)) as raised:
+            bind("127.0.0.1", port)
+    assert raised.value.hint
+    with bind("127.0.0.1", port) as again:
+        assert again.getsockname()[1] == port
+
+
+@pytest.mark.parametrize("host", ["no.such.host.invalid", "300.1.1.1", "192.0.2.1"])
+def test_an_address_that_this_machine_does_not_have_is_refused(host: str) -> None:
+    with pytest.raises(InvalidInputError, match=r"server\.host"):
+        bind(host, 0)
+
+
+@contextmanager
+def served(folder: Path, *options: str) -> Iterator[subprocess.Popen[str]]:
+    """A server in a process of its own, with a home of its own."""
+    home = {"HOME": str(folder), "XDG_DATA_HOME": str(folder / "data"), "XDG_CONFIG_HOME": str(folder / "config")}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "opencode_memory.cli", "serve", "--no-worker", *options],
+        env=processes.environment(PYTHONWARNINGS="default", **home),
+        stdin=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def test_a_second_server_on_the_port_says_who_holds_it(tmp_path: Path) -> None:
+    port = str(free_port())
+    with served(tmp_path / "one", "--port", port) as first:
+        assert f"http://127.0.0.1:{port}/mcp" in first.stderr.readline()
+        with served(tmp_path / "two", "--port", port) as second:
+            _, said = second.communicate(timeout=60)
+        assert second.returncode not in (0, None)
+        assert all(word in said for word in (port, "opencode-memory", str(first.pid))), said
+        assert "Traceback" not in said
+        assert not (tmp_path / "two" / "data" / "opencode-memory" / "store" / "store.db").exists()
+        assert first.poll() is None
+
+
+def test_a_real_server_refuses_to_bind_beyond_this_machine_without_a_key(tmp_path: Path) -> None:
+    with served(tmp_path, "--host", "0.0.0.0", "--port", "0") as server:
+        _, said = server.communicate(timeout=60)
+    assert server.returncode not in (0, None)
+    assert "there is no key" in said
+    assert "Traceback" not in said

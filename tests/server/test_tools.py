@@ -1,0 +1,259 @@
+"""The list of tools as it is sent, and each tool once: what it answers, and whether its annotations are true."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import jsonschema  # type: ignore[import-untyped]
+import pytest
+
+from opencode_memory.config.settings import Tools
+from opencode_memory.server.app import INSTRUCTIONS, offered
+from opencode_memory.text.formatting import short_id
+from support.mcp import HANDSHAKE, MODES, World
+from support.mcp_http import Wire
+from support.mcp_scene import NEVER_WELL, Scene, set_up
+
+CORE = ["recall", "remember", "get_context", "get_boot_context", "edit_memory", "archive_memory", "memory_status"]
+ALL = [
+    *CORE,
+    *[
+        "get_memory",
+        "get_linked_memories",
+        "search_history",
+        "log_session",
+        "link_memories",
+        "restore_memory",
+        "delete_memory",
+        "undo",
+        "pin_memory",
+        "resolve_blocker",
+        "unresolve_blocker",
+        "bulk_archive",
+        "consolidate_memory",
+        "session_start",
+        "session_heartbeat",
+        "session_end",
+        "get_active_sessions",
+        "claim_item",
+        "release_item",
+        "export_memories",
+        "import_memories",
+        "ingest_file",
+        "bootstrap_memory",
+        "enrich_entity",
+        "kv_set",
+        "kv_get",
+        "kv_list",
+        "kv_delete",
+    ],
+]
+READERS = [tool.name for tool in offered(Tools.ALL) if tool.reads]
+REPEATERS = [tool.name for tool in offered(Tools.ALL) if tool.repeats]
+KEEPERS = [tool.name for tool in offered(Tools.ALL) if not tool.reads and not tool.destroys]
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    with World(tmp_path) as world:
+        yield world
+
+
+@pytest.fixture
+def scene(world: World) -> Scene:
+    return set_up(world)
+
+
+def listed(world: World) -> tuple[list[dict[str, Any]], int]:
+    """The tools as they are sent over HTTP, and how many bytes the answer has."""
+    with Wire(world.app()) as wire:
+        answer = wire.ask("tools/list")
+    return answer.result["tools"], len(answer.message)
+
+
+def test_the_tools_are_those_of_the_issue(world: World) -> None:
+    tools, size = listed(world)
+    assert [tool["name"] for tool in tools] == ALL
+    assert len(ALL) == 35
+    assert size < 20_000
+
+
+def test_the_core_tools_are_those_of_the_issue(tmp_path: Path) -> None:
+    with World(tmp_path, server__tools="core") as world:
+        tools, size = listed(world)
+        assert [tool["name"] for tool in tools] == CORE
+        assert size < 6_000
+        text = world.agent().refused("kv_list")
+    assert "there is no tool 'kv_list'" in text
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_both_protocols_list_the_same_tools(world: World, mode: str) -> None:
+    agent = world.agent(mode=mode)
+    assert [tool.name for tool in agent.run(agent.client.list_tools).tools] == ALL
+
+
+def test_schemas_hold_nothing_that_tells_a_model_nothing(world: World) -> None:
+    def keys(schema: Any) -> Iterator[str]:
+        if isinstance(schema, list):
+            for member in schema:
+                yield from keys(member)
+        elif isinstance(schema, dict):
+            for name, value in schema.items():
+                yield name
+                yield from keys(value)
+
+    tools, _ = listed(world)
+    for tool in tools:
+        assert "title" not in tool
+        assert {"title", "$ref", "$defs", "additionalProperties"}.isdisjoint(keys(tool["inputSchema"])), tool["name"]
+        assert "null" not in json.dumps(tool["inputSchema"]), tool["name"]
+
+
+def test_every_schema_is_one(world: World) -> None:
+    for tool in listed(world)[0]:
+        for name in ("inputSchema", "outputSchema"):
+            if name in tool:
+                jsonschema.Draft202012Validator.check_schema(tool[name])
+        assert tool["inputSchema"]["type"] == "object"
+        required = tool["inputSchema"].get("required", [])
+        assert set(required) <= set(tool["inputSchema"]["properties"])
+
+
+def test_every_tool_says_what_it_is_for_in_few_words(world: World) -> None:
+    for tool in listed(world)[0]:
+        assert 5 < len(tool["description"]) < 200, tool["name"]
+
+
+def test_the_instructions_are_short_and_name_tools_that_exist(world: World) -> None:
+    instructions = world.agent().client.instructions
+    assert instructions == INSTRUCTIONS
+    assert len(instructions) < 900
+    for name in ("get_boot_context", "recall", "get_context", "remember", "edit_memory", "archive_memory"):
+        assert name in instructions
+        assert name in CORE
+
+
+def test_annotations_are_sent_only_where_they_differ_from_the_default(world: World) -> None:
+    told = {tool["name"]: tool["annotations"] for tool in listed(world)[0]}
+    assert told["recall"] == {"readOnlyHint": True, "openWorldHint": False}
+    assert told["remember"] == {"destructiveHint": False, "openWorldHint": False}
+    assert told["archive_memory"] == {"destructiveHint": False, "idempotentHint": True, "openWorldHint": False}
+    assert told["delete_memory"] == {"idempotentHint": True, "openWorldHint": False}
+    assert told["enrich_entity"] == {"readOnlyHint": True}
+
+
+def test_there_is_a_good_call_of_every_tool(scene: Scene) -> None:
+    assert sorted([*scene.good_calls(), *NEVER_WELL]) == sorted(ALL)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_every_tool_answers_with_text_and_with_data_of_its_schema(world: World, mode: str) -> None:
+    scene = set_up(world, mode=mode)
+    schemas = {tool["name"]: tool.get("outputSchema") for tool in listed(world)[0]}
+    assert sum(schema is not None for schema in schemas.values()) >= 3
+    for name, arguments in scene.good_calls().items():
+        reply = scene.agent.ok(name, **arguments)
+        assert reply.text.strip(), name
+        assert reply.data, name
+        if schemas[name] is not None:
+            jsonschema.validate(reply.data, schemas[name])
+
+
+def test_a_text_names_by_short_id_whatever_its_data_is_about(scene: Scene) -> None:
+    def ids(value: Any) -> Iterator[str]:
+        if isinstance(value, list):
+            for member in value:
+                yield from ids(member)
+        elif isinstance(value, dict):
+            for name, member in value.items():
+                yield from [member] if name in ("id", "source", "target") and isinstance(member, str) else ids(member)
+
+    named = 0
+    for name, arguments in scene.good_calls().items():
+        reply = scene.agent.ok(name, **arguments)
+        for id in set(ids(reply.data)) & {row.id for row in scene.world.store.list(project="*", status=ANY)}:
+            named += 1
+            assert short_id(id) in reply.text, name
+    assert named > 12
+
+
+ANY = ["active", "candidate", "superseded", "archived"]
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_a_tool_that_only_reads_changes_nothing(scene: Scene, name: str) -> None:
+    before = scene.world.dump()
+    scene.agent.call(name, **{**scene.good_calls(), **NEVER_WELL}[name])
+    assert scene.world.dump() == before
+    assert not scene.agent.call("get_active_sessions").is_error
+
+
+def test_a_tool_that_only_reads_enters_no_project(world: World) -> None:
+    agent = world.agent(world.repository("new"))
+    given = {"query": "x", "entity_ref": "!12", "memory_id": "abcdef12", "key": "x"}
+    for tool in offered(Tools.ALL):
+        if tool.reads:
+            agent.call(tool.name, **{name: given[name] for name in tool.input.get("required", [])})
+    assert world.store.projects() == []
+
+
+def _once_more(scene: Scene, name: str) -> tuple[list[str], list[str]]:
+    arguments = scene.good_calls()[name]
+    scene.agent.ok(name, **arguments)
+    scene.world.pass_time(1)
+    before = scene.world.dump()
+    scene.agent.call(name, **arguments)
+    return before, scene.world.dump()
+
+
+def _without_times(rows: list[str]) -> list[str]:
+    """A second `kv_set` begins the life of its value anew, which is what it is for."""
+    return [re.sub(r'"(updated_at|expires_at)": \d+', "", row) for row in rows]
+
+
+@pytest.mark.parametrize(
+    "name",
+    REPEATERS,
+)
+def test_a_tool_that_says_so_does_nothing_more_when_it_is_called_again(scene: Scene, name: str) -> None:
+    before, after = _once_more(scene, name)
+    if name == "kv_set":
+        before, after = _without_times(before), _without_times(after)
+    assert after == before
+
+
+def test_a_tool_that_does_not_say_so_may_do_more(scene: Scene) -> None:
+    assert "undo" not in REPEATERS
+    scene.agent.ok("edit_memory", memory_id=scene.fact, content="one")
+    scene.agent.ok("edit_memory", memory_id=scene.fact, content="two")
+    scene.agent.ok("undo", memory_ids=[scene.fact])
+    assert scene.world.store.get(scene.fact).content == "one"
+    scene.agent.ok("undo", memory_ids=[scene.fact])
+    assert scene.world.store.get(scene.fact).content.startswith("The shop")
+
+
+@pytest.mark.parametrize("name", KEEPERS)
+def test_a_tool_that_destroys_nothing_leaves_every_text_in_the_store(scene: Scene, name: str) -> None:
+    before = {memory.id: memory.content for memory in scene.world.store.list(project="*", status=ANY, limit=500)}
+    scene.agent.call(name, **scene.good_calls()[name])
+    kept = scene.world.dump()
+    for id, text in before.items():
+        assert any(json.dumps(text)[1:-1] in row and id in row for row in kept), (name, text)
+
+
+def test_an_export_that_replaces_a_file_says_so_or_refuses(scene: Scene) -> None:
+    (scene.folder / "main.py").write_text("print()\n")
+    annotations = {tool["name"]: tool["annotations"] for tool in listed(scene.world)[0]}["export_memories"]
+    scene.agent.call("export_memories", output_path="main.py")
+    assert annotations.get("destructiveHint") is not False or (scene.folder / "main.py").read_text() == "print()\n"
+
+
+def test_an_unknown_tool_is_an_error_that_names_the_nearest(world: World) -> None:
+    agent = world.agent(mode=HANDSHAKE)
+    assert agent.refused("recal") == "there is no tool 'recal'; did you mean 'recall'?"
+    assert "memory_recall" in agent.refused("memory_recall")

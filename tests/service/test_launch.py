@@ -1,0 +1,124 @@
+"""What is carried into a service, and what is not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from opencode_memory.config.load import Config, load
+from opencode_memory.errors import ConfigError, InvalidInputError
+from opencode_memory.service.launch import config_of, plan_launch, program
+
+PYTHON = "/opt/python/bin/python3"
+SERVE = (PYTHON, "-P", "-m", "opencode_memory.cli", "serve")
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> dict[str, str]:
+    return {"HOME": str(tmp_path)}
+
+
+def configured(environment: dict[str, str], text: str) -> None:
+    file = Path(environment["HOME"]) / ".config" / "opencode-memory" / "memory.toml"
+    file.parent.mkdir(parents=True)
+    file.write_text(text)
+
+
+def test_without_settings_nothing_is_carried(home: dict[str, str]) -> None:
+    launch = plan_launch(load(environment=home), python=PYTHON)
+    assert launch.arguments == SERVE
+    assert launch.environment == {}
+
+
+def test_options_and_variables_are_carried_and_the_file_is_not(home: dict[str, str]) -> None:
+    configured(home, '[server]\nhost = "127.0.0.2"\nrate_limit = 5\n')
+    environment = home | {
+        "OPENCODE_MEMORY_PORT": "9911",
+        "OPENCODE_MEMORY_SERVER_CROSS_PROJECT": "yes",
+        "OPENCODE_MEMORY_SERVER_ALLOWED_HOSTS": "a.example, b.example",
+        "OPENCODE_MEMORY_SERVER_LOG_FORMAT": "json",
+    }
+    launch = plan_launch(load(environment=environment, options={"data_dir": "/srv/memory"}), python=PYTHON)
+    assert launch.arguments == (*SERVE, "--data-dir", "/srv/memory", "--port", "9911")
+    assert launch.environment == {
+        "OPENCODE_MEMORY_SERVER_CROSS_PROJECT": "true",
+        "OPENCODE_MEMORY_SERVER_ALLOWED_HOSTS": "a.example,b.example",
+        "OPENCODE_MEMORY_SERVER_LOG_FORMAT": "json",
+    }
+
+
+def test_what_the_file_says_already_is_not_carried_a_second_time(home: dict[str, str]) -> None:
+    configured(home, '[server]\nport = 9911\napi_key = "k"\n')
+    environment = home | {"OPENCODE_MEMORY_PORT": "9911", "OPENCODE_MEMORY_API_KEY": "k"}
+    launch = plan_launch(load(environment=environment), python=PYTHON)
+    assert (launch.arguments, dict(launch.environment)) == (SERVE, {})
+
+
+def test_folders_of_this_shell_alone_are_carried(home: dict[str, str]) -> None:
+    environment = home | {"XDG_DATA_HOME": "/data", "XDG_CONFIG_HOME": "/etc/jo"}
+    launch = plan_launch(load(environment=environment), python=PYTHON)
+    assert launch.arguments == (*SERVE, "--data-dir", "/data/opencode-memory/store")
+    assert launch.environment == {"OPENCODE_MEMORY_CONFIG": "/etc/jo/opencode-memory/memory.toml"}
+
+
+def test_project_and_colour_of_this_shell_stay_here(home: dict[str, str]) -> None:
+    environment = home | {"OPENCODE_MEMORY_PROJECT": "shop", "NO_COLOR": "1"}
+    launch = plan_launch(load(environment=environment), python=PYTHON)
+    assert (launch.arguments, dict(launch.environment)) == (SERVE, {})
+
+
+@pytest.mark.parametrize("in_file", ["", '[server]\napi_key = "another"\n'])
+def test_a_key_of_this_shell_is_refused_and_never_shown(home: dict[str, str], in_file: str) -> None:
+    configured(home, in_file)
+    config = load(environment=home | {"OPENCODE_MEMORY_API_KEY": "s3cret"})
+    with pytest.raises(ConfigError, match="no service file may hold a secret") as caught:
+        plan_launch(config, python=PYTHON)
+    assert "[server] in " in str(caught.value.hint)
+    assert "s3cret" not in f"{caught.value} {caught.value.hint}"
+
+
+@pytest.mark.parametrize("path", ["/a\nExecStartPre=/bin/evil", "/a\x1b[31m", "/\udcff"])
+def test_a_path_that_no_file_can_hold_is_refused(home: dict[str, str], path: str) -> None:
+    with pytest.raises(InvalidInputError, match="no service file can hold"):
+        plan_launch(load(environment=home, options={"data_dir": path}), python=PYTHON)
+
+
+def test_any_free_port_is_no_port_for_a_service(home: dict[str, str]) -> None:
+    with pytest.raises(ConfigError, match="needs one that clients know"):
+        plan_launch(load(environment=home | {"OPENCODE_MEMORY_PORT": "0"}), python=PYTHON)
+
+
+def test_defaults_of_a_system_give_way_to_what_is_configured(home: dict[str, str]) -> None:
+    defaults = {"server.log_file": "/logs/serve.log"}
+    launch = plan_launch(load(environment=home), python=PYTHON, defaults=defaults)
+    assert launch.environment == {"OPENCODE_MEMORY_SERVER_LOG_FILE": "/logs/serve.log"}
+    configured(home, '[server]\nlog_file = "/mine.log"\n')
+    assert plan_launch(load(environment=home), python=PYTHON, defaults=defaults).environment == {}
+
+
+def test_the_service_sees_what_was_meant_here(home: dict[str, str]) -> None:
+    configured(home, "[server]\nrate_limit = 5\n")
+    environment = home | {
+        "XDG_DATA_HOME": "/data",
+        "OPENCODE_MEMORY_HOST": "::1",
+        "OPENCODE_MEMORY_PORT": "9911",
+        "OPENCODE_MEMORY_SERVER_ALLOWED_ORIGINS": "http://a,http://b",
+        "OPENCODE_MEMORY_EMBEDDING_THREADS": "3",
+        "OPENCODE_MEMORY_BOOT_PLANS": "off",
+        "OPENCODE_MEMORY_SERVER_LOG_FILE": "/x y.log",
+    }
+    here = load(environment=environment)
+    there = config_of(plan_launch(here, python=PYTHON), environment)
+    for name in ("data_dir", "server", "embedding", "boot", "recall", "file"):
+        assert _field(there, name) == _field(here, name)
+
+
+@pytest.mark.parametrize("python", [None, "", "python3"])
+def test_a_python_that_does_not_know_where_it_is_cannot_be_started(python: str | None) -> None:
+    with pytest.raises(InvalidInputError, match="no service can start"):
+        program(python)
+
+
+def _field(config: Config, name: str) -> object:
+    return getattr(config, name)

@@ -1,0 +1,518 @@
+"""Threads, forks and several processes on one data directory (I1, I2)."""
+
+from __future__ import annotations
+
+import io
+import os
+import shutil
+import signal
+import subprocess
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from opencode_memory import ClosedError, MemoryStore, OpencodeMemoryError, ProjectIdentity
+from opencode_memory.exchange import export_memories, import_memories
+from opencode_memory.store.embedding_queue import embedding_turn
+from opencode_memory.store.jobs import Job, Jobs
+from opencode_memory.store.learning_state import Lesson, Lessons, Progress
+from opencode_memory.store.ledger import Decision, Ledger, Outcome, State
+from support import processes
+from support.embedders import HookedEmbedder
+from support.stores import NOW_MS, open_store, recalled, texts
+
+PRELUDE = """
+    import sys
+    from support.stores import *
+    data_dir, arguments = Path(sys.argv[1]), sys.argv[2:]
+"""
+
+
+def test_threads_share_one_store(open_store) -> None:
+    store = open_store(project="app", background=True)
+
+    def work(worker: int) -> list[str]:
+        written = []
+        for turn in range(15):
+            id = store.remember(f"walrus {worker} {turn}", topic=f"topic {worker}" if turn % 3 == 0 else None).id
+            assert f"walrus {worker} {turn}" in recalled(store, f"walrus {worker} {turn}", limit=200)
+            if turn % 5 == 1:
+                store.edit(id, content=f"walrus {worker} {turn} edited")
+            if turn % 5 == 2:
+                store.delete(id)
+            if turn % 5 == 3:
+                store.kv.set(f"{worker}/{turn}", turn)
+                store.archive(id)
+                store.restore(id)
+            store.list(limit=5)
+            store.stats()
+            written.append(id)
+        return written
+
+    with ThreadPoolExecutor(8) as pool:
+        ids = [id for written in pool.map(work, range(8)) for id in written]
+    # Of 15 memories each worker updated one topic five times in place of four more, and deleted three.
+    assert len(set(ids)) == 8 * 11
+    assert store.count() == 8 * 8
+    assert len(store.kv.list()) == 8 * 3
+    assert store.verify().ok
+    store.close()
+
+
+def test_a_store_that_is_closed_under_working_threads_tells_them(open_store) -> None:
+    store = open_store(project="app", background=True)
+    started = threading.Barrier(5)
+
+    def work(worker: int) -> BaseException | None:
+        started.wait()
+        try:
+            for turn in range(10_000):
+                store.remember(f"walrus {worker} {turn}")
+                store.recall("walrus")
+        except OpencodeMemoryError as error:
+            return error
+        return None
+
+    with ThreadPoolExecutor(4) as pool:
+        running = [pool.submit(work, worker) for worker in range(4)]
+        started.wait()
+        store.remember("something")
+        store.close()
+        ends = [future.result() for future in running]
+    assert all(isinstance(end, ClosedError) for end in ends), ends
+
+
+_NOW = datetime(2026, 9, 21, tzinfo=UTC)
+_JOB = Job(
+    id=1,
+    kind="embed",
+    subject="",
+    payload={},
+    attempts=1,
+    run_at=_NOW,
+    lease_until=_NOW,
+    worker="w",
+    dead_at=None,
+    error=None,
+    created_at=_NOW,
+)
+_USES: dict[str, Callable[[MemoryStore, str], object]] = {
+    "remember": lambda store, id: store.remember("x"),
+    "remember_many": lambda store, id: store.remember_many([{"content": "x"}]),
+    "edit": lambda store, id: store.edit(id, content="x"),
+    "archive": lambda store, id: store.archive(id),
+    "restore": lambda store, id: store.restore(id),
+    "delete": lambda store, id: store.delete(id),
+    "purge": lambda store, id: store.purge(id),
+    "pin": lambda store, id: store.pin(id),
+    "unpin": lambda store, id: store.unpin(id),
+    "link": lambda store, id: store.link(id, id),
+    "undo": lambda store, id: store.undo(),
+    "recall": lambda store, id: store.recall("walrus"),
+    "get": lambda store, id: store.get(id),
+    "list": lambda store, id: store.list(),
+    "count": lambda store, id: store.count(),
+    "history": lambda store, id: store.history(id),
+    "related": lambda store, id: store.related(id),
+    "projects": lambda store, id: store.projects(),
+    "resolve_project": lambda store, id: store.resolve_project(ProjectIdentity(folder="/x")),
+    "project_name": lambda store, id: store.project_name(ProjectIdentity(folder="/x")),
+    "rename_project": lambda store, id: store.rename_project("app", "x"),
+    "merge_projects": lambda store, id: store.merge_projects("app", "x"),
+    "export_memories": lambda store, id: export_memories(store, io.StringIO()),
+    "dump": lambda store, id: list(store.dump()),
+    "load": lambda store, id: store.load("memory", [{"content": "x"}]),
+    "embed_pending": lambda store, id: store.embed_pending(),
+    "embed_some": lambda store, id: store.embed_some(limit=1, on_failure=lambda key, error: None),
+    "waits_for_vectors": lambda store, id: store.waits_for_vectors(),
+    "link_new": lambda store, id: store.link_new(),
+    "catch_up": lambda store, id: store.catch_up(),
+    "reindex": lambda store, id: store.reindex(),
+    "verify": lambda store, id: store.verify(),
+    "repair": lambda store, id: store.repair(),
+    "backup": lambda store, id: store.backup(),
+    "backup_restore": lambda store, id: store.backup_restore(store.data_dir / "store.db"),
+    "backups": lambda store, id: store.backups(),
+    "maintain": lambda store, id: store.maintain(),
+    "stats": lambda store, id: store.stats(),
+    "most_used": lambda store, id: store.most_used(since="2026-01-01"),
+    "note_uses": lambda store, id: store.note_uses([id]),
+    "links": lambda store, id: store.links(["similar"]),
+    "sessions.start": lambda store, id: store.sessions.start("s"),
+    "sessions.heartbeat": lambda store, id: store.sessions.heartbeat("s"),
+    "sessions.active": lambda store, id: store.sessions.active(),
+    "sessions.claim": lambda store, id: store.sessions.claim("s", "!1"),
+    "sessions.release": lambda store, id: store.sessions.release("s", "!1"),
+    "sessions.end": lambda store, id: store.sessions.end("s"),
+    "kv.set": lambda store, id: store.kv.set("k", 1),
+    "kv.get": lambda store, id: store.kv.get("k"),
+    "kv.entry": lambda store, id: store.kv.entry("k"),
+    "kv.list": lambda store, id: store.kv.list(),
+    "kv.delete": lambda store, id: store.kv.delete("k"),
+    "jobs.enqueue": lambda store, id: store.jobs.enqueue("embed"),
+    "jobs.claim": lambda store, id: store.jobs.claim("w"),
+    "jobs.renew": lambda store, id: store.jobs.renew(_JOB),
+    "jobs.done": lambda store, id: store.jobs.done(_JOB),
+    "jobs.failed": lambda store, id: store.jobs.failed(_JOB, "x"),
+    "jobs.drop": lambda store, id: store.jobs.drop(_JOB),
+    "jobs.has": lambda store, id: store.jobs.has("embed"),
+    "jobs.revive": lambda store, id: store.jobs.revive(),
+    "jobs.list": lambda store, id: store.jobs.list(),
+    "jobs.counts": lambda store, id: store.jobs.counts(),
+    "jobs.next_at": lambda store, id: store.jobs.next_at(),
+    "lessons.open": lambda store, id: store.lessons.open("s"),
+    "lessons.counted": lambda store, id: store.lessons.counted(["m"]),
+    "lessons.seen_elsewhere": lambda store, id: store.lessons.seen_elsewhere("app", ["x"], "s"),
+    "lessons.progress": lambda store, id: store.lessons.progress("f"),
+    "lessons.set_progress": lambda store, id: store.lessons.set_progress("f", "s", Progress(mark="m", cursor=None)),
+    "lessons.learn": lambda store, id: store.lessons.learn(Lesson(session="s", version=0, state="{}")),
+    "ledger.decide": lambda store, id: store.ledger.decide(Decision(session="s", message="m", state=State.NOTHING)),
+    "ledger.settle": lambda store, id: store.ledger.settle("s", "m", State.SHOWN),
+    "ledger.decisions": lambda store, id: store.ledger.decisions("s"),
+    "ledger.sessions": lambda store, id: store.ledger.sessions(),
+    "ledger.find": lambda store, id: store.ledger.find("s"),
+    "ledger.note": lambda store, id: store.ledger.note("s", [id], Outcome.USED),
+    "ledger.usefulness": lambda store, id: store.ledger.usefulness([id]),
+}
+
+
+def test_every_method_is_tried_on_a_closed_and_on_a_forked_store() -> None:
+    from opencode_memory.store.kv import KeyValues
+    from opencode_memory.store.sessions import Sessions
+
+    parts = {"": MemoryStore, "kv.": KeyValues, "sessions.": Sessions, "jobs.": Jobs, "lessons.": Lessons}
+    parts |= {"ledger.": Ledger}
+    methods = {f"{part}{name}" for part, kind in parts.items() for name in vars(kind) if not name.startswith("_")}
+    assert methods - _USES.keys() == {"close", "data_dir", "is_writable", "project", "zone"}
+
+
+def _uses_that_are_not_refused(store: MemoryStore, id: str) -> list[str]:
+    allowed = []
+    for name, use in _USES.items():
+        try:
+            use(store, id)
+        except ClosedError:
+            continue
+        except BaseException as error:  # noqa: BLE001  whatever it is, it is not what was promised
+            allowed.append(f"{name} raised {error!r}")
+        else:
+            allowed.append(name)
+    return allowed
+
+
+def test_a_closed_store_refuses_every_use(open_store) -> None:
+    store = open_store(project="app")
+    id = store.remember("a walrus").id
+    store.close()
+    assert _uses_that_are_not_refused(store, id) == []
+
+
+def _in_a_fork(work: Callable[[], Any]) -> str:
+    """Run ``work`` in a forked child that ends like any program; returns what it gave, or how it failed."""
+    read_end, write_end = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            # A child that hangs is a failure, and must not outlive the test.
+            signal.signal(signal.SIGALRM, signal.SIG_DFL)
+            signal.alarm(60)
+            os.close(read_end)
+            os.write(write_end, repr(work()).encode())
+            status = 0
+        except BaseException as error:  # noqa: BLE001  a child never goes on as a second test run
+            os.write(write_end, f"raised {error!r}".encode())
+            status = 1
+        os._exit(status)
+    os.close(write_end)
+    with os.fdopen(read_end) as pipe:
+        said = pipe.read()
+    _, status = os.waitpid(child, 0)
+    return said if status == 0 else f"{said} (status {status})"
+
+
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
+@pytest.mark.parametrize("background", [False, True])
+def test_a_forked_child_is_told_and_the_parent_goes_on(open_store, background: bool) -> None:
+    store = open_store(project="app", background=background)
+    id = store.remember("a walrus").id
+    store.recall("walrus")
+    assert _in_a_fork(lambda: _uses_that_are_not_refused(store, id)) == "[]"
+
+    def close_and_leave() -> str:
+        store.close()
+        with store:
+            pass
+        return "closed"
+
+    assert _in_a_fork(close_and_leave) == "'closed'"
+    assert recalled(store, "walrus") == ["a walrus"]
+    store.remember("a heron")
+    store.close()
+    again = open_store(project="app")
+    assert sorted(texts(again.list())) == ["a heron", "a walrus"]
+    assert again.verify().ok
+
+
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
+def test_a_forked_child_may_open_the_store_again(open_store, data_dir: Path) -> None:
+    parent = open_store(project="app")
+    parent.remember("of the parent")
+
+    def child() -> list[str]:
+        with _open(data_dir) as own:
+            own.remember("of the child")
+            return sorted(texts(own.list()))
+
+    assert _in_a_fork(child) == "['of the child', 'of the parent']"
+    assert sorted(texts(parent.list())) == ["of the child", "of the parent"]
+
+
+def _open(data_dir: Path) -> MemoryStore:
+    return open_store(data_dir, project="app")
+
+
+def test_a_forked_program_ends_cleanly(data_dir: Path) -> None:
+    done = processes.run(
+        PRELUDE
+        + """
+    import os
+    store = open_store(data_dir, project="app", background=True)
+    store.remember("a walrus")
+    child = os.fork()
+    if child == 0:
+        sys.exit()  # through every exit handler, with the store that belongs to the parent
+    _, status = os.waitpid(child, 0)
+    store.remember("a heron")
+    print(status, len(store.list()))
+    """,
+        data_dir,
+    )
+    assert (done.returncode, done.stdout) == (0, "0 2\n"), done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
+def test_a_child_that_was_forked_during_embedding_does_not_keep_the_lock(open_store, data_dir: Path) -> None:
+    children: list[int] = []
+    read_end, write_end = os.pipe()
+
+    def fork_a_child_that_stays(_batch: object) -> None:
+        child = os.fork()
+        if child == 0:
+            os.close(write_end)
+            os.read(read_end, 1)  # until the parent closes its end
+            os._exit(0)
+        children.append(child)
+
+    store = open_store(embedder=HookedEmbedder(fork_a_child_that_stays))
+    store.remember("a walrus")
+    try:
+        store.embed_pending()
+        with embedding_turn(data_dir, give_up=lambda: True) as mine:
+            assert mine
+    finally:
+        os.close(write_end)
+        for child in children:
+            os.waitpid(child, 0)
+        os.close(read_end)
+
+
+def test_each_acknowledged_write_is_seen_by_the_next_recall_of_another_process(open_store, data_dir: Path) -> None:
+    reader = open_store(project="app")
+    writer = processes.start(
+        PRELUDE
+        + """
+    with open_store(data_dir, project="app", background=True) as store:
+        for line in sys.stdin:
+            word, operation = line.split()
+            if operation == "remember":
+                id = store.remember(f"the {word} walrus").id
+            elif operation == "edit":
+                store.edit(id, content=f"the {word} heron")
+            else:
+                store.delete(id)
+            print("done", flush=True)
+    """,
+        data_dir,
+    )
+    assert writer.stdin is not None
+    assert writer.stdout is not None
+
+    def tell(line: str) -> None:
+        writer.stdin.write(f"{line}\n")
+        writer.stdin.flush()
+        assert writer.stdout.readline() == "done\n"
+
+    for number in range(60):
+        word = f"word{number}"
+        tell(f"{word} remember")
+        assert f"the {word} walrus" in recalled(reader, word)
+        tell(f"{word} edit")
+        found = recalled(reader, word)
+        assert f"the {word} heron" in found
+        assert f"the {word} walrus" not in found
+        if number % 2:
+            tell(f"{word} delete")
+            assert f"the {word} heron" not in recalled(reader, word)
+        if number == 30:
+            reader.catch_up()
+    writer.stdin.close()
+    assert writer.wait() == 0
+    writer.stdout.close()
+    assert len(reader.list(limit=100)) == 30
+
+
+@pytest.fixture
+def big_export(tmp_path: Path) -> Path:
+    """An export of 2,000 memories with links, values and history."""
+    with open_store(tmp_path / "big", project="app") as store:
+        results = store.remember_many(
+            {"content": f"walrus number {number}", "topic": f"t{number}", "metadata": {"n": number}}
+            for number in range(2000)
+        )
+        store.edit(results[0].id, content="walrus number zero")
+        for one, other in zip(results[:100], results[100:200], strict=True):
+            store.link(one.id, other.id)
+        store.kv.set("k", 1, ttl_seconds=None)
+        export_memories(store, tmp_path / "big.json")
+    return tmp_path / "big.json"
+
+
+IMPORTER = (
+    PRELUDE
+    + """
+    from opencode_memory.exchange import import_memories
+
+    def said(done, total):
+        print(done, total, flush=True)
+    with open_store(data_dir, project="app", clock_ms=NOW_MS + 1000) as store:
+        print("ready", flush=True)
+        sys.stdin.readline()
+        import_memories(store, arguments[0], progress=said)
+    """
+)
+
+
+def _check_import(data_dir: Path, export: Path, tmp_path: Path) -> None:
+    with open_store(data_dir, project="app", clock_ms=NOW_MS + 2000) as store:
+        assert store.count() == 2000
+        assert store.verify().ok
+        first = store.recall("walrus number zero", limit=1)[0].memory
+        assert [entry.kind for entry in store.history(first.id)] == ["create", "edit"]
+        assert len(store.related(first.id)) == 1
+        assert store.kv.get("k") == 1
+        before = store.stats().seq
+        import_memories(store, export)
+        assert store.stats().seq == before
+
+
+def test_two_importers_at_once_give_one_result(data_dir: Path, big_export: Path, tmp_path: Path) -> None:
+    importers = [processes.start(IMPORTER, data_dir, big_export) for _ in range(2)]
+    for importer in importers:
+        assert importer.stdout is not None
+        assert importer.stdout.readline() == "ready\n"
+    for importer in importers:
+        importer.communicate("go\n")
+    assert [importer.returncode for importer in importers] == [0, 0]
+    _check_import(data_dir, big_export, tmp_path)
+
+
+@pytest.mark.parametrize("batches", [0, 1, 2])
+def test_an_importer_that_is_killed_is_resumed_to_the_complete_result(
+    data_dir: Path, big_export: Path, tmp_path: Path, batches: int
+) -> None:
+    importer = processes.start(IMPORTER, data_dir, big_export)
+    assert importer.stdin is not None
+    assert importer.stdout is not None
+    assert importer.stdout.readline() == "ready\n"
+    importer.stdin.write("go\n")
+    importer.stdin.flush()
+    acknowledged = 0
+    for _ in range(batches):
+        acknowledged = int(importer.stdout.readline().split()[0])
+    importer.send_signal(signal.SIGKILL)
+    importer.communicate()
+    assert importer.returncode == -signal.SIGKILL
+    with open_store(data_dir, project="app") as store:
+        # One of what was acknowledged is the project itself.
+        assert store.count() >= acknowledged - 1
+        assert store.verify().ok
+    again = processes.start(IMPORTER, data_dir, big_export)
+    again.communicate("go\n")
+    assert again.returncode == 0
+    _check_import(data_dir, big_export, tmp_path)
+
+
+@pytest.mark.parametrize("end", ["sys.exit()", "os._exit(0)", "raise SystemExit(0)", "os.kill(os.getpid(), 9)", "pass"])
+def test_a_program_that_ends_without_closing_loses_nothing(data_dir: Path, end: str) -> None:
+    done = processes.run(
+        PRELUDE
+        + f"""
+    import os
+    store = open_store(data_dir, project="app", background=True)
+    for number in range(20):
+        store.remember(f"walrus {{number}}")
+    {end}
+    """,
+        data_dir,
+    )
+    assert done.returncode == (-9 if "kill" in end else 0), done.stderr
+    assert done.stderr == ""
+    with open_store(data_dir, project="app") as store:
+        assert len(store.list()) == 20
+        assert recalled(store, "walrus 7")[0] == "walrus 7"
+        assert store.verify().ok
+
+
+def test_a_store_that_nobody_holds_any_more_is_closed(data_dir: Path) -> None:
+    before = threading.active_count()
+    store = open_store(data_dir, background=True)
+    store.remember("a walrus")
+    store.embed_pending()
+    del store
+    import gc
+
+    gc.collect()
+    for thread in threading.enumerate():
+        if thread.name == "opencode-memory-embedding":
+            thread.join()
+    assert threading.active_count() == before
+    with open_store(data_dir) as again:
+        assert recalled(again, "walrus") == ["a walrus"]
+
+
+def _can_unshare() -> bool:
+    unshare = shutil.which("unshare")
+    return (
+        unshare is not None
+        and subprocess.run([unshare, "-rn", "true"], capture_output=True, check=False).returncode == 0
+    )
+
+
+@pytest.mark.skipif(not _can_unshare(), reason="this machine does not let a test leave the network")
+def test_everything_works_without_a_network(data_dir: Path) -> None:
+    done = processes.run(
+        """
+    import socket, sys
+    import opencode_memory
+    try:
+        socket.create_connection(("192.0.2.1", 80), timeout=5)
+    except OSError as error:
+        assert not isinstance(error, TimeoutError), "there is a network"
+    with opencode_memory.open(sys.argv[1]) as store:
+        store.remember("The cat sat on the windowsill")
+        store.remember("We deploy with a shell script")
+        store.embed_pending()
+        print(store.recall("feline", limit=1)[0].memory.content)
+        print(store.reindex().texts, store.verify().ok)
+    """,
+        data_dir,
+        prefix=("unshare", "-rn"),
+    )
+    assert done.stdout == "The cat sat on the windowsill\n2 True\n", done.stderr
+    assert done.stderr == ""
