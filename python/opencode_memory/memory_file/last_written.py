@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from opencode_memory.memory_file.git_state import Head
 from opencode_memory.projects.identity import real
+from opencode_memory.text.unicode import replace_surrogates
 
 if TYPE_CHECKING:
     from opencode_memory.store.memory_store import MemoryStore
@@ -60,7 +61,7 @@ def note_last(store: MemoryStore, project: str, work_tree: Path, last: LastWritt
     if recall_last(store, project, work_tree) == last:
         return
     value = {
-        "work_tree": real(work_tree).as_posix().encode("utf-8", errors="replace").decode(),
+        "work_tree": replace_surrogates(real(work_tree).as_posix()),
         "fingerprint": last.fingerprint,
         "branch": last.head.branch,
         "commit": last.head.commit,

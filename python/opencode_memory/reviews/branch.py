@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from opencode_memory.projects.identity import find_repository
+from opencode_memory.text.unicode import replace_surrogates
 
 DETACHED: Final = "detached"
 """What stands for the branch while HEAD names a commit."""
@@ -36,5 +37,5 @@ def branch_of(folder: Path) -> str:
     match = _BRANCH.fullmatch(head)
     if match is None:
         return NO_BRANCH if head.startswith("ref:") else DETACHED
-    name = match["name"].encode("utf-8", errors="replace").decode()
+    name = replace_surrogates(match["name"])
     return NO_BRANCH if name == _TABLE_OF_BRANCHES else name

@@ -15,6 +15,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from opencode_memory.store import arguments
+from opencode_memory.text.unicode import replace_surrogates
 
 if TYPE_CHECKING:
     from opencode_memory._core import Engine
@@ -123,7 +124,7 @@ class Jobs:
             retry_after_seconds: Pause before the next attempt; None for one that grows with each failure.
         """
         after_ms = None if retry_after_seconds is None else round(retry_after_seconds * 1000)
-        told = error.encode("utf-8", "replace").decode()
+        told = replace_surrogates(error)
         return self._engine.job_failed(job.id, job.worker or "", told, not is_final, after_ms)
 
     def drop(self, job: Job) -> bool:

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Final
 from opencode_memory._core import redact
 from opencode_memory.errors import BusyError, ClosedError, StorageError
 from opencode_memory.text import clock
+from opencode_memory.text.unicode import replace_surrogates
 from opencode_memory.worker.duty import Duty, HopelessError, LostError, PutOffError, Work
 
 if TYPE_CHECKING:
@@ -143,7 +144,7 @@ def _told(error: Exception) -> str:
         text = str(error)
     except Exception:  # noqa: BLE001  it is another program's, and may fail at this too
         text = "an error that says nothing"
-    return redact(text.encode("utf-8", "replace").decode())[0]
+    return redact(replace_surrogates(text))[0]
 
 
 def _named(job: Job) -> str:

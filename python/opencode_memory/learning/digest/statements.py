@@ -9,6 +9,7 @@ from typing import Final
 from opencode_memory._core import redact
 from opencode_memory.errors import InvalidInputError
 from opencode_memory.models import Category
+from opencode_memory.text.unicode import replace_surrogates
 
 MOST_MARKED: Final = 8
 """Statements of one call: with their answer they fit into the 4,096 tokens that local servers give a model."""
@@ -66,5 +67,5 @@ def _fit(statement: Marked) -> Marked:
 
 def _without_secrets(text: str) -> str:
     # Before it is cut: half a secret looks like none. Logs hold halves of surrogate pairs, which are no text.
-    redacted, _ = redact(text.encode("utf-8", "replace").decode())
+    redacted, _ = redact(replace_surrogates(text))
     return redacted

@@ -19,6 +19,7 @@ from anyio.abc import TaskGroup
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
 from opencode_memory.errors import OpencodeMemoryError, StorageError
+from opencode_memory.text.unicode import replace_surrogates
 
 PARSE_ERROR: Final = -32700
 INVALID_REQUEST: Final = -32600
@@ -174,4 +175,4 @@ class _Asked:
 
 def _json(message: Mapping[str, Any]) -> str:
     # A lone surrogate, which some text may hold, would end the connection.
-    return json.dumps(message, ensure_ascii=False).encode("utf-8", errors="replace").decode("utf-8")
+    return replace_surrogates(json.dumps(message, ensure_ascii=False))

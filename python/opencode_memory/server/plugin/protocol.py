@@ -28,6 +28,7 @@ from pathlib import PurePath
 from typing import Any, Final
 
 from opencode_memory.errors import InvalidInputError
+from opencode_memory.text.unicode import join_surrogates
 
 PATH: Final = "/bridge"
 EVENTS: Final = (
@@ -99,12 +100,7 @@ def text(params: Any, key: str, *, most: int = _TEXT) -> str:
         raise InvalidInputError(f"{key}: expected a text", field=key)
     if len(found) > most:
         raise InvalidInputError(f"{key}: has {len(found):,} characters, more than {most:,}", field=key, limit=str(most))
-    return whole(found)
-
-
-def whole(found: str) -> str:
-    """Return a text without half characters, which JSON can carry, and which are no text to anything here."""
-    return found.encode("utf-16", errors="surrogatepass").decode("utf-16", errors="replace")
+    return join_surrogates(found)
 
 
 def name(params: Any, key: str) -> str:
@@ -135,4 +131,4 @@ def names(params: Any, key: str) -> tuple[str, ...]:
     found = member(params, key)
     if not isinstance(found, list) or len(found) > _MANY or not all(isinstance(one, str) for one in found):
         raise InvalidInputError(f"{key}: expected a list of at most {_MANY:,} texts", field=key)
-    return tuple(map(whole, found))
+    return tuple(map(join_surrogates, found))

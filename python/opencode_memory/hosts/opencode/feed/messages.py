@@ -30,6 +30,7 @@ from opencode_memory.learning.extraction.events import (
     UserText,
     cut,
 )
+from opencode_memory.text.unicode import replace_surrogates
 
 USER_GRACE_MS: Final = 60_000
 """How long after its last change a user's message is complete although nothing followed."""
@@ -230,7 +231,7 @@ def _words(value: Any) -> str:
 
 def _clean(text: str) -> str:
     """Replace half characters, which JSON may hold and no file or hash takes, and NULs, which no text holds."""
-    return text.replace("\0", " ").encode("utf-8", "replace").decode("utf-8")
+    return replace_surrogates(text.replace("\0", " "))
 
 
 def _digest(identity: Any) -> str:
