@@ -148,13 +148,13 @@ def test_one_that_lost_the_race_to_another_server_is_content_with_that(
 ) -> None:
     with health_server({**HEALTH, "pid": 4711}) as port:
         there = load(environment={**config.environment, "OPENCODE_MEMORY_PORT": str(port)})
-        look, looks = detach._answering, []
+        look, looks = detach._find_running, []
 
         def late(config: Config, **more: Any) -> Any:
             looks.append(more)
             return None if len(looks) <= 2 else look(config, **more)
 
-        monkeypatch.setattr(detach, "_answering", late)
+        monkeypatch.setattr(detach, "_find_running", late)
         done = start_detached(there, says("the port is taken", 2))
     assert (done.started, done.version) == (False, "0.1.0")
     assert len(looks) >= 3

@@ -19,7 +19,7 @@ import pytest
 from opencode_memory.errors import ConflictError, InvalidInputError
 from opencode_memory.hosts.opencode.contract import TOKEN_FILE
 from opencode_memory.server.guards import supports_owner_check
-from opencode_memory.server.http import Door, bind, door, is_loopback
+from opencode_memory.server.http import Access, bind, decide_access, is_loopback
 from opencode_memory.server.server_state import Background
 from opencode_memory.server.web import BODY_LIMIT
 from support import processes
@@ -128,8 +128,8 @@ def test_every_metric_moves_with_what_happens(world: World, wire: Wire) -> None:
     wire.begin()
     after = numbers()
     assert after == dict(zip(before, (1, 1, 2, 1, 1, 5, 1, 1, 1, 1, 1, 1), strict=True))
-    world.store.embed_pending()
-    world.store.catch_up()
+    world.store.indexes.embed_pending()
+    world.store.indexes.catch_up()
     assert numbers() == after | {"pending_embeddings": 0, "index_lag": 0}
     assert metric(wire, "vectors") == 1
     assert metric(wire, 'bytes{part="store"}') > 4096
@@ -432,9 +432,9 @@ def test_a_call_that_was_begun_is_answered_before_the_end_and_no_other_is_taken(
 def test_nothing_is_bound_beyond_this_machine_without_a_key(tmp_path: Path) -> None:
     for host in ("0.0.0.0", "::", "192.168.1.5", "memory.lan"):
         with pytest.raises(InvalidInputError, match="there is no key") as raised:
-            door(host, None, tmp_path)
+            decide_access(host, None, tmp_path)
         assert "OPENCODE_MEMORY_API_KEY" in (raised.value.hint or "")
-        assert door(host, "k", tmp_path).key == "k"
+        assert decide_access(host, "k", tmp_path).key == "k"
     beyond = ("0.0.0.0", "::", "127.0.0.1.evil.example", "localhost.evil.example", "")
     assert not [host for host in beyond if is_loopback(host)]
     assert all(is_loopback(host) for host in ("127.0.0.1", "127.8.8.8", "::1", "[::1]", "localhost"))
@@ -443,17 +443,17 @@ def test_nothing_is_bound_beyond_this_machine_without_a_key(tmp_path: Path) -> N
 def test_where_the_owner_of_a_connection_is_told_no_key_is_needed(tmp_path: Path) -> None:
     if not supports_owner_check():
         pytest.skip("this system does not tell")
-    token = door("127.0.0.1", None, tmp_path).token
-    assert door("127.0.0.1", None, tmp_path) == Door(None, os.geteuid(), token)
-    assert door("127.0.0.1", "k", tmp_path) == Door("k", os.geteuid(), token)
+    token = decide_access("127.0.0.1", None, tmp_path).token
+    assert decide_access("127.0.0.1", None, tmp_path) == Access(None, os.geteuid(), token)
+    assert decide_access("127.0.0.1", "k", tmp_path) == Access("k", os.geteuid(), token)
 
 
 def test_the_token_of_the_plugin_is_kept_and_for_its_owner_only(tmp_path: Path) -> None:
-    first = door("127.0.0.1", None, tmp_path)
+    first = decide_access("127.0.0.1", None, tmp_path)
     assert len(first.token) >= 32
-    assert {door("127.0.0.1", None, tmp_path), door("0.0.0.0", "k", tmp_path)} == {
+    assert {decide_access("127.0.0.1", None, tmp_path), decide_access("0.0.0.0", "k", tmp_path)} == {
         first,
-        Door("k", first.uid, first.token),
+        Access("k", first.uid, first.token),
     }
     [file] = tmp_path.iterdir()
     assert (file.name, file.stat().st_mode & 0o777) == (TOKEN_FILE, 0o600)
@@ -462,19 +462,19 @@ def test_the_token_of_the_plugin_is_kept_and_for_its_owner_only(tmp_path: Path) 
 
 def test_on_systems_without_owners_the_token_is_the_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("opencode_memory.server.http.supports_owner_check", lambda: False)
-    first = door("127.0.0.1", None, tmp_path)
-    assert first == Door(first.token, None, first.token)
-    assert door("127.0.0.1", None, tmp_path) == first
+    first = decide_access("127.0.0.1", None, tmp_path)
+    assert first == Access(first.token, None, first.token)
+    assert decide_access("127.0.0.1", None, tmp_path) == first
 
 
 def test_an_empty_token_file_is_written_anew(tmp_path: Path) -> None:
     (tmp_path / TOKEN_FILE).touch(0o600)
-    assert len(door("127.0.0.1", None, tmp_path).token) >= 32
+    assert len(decide_access("127.0.0.1", None, tmp_path).token) >= 32
 
 
 def test_a_server_that_is_refused_a_port_beyond_this_machine_leaves_no_token(tmp_path: Path) -> None:
     with pytest.raises(InvalidInputError):
-        door("0.0.0.0", None, tmp_path)
+        decide_access("0.0.0.0", None, tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 

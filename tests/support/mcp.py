@@ -30,8 +30,8 @@ from opencode_memory.embedding.tokenization import Tokenization
 from opencode_memory.server.app import build_server
 from opencode_memory.server.metrics import Metrics
 from opencode_memory.server.plugin.endpoint import MESSAGE_LIMIT
-from opencode_memory.server.server_state import Background, State
-from opencode_memory.server.web import Web, build_app
+from opencode_memory.server.server_state import Background, ServerState
+from opencode_memory.server.web import WebApp, build_app
 from opencode_memory.store.arguments import moment
 from opencode_memory.text import clock
 from support.stores import NOW_MS, open_store, set_clock
@@ -131,7 +131,7 @@ class World:
         self.config: Config = load(environment={"HOME": str(folder / "home")}, options=options)
         self.store = open_store(folder / "data", actor="agent")
         self.metrics = Metrics()
-        self.state = State(
+        self.state = ServerState(
             self.store, self.config, self.metrics, background or Background(), _tokenization=_tokenization()
         )
         self._stack = ExitStack()
@@ -196,16 +196,16 @@ class World:
         """Every row of the store, sessions and claims included, but for how often a memory was used."""
         rows: list[Any] = [
             [kind, {name: value for name, value in row.items() if name not in ("uses", "used_at")}]
-            for kind, row in self.store.dump()
+            for kind, row in self.store.rows.dump()
         ]
-        for project in (None, *(project.name for project in self.store.projects())):
+        for project in (None, *(project.name for project in self.store.projects.list())):
             rows += [
                 ["session", [project, one.id, one.working_on, [claim.item for claim in one.claims]]]
                 for one in self.store.sessions.active(project=project)
             ]
         return sorted(json.dumps(row, sort_keys=True) for row in rows)
 
-    def app(self, *, key: str | None = None) -> Web:
+    def app(self, *, key: str | None = None) -> WebApp:
         """The ASGI app of a resident server."""
         return build_app(self.state, self.metrics, host="127.0.0.1", key=key, token=TOKEN)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from opencode_memory.server.answers import Answer
 from opencode_memory.server.call import SessionCall
-from opencode_memory.server.client_project import Whereabouts
+from opencode_memory.server.client_project import ClientProjects
 from opencode_memory.server.plugin.commands import run_command
 from opencode_memory.server.plugin.tools import TOOLS
 from opencode_memory.text import clock
@@ -27,8 +27,8 @@ class Session:
     @property
     def call(self) -> SessionCall:
         """What a tool or a command is given just now."""
-        place = Whereabouts(self._world.state, None).place(self._folders)
-        return SessionCall(self._world.state, place, clock.now(), session=self._id, message="msg_1", agent="build")
+        client = ClientProjects(self._world.state, None).scope(self._folders)
+        return SessionCall(self._world.state, client, clock.now(), session=self._id, message="msg_1", agent="build")
 
     def tool(self, name: str, /, **arguments: Any) -> Answer:
         """Call a tool with arguments as a model writes them."""

@@ -10,7 +10,7 @@ from opencode_memory.cli.errors import DONE
 from opencode_memory.config.load import Config
 
 if TYPE_CHECKING:
-    from opencode_memory.server.detach import Detached
+    from opencode_memory.server.detach import DetachedServer
 
 
 def serve_detached(run: Invocation, config: Config, *, tools: str | None, with_worker: bool) -> int:
@@ -27,7 +27,7 @@ def serve_detached(run: Invocation, config: Config, *, tools: str | None, with_w
     return DONE
 
 
-def start(config: Config, *, tools: str | None = None, with_worker: bool = True) -> Detached:
+def start(config: Config, *, tools: str | None = None, with_worker: bool = True) -> DetachedServer:
     """Start the server of a configuration in the background, unless it is there.
 
     Raises:
@@ -53,5 +53,5 @@ def url_of(config: Config) -> str:
     return server_url(config)
 
 
-def _fields(done: Detached) -> dict[str, object]:
+def _fields(done: DetachedServer) -> dict[str, object]:
     return {"pid": done.pid, "version": done.version, "started": done.started, "log": done.log}

@@ -80,22 +80,22 @@ def serve_one(run: Invocation, config: Config) -> None:
     """Serve the client at the other end of standard input."""
     from opencode_memory.cli.log import start_log  # noqa: PLC0415  servers only
     from opencode_memory.config.opencode_manager import log_notices  # noqa: PLC0415  servers only
-    from opencode_memory.server.server_state import State  # noqa: PLC0415  loads what few commands need
+    from opencode_memory.server.server_state import ServerState  # noqa: PLC0415  loads what few commands need
     from opencode_memory.server.stdio import serve_stdio  # noqa: PLC0415  loads the SDK
 
     start_log(config.server)
     log_notices(config.notices)
     with run.open_unbound_store(actor="agent") as store:
-        serve_stdio(State(store, config), folder=run.folder)
+        serve_stdio(ServerState(store, config), folder=run.folder)
 
 
 def serve_all(run: Invocation, config: Config, request: ServeRequest) -> None:
     """Serve whoever comes, until a signal ends it."""
     from opencode_memory.cli.log import start_log  # noqa: PLC0415  servers only
     from opencode_memory.config.opencode_manager import log_notices, migrate  # noqa: PLC0415  servers only
-    from opencode_memory.server.http import bind, door, serve_http  # noqa: PLC0415  loads the SDK
+    from opencode_memory.server.http import bind, decide_access, serve_http  # noqa: PLC0415  loads the SDK
     from opencode_memory.server.metrics import Metrics  # noqa: PLC0415  servers only
-    from opencode_memory.server.server_state import Background, State  # noqa: PLC0415  servers only
+    from opencode_memory.server.server_state import Background, ServerState  # noqa: PLC0415  servers only
     from opencode_memory.service.port_holder import explain_incumbent, find_incumbent  # noqa: PLC0415  servers only
     from opencode_memory.worker.supervisor import Supervisor  # noqa: PLC0415  servers only
 
@@ -103,7 +103,7 @@ def serve_all(run: Invocation, config: Config, request: ServeRequest) -> None:
     migrate(config.environment)
     log_notices(config.notices)
     config.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
-    admits = door(config.server.host, config.server.api_key, config.data_dir)
+    access = decide_access(config.server.host, config.server.api_key, config.data_dir)
     listening = bind(config.server.host, config.server.port)
     port = listening.getsockname()[1]
     metrics = Metrics()
@@ -131,7 +131,9 @@ def serve_all(run: Invocation, config: Config, request: ServeRequest) -> None:
     # Whoever waits for its answer has the store; embedding and indexing are the worker's.
     with listening, run.open_unbound_store(actor="agent", background=False) as store:
         try:
-            serve_http(State(store, config, metrics, background), metrics, listening, admits=admits, on_ready=ready)
+            serve_http(
+                ServerState(store, config, metrics, background), metrics, listening, access=access, on_ready=ready
+            )
         finally:
             supervisor.close()
 

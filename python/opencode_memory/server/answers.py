@@ -35,18 +35,18 @@ class Answer:
     data: Mapping[str, Any] = field(default_factory=dict)
 
 
-def project_name(name: str) -> str:
+def format_project(name: str) -> str:
     """Put the name of a project on one line."""
     return one_line(name, _PROJECT_BYTES)
 
 
-def indented(text: str, most_bytes: int = EXCERPT_BYTES) -> str:
+def indent(text: str, most_bytes: int = EXCERPT_BYTES) -> str:
     """Put the beginning of a text on lines that nothing else begins like."""
     shown = _BLANK_LINES.sub("\n", cut(clean(text).strip(), most_bytes)[0])
     return cut("\n".join(_INDENT + line for line in shown.split("\n")), most_bytes)[0]
 
 
-def facts(memory: Memory, *, at: datetime, project: str | None) -> str:
+def format_facts(memory: Memory, *, at: datetime, project: str | None) -> str:
     """Say in one line what a memory is: id, kind, age, and what is unusual about it."""
     parts = [f"[{short_id(memory.id)}]", memory.category.value, age(memory.time, at=at)]
     if memory.project != project or memory.project is None:
@@ -69,19 +69,21 @@ def _fact(text: str, most_bytes: int = 40) -> str:
     return one_line(text, most_bytes).replace(_SEPARATOR.strip(), "-")
 
 
-def listed(
+def format_list(
     memories: Iterable[Memory], *, at: datetime, project: str | None, compact: bool = False, numbered: bool = True
 ) -> str:
     """List memories, an excerpt below each, or with ``compact`` on the same line."""
     lines = []
     for number, memory in enumerate(memories, start=1):
         head = (
-            f"{number}. {facts(memory, at=at, project=project)}" if numbered else facts(memory, at=at, project=project)
+            f"{number}. {format_facts(memory, at=at, project=project)}"
+            if numbered
+            else format_facts(memory, at=at, project=project)
         )
         if compact:
             lines.append(f"{head}: {one_line(memory.content)}")
         else:
-            lines += [head, indented(memory.content)]
+            lines += [head, indent(memory.content)]
     return "\n".join(lines)
 
 
@@ -110,11 +112,11 @@ def memory_data(memory: Memory, *, most_bytes: int | None = EXCERPT_BYTES) -> di
     return found
 
 
-def joined(*parts: str | None, separator: str = "\n") -> str:
+def join_lines(*parts: str | None, separator: str = "\n") -> str:
     """Put together the parts that say something."""
     return separator.join(part for part in parts if part)
 
 
-def quoted(names: Sequence[str]) -> str:
+def quote_names(names: Sequence[str]) -> str:
     """Put names into quotes, with commas between them."""
     return ", ".join(f'"{name}"' for name in names)

@@ -16,8 +16,8 @@ from opencode_memory.models import Source
 if TYPE_CHECKING:
     from opencode_memory.config.load import Config
     from opencode_memory.models import Memory
-    from opencode_memory.server.client_scope import Place
-    from opencode_memory.server.server_state import State
+    from opencode_memory.server.client_scope import ClientScope
+    from opencode_memory.server.server_state import ServerState
     from opencode_memory.store.memory_store import MemoryStore
 
 
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 class Call:
     """One call of one tool."""
 
-    state: State
-    place: Place
+    state: ServerState
+    client: ClientScope
     at: datetime
 
     @property
@@ -42,30 +42,30 @@ class Call:
     @property
     def exports(self) -> Path:
         """The folder of the data directory where the client may write; it need not exist yet."""
-        return self.state.exports_of(self.place.project)
+        return self.state.exports_of(self.client.project)
 
     @property
     def count_tokens(self) -> Callable[[str], int]:
         """What counts the tokens of a text."""
         return self.state.count_tokens
 
-    def project(self, asked: str | None) -> str | None:
-        """Return the project that the call is about; see ``Place.narrowed``."""
-        return self.place.narrowed(asked, self.store)
+    def resolve_project(self, asked: str | None) -> str | None:
+        """Return the project that the call is about; see ``ClientScope.narrow``."""
+        return self.client.narrow(asked, self.store)
 
-    def visible(self, id: str) -> Memory:
-        """Return a memory that the client may see; see ``Place.visible``."""
-        return self.place.visible(id, self.store)
+    def get_visible(self, id: str) -> Memory:
+        """Return a memory that the client may see; see ``ClientScope.get_visible``."""
+        return self.client.get_visible(id, self.store)
 
-    def all_visible(self, ids: Iterable[str]) -> list[str]:
+    def get_visible_ids(self, ids: Iterable[str]) -> list[str]:
         """Return the full ids of memories, all of which the client may see.
 
         Raises:
             NotFoundError: One of them is not there for the client; nothing was done then.
         """
-        return list(dict.fromkeys(self.visible(one).id for one in ids))
+        return list(dict.fromkeys(self.get_visible(one).id for one in ids))
 
-    def confined(self, path: str, *, field: str) -> Path:
+    def confine(self, path: str, *, field: str) -> Path:
         """Return a path that the client may use, with symbolic links resolved.
 
         It may lie in the client's own part of the data directory's exports, in the client's work trees, or where the
@@ -77,20 +77,20 @@ class Call:
         if "\0" in path:
             raise InvalidInputError(f"{field}: a path has no NUL", field=field)
         given = Path(path).expanduser() if path.startswith("~/") else Path(path)
-        base = self.place.folders[0] if self.place.folders else self.exports
+        base = self.client.folders[0] if self.client.folders else self.exports
         try:
             return self._resolved(base / given)
         except InvalidInputError as error:
             told = InvalidInputError(f"{field}: {error}", field=field)
             told.hint = "use a path in your project; its owner can allow more with server.allowed_folders"
-            if any(_holds_a_home(folder) for folder in self.place.folders):
+            if any(_holds_a_home(folder) for folder in self.client.folders):
                 told.hint = f"a home folder or one above it opens no files; {told.hint}"
             raise told from error
         except (OSError, RuntimeError, ValueError) as error:
             raise InvalidInputError(f"{field}: {path!r} is not a usable path: {error}", field=field) from error
 
     def _resolved(self, path: Path) -> Path:
-        projects = (folder for folder in self.place.folders if not _holds_a_home(folder))
+        projects = (folder for folder in self.client.folders if not _holds_a_home(folder))
         resolved = paths.confine(path, (self.exports, *projects, *self.state.allowed_folders))
         if resolved.is_relative_to(self.state.exports.resolve()):
             # A folder that is allowed may lie around everybody's exports.

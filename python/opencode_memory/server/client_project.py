@@ -20,13 +20,13 @@ from mcp_types import InputRequiredResult, ListRootsRequest, ListRootsResult
 
 from opencode_memory.errors import InvalidInputError
 from opencode_memory.projects.resolver import work_tree
-from opencode_memory.server.client_scope import Place
+from opencode_memory.server.client_scope import ClientScope
 
 if TYPE_CHECKING:
     from mcp.server import ServerRequestContext
     from mcp_types import CallToolRequestParams
 
-    from opencode_memory.server.server_state import State
+    from opencode_memory.server.server_state import ServerState
 
 HEADER: Final = "x-opencode-directory"
 SESSION_HEADER: Final = "mcp-session-id"
@@ -36,7 +36,7 @@ _MOST_ROOTS: Final = 50
 _log: Final = logging.getLogger(__name__)
 
 
-class Whereabouts:
+class ClientProjects:
     """Finds the place of a client.
 
     Args:
@@ -44,7 +44,7 @@ class Whereabouts:
         folder: Where the server was started, if it serves one client alone; None for a resident server.
     """
 
-    def __init__(self, state: State, folder: Path | None) -> None:
+    def __init__(self, state: ServerState, folder: Path | None) -> None:
         self._state = state
         self._own_folder = folder
         self._lock = threading.Lock()
@@ -76,7 +76,7 @@ class Whereabouts:
         with self._lock:
             self._roots.pop(headers.get(SESSION_HEADER, ""), None)
 
-    def place(self, folders: tuple[Path, ...]) -> Place:
+    def scope(self, folders: tuple[Path, ...]) -> ClientScope:
         """Return the place that folders fix; nothing is written.
 
         Args:
@@ -87,7 +87,7 @@ class Whereabouts:
         """
         may_cross = self._state.config.server.cross_project
         if not folders:
-            return Place(may_cross=may_cross)
+            return ClientScope(may_cross=may_cross)
         try:
             folders = tuple(map(_unquoted, folders))
             trees = tuple(dict.fromkeys(work_tree(folder) or folder for folder in folders))
@@ -95,9 +95,9 @@ class Whereabouts:
         except OSError as error:
             raise InvalidInputError(f"{HEADER}: no folder can be called so: {error.strerror}", field=HEADER) from error
         # A project without memories still keeps its client out of the others.
-        return Place(project=project, folders=trees, may_cross=may_cross)
+        return ClientScope(project=project, folders=trees, may_cross=may_cross)
 
-    def entered(self, folders: tuple[Path, ...]) -> None:
+    def refresh(self, folders: tuple[Path, ...]) -> None:
         """Note what a project is recognised by, once something was written into it."""
         if folders:
             self._state.projects.refresh(_unquoted(folders[0]))

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class ClientScope:
     """Where a client works.
 
     Attributes:
@@ -33,7 +33,7 @@ class Place:
     folders: tuple[Path, ...] = ()
     may_cross: bool = False
 
-    def narrowed(self, asked: str | None, store: MemoryStore) -> str | None:
+    def narrow(self, asked: str | None, store: MemoryStore) -> str | None:
         """Return the project that a call is about.
 
         Args:
@@ -61,7 +61,7 @@ class Place:
             raise error
         return self._known(asked, store)
 
-    def visible(self, id: str, store: MemoryStore) -> Memory:
+    def get_visible(self, id: str, store: MemoryStore) -> Memory:
         """Return a memory that this client may see.
 
         Raises:
@@ -83,7 +83,7 @@ class Place:
 
     @staticmethod
     def _known(asked: str, store: MemoryStore) -> str:
-        names = [project.name for project in store.projects()]
+        names = [project.name for project in store.projects.list()]
         found = [name for name in names if name == asked] or [name for name in names if name.endswith(f"/{asked}")]
         if len(found) == 1:
             return found[0]

@@ -31,7 +31,7 @@ _LAST_BYTES: Final = 16_384
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Detached:
+class DetachedServer:
     """A server in the background.
 
     Attributes:
@@ -47,7 +47,9 @@ class Detached:
     log: Path
 
 
-def start_detached(config: Config, command: Sequence[str], *, patience_seconds: float = _PATIENCE_SECONDS) -> Detached:
+def start_detached(
+    config: Config, command: Sequence[str], *, patience_seconds: float = _PATIENCE_SECONDS
+) -> DetachedServer:
     """Start a server, unless one of this user answers already, and return when it answers.
 
     Args:
@@ -63,14 +65,14 @@ def start_detached(config: Config, command: Sequence[str], *, patience_seconds: 
     """
     _check_port(config)
     log = config.data_dir / LOG_FILE
-    if (running := _answering(config)) is not None:
-        return Detached(pid=running.pid, version=running.version, started=False, log=log)
+    if (running := _find_running(config)) is not None:
+        return DetachedServer(pid=running.pid, version=running.version, started=False, log=log)
     try:
         config.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with _alone(config.data_dir / _LOCK_FILE), _open_log(log) as out:
+        with _start_lock(config.data_dir / _LOCK_FILE), _open_log(log) as out:
             # Somebody may have started it while this one waited for its turn.
-            if (running := _answering(config)) is not None:
-                return Detached(pid=running.pid, version=running.version, started=False, log=log)
+            if (running := _find_running(config)) is not None:
+                return DetachedServer(pid=running.pid, version=running.version, started=False, log=log)
             begin = out.tell()
             child = subprocess.Popen(  # noqa: S603  our own program
                 command,
@@ -81,7 +83,7 @@ def start_detached(config: Config, command: Sequence[str], *, patience_seconds: 
                 stderr=out,
                 start_new_session=True,
             )
-            return _wait(config, child, log, begin, time.monotonic() + patience_seconds)
+            return _wait_until_ready(config, child, log, begin, time.monotonic() + patience_seconds)
     except OSError as error:
         if isinstance(error, OpencodeMemoryError):
             raise
@@ -89,15 +91,17 @@ def start_detached(config: Config, command: Sequence[str], *, patience_seconds: 
         raise StorageError(f"cannot start a server: {where}: {error.strerror or error}", path=str(where)) from error
 
 
-def _wait(config: Config, child: subprocess.Popen[bytes], log: Path, begin: int, until: float) -> Detached:
+def _wait_until_ready(
+    config: Config, child: subprocess.Popen[bytes], log: Path, begin: int, until: float
+) -> DetachedServer:
     while True:
         ended = child.poll() is not None
         # In this order: whoever made it end by being faster answers by now.
-        if (running := _answering(config, until=until)) is not None:
+        if (running := _find_running(config, until=until)) is not None:
             if not ended:
                 # It outlives this process on purpose, which Popen would complain of.
                 child.returncode = 0
-            return Detached(pid=running.pid, version=running.version, started=running.pid == child.pid, log=log)
+            return DetachedServer(pid=running.pid, version=running.version, started=running.pid == child.pid, log=log)
         if ended:
             error = OpencodeMemoryError(
                 f"the server ended with {child.returncode} before it answered; {_last_lines(log, begin)}"
@@ -113,7 +117,7 @@ def _wait(config: Config, child: subprocess.Popen[bytes], log: Path, begin: int,
         time.sleep(_PAUSE_SECONDS)
 
 
-def _answering(config: Config, *, until: float | None = None) -> PortHolder | None:
+def _find_running(config: Config, *, until: float | None = None) -> PortHolder | None:
     """Return the server of this user that answers on the port; None when nobody holds it, or it does not answer yet.
 
     Raises:
@@ -160,7 +164,7 @@ def _environment(config: Config) -> dict[str, str]:
 
 
 @contextmanager
-def _alone(file: Path) -> Iterator[None]:
+def _start_lock(file: Path) -> Iterator[None]:
     """Wait until nobody else starts a server on this store."""
     descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:

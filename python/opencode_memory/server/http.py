@@ -23,12 +23,12 @@ from opencode_memory.errors import ConflictError, InvalidInputError, StorageErro
 from opencode_memory.hosts.opencode.contract import TOKEN_FILE
 from opencode_memory.server.guards import guarded_protocol, supports_owner_check
 from opencode_memory.server.plugin.endpoint import MESSAGE_LIMIT
-from opencode_memory.server.web import Web, build_app
+from opencode_memory.server.web import WebApp, build_app
 from opencode_memory.service.port_holder import explain_holder, hint_for_holder, who_holds
 
 if TYPE_CHECKING:
     from opencode_memory.server.metrics import Metrics
-    from opencode_memory.server.server_state import State
+    from opencode_memory.server.server_state import ServerState
 
 _GRACE_SECONDS: Final = 1
 """How long calls have to be answered after a signal, and then streams to be closed."""
@@ -66,11 +66,11 @@ def bind(host: str, port: int) -> socket.socket:
             raise InvalidInputError(
                 f"server.host: cannot bind {host}:{port}: {error.strerror}", field="server.host"
             ) from error
-        raise _taken(host, port) from error
+        raise _port_conflict(host, port) from error
     return listening
 
 
-def _taken(host: str, port: int) -> ConflictError:
+def _port_conflict(host: str, port: int) -> ConflictError:
     holder = who_holds(host, port)
     if holder is None:
         error = ConflictError(f"port {port} of {host} is taken")
@@ -90,7 +90,7 @@ def is_loopback(host: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Door:
+class Access:
     """Who is let in.
 
     Attributes:
@@ -104,7 +104,7 @@ class Door:
     token: str
 
 
-def door(host: str, configured: str | None, data_dir: Path) -> Door:
+def decide_access(host: str, configured: str | None, data_dir: Path) -> Access:
     """Decide who is let in: whoever has the key, and of this machine's users only this one.
 
     Args:
@@ -117,18 +117,18 @@ def door(host: str, configured: str | None, data_dir: Path) -> Door:
     """
     uid = os.geteuid() if supports_owner_check() else None
     if configured is not None:
-        return Door(configured, uid, _token(data_dir / TOKEN_FILE))
+        return Access(configured, uid, _ensure_token(data_dir / TOKEN_FILE))
     if not is_loopback(host):
         error = InvalidInputError(
             f"server.host: {host} is reached from other machines, and there is no key", field="server.host"
         )
         error.hint = "set server.api_key (or OPENCODE_MEMORY_API_KEY), or bind 127.0.0.1"
         raise error
-    token = _token(data_dir / TOKEN_FILE)
-    return Door(None, uid, token) if uid is not None else Door(token, None, token)
+    token = _ensure_token(data_dir / TOKEN_FILE)
+    return Access(None, uid, token) if uid is not None else Access(token, None, token)
 
 
-def _token(file: Path) -> str:
+def _ensure_token(file: Path) -> str:
     """Return the key in a file that only its owner reads, which is written when there is none."""
     if not file.exists() or not file.stat().st_size:
         aside = file.with_name(f"{file.name}.{os.getpid()}")
@@ -151,7 +151,7 @@ def _read_token(file: Path) -> str:
 
 
 def serve_http(
-    state: State, metrics: Metrics, listening: socket.socket, *, admits: Door, on_ready: Callable[[], None]
+    state: ServerState, metrics: Metrics, listening: socket.socket, *, access: Access, on_ready: Callable[[], None]
 ) -> None:
     """Serve until SIGTERM or SIGINT comes; what was acknowledged is durable, so nothing else has to be waited for.
 
@@ -159,13 +159,13 @@ def serve_http(
         state: The store, the configuration, and what is counted.
         metrics: What is counted.
         listening: What ``bind`` returned.
-        admits: Who is let in.
+        access: Who is let in.
         on_ready: Called when clients can connect.
     """
-    web = build_app(state, metrics, host=state.config.server.host, key=admits.key, token=admits.token)
+    web = build_app(state, metrics, host=state.config.server.host, key=access.key, token=access.token)
     protocol: type[asyncio.Protocol] = H11Protocol
-    if admits.uid is not None:
-        protocol = guarded_protocol(H11Protocol, uid=admits.uid, on_refused=metrics.refuse)
+    if access.uid is not None:
+        protocol = guarded_protocol(H11Protocol, uid=access.uid, on_refused=metrics.refuse)
     config = uvicorn.Config(
         web,
         http=protocol,
@@ -187,7 +187,7 @@ def serve_http(
 class _Server(uvicorn.Server):
     """A server that says when it is ready, answers what it was asked before it ends, and does not die of a signal."""
 
-    def __init__(self, config: uvicorn.Config, web: Web, on_ready: Callable[[], None]) -> None:
+    def __init__(self, config: uvicorn.Config, web: WebApp, on_ready: Callable[[], None]) -> None:
         super().__init__(config)
         self._web = web
         self._on_ready = on_ready
@@ -205,9 +205,9 @@ class _Server(uvicorn.Server):
         if self._loop is None or self._ending is not None:
             super().handle_exit(sig, frame)
             return
-        self._loop.call_soon_threadsafe(self._begin_to_end, sig)
+        self._loop.call_soon_threadsafe(self._drain_and_exit, sig)
 
-    def _begin_to_end(self, sig: int) -> None:
+    def _drain_and_exit(self, sig: int) -> None:
         async def end() -> None:
             try:
                 await asyncio.wait_for(self._web.drain(), _GRACE_SECONDS)

@@ -49,14 +49,14 @@ class Metrics:
         """
         self.up.set(healthy)
         if stats is not None:
-            self._take(stats)
+            self._update(stats)
         return generate_latest(self.registry)
 
     def refuse(self, reason: str) -> None:
         """Count a request that was refused at the door."""
         self.refused.labels(reason).inc()
 
-    def _take(self, stats: Stats) -> None:
+    def _update(self, stats: Stats) -> None:
         for status, number in stats.by_status.items():
             self.memories.labels(status).set(number)
         for part, size in (("store", stats.store_bytes), ("words", stats.lexical_bytes), ("graph", stats.graph_bytes)):
@@ -66,7 +66,7 @@ class Metrics:
         self.vectors.set(stats.vectors)
         self.projects.set(stats.projects)
 
-    def gauge_of(self, name: str, about: str, read: Callable[[], float]) -> None:
+    def add_gauge(self, name: str, about: str, read: Callable[[], float]) -> None:
         """Add a gauge that is read when it is asked for."""
         self._gauge(name, about).set_function(read)
 

@@ -63,7 +63,7 @@ class Background:
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class ServerState:
     """What every call of one server shares.
 
     Attributes:

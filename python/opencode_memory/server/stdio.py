@@ -19,10 +19,10 @@ from mcp.server.stdio import stdio_server
 from opencode_memory.server.app import build_server
 
 if TYPE_CHECKING:
-    from opencode_memory.server.server_state import State
+    from opencode_memory.server.server_state import ServerState
 
 
-def serve_stdio(state: State, *, folder: Path) -> None:
+def serve_stdio(state: ServerState, *, folder: Path) -> None:
     """Serve one client until it closes its end, or SIGTERM or SIGINT ends the process.
 
     Args:

@@ -8,21 +8,29 @@ from __future__ import annotations
 
 import inspect
 import json
+import logging
+import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, Final, get_type_hints
 
-from opencode_memory.errors import InvalidInputError
+from opencode_memory.errors import InvalidInputError, OpencodeMemoryError
+from opencode_memory.text.display import clean
+from opencode_memory.text.json_values import to_json
 from opencode_memory.text.suggest import did_you_mean
+from opencode_memory.text.unicode import replace_surrogates
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from opencode_memory.server.answers import Answer
+    from opencode_memory.server.call import Call
+    from opencode_memory.server.server_state import ServerState
 
 Run = Callable[..., "Answer"]
 _MOST_PROBLEMS: Final = 5
+_log: Final = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -131,6 +139,79 @@ def tool(
         )
 
     return declare
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """Result of one tool call, as text that is safe to send.
+
+    Attributes:
+        text: The answer for the model; if the call failed, the reason and what to do next.
+        data: The answer for programs, as JSON values; empty if the call failed.
+        is_error: Whether the call failed.
+    """
+
+    text: str
+    data: dict[str, Any] = field(default_factory=dict)
+    is_error: bool = False
+
+
+def run(
+    state: ServerState,
+    call: Callable[[], Call],
+    tool: Tool,
+    arguments: Mapping[str, Any],
+    *,
+    refresh_project: Callable[[], None],
+) -> Outcome:
+    """Run a tool on this thread. Never raises: every failure becomes an outcome.
+
+    Args:
+        state: The server's state, which counts the call.
+        call: Builds the call; runs only if the arguments are valid.
+        tool: The tool.
+        arguments: Its arguments as the client sent them.
+        refresh_project: Updates the identity of the client's project; runs only after a write.
+    """
+    begun = time.perf_counter()
+    label = "error"
+    try:
+        checked = tool.check(arguments)
+        answer = tool.run(call(), **checked)
+        # A client may have stored a lone surrogate. Sent as it is, it would end the connection.
+        data = json.loads(replace_surrogates(json.dumps(to_json(answer.data), ensure_ascii=False)))
+        outcome = Outcome(replace_surrogates(answer.text), data)
+        label = "ok"
+    except OpencodeMemoryError as error:
+        label = "refused"
+        return Outcome(replace_surrogates(format_error(error)), is_error=True)
+    except Exception:  # noqa: BLE001  a bug in one tool must not end the connection
+        # The client does not get the text of the exception, because it may contain anything.
+        _log.exception("the tool %s failed", tool.name)
+        return Outcome(
+            f"{tool.name} failed because of an internal error (see the server's log). Stored memories are not affected",
+            is_error=True,
+        )
+    finally:
+        state.count_call(tool.name, label, time.perf_counter() - begun)
+    if not tool.reads:
+        finish_write(state, refresh_project)
+    return outcome
+
+
+def finish_write(state: ServerState, refresh_project: Callable[[], None]) -> None:
+    """Refresh the client's project and wake the worker, after a call that may have written."""
+    try:
+        refresh_project()
+    except Exception:  # noqa: BLE001  the write is acknowledged; the next one refreshes the project
+        _log.warning("the identity of a client's project could not be refreshed", exc_info=True)
+    state.wake_worker()
+
+
+def format_error(error: OpencodeMemoryError) -> str:
+    """Format an error for a model: what happened, and what to do next."""
+    message = clean(str(error))
+    return f"{message}. Next: {error.hint}" if error.hint else message
 
 
 def shape(**kinds: str) -> dict[str, Any]:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-    from opencode_memory.server.server_state import State
+    from opencode_memory.server.server_state import ServerState
     from opencode_memory.store.reports import Stats
 
 BODY_LIMIT: Final = 4 * 1024 * 1024
@@ -44,7 +44,7 @@ PLUGGED_MCP: Final = "/mcp/opencode"
 _PATHS: Final = frozenset({MCP, PLUGGED_MCP, HEALTH, "/stats", "/metrics"})
 
 
-def build_app(state: State, metrics: Metrics, *, host: str, key: str | None, token: str) -> Web:
+def build_app(state: ServerState, metrics: Metrics, *, host: str, key: str | None, token: str) -> WebApp:
     """Build the ASGI app with its guards.
 
     Args:
@@ -59,10 +59,10 @@ def build_app(state: State, metrics: Metrics, *, host: str, key: str | None, tok
         MCP: McpEndpoint(build_server(state), body_limit=BODY_LIMIT),
         PLUGGED_MCP: McpEndpoint(build_server(state, plugged=True), body_limit=BODY_LIMIT),
     }
-    metrics.gauge_of("mcp_sessions", "MCP sessions that are known.", lambda: _sessions(endpoints))
+    metrics.add_gauge("mcp_sessions", "MCP sessions that are known.", lambda: _count_sessions(endpoints))
     bridge = Bridge(state, token=token, on_refused=metrics.refuse)
-    metrics.gauge_of("plugins", "Plugins in OpenCode that are connected.", lambda: bridge.plugins)
-    app: ASGIApp = _routes(state, metrics, endpoints, bridge)
+    metrics.add_gauge("plugins", "Plugins in OpenCode that are connected.", lambda: bridge.plugins)
+    app: ASGIApp = _build_routes(state, metrics, endpoints, bridge)
     app = BodyLimit(app, limit=BODY_LIMIT, on_refused=metrics.refuse)
     if key is not None:
         app = ApiKey(app, key=key, other=token, open_paths=frozenset({HEALTH}), on_refused=metrics.refuse)
@@ -80,20 +80,22 @@ def build_app(state: State, metrics: Metrics, *, host: str, key: str | None, tok
         origins=default_origins(host) | frozenset(config.allowed_origins),
         on_refused=metrics.refuse,
     )
-    return Web(app, metrics, lambda: _drained(endpoints))
+    return WebApp(app, metrics, lambda: _drain(endpoints))
 
 
-def _sessions(endpoints: Mapping[str, McpEndpoint]) -> int:
+def _count_sessions(endpoints: Mapping[str, McpEndpoint]) -> int:
     return sum(endpoint.sessions for endpoint in endpoints.values())
 
 
-async def _drained(endpoints: Mapping[str, McpEndpoint]) -> None:
+async def _drain(endpoints: Mapping[str, McpEndpoint]) -> None:
     async with anyio.create_task_group() as tasks:
         for endpoint in endpoints.values():
             tasks.start_soon(endpoint.drain)
 
 
-def _routes(state: State, metrics: Metrics, endpoints: Mapping[str, McpEndpoint], bridge: Bridge) -> Starlette:
+def _build_routes(
+    state: ServerState, metrics: Metrics, endpoints: Mapping[str, McpEndpoint], bridge: Bridge
+) -> Starlette:
     begun, version = time.monotonic(), opencode_memory.__version__
 
     async def health(_: Request) -> Response:
@@ -113,10 +115,10 @@ def _routes(state: State, metrics: Metrics, endpoints: Mapping[str, McpEndpoint]
             found = state.health()
             return to_json(
                 {
-                    "store": _stats(state),
+                    "store": _read_stats(state),
                     "background": found.background,
                     "problems": found.problems,
-                    "mcp_sessions": _sessions(endpoints),
+                    "mcp_sessions": _count_sessions(endpoints),
                     "plugins": bridge.plugins,
                 }
             )
@@ -125,7 +127,7 @@ def _routes(state: State, metrics: Metrics, endpoints: Mapping[str, McpEndpoint]
 
     async def read_metrics(_: Request) -> Response:
         def read() -> bytes:
-            return metrics.read(_stats(state), healthy=state.health().ok)
+            return metrics.read(_read_stats(state), healthy=state.health().ok)
 
         return Response(await anyio.to_thread.run_sync(read), media_type=CONTENT_TYPE)
 
@@ -148,7 +150,7 @@ def _routes(state: State, metrics: Metrics, endpoints: Mapping[str, McpEndpoint]
     )
 
 
-def _stats(state: State) -> Stats | None:
+def _read_stats(state: ServerState) -> Stats | None:
     """Return the store in numbers; None while it does not answer, which is what has to be seen then."""
     try:
         return state.store.stats()
@@ -156,7 +158,7 @@ def _stats(state: State) -> Stats | None:
         return None
 
 
-class Web:
+class WebApp:
     """The ASGI app: counts every request by path and status, and sees that its answer ends.
 
     Unknown paths count as one, for anybody can make them up.

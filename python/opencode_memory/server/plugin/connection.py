@@ -27,8 +27,8 @@ from opencode_memory.server.plugin.session_watch import Watch
 from opencode_memory.text import clock
 
 if TYPE_CHECKING:
-    from opencode_memory.server.client_project import Whereabouts
-    from opencode_memory.server.server_state import State
+    from opencode_memory.server.client_project import ClientProjects
+    from opencode_memory.server.server_state import ServerState
 
 _THREADS: Final = 8
 _MOST_SESSIONS: Final = 1_000
@@ -45,13 +45,13 @@ class Connection:
 
     Args:
         state: The server's state.
-        whereabouts: Finds the project of a folder.
+        projects: Finds the project of a folder.
         send: Sends a text to it.
     """
 
-    def __init__(self, state: State, whereabouts: Whereabouts, send: Any) -> None:
+    def __init__(self, state: ServerState, projects: ClientProjects, send: Any) -> None:
         self._state = state
-        self._whereabouts = whereabouts
+        self._projects = projects
         self._limiter = anyio.CapacityLimiter(_THREADS)
         self._here: handlers.Here | None = None
         self._watch = Watch(state)
@@ -85,7 +85,7 @@ class Connection:
         answer: dict[str, Any] = {"protocol": PROTOCOL, "version": opencode_memory.__version__}
         if greeting.protocol != PROTOCOL:
             return answer | {"notice": _notice(greeting), "refused": True}
-        self._here = handlers.Here(self._state, self._whereabouts, Path(greeting.directory))
+        self._here = handlers.Here(self._state, self._projects, Path(greeting.directory))
         if self._tasks is not None:
             self._tasks.start_soon(self._welcome, greeting)
         return answer | {"deadline_ms": self._state.config.opencode.deadline_ms, "events": [*EVENTS]}

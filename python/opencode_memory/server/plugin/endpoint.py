@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Final
 
 from starlette.websockets import WebSocketDisconnect
 
-from opencode_memory.server.client_project import Whereabouts
+from opencode_memory.server.client_project import ClientProjects
 from opencode_memory.server.guards.refusal import OnRefused, headers_named
 from opencode_memory.server.plugin.connection import Connection
 
 if TYPE_CHECKING:
     from starlette.websockets import WebSocket
 
-    from opencode_memory.server.server_state import State
+    from opencode_memory.server.server_state import ServerState
 
 MESSAGE_LIMIT: Final = 32 * 1024 * 1024
 """Bytes of a message. Events carry whole pictures; a larger one would cost the connection, and a turn its memories."""
@@ -37,9 +37,9 @@ class Bridge:
         on_refused: Is told ``token``.
     """
 
-    def __init__(self, state: State, *, token: str, on_refused: OnRefused) -> None:
+    def __init__(self, state: ServerState, *, token: str, on_refused: OnRefused) -> None:
         self.state = state
-        self.whereabouts = Whereabouts(state, None)
+        self.projects = ClientProjects(state, None)
         self._token = token.encode()
         self._on_refused = on_refused
         self._connections: set[Connection] = set()
@@ -62,7 +62,7 @@ class Bridge:
             with suppress(WebSocketDisconnect, RuntimeError):
                 await socket.send_text(text)
 
-        connection = Connection(self.state, self.whereabouts, send)
+        connection = Connection(self.state, self.projects, send)
         self._connections.add(connection)
         try:
             await connection.run(_texts(socket))

@@ -21,12 +21,13 @@ from opencode_memory.server.plugin.protocol import member, name, names, optional
 from opencode_memory.server.plugin.tools import TOOLS
 from opencode_memory.store.ledger import Decision, State
 from opencode_memory.text import clock
+from opencode_memory.text.clock import to_ms
 from opencode_memory.text.suggest import did_you_mean
 
 if TYPE_CHECKING:
-    from opencode_memory.server.client_project import Whereabouts
+    from opencode_memory.server.client_project import ClientProjects
     from opencode_memory.server.plugin.opencode_client import SessionFacts
-    from opencode_memory.server.server_state import State as Server
+    from opencode_memory.server.server_state import ServerState
 
 _TRIES: Final = 3
 _OURS: Final = "the session is this program's own"
@@ -53,28 +54,28 @@ class Here:
 
     Attributes:
         server: The server's state.
-        whereabouts: Finds the project of a folder.
+        projects: Finds the project of a folder.
         folder: The folder of its instance of OpenCode.
     """
 
-    server: Server
-    whereabouts: Whereabouts
+    server: ServerState
+    projects: ClientProjects
     folder: Path
 
     @property
     def project(self) -> str | None:
         """The project of the folder; looked up each time, since a person may rename it."""
-        return self.whereabouts.place((self.folder,)).project
+        return self.projects.scope((self.folder,)).project
 
     def call(self, *, session: str, message: str | None = None, agent: str | None = None) -> SessionCall:
         """Return what a tool is given."""
-        place = self.whereabouts.place((self.folder,))
-        return SessionCall(self.server, place, clock.now(), session=session, message=message, agent=agent)
+        client = self.projects.scope((self.folder,))
+        return SessionCall(self.server, client, clock.now(), session=session, message=message, agent=agent)
 
     def has_written(self) -> None:
         """See to what follows when something may have been written."""
         try:
-            self.whereabouts.entered((self.folder,))
+            self.projects.refresh((self.folder,))
         except OpencodeMemoryError as error:
             # What was done is done, and said; the folder is noted the next time.
             _log.warning("what the project in %s is recognised by is not noted: %s", self.folder, error)
@@ -107,7 +108,7 @@ def messages(here: Here, params: Any, facts: SessionFacts) -> dict[str, Any]:
     return {"blocks": blocks}
 
 
-def _decided(server: Server, request: Request, past: Sequence[Decision]) -> Decision:
+def _decided(server: ServerState, request: Request, past: Sequence[Decision]) -> Decision:
     config, count = server.config.injection, server.count_tokens
     for _ in range(_TRIES):
         try:
@@ -160,7 +161,7 @@ def compacting(here: Here, session: str, facts: SessionFacts, before: Before) ->
         server.store.ledger.decide(
             Decision(
                 session=session,
-                message=f"compaction:{round(now.timestamp() * 1000)}",
+                message=f"compaction:{to_ms(now)}",
                 project=project,
                 state=State.SHOWN,
                 tokens=block.tokens,

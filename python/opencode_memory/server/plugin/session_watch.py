@@ -16,10 +16,11 @@ from opencode_memory.learning.extraction.events import AssistantText, ToolCall, 
 from opencode_memory.learning.switches import Switches
 from opencode_memory.models import Memory, Status, Trust
 from opencode_memory.store.ledger import Decision, Outcome, State
+from opencode_memory.text.clock import to_ms
 
 if TYPE_CHECKING:
     from opencode_memory.hosts.opencode.feed.event_stream import Batch
-    from opencode_memory.server.server_state import State as Server
+    from opencode_memory.server.server_state import ServerState
     from opencode_memory.store.memory_store import MemoryStore
 
 _LONGEST: Final = 20_000
@@ -44,7 +45,7 @@ class Watch:
         server: The server's state.
     """
 
-    def __init__(self, server: Server) -> None:
+    def __init__(self, server: ServerState) -> None:
         self._server = server
         config = server.config
         self._learning = LiveLearning(
@@ -65,14 +66,14 @@ class Watch:
             InvalidInputError: They are no such parameters.
         """
         with self._lock:
-            learned = self._learning.take(params, at_ms=_milliseconds(at))
+            learned = self._learning.take(params, at_ms=to_ms(at))
         if any(one.active for one in learned):
             self._server.wake_worker()
 
     def rest(self, session: str, *, at: datetime) -> None:
         """Write what waits in a session, before what was said goes out of sight."""
         with self._lock:
-            has_learned = self._learning.rest(session, at_ms=_milliseconds(at))
+            has_learned = self._learning.rest(session, at_ms=to_ms(at))
         if has_learned:
             self._server.wake_worker()
 
@@ -143,7 +144,3 @@ def _open(decisions: list[Decision]) -> dict[str, bool]:
         if one.outcome is not Outcome.CONTRADICTED
     ]
     return {one.memory: one.outcome is Outcome.USED for one in shown[:_MOST_SHOWN]}
-
-
-def _milliseconds(at: datetime) -> int:
-    return round(at.timestamp() * 1000)

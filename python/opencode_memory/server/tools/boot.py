@@ -9,7 +9,7 @@ from pydantic import Field
 from opencode_memory.context.boot import Voice, boot_context
 from opencode_memory.context.token_budget import Item, Section
 from opencode_memory.models import ALL_PROJECTS, Memory, Session
-from opencode_memory.server.answers import Answer, facts, indented, joined, project_name
+from opencode_memory.server.answers import Answer, format_facts, format_project, indent, join_lines
 from opencode_memory.server.call import Call
 from opencode_memory.server.toolbox import shape, tool
 from opencode_memory.server.tools.argument_types import Project
@@ -28,7 +28,7 @@ def get_boot_context(
     project: Project = None,
 ) -> Answer:
     """Call first in a session: directives, open blockers, who else is at work, pinned and recent memories."""
-    where = call.project(project)
+    where = call.resolve_project(project)
     budget = max_tokens or call.config.boot.max_tokens
     head = call.count_tokens(_HEAD)
     context = boot_context(
@@ -46,7 +46,7 @@ def get_boot_context(
         "tokens": head + context.tokens,
         "sections": {section.name: _data(section) for section in context.sections},
     }
-    return Answer(joined(_HEAD, context.text) if context.text else "Nothing is remembered here yet.", data)
+    return Answer(join_lines(_HEAD, context.text) if context.text else "Nothing is remembered here yet.", data)
 
 
 def _data(section: Section) -> dict[str, list[str | None]]:
@@ -59,11 +59,11 @@ def _data(section: Section) -> dict[str, list[str | None]]:
 
 
 def _voice(call: Call) -> Voice:
-    project = call.place.project
+    project = call.client.project
 
     def memory(one: Memory) -> str:
-        body = indented(one.content, _PARAGRAPH_BYTES)
-        return f"- {facts(one, at=call.at, project=project)}\n{body}"
+        body = indent(one.content, _PARAGRAPH_BYTES)
+        return f"- {format_facts(one, at=call.at, project=project)}\n{body}"
 
     def title(one: Memory) -> str:
         return one_line(one.content, _TITLE_BYTES)
@@ -71,4 +71,4 @@ def _voice(call: Call) -> Voice:
     def session(one: Session) -> str:
         return clean(session_line(call, one))
 
-    return Voice(memory=memory, title=title, session=session, name=project_name)
+    return Voice(memory=memory, title=title, session=session, name=format_project)

@@ -11,7 +11,7 @@ from opencode_memory.errors import InvalidInputError
 from opencode_memory.maintenance import consolidation
 from opencode_memory.maintenance.consolidation import Pair, Proposal
 from opencode_memory.models import Category, Memory
-from opencode_memory.server.answers import Answer, facts, joined, memory_data
+from opencode_memory.server.answers import Answer, format_facts, join_lines, memory_data
 from opencode_memory.server.call import Call
 from opencode_memory.server.toolbox import shape, tool
 from opencode_memory.server.tools.argument_types import AnyCategory, MemoryIds, Project
@@ -38,7 +38,7 @@ def bulk_archive(
             "bulk_archive: give memory_ids, or category and/or older_than_days, not both", field="memory_ids"
         )
     if memory_ids is not None:
-        ids = call.all_visible(memory_ids)
+        ids = call.get_visible_ids(memory_ids)
     else:
         ids = [memory.id for memory in _selected(call, project, category, older_than_days)]
     if dry_run:
@@ -47,7 +47,7 @@ def bulk_archive(
         archived = call.store.archive(ids, reason=reason) if ids else []
         text = f"Archived {counted(len(archived), 'memory')}; restore_memory brings each back."
     some = ", ".join(f"[{short_id(one)}]" for one in ids[:_SHOWN])
-    return Answer(joined(text, some), {"ids": ids, "archived": 0 if dry_run else len(ids)})
+    return Answer(join_lines(text, some), {"ids": ids, "archived": 0 if dry_run else len(ids)})
 
 
 @tool(answers=shape(stale="array", duplicates="array", contradictions="array"))
@@ -59,11 +59,11 @@ def consolidate_memory(
     limit: Annotated[int, Field(ge=1, le=200)] = 20,
 ) -> Answer:
     """Find stale, duplicate and contradicting memories. Only proposes, unless apply=true."""
-    where = call.project(project)
+    where = call.resolve_project(project)
     found = consolidation.propose(call.store, project=where, days_stale=days_stale, at=call.at, limit=limit)
     archived = consolidation.apply(call.store, found) if apply else []
     heading = f"Archived {counted(len(archived), 'memory')}." if apply else "Proposed; nothing was changed."
-    text = joined(
+    text = join_lines(
         heading,
         *_section("Stale, would be archived", [_line(call, memory) for memory in found.stale]),
         *_section("Duplicates, the second would be archived", [_pair(call, pair) for pair in found.duplicates]),
@@ -77,7 +77,7 @@ def consolidate_memory(
 def _selected(call: Call, project: str | None, category: str | None, older_than_days: int | None) -> list[Memory]:
     if category is not None and category not in tuple(Category):
         raise InvalidInputError(f"category: {category!r} is none of {', '.join(Category)}", field="category")
-    where = call.project(project)
+    where = call.resolve_project(project)
     before = None if older_than_days is None else call.at - timedelta(days=older_than_days)
     found: list[Memory] = []
     while page := call.store.list(
@@ -97,7 +97,7 @@ def _section(heading: str, lines: list[str]) -> list[str]:
 
 
 def _line(call: Call, memory: Memory) -> str:
-    return f"- {facts(memory, at=call.at, project=call.place.project)}: {one_line(memory.content, 120)}"
+    return f"- {format_facts(memory, at=call.at, project=call.client.project)}: {one_line(memory.content, 120)}"
 
 
 def _pair(call: Call, pair: Pair) -> str:

@@ -22,7 +22,7 @@ RESOLVED = "resolved"
 @tool(repeats=True, core=True, answers=shape(memories="array"))
 def archive_memory(call: Call, memory_id: MemoryId, reason: Reason = None) -> Answer:
     """Put a memory that no longer holds out of sight; restore_memory brings it back."""
-    memory = call.visible(memory_id)
+    memory = call.get_visible(memory_id)
     archived = call.store.archive(memory.id, reason=reason)
     return _done("Archived", archived, "restore_memory brings it back")
 
@@ -30,7 +30,7 @@ def archive_memory(call: Call, memory_id: MemoryId, reason: Reason = None) -> An
 @tool(repeats=True, answers=shape(memories="array"))
 def restore_memory(call: Call, memory_id: MemoryId) -> Answer:
     """Bring an archived or replaced memory back."""
-    return _done("Back again", call.store.restore(call.visible(memory_id).id))
+    return _done("Back again", call.store.restore(call.get_visible(memory_id).id))
 
 
 @tool(destroys=True, repeats=True, answers=shape(id="string"))
@@ -44,7 +44,7 @@ def delete_memory(
         raise InvalidInputError(
             "also_delete_vector: a vector never stays without its memory", field="also_delete_vector"
         )
-    memory = call.visible(memory_id)
+    memory = call.get_visible(memory_id)
     call.store.delete(memory.id)
     return Answer(
         f"Deleted [{short_id(memory.id)}] {one_line(memory.content, 80)}. For 30 days undo brings it back: {memory.id}",
@@ -64,7 +64,7 @@ def undo(call: Call, memory_ids: MemoryIds) -> Answer:
 @tool(repeats=True)
 def pin_memory(call: Call, memory_id: MemoryId, pinned: bool = True) -> Answer:
     """Keep a memory in every boot context (when the user asks), or with pinned=false no longer."""
-    memory = call.visible(memory_id)
+    memory = call.get_visible(memory_id)
     changed = call.store.pin(memory.id) if pinned else call.store.unpin(memory.id)
     return _done("Pinned" if pinned else "No longer pinned", changed)
 
@@ -99,7 +99,7 @@ def unresolve_blocker(call: Call, memory_id: MemoryId) -> Answer:
 
 
 def _blocker(call: Call, id: str) -> Memory:
-    memory = call.visible(id)
+    memory = call.get_visible(id)
     if memory.category is not Category.BLOCKER:
         error = ConflictError(f"[{short_id(memory.id)}] is a {memory.category}, not a blocker")
         error.hint = "edit_memory changes its category"
@@ -119,7 +119,7 @@ def _changed_here(call: Call, id: str) -> str:
     memory = None if last is None else last.after or last.before
     if last is None or memory is None:
         raise NotFoundError(f'memory "{id}" was not found', id=id)
-    call.place.check(memory, id)
+    call.client.check(memory, id)
     return last.id
 
 

@@ -15,7 +15,7 @@ from opencode_memory.models import ALL_PROJECTS, Scope
 from opencode_memory.notes.bootstrap import bootstrap
 from opencode_memory.notes.folder import ingest
 from opencode_memory.projects.identity import find_repository
-from opencode_memory.server.answers import Answer, joined
+from opencode_memory.server.answers import Answer, join_lines
 from opencode_memory.server.call import Call
 from opencode_memory.server.toolbox import shape, tool
 from opencode_memory.server.tools.argument_types import FilePath, Project
@@ -35,9 +35,9 @@ def export_memories(
     since_days: Annotated[int | None, Field(ge=0, le=36_500)] = None,
 ) -> Answer:
     """Write memories, with history and links, to a JSON file (Markdown if it ends in .md)."""
-    where = call.project(project)
+    where = call.resolve_project(project)
     name = f"memories-{call.at:%Y%m%dT%H%M%S%fZ}.json"
-    target = call.confined(output_path or str(call.exports / name), field="output_path")
+    target = call.confine(output_path or str(call.exports / name), field="output_path")
     if target.is_relative_to(call.exports.resolve()):
         _make_private(call.state.exports, call.exports)
     if target.is_dir():
@@ -66,12 +66,12 @@ def import_memories(
     """Read an export of this or another memory system; directives in it wait for review."""
     if not skip_duplicates:
         raise InvalidInputError("skip_duplicates: nothing is ever stored twice; leave it out", field="skip_duplicates")
-    source = call.confined(input_path, field="input_path")
+    source = call.confine(input_path, field="input_path")
     # A file in a project may come from anybody, so nothing in it counts as said by the person.
-    report = exchange.import_memories(call.store, source, within=call.place.project, trusted=False, dry_run=dry_run)
+    report = exchange.import_memories(call.store, source, within=call.client.project, trusted=False, dry_run=dry_run)
     counts = {kind: dict(found) for kind, found in report.counts.items()}
     what = ", ".join(f"{number} {outcome}" for outcome, number in counts.get("memory", {}).items() if number)
-    text = joined(
+    text = join_lines(
         f"{'Would read' if dry_run else 'Read'} {counted(report.total('memory'), 'memory')} ({report.format}): {what}",
         *(f"passed over: {one_line(skipped)}" for skipped in report.skipped[:10]),
     )
@@ -83,7 +83,7 @@ def import_memories(
 @tool(repeats=True, answers=shape(added="integer", archived="integer"))
 def ingest_file(call: Call, file_path: FilePath, dry_run: bool = False) -> Answer:
     """Keep memories in step with a Markdown file or folder: one for each section."""
-    path = call.confined(file_path, field="file_path")
+    path = call.confine(file_path, field="file_path")
     report = ingest(call.store, path, project=_own(call), top=_top(path), dry_run=dry_run)
     changes = {
         "added": report.added,
@@ -91,7 +91,7 @@ def ingest_file(call: Call, file_path: FilePath, dry_run: bool = False) -> Answe
         "archived": report.archived,
         "unchanged": report.unchanged,
     }
-    text = joined(
+    text = join_lines(
         f"{counted(report.files, 'note')}: " + ", ".join(f"{number} {what}" for what, number in changes.items()),
         *(f"passed over: {one_line(skipped.file)}: {one_line(skipped.reason)}" for skipped in report.skipped[:10]),
     )
@@ -102,15 +102,15 @@ def ingest_file(call: Call, file_path: FilePath, dry_run: bool = False) -> Answe
 @tool(repeats=True, answers=shape(added="integer"))
 def bootstrap_memory(call: Call, path: Annotated[str, Field(max_length=4096)] = ".") -> Answer:
     """Learn first facts of a project from its README, agent instructions and manifests."""
-    folder = call.confined(path, field="path")
-    if not call.place.folders and path == ".":
+    folder = call.confine(path, field="path")
+    if not call.client.folders and path == ".":
         raise InvalidInputError("path: this client has no project folder; name one", field="path")
     if not folder.is_dir():
         raise InvalidInputError(f"path: {path!r} is not a folder", field="path")
     if folder.is_relative_to(call.state.exports.resolve()):
         raise InvalidInputError(f"path: {path!r} holds exports, which say nothing of a project", field="path")
     report = bootstrap(call.store, folder, project=_own(call))
-    text = joined(
+    text = join_lines(
         f"Read {', '.join(report.files) or 'nothing'}: {report.added} added, {report.updated} updated, "
         f"{report.unchanged} unchanged.",
         *(f"passed over: {one_line(skipped.file)}: {one_line(skipped.reason)}" for skipped in report.skipped[:10]),
@@ -124,14 +124,14 @@ def enrich_entity(
     call: Call, entity_ref: Annotated[str, Field(min_length=1, max_length=512)], project: Project = None
 ) -> Answer:
     """Fetch title and state of a merge request, issue or epic from its forge."""
-    name = entities.canonical(entity_ref, project=call.project(project))
+    name = entities.canonical(entity_ref, project=call.resolve_project(project))
     error = ConflictError(f"{one_line(name, 120)} cannot be enriched: no forge is configured")
     error.hint = "get_context shows what the memory knows about it"
     raise error
 
 
 def _own(call: Call) -> str | None:
-    return call.place.project
+    return call.client.project
 
 
 def _top(path: Path) -> Path | None:

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final
 from pydantic import Field
 
 from opencode_memory.errors import NotFoundError
-from opencode_memory.server.answers import Answer, indented, joined
+from opencode_memory.server.answers import Answer, indent, join_lines
 from opencode_memory.server.call import Call
 from opencode_memory.server.toolbox import shape, tool
 from opencode_memory.server.tools.argument_types import Key
@@ -30,7 +30,7 @@ def kv_set(
     """Keep a value for a while, e.g. the state of a task."""
     default = call.config.kv.default_ttl_seconds or None
     life = default if ttl_seconds is None else ttl_seconds
-    redactions = call.store.kv.set(key, value, ttl_seconds=life, project=call.place.project)
+    redactions = call.store.kv.set(key, value, ttl_seconds=life, project=call.client.project)
     secrets = f" Secrets were left out: {', '.join(redactions)}." if redactions else ""
     return Answer(
         f"Kept{'' if life is None else f' for {life:g} seconds'}.{secrets}", {"key": key, "ttl_seconds": life}
@@ -40,19 +40,19 @@ def kv_set(
 @tool(reads=True, answers=shape(key="string"))
 def kv_get(call: Call, key: Key) -> Answer:
     """The value of a key."""
-    entry = call.store.kv.entry(key, project=call.place.project)
+    entry = call.store.kv.entry(key, project=call.client.project)
     if entry is None:
         error = NotFoundError(f"there is no value under {key!r}", id=key)
         error.hint = "kv_list shows the keys"
         raise error
     data = {"key": key, "value": entry.value, "expires_at": to_json(entry.expires_at)}
-    return Answer(indented(_text(entry.value), _WHOLE), data)
+    return Answer(indent(_text(entry.value), _WHOLE), data)
 
 
 @tool(reads=True, answers=shape(entries="array"))
 def kv_list(call: Call, prefix: Annotated[str, Field(max_length=512)] = "") -> Answer:
     """Keys and the beginnings of their values."""
-    found = call.store.kv.list(prefix, project=call.place.project)
+    found = call.store.kv.list(prefix, project=call.client.project)
     if not found:
         return Answer("There are no values.", {"entries": []})
     lines = [
@@ -62,13 +62,13 @@ def kv_list(call: Call, prefix: Annotated[str, Field(max_length=512)] = "") -> A
     ]
     more = f"… {counted(len(found), 'key')} in all" if len(found) > len(lines) else None
     entries = [{"key": entry.key, "expires_at": to_json(entry.expires_at)} for entry in found]
-    return Answer(joined(*lines, more), {"entries": entries})
+    return Answer(join_lines(*lines, more), {"entries": entries})
 
 
 @tool(destroys=True, repeats=True)
 def kv_delete(call: Call, key: Key) -> Answer:
     """Delete a value."""
-    was_there = call.store.kv.delete(key, project=call.place.project)
+    was_there = call.store.kv.delete(key, project=call.client.project)
     return Answer("Deleted." if was_there else "There was no such value.", {"key": key, "deleted": was_there})
 
 

@@ -8,7 +8,15 @@ from pydantic import Field
 
 from opencode_memory import entities
 from opencode_memory.models import ALL_PROJECTS, Memory, RelatedMemory, Status
-from opencode_memory.server.answers import Answer, facts, indented, joined, listed, memory_data, project_name
+from opencode_memory.server.answers import (
+    Answer,
+    format_facts,
+    format_list,
+    format_project,
+    indent,
+    join_lines,
+    memory_data,
+)
 from opencode_memory.server.call import Call
 from opencode_memory.server.toolbox import shape, tool
 from opencode_memory.server.tools.argument_types import (
@@ -60,7 +68,7 @@ def recall(
     compact: Annotated[bool, Field(description="one line each")] = False,
 ) -> Answer:
     """Find memories by words and meaning, best first; may be empty. Use before assuming how something works."""
-    where = call.project(project)
+    where = call.resolve_project(project)
     hits = call.store.recall(
         query,
         limit=limit,
@@ -74,9 +82,9 @@ def recall(
     memories = [hit.memory for hit in hits]
     if not memories:
         return Answer(f"Nothing known in {_where(where)} answers this.", {"memories": []})
-    text = joined(
+    text = join_lines(
         f"{counted(len(memories), 'memory')} from {_where(where)}, best first:",
-        listed(memories, at=call.at, project=where, compact=compact),
+        format_list(memories, at=call.at, project=where, compact=compact),
     )
     data = [memory_data(hit.memory) | {"score": round(hit.score, 4)} for hit in hits]
     return Answer(text, {"memories": data})
@@ -89,16 +97,16 @@ def get_context(
     project: Project = None,
 ) -> Answer:
     """Everything known about one merge request, issue, epic, person or file. Use before working on it."""
-    where = call.project(project)
+    where = call.resolve_project(project)
     name = entities.canonical(entity_ref, project=where)
     found = call.store.list(entity=name, project=where, limit=_MOST_OF_AN_ENTITY)
     total = call.store.count(entity=name, project=where)
     shown = entities.short(name, project=where)
     if not found:
         return Answer(f"Nothing is known about {one_line(shown)} in {_where(where)}.", {"entity": name, "memories": []})
-    text = joined(
+    text = join_lines(
         f"{counted(total, 'memory')} about {one_line(shown)} in {_where(where)}, newest first:",
-        within(listed(found, at=call.at, project=where, compact=len(found) > _WHOLE_TEXTS), of=total),
+        within(format_list(found, at=call.at, project=where, compact=len(found) > _WHOLE_TEXTS), of=total),
     )
     return Answer(text, {"entity": name, "total": total, "memories": [memory_data(memory) for memory in found]})
 
@@ -106,7 +114,7 @@ def get_context(
 @tool(reads=True, answers=shape(memory="object", history="array"))
 def get_memory(call: Call, memory_id: MemoryId) -> Answer:
     """One memory in full, with its source and its history."""
-    memory = call.visible(memory_id)
+    memory = call.get_visible(memory_id)
     history = call.store.history(memory.id)
     source = memory.source
     place = f"{source.file}:{source.line}" if source.file and source.line else source.file
@@ -115,9 +123,9 @@ def get_memory(call: Call, memory_id: MemoryId) -> Answer:
         f"{one_line(change.kind)} {age(change.at, at=call.at)} by {one_line(change.actor, 40)}"
         for change in history[-10:]
     )
-    text = joined(
-        facts(memory, at=call.at, project=call.place.project),
-        indented(memory.content, _WHOLE_BYTES),
+    text = join_lines(
+        format_facts(memory, at=call.at, project=call.client.project),
+        indent(memory.content, _WHOLE_BYTES),
         f"id: {memory.id}",
         f"topic: {one_line(memory.topic)}" if memory.topic else None,
         f"tags: {one_line(', '.join(memory.tags))}" if memory.tags else None,
@@ -139,7 +147,7 @@ def get_linked_memories(
     limit: Limit = 10,
 ) -> Answer:
     """Memories linked to one, or near it in meaning."""
-    memory = call.visible(memory_id)
+    memory = call.get_visible(memory_id)
     found = [
         related
         for related in call.store.related(memory.id, limit=1000)
@@ -148,7 +156,7 @@ def get_linked_memories(
     if not found:
         return Answer("Nothing is linked to it.", {"linked": []})
     lines = [
-        f"{_relation(related)} {facts(related.memory, at=call.at, project=call.place.project)}: "
+        f"{_relation(related)} {format_facts(related.memory, at=call.at, project=call.client.project)}: "
         f"{one_line(related.memory.content)}"
         for related in found
     ]
@@ -169,7 +177,7 @@ def search_history(
     project: Project = None,
 ) -> Answer:
     """Like recall, but also finds archived and replaced memories."""
-    where = call.project(project)
+    where = call.resolve_project(project)
     statuses = [status.value for status in _PAST]
     hits = call.store.recall(query, limit=limit, project=where, category=category, status=statuses)
     call.state.count_recall(found=bool(hits))
@@ -177,7 +185,7 @@ def search_history(
         return Answer(f"Nothing in {_where(where)}, past memories included, answers this.", {"memories": []})
     memories = [hit.memory for hit in hits]
     return Answer(
-        joined(f"{counted(len(hits), 'memory')}:", listed(memories, at=call.at, project=where)),
+        join_lines(f"{counted(len(hits), 'memory')}:", format_list(memories, at=call.at, project=where)),
         {"memories": [memory_data(memory) for memory in memories]},
     )
 
@@ -198,11 +206,11 @@ def within(text: str, *, of: int, most_bytes: int = _LIST_BYTES) -> str:
 def _where(project: str | None) -> str:
     if project == ALL_PROJECTS:
         return "all projects"
-    return "the global memories" if project is None else f"{project_name(project)} and the global memories"
+    return "the global memories" if project is None else f"{format_project(project)} and the global memories"
 
 
 def _may_see(call: Call, memory: Memory) -> bool:
-    return call.place.project is None or call.place.may_cross or memory.project in (None, call.place.project)
+    return call.client.project is None or call.client.may_cross or memory.project in (None, call.client.project)
 
 
 def _relation(related: RelatedMemory) -> str:

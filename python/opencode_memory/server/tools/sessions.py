@@ -9,7 +9,7 @@ from pydantic import Field
 from opencode_memory import entities
 from opencode_memory.errors import ConflictError, InvalidInputError
 from opencode_memory.models import Session
-from opencode_memory.server.answers import Answer, joined
+from opencode_memory.server.answers import Answer, join_lines
 from opencode_memory.server.call import Call
 from opencode_memory.server.toolbox import shape, tool
 from opencode_memory.server.tools.argument_types import Content, ItemRef, SessionId
@@ -25,10 +25,10 @@ _WorkingOn = Annotated[str | None, Field(max_length=500)]
 def session_start(call: Call, session_id: SessionId, working_on: _WorkingOn = None) -> Answer:
     """Tell other agents what you work on; again after a restart keeps your claims."""
     session = call.store.sessions.start(
-        session_id, working_on=working_on, lease_seconds=_lease(call), project=call.place.project
+        session_id, working_on=working_on, lease_seconds=_lease(call), project=call.client.project
     )
-    others = [one for one in call.store.sessions.active(project=call.place.project) if one.id != session.id]
-    text = joined(
+    others = [one for one in call.store.sessions.active(project=call.client.project) if one.id != session.id]
+    text = join_lines(
         f"Session {one_line(session.id, 80)} runs; it counts as silent after {_lease(call)} seconds without a call.",
         f"Also at work, {counted(len(others), 'session')}:" if others else None,
         *(session_line(call, other) for other in others),
@@ -39,7 +39,7 @@ def session_start(call: Call, session_id: SessionId, working_on: _WorkingOn = No
 @tool(repeats=True)
 def session_heartbeat(call: Call, session_id: SessionId) -> Answer:
     """Keep a session and its claims alive during long work."""
-    session = call.store.sessions.heartbeat(session_id, lease_seconds=_lease(call), project=call.place.project)
+    session = call.store.sessions.heartbeat(session_id, lease_seconds=_lease(call), project=call.client.project)
     return Answer(f"Alive, {age(session.lease_until, at=call.at)} at most.", {"session": to_json(session)})
 
 
@@ -48,7 +48,7 @@ def session_end(call: Call, session_id: SessionId, summary: Content | None = Non
     """End a session, release its claims, and keep its summary."""
     if summary is not None and not summary.strip():
         raise InvalidInputError("summary: is empty; leave it out", field="summary")
-    session = call.store.sessions.end(session_id, project=call.place.project)
+    session = call.store.sessions.end(session_id, project=call.client.project)
     released = [claim.item for claim in session.claims]
     data: dict[str, Any] = {"session": to_json(session), "released": released}
     stored = ""
@@ -58,8 +58,8 @@ def session_end(call: Call, session_id: SessionId, summary: Content | None = Non
             category="event",
             tags=["session"],
             session=session_id,
-            project=call.place.project,
-            scope="global" if call.place.project is None else None,
+            project=call.client.project,
+            scope="global" if call.client.project is None else None,
             trust="agent",
             source={"tool": "mcp", "session": session_id},
         )
@@ -72,7 +72,7 @@ def session_end(call: Call, session_id: SessionId, summary: Content | None = Non
 @tool(reads=True, answers=shape(sessions="array"))
 def get_active_sessions(call: Call) -> Answer:
     """Who works here just now, and what they claim."""
-    sessions = call.store.sessions.active(project=call.place.project)
+    sessions = call.store.sessions.active(project=call.client.project)
     lines = [session_line(call, session) for session in sessions]
     return Answer("\n".join(lines) or "No session is active.", {"sessions": to_json(sessions)})
 
@@ -80,7 +80,7 @@ def get_active_sessions(call: Call) -> Answer:
 @tool(repeats=True, answers=shape(claim="object"))
 def claim_item(call: Call, session_id: SessionId, item_ref: ItemRef) -> Answer:
     """Claim something before working on it, so that no other agent does."""
-    claimed = call.store.sessions.claim(session_id, item_ref, lease_seconds=_lease(call), project=call.place.project)
+    claimed = call.store.sessions.claim(session_id, item_ref, lease_seconds=_lease(call), project=call.client.project)
     item = _short(call, claimed.item)
     if not claimed.granted:
         owner = claimed.owner
@@ -103,8 +103,8 @@ def claim_item(call: Call, session_id: SessionId, item_ref: ItemRef) -> Answer:
 @tool(repeats=True)
 def release_item(call: Call, session_id: SessionId, item_ref: ItemRef) -> Answer:
     """Give a claim up."""
-    had = call.store.sessions.release(session_id, item_ref, project=call.place.project)
-    item = one_line(entities.canonical(item_ref, project=call.place.project), 120)
+    had = call.store.sessions.release(session_id, item_ref, project=call.client.project)
+    item = one_line(entities.canonical(item_ref, project=call.client.project), 120)
     return Answer(f"{_short(call, item)} is free." if had else "It was not claimed.", {"released": had})
 
 
@@ -117,7 +117,7 @@ def session_line(call: Call, session: Session) -> str:
 
 
 def _short(call: Call, item: str) -> str:
-    return one_line(entities.short(item, project=call.place.project), 120)
+    return one_line(entities.short(item, project=call.client.project), 120)
 
 
 def _lease(call: Call) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from opencode_memory.server.answers import Answer, joined
+from opencode_memory.server.answers import Answer, join_lines
 from opencode_memory.server.call import Call
 from opencode_memory.server.toolbox import shape, tool
 from opencode_memory.text.formatting import counted
@@ -13,7 +13,7 @@ from opencode_memory.text.json_values import to_json
 def memory_status(call: Call) -> Answer:
     """Whether the memory is healthy, what it holds here, and what still waits."""
     stats = call.store.stats()
-    where = call.place.project
+    where = call.client.project
     here = call.store.count(project=where, scope="project") if where is not None else None
     shared = call.store.count(scope="global")
     health = call.state.health()
@@ -21,7 +21,7 @@ def memory_status(call: Call) -> Answer:
     jobs = call.store.jobs.counts()
     dead = sum(one.dead for one in jobs)
     candidates = call.store.count(project=where, status="candidate")
-    text = joined(
+    text = join_lines(
         f"{health.word}{': ' + '; '.join(health.problems) if health.problems else ''}.",
         f"Project {where}: {counted(here, 'memory')}." if here is not None else "No project is known for this client.",
         f"Global: {counted(shared, 'memory')}. Background: {health.background}; {waiting}.",

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from opencode_memory.errors import ConflictError, InvalidInputError
 from opencode_memory.models import ALL_PROJECTS, Memory, RememberResult, RememberStatus, Trust
-from opencode_memory.server.answers import Answer, facts, indented, joined, memory_data
+from opencode_memory.server.answers import Answer, format_facts, indent, join_lines, memory_data
 from opencode_memory.server.call import Call
 from opencode_memory.server.toolbox import shape, tool
 from opencode_memory.server.tools.argument_types import (
@@ -77,7 +77,7 @@ def edit_memory(
     tags: Labels = None,
 ) -> Answer:
     """Correct a memory that is wrong or out of date; its history is kept."""
-    memory = call.visible(memory_id)
+    memory = call.get_visible(memory_id)
     parts = _given_parts(what, why, learned)
     changes: dict[str, Any] = {}
     if content is not None or parts:
@@ -92,7 +92,7 @@ def edit_memory(
             "edit_memory: give content, what, why, learned, category, topic or tags", field="content"
         )
     changed = call.store.edit(memory.id, **changes)
-    text = joined(f"Changed [{short_id(changed.id)}]; undo takes it back.", _shown(call, changed))
+    text = join_lines(f"Changed [{short_id(changed.id)}]; undo takes it back.", _shown(call, changed))
     return Answer(text, {"memory": memory_data(changed)})
 
 
@@ -132,7 +132,7 @@ def link_memories(
     reason: Annotated[str, Field(max_length=500)] = "",
 ) -> Answer:
     """Link two memories."""
-    source, target = call.visible(source_id), call.visible(target_id)
+    source, target = call.get_visible(source_id), call.get_visible(target_id)
     if source.id == target.id:
         raise ConflictError("a memory cannot be linked to itself")
     call.store.link(source.id, target.id, kind, reason)
@@ -143,7 +143,7 @@ def link_memories(
 
 
 def _one_project(call: Call, asked: str | None) -> str | None:
-    where = call.project(asked)
+    where = call.resolve_project(asked)
     if where == ALL_PROJECTS:
         raise InvalidInputError("project: name one project to write into", field="project")
     return where
@@ -167,7 +167,7 @@ def _given_parts(what: str | None, why: str | None, learned: str | None) -> dict
 
 def _composed(content: str, parts: Mapping[str, str]) -> str:
     """Put the parts below the statement, where words and meaning find them."""
-    return joined(content.rstrip(), *(_line(name, parts[name]) for name in _PARTS if name in parts))
+    return join_lines(content.rstrip(), *(_line(name, parts[name]) for name in _PARTS if name in parts))
 
 
 def _without_parts(content: str, parts: Mapping[str, str]) -> str:
@@ -182,4 +182,4 @@ def _line(name: str, text: str) -> str:
 
 
 def _shown(call: Call, memory: Memory) -> str:
-    return joined(facts(memory, at=call.at, project=call.place.project), indented(memory.content))
+    return join_lines(format_facts(memory, at=call.at, project=call.client.project), indent(memory.content))

@@ -10,7 +10,7 @@ from opencode_memory._core import redact
 from opencode_memory.context.block import Group, escaped, render
 from opencode_memory.errors import NotFoundError
 from opencode_memory.models import Memory, Status
-from opencode_memory.server.answers import joined
+from opencode_memory.server.answers import join_lines
 from opencode_memory.server.call import SessionCall
 from opencode_memory.server.plugin.commands.usage import usage
 from opencode_memory.text.display import one_line
@@ -34,11 +34,11 @@ def forget(call: SessionCall, arguments: str) -> str:
     if all(_ID.fullmatch(id_) for id_ in ids):
         try:
             # All are looked up before the first one goes.
-            return _archived(call, [call.visible(id_) for id_ in ids])
+            return _archived(call, [call.get_visible(id_) for id_ in ids])
         except NotFoundError:
             if len(ids) > 1 or any(character.isdigit() for character in ids[0]):
                 raise
-    hits = call.store.recall(said, limit=_POOL, project=call.place.project)
+    hits = call.store.recall(said, limit=_POOL, project=call.client.project)
     same = [hit.memory for hit in hits if hit.memory.content.split() == said.split()]
     if len(same) == 1:
         return _archived(call, same)
@@ -60,7 +60,7 @@ def _archived(call: SessionCall, memories: Sequence[Memory]) -> str:
         + (" (it was archived before)" if memory.status is Status.ARCHIVED else "")
         for memory in named.values()
     ]
-    return joined(
+    return join_lines(
         f"The user typed /forget, and it is done: {counted(len(going), 'memory')} archived, none deleted.",
         *lines,
         f"`opencode-memory undo {short_id(memories[0].id)}` in a terminal takes it back"
@@ -77,7 +77,7 @@ def _shown(call: SessionCall, memories: Sequence[Memory]) -> str:
         )
     found = Group("Best first:", tuple(memories))
     block = render([found], max_tokens=_TOKENS, count=call.count_tokens, at=call.at, head=_HEAD)
-    return joined(
+    return join_lines(
         "The user typed /forget with words, which may mean one of these. Nothing was archived.",
         block.text,
         "Show them each on one line with its id, and ask which one to forget: they then type /forget ID. Archive,"

@@ -8,7 +8,7 @@ from opencode_memory._core import redact
 from opencode_memory.context.block import escaped
 from opencode_memory.models import Category, Status, Trust
 from opencode_memory.reviews import NO_BRANCH
-from opencode_memory.server.answers import joined, project_name
+from opencode_memory.server.answers import format_project, join_lines
 from opencode_memory.server.call import SessionCall
 from opencode_memory.server.plugin.tools.findings import findings_here
 from opencode_memory.store.ledger import State
@@ -21,7 +21,7 @@ _MOST_DIRECTIVES = 1_000
 def state(call: SessionCall, arguments: str) -> str:
     """Say how things are; what else was typed means nothing here."""
     more = escaped(one_line(redact(arguments)[0], 80))
-    return joined(
+    return join_lines(
         "The user typed /memory. Show them these lines as they are; do nothing else.",
         *(f"- {escaped(line)}" for line in _lines(call)),
         f"/memory takes nothing behind it; «{more}» was ignored." if more else None,
@@ -29,11 +29,11 @@ def state(call: SessionCall, arguments: str) -> str:
 
 
 def _lines(call: SessionCall) -> Iterator[str]:
-    store, where = call.store, call.place.project
+    store, where = call.store, call.client.project
     if where is None:
         yield "No project is known here."
     else:
-        yield f"Project {project_name(where)}: {_by_category(call, 'project')}"
+        yield f"Project {format_project(where)}: {_by_category(call, 'project')}"
     yield f"In every project: {_by_category(call, 'global')}"
     candidates = store.count(project=where, status=Status.CANDIDATE.value)
     directives = store.list(project=where, category=Category.DIRECTIVE.value, limit=_MOST_DIRECTIVES)
@@ -62,7 +62,7 @@ def _lines(call: SessionCall) -> Iterator[str]:
 
 def _by_category(call: SessionCall, scope: str) -> str:
     def count(category: str | None = None) -> int:
-        return call.store.count(project=call.place.project, scope=scope, category=category)
+        return call.store.count(project=call.client.project, scope=scope, category=category)
 
     parts = [f"{number} {category.value}" for category in Category if (number := count(category.value))]
     return counted(count(), "memory") + (f" ({', '.join(parts)})" if parts else "")

@@ -15,16 +15,17 @@ from opencode_memory.context.block import Group, escaped, render, worded
 from opencode_memory.errors import OpencodeMemoryError
 from opencode_memory.hosts.opencode.slash_commands import HOW, READ_ONLY, WHAT, framed
 from opencode_memory.models import Category, RememberStatus, Trust
-from opencode_memory.server.answers import joined, project_name
-from opencode_memory.server.app import told
+from opencode_memory.server.answers import format_project, join_lines
 from opencode_memory.server.call import SessionCall
 from opencode_memory.server.plugin.commands.forget import forget
 from opencode_memory.server.plugin.commands.memory_status import state
 from opencode_memory.server.plugin.commands.parse import read
 from opencode_memory.server.plugin.commands.usage import usage
 from opencode_memory.server.plugin.tools.findings import findings_here
+from opencode_memory.server.toolbox import format_error
 from opencode_memory.text.display import cut, one_line
 from opencode_memory.text.formatting import short_id
+from opencode_memory.text.unicode import join_surrogates
 
 RECALL_LIMIT: Final = 10
 RECALL_TOKENS: Final = 2_000
@@ -39,12 +40,12 @@ _RECORDS: Final = "Records from earlier work. They may be outdated or wrong, and
 
 def carried_out(call: SessionCall, name: str, arguments: str) -> str:
     """Carry out a command of ours; returns what the model is told, an error included."""
-    # Half a character, which JSON can carry, is no text to anything here; a mark in its place is better than an error.
-    typed = _unquoted(arguments.encode("utf-16", errors="surrogatepass").decode("utf-16", errors="replace"))
+    # JSON may contain lone surrogates, which cannot be encoded as UTF-8. Replace them instead of failing.
+    typed = _unquoted(join_surrogates(arguments))
     try:
         text = _COMMANDS[name](call, typed)
     except OpencodeMemoryError as error:
-        text = f"/{name} could not be carried out: {escaped(told(error))}. {_typed(typed)}{_SAY_SO}"
+        text = f"/{name} could not be carried out: {escaped(format_error(error))}. {_typed(typed)}{_SAY_SO}"
     return framed(text)
 
 
@@ -55,7 +56,7 @@ def _remember(call: SessionCall, arguments: str) -> str:
     typed = read(arguments)
     if typed is None:
         return usage("remember", "nothing was stored")
-    where = None if typed.is_global else call.place.project
+    where = None if typed.is_global else call.client.project
     result = call.store.remember(
         typed.content,
         category=typed.category.value,
@@ -68,12 +69,12 @@ def _remember(call: SessionCall, arguments: str) -> str:
     call.state.wake_worker()
     memory = call.store.get(result.id)
     known = result.status is RememberStatus.MERGED
-    return joined(
+    return join_lines(
         "The user typed /remember, and it is done: "
         + ("the same was known already." if known else "this is stored.")
         + (f" Secrets were left out: {', '.join(result.redactions)}." if result.redactions else ""),
         worded(memory, at=call.at, most_bytes=_QUESTION_BYTES),
-        f"It counts in {'every project' if where is None else project_name(where)};"
+        f"It counts in {'every project' if where is None else format_project(where)};"
         f" `/forget {short_id(memory.id)}` takes it back.",
         "Confirm in one short line with id and category; do nothing else.",
     )
@@ -82,16 +83,18 @@ def _remember(call: SessionCall, arguments: str) -> str:
 def _recall(call: SessionCall, arguments: str) -> str:
     if not arguments.strip():
         return usage("recall", "nothing was looked up")
-    where = call.place.project
+    where = call.client.project
     hits = call.store.recall(redact(arguments)[0], limit=RECALL_LIMIT, project=where)
     call.state.count_recall(found=bool(hits))
     asked = f"The user asks their memory: {_quoted(arguments)}"
     if not hits:
-        place = "what counts in every project" if where is None else f"{project_name(where)} or counts in every project"
+        place = (
+            "what counts in every project" if where is None else f"{format_project(where)} or counts in every project"
+        )
         return f"{asked}\nNothing that is known in {place} answers this. Tell them so in one line; do nothing else."
     found = Group("Best first:", tuple(hit.memory for hit in hits))
     block = render([found], max_tokens=RECALL_TOKENS, count=call.count_tokens, at=call.at, head=_RECORDS)
-    return joined(
+    return join_lines(
         asked,
         block.text,
         "Answer the user's question from these and say which id each part of the answer comes from. What they do not"
@@ -102,7 +105,7 @@ def _recall(call: SessionCall, arguments: str) -> str:
 def _review(call: SessionCall, arguments: str) -> str:
     kept = findings_here(call)
     found = kept.open()
-    where = call.place.project
+    where = call.client.project
 
     def listed(category: Category) -> tuple[Group, ...]:
         memories = tuple(call.store.list(project=where, category=category, limit=_MOST_LISTED))
@@ -116,7 +119,7 @@ def _review(call: SessionCall, arguments: str) -> str:
     groups = [*((open_here,) if found else ()), *listed(Category.CONVENTION), *listed(Category.DECISION)]
     block = render(groups, max_tokens=REVIEW_TOKENS, count=call.count_tokens, at=call.at, head=_RECORDS)
     request = cut(escaped(redact(arguments)[0]).strip(), _REQUEST_BYTES)[0]
-    return joined(READ_ONLY, HOW, block.text, f"{WHAT} {request or 'nothing named'}")
+    return join_lines(READ_ONLY, HOW, block.text, f"{WHAT} {request or 'nothing named'}")
 
 
 def _typed(arguments: str) -> str:

@@ -10,7 +10,7 @@ from pydantic import Field
 from opencode_memory.errors import InvalidInputError
 from opencode_memory.projects.identity import real
 from opencode_memory.reviews import NO_BRANCH, Finding, Findings, Seen, branch_of
-from opencode_memory.server.answers import Answer, joined
+from opencode_memory.server.answers import Answer, join_lines
 from opencode_memory.server.call import SessionCall
 from opencode_memory.server.toolbox import tool
 from opencode_memory.text.display import one_line
@@ -65,8 +65,8 @@ def memory_findings(
 
 def findings_here(call: SessionCall) -> Findings:
     """Return the findings of the branch that is checked out where a call comes from."""
-    branch = branch_of(call.place.folders[0]) if call.place.folders else NO_BRANCH
-    return Findings(call.store.kv, call.place.project, branch)
+    branch = branch_of(call.client.folders[0]) if call.client.folders else NO_BRANCH
+    return Findings(call.store.kv, call.client.project, branch)
 
 
 def _listed(kept: Findings) -> Answer:
@@ -78,7 +78,7 @@ def _listed(kept: Findings) -> Answer:
     lines = [one_line(one.line_of_text, _LINE_BYTES) for one in shown]
     head = f"{counted(len(found), 'open finding')} on branch {branch}, the worst first:"
     more = f"… {len(found) - len(shown)} more; resolve some to see them" if len(found) > len(shown) else None
-    return Answer(joined(head, *lines, more), {"branch": kept.branch, "findings": [_data(one) for one in found]})
+    return Answer(join_lines(head, *lines, more), {"branch": kept.branch, "findings": [_data(one) for one in found]})
 
 
 def _in_work_tree(call: SessionCall, file: str) -> str:
@@ -87,7 +87,7 @@ def _in_work_tree(call: SessionCall, file: str) -> str:
     if "\0" in file or not given.is_absolute():
         return file
     for path in (given, real(given)):
-        for folder in call.place.folders:
+        for folder in call.client.folders:
             if path.is_relative_to(folder):
                 return str(path.relative_to(folder))
     return file

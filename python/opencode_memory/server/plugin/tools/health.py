@@ -16,7 +16,7 @@ def memory_health(call: SessionCall, action: Literal["check", "reindex"] = "chec
     """Whether the memory is healthy and what waits; reindex builds its indexes anew."""
     if action == "check":
         return status.memory_status.run(call)
-    report = call.store.reindex()
+    report = call.store.indexes.reindex()
     return Answer(
         f"Embedded {report.embedded}; indexed {counted(report.texts, 'text')}, {counted(report.vectors, 'vector')}.",
         {"embedded": report.embedded, "texts": report.texts, "vectors": report.vectors},

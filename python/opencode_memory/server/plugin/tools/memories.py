@@ -8,7 +8,15 @@ from pydantic import Field
 
 from opencode_memory.errors import InvalidInputError
 from opencode_memory.models import RememberResult, RememberStatus, Trust
-from opencode_memory.server.answers import Answer, facts, indented, joined, listed, memory_data, project_name
+from opencode_memory.server.answers import (
+    Answer,
+    format_facts,
+    format_list,
+    format_project,
+    indent,
+    join_lines,
+    memory_data,
+)
 from opencode_memory.server.call import SessionCall
 from opencode_memory.server.plugin.tools.argument_types import AnyScope, Id, ScopeName, category_of
 from opencode_memory.server.toolbox import tool
@@ -41,15 +49,15 @@ def memory_read(
         return recall.get_memory.run(call, id)
     if query is not None and query.strip():
         return recall.recall.run(call, query, limit=limit, category=category)
-    where = call.place.project
+    where = call.client.project
     found = call.store.list(project=where, category=category, limit=limit)
     total = call.store.count(project=where, category=category)
     what = category or "memory"
     if not found:
         return Answer(f"There is no {what} yet.", {"memories": []})
-    text = joined(
+    text = join_lines(
         f"The newest of {counted(total, what)}:" if total > len(found) else f"{counted(total, what)}, newest first:",
-        listed(found, at=call.at, project=where),
+        format_list(found, at=call.at, project=where),
     )
     return Answer(text, {"total": total, "memories": [memory_data(memory) for memory in found]})
 
@@ -57,7 +65,7 @@ def memory_read(
 @tool(name="memory-write", core=True)
 def memory_write(call: SessionCall, content: Content, scope: ScopeName) -> Answer:
     """Store one self-contained statement that is worth knowing in later sessions, as soon as you decide or learn it."""
-    where = call.place.project
+    where = call.client.project
     result = call.store.remember(
         content,
         category=category_of(scope).value,
@@ -68,7 +76,7 @@ def memory_write(call: SessionCall, content: Content, scope: ScopeName) -> Answe
         source=call.source,
         metadata=None if call.agent is None else {"agent": call.agent},
     )
-    place = "the memories of every project" if where is None else project_name(where)
+    place = "the memories of every project" if where is None else format_project(where)
     data = {"id": result.id, "status": result.status, "redacted": list(result.redactions)}
     return Answer(f"{said(result)} It is in {place}.", data)
 
@@ -87,11 +95,11 @@ def memory_edit(
         raise InvalidInputError("memory-edit: give content or scope", field="content")
     # The tool of MCP knows which parts a text was composed of.
     write.edit_memory.run(call, id, **changes)
-    changed = call.visible(id)
-    text = joined(
+    changed = call.get_visible(id)
+    text = join_lines(
         f"Changed [{short_id(changed.id)}]; `opencode-memory undo {short_id(changed.id)}` takes it back.",
-        facts(changed, at=call.at, project=call.place.project),
-        indented(changed.content),
+        format_facts(changed, at=call.at, project=call.client.project),
+        indent(changed.content),
     )
     return Answer(text, {"memory": memory_data(changed)})
 
@@ -99,7 +107,7 @@ def memory_edit(
 @tool(name="memory-delete", destroys=True, repeats=True, core=True)
 def memory_delete(call: SessionCall, id: Id) -> Answer:
     """Delete a memory; the user can undo it for 30 days."""
-    memory = call.visible(id)
+    memory = call.get_visible(id)
     call.store.delete(memory.id)
     short = short_id(memory.id)
     return Answer(
