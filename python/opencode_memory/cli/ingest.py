@@ -16,6 +16,7 @@ from opencode_memory.cli.memories import print_list
 from opencode_memory.cli.output import dim
 from opencode_memory.cli.progress import progress
 from opencode_memory.errors import InvalidInputError
+from opencode_memory.text.clock import to_ms
 from opencode_memory.text.formatting import counted
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ def read_opencode(run: Invocation, request: OpenCodeRequest) -> None:
             if request.dry_run:
                 reading.read_on_from(store)
             with progress("reading sessions", quiet=run.out.as_json) as show:
-                report = reading.read(at_ms=round(run.started_at.timestamp() * 1000), progress=show)
+                report = reading.read(at_ms=to_ms(run.started_at), progress=show)
             _tell(run, target, report, dry_run=request.dry_run)
         if request.dry_run:
             return

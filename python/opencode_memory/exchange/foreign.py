@@ -110,6 +110,7 @@ class Fields:
 
 def stable_id(created_at: datetime | None, *parts: object) -> str:
     """Make a UUIDv7 of a moment, in which the rest follows from the parts instead of chance."""
+    # Not clock.to_ms: the float's rounding is part of the ids of memories that are imported already.
     milliseconds = max(0, int(created_at.timestamp() * 1000)) if created_at is not None else 0
     digest = hashlib.sha256("\0".join(str(part) for part in parts).encode("utf-8", errors="surrogatepass")).digest()
     tail = int.from_bytes(digest[:10], "big")

@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from opencode_memory.errors import InvalidInputError
 from opencode_memory.models import ALL_PROJECTS, ProjectIdentity
+from opencode_memory.text.clock import to_ms
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _LONGEST_SECONDS: Final = 1e12
@@ -44,7 +45,7 @@ def milliseconds(value: datetime | str | int | None, *, field: str, zone: tzinfo
             )
         if moment.tzinfo is None:
             moment = moment.replace(tzinfo=zone) if zone is not None else moment.astimezone()
-        return (moment - _EPOCH) // timedelta(milliseconds=1)
+        return to_ms(moment)
     except (ValueError, OverflowError, OSError) as error:
         if isinstance(error, InvalidInputError):
             raise

@@ -23,12 +23,23 @@ _UNITS: Final = {
     "mo": "month", "month": "month",
     "y": "y", "year": "y",
 }  # fmt: skip
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _ACCEPTED: Final = "2026-03-31, 2026-03-31T14:00, today, yesterday, or a span such as 3d, 2w, 6h"
 
 
 def now() -> datetime:
     """Return the present moment."""
     return datetime.now(UTC)
+
+
+def to_ms(moment: datetime) -> int:
+    """Convert an aware ``datetime`` to UTC milliseconds, rounded down.
+
+    >>> to_ms(datetime(9999, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC))
+    253402300799999
+    """
+    # Not moment.timestamp() * 1000: a float does not hold the milliseconds of the year 9999.
+    return (moment - _EPOCH) // timedelta(milliseconds=1)
 
 
 def parse_when(

@@ -20,6 +20,7 @@ from opencode_memory.learning.extraction.events import SessionInfo
 from opencode_memory.learning.learner import Learner
 from opencode_memory.learning.switches import Switches
 from opencode_memory.projects.resolver import ProjectResolver, work_tree
+from opencode_memory.text.clock import to_ms
 from opencode_memory.worker.duty import Duty, PutOffError, Work, always
 
 if TYPE_CHECKING:
@@ -108,7 +109,7 @@ class Learning:
             return True
 
         try:
-            report = reading.read(at_ms=round(work.at.timestamp() * 1000), keeps_on=keeps_on)
+            report = reading.read(at_ms=to_ms(work.at), keeps_on=keeps_on)
         except (StorageError, InvalidInputError) as error:
             # It is another program's file: it may be being replaced, and it may be mended.
             reason = f"OpenCode's database cannot be read: {error}"
@@ -127,7 +128,7 @@ class Learning:
     def _rest(self, work: Work) -> None:
         told = work.job.payload
         info = SessionInfo(id=work.job.subject, directory=told["directory"], parent=told["parent"], title=told["title"])
-        at_ms = round(work.at.timestamp() * 1000)
+        at_ms = to_ms(work.at)
         left = self._config.learning.rest_seconds - (at_ms - told["active_ms"]) / 1000
         if left > 0:
             raise PutOffError("the session goes on", seconds=left)
