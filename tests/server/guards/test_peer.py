@@ -21,7 +21,8 @@ from typing import Any
 import pytest
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from opencode_memory.server.guards import guarded_protocol, owner_of, proc_net, sock_diag, supports_owner_check
+from opencode_memory.server.guards import find_owner, guarded_protocol, supports_owner_check
+from opencode_memory.server.guards.peer_owner import SocketEntry, find_by_netlink, find_in_proc
 from support.asgi import Echo
 from support.http_server import PROTOCOLS, HttpServer, answer_of
 
@@ -89,7 +90,7 @@ def test_a_process_of_the_same_user_is_served(base: type[asyncio.Protocol]) -> N
 @pytest.mark.parametrize("base", PROTOCOLS)
 @pytest.mark.parametrize("owner", [None, US + 1])
 def test_another_user_is_answered_once_and_never_heard(base: type[asyncio.Protocol], owner: int | None) -> None:
-    with Server(base, owner_of=lambda local, peer: owner) as server, server.connect() as client:
+    with Server(base, find_owner=lambda local, peer: owner) as server, server.connect() as client:
         client.sendall(REQUEST * 3)
         assert_refusal(*answer_of(client))
     assert server.echo.scopes == []
@@ -97,19 +98,19 @@ def test_another_user_is_answered_once_and_never_heard(base: type[asyncio.Protoc
 
 
 def test_a_stranger_who_says_nothing_is_answered_too() -> None:
-    with Server(owner_of=no_owner) as server, server.connect() as client:
+    with Server(find_owner=no_owner) as server, server.connect() as client:
         assert_refusal(*answer_of(client))
 
 
 def test_a_large_request_does_not_cost_a_stranger_the_answer() -> None:
-    with Server(owner_of=no_owner) as server, server.connect() as client:
+    with Server(find_owner=no_owner) as server, server.connect() as client:
         client.sendall(b"POST / HTTP/1.1\r\n" + b"x" * 4_000_000)
         client.shutdown(socket.SHUT_WR)
         assert_refusal(*answer_of(client))
 
 
 def test_strangers_who_stay_are_thrown_out() -> None:
-    with Server(owner_of=no_owner) as server, contextlib.ExitStack() as clients:
+    with Server(find_owner=no_owner) as server, contextlib.ExitStack() as clients:
         crowd = [clients.enter_context(server.connect()) for _ in range(40)]
         ends = []
         for client in crowd:
@@ -123,7 +124,7 @@ def test_strangers_who_stay_are_thrown_out() -> None:
 
 
 def test_root_is_served_whoever_the_server_belongs_to() -> None:
-    with Server(uid=US + 1, owner_of=lambda local, peer: 0) as server, server.connect() as client:
+    with Server(uid=US + 1, find_owner=lambda local, peer: 0) as server, server.connect() as client:
         client.sendall(REQUEST)
         assert answer_of(client)[0].startswith(b"HTTP/1.1 200")
 
@@ -133,7 +134,7 @@ def test_a_look_up_that_fails_lets_nobody_in(caplog: pytest.LogCaptureFixture, e
     def fail(local: object, peer: object) -> int:
         raise error
 
-    with Server(owner_of=fail) as server, server.connect() as client:
+    with Server(find_owner=fail) as server, server.connect() as client:
         client.sendall(REQUEST)
         assert_refusal(*answer_of(client))
     assert server.echo.scopes == []
@@ -149,7 +150,7 @@ def test_a_connection_is_judged_once() -> None:
         return US
 
     keep = REQUEST.replace(b"Connection: close\r\n", b"")
-    with Server(owner_of=us) as server, server.connect() as client:
+    with Server(find_owner=us) as server, server.connect() as client:
         client.sendall(keep + keep + REQUEST)
         answer_of(client)
         assert asked == [(server.address, client.getsockname())]
@@ -255,7 +256,7 @@ def is_admitted(local: Any, peer: Any, owner: int | None = None) -> bool:
     async def connect() -> bool:
         transport = Transport(local, peer)
         refused: list[str] = []
-        protocol = guarded_protocol(Base, uid=1000, on_refused=refused.append, owner_of=lambda local, peer: owner)
+        protocol = guarded_protocol(Base, uid=1000, on_refused=refused.append, find_owner=lambda local, peer: owner)
         protocol().connection_made(transport)
         assert bool(made) is not bool(refused)
         if refused:
@@ -307,7 +308,7 @@ def test_only_a_few_strangers_at_a_time_are_given_an_answer() -> None:
     gone: list[Gone] = []
 
     async def crowd() -> list[Gone]:
-        protocol = guarded_protocol(asyncio.Protocol, uid=1000, on_refused=lambda _: None, owner_of=no_owner)
+        protocol = guarded_protocol(asyncio.Protocol, uid=1000, on_refused=lambda _: None, find_owner=no_owner)
         transports = [Gone(("127.0.0.1", 9824), ("127.0.0.1", port)) for port in range(100)]
         for transport in transports:
             protocol().connection_made(transport)
@@ -332,9 +333,9 @@ def test_linux_tells_who_owns_a_socket() -> None:
     assert supports_owner_check()
 
 
-@pytest.fixture(params=[sock_diag.find, proc_net.find], ids=["netlink", "proc"])
+@pytest.fixture(params=[find_by_netlink, find_in_proc], ids=["netlink", "proc"])
 def ask(request: pytest.FixtureRequest) -> Ask:
-    if not supports_owner_check(ask=[request.param]):
+    if not supports_owner_check(finders=[request.param]):
         pytest.skip("this system cannot be asked in this way")
     return request.param
 
@@ -373,18 +374,18 @@ def test_the_owner_of_a_live_socket_is_found_and_of_a_closed_one_not(
 ) -> None:
     end = socket.socket(client)
     with connected(socket.socket(server), end, host) as (local, peer):
-        assert owner_of(local[:2], peer[:2], ask=[ask]) == US
-        assert owner_of(local[:2], (peer[0], peer[1] ^ 1), ask=[ask]) is None
-        assert owner_of((local[0], local[1] ^ 1), peer[:2], ask=[ask]) is None
+        assert find_owner(local[:2], peer[:2], finders=[ask]) == US
+        assert find_owner(local[:2], (peer[0], peer[1] ^ 1), finders=[ask]) is None
+        assert find_owner((local[0], local[1] ^ 1), peer[:2], finders=[ask]) is None
         end.shutdown(socket.SHUT_WR)
-        assert owner_of(local[:2], peer[:2], ask=[ask]) == US
+        assert find_owner(local[:2], peer[:2], finders=[ask]) == US
         end.close()
-        assert owner_of(local[:2], peer[:2], ask=[ask]) is None
+        assert find_owner(local[:2], peer[:2], finders=[ask]) is None
 
 
 def test_somebody_who_waits_at_the_port_of_the_peer_is_not_the_peer(ask: Ask) -> None:
     with socket.create_server(("127.0.0.1", 0)) as waiting, socket.create_server(("127.0.0.1", 0)) as server:
-        assert owner_of(server.getsockname(), waiting.getsockname(), ask=[ask]) is None
+        assert find_owner(server.getsockname(), waiting.getsockname(), finders=[ask]) is None
 
 
 def test_a_socket_that_is_bound_to_the_loopback_device_has_an_owner(ask: Ask) -> None:
@@ -394,7 +395,7 @@ def test_a_socket_that_is_bound_to_the_loopback_device_has_an_owner(ask: Ask) ->
     except (AttributeError, OSError):
         pytest.skip("this system does not let us bind to a device")
     with connected(socket.socket(), end, "127.0.0.1") as (local, peer):
-        assert owner_of(local, peer, ask=[ask]) == US
+        assert find_owner(local, peer, finders=[ask]) == US
 
 
 def test_ends_that_nobody_has_are_not_found(ask: Ask) -> None:
@@ -405,7 +406,7 @@ def test_ends_that_nobody_has_are_not_found(ask: Ask) -> None:
 
 def test_addresses_that_cannot_meet_have_no_owner() -> None:
     for local, peer in [("127.0.0.1", "::1"), ("::1", "127.0.0.1"), ("name", "127.0.0.1"), ("127.0.0.1", "")]:
-        assert owner_of((local, 1), (peer, 2)) is None
+        assert find_owner((local, 1), (peer, 2)) is None
 
 
 def word(text: str) -> str:
@@ -427,8 +428,8 @@ def owner_in(folder: Path, *, tcp: str = "", tcp6: str | None = None) -> int | N
     (folder / "tcp").write_text(HEADER + tcp)
     if tcp6 is not None:
         (folder / "tcp6").write_text(HEADER + tcp6)
-    find = partial(proc_net.find, net=folder)
-    return owner_of(("127.0.0.1", 9824), ("127.0.0.1", 50000), ask=[find, find])
+    find = partial(find_in_proc, net=folder)
+    return find_owner(("127.0.0.1", 9824), ("127.0.0.1", 50000), finders=[find, find])
 
 
 def test_the_row_of_the_peer_counts_and_not_ours(tmp_path: Path) -> None:
@@ -462,15 +463,15 @@ def test_rows_that_contradict_each_other_tell_nothing(tmp_path: Path) -> None:
 
 
 def test_a_row_that_was_missed_is_looked_for_again() -> None:
-    answers = [[], [sock_diag.SocketEntry(state=1, uid=1000, inode=7)]]
+    answers = [[], [SocketEntry(state=1, uid=1000, inode=7)]]
     find = lambda theirs, ours: answers.pop(0)  # noqa: E731
-    assert owner_of(("127.0.0.1", 1), ("127.0.0.1", 2), ask=[find, find]) == 1000
+    assert find_owner(("127.0.0.1", 1), ("127.0.0.1", 2), finders=[find, find]) == 1000
 
 
 def test_a_system_without_tables_or_with_empty_ones_cannot_tell(tmp_path: Path) -> None:
-    assert not supports_owner_check(ask=[partial(proc_net.find, net=tmp_path)])
+    assert not supports_owner_check(finders=[partial(find_in_proc, net=tmp_path)])
     (tmp_path / "tcp").write_text(HEADER)
-    assert not supports_owner_check(ask=[partial(proc_net.find, net=tmp_path)])
+    assert not supports_owner_check(finders=[partial(find_in_proc, net=tmp_path)])
     (tmp_path / "tcp").unlink()
     (tmp_path / "tcp").mkdir()
-    assert not supports_owner_check(ask=[partial(proc_net.find, net=tmp_path)])
+    assert not supports_owner_check(finders=[partial(find_in_proc, net=tmp_path)])

@@ -10,7 +10,8 @@ HTTP server must not either: with uvicorn, ``proxy_headers=False``.
 from opencode_memory.server.guards.body import BodyLimit
 from opencode_memory.server.guards.fence import Fence, default_hosts, default_origins
 from opencode_memory.server.guards.key import ApiKey
-from opencode_memory.server.guards.peer import guarded_protocol, owner_of, supports_owner_check
+from opencode_memory.server.guards.peer import guarded_protocol
+from opencode_memory.server.guards.peer_owner import find_owner, supports_owner_check
 from opencode_memory.server.guards.rate import RateLimit
 from opencode_memory.server.guards.refusal import OnRefused
 
@@ -22,7 +23,7 @@ __all__ = [
     "RateLimit",
     "default_hosts",
     "default_origins",
+    "find_owner",
     "guarded_protocol",
-    "owner_of",
     "supports_owner_check",
 ]

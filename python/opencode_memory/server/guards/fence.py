@@ -16,7 +16,7 @@ from typing import Final
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from opencode_memory.errors import InvalidInputError
-from opencode_memory.server.guards.addresses import address_of
+from opencode_memory.server.guards.peer_owner import parse_address
 from opencode_memory.server.guards.refusal import OnRefused, headers_named, refuse
 
 _LOOPBACK_NAMES: Final = frozenset({"127.0.0.1", "localhost", "[::1]"})
@@ -37,7 +37,7 @@ def default_hosts(host: str) -> frozenset[str]:
     An address that stands for all of them (``0.0.0.0``, ``::``) is nobody's name, and browsers lead to this machine by
     it, so it is left out; then the names of the machine have to be configured.
     """
-    address = address_of(host.strip("[]"))
+    address = parse_address(host.strip("[]"))
     if address is not None and address.is_unspecified:
         return _LOOPBACK_NAMES
     return _LOOPBACK_NAMES | {_host_name(host)}
@@ -137,7 +137,7 @@ def _origin(value: bytes) -> _Origin | None:
 
 
 def _host_name(host: str) -> str:
-    address = address_of(host)
+    address = parse_address(host)
     if isinstance(address, IPv6Address | IPv4Address) and ":" in host:
         host = f"[{host}]"
     parts = _name_and_port(host.encode())

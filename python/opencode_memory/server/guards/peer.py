@@ -13,13 +13,10 @@ import logging
 from collections.abc import Callable
 from typing import Any, Final
 
-from opencode_memory.server.guards.addresses import address_of
-from opencode_memory.server.guards.owner import Address, owner_of, supports_owner_check
+from opencode_memory.server.guards.peer_owner import Address, find_owner, parse_address
 from opencode_memory.server.guards.refusal import OnRefused, refusal_body
 
-__all__ = ["OwnerOf", "guarded_protocol", "owner_of", "supports_owner_check"]
-
-OwnerOf = Callable[[Address, Address], int | None]
+FindOwner = Callable[[Address, Address], int | None]
 
 _log: Final = logging.getLogger(__name__)
 
@@ -31,7 +28,7 @@ _MOST_LINGERING: Final = 16
 
 
 def guarded_protocol(
-    base: type[asyncio.Protocol], *, uid: int, on_refused: OnRefused, owner_of: OwnerOf = owner_of
+    base: type[asyncio.Protocol], *, uid: int, on_refused: OnRefused, find_owner: FindOwner = find_owner
 ) -> type[asyncio.Protocol]:
     """Make a protocol that speaks to processes of one user, and of root, only.
 
@@ -42,7 +39,7 @@ def guarded_protocol(
         base: A protocol class as uvicorn takes it for ``http``; it sees no connection that is refused.
         uid: The user that may ask, by the effective id of its processes.
         on_refused: Is told ``owner``.
-        owner_of: Finds the owner of the peer's socket from our address and the peer's.
+        find_owner: Finds the owner of the peer's socket from our address and the peer's.
 
     Returns:
         A subclass of ``base``, for ``uvicorn.Config(http=...)``.
@@ -53,7 +50,7 @@ def guarded_protocol(
         def connection_made(self, transport: asyncio.BaseTransport) -> None:
             admitted = False
             try:
-                admitted = _is_admitted(transport, uid, owner_of)
+                admitted = _is_admitted(transport, uid, find_owner)
             except OSError:
                 _log.warning("cannot tell whose a connection is, so it is refused", exc_info=True)
             finally:
@@ -96,17 +93,17 @@ class _TurnedAway(asyncio.Protocol):
         self._lingering.discard(self)
 
 
-def _is_admitted(transport: asyncio.BaseTransport, uid: int, owner_of: OwnerOf) -> bool:
+def _is_admitted(transport: asyncio.BaseTransport, uid: int, find_owner: FindOwner) -> bool:
     # A peer that has reset the connection has no name any more, while what it sent before can still be read.
     peer, local = transport.get_extra_info("peername"), transport.get_extra_info("sockname")
     if not isinstance(peer, tuple | list) or not isinstance(local, tuple | list):
         return False
-    theirs, ours = address_of(peer[0]), address_of(local[0])
+    theirs, ours = parse_address(peer[0]), parse_address(local[0])
     if theirs is None or ours is None:
         return False
     if not theirs.is_loopback and not ours.is_loopback and theirs != ours:
         return True
-    return owner_of((local[0], local[1]), (peer[0], peer[1])) in {uid, _ROOT}
+    return find_owner((local[0], local[1]), (peer[0], peer[1])) in {uid, _ROOT}
 
 
 def _answer() -> bytes:

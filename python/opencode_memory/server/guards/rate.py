@@ -14,8 +14,8 @@ from ipaddress import IPv6Address
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from opencode_memory.errors import InvalidInputError
-from opencode_memory.server.guards.addresses import address_of
 from opencode_memory.server.guards.buckets import Buckets
+from opencode_memory.server.guards.peer_owner import parse_address
 from opencode_memory.server.guards.refusal import OnRefused, headers_named, refuse
 
 
@@ -80,7 +80,7 @@ class RateLimit:
     def _client(self, scope: Scope) -> Hashable:
         # None is a client without an address, of a UNIX socket, and so of this machine.
         host, port = scope.get("client") or ("", 0)
-        address = address_of(host)
+        address = parse_address(host)
         if not host or (address is not None and address.is_loopback):
             sessions = headers_named(scope, b"mcp-session-id")
             if len(sessions) == 1 and self._known_session(session := sessions[0].decode("latin-1")):
