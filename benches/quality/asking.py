@@ -83,8 +83,8 @@ def _written(data_dir: Path, conversation: Conversation, embedder: CachedEmbedde
             }
             for turn in conversation.turns
         )
-        store.embed_pending()
-        store.catch_up()
+        store.indexes.embed_pending()
+        store.indexes.catch_up()
     turn_of = {result.id: turn for result, turn in zip(written, conversation.turns, strict=True)}
     if len(turn_of) != len(conversation.turns):
         raise DataError(f"conversation {conversation.id}: two turns of it became one memory")

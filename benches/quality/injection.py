@@ -317,8 +317,8 @@ def _looked(
     with tempfile.TemporaryDirectory(prefix="opencode-memory-injection-") as folder:
         with opencode_memory.open(folder, embedder=embedder, background=False, clock_ms=clock_ms) as store:
             written = store.remember_many(fields for _, fields in rows)
-            store.embed_pending()
-            store.catch_up()
+            store.indexes.embed_pending()
+            store.indexes.catch_up()
         name_of = {result.id: name for result, (name, _) in zip(written, rows, strict=True)}
         # Reopened for reading: what was found for one message leaves no trace that could change the next.
         with opencode_memory.open(

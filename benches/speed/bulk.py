@@ -42,7 +42,7 @@ def _rates(texts: Sequence[str], rounds: int) -> tuple[float, float]:
             embedder.embed(chosen)
             marks.append(time.perf_counter())
             store.remember_many({"content": text} for text in chosen)
-            store.embed_pending()
+            store.indexes.embed_pending()
             marks.append(time.perf_counter())
             alone.append(size / (marks[1] - marks[0]))
             stored.append(size / (marks[2] - marks[1]))

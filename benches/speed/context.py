@@ -68,9 +68,9 @@ def _serve(directory: Path, data: Path, shape: DataShape, pipe: Connection, *, i
             texts = [prefix + new["content"] for prefix, new in zip(prefixes, news, strict=True)]
             embedder.give(texts, batch.vectors)
             store.remember_many(news)
-            store.embed_pending()
+            store.indexes.embed_pending()
             embedder.forget()
-        store.catch_up()
+        store.indexes.catch_up()
     queries = dataset.queries("general")
     # Opened anew: what building took does not count.
     with opencode_memory.open(directory, embedder=embedder, read_only=True, background=False) as store:

@@ -50,10 +50,10 @@ def _write(directory: Path, dataset: Dataset) -> tuple[float, float]:
                 }
                 for memory in batch.memories
             )
-            store.embed_pending()
+            store.indexes.embed_pending()
             embedder.forget()
         written = time.perf_counter()
-        store.catch_up()
+        store.indexes.catch_up()
     return written - begun, time.perf_counter() - written
 
 

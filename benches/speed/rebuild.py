@@ -45,7 +45,7 @@ def _reindex_seconds(directory: Path) -> float:
     embedder = PrecomputedEmbedder(find_model().model_id)
     with opencode_memory.open(directory, embedder=embedder) as store:
         start = time.perf_counter()
-        store.reindex()
+        store.indexes.reindex()
         return time.perf_counter() - start
 
 

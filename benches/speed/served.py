@@ -122,9 +122,9 @@ def fill(home: Path, texts: Sequence[str], *, embedded: int) -> None:
     folder = home / ".local/share/opencode-memory/store"
     with opencode_memory.open(folder, background=False) as store:
         store.remember_many({"content": text} for text in texts[:embedded])
-        store.embed_pending()
+        store.indexes.embed_pending()
         store.remember_many({"content": text} for text in texts[embedded:])
-        store.catch_up()
+        store.indexes.catch_up()
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -54,7 +54,7 @@ def _measure(directory: Path, data: Path, n: int, writes: int) -> tuple[list[flo
     with opencode_memory.open(directory, project=PROJECT, embedder=HashedEmbedder()) as store:
         for batch in dataset.batches(1_000):
             store.remember_many({"content": memory.content} for memory in batch.memories)
-        store.embed_pending()
+        store.indexes.embed_pending()
         reader = multiprocessing.get_context("spawn").Process(target=_read, args=(directory, theirs))
         reader.start()
         ours.recv()

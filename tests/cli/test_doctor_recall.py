@@ -36,7 +36,7 @@ def write(store: MemoryStore, *contents: str, **fields: Any) -> list[str]:
     for content in contents:
         set_clock(store, store._engine.now_ms() + 1000)
         ids.append(store.remember(content, **fields).id)
-    store.embed_pending()
+    store.indexes.embed_pending()
     return ids
 
 

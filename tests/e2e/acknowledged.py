@@ -78,4 +78,4 @@ def assert_all_there(data_dir: Path, project: str, acknowledged: dict[str, str])
         assert not changed, changed
         last = list(acknowledged)[-1]
         assert last in {hit.memory.id for hit in store.recall(acknowledged[last], limit=20)}
-        assert store.verify().ok
+        assert store.indexes.verify().ok

@@ -22,7 +22,7 @@ def full(open_store) -> MemoryStore:
     """A store with something of everything."""
     store = open_store(project="app")
     identity = ProjectIdentity(remotes=("example.org/app",), root_commits=("a" * 40,), folder="/home/ada/app")
-    name = store.resolve_project(identity)
+    name = store.projects.resolve(identity)
     one = store.remember(
         "Zürich — 東京 🦀\n\n  indented\r\n",
         topic="t",
@@ -54,7 +54,7 @@ def full(open_store) -> MemoryStore:
     store.link(one, expired)
     store.kv.set("k", {"float": 0.1 + 0.2, "large": 2**70 + 1}, ttl_seconds=None)
     store.kv.set("k", "in a project", project=name)
-    store.embed_pending()
+    store.indexes.embed_pending()
     return store
 
 
@@ -87,7 +87,7 @@ def test_an_export_read_into_an_empty_store_gives_the_same_export(
     copy = open_store(tmp_path / "copy", project="app", clock_ms=NOW_MS + DAY_MS)
     import_memories(copy, file)
     assert _without_numbering(_exported(copy)) == _without_numbering(_exported(full))
-    assert copy.verify().ok
+    assert copy.indexes.verify().ok
 
 
 def test_every_memory_comes_back_as_it_was(full: MemoryStore, open_store, tmp_path: Path) -> None:
@@ -101,7 +101,7 @@ def test_every_memory_comes_back_as_it_was(full: MemoryStore, open_store, tmp_pa
         memory.id: {name: getattr(memory, name) for name in compared} for memory in store.list(**everything)
     }
     assert plain(copy) == plain(full)
-    assert copy.projects() == full.projects()
+    assert copy.projects.list() == full.projects.list()
     assert copy.kv.get("k", project="example.org/app") == "in a project"
 
 
@@ -180,7 +180,7 @@ def test_an_export_is_one_moment_of_the_store(open_store) -> None:
     """What is written while an export runs is in the next one."""
     store = open_store(project="app")
     store.remember_many({"content": f"memory {number}"} for number in range(10))
-    rows = store.dump()
+    rows = store.rows.dump()
     seen = [next(rows)]
     store.remember("too late")
     seen += rows
@@ -202,7 +202,7 @@ def test_an_export_of_one_project_has_it_and_the_global_memories(open_store) -> 
 def test_an_export_leaves_nothing_behind_in_the_data_directory(full: MemoryStore, data_dir: Path) -> None:
     before = sorted(data_dir.rglob("*"))
     _exported(full)
-    rows = full.dump()
+    rows = full.rows.dump()
     next(rows)
     rows.close()
     assert sorted(data_dir.rglob("*")) == before
@@ -213,7 +213,7 @@ def test_a_dry_run_writes_nothing(full: MemoryStore, open_store, tmp_path: Path)
     copy = open_store(tmp_path / "copy")
     report = import_memories(copy, tmp_path / "export.json", dry_run=True)
     assert (report.dry_run, report.counts["memory"]) == (True, {"found": 5})
-    assert (copy.count(project="*"), copy.projects(), copy.stats().seq) == (0, [], 0)
+    assert (copy.count(project="*"), copy.projects.list(), copy.stats().seq) == (0, [], 0)
 
 
 @pytest.mark.parametrize("damage", ["truncated", "one line lost", "not ours", "empty", "binary", "half a row"])
@@ -296,7 +296,7 @@ def test_an_export_never_replaces_a_file_of_the_store(full: MemoryStore, tmp_pat
         assert caught.value.field == "path"
     assert not (full.data_dir / "new.json").exists()
     assert _exported(full) | {"exported_at": None} == before | {"exported_at": None}
-    assert full.verify().ok
+    assert full.indexes.verify().ok
 
 
 def test_an_export_to_a_pipe_goes_through_it_and_leaves_it_there(full: MemoryStore, tmp_path: Path) -> None:

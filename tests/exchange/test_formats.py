@@ -34,7 +34,7 @@ FOREIGN = sorted(path.name for path in EXPORTS.iterdir())
 
 def fill(store: MemoryStore) -> None:
     """Leave one of everything in a store."""
-    store.resolve_project(ProjectIdentity(remotes=("example.org/app",), root_commits=("a" * 40,), folder="/app"))
+    store.projects.resolve(ProjectIdentity(remotes=("example.org/app",), root_commits=("a" * 40,), folder="/app"))
     first = store.remember("Deploy on Thursdays.", topic="deploy", tags=["ops"], entities=["!12"], pinned=True)
     second = store.remember(
         "Deploys need a review.", scope="global", category="directive", metadata={"n": [1, None, "é"]}
@@ -57,7 +57,7 @@ def fill(store: MemoryStore) -> None:
 def rows(store: MemoryStore) -> dict[str, list[dict[str, Any]]]:
     """What a dump of a store holds, but for what is the store's own business."""
     found: dict[str, list[dict[str, Any]]] = {}
-    for kind, row in store.dump():
+    for kind, row in store.rows.dump():
         found.setdefault(kind, []).append(
             {name: value for name, value in row.items() if name not in {"key", "stored_at"}}
         )
@@ -136,14 +136,14 @@ def test_interrupted_import_is_finished_by_the_next(
     full: MemoryStore, store: MemoryStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = exported(full)
-    load = store.load
+    load = store.rows.load
 
     def interrupted(kind: str, batch: Any) -> list[str]:
         if kind == "link":
             raise KeyboardInterrupt
         return load(kind, batch)
 
-    monkeypatch.setattr(store, "load", interrupted)
+    monkeypatch.setattr(store.rows, "load", interrupted)
     with pytest.raises(KeyboardInterrupt):
         import_memories(store, io.StringIO(text))
     monkeypatch.undo()
@@ -257,7 +257,7 @@ def test_file_is_replaced_only_when_all_is_written(
         yield "project", {"name": "app"}
         raise StorageError("the disk is full")
 
-    monkeypatch.setattr(full, "dump", failing)
+    monkeypatch.setattr(full.rows, "dump", failing)
     with pytest.raises(StorageError, match="the disk is full"):
         export_memories(full, target)
     assert target.read_text(encoding="utf-8") == complete
@@ -373,7 +373,7 @@ def test_ocm_mem_export_comes_over_with_the_project_of_its_root_commit(store: Me
     identity = ProjectIdentity(
         remotes=("example.org/shop",), root_commits=("0123456789abcdef0123456789abcdef01234567",)
     )
-    store.resolve_project(identity)
+    store.projects.resolve(identity)
     assert import_memories(store, EXPORTS / "ocm-mem.json").format == "ocm-mem-json"
     imports, servers = sorted(memories(store), key=lambda memory: memory.created_at)
     assert (imports.category, imports.project) == ("convention", "example.org/shop")
@@ -417,7 +417,7 @@ def test_foreign_memories_may_all_go_into_one_project(store: MemoryStore, name: 
 
 
 def test_foreign_project_without_a_host_is_the_one_that_can_be_meant(store: MemoryStore) -> None:
-    store.resolve_project(ProjectIdentity(remotes=("gitlab.com/acme/shop",)))
+    store.projects.resolve(ProjectIdentity(remotes=("gitlab.com/acme/shop",)))
     import_memories(store, EXPORTS / "opencode-semantic-memory-0.3.json")
     assert {memory.project for memory in memories(store)} == {"gitlab.com/acme/shop", None}
 

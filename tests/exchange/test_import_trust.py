@@ -135,9 +135,9 @@ def test_a_file_that_is_not_trusted_says_nothing_about_repositories(open_store, 
     new = open_store(tmp_path / "new")
     for more in ({"trusted": False}, {"within": "app"}):
         assert import_memories(new, io.StringIO(json.dumps(document)), **more).counts["project"] == {"left out": 1}
-        assert new.projects() == []
+        assert new.projects.list() == []
     import_memories(new, io.StringIO(json.dumps(document)))
-    assert new.projects()[0].folders == ("/app",)
+    assert new.projects.list()[0].folders == ("/app",)
 
 
 @pytest.mark.parametrize("written", [str, lambda id: id.upper(), lambda id: UUID(id).hex, lambda id: f"urn:uuid:{id}"])

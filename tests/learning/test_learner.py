@@ -234,7 +234,7 @@ def test_of_an_original_and_its_fork_read_at_once_only_one_counts(store, monkeyp
     # Seen in two sessions it would be a procedure.
     learn(store, user("hello"), of="ses_c")
     assert known(store) == []
-    assert store.lessons.seen_elsewhere("app", [seen_as_of("make check")], "ses_x") == [1]
+    assert store.learning.seen_elsewhere("app", [seen_as_of("make check")], "ses_x") == [1]
 
 
 def seen_as_of(command: str) -> str:
@@ -246,7 +246,7 @@ def seen_as_of(command: str) -> str:
 
 def between(store: MemoryStore, monkeypatch: pytest.MonkeyPatch, happens: Callable[[], Any]) -> None:
     """Let something happen once, after a learner has read and before it writes."""
-    lessons = store.lessons
+    lessons = store.learning
     write, left = lessons.learn, [happens]
 
     def learn_late(lesson: Any) -> Any:
@@ -276,11 +276,11 @@ def test_what_lost_a_race_has_written_nothing(store):
     take(store, SHOP, messages(user("hello")))
 
     with pytest.raises(ConflictError):
-        store.lessons.learn(
+        store.learning.learn(
             Lesson(session=SHOP.id, version=0, state="{}", counted=["x"], memories=[NewMemory(content="half")])
         )
 
-    assert store.lessons.counted(["x"]) == [False]
+    assert store.learning.counted(["x"]) == [False]
     assert known(store) == []
 
 
@@ -344,16 +344,16 @@ KILLED = """
     from support import stores
     from support.learning import LEDGER, SESSION, bash, messages, user
     from opencode_memory.learning.learner import Learner
-    from opencode_memory.store.learning_state import Lessons
+    from opencode_memory.store.learning_state import LearningState
 
-    write = Lessons.learn
+    write = LearningState.learn
 
     def dies(self, lesson):
         if sys.argv[2] == "after":
             write(self, lesson)
         os.kill(os.getpid(), signal.SIGKILL)
 
-    Lessons.learn = dies
+    LearningState.learn = dies
     with stores.open_store(sys.argv[1]) as store:
         told = messages(user(LEDGER), *[bash("make check")] * 2)
         Learner(store).take(SESSION, told, project="app", at_ms=stores.NOW_MS, rests=True)

@@ -24,7 +24,7 @@ def until_idle(seconds: float) -> bool:
 
 
 def names(world: World) -> list[str]:
-    return [project.name for project in world.store.projects()]
+    return [project.name for project in world.store.projects.list()]
 
 
 def test_plugin_connection_follows_a_rename(tmp_path: Path) -> None:
@@ -35,7 +35,7 @@ def test_plugin_connection_follows_a_rename(tmp_path: Path) -> None:
             plugin.ask("compacting", sessionID=session)
             if session == "ses_1":
                 assert names(world) == [PROJECT]
-                world.store.rename_project(PROJECT, NEW_NAME)
+                world.store.projects.rename(PROJECT, NEW_NAME)
 
         assert names(world) == [NEW_NAME]
         assert {memory.content for memory in world.store.list(project=NEW_NAME)} >= {FIRST, SECOND}
@@ -55,11 +55,11 @@ def test_worker_follows_a_rename(tmp_path: Path) -> None:
             work(store, duties, wait=until_idle, lower_priority=False)
 
         read("ses_1", FIRST)
-        [project] = store.projects()
-        store.rename_project(project.name, NEW_NAME)
+        [project] = store.projects.list()
+        store.projects.rename(project.name, NEW_NAME)
         read("ses_2", SECOND)
 
-        assert [project.name for project in store.projects()] == [NEW_NAME]
+        assert [project.name for project in store.projects.list()] == [NEW_NAME]
         assert {memory.content for memory in store.list(project=NEW_NAME)} >= {FIRST, SECOND}
 
 
@@ -73,11 +73,11 @@ def test_memory_file_of_a_renamed_project_is_written_from_the_new_name(tmp_path:
         old = ProjectResolver(store, environment).ensure(tree)
         store.remember(FIRST, category="decision", project=old)
         store.jobs.enqueue(MEMORY_FILE, str(tree), payload={"project": old})
-        store.rename_project(old, NEW_NAME)
+        store.projects.rename(old, NEW_NAME)
         work(store, duties, wait=until_idle, lower_priority=False)
 
         assert FIRST in (tree / ".opencode" / "MEMORY.md").read_text()
-        assert [project.name for project in store.projects()] == [NEW_NAME]
+        assert [project.name for project in store.projects.list()] == [NEW_NAME]
 
 
 def test_resolver_keeps_the_identity_of_a_removed_folder(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ from support.mcp_scene import NEVER_WELL, PROJECT, Scene, set_up
 TOOLS = {tool.name: tool for tool in offered(Tools.ALL)}
 LEAKS = re.compile(
     r"Traceback|pydantic|https?://errors|object at 0x|<class|Error\(|\[type=|input_value|\.py\b|NoneType|dict\b|"
-    r"sys\.|failed for a reason of its own"
+    r"sys\.|failed because of an internal error"
 )
 FREE = frozenset({"value"})
 """Arguments that take any JSON."""
@@ -262,7 +262,7 @@ def test_a_refused_call_in_a_new_folder_enters_no_project(world: World) -> None:
     agent = world.agent(world.repository("new"))
     agent.refused("archive_memory", memory_id="abcdef12")
     agent.refused("remember", content=" ", category="fact")
-    assert world.store.projects() == []
+    assert world.store.projects.list() == []
 
 
 def test_arguments_that_contradict_each_other_are_refused(scene: Scene) -> None:
@@ -413,7 +413,7 @@ def test_no_arguments_whatever_crash_a_tool(scene: Scene, data: st.DataObject) -
     arguments = data.draw(st.dictionaries(fields, JSON, max_size=6))
     reply = scene.agent.call(name, **arguments)
     assert reply.text
-    assert "failed for a reason of its own" not in reply.text
+    assert "failed because of an internal error" not in reply.text
 
 
 def test_a_defect_in_a_tool_is_logged_and_tells_the_client_nothing_of_it(

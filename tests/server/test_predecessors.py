@@ -98,7 +98,7 @@ def test_an_archive_is_no_one_way_street(agent: Agent) -> None:
 def test_deleted_and_archived_memories_take_no_place_among_the_hits(world: World, agent: Agent) -> None:
     kept = [agent.remember(f"The walrus number {number} is kept") for number in range(3)]
     gone = [agent.remember(f"The walrus number {number} is gone") for number in range(60)]
-    world.store.embed_pending()
+    world.store.indexes.embed_pending()
     for id in gone[:30]:
         agent.ok("delete_memory", memory_id=id)
     agent.ok("bulk_archive", reason="r", memory_ids=gone[30:])
@@ -113,7 +113,7 @@ def test_a_rare_memory_is_found_among_many_of_another_category(world: World, age
     agent.remember("The walrus decides", "decision")
     given = [{"content": f"The walrus walrus walrus {number}", "project": PROJECT} for number in range(500)]
     world.store.remember_many(given)
-    world.store.embed_pending()
+    world.store.indexes.embed_pending()
     assert agent.recalled("walrus", category="decision", limit=1) == ["The walrus decides"]
 
 
@@ -171,7 +171,7 @@ def test_the_status_says_what_waits(world: World, agent: Agent) -> None:
     assert "3 wait for their vectors" in reply.text
     assert reply.data["pending_embeddings"] == 3
     assert reply.data["memories"] == {"project": 3, "global": 0}
-    world.store.embed_pending()
+    world.store.indexes.embed_pending()
     assert agent.ok("memory_status").data["pending_embeddings"] == 0
 
 

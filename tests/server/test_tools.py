@@ -199,7 +199,7 @@ def test_a_tool_that_only_reads_enters_no_project(world: World) -> None:
     for tool in offered(Tools.ALL):
         if tool.reads:
             agent.call(tool.name, **{name: given[name] for name in tool.input.get("required", [])})
-    assert world.store.projects() == []
+    assert world.store.projects.list() == []
 
 
 def _once_more(scene: Scene, name: str) -> tuple[list[str], list[str]]:

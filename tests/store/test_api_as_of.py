@@ -59,10 +59,10 @@ def test_meaning_is_that_of_that_moment(open_store) -> None:
 
     store = open_store(embedder=WordEmbedder(synonyms={"pinniped": "walrus"}))
     id = store.remember("walrus").id
-    store.embed_pending()
+    store.indexes.embed_pending()
     _at(store, 10)
     store.edit(id, content="heron")
-    store.embed_pending()
+    store.indexes.embed_pending()
     assert recalled(store, "pinniped") == []
     assert recalled(store, "pinniped", as_of=_ms(5)) == ["walrus"]
 
@@ -105,7 +105,7 @@ def test_a_renamed_project_is_asked_by_its_present_name(open_store) -> None:
     store.remember("a grey walrus")
     _at(store, 10)
     store.edit(changed, content="an azure heron")
-    store.rename_project("old", "new")
+    store.projects.rename("old", "new")
     assert sorted(texts(store.list(project="new", as_of=_ms(5)))) == ["a crimson walrus", "a grey walrus"]
 
 

@@ -22,7 +22,7 @@ def _refusal(store: MemoryStore, **fields: Any) -> InvalidInputError:
     with pytest.raises(InvalidInputError) as error:
         store.remember(**(ACCEPTED | fields))
     assert store.stats().seq == before
-    assert (store.count(project="*"), store.projects()) == (0, [])
+    assert (store.count(project="*"), store.projects.list()) == (0, [])
     assert str(error.value).startswith(f"{error.value.field}: ")
     return error.value
 
@@ -209,7 +209,7 @@ def test_a_megabyte_of_one_word_is_refused_as_a_memory_and_answered_as_a_query(o
     word = "x" * 1_000_000
     assert _refusal(store, content=word).limit == "100000"
     store.remember("a walrus")
-    store.embed_pending()
+    store.indexes.embed_pending()
     assert isinstance(store.recall(word), list)
     assert isinstance(store.recall("walrus " * 150_000), list)
 
@@ -218,9 +218,9 @@ def test_a_hundred_thousand_characters_of_one_word_are_a_memory(open_store) -> N
     store = open_store(embedder=None)
     word = "x" * 100_000
     store.remember(word)
-    store.embed_pending()
+    store.indexes.embed_pending()
     assert recalled(store, word[:100]) in ([], [word])
-    assert store.verify().ok
+    assert store.indexes.verify().ok
 
 
 QUERIES = [
@@ -237,8 +237,8 @@ QUERIES = [
 def test_any_query_is_answered(store: MemoryStore, query: str, is_indexed: bool) -> None:
     store.remember_many([{"content": "a walrus"}, {"content": "a heron"}])
     if is_indexed:
-        store.embed_pending()
-        store.catch_up()
+        store.indexes.embed_pending()
+        store.indexes.catch_up()
     for options in ({}, {"as_of": NOW_MS}, {"explain": True}):
         hits = store.recall(query, **options)
         assert all(hit.memory.content in ("a walrus", "a heron") for hit in hits)
@@ -337,7 +337,7 @@ def test_a_moment_before_the_year_one_is_refused(store: MemoryStore) -> None:
 )
 def test_what_is_no_path_is_refused(store: MemoryStore, path: Any) -> None:
     uses: dict[str, Callable[[], object]] = {
-        "source": lambda: store.backup_restore(path),
+        "source": lambda: store.backups.restore(path),
         "target": lambda: export_memories(store, path),
         "data_dir": lambda: opencode_memory.open(path if path is not None else b""),
     }

@@ -61,12 +61,12 @@ def test_an_edited_text_is_found_by_its_new_words_only(store: MemoryStore) -> No
 
 def test_an_edited_text_is_found_by_its_new_words_only_after_the_index_has_absorbed_it(store: MemoryStore) -> None:
     id = store.remember("the crimson walrus").id
-    store.catch_up()
+    store.indexes.catch_up()
     store.edit(id, content="the azure heron")
     for _ in range(2):
         assert recalled(store, "walrus") == []
         assert recalled(store, "heron") == ["the azure heron"]
-        store.catch_up()
+        store.indexes.catch_up()
 
 
 def test_a_new_tag_and_a_new_topic_are_found_as_words(store: MemoryStore) -> None:
@@ -261,7 +261,7 @@ def test_related_shows_links_before_neighbours_and_never_more_than_the_limit(sto
     asked = store.remember("a grey walrus sleeps").id
     near = store.remember("a grey tern swims far away").id
     linked = store.remember("an unrelated heron").id
-    store.embed_pending()
+    store.indexes.embed_pending()
     store.link(asked, linked)
     assert [(found.memory.id, found.kind) for found in store.related(asked)][:2] == [
         (linked, "related"),
@@ -274,7 +274,7 @@ def test_neighbours_are_of_the_same_project_or_global(store: MemoryStore) -> Non
     asked = store.remember("a grey walrus sleeps").id
     store.remember("a grey walrus swims", project="other")
     everywhere = store.remember("a grey walrus dives", scope="global").id
-    store.embed_pending()
+    store.indexes.embed_pending()
     assert [found.memory.id for found in store.related(asked)] == [everywhere]
 
 

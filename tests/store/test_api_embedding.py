@@ -21,10 +21,10 @@ def test_each_text_is_embedded_once_wherever_it_stands(open_store) -> None:
     store = open_store(project="app", embedder=embedder)
     for project in ("app", "other", "third"):
         store.remember("the same walrus", project=project)
-    assert store.embed_pending() == 3
+    assert store.indexes.embed_pending() == 3
     assert embedder.embedded == ["the same walrus"]
     store.edit(store.list()[0].id, tags=["changed"], category="idea")
-    store.embed_pending()
+    store.indexes.embed_pending()
     assert embedder.embedded == ["the same walrus"]
 
 
@@ -32,9 +32,9 @@ def test_a_rebuild_of_the_indexes_embeds_nothing(open_store, data_dir) -> None:
     embedder = WordEmbedder(synonyms=SYNONYMS)
     store = open_store(project="app", embedder=embedder)
     store.remember_many({"content": f"walrus {number}"} for number in range(20))
-    store.embed_pending()
+    store.indexes.embed_pending()
     embedder.embedded.clear()
-    report = store.reindex()
+    report = store.indexes.reindex()
     assert (report.embedded, report.texts) == (0, 20)
     assert embedder.embedded == []
     assert len(recalled(store, "pinniped")) == 10
@@ -44,11 +44,11 @@ def test_embedding_can_be_done_in_steps_and_says_how_far_it_is(open_store) -> No
     store = open_store()
     store.remember_many({"content": f"walrus {number}"} for number in range(10))
     seen: list[tuple[int, int]] = []
-    assert store.embed_pending(limit=4, progress=lambda done, total: seen.append((done, total))) == 4
+    assert store.indexes.embed_pending(limit=4, progress=lambda done, total: seen.append((done, total))) == 4
     assert store.stats().pending_embeddings == 6
-    assert store.embed_pending(progress=lambda done, total: seen.append((done, total))) == 6
+    assert store.indexes.embed_pending(progress=lambda done, total: seen.append((done, total))) == 6
     assert seen == [(4, 10), (6, 6)]
-    assert (store.stats().pending_embeddings, store.embed_pending()) == (0, 0)
+    assert (store.stats().pending_embeddings, store.indexes.embed_pending()) == (0, 0)
 
 
 def test_another_model_is_said_and_words_are_found_until_everything_is_embedded_anew(
@@ -56,7 +56,7 @@ def test_another_model_is_said_and_words_are_found_until_everything_is_embedded_
 ) -> None:
     old = open_store(project="app", embedder=WordEmbedder("model-a", synonyms=SYNONYMS))
     old.remember("walrus")
-    old.embed_pending()
+    old.indexes.embed_pending()
     old.close()
 
     store = open_store(project="app", embedder=WordEmbedder("model-b", dimension=64, synonyms=SYNONYMS))
@@ -69,35 +69,35 @@ def test_another_model_is_said_and_words_are_found_until_everything_is_embedded_
         assert part in store.stats().model_mismatch
     assert store.stats().model == "model-a"
     with pytest.raises(EmbeddingError, match="reindex"):
-        store.embed_pending()
+        store.indexes.embed_pending()
 
     stages: list[str] = []
-    report = store.reindex(progress=lambda stage, _done, _total: stages.append(stage))
+    report = store.indexes.reindex(progress=lambda stage, _done, _total: stages.append(stage))
     assert report.embedded == 1
     assert stages[0] == "embeddings"
     assert recalled(store, "pinniped") == ["walrus"]
     assert (store.stats().model, store.stats().dimension, store.stats().model_mismatch) == ("model-b", 64, None)
-    assert store.verify().ok
+    assert store.indexes.verify().ok
 
 
 def test_a_reindex_covers_every_project(open_store) -> None:
     first = open_store(project="app", embedder=WordEmbedder("model-a"))
     for project in ("app", "other"):
         first.remember("walrus", project=project)
-    first.embed_pending()
+    first.indexes.embed_pending()
     second = open_store(project="app", embedder=WordEmbedder("model-b", synonyms=SYNONYMS))
-    assert second.reindex().embedded == 2
+    assert second.indexes.reindex().embedded == 2
     assert recalled(second, "pinniped", project="other") == ["walrus"]
 
 
 def test_going_back_to_an_earlier_model_is_a_mismatch_too(open_store) -> None:
     one = open_store(embedder=WordEmbedder("model-a", synonyms=SYNONYMS))
     one.remember("walrus")
-    one.embed_pending()
-    open_store(embedder=WordEmbedder("model-b")).reindex()
+    one.indexes.embed_pending()
+    open_store(embedder=WordEmbedder("model-b")).indexes.reindex()
     assert recalled(one, "pinniped") == []
     assert one.stats().model_mismatch is not None
-    one.reindex()
+    one.indexes.reindex()
     assert recalled(one, "pinniped") == ["walrus"]
 
 
@@ -105,25 +105,25 @@ def test_an_open_store_never_switches_the_model_back_by_itself(open_store) -> No
     """A long-lived process with the old model goes on writing after another one has reindexed."""
     old = open_store(embedder=WordEmbedder("model-a"), background=True)
     old.remember("one walrus")
-    old.embed_pending()
+    old.indexes.embed_pending()
     new = open_store(embedder=WordEmbedder("model-b"))
-    new.reindex()
+    new.indexes.reindex()
     old.remember("another walrus")
     old.close()
     assert new.stats().model == "model-b"
     assert new.stats().pending_embeddings == 1
-    assert new.embed_pending() == 1
+    assert new.indexes.embed_pending() == 1
 
 
 def test_the_same_model_with_another_dimension_is_refused(open_store) -> None:
     one = open_store(embedder=WordEmbedder("model-a", dimension=32))
     one.remember("walrus")
-    one.embed_pending()
+    one.indexes.embed_pending()
     two = open_store(embedder=WordEmbedder("model-a", dimension=64, synonyms=SYNONYMS))
     assert recalled(two, "walrus") == ["walrus"]
     assert recalled(two, "pinniped") == []
     with pytest.raises(DimensionMismatchError) as error:
-        two.reindex()
+        two.indexes.reindex()
     assert (error.value.expected, error.value.received) == (32, 64)
     assert recalled(one, "walrus") == ["walrus"]
 
@@ -135,7 +135,7 @@ def test_a_memory_that_was_written_after_a_store_was_asked_is_found_by_its_meani
     store.remember("walrus")
     for handle in (store, other):
         assert recalled(handle, "pinniped") == []
-    store.embed_pending()
+    store.indexes.embed_pending()
     for handle in (store, other):
         assert recalled(handle, "pinniped") == ["walrus"]
 
@@ -146,11 +146,11 @@ def test_a_failed_embedding_loses_nothing_and_is_tried_again(open_store) -> None
     store.remember("walrus")
     for _ in range(5):  # however often it failed
         with pytest.raises(EmbeddingError, match="out of order"):
-            store.embed_pending()
+            store.indexes.embed_pending()
     assert recalled(store, "walrus") == ["walrus"]
     assert store.stats().pending_embeddings == 1
     embedder.is_down = False
-    assert store.embed_pending() == 1
+    assert store.indexes.embed_pending() == 1
 
 
 def test_a_model_that_fails_on_a_query_leaves_the_words(open_store, caplog: pytest.LogCaptureFixture) -> None:
@@ -158,7 +158,7 @@ def test_a_model_that_fails_on_a_query_leaves_the_words(open_store, caplog: pyte
     store = open_store(embedder=embedder)
     store.remember("walrus")
     embedder.is_down = False
-    store.embed_pending()
+    store.indexes.embed_pending()
     embedder.is_down = True
     with caplog.at_level(logging.WARNING, "opencode_memory"):
         assert recalled(store, "walrus") == ["walrus"]
@@ -205,7 +205,7 @@ def test_one_text_that_cannot_be_embedded_does_not_hold_up_the_others(open_store
     store.remember("poison")
     store.remember_many({"content": f"heron {number}"} for number in range(30))
     with pytest.raises(EmbeddingError, match="the tokenizer choked"):
-        store.embed_pending()
+        store.indexes.embed_pending()
     assert store.stats().pending_embeddings == 1
     assert recalled(store, "poison") == ["poison"]
 
@@ -215,7 +215,7 @@ def test_a_vector_of_zeros_or_nans_is_never_stored(open_store, value: float) -> 
     store = open_store(embedder=ConstantEmbedder(value))
     store.remember("walrus")
     with pytest.raises(InvalidInputError, match="zero or not finite"):
-        store.embed_pending()
+        store.indexes.embed_pending()
     assert store.stats().pending_embeddings == 1
     assert store.stats().vectors == 0
     assert recalled(store, "walrus") == ["walrus"]
@@ -229,7 +229,7 @@ def test_vectors_of_the_wrong_length_are_refused(open_store) -> None:
     store = open_store(embedder=Liar())
     store.remember("walrus")
     with pytest.raises(DimensionMismatchError) as error:
-        store.embed_pending()
+        store.indexes.embed_pending()
     assert (error.value.expected, error.value.received) == (256, 255)
     assert store.stats().pending_embeddings == 1
 
@@ -242,7 +242,7 @@ def test_too_few_vectors_never_give_a_text_the_vector_of_another(open_store) -> 
     store = open_store(embedder=Short(synonyms=SYNONYMS))
     store.remember_many([{"content": "heron"}, {"content": "walrus"}])
     with pytest.raises(EmbeddingError, match="1 vectors for 2 texts"):
-        store.embed_pending()
+        store.indexes.embed_pending()
     assert recalled(store, "pinniped") == ["walrus"]
 
 
@@ -255,19 +255,19 @@ def test_a_text_that_is_edited_while_it_is_being_embedded_is_embedded_again(open
 
     store = open_store(embedder=HookedEmbedder(edit_once))
     id = store.remember("heron").id
-    store.embed_pending()
-    store.embed_pending()
+    store.indexes.embed_pending()
+    store.indexes.embed_pending()
     assert store.stats().pending_embeddings == 0
-    store._given_embedder = WordEmbedder(synonyms=SYNONYMS)
+    store._queue._embedder = WordEmbedder(synonyms=SYNONYMS)
     assert recalled(store, "pinniped") == ["walrus"]
 
 
 def test_a_text_that_is_deleted_while_it_is_being_embedded_stays_deleted(open_store) -> None:
     store = open_store(embedder=HookedEmbedder(lambda _batch: store.delete(id) if store.count() else None))
     id = store.remember("heron").id
-    assert store.embed_pending() == 0
+    assert store.indexes.embed_pending() == 0
     assert store.count() == 0
-    assert store.verify().ok
+    assert store.indexes.verify().ok
 
 
 def test_a_store_that_is_closed_has_embedded_what_it_wrote(open_store) -> None:
@@ -298,7 +298,7 @@ def test_a_write_succeeds_although_the_model_cannot_be_found(open_store) -> None
 
     store = open_store(embedder=WordEmbedder())
     store.remember("walrus")
-    store.embed_pending()
+    store.indexes.embed_pending()
     broken = open_store(embedder=Missing(), background=True)
     assert broken.remember("heron").status == "stored"
     assert sorted(texts(broken.list())) == ["heron", "walrus"]
@@ -310,7 +310,7 @@ def test_near_duplicates_are_linked_and_both_stay(open_store) -> None:
     store = open_store()
     old = store.remember("the walrus colony lives in the northern bay near the old harbour").id
     new = store.remember("the walrus colony lives in the northern bay near the old harbour wall").id
-    store.embed_pending()
+    store.indexes.embed_pending()
     [link] = [found for found in store.related(new) if found.kind != "near"]
     assert (link.memory.id, link.kind, link.direction) == (old, "similar", "out")
     assert store.count() == 2
@@ -322,7 +322,7 @@ def test_utterances_of_a_conversation_are_not_linked_as_duplicates(open_store) -
         store.remember(f"the walrus colony lives in the northern bay {word}", category="conversation").id
         for word in ("today", "tomorrow")
     ]
-    store.embed_pending()
+    store.indexes.embed_pending()
     assert {found.kind for id in ids for found in store.related(id)} == {"near"}
 
 
@@ -331,10 +331,10 @@ def test_the_bundled_model_finds_by_meaning(open_store) -> None:
     store.remember("The cat sat on the windowsill")
     store.remember("We deploy to production with a shell script")
     store.remember("PostgreSQL was chosen over MySQL")
-    store.embed_pending()
+    store.indexes.embed_pending()
     assert recalled(store, "feline", limit=1) == ["The cat sat on the windowsill"]
     assert recalled(store, "shipping a release", limit=1) == ["We deploy to production with a shell script"]
-    vector = store._embedder().embed_query("feline")
+    vector = store._queue.embedder().embed_query("feline")
     assert np.linalg.norm(vector) == pytest.approx(1, abs=1e-3)
 
 
@@ -343,5 +343,5 @@ def test_the_bundled_model_finds_a_long_text_by_its_end(open_store) -> None:
     filler = "The committee discussed the budget for the coming year at length. " * 60
     store.remember(filler + "Then a cat walked across the table and slept.")
     store.remember("The committee will meet again in spring to discuss the budget.")
-    store.embed_pending()
+    store.indexes.embed_pending()
     assert len(store.recall("a kitten on the desk", limit=1)[0].memory.content) > 1000

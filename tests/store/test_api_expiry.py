@@ -17,8 +17,8 @@ NOW = datetime.fromtimestamp(NOW_MS / 1000, UTC)
 def test_i7_a_memory_is_returned_until_its_last_millisecond(store: MemoryStore, life, is_indexed: bool) -> None:
     store.remember("a walrus", entities=["e"], **life)
     if is_indexed:
-        store.embed_pending()
-        store.catch_up()
+        store.indexes.embed_pending()
+        store.indexes.catch_up()
     for after_ms, wanted in ((89_999, ["a walrus"]), (90_000, []), (10 * DAY_MS, [])):
         set_clock(store, NOW_MS + after_ms)
         assert recalled(store, "walrus") == recalled(store, "walrus", entity="e") == texts(store.list()) == wanted
@@ -36,7 +36,7 @@ def test_an_expired_memory_is_shown_when_asked_for(store: MemoryStore) -> None:
 def test_an_expired_memory_is_no_neighbour(store: MemoryStore) -> None:
     asked = store.remember("a grey walrus sleeps").id
     store.remember("a grey walrus swims", ttl_seconds=1)
-    store.embed_pending()
+    store.indexes.embed_pending()
     set_clock(store, NOW_MS + 1000)
     assert store.related(asked) == []
 

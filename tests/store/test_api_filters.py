@@ -52,9 +52,9 @@ def asked(
         # Each needle is of its own session, so that equal texts are neither merged nor superseded.
         store.remember(NEEDLE, session=f"session {number}", position=0, **needle)
     if way.get("embed"):
-        store.embed_pending()
+        store.indexes.embed_pending()
     if way.get("catch_up"):
-        store.catch_up()
+        store.indexes.catch_up()
     yield store, way.get("query", QUERY)
     store.close()
 
@@ -104,8 +104,8 @@ def test_a_crowd_of_dead_memories_does_not_eat_the_top(tmp_path: Path) -> None:
             result.id for result in store.remember_many({"content": f"walrus {number}"} for number in range(CROWD // 3))
         ]
         store.remember(NEEDLE)
-        store.embed_pending()
-        store.catch_up()
+        store.indexes.embed_pending()
+        store.indexes.catch_up()
         store.delete(ids[::2])
         store.archive(ids[1::2])
         for query in (QUERY, "pinniped"):
@@ -116,8 +116,8 @@ def test_a_crowd_of_expired_memories_does_not_eat_the_top(tmp_path: Path) -> Non
     with _open(tmp_path, graph_from=100) as store:
         store.remember_many({"content": f"walrus {number}", "ttl_seconds": 60} for number in range(CROWD // 3))
         store.remember(NEEDLE)
-        store.embed_pending()
-        store.catch_up()
+        store.indexes.embed_pending()
+        store.indexes.catch_up()
         set_clock(store, NOW_MS + 60_000)
         for query in (QUERY, "pinniped"):
             assert recalled(store, query) == [NEEDLE]

@@ -6,6 +6,7 @@ import contextlib
 import functools
 import inspect
 import io
+import operator
 import shutil
 from collections.abc import Callable
 from datetime import UTC, date, datetime
@@ -20,7 +21,11 @@ from hypothesis import strategies as st
 import opencode_memory
 from opencode_memory import MemoryStore, NewMemory, OpencodeMemoryError, ProjectIdentity, Source
 from opencode_memory.exchange import export_memories, import_memories
+from opencode_memory.store.backups import Backups
+from opencode_memory.store.indexes import Indexes
 from opencode_memory.store.kv import KeyValues
+from opencode_memory.store.projects import Projects
+from opencode_memory.store.rows import Rows
 from support.stores import open_store
 
 # Nothing here may be the path of a file that somebody needs.
@@ -47,15 +52,22 @@ _VALUES = st.recursive(
 _MEMORY_FIELDS = tuple(name for name in inspect.signature(MemoryStore.remember).parameters if name != "self")
 _CALLABLES = {"progress", "on_failure"}
 # `close` ends the others; `dump` and `load` are the two halves of exports and imports, and fuzzed below as those.
+_PARTS = {
+    "": MemoryStore,
+    "kv.": KeyValues,
+    "projects.": Projects,
+    "indexes.": Indexes,
+    "backups.": Backups,
+    "rows.": Rows,
+}
 _METHODS: dict[str, Callable[..., Any]] = {
-    name: method
-    for cls in (MemoryStore, KeyValues)
-    for name, method in (
-        (f"kv.{name}" if cls is KeyValues else name, method)
-        for name, method in vars(cls).items()
-        if inspect.isfunction(method) and not name.startswith("_")
-    )
-    if name not in ("close", "load") and not _CALLABLES.issuperset(list(inspect.signature(method).parameters)[1:])
+    f"{part}{name}": method
+    for part, kind in _PARTS.items()
+    for name, method in vars(kind).items()
+    if inspect.isfunction(method)
+    and not name.startswith("_")
+    and f"{part}{name}" not in ("close", "rows.load")
+    and not _CALLABLES.issuperset(list(inspect.signature(method).parameters)[1:])
 }
 _METHODS |= {"export_memories": export_memories, "import_memories": import_memories}
 
@@ -78,7 +90,7 @@ def _state(store: MemoryStore) -> tuple[Any, ...]:
     return (
         store.count(project="*", status=["active", "candidate", "archived", "superseded"]),
         store.kv.list(),
-        store.projects(),
+        store.projects.list(),
     )
 
 
@@ -87,7 +99,7 @@ def _call(store: MemoryStore, name: str, arguments: dict[str, Any]) -> None:
     if name in ("export_memories", "import_memories"):
         method = functools.partial(_METHODS[name], store)
     else:
-        method = getattr(store.kv, name.removeprefix("kv.")) if name.startswith("kv.") else getattr(store, name)
+        method = operator.attrgetter(name)(store)
     before = _state(store)
     try:
         result = method(**arguments)
@@ -107,7 +119,7 @@ def test_one_wrong_argument_is_refused_or_understood(fuzzed: MemoryStore, name: 
     id = fuzzed.remember("a walrus that stays", topic="stays").id
     right = {"id": id, "ids": [id], "source": id, "target": id, "content": "x", "query": "x", "key": "k", "value": 1,
              "memories": [], "old": "app", "new": "app", "identity": ProjectIdentity(folder="/x"), "tags": ["t"]}  # fmt: skip
-    if name in ("export_memories", "import_memories", "backup", "backup_restore"):
+    if name in ("export_memories", "import_memories", "backups.create", "backups.restore"):
         right |= {"target": io.StringIO(), "source": io.StringIO("nothing")}
     arguments = {name: right.get(name) for name in names if parameters[name].default is inspect.Parameter.empty}
     wrong = data.draw(st.sampled_from(names), label="argument")
@@ -182,7 +194,7 @@ def test_an_export_with_one_wrong_character_is_refused_or_read(
 )
 def test_any_row_is_refused_or_loaded(fuzzed: MemoryStore, kind: Any, rows: Any) -> None:
     with contextlib.suppress(OpencodeMemoryError):
-        fuzzed.load(kind, rows if isinstance(rows, list) else [rows])
+        fuzzed.rows.load(kind, rows if isinstance(rows, list) else [rows])
 
 
 @contextlib.contextmanager

@@ -28,16 +28,16 @@ def filled(open_store) -> MemoryStore:
     """A store of thirty memories, embedded and indexed."""
     store = open_store(project="app")
     store.remember_many({"content": f"walrus {number}", "tags": ["t"]} for number in range(30))
-    store.embed_pending()
-    store.catch_up()
+    store.indexes.embed_pending()
+    store.indexes.catch_up()
     return store
 
 
 def test_a_sound_store_is_called_sound(filled: MemoryStore) -> None:
-    report = filled.verify()
+    report = filled.indexes.verify()
     assert report.ok
     assert (report.memories, report.lexical_documents, report.problems) == (30, 30, [])
-    assert filled.repair().rebuilt is None
+    assert filled.indexes.repair().rebuilt is None
 
 
 def test_a_store_without_indexes_is_sound_and_answers(filled: MemoryStore, open_store, data_dir: Path) -> None:
@@ -47,7 +47,7 @@ def test_a_store_without_indexes_is_sound_and_answers(filled: MemoryStore, open_
     shutil.rmtree(data_dir / "vectors", ignore_errors=True)
     store = open_store(project="app")
     assert recalled(store, "walrus 7")[0] == before
-    assert store.verify().ok
+    assert store.indexes.verify().ok
 
 
 def _damage(file: Path) -> None:
@@ -66,9 +66,9 @@ def test_a_damaged_index_is_named_and_repaired_and_answers_meanwhile(
     _damage(file)
     store = open_store(project="app")
     assert recalled(store, "7", status="active")[0] == "walrus 7"
-    report = store.repair()
+    report = store.indexes.repair()
     assert report.remaining == ()
-    assert store.verify().ok
+    assert store.indexes.verify().ok
     assert recalled(store, "7")[0] == "walrus 7"
 
 
@@ -77,16 +77,16 @@ def test_a_text_that_was_changed_behind_our_back_is_named_and_not_hidden(filled:
     with sqlite3.connect(data_dir / "store.db") as connection:
         connection.execute("UPDATE memory SET content = 'forged' WHERE id = ?", (id,))
     connection.close()
-    report = filled.verify()
+    report = filled.indexes.verify()
     assert not report.ok
     assert id in report.store_problems[0]
-    repaired = filled.repair()
+    repaired = filled.indexes.repair()
     assert (repaired.ok, repaired.remaining) == (False, report.store_problems)
 
 
 def test_a_reindex_tells_its_stages(filled: MemoryStore) -> None:
     stages: list[str] = []
-    report = filled.reindex(progress=lambda stage, done, total: stages.append(stage))
+    report = filled.indexes.reindex(progress=lambda stage, done, total: stages.append(stage))
     assert (report.texts, report.embedded) == (30, 0)
     assert "words" in stages
 
@@ -96,33 +96,33 @@ def test_progress_that_raises_ends_the_work_and_harms_nothing(filled: MemoryStor
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        filled.reindex(progress=stop)
+        filled.indexes.reindex(progress=stop)
     assert recalled(filled, "walrus 7")[0] == "walrus 7"
-    filled.reindex()
-    assert filled.verify().ok
+    filled.indexes.reindex()
+    assert filled.indexes.verify().ok
 
 
 def test_a_backup_brings_back_everything(filled: MemoryStore, tmp_path: Path) -> None:
     filled.kv.set("k", 1)
-    path = filled.backup(tmp_path / "backup.db")
+    path = filled.backups.create(tmp_path / "backup.db")
     assert path == tmp_path / "backup.db"
     filled.delete([memory.id for memory in filled.list()])
     filled.kv.delete("k")
-    assert filled.backup_restore(path) == 30
+    assert filled.backups.restore(path) == 30
     assert filled.count() == 30
     assert filled.kv.get("k") == 1
     assert recalled(filled, "walrus 7")[0] == "walrus 7"
     assert filled.stats().pending_embeddings == 0
-    filled.catch_up()
-    assert filled.verify().ok
+    filled.indexes.catch_up()
+    assert filled.indexes.verify().ok
 
 
 def test_a_backup_is_restored_while_another_handle_is_open(filled: MemoryStore, open_store, tmp_path: Path) -> None:
     other = open_store(project="app")
-    path = filled.backup(tmp_path / "backup.db")
+    path = filled.backups.create(tmp_path / "backup.db")
     later = filled.remember("a late heron").id
     assert recalled(other, "heron") == ["a late heron"]
-    filled.backup_restore(path)
+    filled.backups.restore(path)
     assert recalled(other, "heron") == []
     assert recalled(other, "walrus 7")[0] == "walrus 7"
     with pytest.raises(NotFoundError):
@@ -133,39 +133,39 @@ def test_a_backup_is_restored_while_another_handle_is_open(filled: MemoryStore, 
 
 def test_keys_are_not_used_again_after_a_backup_is_restored(filled: MemoryStore, tmp_path: Path) -> None:
     """I6: an index, or another process, may still know the keys that were given out since."""
-    path = filled.backup(tmp_path / "backup.db")
+    path = filled.backups.create(tmp_path / "backup.db")
     used = filled.get(filled.remember("a late heron").id).key
-    filled.catch_up()
-    filled.backup_restore(path)
+    filled.indexes.catch_up()
+    filled.backups.restore(path)
     assert filled.get(filled.remember("an owl").id).key > used
     assert recalled(filled, "heron") == []
     assert recalled(filled, "owl") == ["an owl"]
 
 
 def test_without_a_name_a_backup_goes_beside_the_store_and_is_listed(filled: MemoryStore, data_dir: Path) -> None:
-    first = filled.backup()
+    first = filled.backups.create()
     set_clock(filled, NOW_MS + 1000)
-    second = filled.backup()
+    second = filled.backups.create()
     assert first.parent == second.parent == data_dir / "backups"
-    assert [backup.path for backup in filled.backups()] == [second, first]
-    assert all(backup.bytes > 0 for backup in filled.backups())
+    assert [backup.path for backup in filled.backups.list()] == [second, first]
+    assert all(backup.bytes > 0 for backup in filled.backups.list())
     first.unlink()
-    assert [backup.path for backup in filled.backups()] == [second]
+    assert [backup.path for backup in filled.backups.list()] == [second]
 
 
 def test_a_backup_overwrites_nothing(filled: MemoryStore, tmp_path: Path) -> None:
     file = tmp_path / "precious"
     file.write_text("precious")
     with pytest.raises(ConflictError, match="precious"):
-        filled.backup(file)
+        filled.backups.create(file)
     assert file.read_text() == "precious"
 
 
 def test_backups_are_still_known_after_one_of_them_was_restored(filled: MemoryStore, tmp_path: Path) -> None:
-    first = filled.backup(tmp_path / "first.db")
-    second = filled.backup(tmp_path / "second.db")
-    filled.backup_restore(first)
-    assert {backup.path for backup in filled.backups()} == {first, second}
+    first = filled.backups.create(tmp_path / "first.db")
+    second = filled.backups.create(tmp_path / "second.db")
+    filled.backups.restore(first)
+    assert {backup.path for backup in filled.backups.list()} == {first, second}
 
 
 @pytest.mark.parametrize("kind", ["missing", "a folder", "garbage", "empty", "another database"])
@@ -182,7 +182,7 @@ def test_what_is_no_backup_is_not_restored(filled: MemoryStore, tmp_path: Path, 
             connection.execute("CREATE TABLE t(x)")
         connection.close()
     with pytest.raises(OpencodeMemoryError):
-        filled.backup_restore(source)
+        filled.backups.restore(source)
     assert filled.count() == 30
 
 
@@ -194,8 +194,8 @@ def test_a_purge_leaves_no_byte_behind(open_store, data_dir: Path) -> None:
     stays = store.remember("a walrus stays").id
     store.edit(gone, content=f"the second {SECRET_WORD}", tags=[f"{SECRET_WORD} again"])
     store.link(gone, stays, reason=f"because of {SECRET_WORD}")
-    store.embed_pending()
-    store.catch_up()
+    store.indexes.embed_pending()
+    store.indexes.catch_up()
     store.recall(SECRET_WORD)
     store.maintain()
     store.archive(gone, reason=f"too much {SECRET_WORD}")
@@ -211,7 +211,7 @@ def test_a_purge_leaves_no_byte_behind(open_store, data_dir: Path) -> None:
         store.history(gone)
     with pytest.raises(NotFoundError):
         store.undo(gone)
-    assert store.verify().ok
+    assert store.indexes.verify().ok
 
 
 def test_a_deleted_memory_is_purged_too(open_store, data_dir: Path) -> None:
@@ -234,11 +234,11 @@ def test_a_purge_is_complete_while_another_handle_is_open(open_store, data_dir: 
 def test_a_purge_names_the_backups_that_still_hold_the_text(open_store, tmp_path: Path) -> None:
     store = open_store()
     store.remember("a walrus")
-    without = store.backup(tmp_path / "without.db")
+    without = store.backups.create(tmp_path / "without.db")
     id = store.remember(f"a {SECRET_WORD}").id
-    holding = store.backup(tmp_path / "holding.db")
+    holding = store.backups.create(tmp_path / "holding.db")
     store.delete(id)
-    in_history = store.backup(tmp_path / "history.db")
+    in_history = store.backups.create(tmp_path / "history.db")
     report = store.purge(id)
     assert set(report.backups) == {holding, in_history}
     assert without not in report.backups
@@ -247,8 +247,8 @@ def test_a_purge_names_the_backups_that_still_hold_the_text(open_store, tmp_path
 def test_a_purge_names_the_backup_that_the_store_was_restored_from(open_store, tmp_path: Path) -> None:
     store = open_store()
     id = store.remember(f"a {SECRET_WORD}").id
-    path = store.backup(tmp_path / "backup.db")
-    store.backup_restore(path)
+    path = store.backups.create(tmp_path / "backup.db")
+    store.backups.restore(path)
     assert store.purge(id).backups == (path,)
 
 
@@ -266,7 +266,7 @@ def test_a_purge_reaches_the_copy_that_a_killed_export_left(open_store, data_dir
 def test_a_purge_says_that_a_running_export_still_holds_the_text(open_store, data_dir: Path) -> None:
     store = open_store()
     id = store.remember(f"a {SECRET_WORD}").id
-    rows = store.dump()
+    rows = store.rows.dump()
     first = next(rows)
     [problem] = store.purge(id).problems
     assert "export" in problem
@@ -278,7 +278,7 @@ def test_a_purge_erases_vectors_that_no_other_memory_uses(open_store, data_dir: 
     store = open_store()
     id = store.remember("a walrus").id
     store.remember("a heron")
-    store.embed_pending()
+    store.indexes.embed_pending()
     store.purge(id)
     with sqlite3.connect(data_dir / "store.db") as connection:
         assert connection.execute("SELECT count(*) FROM embedding").fetchone() == (1,)
@@ -311,10 +311,10 @@ def test_statistics_count_what_there_is(open_store) -> None:
     assert stats.by_category == {"decision": 1, "fact": 1}
     assert (stats.expired, stats.projects, stats.kv) == (1, 2, 1)
     assert (stats.pending_embeddings, stats.model, stats.model_mismatch, stats.vectors) == (4, None, None, 0)
-    store.embed_pending()
+    store.indexes.embed_pending()
     stats = store.stats()
     assert (stats.pending_embeddings, stats.model, stats.dimension, stats.vectors) == (0, "words", 256, 4)
-    store.catch_up()
+    store.indexes.catch_up()
     assert (store.stats().lexical_documents, store.stats().lexical_tail) == (4, 0)
 
 
@@ -323,7 +323,7 @@ def test_a_store_that_is_only_read_changes_no_file(filled: MemoryStore, open_sto
     before = {path: path.read_bytes() for path in data_dir.rglob("*") if path.is_file()}
     reader = open_store(project="app", read_only=True)
     assert recalled(reader, "walrus 7")[0] == "walrus 7"
-    assert reader.verify().ok
+    assert reader.indexes.verify().ok
     assert export_memories(reader, data_dir.parent / "export.json").counts["memory"] == 30
     for write in (
         lambda: reader.remember("x"),

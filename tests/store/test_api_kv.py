@@ -60,7 +60,7 @@ def test_each_project_has_its_own_namespace(open_store) -> None:
 def test_an_unknown_project_is_empty_and_is_not_created_by_a_question(store: MemoryStore) -> None:
     assert (store.kv.get("k", project="nowhere"), store.kv.list(project="nowhere")) == (None, [])
     assert not store.kv.delete("k", project="nowhere")
-    assert store.projects() == []
+    assert store.projects.list() == []
 
 
 def test_a_prefix_is_no_pattern(store: MemoryStore) -> None:

@@ -36,11 +36,11 @@ def test_no_file_can_be_read_by_others_whatever_was_done(tmp_path: Path) -> None
     steps: dict[str, Callable[[], object]] = {
         "opened": lambda: None,
         "written": lambda: store.remember_many({"content": f"walrus {number}"} for number in range(20)),
-        "embedded": store.embed_pending,
-        "caught up": store.catch_up,
+        "embedded": store.indexes.embed_pending,
+        "caught up": store.indexes.catch_up,
         "written again": lambda: store.remember("a heron"),
-        "reindexed": store.reindex,
-        "backed up": store.backup,
+        "reindexed": store.indexes.reindex,
+        "backed up": store.backups.create,
         "purged": lambda: store.purge(store.list(limit=1)[0].id),
         "maintained": store.maintain,
         "exported": lambda: _during_an_export(store, data_dir),
@@ -54,7 +54,7 @@ def test_no_file_can_be_read_by_others_whatever_was_done(tmp_path: Path) -> None
 
 
 def _during_an_export(store: MemoryStore, data_dir: Path) -> None:
-    rows = store.dump()
+    rows = store.rows.dump()
     next(rows)
     assert _open_to_others(data_dir) == {}
     rows.close()
@@ -64,7 +64,7 @@ def test_a_backup_elsewhere_and_an_export_are_private_too(tmp_path: Path) -> Non
     engine = Engine(tmp_path / "store", background=False, clock_ms=NOW_MS)
     with MemoryStore(engine, project=None, embedder=WordEmbedder(), zone=None, background=False) as store:
         store.remember("a walrus")
-        store.backup(tmp_path / "backup.db")
+        store.backups.create(tmp_path / "backup.db")
         export_memories(store, tmp_path / "export.json")
     for name in ("backup.db", "export.json"):
         assert stat.S_IMODE((tmp_path / name).stat().st_mode) == 0o600

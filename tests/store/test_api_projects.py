@@ -17,8 +17,8 @@ def shared(open_store) -> MemoryStore:
     store.remember("walrus of app")
     store.remember("walrus of other", project="other")
     store.remember("walrus of everybody", scope="global")
-    store.embed_pending()
-    store.catch_up()
+    store.indexes.embed_pending()
+    store.indexes.catch_up()
     return store
 
 
@@ -79,12 +79,12 @@ def test_a_bad_project_name_is_refused(store: MemoryStore, name: str) -> None:
     for use in (
         lambda: store.remember("x", project=name),
         lambda: store.kv.set("k", 1, project=name),
-        lambda: store.rename_project("app", name),
+        lambda: store.projects.rename("app", name),
     ):
         with pytest.raises(InvalidInputError) as error:
             use()
         assert error.value.field == "project"
-    assert [project.name for project in store.projects()] == ["app"]
+    assert [project.name for project in store.projects.list()] == ["app"]
 
 
 def test_a_bad_project_name_is_refused_when_a_store_is_opened(open_store) -> None:
@@ -97,35 +97,35 @@ def test_a_bad_project_name_is_refused_when_a_store_is_opened(open_store) -> Non
 def test_the_work_trees_of_a_repository_share_a_project(store: MemoryStore) -> None:
     """``identify`` gives the main work tree's folder for each of them."""
     identity = ProjectIdentity(root_commits=(ROOT_A,), folder="/home/ada/shop")
-    name = store.resolve_project(identity)
-    assert store.resolve_project(ProjectIdentity(folder="/home/ada/shop")) == name
-    assert store.resolve_project(identity) == name
-    assert len(store.projects()) == 1
+    name = store.projects.resolve(identity)
+    assert store.projects.resolve(ProjectIdentity(folder="/home/ada/shop")) == name
+    assert store.projects.resolve(identity) == name
+    assert len(store.projects.list()) == 1
 
 
 def test_a_remote_names_the_project_whatever_the_folder(store: MemoryStore) -> None:
     first = ProjectIdentity(remotes=("github.com/acme/shop",), root_commits=(ROOT_A,), folder="/home/ada/shop")
     clone = ProjectIdentity(remotes=("github.com/acme/shop",), root_commits=(ROOT_A,), folder="/tmp/elsewhere")
-    assert store.resolve_project(first) == store.resolve_project(clone) == "github.com/acme/shop"
-    [project] = store.projects()
+    assert store.projects.resolve(first) == store.projects.resolve(clone) == "github.com/acme/shop"
+    [project] = store.projects.list()
     assert project.folders == ("/home/ada/shop", "/tmp/elsewhere")
 
 
 def test_a_remote_that_is_added_later_keeps_the_project(store: MemoryStore) -> None:
     alone = ProjectIdentity(root_commits=(ROOT_A,), folder="/home/ada/shop")
-    name = store.resolve_project(alone)
+    name = store.projects.resolve(alone)
     store.remember("a walrus", project=name)
     pushed = ProjectIdentity(remotes=("github.com/acme/shop",), root_commits=(ROOT_A,), folder="/home/ada/shop")
-    assert store.resolve_project(pushed) == name
+    assert store.projects.resolve(pushed) == name
     clone = ProjectIdentity(remotes=("github.com/acme/shop",), root_commits=(ROOT_A,), folder="/home/bob/shop")
-    assert store.resolve_project(clone) == name
-    assert store.projects()[0].remotes == ("github.com/acme/shop",)
+    assert store.projects.resolve(clone) == name
+    assert store.projects.list()[0].remotes == ("github.com/acme/shop",)
 
 
 def test_one_root_commit_never_merges_two_remotes(store: MemoryStore) -> None:
     """Forks and repositories made from one template share their first commit."""
     names = {
-        store.resolve_project(
+        store.projects.resolve(
             ProjectIdentity(remotes=(f"github.com/{owner}/shop",), root_commits=(ROOT_A,), folder=f"/home/{owner}/shop")
         )
         for owner in ("acme", "bob")
@@ -134,69 +134,71 @@ def test_one_root_commit_never_merges_two_remotes(store: MemoryStore) -> None:
 
 
 def test_a_repository_without_a_remote_is_found_by_its_root_commit_after_it_moved(store: MemoryStore) -> None:
-    name = store.resolve_project(ProjectIdentity(root_commits=(ROOT_A,), folder="/home/ada/shop"))
-    assert store.resolve_project(ProjectIdentity(root_commits=(ROOT_A,), folder="/home/ada/moved")) == name
+    name = store.projects.resolve(ProjectIdentity(root_commits=(ROOT_A,), folder="/home/ada/shop"))
+    assert store.projects.resolve(ProjectIdentity(root_commits=(ROOT_A,), folder="/home/ada/moved")) == name
 
 
 def test_a_repository_without_a_remote_does_not_join_one_with_a_remote(store: MemoryStore) -> None:
-    store.resolve_project(
+    store.projects.resolve(
         ProjectIdentity(remotes=("github.com/acme/template",), root_commits=(ROOT_A,), folder="/home/ada/template")
     )
-    name = store.resolve_project(ProjectIdentity(root_commits=(ROOT_A,), folder="/home/ada/mine"))
+    name = store.projects.resolve(ProjectIdentity(root_commits=(ROOT_A,), folder="/home/ada/mine"))
     assert name != "github.com/acme/template"
 
 
 def test_a_folder_that_holds_another_repository_now_is_another_project(store: MemoryStore) -> None:
-    old = store.resolve_project(ProjectIdentity(root_commits=(ROOT_A,), folder="/tmp/work"))
-    new = store.resolve_project(ProjectIdentity(root_commits=(ROOT_B,), folder="/tmp/work"))
+    old = store.projects.resolve(ProjectIdentity(root_commits=(ROOT_A,), folder="/tmp/work"))
+    new = store.projects.resolve(ProjectIdentity(root_commits=(ROOT_B,), folder="/tmp/work"))
     assert old != new
-    assert store.resolve_project(ProjectIdentity(root_commits=(ROOT_B,), folder="/tmp/work")) == new
+    assert store.projects.resolve(ProjectIdentity(root_commits=(ROOT_B,), folder="/tmp/work")) == new
 
 
 def test_a_folder_that_holds_another_remotes_repository_now_is_another_project(store: MemoryStore) -> None:
-    old = store.resolve_project(
+    old = store.projects.resolve(
         ProjectIdentity(remotes=("github.com/acme/old",), root_commits=(ROOT_A,), folder="/tmp/work")
     )
     new = ProjectIdentity(remotes=("github.com/acme/new",), root_commits=(ROOT_B,), folder="/tmp/work")
     assert old == "github.com/acme/old"
-    assert store.resolve_project(new) == "github.com/acme/new"
+    assert store.projects.resolve(new) == "github.com/acme/new"
 
 
 def test_a_folder_that_holds_another_remotes_repository_is_another_project_before_its_roots_are_read(
     store: MemoryStore,
 ) -> None:
     """The root commits cost a walk through the history; without them two remotes still tell two projects apart."""
-    store.resolve_project(ProjectIdentity(remotes=("github.com/acme/old",), root_commits=(ROOT_A,), folder="/tmp/work"))
+    store.projects.resolve(
+        ProjectIdentity(remotes=("github.com/acme/old",), root_commits=(ROOT_A,), folder="/tmp/work")
+    )
     new = ProjectIdentity(remotes=("github.com/acme/new",), folder="/tmp/work")
-    assert store.resolve_project(new) != "github.com/acme/old"
+    assert store.projects.resolve(new) != "github.com/acme/old"
 
 
 def test_a_question_does_not_create_a_project(store: MemoryStore) -> None:
     identity = ProjectIdentity(folder="/home/ada/shop")
-    assert store.resolve_project(identity, create=False) is None
-    assert store.projects() == []
-    name = store.resolve_project(identity)
-    assert store.resolve_project(identity, create=False) == name
+    assert store.projects.resolve(identity, create=False) is None
+    assert store.projects.list() == []
+    name = store.projects.resolve(identity)
+    assert store.projects.resolve(identity, create=False) == name
 
 
 def test_a_folder_outside_git_is_named_by_its_path(store: MemoryStore) -> None:
-    assert store.resolve_project(ProjectIdentity(folder="/home/ada/notes")) == "/home/ada/notes"
+    assert store.projects.resolve(ProjectIdentity(folder="/home/ada/notes")) == "/home/ada/notes"
 
 
 def test_an_identity_of_nothing_is_refused(store: MemoryStore) -> None:
     with pytest.raises(InvalidInputError):
-        store.resolve_project(ProjectIdentity())
+        store.projects.resolve(ProjectIdentity())
 
 
 def test_a_renamed_project_keeps_its_memories_values_and_marks(store: MemoryStore) -> None:
     identity = ProjectIdentity(remotes=("github.com/acme/shop",))
-    name = store.resolve_project(identity)
+    name = store.projects.resolve(identity)
     store.remember("a walrus", project=name)
     store.kv.set("k", 1, project=name)
-    store.rename_project(name, "shop")
+    store.projects.rename(name, "shop")
     assert recalled(store, "walrus", project="shop") == ["a walrus"]
     assert store.kv.get("k", project="shop") == 1
-    assert store.resolve_project(identity) == "shop"
+    assert store.projects.resolve(identity) == "shop"
     assert store.list(project=name, scope="project") == []
 
 
@@ -204,14 +206,14 @@ def test_a_name_that_is_taken_is_not_given_again(store: MemoryStore) -> None:
     store.remember("one")
     store.remember("two", project="other")
     with pytest.raises(ConflictError, match="merge"):
-        store.rename_project("app", "other")
+        store.projects.rename("app", "other")
     with pytest.raises(NotFoundError):
-        store.rename_project("nowhere", "new")
+        store.projects.rename("nowhere", "new")
 
 
 def test_a_merged_project_brings_its_memories_values_and_marks(store: MemoryStore) -> None:
     identity = ProjectIdentity(remotes=("github.com/acme/shop",), folder="/home/ada/shop")
-    source = store.resolve_project(identity)
+    source = store.projects.resolve(identity)
     store.remember("a walrus", project=source)
     store.archive(store.remember("an old walrus", project=source).id)
     store.kv.set("moves", 1, project=source)
@@ -219,19 +221,19 @@ def test_a_merged_project_brings_its_memories_values_and_marks(store: MemoryStor
     set_clock(store, NOW_MS + 1000)
     store.kv.set("both", "newer")
     store.remember("already here")
-    assert store.merge_projects(source, "app") == 2
+    assert store.projects.merge(source, "app") == 2
     assert recalled(store, "walrus") == ["a walrus"]
     assert texts(store.list(status="archived")) == ["an old walrus"]
     assert (store.kv.get("moves"), store.kv.get("both")) == (1, "newer")
-    assert store.resolve_project(identity) == "app"
-    assert [(project.name, project.memories) for project in store.projects()] == [("app", 3)]
+    assert store.projects.resolve(identity) == "app"
+    assert [(project.name, project.memories) for project in store.projects.list()] == [("app", 3)]
 
 
 def test_of_two_equal_topics_the_one_changed_last_stays(store: MemoryStore) -> None:
     old = store.remember("old", topic="t").id
     set_clock(store, NOW_MS + 1000)
     new = store.remember("new", topic="t", project="other").id
-    store.merge_projects("app", "other")
+    store.projects.merge("app", "other")
     assert texts(store.list(project="other")) == ["new"]
     superseded = store.get(old)
     assert (superseded.status, superseded.superseded_by) == ("superseded", new)
@@ -240,8 +242,8 @@ def test_of_two_equal_topics_the_one_changed_last_stays(store: MemoryStore) -> N
 def test_a_project_cannot_be_merged_into_itself_or_from_nowhere(store: MemoryStore) -> None:
     store.remember("a walrus")
     with pytest.raises(InvalidInputError):
-        store.merge_projects("app", "app")
+        store.projects.merge("app", "app")
     for pair in (("app", "nowhere"), ("nowhere", "app")):
         with pytest.raises(NotFoundError, match="nowhere"):
-            store.merge_projects(*pair)
+            store.projects.merge(*pair)
     assert texts(store.list()) == ["a walrus"]

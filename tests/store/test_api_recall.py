@@ -19,7 +19,7 @@ def test_a_memory_is_found_by_its_words_at_once_and_by_its_meaning_when_it_is_em
     meaningful.remember("walrus")
     assert recalled(meaningful, "walrus") == ["walrus"]
     assert recalled(meaningful, "pinniped") == []
-    meaningful.embed_pending()
+    meaningful.indexes.embed_pending()
     assert recalled(meaningful, "pinniped") == ["walrus"]
 
 
@@ -48,14 +48,14 @@ def test_words_are_found_in_the_forms_that_people_type(
     store.remember(text)
     store.remember("something else entirely")
     if is_indexed:
-        store.catch_up()
+        store.indexes.catch_up()
     assert recalled(store, query) == [text]
 
 
 def test_an_answer_may_be_empty(meaningful: MemoryStore) -> None:
     meaningful.remember("Deploys go through ./scripts/deploy.sh")
     meaningful.remember("We chose PostgreSQL")
-    meaningful.embed_pending()
+    meaningful.indexes.embed_pending()
     assert recalled(meaningful, "price of tea in china") == []
 
 
@@ -68,7 +68,7 @@ def test_stop_words_do_not_make_an_answer(store: MemoryStore) -> None:
 def test_a_hit_by_a_stop_word_never_outranks_a_true_match(meaningful: MemoryStore) -> None:
     meaningful.remember("how do we do that, and why do we do it")
     meaningful.remember("release walrus")
-    meaningful.embed_pending()
+    meaningful.indexes.embed_pending()
     assert recalled(meaningful, "how do we release the pinniped")[0] == "release walrus"
 
 
@@ -94,7 +94,7 @@ def test_ranks_count_from_one_and_scores_fall(store: MemoryStore) -> None:
 
 def test_a_larger_limit_does_not_change_the_hits_before_it(meaningful: MemoryStore) -> None:
     meaningful.remember_many({"content": f"walrus {number} in the sea"} for number in range(30))
-    meaningful.embed_pending()
+    meaningful.indexes.embed_pending()
     of_limit = {
         limit: [(hit.memory.id, hit.score) for hit in meaningful.recall("walrus sea", limit=limit)]
         for limit in (1, 5, 20)
@@ -106,7 +106,7 @@ def test_a_larger_limit_does_not_change_the_hits_before_it(meaningful: MemorySto
 def test_the_explanation_adds_up_to_the_score(meaningful: MemoryStore) -> None:
     meaningful.remember("a walrus decision", category="decision", pinned=True)
     meaningful.remember("another walrus")
-    meaningful.embed_pending()
+    meaningful.indexes.embed_pending()
     for hit in meaningful.recall("walrus decision", explain=True):
         assert hit.explanation is not None
         signals = hit.explanation.signals
@@ -119,7 +119,7 @@ def test_the_explanation_adds_up_to_the_score(meaningful: MemoryStore) -> None:
 
 def test_explaining_changes_no_answer(meaningful: MemoryStore) -> None:
     meaningful.remember_many({"content": f"walrus {number}"} for number in range(5))
-    meaningful.embed_pending()
+    meaningful.indexes.embed_pending()
     plain = [(hit.memory.id, hit.score) for hit in meaningful.recall("walrus 3")]
     assert [(hit.memory.id, hit.score) for hit in meaningful.recall("walrus 3", explain=True)] == plain
 
@@ -140,23 +140,23 @@ def test_recall_counts_uses_without_being_a_write(store: MemoryStore) -> None:
 def test_a_long_text_is_found_by_its_last_words(open_store) -> None:
     store = open_store(embedder=WordEmbedder(synonyms={"pinniped": "walrus"}, window=8))
     store.remember(" ".join(f"filler{number}" for number in range(999)) + " walrus")
-    store.embed_pending()
+    store.indexes.embed_pending()
     assert len(store.recall("walrus")) == len(store.recall("pinniped")) == 1
 
 
 def test_a_text_of_many_chunks_is_one_hit(meaningful: MemoryStore) -> None:
     meaningful.remember("walrus " * 500)
-    meaningful.embed_pending()
+    meaningful.indexes.embed_pending()
     assert len(meaningful.recall("pinniped")) == len(meaningful.recall("walrus")) == 1
 
 
 def test_answers_are_the_same_before_and_after_the_indexes_have_caught_up(meaningful: MemoryStore) -> None:
     meaningful.remember_many({"content": f"walrus number {number} of the sea"} for number in range(40))
     meaningful.remember("a lone heron")
-    meaningful.embed_pending()
+    meaningful.indexes.embed_pending()
     queries = ("heron", "pinniped", "number 17")
     before = [recalled(meaningful, query)[:1] for query in queries]
-    meaningful.catch_up()
+    meaningful.indexes.catch_up()
     assert (
         [recalled(meaningful, query)[:1] for query in queries]
         == before

@@ -57,7 +57,7 @@ _PATHS: dict[str, Callable[[MemoryStore], object]] = {
     "a name in a value": lambda store: store.kv.set("k", {"deep": [{TOKEN: 1}]}),
     "a key": lambda store: store.kv.set(TOKEN, 1),
     "a namespace": lambda store: store.kv.set("k", 1, project=TOKEN),
-    "rename": lambda store: [store.remember("x"), store.rename_project("app", TOKEN)],
+    "rename": lambda store: [store.remember("x"), store.projects.rename("app", TOKEN)],
     "query": lambda store: [store.remember("x"), store.recall(f"what is {TOKEN}")],
 }
 
@@ -74,10 +74,10 @@ def test_no_byte_of_a_secret_reaches_a_file(store: MemoryStore, data_dir: Path, 
 
 
 def _use_everything(store: MemoryStore) -> None:
-    store.embed_pending()
-    store.catch_up()
+    store.indexes.embed_pending()
+    store.indexes.catch_up()
     store.maintain()
-    store.backup()
+    store.backups.create()
 
 
 @pytest.mark.parametrize("name", SECRETS)

@@ -36,7 +36,7 @@ _CHANGES: dict[str, Callable[[MemoryStore, str], object]] = {
     "kept": lambda store, id: store.remember("an azure heron", topic="bird", trust="tool"),
     "several": lambda store, id: store.remember_many([{"content": "one"}, {"content": "two"}, {"content": "one"}]),
     "delete several": lambda store, id: store.delete([memory.id for memory in store.list()]),
-    "project merge": lambda store, id: store.merge_projects("app", "other"),
+    "project merge": lambda store, id: store.projects.merge("app", "other"),
 }
 
 
@@ -55,7 +55,7 @@ def test_an_undo_brings_back_everything_as_it_was(store: MemoryStore, name: str)
     assert all(change.undone for change in undone)
     assert _everything(store) == before
     assert recalled(store, "crimson walrus") == ["a crimson walrus"]
-    assert store.verify().ok
+    assert store.indexes.verify().ok
 
 
 def test_undo_takes_back_one_operation_after_the_other(store: MemoryStore) -> None:
@@ -116,23 +116,23 @@ def test_a_deleted_memory_comes_back_with_its_links_and_its_history(store: Memor
 def test_a_deleted_memory_that_comes_back_needs_no_new_embedding(open_store) -> None:
     store = open_store()
     id = store.remember("a walrus").id
-    store.embed_pending()
+    store.indexes.embed_pending()
     store.delete(id)
     store.undo()
-    embedder = store._embedder()
+    embedder = store._queue.embedder()
     embedder.embedded.clear()
-    assert store.embed_pending() == 1
+    assert store.indexes.embed_pending() == 1
     assert embedder.embedded == []
 
 
 def test_undo_reaches_a_memory_of_a_project_that_was_merged_away(store: MemoryStore) -> None:
     id = store.remember("a walrus").id
     store.remember("elsewhere", project="other")
-    store.merge_projects("app", "other")
+    store.projects.merge("app", "other")
     assert store.get(id).project == "other"
     store.undo()
     assert store.get(id).project == "app"
-    assert {project.name for project in store.projects()} == {"app", "other"}
+    assert {project.name for project in store.projects.list()} == {"app", "other"}
 
 
 def test_the_history_says_who_did_what_and_when(open_store) -> None:
@@ -193,7 +193,7 @@ def test_nothing_to_undo_is_said(store: MemoryStore) -> None:
 def test_values_and_embeddings_are_no_operations(store: MemoryStore) -> None:
     store.remember("a walrus")
     store.kv.set("k", 1)
-    store.embed_pending()
+    store.indexes.embed_pending()
     [change] = store.undo()
     assert change.kind == "create"
     assert store.kv.get("k") == 1

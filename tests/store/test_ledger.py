@@ -133,7 +133,7 @@ def test_sessions_are_summed_up_newest_first_and_by_project(store: MemoryStore) 
     assert store.ledger.sessions(project="app") == [app]
     assert store.ledger.sessions(project=None) == [loose]
     assert store.ledger.sessions(project="unknown") == []
-    store.merge_projects("web", "app")
+    store.projects.merge("web", "app")
     assert [one.session for one in store.ledger.sessions(project="app")] == ["ses_app", "ses_web"]
     assert store.ledger.decisions("ses_web")[0].project == "app"
 
@@ -184,7 +184,7 @@ def test_what_breaks_a_rule_is_refused_by_name_and_leaves_nothing(
         store.ledger.decide(replace(offered(), **changes))
     assert (caught.value.field, caught.value.limit) == (field, limit)
     assert store.ledger.sessions() == []
-    assert store.projects() == []
+    assert store.projects.list() == []
 
 
 def test_what_lies_at_a_limit_is_kept(store: MemoryStore) -> None:
@@ -228,12 +228,12 @@ def test_a_purge_goes_before_replay(store: MemoryStore, data_dir: Path) -> None:
 def test_a_backup_brings_its_decisions_back(store: MemoryStore, tmp_path: Path) -> None:
     memories = ids(store, 2)
     before = store.ledger.decide(offered("msg_1", *memories))
-    backup = store.backup(tmp_path / "backup.db")
+    backup = store.backups.create(tmp_path / "backup.db")
     store.ledger.settle("ses_1", "msg_1", State.LATE)
     store.ledger.decide(nothing("msg_2"))
-    store.backup_restore(backup)
+    store.backups.restore(backup)
     assert store.ledger.decisions("ses_1") == [before]
-    assert not store.verify().problems
+    assert not store.indexes.verify().problems
 
 
 def test_sessions_are_forgotten_half_a_year_after_their_last_decision(store: MemoryStore) -> None:

@@ -35,7 +35,7 @@ def write_pair(
     a = store.remember(older, **(options if first is None else first)).id
     set_clock(store, NOW_MS)
     b = store.remember(newer, **options).id
-    store.embed_pending()
+    store.indexes.embed_pending()
     return a, b
 
 
@@ -192,7 +192,7 @@ def test_an_end_that_is_gone_or_put_away_is_not_shown(store: MemoryStore, how: s
         set_clock(store, NOW_MS + 2 * DAY_MS)
     elif how == "candidate":
         waits = store.remember("Integration tests need a PostgreSQL that runs", status="candidate", trust="extracted")
-        store.embed_pending()
+        store.indexes.embed_pending()
         assert waits.id not in {found.memory.id for found in store.related(newer)}
         assert linked(store, waits.id) == []
         return
@@ -208,14 +208,14 @@ def test_an_end_that_comes_back_is_linked_again(store: MemoryStore, how: str) ->
     before = linked(store, newer)
     getattr(store, how)(older)
     store.undo(older)
-    store.embed_pending()
+    store.indexes.embed_pending()
     assert linked(store, newer) == before
 
 
 def test_a_link_that_was_found_goes_when_the_text_says_something_else(store: MemoryStore) -> None:
     older, newer = write_pair(store, *NEGATIONS[2])
     store.edit(older, content="Invoices are written in euros")
-    store.embed_pending()
+    store.indexes.embed_pending()
     assert linked(store, newer) == []
     assert store.links(["contradicts"]) == []
 
@@ -223,7 +223,7 @@ def test_a_link_that_was_found_goes_when_the_text_says_something_else(store: Mem
 def test_a_link_changes_its_kind_with_the_text(store: MemoryStore) -> None:
     older, newer = write_pair(store, *NEGATIONS[2])
     store.edit(older, content="Before you commit, the linter should be run in strict mode")
-    store.embed_pending()
+    store.indexes.embed_pending()
     kinds = [kind for kind, _, _ in linked(store, newer)]
     assert "contradicts" not in kinds
     assert len(kinds) == 1
@@ -233,14 +233,14 @@ def test_a_link_that_a_person_set_stays_when_the_text_changes(store: MemoryStore
     a, b = write_pair(store, "Invoices are written in euros", "The linter is ruff")
     store.link(a, b, "depends_on", "the report needs both")
     store.edit(a, content="Invoices are written in francs")
-    store.embed_pending()
+    store.indexes.embed_pending()
     assert [(kind, reason) for kind, _, reason in linked(store, b)] == [("depends_on", "the report needs both")]
 
 
 def test_projects_are_not_linked_with_each_other(store: MemoryStore) -> None:
     a = store.remember(NEGATIONS[0][0], project="app").id
     b = store.remember(NEGATIONS[0][1], project="shop").id
-    store.embed_pending()
+    store.indexes.embed_pending()
     assert (linked(store, a), linked(store, b)) == ([], [])
     assert store.links(["contradicts", "similar"], project="*") == []
 
@@ -256,7 +256,7 @@ def test_every_link_has_a_reason_and_a_weight(store: MemoryStore) -> None:
         store.remember(negative, session=f"s{number}")
     for content in MIGRATIONS:
         store.remember(content)
-    store.embed_pending()
+    store.indexes.embed_pending()
     links = store.links(["similar", "related", "extends", "same_entity", "sequence", "contradicts", "supersedes"])
     assert len(links) >= len(NEGATIONS)
     assert all(link.reason and 0 < link.weight <= 1 and link.source != link.target for link in links)
@@ -265,6 +265,6 @@ def test_every_link_has_a_reason_and_a_weight(store: MemoryStore) -> None:
 def test_comparing_again_changes_nothing(store: MemoryStore) -> None:
     write_pair(store, *MIGRATIONS)
     before = store.links(["related"])
-    assert store.link_new() == 0
-    store.reindex()
+    assert store.indexes.link_new() == 0
+    store.indexes.reindex()
     assert store.links(["related"]) == before

@@ -53,7 +53,7 @@ def test_01_a_correction_by_one_word_is_never_taken_for_a_duplicate(
     """Even an embedder to which all texts are the same cannot make one of them disappear."""
     store = open_store(embedder=ConstantEmbedder(1.0))
     old, new = (store.remember(text) for text in pair[::order])
-    store.embed_pending()
+    store.indexes.embed_pending()
     assert (old.status, new.status) == (RememberStatus.STORED, RememberStatus.STORED)
     assert sorted(texts(store.list())) == sorted(pair)
     [link] = [found for found in store.related(new.id) if found.kind != "near"]
@@ -65,7 +65,7 @@ def test_i9_01_the_newer_of_two_equal_statements_is_kept_and_the_older_stays_rea
     store = open_store(embedder=ConstantEmbedder(1.0))
     old = store.remember("don't push to main").id
     new = store.remember("do not push to main").id
-    store.embed_pending()
+    store.indexes.embed_pending()
     assert texts(store.list()) == ["do not push to main"]
     superseded = store.get(old)
     assert (superseded.status, superseded.superseded_by) == (Status.SUPERSEDED, new)
@@ -80,7 +80,7 @@ def test_01_a_statement_of_lower_trust_supersedes_nothing(open_store, trust: str
     store = open_store(embedder=ConstantEmbedder(1.0))
     id = store.remember("don't push to main", trust="user").id
     store.remember("do not push to main", trust=trust)
-    store.embed_pending()
+    store.indexes.embed_pending()
     assert store.get(id).status is Status.ACTIVE
 
 
@@ -128,11 +128,11 @@ def test_06_editing_a_hundred_times_leaves_the_index_sound(open_store) -> None:
     for number in range(1, 100):
         store.edit(id, content=f"version {number} of the {'walrus' if number % 2 else 'heron'}")
         if number % 10 == 0:
-            store.catch_up()
+            store.indexes.catch_up()
     assert recalled(store, "walrus") == ["version 99 of the walrus"]
     assert recalled(store, "heron") == []
-    store.catch_up()
-    assert store.verify().ok
+    store.indexes.catch_up()
+    assert store.indexes.verify().ok
     assert store.stats().lexical_documents == 1
 
 
@@ -165,8 +165,8 @@ def test_08_deleted_memories_take_no_place_among_the_best(open_store) -> None:
     store = open_store(embedder=WordEmbedder(synonyms={"pinniped": "walrus"}))
     ids = [result.id for result in store.remember_many({"content": f"walrus {number}"} for number in range(300))]
     store.remember("one walrus that is left")
-    store.embed_pending()
-    store.catch_up()
+    store.indexes.embed_pending()
+    store.indexes.catch_up()
     store.delete(ids)
     for query in ("walrus", "pinniped"):
         assert recalled(store, query, limit=1) == ["one walrus that is left"]
@@ -179,10 +179,10 @@ def test_10_what_failed_often_is_embedded_in_the_end_and_what_waits_is_said(open
     store.remember("a walrus")
     for _ in range(10):
         with pytest.raises(EmbeddingError):
-            store.embed_pending()
+            store.indexes.embed_pending()
     assert store.stats().pending_embeddings == 1
     embedder.is_down = False
-    store.embed_pending()
+    store.indexes.embed_pending()
     assert store.stats().pending_embeddings == 0
 
 
@@ -190,7 +190,7 @@ def test_10_what_was_edited_while_it_waited_is_embedded(open_store) -> None:
     store = open_store(embedder=WordEmbedder(synonyms={"pinniped": "walrus"}))
     id = store.remember("a heron").id
     store.edit(id, content="a walrus")
-    store.embed_pending()
+    store.indexes.embed_pending()
     assert recalled(store, "pinniped") == ["a walrus"]
 
 
@@ -207,7 +207,7 @@ def test_14_what_a_scope_selects_is_all_that_a_clean_up_can_reach(store: MemoryS
     store.remember("of app")
     store.remember("of other", project="other")
     store.remember("of everybody", scope="global")
-    store.embed_pending()
+    store.indexes.embed_pending()
     store.delete([memory.id for memory in store.list(scope="global")])
     assert sorted(texts(store.list(project="*"))) == ["of app", "of other"]
     assert store.stats().vectors == 2
@@ -217,10 +217,10 @@ def test_15_another_model_is_said_and_a_reindex_leaves_no_vector_of_the_old_one(
     old = open_store(project="app", embedder=WordEmbedder("old"))
     for name in ("app", "other"):
         old.remember(f"walrus of {name}", project=name)
-    old.embed_pending()
+    old.indexes.embed_pending()
     new = open_store(project="app", embedder=WordEmbedder("new", dimension=32))
     assert "old" in new.stats().model_mismatch
-    assert new.reindex().embedded == 2
+    assert new.indexes.reindex().embedded == 2
     assert (new.stats().model, new.stats().dimension, new.stats().vectors) == ("new", 32, 2)
     assert new.stats().model_mismatch is None
 
@@ -230,7 +230,7 @@ def test_15_a_failed_embedding_is_not_stored_as_zeros(open_store, value: float) 
     store = open_store(embedder=ConstantEmbedder(value))
     store.remember("a walrus")
     with pytest.raises(ValueError, match="zero or not finite"):
-        store.embed_pending()
+        store.indexes.embed_pending()
     assert (store.stats().vectors, store.stats().pending_embeddings) == (0, 1)
 
 
@@ -240,7 +240,7 @@ def test_16_a_rare_memory_is_found_among_thousands_that_match_better(open_store,
     store = open_store(project="app", embedder=WordEmbedder(dimension=32, synonyms={"pinniped": "walrus"}))
     store.remember_many({"content": f"walrus {number}"} for number in range(3000))
     store.remember("one long text about a walrus in a small project", project="small")
-    store.embed_pending()
+    store.indexes.embed_pending()
     assert recalled(store, query, project="small") == ["one long text about a walrus in a small project"]
 
 
@@ -253,7 +253,7 @@ def test_17_a_perfect_match_of_long_ago_beats_a_fresh_text_about_something_else(
 def test_17_no_answer_is_no_answer(open_store) -> None:
     store = open_store()
     store.remember_many({"content": f"walrus {number}"} for number in range(20))
-    store.embed_pending()
+    store.indexes.embed_pending()
     assert store.recall("quarterly tax declaration") == []
 
 
@@ -265,7 +265,7 @@ def test_18_words_are_stemmed_and_identifiers_are_split(store: MemoryStore) -> N
 def test_18_the_end_of_a_long_text_has_a_vector_too(open_store) -> None:
     store = open_store(embedder=WordEmbedder(synonyms={"pinniped": "walrus"}, window=8))
     store.remember(" ".join(f"filler{number}" for number in range(999)) + " walrus")
-    store.embed_pending()
+    store.indexes.embed_pending()
     assert len(store.recall("pinniped")) == 1
 
 
@@ -296,7 +296,7 @@ def test_20_texts_are_embedded_together_and_not_one_by_one(open_store) -> None:
     batches: list[Sequence[str]] = []
     store = open_store(embedder=HookedEmbedder(batches.append))
     store.remember_many({"content": f"walrus {number}"} for number in range(3000))
-    store.embed_pending()
+    store.indexes.embed_pending()
     assert len(batches) <= 3
     assert sum(map(len, batches)) == 3000
 
@@ -316,8 +316,8 @@ def test_22_of_two_that_embed_at_once_each_text_is_embedded_by_one(open_store) -
 def test_25_no_file_can_be_read_by_others(store: MemoryStore, data_dir: Path) -> None:
     """`test_api_permissions` has this after every operation."""
     store.remember("a walrus")
-    store.backup()
-    store.catch_up()
+    store.backups.create()
+    store.indexes.catch_up()
     for path in (data_dir, *data_dir.rglob("*")):
         assert stat.S_IMODE(path.stat().st_mode) & 0o077 == 0, path
 
@@ -341,7 +341,7 @@ def test_28_what_was_dropped_or_merged_is_never_called_stored(store: MemoryStore
 def test_29_a_project_is_that_of_the_caller(open_store) -> None:
     """One store serves callers in different repositories; where its own process runs means nothing."""
     store = open_store()
-    names = [store.resolve_project(ProjectIdentity(remotes=(f"example.org/{name}",))) for name in ("a", "b")]
+    names = [store.projects.resolve(ProjectIdentity(remotes=(f"example.org/{name}",))) for name in ("a", "b")]
     for name in names:
         store.remember(f"walrus of {name}", project=name)
     assert recalled(store, "walrus", project=names[0]) == ["walrus of example.org/a"]
@@ -351,8 +351,8 @@ def test_29_a_project_is_that_of_the_caller(open_store) -> None:
 def test_30_statistics_say_what_waits(store: MemoryStore) -> None:
     store.remember_many([{"content": "one"}, {"content": "two"}])
     assert (store.stats().pending_embeddings, store.stats().lexical_tail) == (2, 2)
-    store.embed_pending()
-    store.catch_up()
+    store.indexes.embed_pending()
+    store.indexes.catch_up()
     assert (store.stats().pending_embeddings, store.stats().lexical_tail) == (0, 0)
 
 
@@ -373,7 +373,7 @@ def test_38_a_long_call_can_be_interrupted(open_store) -> None:
     store = open_store()
     store.remember_many({"content": f"walrus {number}"} for number in range(100))
     with pytest.raises(KeyboardInterrupt):
-        store.reindex(progress=lambda *_: _interrupt())
+        store.indexes.reindex(progress=lambda *_: _interrupt())
     assert recalled(store, "walrus 7")[0] == "walrus 7"
 
 

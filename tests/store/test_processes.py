@@ -20,7 +20,7 @@ from opencode_memory import ClosedError, MemoryStore, OpencodeMemoryError, Proje
 from opencode_memory.exchange import export_memories, import_memories
 from opencode_memory.store.embedding_queue import embedding_turn
 from opencode_memory.store.jobs import Job, Jobs
-from opencode_memory.store.learning_state import Lesson, Lessons, Progress
+from opencode_memory.store.learning_state import LearningState, Lesson, Progress
 from opencode_memory.store.ledger import Decision, Ledger, Outcome, State
 from support import processes
 from support.embedders import HookedEmbedder
@@ -60,7 +60,7 @@ def test_threads_share_one_store(open_store) -> None:
     assert len(set(ids)) == 8 * 11
     assert store.count() == 8 * 8
     assert len(store.kv.list()) == 8 * 3
-    assert store.verify().ok
+    assert store.indexes.verify().ok
     store.close()
 
 
@@ -119,25 +119,25 @@ _USES: dict[str, Callable[[MemoryStore, str], object]] = {
     "count": lambda store, id: store.count(),
     "history": lambda store, id: store.history(id),
     "related": lambda store, id: store.related(id),
-    "projects": lambda store, id: store.projects(),
-    "resolve_project": lambda store, id: store.resolve_project(ProjectIdentity(folder="/x")),
-    "project_name": lambda store, id: store.project_name(ProjectIdentity(folder="/x")),
-    "rename_project": lambda store, id: store.rename_project("app", "x"),
-    "merge_projects": lambda store, id: store.merge_projects("app", "x"),
+    "projects.list": lambda store, id: store.projects.list(),
+    "projects.resolve": lambda store, id: store.projects.resolve(ProjectIdentity(folder="/x")),
+    "projects.name_for": lambda store, id: store.projects.name_for(ProjectIdentity(folder="/x")),
+    "projects.rename": lambda store, id: store.projects.rename("app", "x"),
+    "projects.merge": lambda store, id: store.projects.merge("app", "x"),
     "export_memories": lambda store, id: export_memories(store, io.StringIO()),
-    "dump": lambda store, id: list(store.dump()),
-    "load": lambda store, id: store.load("memory", [{"content": "x"}]),
-    "embed_pending": lambda store, id: store.embed_pending(),
-    "embed_some": lambda store, id: store.embed_some(limit=1, on_failure=lambda key, error: None),
-    "waits_for_vectors": lambda store, id: store.waits_for_vectors(),
-    "link_new": lambda store, id: store.link_new(),
-    "catch_up": lambda store, id: store.catch_up(),
-    "reindex": lambda store, id: store.reindex(),
-    "verify": lambda store, id: store.verify(),
-    "repair": lambda store, id: store.repair(),
-    "backup": lambda store, id: store.backup(),
-    "backup_restore": lambda store, id: store.backup_restore(store.data_dir / "store.db"),
-    "backups": lambda store, id: store.backups(),
+    "rows.dump": lambda store, id: list(store.rows.dump()),
+    "rows.load": lambda store, id: store.rows.load("memory", [{"content": "x"}]),
+    "indexes.embed_pending": lambda store, id: store.indexes.embed_pending(),
+    "indexes.embed_some": lambda store, id: store.indexes.embed_some(limit=1, on_failure=lambda key, error: None),
+    "indexes.waits_for_vectors": lambda store, id: store.indexes.waits_for_vectors(),
+    "indexes.link_new": lambda store, id: store.indexes.link_new(),
+    "indexes.catch_up": lambda store, id: store.indexes.catch_up(),
+    "indexes.reindex": lambda store, id: store.indexes.reindex(),
+    "indexes.verify": lambda store, id: store.indexes.verify(),
+    "indexes.repair": lambda store, id: store.indexes.repair(),
+    "backups.create": lambda store, id: store.backups.create(),
+    "backups.restore": lambda store, id: store.backups.restore(store.data_dir / "store.db"),
+    "backups.list": lambda store, id: store.backups.list(),
     "maintain": lambda store, id: store.maintain(),
     "stats": lambda store, id: store.stats(),
     "most_used": lambda store, id: store.most_used(since="2026-01-01"),
@@ -165,12 +165,12 @@ _USES: dict[str, Callable[[MemoryStore, str], object]] = {
     "jobs.list": lambda store, id: store.jobs.list(),
     "jobs.counts": lambda store, id: store.jobs.counts(),
     "jobs.next_at": lambda store, id: store.jobs.next_at(),
-    "lessons.open": lambda store, id: store.lessons.open("s"),
-    "lessons.counted": lambda store, id: store.lessons.counted(["m"]),
-    "lessons.seen_elsewhere": lambda store, id: store.lessons.seen_elsewhere("app", ["x"], "s"),
-    "lessons.progress": lambda store, id: store.lessons.progress("f"),
-    "lessons.set_progress": lambda store, id: store.lessons.set_progress("f", "s", Progress(mark="m", cursor=None)),
-    "lessons.learn": lambda store, id: store.lessons.learn(Lesson(session="s", version=0, state="{}")),
+    "learning.open": lambda store, id: store.learning.open("s"),
+    "learning.counted": lambda store, id: store.learning.counted(["m"]),
+    "learning.seen_elsewhere": lambda store, id: store.learning.seen_elsewhere("app", ["x"], "s"),
+    "learning.progress": lambda store, id: store.learning.progress("f"),
+    "learning.set_progress": lambda store, id: store.learning.set_progress("f", "s", Progress(mark="m", cursor=None)),
+    "learning.learn": lambda store, id: store.learning.learn(Lesson(session="s", version=0, state="{}")),
     "ledger.decide": lambda store, id: store.ledger.decide(Decision(session="s", message="m", state=State.NOTHING)),
     "ledger.settle": lambda store, id: store.ledger.settle("s", "m", State.SHOWN),
     "ledger.decisions": lambda store, id: store.ledger.decisions("s"),
@@ -182,11 +182,15 @@ _USES: dict[str, Callable[[MemoryStore, str], object]] = {
 
 
 def test_every_method_is_tried_on_a_closed_and_on_a_forked_store() -> None:
+    from opencode_memory.store.backups import Backups
+    from opencode_memory.store.indexes import Indexes
     from opencode_memory.store.kv import KeyValues
+    from opencode_memory.store.projects import Projects
+    from opencode_memory.store.rows import Rows
     from opencode_memory.store.sessions import Sessions
 
-    parts = {"": MemoryStore, "kv.": KeyValues, "sessions.": Sessions, "jobs.": Jobs, "lessons.": Lessons}
-    parts |= {"ledger.": Ledger}
+    parts = {"": MemoryStore, "kv.": KeyValues, "sessions.": Sessions, "jobs.": Jobs, "learning.": LearningState}
+    parts |= {"ledger.": Ledger, "projects.": Projects, "indexes.": Indexes, "backups.": Backups, "rows.": Rows}
     methods = {f"{part}{name}" for part, kind in parts.items() for name in vars(kind) if not name.startswith("_")}
     assert methods - _USES.keys() == {"close", "data_dir", "is_writable", "project", "zone"}
 
@@ -255,7 +259,7 @@ def test_a_forked_child_is_told_and_the_parent_goes_on(open_store, background: b
     store.close()
     again = open_store(project="app")
     assert sorted(texts(again.list())) == ["a heron", "a walrus"]
-    assert again.verify().ok
+    assert again.indexes.verify().ok
 
 
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
@@ -312,7 +316,7 @@ def test_a_child_that_was_forked_during_embedding_does_not_keep_the_lock(open_st
     store = open_store(embedder=HookedEmbedder(fork_a_child_that_stays))
     store.remember("a walrus")
     try:
-        store.embed_pending()
+        store.indexes.embed_pending()
         with embedding_turn(data_dir, give_up=lambda: True) as mine:
             assert mine
     finally:
@@ -360,7 +364,7 @@ def test_each_acknowledged_write_is_seen_by_the_next_recall_of_another_process(o
             tell(f"{word} delete")
             assert f"the {word} heron" not in recalled(reader, word)
         if number == 30:
-            reader.catch_up()
+            reader.indexes.catch_up()
     writer.stdin.close()
     assert writer.wait() == 0
     writer.stdout.close()
@@ -401,7 +405,7 @@ IMPORTER = (
 def _check_import(data_dir: Path, export: Path, tmp_path: Path) -> None:
     with open_store(data_dir, project="app", clock_ms=NOW_MS + 2000) as store:
         assert store.count() == 2000
-        assert store.verify().ok
+        assert store.indexes.verify().ok
         first = store.recall("walrus number zero", limit=1)[0].memory
         assert [entry.kind for entry in store.history(first.id)] == ["create", "edit"]
         assert len(store.related(first.id)) == 1
@@ -441,7 +445,7 @@ def test_an_importer_that_is_killed_is_resumed_to_the_complete_result(
     with open_store(data_dir, project="app") as store:
         # One of what was acknowledged is the project itself.
         assert store.count() >= acknowledged - 1
-        assert store.verify().ok
+        assert store.indexes.verify().ok
     again = processes.start(IMPORTER, data_dir, big_export)
     again.communicate("go\n")
     assert again.returncode == 0
@@ -466,14 +470,14 @@ def test_a_program_that_ends_without_closing_loses_nothing(data_dir: Path, end: 
     with open_store(data_dir, project="app") as store:
         assert len(store.list()) == 20
         assert recalled(store, "walrus 7")[0] == "walrus 7"
-        assert store.verify().ok
+        assert store.indexes.verify().ok
 
 
 def test_a_store_that_nobody_holds_any_more_is_closed(data_dir: Path) -> None:
     before = threading.active_count()
     store = open_store(data_dir, background=True)
     store.remember("a walrus")
-    store.embed_pending()
+    store.indexes.embed_pending()
     del store
     import gc
 
@@ -507,9 +511,9 @@ def test_everything_works_without_a_network(data_dir: Path) -> None:
     with opencode_memory.open(sys.argv[1]) as store:
         store.remember("The cat sat on the windowsill")
         store.remember("We deploy with a shell script")
-        store.embed_pending()
+        store.indexes.embed_pending()
         print(store.recall("feline", limit=1)[0].memory.content)
-        print(store.reindex().texts, store.verify().ok)
+        print(store.indexes.reindex().texts, store.indexes.verify().ok)
     """,
         data_dir,
         prefix=("unshare", "-rn"),

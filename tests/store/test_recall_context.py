@@ -65,9 +65,9 @@ def test_an_answer_is_found_by_the_words_of_the_question_before_it(
     say(store, QUESTION, ANSWER)
     store.remember_many({"content": note} for note in NOTES)
     if is_embedded:
-        store.embed_pending()
+        store.indexes.embed_pending()
     if is_indexed:
-        store.catch_up()
+        store.indexes.catch_up()
     assert set(recalled(store, "walrus tracker database")) == {QUESTION, ANSWER}
 
 
@@ -81,7 +81,7 @@ def test_the_bundled_model_finds_the_answer_by_the_words_of_the_question_before_
     for position, (speaker, text) in enumerate((("Ada", question), ("Ben", answer))):
         store.remember(text, speaker=speaker, **({"session": "s", "position": position} if has_places else {}))
     store.remember_many({"content": note} for note in NOTES)
-    store.embed_pending()
+    store.indexes.embed_pending()
     found = scores(store, "vacation summer")
     assert max(found, key=lambda text: found[text]) == question
     assert (found.get(answer, 0.0) > found[question] / 2) == has_places
@@ -92,7 +92,7 @@ def test_without_a_place_in_a_conversation_a_text_stands_for_itself(store: Memor
     store.remember(QUESTION, **place)
     store.remember(ANSWER, **place)
     store.remember_many({"content": note} for note in NOTES)
-    store.embed_pending()
+    store.indexes.embed_pending()
     assert recalled(store, "walrus tracker database") == [QUESTION]
     assert not AROUND & set(signals(store, "walrus tracker database")[QUESTION])
 
@@ -106,7 +106,7 @@ def test_of_two_equal_answers_the_one_to_the_question_comes_first(store: MemoryS
     store.remember("blue alpha lacquer varnish", **place("a", 1))
     store.remember("curtain window fabric kitchen?", **place("b", 0))
     store.remember("blue bravo lacquer varnish", **place("b", 1))
-    store.embed_pending()
+    store.indexes.embed_pending()
     found = scores(store, "blue walrus")
     alpha, bravo = found["blue alpha lacquer varnish"], found["blue bravo lacquer varnish"]
     if has_places:
@@ -214,24 +214,24 @@ def test_i7_what_may_not_be_returned_changes_no_score(
     stranger = {"entities": ["!12"]} | stranger
     then: Callable[[MemoryStore, str], object] = stranger.pop("then", lambda *_: None)
     conversation(store)
-    store.embed_pending()
+    store.indexes.embed_pending()
     before = scores(store, "walrus", **options)
     assert set(before) == set(TURNS)
     id = store.remember(STRANGER, session="s", position=position, **stranger).id
-    store.embed_pending()
+    store.indexes.embed_pending()
     then(store, id)
     if is_indexed:
-        store.catch_up()
+        store.indexes.catch_up()
     assert scores(store, "walrus", **options) == pytest.approx(before, abs=SAME)
 
 
 @pytest.mark.parametrize("position", [2, 1])
 def test_what_may_be_returned_changes_scores(store: MemoryStore, position: int) -> None:
     conversation(store)
-    store.embed_pending()
+    store.indexes.embed_pending()
     before = scores(store, "walrus")
     store.remember(STRANGER, session="s", position=position, entities=["!12"])
-    store.embed_pending()
+    store.indexes.embed_pending()
     after = scores(store, "walrus")
     assert set(after) == {*TURNS, STRANGER}
     assert after[TURNS[2]] != pytest.approx(before[TURNS[2]], abs=1e-3)
@@ -241,7 +241,7 @@ def test_i7_the_same_session_in_two_projects_is_two_conversations(store: MemoryS
     for position, (turn, project) in enumerate(zip(TURNS, ["app", "other", None, "app"], strict=True)):
         scope = "global" if project is None else "project"
         store.remember(turn, session="s", position=position, project=project, scope=scope)
-    store.embed_pending()
+    store.indexes.embed_pending()
     found = signals(store, "walrus", project=ALL_PROJECTS)
     assert set(found) == set(TURNS)
     assert not any(AROUND & set(given) for given in found.values())
@@ -252,7 +252,7 @@ def test_i7_the_same_session_in_two_projects_is_two_conversations(store: MemoryS
 
 def test_a_turn_that_goes_and_comes_back_leaves_no_trace(store: MemoryStore) -> None:
     conversation(store)
-    store.embed_pending()
+    store.indexes.embed_pending()
     whole = scores(store, "walrus")
     id = next(memory.id for memory in store.list() if memory.content == TURNS[1])
     ways: list[tuple[Callable[[str], object], Callable[[str], object]]] = [
@@ -268,19 +268,19 @@ def test_a_turn_that_goes_and_comes_back_leaves_no_trace(store: MemoryStore) -> 
         assert TURNS[1] not in without
         assert without[TURNS[0]] != pytest.approx(whole[TURNS[0]], abs=1e-3)
         come(id)
-        store.embed_pending()
+        store.indexes.embed_pending()
         assert scores(store, "walrus") == pytest.approx(whole, abs=SAME)
 
 
 def test_a_conversation_that_moves_to_another_project_stays_one(store: MemoryStore) -> None:
     conversation(store)
-    store.embed_pending()
+    store.indexes.embed_pending()
     here = scores(store, "walrus")
     for memory in store.list():
         store.edit(memory.id, project="other")
     assert scores(store, "walrus") == {}
     assert scores(store, "walrus", project="other") == pytest.approx(here, abs=SAME)
-    store.merge_projects("other", "app")
+    store.projects.merge("other", "app")
     assert scores(store, "walrus") == pytest.approx(here, abs=SAME)
 
 
@@ -369,9 +369,9 @@ def _act(store: MemoryStore, name: str, *ids: str) -> None:
         "undo": store.undo,
         "pin": store.pin,
         "undo last": store.undo,
-        "embed": store.embed_pending,
-        "catch up": store.catch_up,
-        "merge projects": lambda: store.merge_projects("other", "app"),
+        "embed": store.indexes.embed_pending,
+        "catch up": store.indexes.catch_up,
+        "merge projects": lambda: store.projects.merge("other", "app"),
     }
     act[name](*ids)
 
@@ -486,17 +486,17 @@ QUERIES = ("walrus", "Which animal comes in week 7?", "heron keeper noon", "what
 
 def test_catching_up_does_not_change_what_is_returned(store: MemoryStore) -> None:
     ids = _mixture(store)
-    store.embed_pending()
+    store.indexes.embed_pending()
     for _ in range(3):
         before = [{hit.memory.id for hit in store.recall(query, limit=100)} for query in QUERIES]
         assert all(before)
-        store.catch_up()
+        store.indexes.catch_up()
         assert [{hit.memory.id for hit in store.recall(query, limit=100)} for query in QUERIES] == before
         store.delete(ids[:3])
         store.archive(ids[3:5])
         store.edit(ids[5], content="A lynx, of all animals")
         del ids[:6]
-        store.embed_pending()
+        store.indexes.embed_pending()
 
 
 def test_catching_up_the_graph_does_not_change_which_chunk_counts(tmp_path: Path) -> None:
@@ -507,8 +507,8 @@ def test_catching_up_the_graph_does_not_change_which_chunk_counts(tmp_path: Path
         store.remember_many({"content": f"{first_chunk} walrus a{number}"} for number in range(50))
         short = [f"walrus walrus b{number} c{number} d{number} e{number} f{number}" for number in range(10)]
         store.remember_many({"content": text} for text in short)
-        store.embed_pending()
+        store.indexes.embed_pending()
         # A later chunk counts for nine tenths: 0.64 where the short texts have 0.67.
         assert set(recalled(store, "pinniped", limit=10)) == set(short)
-        store.catch_up()
+        store.indexes.catch_up()
         assert set(recalled(store, "pinniped", limit=10)) == set(short)

@@ -70,15 +70,15 @@ def asked(request: pytest.FixtureRequest, open_store) -> tuple[MemoryStore, dict
             time = NOW_MS - week * 3 * DAY_MS
             store.remember(text, session=f"week {week}", position=position, speaker=speaker, time=time)
         if week == 4 and way.get("half"):
-            store.embed_pending()
+            store.indexes.embed_pending()
     store.remember("The walrus colony decides by vote", category="decision", pinned=True, entities=["src/vote.py"])
     store.remember("def feed_walrus(herrings): ...", category="solution", source={"file": "src/feed_walrus.py"})
     store.remember("A note on the heron", session="week 3")
     store.remember("walrus " * 300)
     if way.get("embed"):
-        store.embed_pending()
+        store.indexes.embed_pending()
     if way.get("catch_up"):
-        store.catch_up()
+        store.indexes.catch_up()
     return store, way.get("options", {})
 
 
@@ -206,9 +206,9 @@ def test_a_fact_at_the_end_of_a_long_text_is_found_by_its_meaning(
     store.remember("Lunch is at noon in the canteen.")
     query = "irrigation schedule for vegetable plants"
     assert recalled(store, query) == []
-    store.embed_pending()
+    store.indexes.embed_pending()
     assert recalled(store, query)[:1] == [long_text]
-    store.catch_up()
+    store.indexes.catch_up()
     assert recalled(store, query)[:1] == [long_text]
 
 
@@ -217,7 +217,7 @@ def test_a_fact_at_the_end_of_a_long_text_is_found_as_of_a_moment_too(
 ) -> None:
     store = open_store(embedder=bundled)
     store.remember(long_text)
-    store.embed_pending()
+    store.indexes.embed_pending()
     assert recalled(store, "irrigation schedule for vegetable plants", as_of=NOW_MS) == [long_text]
 
 
@@ -237,7 +237,7 @@ def test_an_answer_as_of_an_earlier_moment_adds_up_to_what_was_there(store: Memo
     set_clock(store, NOW_MS + 1000)
     store.edit(id, content="walrus of today")
     store.remember("walrus of tomorrow", session="s", position=1)
-    store.embed_pending()
+    store.indexes.embed_pending()
     hits = store.recall("Can you remind me of the old walrus", as_of=NOW_MS, explain=True)
     assert [hit.memory.content for hit in hits] == ["walrus of old"]
     assert math.fsum(signal.contribution for signal in hits[0].explanation.signals) == pytest.approx(hits[0].score)

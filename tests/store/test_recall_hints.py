@@ -59,11 +59,11 @@ def test_hints_are_for_turns_and_for_nothing_else(store: MemoryStore, hint: str,
     text, how, query = _HINTED[hint]
     id = store.remember(text, **how, **_KINDS[kind]).id
     store.remember("Ada and a heron", speaker="Ada", session="t", position=0)  # so that the speaker asked for is there
-    store.embed_pending()
+    store.indexes.embed_pending()
     assert not HINTS & set(given(store, query)[text])
     store.delete(id)
     store.remember(text, **how, **(_KINDS[kind] | TURN))
-    store.embed_pending()
+    store.indexes.embed_pending()
     assert hint.split(maxsplit=1)[0] in given(store, query)[text]
 
 
@@ -75,7 +75,7 @@ def test_a_question_mark_costs_a_turn_and_no_note(open_store, tmp_path, text: st
         store = open_store(tmp_path / str(number))
         store.remember(content, **place)
         store.remember("The heron sleeps too", session="t", position=0)
-        store.embed_pending()
+        store.indexes.embed_pending()
         scores.append({hit.memory.content[:6]: hit.score for hit in store.recall("walrus sleeps")}["The wa"])
     if place == TURN:
         assert scores[1] < scores[0] - 0.1
@@ -115,7 +115,7 @@ def test_what_an_assistant_said_counts_less_and_less_so_when_it_is_asked_for(sto
     store.remember("alpha walrus colony", session="s", position=0, speaker="user")
     for position, speaker in enumerate(("assistant", "Assistant", "AI", "agent"), 10):
         store.remember(f"walrus colony {position}", session="s", position=position * 10, speaker=speaker)
-    store.embed_pending()
+    store.indexes.embed_pending()
     plain = given(store, "the walrus colony")
     asked = given(store, "What did you recommend for the walrus colony")
     assert recalled(store, "the walrus colony")[0] == "alpha walrus colony"
@@ -140,7 +140,7 @@ def test_what_an_assistant_said_counts_less_and_less_so_when_it_is_asked_for(sto
 def test_a_named_speaker_comes_first(store: MemoryStore, names: tuple[str, str], query: str) -> None:
     for position, name in enumerate(names):
         store.remember(f"walrus {position}", session="s", position=10 * position, speaker=name)
-    store.embed_pending()
+    store.indexes.embed_pending()
     found = given(store, query)
     assert list(found) == ["walrus 0", "walrus 1"]
     assert "speaker" not in found["walrus 0"]
@@ -151,7 +151,7 @@ def test_a_named_speaker_comes_first(store: MemoryStore, names: tuple[str, str],
 def test_a_name_that_nobody_has_and_the_role_user_are_no_speakers(store: MemoryStore) -> None:
     for position, speaker in enumerate(("user", "Ben", "assistant")):
         store.remember(f"walrus {position}", session="s", position=10 * position, speaker=speaker)
-    store.embed_pending()
+    store.indexes.embed_pending()
     for query, is_named in (
         ("the walrus of Carla", False),
         ("the user's walrus", False),
@@ -166,14 +166,14 @@ def test_a_name_that_nobody_has_and_the_role_user_are_no_speakers(store: MemoryS
 def test_a_turn_of_an_unknown_speaker_is_not_said_to_be_somebody_else_s(store: MemoryStore) -> None:
     store.remember("walrus one", session="s", position=0, speaker="Ada")
     store.remember("walrus two", session="s", position=10)
-    store.embed_pending()
+    store.indexes.embed_pending()
     assert "speaker" not in given(store, "What did Ada say of the walrus")["walrus two"]
 
 
 def test_a_turn_that_names_a_time_answers_when(store: MemoryStore) -> None:
     store.remember("the walrus came on Monday", session="s", position=0)
     store.remember("the walrus came on foot", session="s", position=10)
-    store.embed_pending()
+    store.indexes.embed_pending()
     assert recalled(store, "When did the walrus come?")[0] == "the walrus came on Monday"
     assert recalled(store, "How did the walrus come?")[0] == "the walrus came on foot"
 
@@ -212,7 +212,7 @@ def test_a_day_in_the_question_draws_memories_of_that_day_nearer(
         set_clock(store, moment(now) + 12 * 3_600_000)
     store.remember("walrus at dawn", time=moment(near))
     store.remember("walrus at dusk", time=moment(far))
-    store.embed_pending()
+    store.indexes.embed_pending()
     assert all("date" not in signals for signals in given(store, "the walrus").values())
     found = given(store, f"the walrus {time}")
     assert list(found) == ["walrus at dawn", "walrus at dusk"]
@@ -225,7 +225,7 @@ def test_a_day_in_the_question_excludes_nothing(store: MemoryStore, time: str, *
     store.remember_many({"content": f"walrus number {number}", "time": NOW_MS - number * 10**9} for number in range(40))
     store.remember_many({"content": f"heron number {number}"} for number in range(40))
     if is_embedded:
-        store.embed_pending()
+        store.indexes.embed_pending()
     assert set(recalled(store, f"walrus {time}", limit=100)) >= set(recalled(store, "walrus", limit=100))
 
 
@@ -234,7 +234,7 @@ def test_days_at_the_ends_of_time_are_no_trouble(open_store, now: str) -> None:
     store = open_store(clock_ms=moment(now))
     store.remember("walrus", time=moment("9999-12-31"))
     store.remember("walrus colony", time=moment("0001-01-01"))
-    store.embed_pending()
+    store.indexes.embed_pending()
     for query in (
         "walrus 999 years ago",
         "walrus since Tuesday",
@@ -247,7 +247,7 @@ def test_days_at_the_ends_of_time_are_no_trouble(open_store, now: str) -> None:
 
 def test_verbs_and_numbers_are_no_days(store: MemoryStore) -> None:
     store.remember("the walrus may march")
-    store.embed_pending()
+    store.indexes.embed_pending()
     for query in (
         "the walrus may march",
         "March on, walrus",
@@ -281,7 +281,7 @@ def test_the_frame_of_a_request_finds_nobody(store: MemoryStore, frame: str, sub
     # These talk about talking.
     store.remember("Can you remind me to list the order of items? I brought up the conversations and chats.")
     store.remember("I asked you to summarise in which order we mentioned and discussed five topics.")
-    store.embed_pending()
+    store.indexes.embed_pending()
     found = recalled(store, subject)
     assert found
     assert recalled(store, frame.format(subject)) == found
@@ -301,14 +301,14 @@ def test_the_frame_of_a_request_finds_nobody(store: MemoryStore, frame: str, sub
 def test_a_request_that_is_nothing_but_frame_is_searched_for_as_it_is(store: MemoryStore, request_: str) -> None:
     store.remember("Remind me: the order of items is five conversations that I brought up to summarize")
     store.remember("an otter")
-    store.embed_pending()
+    store.indexes.embed_pending()
     assert recalled(store, request_)[0].startswith("Remind me")
 
 
 @pytest.mark.parametrize("request_", ["", " ", "?", ",", "in order", "\u2067", "of the"])
 def test_a_request_without_a_subject_has_no_answer(store: MemoryStore, request_: str) -> None:
     store.remember("a walrus")
-    store.embed_pending()
+    store.indexes.embed_pending()
     assert store.recall(request_) == []
 
 
@@ -338,5 +338,5 @@ def test_words_of_the_subject_are_not_taken_for_its_frame(
 ) -> None:
     store.remember(wanted)
     store.remember(other)
-    store.embed_pending()
+    store.indexes.embed_pending()
     assert recalled(store, query)[0] == wanted

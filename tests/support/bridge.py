@@ -32,7 +32,7 @@ def known(world: World, content: str, category: str = "fact", *, project: str | 
     """Have a store know something, words and meaning; returns its id."""
     where = {"scope": "global"} if project is None else {"project": project}
     id: str = world.store.remember(content, category=category, **where, **more).id
-    world.store.embed_pending()
+    world.store.indexes.embed_pending()
     return id
 
 

@@ -280,7 +280,7 @@ def test_a_real_worker_embeds_links_and_keeps_the_store_in_order(real: Real) -> 
     process = real.start()
     until(lambda: bool(store.links(["related", "sequence", "same_entity"], project="*")), process)
     until(lambda: is_at_rest(store), process)
-    assert not store.waits_for_vectors()
+    assert not store.indexes.waits_for_vectors()
     assert [found.memory.id for found in store.related(a)] == [b]
 
 
@@ -293,7 +293,7 @@ def test_a_signal_ends_a_real_worker(real: Real, number: signal.Signals, code: i
     assert process.wait(PATIENCE_SECONDS) in {code, 128 + number}
     assert process.stderr is not None
     assert b"Traceback" not in process.stderr.read()
-    assert store.verify().ok
+    assert store.indexes.verify().ok
 
 
 def test_a_supervised_worker_ends_with_whoever_started_it(real: Real) -> None:
@@ -314,7 +314,7 @@ def test_a_supervised_worker_is_woken_by_a_line(real: Real) -> None:
     assert process.stdin is not None
     process.stdin.write(b"\n")
     process.stdin.flush()
-    until(lambda: not store.waits_for_vectors(), process)
+    until(lambda: not store.indexes.waits_for_vectors(), process)
 
 
 def test_notes_of_a_watched_folder_become_memories_and_follow_it(real: Real, tmp_path: Path) -> None:
@@ -395,8 +395,8 @@ def test_a_worker_that_is_killed_while_it_reads_leaves_a_sound_store(real: Real,
     until(lambda: store.count(project="*") > 0, process)
     process.kill()
     process.wait(PATIENCE_SECONDS)
-    assert store.verify().ok
+    assert store.indexes.verify().ok
     held = [job for job in store.jobs.list() if job.worker is not None]
     assert len(held) <= 1
     with open_store(real.data_dir, clock_ms=None) as other:
-        assert other.verify().ok
+        assert other.indexes.verify().ok

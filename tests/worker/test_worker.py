@@ -418,7 +418,7 @@ def test_what_waits_is_embedded_and_linked(store: MemoryStore) -> None:
     first = store.remember("We use pnpm in the shop repository").id
     second = store.remember("In the shop repository we use pnpm workspaces").id
     work_until_idle(store, keeping())
-    assert not store.waits_for_vectors()
+    assert not store.indexes.waits_for_vectors()
     assert [found.memory.id for found in store.related(first)] == [second]
     assert store.links(["similar", "extends", "related"])
 
@@ -426,7 +426,7 @@ def test_what_waits_is_embedded_and_linked(store: MemoryStore) -> None:
 def test_more_than_a_batch_is_embedded_in_turns(store: MemoryStore) -> None:
     store.remember_many({"content": f"walrus{number} sits on rock{number}"} for number in range(600))
     work_until_idle(store, keeping())
-    assert not store.waits_for_vectors()
+    assert not store.indexes.waits_for_vectors()
     assert [job for job in store.jobs.list() if job.kind in {EMBED, LINK}] == []
 
 
@@ -463,7 +463,7 @@ def test_a_text_that_could_not_be_embedded_is_embedded_after_an_edit(open_store:
     assert [job.kind for job in store.jobs.list() if job.dead_at is not None] == [EMBED]
     store.edit(id, content="the good one")
     work_some(store, keeping())
-    assert not store.waits_for_vectors()
+    assert not store.indexes.waits_for_vectors()
 
 
 @pytest.mark.parametrize("cure", ["edit", "delete", "purge"])
@@ -494,7 +494,7 @@ def test_a_revived_text_is_embedded_once_the_cause_is_gone(open_store: OpenStore
     is_broken = False
     assert store.jobs.revive() == 1
     work_some(store, keeping())
-    assert not store.waits_for_vectors()
+    assert not store.indexes.waits_for_vectors()
     assert [job for job in store.jobs.list() if job.kind == EMBED] == []
 
 
@@ -524,20 +524,20 @@ def test_a_model_that_is_out_of_order_puts_the_job_off_and_kills_none(
     set_clock(store, NOW_MS + DAY_MS // 2)
     work_some(store, keeping())
     work_through_failures(store, keeping())
-    assert not store.waits_for_vectors()
+    assert not store.indexes.waits_for_vectors()
 
 
 def test_vectors_of_another_model_are_no_failure_of_any_job(open_store: OpenStore) -> None:
     with open_store(project="app") as first:
         first.remember("walrus")
-        first.embed_pending()
+        first.indexes.embed_pending()
     store = open_store(project="app", embedder=ConstantEmbedder(0.25), clock_ms=NOW_MS + 1)
     store.remember("octopus")
     for minute in range(2 * MOST_ATTEMPTS):
         set_clock(store, NOW_MS + minute * 61 * SECOND_MS)
         work_some(store, keeping())
     assert [job for job in store.jobs.list() if job.dead_at is not None] == []
-    assert store.waits_for_vectors()
+    assert store.indexes.waits_for_vectors()
 
 
 def test_a_worker_does_not_wait_for_another_process_that_embeds(open_store: OpenStore) -> None:
@@ -545,13 +545,13 @@ def test_a_worker_does_not_wait_for_another_process_that_embeds(open_store: Open
 
     def while_embedding(batch: Sequence[str]) -> None:
         if second:
-            assert second[0].embed_some(limit=10) is None
+            assert second[0].indexes.embed_some(limit=10) is None
 
     store = open_store(project="app", embedder=HookedEmbedder(while_embedding))
     store.remember("walrus")
     second.append(open_store(project="app"))
     work_some(store, keeping())
-    assert not store.waits_for_vectors()
+    assert not store.indexes.waits_for_vectors()
 
 
 # Consolidating
@@ -565,7 +565,7 @@ def duplicates(store: MemoryStore, *trusts: str, **options: Any) -> list[str]:
     for number, (wording, trust) in enumerate(zip(wordings, trusts, strict=True)):
         set_clock(store, NOW_MS - DAY_MS + number * SECOND_MS)
         ids.append(store.remember(wording, trust=trust, **options).id)
-    store.embed_pending()
+    store.indexes.embed_pending()
     assert [link.kind for link in store.links(["similar"], project="*")] == ["similar"]
     set_clock(store, NOW_MS)
     return ids
@@ -584,7 +584,7 @@ def test_consolidation_keeps_what_a_person_or_an_agent_wrote(store: MemoryStore)
         wordings = ["pnpm installs packages before jest runs", "jest runs before pnpm installs packages"]
         for wording, trust in zip(wordings, trusts, strict=True):
             store.remember(wording, trust=trust, project=project)
-    store.embed_pending()
+    store.indexes.embed_pending()
     assert len(store.links(["similar"], project="*")) == 3
     work_until_idle(store, keeping())
     assert store.count(project="*") == 6
@@ -635,7 +635,7 @@ def test_what_a_person_brought_back_from_consolidation_stays_and_nothing_goes_in
 def test_consolidation_leaves_what_was_a_duplicate_before_it_was_edited(store: MemoryStore) -> None:
     older, newer = duplicates(store, "extracted", "extracted")
     store.edit(older, content="the billing service listens on 5128")
-    store.embed_pending()
+    store.indexes.embed_pending()
     work_until_idle(store, keeping())
     assert (store.get(older).status, store.get(newer).status) == (Status.ACTIVE, Status.ACTIVE)
 
@@ -644,7 +644,7 @@ def test_consolidation_never_decides_a_contradiction(store: MemoryStore) -> None
     content = "squash the commits of a branch before the merge"
     for said in (content, f"never {content}"):
         store.remember(said, trust="extracted")
-    store.embed_pending()
+    store.indexes.embed_pending()
     assert [link.kind for link in store.links(["contradicts", "similar"])] == ["contradicts"]
     work_until_idle(store, keeping())
     assert store.count() == 2

@@ -46,7 +46,7 @@ class Engine(Peer):
             for batch in batches:
                 self._embedder.give((m.content for m in batch.memories), batch.vectors)
                 store.remember_many(map(_new, batch.memories))
-                store.embed_pending()
+                store.indexes.embed_pending()
                 self._embedder.forget()
 
     def open(self) -> None:

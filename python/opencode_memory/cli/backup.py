@@ -28,7 +28,7 @@ def create(run: Invocation, *, path: Path | None) -> None:
     Without PATH the copy goes into the store's own folder, where the oldest copies give way to new ones.
     """
     with run.open_store() as store:
-        written = store.backup(path)
+        written = store.backups.create(path)
         removed = _remove_oldest(store, run.config.backup.keep) if path is None else []
     if run.out.as_json:
         run.out.json({"path": written, "removed": removed})
@@ -42,7 +42,7 @@ def create(run: Invocation, *, path: Path | None) -> None:
 def list_backups(run: Invocation) -> int:
     """List the backups that are still there, newest first."""
     with run.open_store() as store:
-        found = store.backups()
+        found = store.backups.list()
     if run.out.as_json:
         run.out.json({"backups": found})
     elif found:
@@ -64,8 +64,8 @@ def restore(run: Invocation, *, path: Path, yes: bool) -> int:
     if not confirmed(f"Replace the store by {path}", yes=yes):
         return NOTHING_FOUND
     with run.open_store() as store:
-        before = store.backup()
-        memories = store.backup_restore(path)
+        before = store.backups.create()
+        memories = store.backups.restore(path)
     if run.out.as_json:
         run.out.json({"restored": path, "memories": memories, "before": before})
     else:
@@ -78,7 +78,7 @@ backup: Final = Group("backup", help="Create, list and restore backups.", comman
 
 def _remove_oldest(store: MemoryStore, keep: int) -> list[Path]:
     """Remove all but the newest backups of the store's own folder; those that a person put elsewhere stay."""
-    own: list[Backup] = [backup for backup in store.backups() if backup.path.parent == store.data_dir / "backups"]
+    own: list[Backup] = [backup for backup in store.backups.list() if backup.path.parent == store.data_dir / "backups"]
     surplus = sorted(own, key=lambda backup: backup.at, reverse=True)[keep:] if keep else []
     for backup in surplus:
         backup.path.unlink(missing_ok=True)

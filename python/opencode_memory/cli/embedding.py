@@ -18,4 +18,4 @@ def embed_what_waits(run: Invocation, store: MemoryStore) -> int:
         How many memories got their vectors.
     """
     with progress("embedding", quiet=run.out.as_json) as show:
-        return store.embed_pending(progress=show)
+        return store.indexes.embed_pending(progress=show)

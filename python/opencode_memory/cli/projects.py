@@ -18,7 +18,7 @@ from opencode_memory.text.formatting import counted
 def list_projects(run: Invocation) -> int:
     """List the projects; the folder's own is marked."""
     with run.open_store() as store:
-        found = store.projects()
+        found = store.projects.list()
         current = store.project
     if run.out.as_json:
         run.out.json({"current": current, "projects": found})
@@ -42,7 +42,7 @@ def rename(run: Invocation, *, old: str, new: str) -> None:
     It is still recognised by the same folders and remotes.
     """
     with run.open_store() as store:
-        store.rename_project(old, new)
+        store.projects.rename(old, new)
     if run.out.as_json:
         run.out.json({"old": old, "new": new})
     else:
@@ -61,7 +61,7 @@ def merge(run: Invocation, *, source: str, target: str, yes: bool) -> int:
     if not confirmed(f"Merge {source} into {target}, for good", yes=yes):
         return NOTHING_FOUND
     with run.open_store() as store:
-        moved = store.merge_projects(source, target)
+        moved = store.projects.merge(source, target)
     if run.out.as_json:
         run.out.json({"source": source, "target": target, "moved": moved})
     else:

@@ -13,7 +13,7 @@ from opencode_memory.text.formatting import counted
 def verify(run: Invocation) -> int:
     """Check every memory and index; 1 when something is wrong."""
     with run.open_store() as store:
-        report = store.verify()
+        report = store.indexes.verify()
     if run.out.as_json:
         run.out.json({"ok": report.ok, "report": report})
         return DONE if report.ok else NOTHING_FOUND
@@ -33,7 +33,7 @@ def verify(run: Invocation) -> int:
 def repair(run: Invocation) -> int:
     """Rebuild damaged indexes; 1 when something stays wrong."""
     with run.open_store() as store, stages(quiet=run.out.as_json) as show:
-        report = store.repair(progress=show)
+        report = store.indexes.repair(progress=show)
     if run.out.as_json:
         run.out.json({"ok": report.ok, "report": report})
         return DONE if report.ok else NOTHING_FOUND
@@ -51,7 +51,7 @@ def repair(run: Invocation) -> int:
 def reindex(run: Invocation) -> None:
     """Embed what waits, or was embedded by another model, and build the indexes anew."""
     with run.open_store() as store, stages(quiet=run.out.as_json) as show:
-        report = store.reindex(progress=show)
+        report = store.indexes.reindex(progress=show)
     if run.out.as_json:
         run.out.json(report)
     else:

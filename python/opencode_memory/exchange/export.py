@@ -15,6 +15,7 @@ from opencode_memory.exchange import markdown, native_json
 from opencode_memory.exchange.results import ExportReport
 from opencode_memory.models import Category, Memory, Scope, Status
 from opencode_memory.text import clock
+from opencode_memory.text.clock import to_ms
 from opencode_memory.text.suggest import did_you_mean
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ def export_memories(
     _refuse_the_store_itself(store, target)
     with _open_target(target) as out:
         if format == native_json.NAME:
-            rows = store.dump(project=project, scope=scope, categories=categories, since_ms=since_ms)
+            rows = store.rows.dump(project=project, scope=scope, categories=categories, since_ms=since_ms)
             counts = native_json.write(rows, out, at=clock.now())
         else:
             groups = _groups(store, project, scope, categories, since_ms)
@@ -87,7 +88,7 @@ def _groups(
     categories: Sequence[str] | None,
     since_ms: int | None,
 ) -> Iterator[tuple[str | None, Category, Iterator[Memory]]]:
-    names = [existing.name for existing in store.projects()] if project is None else [project]
+    names = [existing.name for existing in store.projects.list()] if project is None else [project]
     for name in (None, *sorted(names)):
         if scope not in (None, Scope.GLOBAL if name is None else Scope.PROJECT):
             continue
@@ -103,9 +104,7 @@ def _pages(store: MemoryStore, project: str | None, category: Category, since_ms
         while page := store.list(
             project=project, scope=scope, category=category, status=status, limit=_PAGE, offset=offset
         ):
-            yield from (
-                memory for memory in page if since_ms is None or memory.created_at.timestamp() * 1000 >= since_ms
-            )
+            yield from (memory for memory in page if since_ms is None or to_ms(memory.created_at) >= since_ms)
             offset += len(page)
 
 

@@ -180,14 +180,14 @@ def _recognise(text: TextSource) -> str:
 
 def _project_names(store: MemoryStore, project: str | None) -> Callable[[str | None], str | None]:
     """Return the translation of another system's project names into ours."""
-    known = store.projects()
+    known = store.projects.list()
     translated: dict[str, str] = {}
 
     def translate(foreign: str) -> str:
         if opencode_manager.ROOT_COMMIT.fullmatch(foreign):
             meant = [existing.name for existing in known if foreign in existing.root_commits]
             if len(meant) != 1:
-                return store.resolve_project(ProjectIdentity(root_commits=(foreign,))) or foreign
+                return store.projects.resolve(ProjectIdentity(root_commits=(foreign,))) or foreign
         else:
             # Other systems leave the host out: acme/shop is github.com/acme/shop when only one project can be meant.
             names = [existing.name for existing in known]

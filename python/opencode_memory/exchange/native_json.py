@@ -125,9 +125,9 @@ def load(
                 if (kind == "history" and not as_own) or (kind == "project" and not with_projects):
                     counts[kind]["left out"] += len(batch)
                 elif kind == "memory":
-                    counts[kind].update(store.load(kind, [_memory(row, as_own=as_own) for _, _, row in batch]))
+                    counts[kind].update(store.rows.load(kind, [_memory(row, as_own=as_own) for _, _, row in batch]))
                 else:
-                    counts[kind].update(store.load(kind, [row for _, _, row in batch]))
+                    counts[kind].update(store.rows.load(kind, [row for _, _, row in batch]))
             except InvalidInputError as error:
                 raise source.wrong(
                     f"{_ARRAYS[kind]} from here on: {error}", line=batch[0][0], field=error.field

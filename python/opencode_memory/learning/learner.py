@@ -101,9 +101,9 @@ class Learner:
         """
 
         def attempt() -> None:
-            version, state = self._store.lessons.open(info.id)
+            version, state = self._store.learning.open(info.id)
             counted = _new_names(info, *self._fresh(info, messages))
-            self._store.lessons.learn(
+            self._store.learning.learn(
                 Lesson(session=info.id, version=version, state=state, counted=counted, feed=feed, progress=progress)
             )
 
@@ -120,7 +120,7 @@ class Learner:
         *,
         rests: bool,
     ) -> Learned:
-        lessons = self._store.lessons
+        lessons = self._store.learning
         version, stored = lessons.open(info.id)
         state = SessionState.from_json(stored)
         fresh, copies = self._fresh(info, messages)
@@ -172,7 +172,7 @@ class Learner:
     def _fresh(self, info: SessionInfo, messages: Sequence[Message]) -> tuple[list[Message], frozenset[str]]:
         """Return the messages that have not counted, and which of them are copies of some that have."""
         messages = list({message.id: message for message in messages}.values())
-        known = self._store.lessons.counted([name for message in messages for name in _names(info, message)])
+        known = self._store.learning.counted([name for message in messages for name in _names(info, message)])
         fresh = [
             (message, copied) for message, own, copied in zip(messages, known[::2], known[1::2], strict=True) if not own
         ]
@@ -180,7 +180,7 @@ class Learner:
 
     def _seen(self, found: Sequence[Candidate], project: str | None, session: str) -> Iterator[_Seen]:
         keys = [one.seen_as or "" for one in found]
-        counts = self._store.lessons.seen_elsewhere(project, keys, session) if found else []
+        counts = self._store.learning.seen_elsewhere(project, keys, session) if found else []
         for candidate, count in zip(found, counts, strict=True):
             yield _Seen(candidate, count if candidate.seen_as else 0)
 
@@ -188,7 +188,7 @@ class Learner:
         """Leave out what a person has rejected or reworded."""
         for candidate in found:
             marks = settled_marks(candidate.topic, candidate.seen_as)
-            if not marks or not any(self._store.lessons.seen_elsewhere(project, marks, "")):
+            if not marks or not any(self._store.learning.seen_elsewhere(project, marks, "")):
                 yield candidate
 
     def _open_blockers(self, project: str | None) -> Iterator[OpenBlocker]:
@@ -222,9 +222,9 @@ def settle(store: MemoryStore, memory: Memory) -> None:
         return
 
     def attempt() -> None:
-        version, state = store.lessons.open(_SETTLED)
+        version, state = store.learning.open(_SETTLED)
         sightings = [(memory.project, mark, 1) for mark in marks]
-        store.lessons.learn(Lesson(session=_SETTLED, version=version, state=state, sightings=sightings))
+        store.learning.learn(Lesson(session=_SETTLED, version=version, state=state, sightings=sightings))
 
     _until_won(attempt, _SETTLED)
 

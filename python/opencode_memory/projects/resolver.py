@@ -60,15 +60,15 @@ class ProjectResolver:
 
     def find(self, folder: Path) -> str | None:
         """Return the name of the folder's project; None if the store does not know it. Writes nothing."""
-        return self._store.resolve_project(self.identity(folder), create=False)
+        return self._store.projects.resolve(self.identity(folder), create=False)
 
     def name(self, folder: Path) -> str:
         """Return the name of the folder's project, or the name that it would get. Writes nothing."""
-        return self._store.project_name(self.identity(folder))
+        return self._store.projects.name_for(self.identity(folder))
 
     def ensure(self, folder: Path) -> str:
         """Return the name of the folder's project; creates the project if the store does not know it."""
-        name = self._store.resolve_project(self.identity(folder))
+        name = self._store.projects.resolve(self.identity(folder))
         if name is None:
             raise AssertionError("a created project has a name")
         return name
@@ -76,8 +76,8 @@ class ProjectResolver:
     def refresh(self, folder: Path) -> None:
         """Add what is new in the folder's identity, for example a remote, to its project, if the store knows it."""
         identity = self.identity(folder)
-        if self._store.resolve_project(identity, create=False) is not None:
-            self._store.resolve_project(identity, create=True)
+        if self._store.projects.resolve(identity, create=False) is not None:
+            self._store.projects.resolve(identity, create=True)
 
     def of_session(self, directory: str) -> str | None:
         """Return the project of a session's directory, created if needed; None if the session names no directory."""

@@ -1,8 +1,6 @@
-"""Embedding what waits: the step between the acknowledgement of a memory and its being found by meaning.
+"""Embeds the memories of a store: chooses the embedder, embeds in the background, and serialises processes.
 
-Whoever runs this asks the engine which texts wait, so nothing is forgotten: a text that failed, was edited while it was
-being embedded, or was written by a process that died, waits until it is done. One process at a time embeds for a data
-directory; the others would only do the same work twice.
+Only one process at a time embeds for a data directory. Others would do the same work twice.
 """
 
 from __future__ import annotations
@@ -11,160 +9,156 @@ import fcntl
 import logging
 import os
 import threading
+import weakref
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from opencode_memory.errors import ClosedError, EmbeddingError, InvalidInputError, ModelNotFoundError
+from opencode_memory._core import subject
+from opencode_memory.errors import ClosedError, EmbeddingError
+from opencode_memory.store.embed import Progress, embed_pending
 
 if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
     from opencode_memory._core import Engine
     from opencode_memory.embedding.base import Embedder
 
 _log: Final = logging.getLogger(__name__)
 
-_PAGE: Final = 1024
 _LOCK: Final = "embedder.lock"
 _LOCK_POLL_SECONDS: Final = 0.05
-_PATIENCE: Final = 12
-"""Failures without a success in between, after which the model is at fault and not a text. Finding the one bad text
-among a page of 1024 takes 11."""
-
-Progress = Callable[[int, int], None]
 
 
-class ModelMismatch:
-    """How the embedder and the store's vectors stand to each other."""
+class EmbeddingQueue:
+    """The memories of a store that wait for their embeddings, and the embedder that makes these.
 
-    def __init__(self, stored: str, loaded: str) -> None:
-        self.stored = stored
-        self.loaded = loaded
+    Args:
+        engine: The engine of the store.
+        data_dir: Its folder, for the lock between processes.
+        embedder: Turns texts into vectors; None for the bundled model, which is loaded when it is first needed.
+        in_background: Whether a thread of this process embeds what it writes.
+    """
 
-    def __str__(self) -> str:
-        return (
-            f"the store's vectors were made by {self.stored}, but the embedder here is {self.loaded}; memories are "
-            "found by their words only until `opencode-memory reindex` embeds them again"
-        )
+    def __init__(self, engine: Engine, data_dir: Path, *, embedder: Embedder | None, in_background: bool) -> None:
+        self._engine = engine
+        self._data_dir = data_dir
+        self._embedder = embedder
+        self._lock = threading.Lock()
+        self._in_background = in_background
+        self._background: BackgroundEmbedding | None = None
+        self._last_warning: str | None = None
+
+    def embedder(self) -> Embedder:
+        """Return the embedder."""
+        with self._lock:
+            if self._embedder is None:
+                from opencode_memory.embedding import OnnxEmbedder  # noqa: PLC0415  loads nothing until it embeds
+
+                self._embedder = OnnxEmbedder()
+            return self._embedder
+
+    def matching_embedder(self) -> Embedder:
+        """Return the embedder if the vectors of the store are of its model.
+
+        Raises:
+            EmbeddingError: The vectors are of another model.
+        """
+        embedder = self.embedder()
+        if (mismatch := find_mismatch(self._engine, embedder)) is not None:
+            raise EmbeddingError(mismatch)
+        return embedder
+
+    def mismatch(self) -> str | None:
+        """Return why the embedder cannot be used for queries; None if it can."""
+        try:
+            return find_mismatch(self._engine, self.embedder())
+        except EmbeddingError as error:
+            return str(error)
+
+    def embed(
+        self,
+        embedder: Embedder,
+        *,
+        progress: Progress | None = None,
+        limit: int | None = None,
+    ) -> int:
+        """Wait for other processes that embed, then embed what waits; return the number of memories embedded."""
+        with embedding_turn(self._data_dir):
+            return embed_pending(self._engine, embedder, progress=progress, limit=limit)
+
+    def embed_unless_busy(
+        self,
+        embedder: Embedder,
+        *,
+        limit: int,
+        skip: Collection[int],
+        on_failure: Callable[[int, Exception], None] | None,
+    ) -> int | None:
+        """Embed some of what waits, without comparing; None if another process is embedding."""
+        with embedding_turn(self._data_dir, give_up=lambda: True) as has_turn:
+            if not has_turn:
+                return None
+            return embed_pending(self._engine, embedder, limit=limit, compare=False, skip=skip, on_failure=on_failure)
+
+    def embed_query(self, query: str) -> npt.NDArray[np.float32] | None:
+        """Embed a query; None if the store has no vectors of this model, or if the model fails."""
+        if not query.strip() or self._engine.active_model() is None:
+            return None
+        reason = self.mismatch()
+        if reason is None:
+            try:
+                return self.embedder().embed_query(subject(query))
+            except EmbeddingError as error:
+                reason = f"the query could not be embedded, so only full-text search is used: {error}"
+        if self._last_warning != reason:
+            self._last_warning = reason
+            _log.warning("%s", reason)
+        return None
+
+    def notify(self) -> None:
+        """Wake the background thread after a write. Raises nothing, because the write is done already."""
+        if not self._in_background:
+            return
+        try:
+            embedder = self.embedder()
+        except EmbeddingError:
+            _log.exception("the embedding model cannot be used, so new memories are found by full-text search only")
+            return
+        with self._lock:
+            if self._background is None:
+                self._background = BackgroundEmbedding(self._engine, embedder, self._data_dir)
+                # Nothing will notify the thread once the store is gone.
+                weakref.finalize(self, self._background.abandon)
+            background = self._background
+        background.notify()
+
+    def close(self) -> None:
+        """Embed what this process wrote, and end the background thread."""
+        if self._background is not None:
+            self._background.close()
 
 
-def mismatch(engine: Engine, embedder: Embedder) -> ModelMismatch | None:
-    """Compare the embedder with the model that the store's vectors come from; a store without vectors fits any."""
+def find_mismatch(engine: Engine, embedder: Embedder) -> str | None:
+    """Compare the embedder with the model of the stored vectors; a store without vectors fits any embedder.
+
+    Returns:
+        Why they do not fit, and what to do; None if they fit.
+    """
     active = engine.active_model()
     if active is None or active == (embedder.model_id, embedder.dimension):
         return None
-    return ModelMismatch(stored=f"{active[0]} ({active[1]} dimensions)", loaded=embedder.model_id)
-
-
-def embed_pending(
-    engine: Engine,
-    embedder: Embedder,
-    *,
-    progress: Progress | None = None,
-    limit: int | None = None,
-    should_stop: Callable[[], bool] = lambda: False,
-    compare: bool = True,
-    skip: Collection[int] = (),
-    on_failure: Callable[[int, Exception], None] | None = None,
-) -> int:
-    """Embed memories that wait, oldest first, and compare them with their neighbours.
-
-    Args:
-        engine: Whose memories; its active model must be the embedder's.
-        embedder: Turns texts into vectors.
-        progress: Called with memories done and memories that waited.
-        limit: Most memories to embed.
-        should_stop: Asked between batches.
-        compare: Whether they are compared, too.
-        skip: Keys of memories that are left out.
-        on_failure: Called with the key of each memory that cannot be embedded, and why, instead of raising in the end.
-
-    Returns:
-        How many memories got their vectors.
-
-    Raises:
-        EmbeddingError: A text could not be embedded. The others were, unless it is the model that fails.
-    """
-    engine.activate_model(embedder.model_id, embedder.dimension)
-    total = engine.count_pending_embeddings()
-    done = 0
-    after_key = 0
-    failures = _Failures(on_failure)
-    while (limit is None or done < limit) and not should_stop():
-        page = engine.pending_embeddings(after_key, _PAGE if limit is None else min(_PAGE, limit - done))
-        if not page:
-            break
-        after_key = page[-1][0]
-        page = [one for one in page if one[0] not in skip]
-        done += _embed_around_failures(engine, embedder, page, failures)
-        if progress is not None:
-            progress(min(done, total), total)
-    while compare and not should_stop() and engine.compare_new():
-        pass
-    if failures.first is not None and on_failure is None:
-        raise failures.first
-    return done
-
-
-class _Failures:
-    """What went wrong in one run: the first error, and how many came since something went right."""
-
-    def __init__(self, tell: Callable[[int, Exception], None] | None) -> None:
-        self.first: EmbeddingError | InvalidInputError | None = None
-        self.in_a_row = 0
-        self.tell = tell
-
-
-def _embed_around_failures(engine: Engine, embedder: Embedder, page: list[tuple[int, str]], failures: _Failures) -> int:
-    """Embed a page, halving it around texts that fail, so that one bad text does not keep the others waiting."""
-    try:
-        stored = _embed_page(engine, embedder, page)
-    except ModelNotFoundError:
-        raise
-    except (EmbeddingError, InvalidInputError) as error:
-        failures.first = failures.first or error
-        # With somebody to tell, only a single text counts: halving a page around a few bad ones fails often.
-        failures.in_a_row += 1 if failures.tell is None or len(page) == 1 else 0
-        if failures.in_a_row >= _PATIENCE:
-            if failures.tell is None or not _works(embedder):
-                raise
-            failures.in_a_row = 0
-        if len(page) == 1:
-            if failures.tell is not None:
-                failures.tell(page[0][0], error)
-            return 0
-        middle = len(page) // 2
-        return sum(_embed_around_failures(engine, embedder, half, failures) for half in (page[:middle], page[middle:]))
-    failures.in_a_row = 0
-    return stored
-
-
-def _works(embedder: Embedder) -> bool:
-    """Try the model on a text that it can embed if it can embed any."""
-    try:
-        return len(embedder.embed(["memory"])) == 1
-    except (EmbeddingError, InvalidInputError):
-        return False
-
-
-def _embed_page(engine: Engine, embedder: Embedder, page: list[tuple[int, str]]) -> int:
-    if not page:
-        return 0
-    chunks = [(key, embedder.chunk(text)) for key, text in page]
-    texts = list(dict.fromkeys(piece for _, pieces in chunks for piece in pieces))
-    new = [text for text, known in zip(texts, engine.known_embeddings(texts), strict=True) if not known]
-    row_of = {text: row for row, text in enumerate(new)}
-    vectors = embedder.embed(new)
-    if len(vectors) != len(new):
-        raise EmbeddingError(f"{embedder.model_id} returned {len(vectors)} vectors for {len(new)} texts")
-    stored, _ = engine.store_embeddings(
-        embedder.model_id, [(key, [(piece, row_of.get(piece)) for piece in pieces]) for key, pieces in chunks], vectors
+    return (
+        f"the store's vectors were made by {active[0]} ({active[1]} dimensions), but the embedder here is "
+        f"{embedder.model_id}; memories are found by full-text search only until `opencode-memory reindex` embeds "
+        "them again"
     )
-    return stored
 
 
 class BackgroundEmbedding:
-    """A thread that embeds what this process writes, so that nobody waits for a model."""
+    """A thread that embeds what this process writes, so that no write waits for the model."""
 
     def __init__(self, engine: Engine, embedder: Embedder, lock_folder: Path) -> None:
         self._engine = engine
@@ -177,7 +171,7 @@ class BackgroundEmbedding:
         self._process = os.getpid()
 
     def notify(self) -> None:
-        """Say that something was written."""
+        """Wake the thread after a write."""
         self._wake.set()
         with self._start:
             if self._thread is None and not self._closing.is_set():
@@ -185,9 +179,9 @@ class BackgroundEmbedding:
                 self._thread.start()
 
     def close(self) -> None:
-        """Embed what still waits, unless another process is at it, and end the thread."""
+        """Embed what still waits, unless another process is embedding, and end the thread."""
         if os.getpid() != self._process:
-            return  # After a fork the thread is not here, and its locks may be held for ever.
+            return  # After a fork this process has no such thread, and its locks may be held forever.
         with self._start:
             self._closing.set()
             thread = self._thread
@@ -196,7 +190,7 @@ class BackgroundEmbedding:
             thread.join()
 
     def abandon(self) -> None:
-        """Let the thread end by itself."""
+        """Tell the thread to end, without waiting for it."""
         if os.getpid() == self._process:
             self._closing.set()
             self._wake.set()
@@ -207,16 +201,16 @@ class BackgroundEmbedding:
             self._wake.clear()
             closing = self._closing.is_set()
             try:
-                with embedding_turn(self._lock_folder, give_up=self._closing.is_set) as mine:
-                    # Another process may have changed the model since, and the texts wait for that one then.
-                    if mine and mismatch(self._engine, self._embedder) is None:
+                with embedding_turn(self._lock_folder, give_up=self._closing.is_set) as has_turn:
+                    # Another process may have changed the model since; then the texts wait for that process.
+                    if has_turn and find_mismatch(self._engine, self._embedder) is None:
                         embed_pending(self._engine, self._embedder)
             except ClosedError:
-                return  # The program ends without closing the store; the next one embeds what waits.
+                return  # The program ends without closing the store; the next process embeds the rest.
             except Exception:  # noqa: BLE001  an embedder may raise anything
-                # The thread has to be there for the next write. The memories are stored and found by their words;
-                # they wait, and `stats` says how many.
-                _log.exception("embedding in the background failed; it is tried again at the next write")
+                # The thread is needed for the next write. The memories are stored and found by full-text search; they
+                # keep waiting, and `stats` shows how many.
+                _log.exception("embedding in the background failed; it is retried after the next write")
             if closing:
                 return
 
@@ -227,7 +221,7 @@ def embedding_turn(folder: Path, *, give_up: Callable[[], bool] = lambda: False)
 
     Args:
         folder: The data directory.
-        give_up: Asked while another process embeds; what waits is then left to that one.
+        give_up: Called while another process embeds; if it returns true, the rest is left to that process.
 
     Yields:
         Whether it is this process's turn.
@@ -247,6 +241,6 @@ def embedding_turn(folder: Path, *, give_up: Callable[[], bool] = lambda: False)
                 yield True
                 return
     finally:
-        # A child that was forked meanwhile has the descriptor too: closing ours would not give the lock back.
+        # A child that was forked meanwhile has the descriptor too, so closing ours would not release the lock.
         fcntl.flock(descriptor, fcntl.LOCK_UN)
         os.close(descriptor)

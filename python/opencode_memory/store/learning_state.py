@@ -58,13 +58,13 @@ class Lesson:
     progress: Progress | None = None
 
 
-class Lessons:
-    """Sessions that are learned from; ``MemoryStore.lessons`` are they."""
+class LearningState:
+    """What was processed of each session; ``MemoryStore.learning`` is one."""
 
-    def __init__(self, engine: Engine, zone: tzinfo | None, notify: Callable[[], Callable[[], None] | None]) -> None:
+    def __init__(self, engine: Engine, zone: tzinfo | None, on_write: Callable[[], None]) -> None:
         self._engine = engine
         self._zone = zone
-        self._notify = notify
+        self._on_write = on_write
 
     def open(self, session: str) -> tuple[int, str]:
         """Return a session's version and what is open in it; 0 and ``{}`` before its first message."""
@@ -110,8 +110,8 @@ class Lessons:
                 else (lesson.feed, lesson.progress.mark, lesson.progress.cursor),
             }
         )
-        if written and (notify := self._notify()) is not None:
-            notify()
+        if written:
+            self._on_write()
         return [
             RememberResult(id=id_, status=RememberStatus(status), redactions=tuple(redactions))
             for id_, status, redactions in written

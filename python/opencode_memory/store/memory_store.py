@@ -8,46 +8,46 @@ from __future__ import annotations
 
 import builtins
 import logging
-import threading
 import weakref
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, tzinfo
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self
 
-from opencode_memory._core import Engine, subject
+from opencode_memory._core import Engine
 from opencode_memory.config import paths
 from opencode_memory.config.load import environment
-from opencode_memory.errors import EmbeddingError, InvalidInputError
+from opencode_memory.errors import InvalidInputError
 from opencode_memory.models import (
     HistoryEntry,
     Hit,
     Link,
     Memory,
     NewMemory,
-    Project,
     RelatedMemory,
     RememberResult,
     RememberStatus,
     Source,
 )
-from opencode_memory.store import arguments, embedding_queue, records
+from opencode_memory.store import arguments, records
+from opencode_memory.store.backups import Backups
+from opencode_memory.store.embedding_queue import EmbeddingQueue
+from opencode_memory.store.indexes import Indexes
 from opencode_memory.store.jobs import Jobs
 from opencode_memory.store.kv import KeyValues
-from opencode_memory.store.learning_state import Lessons
+from opencode_memory.store.learning_state import LearningState
 from opencode_memory.store.ledger import Ledger
-from opencode_memory.store.reports import Backup, PurgeReport, RebuildReport, RepairReport, Stats, VerifyReport
-from opencode_memory.store.rows import Wanted, rows
+from opencode_memory.store.projects import Projects
+from opencode_memory.store.reports import PurgeReport, Stats
+from opencode_memory.store.rows import Rows
 from opencode_memory.store.sessions import Sessions
-from opencode_memory.store.snapshots import remove_leftovers, temporary_copy
+from opencode_memory.store.snapshots import remove_leftovers
+from opencode_memory.text.unicode import replace_surrogates
 
 if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-
     from opencode_memory.embedding.base import Embedder
-    from opencode_memory.models import ProjectIdentity
 
 _log: Final = logging.getLogger(__name__)
 
@@ -56,7 +56,6 @@ Time = datetime | str | int
 
 _UNCHANGED: Final = object()
 _MOST_RELATED: Final = 1000
-_USE_COUNTERS: Final = ("uses", "used_at")
 
 
 def open(  # noqa: A001  `opencode_memory.open` reads like what it does
@@ -112,17 +111,16 @@ class MemoryStore:
         self._engine = engine
         self._project = project
         self._zone = zone
-        self._given_embedder = embedder
-        self._embedder_lock = threading.Lock()
-        self._background_wanted = background
-        self._background: embedding_queue.BackgroundEmbedding | None = None
-        self._said_by_words: str | None = None
+        self._queue = EmbeddingQueue(engine, engine.data_dir, embedder=embedder, in_background=background)
         self.kv = KeyValues(engine, self._project)
         self.sessions = Sessions(engine, self._project)
         self.jobs = Jobs(engine)
         self.ledger = Ledger(engine)
-        # Weakly: a store that nobody holds any more goes away at once.
-        self.lessons = Lessons(engine, zone, weakref.WeakMethod(self._notify))
+        self.projects = Projects(engine)
+        self.indexes = Indexes(engine, self._queue)
+        self.backups = Backups(engine, self._queue.notify)
+        self.rows = Rows(engine, partial(_write, engine, self._queue, project=project, zone=zone))
+        self.learning = LearningState(engine, zone, self._queue.notify)
         # A program that ends without closing still stops the engine's thread before the interpreter goes away.
         self._finalizer = weakref.finalize(self, engine.close)
 
@@ -136,8 +134,7 @@ class MemoryStore:
 
     def close(self) -> None:
         """Embed what this process wrote and close the files. Closing twice is fine."""
-        if self._background is not None:
-            self._background.close()
+        self._queue.close()
         self._finalizer()
 
     @property
@@ -255,16 +252,6 @@ class MemoryStore:
                 progress(len(results))
         return results
 
-    def _write(self, batch: Sequence[NewMemory | Mapping[str, Any]]) -> builtins.list[RememberResult]:
-        now_ms = self._engine.now_ms()
-        given = [records.new_memory(one, project=self._project, now_ms=now_ms, zone=self._zone) for one in batch]
-        results = self._engine.remember_many(given)
-        self._notify()
-        return [
-            RememberResult(id=id_, status=RememberStatus(status), redactions=tuple(redactions))
-            for id_, status, redactions in results
-        ]
-
     def edit(
         self,
         id: str,
@@ -331,7 +318,7 @@ class MemoryStore:
         if not fields:
             raise InvalidInputError("edit: nothing to change was given", field="content")
         changed = records.memory(self._engine.edit(arguments.text(id, field="id"), fields))
-        self._notify()
+        self._queue.notify()
         return changed
 
     def archive(self, ids: str | Sequence[str], *, reason: str | None = None) -> builtins.list[Memory]:
@@ -392,7 +379,7 @@ class MemoryStore:
             ConflictError: A later change stands in the way; it has to be taken back first.
         """
         undone = self._engine.undo(None if id is None else _ids(id))
-        self._notify()
+        self._queue.notify()
         return [records.history_entry(change) for change in undone]
 
     # Asking
@@ -447,7 +434,9 @@ class MemoryStore:
         arguments.flag(explain, field="explain")
         moment = self._milliseconds(as_of, "as_of")
         arguments.flag(unasked, field="unasked")
-        found = self._engine.recall(question, self._query_vector(question), selection, most, moment, explain, unasked)
+        found = self._engine.recall(
+            question, self._queue.embed_query(question), selection, most, moment, explain, unasked
+        )
         return [records.hit(hit, explained=explain) for hit in found]
 
     def note_uses(self, ids: Sequence[str]) -> None:
@@ -574,219 +563,7 @@ class MemoryStore:
             for source, target, kind, weight, reason in found
         ]
 
-    # Projects
-
-    def projects(self) -> builtins.list[Project]:
-        """Return every project, by name."""
-        return [records.project(found) for found in self._engine.projects()]
-
-    def resolve_project(self, identity: ProjectIdentity, *, create: bool = True) -> str | None:
-        """Return the name of the project that an identity belongs to.
-
-        Args:
-            identity: What a repository is recognised by.
-            create: Whether a new project is created for an identity that is not known.
-
-        Returns:
-            The name; None when it is not known and ``create`` is false.
-        """
-        return self._engine.resolve_project(*arguments.identity(identity), arguments.flag(create, field="create"))
-
-    def project_name(self, identity: ProjectIdentity) -> str:
-        """Return the name of an identity's project, or the one that it would get; nothing is written."""
-        return self._engine.project_name(*arguments.identity(identity))
-
-    def rename_project(self, old: str, new: str) -> None:
-        """Give a project another name."""
-        self._engine.rename_project(arguments.text(old, field="project"), arguments.text(new, field="project"))
-
-    def merge_projects(self, source: str, target: str) -> int:
-        """Move everything of one project into another and remove it; returns how many memories moved."""
-        return self._engine.merge_projects(
-            arguments.text(source, field="project"), arguments.text(target, field="project")
-        )
-
-    # Rows
-
-    def dump(
-        self,
-        *,
-        project: str | None = None,
-        scope: str | None = None,
-        categories: Sequence[str] | None = None,
-        since_ms: int | None = None,
-    ) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Yield every row of the store, kind by kind, from one consistent copy.
-
-        Args:
-            project: Only what belongs to this project or to no project; None for everything.
-            scope: ``global`` or ``project`` for only what belongs to none, or to one.
-            categories: Only memories of these, and what belongs to them.
-            since_ms: Only memories created since, in UTC milliseconds, and what belongs to them.
-
-        Yields:
-            ``project``, ``memory``, ``link``, ``history`` or ``kv``, and a JSON object.
-        """
-        wanted = Wanted(
-            arguments.project_name(project),
-            None if categories is None else frozenset(arguments.texts(categories, field="categories")),
-            arguments.whole(since_ms, field="since_ms"),
-            arguments.optional_text(scope, field="scope"),
-        )
-        with temporary_copy(self._engine) as copy:
-            yield from rows(copy, wanted)
-
-    def load(self, kind: str, rows: Sequence[Mapping[str, Any]]) -> builtins.list[str]:
-        """Put rows of ``dump`` back; the same rows again change nothing.
-
-        Returns:
-            What became of each row: ``stored``, ``merged``, ``updated`` or ``kept``.
-        """
-        for row in rows:
-            if not isinstance(row, Mapping):
-                raise InvalidInputError(f"rows: must be mappings, not {type(row).__name__}", field="rows")
-        if kind == "memory":
-            # How often a memory was used says nothing here.
-            memories = [{name: row[name] for name in row if name not in _USE_COUNTERS} for row in rows]
-            return [str(result.status) for result in self._write(memories)]
-        added, merged = self._engine.load(
-            arguments.text(kind, field="kind"), [arguments.json_text(dict(row), field=kind) for row in rows]
-        )
-        return ["stored"] * added + ["merged"] * merged
-
     # Keeping
-
-    def embed_pending(self, *, progress: Callable[[int, int], None] | None = None, limit: int | None = None) -> int:
-        """Embed memories that wait; returns how many got their vectors.
-
-        Raises:
-            EmbeddingError: The model could not be loaded, or the store's vectors are of another model.
-        """
-        most = None if limit is None else arguments.count(limit, field="limit")
-        embedder = self._embedder()
-        self._require_match(embedder)
-        with embedding_queue.embedding_turn(self.data_dir):
-            return embedding_queue.embed_pending(self._engine, embedder, progress=progress, limit=most)
-
-    def embed_some(
-        self, *, limit: int, skip: Collection[int] = (), on_failure: Callable[[int, Exception], None] | None = None
-    ) -> int | None:
-        """Embed some memories that wait, for a worker that has other things to do, too; they are not yet compared.
-
-        Args:
-            limit: How many at most.
-            skip: Keys of memories that are left out.
-            on_failure: Called with the key of each memory that cannot be embedded, and why; without it that is raised.
-
-        Returns:
-            How many got their vectors; None when another process is embedding.
-
-        Raises:
-            EmbeddingError: The model could not be loaded, or the store's vectors are of another model.
-        """
-        most = arguments.count(limit, field="limit")
-        if isinstance(skip, str) or not isinstance(skip, Collection):
-            raise InvalidInputError(f"skip: must be keys, not {type(skip).__name__}", field="skip")
-        embedder = self._embedder()
-        self._require_match(embedder)
-        with embedding_queue.embedding_turn(self.data_dir, give_up=lambda: True) as mine:
-            if not mine:
-                return None
-            return embedding_queue.embed_pending(
-                self._engine, embedder, limit=most, compare=False, skip=skip, on_failure=on_failure
-            )
-
-    def waits_for_vectors(self, *, without: Collection[int] = (), key: int | None = None) -> bool:
-        """Say whether a memory waits for its vectors.
-
-        Args:
-            without: Keys of memories that do not count.
-            key: Only the one with this key; None for any.
-        """
-        if isinstance(without, str) or not isinstance(without, Collection):
-            raise InvalidInputError(f"without: must be keys, not {type(without).__name__}", field="without")
-        if key is not None:
-            asked = arguments.count(key, field="key", least=1)
-            return [one for one, _ in self._engine.pending_embeddings(asked - 1, 1)] == [asked]
-        found = self._engine.pending_embeddings(0, len(without) + 1)
-        return any(one not in without for one, _ in found)
-
-    def link_new(self) -> int:
-        """Compare some memories that have new vectors with their neighbours; returns how many, 0 when none is left."""
-        return self._engine.compare_new()
-
-    def catch_up(self) -> None:
-        """Bring the derived indexes up to the store; recalls are right without it, only slower."""
-        self._engine.catch_up()
-
-    def reindex(self, *, progress: Callable[[str, int, int], None] | None = None) -> RebuildReport:
-        """Build the derived indexes anew, and embed what has no vectors of the embedder's model.
-
-        A rebuild embeds nothing that is embedded already; a changed model embeds everything.
-
-        Args:
-            progress: Called with a stage (``embeddings``, ``words``, ``vectors``), how much is done, and of how much.
-        """
-        embedder = self._embedder()
-
-        def told(done: int, total: int) -> None:
-            if progress is not None:
-                progress("embeddings", done, total)
-
-        with embedding_queue.embedding_turn(self.data_dir):
-            embedded = embedding_queue.embed_pending(self._engine, embedder, progress=told)
-        report = self._engine.rebuild_indexes(progress)
-        return RebuildReport(texts=report["lexical_added"], vectors=report["vectors_added"], embedded=embedded)
-
-    def verify(self) -> VerifyReport:
-        """Look at everything: the truth, the lexical index, the vectors."""
-        report = self._engine.verify()
-        return VerifyReport(
-            memories=report["memories"],
-            lexical_documents=report["lexical_documents"],
-            graph_vectors=report["graph_vectors"],
-            store_problems=tuple(report["store_problems"]),
-            index_problems=tuple(report["index_problems"]),
-            pending_embeddings=self._engine.count_pending_embeddings(),
-        )
-
-    def repair(self, *, progress: Callable[[str, int, int], None] | None = None) -> RepairReport:
-        """Rebuild damaged indexes; what is wrong with the truth itself is only reported."""
-        found = self.verify()
-        if not found.index_problems:
-            return RepairReport(found=tuple(found.problems), remaining=tuple(found.problems), rebuilt=None)
-        report = self._engine.rebuild_indexes(progress)
-        rebuilt = RebuildReport(texts=report["lexical_added"], vectors=report["vectors_added"], embedded=0)
-        return RepairReport(found=tuple(found.problems), remaining=tuple(self.verify().problems), rebuilt=rebuilt)
-
-    def backup(self, target: str | Path | None = None) -> Path:
-        """Write a complete copy; returns its path.
-
-        Args:
-            target: Where to, a file that does not exist; by default in ``backups`` in the data directory.
-
-        Raises:
-            ConflictError: The file exists.
-        """
-        if target is None:
-            stamp = arguments.moment(self._engine.now_ms()).strftime("%Y%m%dT%H%M%S%fZ")
-            target = self.data_dir / "backups" / f"{stamp}.db"
-        path = arguments.path(target, field="target").absolute()
-        self._engine.backup(path)
-        return path
-
-    def backup_restore(self, source: str | Path) -> int:
-        """Replace everything by a backup; returns the number of memories. Other processes see it at once."""
-        memories = self._engine.restore_backup(arguments.path(source, field="source"))
-        self._notify()
-        return memories
-
-    def backups(self) -> builtins.list[Backup]:
-        """Return the backups that are still there, newest first."""
-        return [
-            Backup(path=Path(path), at=arguments.moment(at), bytes=Path(path).stat().st_size)
-            for path, at in self._engine.backups()
-        ]
 
     def maintain(self) -> tuple[int, int]:
         """Clean up what no answer shows any more; returns expired values and forgotten versions."""
@@ -801,66 +578,15 @@ class MemoryStore:
             memories=sum(by_status.values()),
             by_status=by_status,
             by_category=by_category,
-            model_mismatch=None if found["model"] is None else self._usable_embedder()[1],
+            model_mismatch=None if found["model"] is None else self._queue.mismatch(),
             data_dir=self.data_dir,
             **found,
         )
 
     # Inside
 
-    def _embedder(self) -> Embedder:
-        with self._embedder_lock:
-            if self._given_embedder is None:
-                from opencode_memory.embedding import OnnxEmbedder  # noqa: PLC0415  loads nothing until it embeds
-
-                self._given_embedder = OnnxEmbedder()
-            return self._given_embedder
-
-    def _usable_embedder(self) -> tuple[Embedder | None, str | None]:
-        """Return the embedder whose vectors the store has, or why there is none and recall goes by words only."""
-        try:
-            embedder = self._embedder()
-            mismatch = embedding_queue.mismatch(self._engine, embedder)
-        except EmbeddingError as error:
-            return None, str(error)
-        return (embedder, None) if mismatch is None else (None, str(mismatch))
-
-    def _query_vector(self, query: str) -> npt.NDArray[np.float32] | None:
-        """Embed a query; None while the store has no vectors of this embedder's model, or when the model fails."""
-        if not query.strip() or self._engine.active_model() is None:
-            return None
-        embedder, reason = self._usable_embedder()
-        if embedder is not None:
-            try:
-                return embedder.embed_query(subject(query))
-            except EmbeddingError as error:
-                reason = f"the query could not be embedded, so recall goes by words only: {error}"
-        if self._said_by_words != reason:
-            self._said_by_words = reason
-            _log.warning("%s", reason)
-        return None
-
-    def _require_match(self, embedder: Embedder) -> None:
-        mismatch = embedding_queue.mismatch(self._engine, embedder)
-        if mismatch is not None:
-            raise EmbeddingError(str(mismatch))
-
-    def _notify(self) -> None:
-        """Have what was written embedded. It is written, so nothing that is wrong with the model may be raised here."""
-        if not self._background_wanted:
-            return
-        try:
-            embedder = self._embedder()
-        except EmbeddingError:
-            _log.exception("what is written is found by its words only, for the embedding model cannot be used")
-            return
-        with self._embedder_lock:
-            if self._background is None:
-                self._background = embedding_queue.BackgroundEmbedding(self._engine, embedder, self.data_dir)
-                # Nobody will notify the thread of a store that is gone.
-                weakref.finalize(self, self._background.abandon)
-            background = self._background
-        background.notify()
+    def _write(self, batch: Sequence[NewMemory | Mapping[str, Any]]) -> builtins.list[RememberResult]:
+        return _write(self._engine, self._queue, batch, project=self._project, zone=self._zone)
 
     def _milliseconds(self, value: Time | None, field: str) -> int | None:
         return arguments.whole(arguments.milliseconds(value, field=field, zone=self._zone), field=field)
@@ -903,4 +629,23 @@ def _readable(query: object) -> str:
     """A query with parts that are not text is answered by the rest of it."""
     if not isinstance(query, str):
         raise InvalidInputError(f"query: must be text, not {type(query).__name__}", field="query")
-    return query.encode("utf-8", errors="replace").decode() if not query.isascii() else query
+    return replace_surrogates(query)
+
+
+def _write(
+    engine: Engine,
+    queue: EmbeddingQueue,
+    batch: Sequence[NewMemory | Mapping[str, Any]],
+    *,
+    project: str | None,
+    zone: tzinfo | None,
+) -> list[RememberResult]:
+    now_ms = engine.now_ms()
+    results = engine.remember_many(
+        [records.new_memory(memory, project=project, now_ms=now_ms, zone=zone) for memory in batch]
+    )
+    queue.notify()
+    return [
+        RememberResult(id=id_, status=RememberStatus(status), redactions=tuple(redactions))
+        for id_, status, redactions in results
+    ]

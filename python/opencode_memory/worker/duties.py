@@ -30,14 +30,14 @@ def keeping() -> tuple[Duty, ...]:
         Duty(kind=EMBED, do=_embed, is_due=_waiting),
         Duty(kind=LINK, do=_link),
         Duty(kind="purge", do=every(timedelta(hours=1), _purge), is_due=always),
-        Duty(kind="compact", do=every(timedelta(days=1), lambda work: work.store.catch_up()), is_due=always),
+        Duty(kind="compact", do=every(timedelta(days=1), lambda work: work.store.indexes.catch_up()), is_due=always),
         Duty(kind="age", do=every(timedelta(days=1), lambda work: age(work.store, at=work.at)), is_due=always),
         Duty(kind="consolidate", do=every(timedelta(days=1), _consolidate), is_due=always),
     )
 
 
 def _waiting(store: MemoryStore) -> bool:
-    return store.waits_for_vectors(without=_failing(store))
+    return store.indexes.waits_for_vectors(without=_failing(store))
 
 
 def _failing(store: MemoryStore) -> frozenset[int]:
@@ -52,7 +52,7 @@ def _embed(work: Work) -> datetime | None:
     failed: dict[int, Exception] = {}
     skip = _failing(work.store) - {alone}
     try:
-        done = work.store.embed_some(limit=_AT_ONCE, skip=skip, on_failure=failed.__setitem__)
+        done = work.store.indexes.embed_some(limit=_AT_ONCE, skip=skip, on_failure=failed.__setitem__)
     except EmbeddingError as error:
         # The model is at fault, and no memory.
         raise PutOffError(str(error), seconds=_MODEL_FAILS_SECONDS, is_trouble=True) from error
@@ -72,19 +72,23 @@ def _purge(work: Work) -> None:
     """Clean up what no answer shows any more, jobs for texts that are gone among it."""
     work.store.maintain()
     for job in work.store.jobs.list(limit=_MOST_FAILING):
-        if job.kind == EMBED and job.subject.isdecimal() and not work.store.waits_for_vectors(key=int(job.subject)):
+        if (
+            job.kind == EMBED
+            and job.subject.isdecimal()
+            and not work.store.indexes.waits_for_vectors(key=int(job.subject))
+        ):
             work.store.jobs.drop(job)
 
 
 def _link(work: Work) -> None:
     """Link what is near, near duplicates among it: one pass over a memory's neighbours finds both."""
-    while work.store.link_new():
+    while work.store.indexes.link_new():
         work.keep()
 
 
 def _consolidate(work: Work) -> None:
     """Archive the weaker of two learned memories that say the same; what a person or an agent wrote is left to them."""
-    for project in (None, *(project.name for project in work.store.projects())):
+    for project in (None, *(project.name for project in work.store.projects.list())):
         proposal = consolidation.propose(work.store, project=project, days_stale=_STALE_DAYS, at=work.at)
         learned = tuple(pair for pair in proposal.duplicates if _may_go(work.store, pair))
         consolidation.apply(work.store, consolidation.Proposal(stale=(), duplicates=learned, contradictions=(), more=0))

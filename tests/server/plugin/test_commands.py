@@ -366,7 +366,7 @@ def test_a_memory_of_another_project_cannot_be_forgotten(world: World, session: 
 def test_what_was_learned_and_is_forgotten_is_not_learned_again(world: World, session: Session) -> None:
     id = known(world, "We use tabs", "convention", trust="extracted", topic="learned:tabs")
     session.types("forget", id)
-    assert world.store.lessons.seen_elsewhere(PROJECT, ["settled:learned:tabs"], "another") == [1]
+    assert world.store.learning.seen_elsewhere(PROJECT, ["settled:learned:tabs"], "another") == [1]
 
 
 # /memory

@@ -144,7 +144,7 @@ def test_a_command_is_carried_out_and_told(world: World, plugin: Plugin) -> None
 def test_a_project_that_is_renamed_stays_the_plugins(world: World, plugin: Plugin) -> None:
     known(world, WALRUS)
     plugin.ask("command", sessionID="ses_0", command="remember", arguments="the walrus sleeps")
-    world.store.rename_project(PROJECT, "walrus-two")
+    world.store.projects.rename(PROJECT, "walrus-two")
     assert WALRUS in plugin.offered("msg_1", QUESTION)["msg_1"]
     assert world.store.ledger.decisions("ses_1")[0].project == "walrus-two"
 
@@ -156,14 +156,14 @@ def test_a_flush_is_answered_when_everything_is_taken(
     world: World, plugin: Plugin, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     entered, leave = threading.Event(), threading.Event()
-    learn = world.store.lessons.learn
+    learn = world.store.learning.learn
 
     def slow(*arguments: Any, **named: Any) -> Any:
         entered.set()
         assert leave.wait(60)
         return learn(*arguments, **named)
 
-    monkeypatch.setattr(world.store.lessons, "learn", slow)
+    monkeypatch.setattr(world.store.learning, "learn", slow)
     text = "We decided to use PostgreSQL for the ledger."
     events = [began(plugin.folder), *said("msg_1", text, created=NOW_MS), *said("msg_2", "Go on.", created=NOW_MS + 1)]
     plugin.tell(

@@ -204,13 +204,13 @@ def test_a_settlement_counts_before_the_next_message_although_events_wait(
 ) -> None:
     known(world, WALRUS)
     leave = threading.Event()
-    counted = world.store.lessons.open
+    counted = world.store.learning.open
 
     def slow(session: str) -> Any:
         assert leave.wait(60)
         return counted(session)
 
-    monkeypatch.setattr(world.store.lessons, "open", slow)
+    monkeypatch.setattr(world.store.learning, "open", slow)
     info = {"id": "msg_1", "sessionID": "ses_1", "role": "user", "time": {"created": NOW_MS}}
     part = {"id": "prt_1", "messageID": "msg_1", "sessionID": "ses_1", "type": "text", "text": QUESTION}
     begun = {"type": "session.created", "properties": {"info": {"id": "ses_1", "directory": str(plugin.folder)}}}
@@ -370,7 +370,7 @@ def test_i7_what_is_not_active_is_never_shown(world: World, plugin: Plugin, how:
         world.pass_time(1)
         for category in ("procedure", "directive", "decision"):
             known(world, f"{category} of the tapestry", category, topic=category)
-        world.store.merge_projects("old", PROJECT)
+        world.store.projects.merge("old", PROJECT)
         assert {memory.status for memory in world.store.list(project=PROJECT, status="superseded")} == {"superseded"}
     world.pass_time(61)
     block = plugin.shown("msg_1", f"{QUESTION} linter committing")

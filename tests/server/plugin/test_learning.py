@@ -319,7 +319,7 @@ def test_what_was_tidied_up_or_brought_back_was_not_contradicted(world: World, p
     world.store.archive([restored])
     world.store.restore([restored])
     newer = known(world, "the walrus archive needs build with one job in the evening", trust="agent")
-    world.store.link_new()
+    world.store.indexes.link_new()
     assert (world.store.get(older).status, world.store.get(older).superseded_by) == ("superseded", newer)
     plugin.happens(*answered("msg_2", "It is done.", created=NOW_MS + 1), idle())
     assert outcomes(world) == unknown
@@ -426,14 +426,14 @@ def test_a_compaction_does_not_wait_for_what_takes_too_long(
 ) -> None:
     known(world, DIRECTIVE, "directive")
     leave, entered = threading.Event(), threading.Event()
-    learn = world.store.lessons.learn
+    learn = world.store.learning.learn
 
     def slow(*arguments: Any, **named: Any) -> Any:
         entered.set()
         assert leave.wait(60)
         return learn(*arguments, **named)
 
-    monkeypatch.setattr(world.store.lessons, "learn", slow)
+    monkeypatch.setattr(world.store.learning, "learn", slow)
     plugin.happens(began(folder), *said("msg_1", LEDGER, created=NOW_MS))
     try:
         assert DIRECTIVE in compacted(plugin)

@@ -78,8 +78,8 @@ class OpenCodeReading:
     def read_on_from(self, store: MemoryStore) -> None:
         """Begin where another store has come to, with its switches, to try out what would be learned next."""
         self._switched = store
-        for session, progress in store.lessons.progress(self._feed).items():
-            self._store.lessons.set_progress(self._feed, session, progress)
+        for session, progress in store.learning.progress(self._feed).items():
+            self._store.learning.set_progress(self._feed, session, progress)
 
     def read(
         self,
@@ -99,7 +99,7 @@ class OpenCodeReading:
             StorageError: The file is missing, damaged, or may not be read.
             InvalidInputError: It is no database of OpenCode.
         """
-        known = self._store.lessons.progress(self._feed)
+        known = self._store.learning.progress(self._feed)
         learned: list[Learned] = []
         folders: dict[str, str | None] = {}
         with OpenCodeDatabase(self._path) as database:

@@ -1,8 +1,8 @@
-"""The seed's tools for memories: read, write, edit, delete."""
+"""Tools for memories: read, write, edit, delete, and the health of the store."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -20,7 +20,7 @@ from opencode_memory.server.answers import (
 from opencode_memory.server.call import SessionCall
 from opencode_memory.server.plugin.tools.argument_types import AnyScope, Id, ScopeName, category_of
 from opencode_memory.server.toolbox import tool
-from opencode_memory.server.tools import recall, write
+from opencode_memory.server.tools import recall, status, write
 from opencode_memory.server.tools.argument_types import Content, Limit
 from opencode_memory.text.display import one_line
 from opencode_memory.text.formatting import counted, short_id
@@ -114,6 +114,18 @@ def memory_delete(call: SessionCall, id: Id) -> Answer:
         f"Deleted [{short}] {one_line(memory.content, 80)}."
         f" For 30 days `opencode-memory undo {memory.id}` brings it back.",
         {"id": memory.id},
+    )
+
+
+@tool(name="memory-health", repeats=True)
+def memory_health(call: SessionCall, action: Literal["check", "reindex"] = "check") -> Answer:
+    """Whether the memory is healthy and what waits; reindex builds its indexes anew."""
+    if action == "check":
+        return status.memory_status.run(call)
+    report = call.store.indexes.reindex()
+    return Answer(
+        f"Embedded {report.embedded}; indexed {counted(report.texts, 'text')}, {counted(report.vectors, 'vector')}.",
+        {"embedded": report.embedded, "texts": report.texts, "vectors": report.vectors},
     )
 
 

@@ -1,0 +1,123 @@
+"""Vectors and derived indexes of a store: computed, verified and rebuilt."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from typing import TYPE_CHECKING
+
+from opencode_memory.errors import InvalidInputError
+from opencode_memory.store import arguments
+from opencode_memory.store.reports import RebuildReport, RepairReport, VerifyReport
+
+if TYPE_CHECKING:
+    from opencode_memory._core import Engine
+    from opencode_memory.store.embedding_queue import EmbeddingQueue
+
+
+class Indexes:
+    """The vectors and indexes of a store; ``MemoryStore.indexes`` is one."""
+
+    def __init__(self, engine: Engine, queue: EmbeddingQueue) -> None:
+        self._engine = engine
+        self._queue = queue
+
+    def embed_pending(self, *, progress: Callable[[int, int], None] | None = None, limit: int | None = None) -> int:
+        """Embed memories that wait; return how many got their vectors.
+
+        Args:
+            progress: Called with the number of memories done, and of those that waited.
+            limit: Embed at most so many.
+
+        Raises:
+            EmbeddingError: The model could not be loaded, or the store's vectors are of another model.
+        """
+        most = None if limit is None else arguments.count(limit, field="limit")
+        return self._queue.embed(self._queue.matching_embedder(), progress=progress, limit=most)
+
+    def embed_some(
+        self, *, limit: int, skip: Collection[int] = (), on_failure: Callable[[int, Exception], None] | None = None
+    ) -> int | None:
+        """Embed some memories that wait, without comparing them; for a worker that has other jobs, too.
+
+        Args:
+            limit: Embed at most so many.
+            skip: Keys of memories to leave out.
+            on_failure: Called with the key of each memory that cannot be embedded, and the error; without it the error
+                is raised.
+
+        Returns:
+            How many got their vectors; None if another process is embedding.
+
+        Raises:
+            EmbeddingError: The model could not be loaded, or the store's vectors are of another model.
+        """
+        most = arguments.count(limit, field="limit")
+        _check_keys(skip, field="skip")
+        return self._queue.embed_unless_busy(
+            self._queue.matching_embedder(), limit=most, skip=skip, on_failure=on_failure
+        )
+
+    def waits_for_vectors(self, *, without: Collection[int] = (), key: int | None = None) -> bool:
+        """Return whether a memory waits for its vectors.
+
+        Args:
+            without: Keys of memories that do not count.
+            key: Only the memory with this key; None for any.
+        """
+        _check_keys(without, field="without")
+        if key is not None:
+            wanted = arguments.count(key, field="key", least=1)
+            return [waiting for waiting, _ in self._engine.pending_embeddings(wanted - 1, 1)] == [wanted]
+        pending = self._engine.pending_embeddings(0, len(without) + 1)
+        return any(waiting not in without for waiting, _ in pending)
+
+    def link_new(self) -> int:
+        """Compare some memories that have new vectors with their neighbours; return how many, 0 if none is left."""
+        return self._engine.compare_new()
+
+    def catch_up(self) -> None:
+        """Bring the indexes up to date with the store. Recalls are right without it, only slower."""
+        self._engine.catch_up()
+
+    def reindex(self, *, progress: Callable[[str, int, int], None] | None = None) -> RebuildReport:
+        """Rebuild the indexes, and embed memories that have no vectors of the embedder's model.
+
+        Texts that are embedded already are not embedded again, unless the model changed.
+
+        Args:
+            progress: Called with a stage (``embeddings``, ``words``, ``vectors``), how much is done, and of how much.
+        """
+
+        def report_embedding(done: int, total: int) -> None:
+            if progress is not None:
+                progress("embeddings", done, total)
+
+        embedded = self._queue.embed(self._queue.embedder(), progress=report_embedding)
+        report = self._engine.rebuild_indexes(progress)
+        return RebuildReport(texts=report["lexical_added"], vectors=report["vectors_added"], embedded=embedded)
+
+    def verify(self) -> VerifyReport:
+        """Check the store, the lexical index and the vectors."""
+        report = self._engine.verify()
+        return VerifyReport(
+            memories=report["memories"],
+            lexical_documents=report["lexical_documents"],
+            graph_vectors=report["graph_vectors"],
+            store_problems=tuple(report["store_problems"]),
+            index_problems=tuple(report["index_problems"]),
+            pending_embeddings=self._engine.count_pending_embeddings(),
+        )
+
+    def repair(self, *, progress: Callable[[str, int, int], None] | None = None) -> RepairReport:
+        """Rebuild damaged indexes. Damage of the store itself is only reported."""
+        found = self.verify()
+        if not found.index_problems:
+            return RepairReport(found=tuple(found.problems), remaining=tuple(found.problems), rebuilt=None)
+        report = self._engine.rebuild_indexes(progress)
+        rebuilt = RebuildReport(texts=report["lexical_added"], vectors=report["vectors_added"], embedded=0)
+        return RepairReport(found=tuple(found.problems), remaining=tuple(self.verify().problems), rebuilt=rebuilt)
+
+
+def _check_keys(keys: object, *, field: str) -> None:
+    if isinstance(keys, str) or not isinstance(keys, Collection):
+        raise InvalidInputError(f"{field}: must be keys, not {type(keys).__name__}", field=field)

@@ -1,0 +1,54 @@
+"""The projects of a store: listed, found by identity, renamed and merged."""
+
+from __future__ import annotations
+
+import builtins
+from typing import TYPE_CHECKING
+
+from opencode_memory.models import Project, ProjectIdentity
+from opencode_memory.store import arguments, records
+
+if TYPE_CHECKING:
+    from opencode_memory._core import Engine
+
+
+class Projects:
+    """The projects of a store; ``MemoryStore.projects`` is one."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    def list(self) -> builtins.list[Project]:
+        """Return all projects, ordered by name."""
+        return [records.project(project) for project in self._engine.projects()]
+
+    def resolve(self, identity: ProjectIdentity, *, create: bool = True) -> str | None:
+        """Return the name of the project with an identity.
+
+        Args:
+            identity: What a repository is recognised by.
+            create: Whether to create a project if the store knows none with this identity.
+
+        Returns:
+            The name; None if the project is not known and ``create`` is false.
+        """
+        return self._engine.resolve_project(*arguments.identity(identity), arguments.flag(create, field="create"))
+
+    def name_for(self, identity: ProjectIdentity) -> str:
+        """Return the name of an identity's project, or the name that it would get. Writes nothing."""
+        return self._engine.project_name(*arguments.identity(identity))
+
+    def rename(self, old: str, new: str) -> None:
+        """Rename a project.
+
+        Raises:
+            NotFoundError: No project has the old name.
+            ConflictError: Another project has the new name.
+        """
+        self._engine.rename_project(arguments.text(old, field="project"), arguments.text(new, field="project"))
+
+    def merge(self, source: str, target: str) -> int:
+        """Move all memories of one project into another and remove the first; return how many memories moved."""
+        return self._engine.merge_projects(
+            arguments.text(source, field="project"), arguments.text(target, field="project")
+        )
