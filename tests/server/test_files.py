@@ -114,7 +114,7 @@ def test_what_is_no_path_of_this_machine_is_a_name_in_the_project_or_nothing(
     ):
         text = agent.refused(tool, **{PATHS[tool]: path})
         assert "root:" not in text
-        assert "reason of its own" not in text
+        assert "internal error" not in text
     assert "NUL" in agent.refused(tool, **{PATHS[tool]: "a\0b"})
     assert world.dump() == before
     assert listing(folder) == files
@@ -122,13 +122,13 @@ def test_what_is_no_path_of_this_machine_is_a_name_in_the_project_or_nothing(
 
 @pytest.mark.parametrize("tool", PATHS)
 def test_a_name_that_is_too_long_for_the_system_is_refused(agent: Agent, tool: str) -> None:
-    assert "reason of its own" not in agent.refused(tool, **{PATHS[tool]: "x" * 4000})
+    assert "internal error" not in agent.refused(tool, **{PATHS[tool]: "x" * 4000})
 
 
 def test_a_loop_of_links_is_refused(agent: Agent, folder: Path) -> None:
     (folder / "loop").symlink_to("loop")
     for tool, field in PATHS.items():
-        assert "reason of its own" not in agent.refused(tool, **{field: "loop/x"})
+        assert "internal error" not in agent.refused(tool, **{field: "loop/x"})
 
 
 def test_a_client_at_the_root_of_the_file_system_does_not_read_all_of_it(world: World) -> None:
@@ -271,7 +271,7 @@ def test_what_is_no_export_is_refused_with_its_name_and_changes_nothing(
     before = world.dump()
     for dry_run in (True, False):
         reply = agent.call("import_memories", input_path="bad.json", dry_run=dry_run)
-        assert "reason of its own" not in reply.text
+        assert "internal error" not in reply.text
         assert reply.is_error or dry_run
         assert "bad.json" in reply.text or dry_run
     assert world.dump() == before

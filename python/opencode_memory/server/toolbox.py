@@ -189,7 +189,8 @@ def run(
         # The client does not get the text of the exception, because it may contain anything.
         _log.exception("the tool %s failed", tool.name)
         return Outcome(
-            f"{tool.name} failed because of an internal error (see the server's log). Stored memories are not affected",
+            f"{tool.name} failed because of an internal error (see the server's log)."
+            " Stored memories are not affected.",
             is_error=True,
         )
     finally:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import logging
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,13 +10,13 @@ from typing import TYPE_CHECKING, Any, Final
 from opencode_memory.context.compaction import compacting as put_together
 from opencode_memory.context.compaction import for_compaction
 from opencode_memory.context.decide import Request, decide
-from opencode_memory.errors import ConflictError, InvalidInputError, OpencodeMemoryError
+from opencode_memory.errors import ConflictError, InvalidInputError
 from opencode_memory.reviews import branch_of, open_findings
-from opencode_memory.server.app import told
 from opencode_memory.server.call import SessionCall
 from opencode_memory.server.plugin.commands import run_command
 from opencode_memory.server.plugin.protocol import member, name, names, optional_text, text
 from opencode_memory.server.plugin.tools import TOOLS
+from opencode_memory.server.toolbox import finish_write, run
 from opencode_memory.store.ledger import Decision, State
 from opencode_memory.text import clock
 from opencode_memory.text.clock import to_ms
@@ -32,7 +30,7 @@ if TYPE_CHECKING:
 _TRIES: Final = 3
 _OURS: Final = "the session is this program's own"
 _STATES: Final = {"shown": State.SHOWN, "late": State.LATE}
-_log: Final = logging.getLogger(__name__)
+_TOOLS: Final = {tool.name: tool for tool in TOOLS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,14 +70,9 @@ class Here:
         client = self.projects.scope((self.folder,))
         return SessionCall(self.server, client, clock.now(), session=session, message=message, agent=agent)
 
-    def has_written(self) -> None:
-        """See to what follows when something may have been written."""
-        try:
-            self.projects.refresh((self.folder,))
-        except OpencodeMemoryError as error:
-            # What was done is done, and said; the folder is noted the next time.
-            _log.warning("what the project in %s is recognised by is not noted: %s", self.folder, error)
-        self.server.wake_worker()
+    def refresh_project(self) -> None:
+        """Update the identity of the folder's project, for example after a remote was added."""
+        self.projects.refresh((self.folder,))
 
 
 def messages(here: Here, params: Any, facts: SessionFacts) -> dict[str, Any]:
@@ -179,17 +172,16 @@ def command(here: Here, params: Any) -> dict[str, Any]:
     said = run_command(here.call(session=name(params, "sessionID")), asked, arguments)
     if said is None:
         return {}
-    here.has_written()
+    finish_write(here.server, here.refresh_project)
     return {"text": said}
 
 
 def tool(here: Here, params: Any) -> dict[str, Any]:
     """Run a tool of the plugin."""
-    known = {one.name: one for one in TOOLS}
-    asked = name(params, "tool")
-    arguments = member(params, "arguments")
-    if asked not in known:
-        return {"text": f"there is no tool {asked[:80]!r}; {did_you_mean(asked[:80], known)}", "is_error": True}
+    asked, arguments = name(params, "tool"), member(params, "arguments")
+    known = _TOOLS.get(asked)
+    if known is None:
+        return {"text": f"there is no tool {asked[:80]!r}; {did_you_mean(asked[:80], _TOOLS)}", "is_error": True}
     if not isinstance(arguments, Mapping):
         return {"text": "arguments: expected an object", "is_error": True}
     call = here.call(
@@ -197,18 +189,5 @@ def tool(here: Here, params: Any) -> dict[str, Any]:
         message=optional_text(params, "messageID") or None,
         agent=optional_text(params, "agent") or None,
     )
-    begun, outcome = time.perf_counter(), "error"
-    try:
-        answer = known[asked].run(call, **known[asked].check(arguments))
-        outcome = "ok"
-    except OpencodeMemoryError as error:
-        outcome = "refused"
-        return {"text": told(error), "is_error": True}
-    except Exception:  # noqa: BLE001  whatever it is, the model is told that it failed
-        _log.exception("the tool %s failed", asked)
-        return {"text": f"{asked} failed for a reason of its own, which is in the server's log", "is_error": True}
-    finally:
-        here.server.count_call(asked, outcome, time.perf_counter() - begun)
-    if not known[asked].reads:
-        here.has_written()
-    return {"text": answer.text, "is_error": False}
+    outcome = run(here.server, lambda: call, known, arguments, refresh_project=here.refresh_project)
+    return {"text": outcome.text, "is_error": outcome.is_error}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from opencode_memory.server.plugin.tools import findings, health, memories, values
+from opencode_memory.server.plugin.tools import aliases, findings, memories
 from opencode_memory.server.toolbox import Tool
 
 TOOLS: Final[tuple[Tool, ...]] = (
@@ -16,10 +16,7 @@ TOOLS: Final[tuple[Tool, ...]] = (
     memories.memory_write,
     memories.memory_edit,
     memories.memory_delete,
-    health.memory_health,
-    values.kv_set,
-    values.kv_get,
-    values.kv_list,
-    values.kv_delete,
+    memories.memory_health,
+    *aliases.TOOLS,
     findings.memory_findings,
 )
