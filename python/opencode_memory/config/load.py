@@ -37,7 +37,7 @@ from opencode_memory.config.settings import (
     ServerConfig,
     SessionConfig,
     Setting,
-    folder,
+    resolve_folder,
 )
 from opencode_memory.errors import ConfigError
 from opencode_memory.text.suggest import did_you_mean
@@ -186,8 +186,8 @@ def _section(name: str, values: Mapping[str, Any]) -> dict[str, Any]:
 
 def config_file(environment: Mapping[str, str]) -> Path:
     """Return the file that is read: ``$OPENCODE_MEMORY_CONFIG``, or the one in the XDG folder."""
-    chosen = environment.get(PREFIX + "CONFIG")
-    return folder(chosen, environment) if chosen else default_config_file(environment)
+    chosen = environment.get(PREFIX + "CONFIG", "").strip()
+    return resolve_folder(chosen, environment) if chosen else default_config_file(environment)
 
 
 def check(key: str, written: Any, *, environment: Mapping[str, str], origin: str) -> Any:

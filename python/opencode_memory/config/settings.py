@@ -13,6 +13,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from opencode_memory.config.paths import default_data_dir
+from opencode_memory.config.value_kinds import FLAG, FOLDER, KEY, TEXT, TEXTS, ValueKind, one_of, some_of, whole_number
 
 PREFIX: Final = "OPENCODE_MEMORY_"
 LEARNING_SOURCES: Final = ("opencode", "live", "markdown")
@@ -202,7 +203,7 @@ class Setting:
         key: Dotted name in the file; the environment variable follows from it unless ``named`` says otherwise.
         about: What it does, in a few words.
         default: From the environment to the value that holds when nobody sets the key.
-        read: From what was written to the value; raises ``ValueError`` that says what is accepted.
+        kind: The valid values.
         named: The environment variable without its prefix, where people know it by another name.
         secret: Whether the value is never shown.
     """
@@ -210,7 +211,7 @@ class Setting:
     key: str
     about: str
     default: Callable[[Mapping[str, str]], Any]
-    read: Callable[[Any, Mapping[str, str]], Any]
+    kind: ValueKind
     named: str | None = None
     secret: bool = False
 
@@ -219,80 +220,27 @@ class Setting:
         """Name of the environment variable."""
         return PREFIX + (self.named or self.key.replace(".", "_").upper())
 
+    def read(self, written: Any, environment: Mapping[str, str]) -> Any:
+        """Return the value of what was written for the key.
 
-def folder(value: Any, environment: Mapping[str, str]) -> Path:
-    """Read a path; ``~`` is the home of that environment."""
-    written = _text(value, environment)
+        Raises:
+            ValueError: It is invalid; the message describes the valid values.
+        """
+        value = self.kind.read(written)
+        if value is None:
+            raise ValueError(self.kind.accepts)
+        return resolve_folder(value, environment) if self.kind is FOLDER else value
+
+
+def resolve_folder(written: str, environment: Mapping[str, str]) -> Path:
+    """Return an absolute path; a leading ``~`` is the home of that environment."""
     if written == "~" or written.startswith("~/"):
         written = environment.get("HOME", "~") + written[1:]
     return Path(written).absolute()
 
 
-def _text(value: Any, _environment: Mapping[str, str]) -> str:
-    if not isinstance(value, str) or not value.strip():
-        raise ValueError("a text that is not empty")
-    return value.strip()
-
-
-def _texts(value: Any, _environment: Mapping[str, str]) -> tuple[str, ...]:
-    parts = value.split(",") if isinstance(value, str) else value
-    if not isinstance(parts, list | tuple) or not all(isinstance(part, str) for part in parts):
-        raise ValueError("a list of texts, or one text with commas")
-    return tuple(part.strip() for part in parts if part.strip())
-
-
-def _key(value: Any, environment: Mapping[str, str]) -> str:
-    written = _text(value, environment)
-    # A header carries it; what is not visible ASCII would never arrive as it was written.
-    if not written.isascii() or not written.isprintable() or " " in written:
-        raise ValueError("visible ASCII characters without spaces")
-    return written
-
-
-def _whole_number(least: int, most: int) -> Callable[[Any, Mapping[str, str]], int]:
-    def read(value: Any, _environment: Mapping[str, str]) -> int:
-        try:
-            # True is an int in Python, but not a number in a configuration file.
-            number = least - 1 if isinstance(value, bool | float) else int(value)
-        except (TypeError, ValueError):
-            number = least - 1
-        if not least <= number <= most:
-            raise ValueError(f"a whole number from {least} to {most}")
-        return number
-
-    return read
-
-
-def _flag(value: Any, _environment: Mapping[str, str]) -> bool:
-    words = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
-    if isinstance(value, bool):
-        return value
-    if not isinstance(value, str) or value.strip().lower() not in words:
-        raise ValueError("true or false")
-    return words[value.strip().lower()]
-
-
-def _one_of(kind: type[StrEnum]) -> Callable[[Any, Mapping[str, str]], StrEnum]:
-    *first, last = kind
-
-    def read(value: Any, _environment: Mapping[str, str]) -> StrEnum:
-        try:
-            return kind(value)
-        except ValueError as error:
-            raise ValueError(f"{', '.join(first)} or {last}") from error
-
-    return read
-
-
 def _default_color(environment: Mapping[str, str]) -> Color:
     return Color.NEVER if environment.get("NO_COLOR") else Color.AUTO
-
-
-def _sources(value: Any, environment: Mapping[str, str]) -> tuple[str, ...]:
-    found = _texts(value, environment)
-    if any(one not in LEARNING_SOURCES for one in found):
-        raise ValueError(f"some of {', '.join(LEARNING_SOURCES)}")
-    return found
 
 
 def _always(value: Any) -> Callable[[Mapping[str, str]], Any]:
@@ -300,75 +248,75 @@ def _always(value: Any) -> Callable[[Mapping[str, str]], Any]:
 
 
 SETTINGS: Final = (
-    Setting("data_dir", "folder of the store", default_data_dir, folder),
-    Setting("project", "project to use instead of the one of the folder", _always(None), _text),
-    Setting("color", "auto, always or never; NO_COLOR is honoured", _default_color, _one_of(Color)),
-    Setting("recall.limit", "hits of a recall", _always(10), _whole_number(1, 1000)),
-    Setting("embedding.threads", "threads of the embedder, 0 for all cores", _always(0), _whole_number(0, 256)),
+    Setting("data_dir", "folder of the store", default_data_dir, FOLDER),
+    Setting("project", "project to use instead of the one of the folder", _always(None), TEXT),
+    Setting("color", "auto, always or never; NO_COLOR is honoured", _default_color, one_of(*Color)),
+    Setting("recall.limit", "hits of a recall", _always(10), whole_number(1, 1000)),
+    Setting("embedding.threads", "threads of the embedder, 0 for all cores", _always(0), whole_number(0, 256)),
     Setting(
         "kv.default_ttl_seconds",
         "life of a key-value pair in seconds, 0 for ever",
         _always(7 * _DAY_SECONDS),
-        _whole_number(0, 10**10),
+        whole_number(0, 10**10),
     ),
-    Setting("backup.keep", "backups to keep, 0 for all", _always(10), _whole_number(0, 10_000)),
-    Setting("identity.user", "your name on the forge", _always(None), _text),
-    Setting("identity.instance", "host of the forge", _always(None), _text),
-    Setting("boot.max_tokens", "budget of a boot context", _always(1500), _whole_number(200, 100_000)),
-    Setting("boot.max_hot_items", "most hot memories in a boot context", _always(5), _whole_number(0, 100)),
-    Setting("boot.identity", "whether it says who you are", _always(True), _flag),
-    Setting("boot.directives", "whether it holds directives", _always(True), _flag),
-    Setting("boot.habits", "whether it holds conventions and preferences", _always(True), _flag),
-    Setting("boot.unresolved_blockers", "whether it holds unresolved blockers", _always(True), _flag),
-    Setting("boot.active_sessions", "whether it holds active sessions and claims", _always(True), _flag),
-    Setting("boot.hot_items", "whether it holds pinned and hot memories", _always(True), _flag),
-    Setting("boot.recent_decisions", "whether it holds recent decisions", _always(True), _flag),
-    Setting("boot.recent_solutions", "whether it holds recent solutions", _always(True), _flag),
-    Setting("boot.plans", "whether it holds plans", _always(True), _flag),
-    Setting("session.lease_seconds", "life of a silent session", _always(900), _whole_number(30, 7 * _DAY_SECONDS)),
-    Setting("memory_file", "auto, ask or off: .opencode/MEMORY.md", _always(MemoryFile.ASK), _one_of(MemoryFile)),
-    Setting("max_memory_lines", "most lines of that file, 0 for none", _always(200), _whole_number(0, 10_000)),
-    Setting("learning.enabled", "whether sessions are learned from", _always(True), _flag),
-    Setting("learning.sources", "opencode, live, markdown", _always(LEARNING_SOURCES), _sources),
-    Setting("learning.skip_projects", "projects of which nothing is learned", _always(()), _texts),
-    Setting("learning.watch", "folders of notes that are watched", _always(()), _texts),
-    Setting("learning.opencode_db", "OpenCode's database instead of its own place", _always(None), folder),
-    Setting("learning.poll_seconds", "how often that is looked at", _always(30), _whole_number(1, 86_400)),
-    Setting("learning.rest_seconds", "silence after which a session rests", _always(120), _whole_number(1, 86_400)),
-    Setting("injection.enabled", "whether memories are put beside messages", _always(True), _flag),
-    Setting("injection.max_tokens", "budget of what is put there", _always(2000), _whole_number(0, 100_000)),
-    Setting("injection.max_results", "most memories of it", _always(3), _whole_number(1, 100)),
-    Setting("injection.subagent_tokens", "its budget for subagents", _always(600), _whole_number(0, 100_000)),
-    Setting("compaction.enabled", "whether memories go into a compaction", _always(True), _flag),
-    Setting("compaction.max_tokens", "budget of what goes there", _always(4000), _whole_number(0, 100_000)),
-    Setting("compaction.custom_prompt", "whether its prompt is ours, too", _always(False), _flag),
-    Setting("opencode.deadline_ms", "how long OpenCode waits for a memory", _always(400), _whole_number(20, 10_000)),
-    Setting("opencode.auditor_model", "provider/model of the auditor", _always(None), _text),
-    Setting("extraction_model", "a model that rewords what was learned", _always(None), _text),
-    Setting("extraction_url", "base URL of its OpenAI-compatible server", _always(None), _text),
-    Setting("extraction_key", "its key, from the environment", _always(None), _key, secret=True),
-    Setting("extraction_calls_per_day", "most requests to it in a day", _always(200), _whole_number(1, 100_000)),
+    Setting("backup.keep", "backups to keep, 0 for all", _always(10), whole_number(0, 10_000)),
+    Setting("identity.user", "your name on the forge", _always(None), TEXT),
+    Setting("identity.instance", "host of the forge", _always(None), TEXT),
+    Setting("boot.max_tokens", "budget of a boot context", _always(1500), whole_number(200, 100_000)),
+    Setting("boot.max_hot_items", "most hot memories in a boot context", _always(5), whole_number(0, 100)),
+    Setting("boot.identity", "whether it says who you are", _always(True), FLAG),
+    Setting("boot.directives", "whether it holds directives", _always(True), FLAG),
+    Setting("boot.habits", "whether it holds conventions and preferences", _always(True), FLAG),
+    Setting("boot.unresolved_blockers", "whether it holds unresolved blockers", _always(True), FLAG),
+    Setting("boot.active_sessions", "whether it holds active sessions and claims", _always(True), FLAG),
+    Setting("boot.hot_items", "whether it holds pinned and hot memories", _always(True), FLAG),
+    Setting("boot.recent_decisions", "whether it holds recent decisions", _always(True), FLAG),
+    Setting("boot.recent_solutions", "whether it holds recent solutions", _always(True), FLAG),
+    Setting("boot.plans", "whether it holds plans", _always(True), FLAG),
+    Setting("session.lease_seconds", "life of a silent session", _always(900), whole_number(30, 7 * _DAY_SECONDS)),
+    Setting("memory_file", "auto, ask or off: .opencode/MEMORY.md", _always(MemoryFile.ASK), one_of(*MemoryFile)),
+    Setting("max_memory_lines", "most lines of that file, 0 for none", _always(200), whole_number(0, 10_000)),
+    Setting("learning.enabled", "whether sessions are learned from", _always(True), FLAG),
+    Setting("learning.sources", "opencode, live, markdown", _always(LEARNING_SOURCES), some_of(*LEARNING_SOURCES)),
+    Setting("learning.skip_projects", "projects of which nothing is learned", _always(()), TEXTS),
+    Setting("learning.watch", "folders of notes that are watched", _always(()), TEXTS),
+    Setting("learning.opencode_db", "OpenCode's database instead of its own place", _always(None), FOLDER),
+    Setting("learning.poll_seconds", "how often that is looked at", _always(30), whole_number(1, 86_400)),
+    Setting("learning.rest_seconds", "silence after which a session rests", _always(120), whole_number(1, 86_400)),
+    Setting("injection.enabled", "whether memories are put beside messages", _always(True), FLAG),
+    Setting("injection.max_tokens", "budget of what is put there", _always(2000), whole_number(0, 100_000)),
+    Setting("injection.max_results", "most memories of it", _always(3), whole_number(1, 100)),
+    Setting("injection.subagent_tokens", "its budget for subagents", _always(600), whole_number(0, 100_000)),
+    Setting("compaction.enabled", "whether memories go into a compaction", _always(True), FLAG),
+    Setting("compaction.max_tokens", "budget of what goes there", _always(4000), whole_number(0, 100_000)),
+    Setting("compaction.custom_prompt", "whether its prompt is ours, too", _always(False), FLAG),
+    Setting("opencode.deadline_ms", "how long OpenCode waits for a memory", _always(400), whole_number(20, 10_000)),
+    Setting("opencode.auditor_model", "provider/model of the auditor", _always(None), TEXT),
+    Setting("extraction_model", "a model that rewords what was learned", _always(None), TEXT),
+    Setting("extraction_url", "base URL of its OpenAI-compatible server", _always(None), TEXT),
+    Setting("extraction_key", "its key, from the environment", _always(None), KEY, secret=True),
+    Setting("extraction_calls_per_day", "most requests to it in a day", _always(200), whole_number(1, 100_000)),
     Setting(
-        "extraction_tokens_per_day", "most tokens of it in a day", _always(200_000), _whole_number(1000, 1_000_000_000)
+        "extraction_tokens_per_day", "most tokens of it in a day", _always(200_000), whole_number(1000, 1_000_000_000)
     ),
-    Setting("extraction_timeout_seconds", "how long it may take", _always(30), _whole_number(1, 600)),
-    Setting("server.host", "address that the server binds", _always("127.0.0.1"), _text, named="HOST"),
-    Setting("server.port", "its port, 0 for any free one", _always(9824), _whole_number(0, 65_535), named="PORT"),
-    Setting("server.api_key", "key that every request must carry", _always(None), _key, named="API_KEY", secret=True),
+    Setting("extraction_timeout_seconds", "how long it may take", _always(30), whole_number(1, 600)),
+    Setting("server.host", "address that the server binds", _always("127.0.0.1"), TEXT, named="HOST"),
+    Setting("server.port", "its port, 0 for any free one", _always(9824), whole_number(0, 65_535), named="PORT"),
+    Setting("server.api_key", "key that every request must carry", _always(None), KEY, named="API_KEY", secret=True),
     Setting(
         "server.rate_limit",
         "requests per minute of one session, 0 for no limit",
         _always(600),
-        _whole_number(0, 1_000_000),
+        whole_number(0, 1_000_000),
         named="RATE_LIMIT",
     ),
-    Setting("server.allowed_hosts", "further names in the Host header", _always(()), _texts),
-    Setting("server.allowed_origins", "further origins of browsers", _always(()), _texts),
-    Setting("server.allowed_folders", "further folders for export, import and ingest", _always(()), _texts),
-    Setting("server.cross_project", "whether a client may name another project", _always(False), _flag),
-    Setting("server.tools", "all or core", _always(Tools.ALL), _one_of(Tools)),
-    Setting("server.log_format", "text or json", _always(LogFormat.TEXT), _one_of(LogFormat)),
-    Setting("server.log_file", "file of the log instead of standard error", _always(None), folder),
+    Setting("server.allowed_hosts", "further names in the Host header", _always(()), TEXTS),
+    Setting("server.allowed_origins", "further origins of browsers", _always(()), TEXTS),
+    Setting("server.allowed_folders", "further folders for export, import and ingest", _always(()), TEXTS),
+    Setting("server.cross_project", "whether a client may name another project", _always(False), FLAG),
+    Setting("server.tools", "all or core", _always(Tools.ALL), one_of(*Tools)),
+    Setting("server.log_format", "text or json", _always(LogFormat.TEXT), one_of(*LogFormat)),
+    Setting("server.log_file", "file of the log instead of standard error", _always(None), FOLDER),
 )
 BY_KEY: Final = MappingProxyType({setting.key: setting for setting in SETTINGS})
 SECTIONS: Final[Mapping[str, type[Any]]] = MappingProxyType(

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
-from opencode_memory.config.opencode_manager.value_kinds import FLAG, MODEL, PATH, TEXT, Kind, number, one_of, whole
+from opencode_memory.config.value_kinds import FLAG, LINE, MODEL, PATH, ValueKind, number, one_of, whole_number
 
 Convert = Callable[[Mapping[str, Any], Path], Any]
 """From the value of every key of the file, its default where it is absent, and our ``data_dir``, to what a setting is
@@ -33,7 +33,7 @@ class Key:
     """
 
     name: str
-    kind: Kind
+    kind: ValueKind
     default: Any
     meaning: str
     setting: str | None = None
@@ -42,7 +42,7 @@ class Key:
 
 
 def _sets(
-    setting: str, name: str, kind: Kind, default: Any, *, meaning: str = "", convert: Convert | None = None
+    setting: str, name: str, kind: ValueKind, default: Any, *, meaning: str = "", convert: Convert | None = None
 ) -> Key:
     return Key(name, kind, default, meaning, setting, convert or (lambda given, _data_dir: given[name]))
 
@@ -61,9 +61,9 @@ def _ttl_seconds(given: Mapping[str, Any], _data_dir: Path) -> int:
     return -(-int(given["defaultKvTtlMs"]) // 1000)
 
 
-_TOKENS: Final = whole(0, 100_000)
-_COUNT: Final = whole(0, 1_000_000)
-_MILLISECONDS: Final = whole(0, 10**13)
+_TOKENS: Final = whole_number(0, 100_000)
+_COUNT: Final = whole_number(0, 1_000_000)
+_MILLISECONDS: Final = whole_number(0, 10**13)
 _BUNDLED: Final = "the bundled model is the only one"
 _NO_REQUESTS: Final = "no model is asked over the network for vectors"
 _NO_DEBUG: Final = "the log has no further level"
@@ -75,11 +75,11 @@ _FILE: Final = 'with no file, `server.log` in the folder of the store; `"enabled
 
 KEYS: Final = (
     Key("embedding.provider", one_of("local", "openai", "voyage"), "local", _BUNDLED),
-    Key("embedding.model", TEXT, "all-MiniLM-L6-v2", _BUNDLED),
-    Key("embedding.dimensions", whole(1, 65_536), 384, _BUNDLED),
-    Key("embedding.baseUrl", TEXT, "", _NO_REQUESTS, is_secret=True),
-    Key("embedding.apiKey", TEXT, "", _NO_REQUESTS, is_secret=True),
-    Key("dataDir", TEXT, "~/.local/share/opencode/memory", "`data_dir` is the folder of our store, and another one"),
+    Key("embedding.model", LINE, "all-MiniLM-L6-v2", _BUNDLED),
+    Key("embedding.dimensions", whole_number(1, 65_536), 384, _BUNDLED),
+    Key("embedding.baseUrl", LINE, "", _NO_REQUESTS, is_secret=True),
+    Key("embedding.apiKey", LINE, "", _NO_REQUESTS, is_secret=True),
+    Key("dataDir", LINE, "~/.local/share/opencode/memory", "`data_dir` is the folder of our store, and another one"),
     Key(
         "dedupThreshold",
         number(0, 1),
@@ -93,7 +93,7 @@ KEYS: Final = (
     _sets("compaction.max_tokens", "compaction.maxContextTokens", _TOKENS, 4000),
     _sets("injection.enabled", "memoryInjection.enabled", FLAG, True, meaning=_BOTH, convert=_is_injected),
     Key("memoryInjection.debug", FLAG, False, _NO_DEBUG),
-    _sets("injection.max_results", "memoryInjection.maxResults", whole(1, 100), 5),
+    _sets("injection.max_results", "memoryInjection.maxResults", whole_number(1, 100), 5),
     Key(
         "memoryInjection.distanceThreshold",
         number(0, 2),
@@ -121,7 +121,7 @@ KEYS: Final = (
     _sets(
         "kv.default_ttl_seconds",
         "defaultKvTtlMs",
-        whole(1, 10**13),
+        whole_number(1, 10**13),
         604_800_000,
         meaning="milliseconds there, seconds here, rounded up",
         convert=_ttl_seconds,
@@ -134,7 +134,7 @@ KEYS: Final = (
     Key("loop.minAudits", _COUNT, 1, _NO_LOOPS),
     Key("loop.stallTimeoutMs", _MILLISECONDS, 60_000, _NO_LOOPS),
     Key("sandbox.mode", one_of("off", "docker"), "off", _NO_SANDBOX),
-    Key("sandbox.image", TEXT, "ocm-sandbox:latest", _NO_SANDBOX),
+    Key("sandbox.image", LINE, "ocm-sandbox:latest", _NO_SANDBOX),
     Key("tui.sidebar", FLAG, True, _NO_SIDEBAR),
     Key("tui.showLoops", FLAG, True, _NO_SIDEBAR),
     Key("tui.showVersion", FLAG, True, _NO_SIDEBAR),

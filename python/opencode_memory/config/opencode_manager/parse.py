@@ -41,7 +41,7 @@ def parse(content: bytes) -> Members:
     if not text.strip():
         return Members()
     try:
-        value = json5.loads(text, object_pairs_hook=_members, parse_int=_integer)
+        value = json5.loads(text, object_pairs_hook=_members, parse_int=_integer, parse_float=_number)
     except RecursionError as error:
         raise ValueError("it is nested too deeply") from error
     except ValueError as error:
@@ -58,3 +58,9 @@ def _members(pairs: Iterable[tuple[str, Any]]) -> Members:
 def _integer(text: str, base: int = 10) -> float:
     # Python refuses to read thousands of digits, and no key takes a number of more than twenty.
     return int(text, base) if len(text) <= _MOST_DIGITS else math.inf
+
+
+def _number(text: str) -> float:
+    # JSON has one type of number, so 5.0 is a whole number.
+    value = float(text)
+    return int(value) if value.is_integer() else value

@@ -112,7 +112,7 @@ def _put(found: _Said, name: str, value: Any, *, is_known: bool) -> None:
 def _accepted(found: _Said) -> Iterator[tuple[str, Any]]:
     for name, written in found.given.items():
         key = BY_NAME[name]
-        value = key.kind.read(written)
+        value = key.kind.validate(written)
         if value is None:
             shown = "not acceptable" if key.is_secret else _shown(written)
             found.error(name, f"{name} is {shown}; it must be {key.kind.accepts}", "meanwhile its default holds")
