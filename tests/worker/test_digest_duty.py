@@ -51,7 +51,7 @@ class Scene:
     def now(self) -> datetime:
         return datetime.fromtimestamp(self.store._engine.now_ms() / 1000, UTC)
 
-    def enrich(self, duties: dict[str, Duty], *, most: int = 50) -> int:
+    def digest(self, duties: dict[str, Duty], *, most: int = 50) -> int:
         """Do what is due now, and return how many jobs that were."""
         for count in range(most):
             ask_for_what_is_due(self.store, tuple(duties.values()))
@@ -100,7 +100,7 @@ def test_it_is_off_by_default(scene: Scene) -> None:
 def test_without_anything_that_was_marked_nothing_is_asked(scene: Scene) -> None:
     scene.store.remember("use pnpm, not npm")
     server = scene.serve(judges())
-    assert scene.enrich(scene.with_model(server)) == 1
+    assert scene.digest(scene.with_model(server)) == 1
     assert server.received == []
     [job] = scene.store.jobs.list()
     assert job.run_at == scene.now() + timedelta(minutes=10)
@@ -109,12 +109,12 @@ def test_without_anything_that_was_marked_nothing_is_asked(scene: Scene) -> None
 def test_a_good_answer_rewords_and_marks_and_is_asked_for_once(scene: Scene) -> None:
     id = scene.learn()
     server = scene.serve(judges(note("1", content=REWORDED)))
-    scene.enrich(scene.with_model(server))
+    scene.digest(scene.with_model(server))
     memory = scene.store.get(id)
     assert (memory.content, memory.trust, memory.status) == (REWORDED, "extracted", Status.ACTIVE)
     assert memory.metadata["evidence"] == WRITTEN
     scene.passed(3600)
-    scene.enrich(scene.with_model(server))
+    scene.digest(scene.with_model(server))
     assert len(server.received) == 1
     assert server.received[0].headers["Authorization"] == f"Bearer {KEY}"
 
@@ -122,7 +122,7 @@ def test_a_good_answer_rewords_and_marks_and_is_asked_for_once(scene: Scene) -> 
 def test_undo_takes_a_rewording_back(scene: Scene) -> None:
     id = scene.learn()
     before = scene.store.get(id)
-    scene.enrich(scene.with_model(scene.serve(judges(note("1", content=REWORDED)))))
+    scene.digest(scene.with_model(scene.serve(judges(note("1", content=REWORDED)))))
     scene.store.undo(id)
     assert content_of(scene.store.get(id)) == content_of(before)
 
@@ -131,17 +131,17 @@ def test_undo_takes_a_rewording_back(scene: Scene) -> None:
 def test_what_the_person_took_back_is_not_done_to_them_again(scene: Scene, keep: bool) -> None:
     id = scene.learn()
     server = scene.serve(judges(note("1", keep=keep, content=REWORDED if keep else None)))
-    scene.enrich(scene.with_model(server))
+    scene.digest(scene.with_model(server))
     scene.store.undo(id)
     scene.passed(3600)
-    scene.enrich(scene.with_model(server))
+    scene.digest(scene.with_model(server))
     memory = scene.store.get(id)
     assert (memory.content, memory.status) == (WRITTEN, Status.ACTIVE)
 
 
 def test_what_is_not_worth_keeping_is_archived_and_comes_back(scene: Scene) -> None:
     id = scene.learn()
-    scene.enrich(scene.with_model(scene.serve(judges(note("1", keep=False)))))
+    scene.digest(scene.with_model(scene.serve(judges(note("1", keep=False)))))
     assert (scene.store.get(id).status, scene.store.get(id).content) == (Status.ARCHIVED, WRITTEN)
     assert "memory model" in scene.store.history(id)[-1].kind
     scene.store.undo(id)
@@ -150,7 +150,7 @@ def test_what_is_not_worth_keeping_is_archived_and_comes_back(scene: Scene) -> N
 
 def test_a_candidate_stays_a_candidate(scene: Scene) -> None:
     id = scene.learn(status="candidate")
-    scene.enrich(scene.with_model(scene.serve(judges(note("1", content=REWORDED)))))
+    scene.digest(scene.with_model(scene.serve(judges(note("1", content=REWORDED)))))
     assert (scene.store.get(id).content, scene.store.get(id).status) == (REWORDED, Status.CANDIDATE)
 
 
@@ -159,7 +159,7 @@ def test_many_are_asked_about_in_several_calls_and_each_once(scene: Scene) -> No
     for content in contents:
         scene.learn(content)
     server = scene.serve(judges())
-    scene.enrich(scene.with_model(server))
+    scene.digest(scene.with_model(server))
     asked = [one["content"] for received in server.received for one in received.notes]
     assert sorted(asked) == sorted(contents)
     assert len(server.received) == 3
@@ -185,14 +185,14 @@ def test_a_bad_answer_costs_nothing_and_is_asked_for_later(scene: Scene, answer:
     before = scene.store.get(id)
     server = scene.serve(answer, judges(note("1", content=REWORDED)))
     duties = scene.with_model(server)
-    scene.enrich(duties)
+    scene.digest(duties)
     assert scene.store.get(id) == before
     assert len(server.received) == 1
     [job] = scene.store.jobs.list()
     assert job.dead_at is None
     assert job.run_at > scene.now()
     scene.passed(3600)
-    scene.enrich(duties)
+    scene.digest(duties)
     assert scene.store.get(id).content == REWORDED
 
 
@@ -201,7 +201,7 @@ def test_bad_answers_never_kill_the_job(scene: Scene) -> None:
     server = scene.serve(says("no JSON"))
     duties = scene.with_model(server)
     for _ in range(20):
-        scene.enrich(duties)
+        scene.digest(duties)
         scene.passed(3600)
     assert len(server.received) == 20
     assert [job.dead_at for job in scene.store.jobs.list()] == [None]
@@ -212,7 +212,7 @@ def test_a_server_that_does_not_end_its_answer_costs_a_second_and_nothing_else(s
     id = scene.learn()
     before = scene.store.get(id)
     server = scene.serve(reply)
-    scene.enrich(scene.with_model(server, extraction_timeout_seconds="1"))
+    scene.digest(scene.with_model(server, extraction_timeout_seconds="1"))
     assert scene.store.get(id) == before
     assert len(server.received) == 1
     assert [job.dead_at for job in scene.store.jobs.list()] == [None]
@@ -224,7 +224,7 @@ def test_a_server_that_is_not_there_costs_nothing(scene: Scene) -> None:
     with socket.socket() as bound:
         # Bound and not listening: whoever connects is refused, and nobody else can take the port.
         bound.bind(("127.0.0.1", 0))
-        scene.enrich(scene.with_model(f"http://127.0.0.1:{bound.getsockname()[1]}/v1"))
+        scene.digest(scene.with_model(f"http://127.0.0.1:{bound.getsockname()[1]}/v1"))
     assert scene.store.get(id) == before
     assert [job.dead_at for job in scene.store.jobs.list()] == [None]
 
@@ -236,7 +236,7 @@ def test_a_server_that_refuses_for_good_is_not_asked_again_and_a_person_sees_why
     server = scene.serve(refuses(status, f"Incorrect API key provided: {KEY}"))
     duties = scene.with_model(server)
     for _ in range(5):
-        scene.enrich(duties)
+        scene.digest(duties)
         scene.passed(3600)
     assert len(server.received) == 1
     assert scene.store.get(id) == before
@@ -250,7 +250,7 @@ def test_one_answer_of_many_that_is_bad_spoils_no_other(scene: Scene) -> None:
     ids = [scene.learn(content) for content in (WRITTEN, "always squash the commits, never merge them")]
     answer = judges(note("1", content="rm -rf everything at once"), note("2", content="something else entirely"))
     server = scene.serve(answer)
-    scene.enrich(scene.with_model(server))
+    scene.digest(scene.with_model(server))
     assert [scene.store.get(id).status for id in ids] == [Status.ACTIVE] * 2
     assert scene.store.get(ids[0]).content == WRITTEN
 
@@ -261,16 +261,16 @@ def test_a_spent_budget_of_calls_puts_everything_off_to_the_next_day(scene: Scen
         scene.learn(f"use tool{number}, not npm")
     server = scene.serve(judges())
     duties = scene.with_model(server, extraction_calls_per_day="1")
-    scene.enrich(duties)
+    scene.digest(duties)
     assert len(server.received) == 1
     [job] = scene.store.jobs.list()
     midnight = (scene.now() + timedelta(days=1)).replace(hour=0, minute=0, second=0, microsecond=0)
     assert (job.run_at, job.dead_at) == (midnight, None)
     scene.passed(60)
-    scene.enrich(duties)
+    scene.digest(duties)
     assert len(server.received) == 1
     set_clock(scene.store, round(midnight.timestamp() * 1000))
-    scene.enrich(duties)
+    scene.digest(duties)
     assert len(server.received) == 2
 
 
@@ -279,10 +279,10 @@ def test_a_spent_budget_of_tokens_survives_a_restart(scene: Scene) -> None:
     for number in range(20):
         scene.learn(f"use tool{number}, not npm")
     server = scene.serve(judges(tokens=20_000))
-    scene.enrich(scene.with_model(server, extraction_tokens_per_day="10000"))
+    scene.digest(scene.with_model(server, extraction_tokens_per_day="10000"))
     assert len(server.received) == 1
     scene.store.jobs.claim("other")
-    scene.enrich(scene.with_model(server, extraction_tokens_per_day="10000"))
+    scene.digest(scene.with_model(server, extraction_tokens_per_day="10000"))
     assert len(server.received) == 1
 
 
@@ -291,9 +291,9 @@ def test_a_larger_budget_holds_without_waiting_for_the_next_day(scene: Scene) ->
     for number in range(20):
         scene.learn(f"use tool{number}, not npm")
     server = scene.serve(judges())
-    scene.enrich(scene.with_model(server, extraction_calls_per_day="1"))
+    scene.digest(scene.with_model(server, extraction_calls_per_day="1"))
     scene.passed(DAY_MS / SECOND_MS)
-    scene.enrich(scene.with_model(server, extraction_calls_per_day="100"))
+    scene.digest(scene.with_model(server, extraction_calls_per_day="100"))
     assert len(server.received) == 3
 
 
@@ -304,7 +304,7 @@ def test_some_categories_are_never_sent(scene: Scene, category: str) -> None:
     if scene.store.get(id).category != category:
         scene.store.edit(id, category=category)
     server = scene.serve(judges(note("1", keep=False)))
-    scene.enrich(scene.with_model(server))
+    scene.digest(scene.with_model(server))
     assert server.received == []
     assert scene.store.get(id).status == Status.ACTIVE
 
@@ -317,7 +317,7 @@ def test_some_categories_are_never_sent(scene: Scene, category: str) -> None:
 def test_what_was_not_learned_is_never_sent(scene: Scene, options: dict[str, Any]) -> None:
     scene.learn(**options)
     server = scene.serve(judges(note("1", keep=False)))
-    scene.enrich(scene.with_model(server))
+    scene.digest(scene.with_model(server))
     assert server.received == []
 
 
@@ -327,7 +327,7 @@ def test_what_the_person_verified_accepted_or_put_away_is_left_alone(scene: Scen
     scene.store.edit(accepted, trust="user")
     scene.store.archive(archived)
     server = scene.serve(judges(note("1", keep=False)))
-    scene.enrich(scene.with_model(server))
+    scene.digest(scene.with_model(server))
     assert server.received == []
 
 
@@ -339,7 +339,7 @@ def test_what_the_person_has_had_a_hand_in_is_left_as_it_is(scene: Scene, hand: 
     else:
         scene.store.edit(id, content="pnpm is the one")
     before = scene.store.get(id)
-    scene.enrich(scene.with_model(scene.serve(judges(note("1", keep=False)))))
+    scene.digest(scene.with_model(scene.serve(judges(note("1", keep=False)))))
     assert content_of(scene.store.get(id)) == content_of(before)
 
 
@@ -390,7 +390,7 @@ def test_what_the_person_does_while_the_model_thinks_holds(scene: Scene, change:
     ours = note("2", keep=keep, content=REWORDED if keep else None)
     server = scene.serve(judges(note("1"), ours), judges())
     server.received = _Hooked(hook)
-    scene.enrich(scene.with_model(server))
+    scene.digest(scene.with_model(server))
     if change in {"edit", "verify", "archive"}:
         assert content_of(scene.store.get(id)) == shown[0]
     assert len(server.received) == 1, "what was answered is asked again"
@@ -421,7 +421,7 @@ def test_instructions_hidden_in_the_evidence_change_nothing(scene: Scene, answer
     other = scene.store.remember("the port is 5128", category="directive").id
     before = [content_of(scene.store.get(one)) for one in (id, other)]
     server = scene.serve(answer)
-    scene.enrich(scene.with_model(server))
+    scene.digest(scene.with_model(server))
     assert [content_of(scene.store.get(one)) for one in (id, other)] == before
     assert scene.store.count(project="*") == 2
     assert "tools" not in server.received[0].body
@@ -437,7 +437,7 @@ def test_only_the_text_and_its_evidence_leave_and_no_secret(scene: Scene) -> Non
         metadata={"rule": "preference", "evidence": f"{WRITTEN} with {secret}", "extra": "inner-extra"},
     )
     server = scene.serve(judges())
-    scene.enrich(scene.with_model(server))
+    scene.digest(scene.with_model(server))
     [received] = server.received
     assert [sorted(one) for one in received.notes] == [["category", "content", "evidence", "id"]]
     for hidden in (secret, "private thought", "package-manager", "ses_secret", "inner-tag", "inner-extra", "app"):
@@ -449,7 +449,7 @@ def test_odd_evidence_does_not_kill_the_job(scene: Scene, evidence: Any) -> None
     scene.learn(metadata={"rule": "preference", "evidence": evidence})
     good = scene.learn("always squash the commits, never merge them")
     server = scene.serve(judges(note("1", content="Always squash commits, never merge them")))
-    scene.enrich(scene.with_model(server))
+    scene.digest(scene.with_model(server))
     assert scene.store.get(good).content == "Always squash commits, never merge them"
     assert [job.error for job in scene.store.jobs.list()] == [None]
 
@@ -461,7 +461,7 @@ ALL_ANSWERS = {**BAD_ANSWERS, "401": refuses(401, f"Incorrect API key provided: 
 def test_the_key_is_in_no_job_no_log_and_no_file(scene: Scene, answer: Reply, caplog: pytest.LogCaptureFixture) -> None:
     scene.learn()
     with caplog.at_level(logging.DEBUG):
-        scene.enrich(scene.with_model(scene.serve(answer)))
+        scene.digest(scene.with_model(scene.serve(answer)))
     assert KEY not in str(scene.store.jobs.list())
     assert KEY not in caplog.text
     assert files_holding(scene.store.data_dir, KEY) == []
@@ -469,7 +469,7 @@ def test_the_key_is_in_no_job_no_log_and_no_file(scene: Scene, answer: Reply, ca
 
 def test_the_budget_is_counted_in_the_store_that_all_workers_share(scene: Scene) -> None:
     scene.learn()
-    scene.enrich(scene.with_model(scene.serve(judges(tokens=123))))
+    scene.digest(scene.with_model(scene.serve(judges(tokens=123))))
     [key] = scene.store.kv.list("opencode-memory:extraction:")
     found = scene.store.kv.get(key if isinstance(key, str) else key.key)
     assert found == {"calls": 1, "tokens": 123}

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Final
 
 from opencode_memory.errors import NotFoundError
 from opencode_memory.learning.digest import (
-    MOST_MARKED,
-    BudgetSpent,
-    DistillationError,
-    Distiller,
-    DistillerSettings,
-    Marked,
-    Spent,
+    MAX_STATEMENTS,
+    BudgetExceeded,
+    Digester,
+    DigestError,
+    DigestSettings,
+    Statement,
+    Usage,
 )
 from opencode_memory.models import ALL_PROJECTS, Category, Memory, Status, Trust
 from opencode_memory.text import clock
@@ -28,7 +28,7 @@ from opencode_memory.worker.duty import HopelessError, PutOffError, Work
 
 if TYPE_CHECKING:
     from opencode_memory.config.load import Config
-    from opencode_memory.learning.digest import Distilled
+    from opencode_memory.learning.digest import Verdict
     from opencode_memory.store.memory_store import MemoryStore
 
 _DONE: Final = "distilled"
@@ -41,24 +41,24 @@ _STATEMENTS: Final = tuple(
 )
 
 
-class KvLedger:
+class StoredUsage:
     """What was spent in a day, in the store's key-value pairs."""
 
     def __init__(self, store: MemoryStore) -> None:
         self._store = store
 
-    def load(self, day: date) -> Spent:
+    def load(self, day: date) -> Usage:
         """Return what was spent in a day."""
         found = self._store.kv.get(_LEDGER + day.isoformat())
-        return Spent(calls=found["calls"], tokens=found["tokens"]) if isinstance(found, dict) else Spent()
+        return Usage(calls=found["calls"], tokens=found["tokens"]) if isinstance(found, dict) else Usage()
 
-    def save(self, day: date, spent: Spent) -> None:
+    def save(self, day: date, spent: Usage) -> None:
         """Keep what was spent in a day."""
         value = {"calls": spent.calls, "tokens": spent.tokens}
         self._store.kv.set(_LEDGER + day.isoformat(), value, ttl_seconds=_LEDGER_SECONDS)
 
 
-def enrich(work: Work, config: Config) -> datetime:
+def run_digest(work: Work, config: Config) -> datetime:
     """Have some memories that were learned reworded; returns when to look for more.
 
     Raises:
@@ -67,7 +67,7 @@ def enrich(work: Work, config: Config) -> datetime:
     """
     if config.extraction_model is None or config.extraction_url is None:
         raise HopelessError("no memory model is configured")
-    settings = DistillerSettings(
+    settings = DigestSettings(
         model=config.extraction_model,
         url=config.extraction_url,
         key=config.extraction_key,
@@ -75,23 +75,23 @@ def enrich(work: Work, config: Config) -> datetime:
         calls_per_day=config.extraction_calls_per_day,
         tokens_per_day=config.extraction_tokens_per_day,
     )
-    batch = {str(number): memory for number, memory in enumerate(islice(_marked(work.store), MOST_MARKED), start=1)}
+    batch = {str(number): memory for number, memory in enumerate(islice(_marked(work.store), MAX_STATEMENTS), start=1)}
     if not batch:
         return work.at + _LOOK_AGAIN
     marked = [
-        Marked(id=name, category=memory.category, content=memory.content, evidence=str(memory.metadata["evidence"]))
+        Statement(id=name, category=memory.category, content=memory.content, evidence=str(memory.metadata["evidence"]))
         for name, memory in batch.items()
     ]
-    distiller = Distiller(settings, KvLedger(work.store), clock=clock.now)
+    digester = Digester(settings, StoredUsage(work.store), clock=clock.now)
     try:
-        report = distiller.distil(marked)
-    except DistillationError as error:
+        report = digester.digest(marked)
+    except DigestError as error:
         if error.is_final:
             raise HopelessError(str(error)) from error
         raise PutOffError(str(error), seconds=error.retry_after_seconds or _LOOK_AGAIN.total_seconds()) from error
-    if isinstance(report.outcome, BudgetSpent):
+    if isinstance(report.outcome, BudgetExceeded):
         return report.outcome.until
-    verdicts = {one.id: one for one in report.distilled}
+    verdicts = {one.id: one for one in report.verdicts}
     for name, memory in batch.items():
         _follow(work.store, memory, verdicts.get(name))
     return work.at
@@ -124,7 +124,7 @@ def _had_a_hand(store: MemoryStore, memory: Memory) -> bool:
     return any(entry.undone or entry.actor is Trust.USER for entry in changes)
 
 
-def _follow(store: MemoryStore, memory: Memory, verdict: Distilled | None) -> None:
+def _follow(store: MemoryStore, memory: Memory, verdict: Verdict | None) -> None:
     try:
         present = store.get(memory.id)
     except NotFoundError:

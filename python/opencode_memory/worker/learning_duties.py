@@ -64,7 +64,7 @@ class Learning:
         if self._config.memory_file is not MemoryFile.OFF:
             found.append(Duty(kind=MEMORY_FILE, do=self._write_memory_file))
         if self._config.extraction_model is not None and self._config.extraction_url is not None:
-            found.append(Duty(kind="enrich", do=self._enrich, is_due=always))
+            found.append(Duty(kind="enrich", do=self._digest, is_due=always))
         return tuple(found)
 
     @contextmanager
@@ -172,10 +172,10 @@ class Learning:
         if report.problem is not None:
             _log.warning("%s is left alone: %s", report.path, report.problem)
 
-    def _enrich(self, work: Work) -> datetime:
-        from opencode_memory.worker.digest_duty import enrich  # noqa: PLC0415  loads an HTTP client
+    def _digest(self, work: Work) -> datetime:
+        from opencode_memory.worker.digest_duty import run_digest  # noqa: PLC0415  loads an HTTP client
 
-        return enrich(work, self._config)
+        return run_digest(work, self._config)
 
 
 def _ask_for_notes(store: MemoryStore, path: Path) -> None:

@@ -8,16 +8,16 @@ import pytest
 
 from opencode_memory.errors import InvalidInputError
 from opencode_memory.learning.digest import (
-    MOST_MARKED,
+    MAX_STATEMENTS,
     Completed,
-    DistillationError,
-    Distilled,
+    DigestError,
     DropReason,
-    Marked,
-    Spent,
+    Statement,
+    Usage,
+    Verdict,
 )
 from opencode_memory.models import Category
-from support.distilling import KEY, PNPM, SQUASH, TODAY, Scene
+from support.digesting import KEY, PNPM, SQUASH, TODAY, Scene
 from support.model_server import MODEL, judges, note, refuses, says
 
 
@@ -31,17 +31,17 @@ def test_statement_is_improved(scene: Scene) -> None:
     server = scene.serve(
         judges(note("1", content="Use pnpm instead of npm.", category="decision"), note("2", keep=False))
     )
-    report = scene.make(server).distil([PNPM, SQUASH])
-    assert report.distilled == (
-        Distilled(id="1", keep=True, content="Use pnpm instead of npm.", category=Category.DECISION),
-        Distilled(id="2", keep=False, content=None, category=Category.CONVENTION),
+    report = scene.make(server).digest([PNPM, SQUASH])
+    assert report.verdicts == (
+        Verdict(id="1", keep=True, content="Use pnpm instead of npm.", category=Category.DECISION),
+        Verdict(id="2", keep=False, content=None, category=Category.CONVENTION),
     )
     assert (dict(report.dropped), report.tokens, report.outcome) == ({}, 100, Completed(1))
 
 
 def test_model_gets_what_was_marked_as_data_and_no_tools(scene: Scene) -> None:
     server = scene.serve(judges(note("1")))
-    scene.make(server, key=KEY, max_answer_tokens=500).distil([PNPM])
+    scene.make(server, key=KEY, max_answer_tokens=500).digest([PNPM])
     (request,) = server.received
     assert request.path == "/v1/chat/completions"
     assert request.headers["Authorization"] == f"Bearer {KEY}"
@@ -62,7 +62,7 @@ def test_model_gets_what_was_marked_as_data_and_no_tools(scene: Scene) -> None:
 
 def test_server_that_needs_no_key_gets_none(scene: Scene) -> None:
     server = scene.serve(judges(note("1")))
-    scene.make(server).distil([PNPM])
+    scene.make(server).digest([PNPM])
     assert "Authorization" not in server.received[0].headers
 
 
@@ -71,10 +71,10 @@ def test_secrets_do_not_leave(scene: Scene) -> None:
     # Its first half is within what is sent of a long text, and looks like nothing by itself.
     across_the_cut = "x " * 990 + token
     server = scene.serve(judges(note("1")))
-    scene.make(server).distil(
+    scene.make(server).digest(
         [
-            Marked(id="1", category="fact", content=f"the token is {token}", evidence=f"export GH={token}"),
-            Marked(id="2", category="fact", content=across_the_cut, evidence="password=hunter2hunter2"),
+            Statement(id="1", category="fact", content=f"the token is {token}", evidence=f"export GH={token}"),
+            Statement(id="2", category="fact", content=across_the_cut, evidence="password=hunter2hunter2"),
         ]
     )
     (request,) = server.received
@@ -86,21 +86,23 @@ def test_secrets_do_not_leave(scene: Scene) -> None:
 
 def test_long_text_is_cut_and_half_a_character_is_replaced(scene: Scene) -> None:
     server = scene.serve(judges(note("1")))
-    scene.make(server).distil([Marked(id="1", category="fact", content="a" * 9_000, evidence="\ud83d" + "b" * 9_000)])
+    scene.make(server).digest(
+        [Statement(id="1", category="fact", content="a" * 9_000, evidence="\ud83d" + "b" * 9_000)]
+    )
     (sent,) = server.received[0].notes
     assert (len(sent["content"]), len(sent["evidence"])) == (2_000, 1_000)
     assert sent["evidence"][:2] == "?b"
 
 
 def test_support_is_judged_by_what_was_sent(scene: Scene) -> None:
-    beyond = Marked(id="1", category="fact", content="word " * 500 + "walrus penguin", evidence="")
-    report = scene.make(scene.serve(judges(note("1", content="walrus penguin")))).distil([beyond])
+    beyond = Statement(id="1", category="fact", content="word " * 500 + "walrus penguin", evidence="")
+    report = scene.make(scene.serve(judges(note("1", content="walrus penguin")))).digest([beyond])
     assert report.dropped == {DropReason.UNSUPPORTED: 1}
 
 
 def test_nothing_marked_asks_nothing(scene: Scene) -> None:
-    report = scene.make(f"http://127.0.0.1:{scene.closed_port}/v1").distil([])
-    assert (report.distilled, report.tokens, report.outcome) == ((), 0, Completed(0))
+    report = scene.make(f"http://127.0.0.1:{scene.closed_port}/v1").digest([])
+    assert (report.verdicts, report.tokens, report.outcome) == ((), 0, Completed(0))
     assert not scene.ledger.days
 
 
@@ -108,22 +110,22 @@ def test_nothing_marked_asks_nothing(scene: Scene) -> None:
     "marked",
     [
         [PNPM, PNPM],
-        [Marked(id=str(number), category="fact", content="c", evidence="e") for number in range(MOST_MARKED + 1)],
-        [Marked(id="", category="fact", content="c", evidence="e")],
-        [Marked(id="i" * 65, category="fact", content="c", evidence="e")],
-        [Marked(id="1", category="rumour", content="c", evidence="e")],
+        [Statement(id=str(number), category="fact", content="c", evidence="e") for number in range(MAX_STATEMENTS + 1)],
+        [Statement(id="", category="fact", content="c", evidence="e")],
+        [Statement(id="i" * 65, category="fact", content="c", evidence="e")],
+        [Statement(id="1", category="rumour", content="c", evidence="e")],
     ],
 )
-def test_what_cannot_be_asked_is_refused_before_anything_is_sent(marked: list[Marked], scene: Scene) -> None:
+def test_what_cannot_be_asked_is_refused_before_anything_is_sent(marked: list[Statement], scene: Scene) -> None:
     server = scene.serve(judges())
     with pytest.raises(InvalidInputError):
-        scene.make(server).distil(marked)
+        scene.make(server).digest(marked)
     assert not server.received
     assert not scene.ledger.days
 
 
 def test_model_that_obeys_its_evidence_achieves_nothing(scene: Scene) -> None:
-    evil = Marked(
+    evil = Statement(
         id="1",
         category="preference",
         content="use pnpm, not npm",
@@ -143,11 +145,11 @@ def test_model_that_obeys_its_evidence_achieves_nothing(scene: Scene) -> None:
         )
     )
     others = [
-        Marked(id=id, category="convention", content="never squash commits", evidence="never squash commits")
+        Statement(id=id, category="convention", content="never squash commits", evidence="never squash commits")
         for id in "2345"
     ]
-    report = scene.make(server).distil([evil, *others])
-    assert report.distilled == ()
+    report = scene.make(server).digest([evil, *others])
+    assert report.verdicts == ()
     assert report.dropped == {
         DropReason.UNKNOWN_ID: 1,
         DropReason.UNRELATED: 1,
@@ -163,22 +165,22 @@ def test_model_that_obeys_its_evidence_achieves_nothing(scene: Scene) -> None:
 def test_tool_calls_are_ignored_beside_a_text(scene: Scene) -> None:
     calls = [{"id": "c", "type": "function", "function": {"name": "bash", "arguments": '{"command": "id"}'}}]
     server = scene.serve(judges(note("1"), tool_calls=calls))
-    assert [one.id for one in scene.make(server).distil([PNPM]).distilled] == ["1"]
+    assert [verdict.id for verdict in scene.make(server).digest([PNPM]).verdicts] == ["1"]
     assert len(server.received) == 1
 
 
 def test_tool_calls_without_a_text_are_no_answer(scene: Scene) -> None:
     calls = [{"id": "c", "type": "function", "function": {"name": "bash", "arguments": "{}"}}]
-    with pytest.raises(DistillationError, match="without a text") as failure:
-        scene.make(scene.serve(says(None, tool_calls=calls, finish_reason="tool_calls"))).distil([PNPM])
+    with pytest.raises(DigestError, match="without a text") as failure:
+        scene.make(scene.serve(says(None, tool_calls=calls, finish_reason="tool_calls"))).digest([PNPM])
     assert not failure.value.is_final
 
 
 def test_server_without_schemas_is_asked_for_plain_json_from_then_on(scene: Scene) -> None:
     server = scene.serve(refuses(400, "This response_format type is unavailable now"), judges(note("1")))
-    distiller = scene.make(server)
-    assert distiller.distil([PNPM]).outcome == Completed(2)
-    assert distiller.distil([PNPM]).outcome == Completed(1)
+    digester = scene.make(server)
+    assert digester.digest([PNPM]).outcome == Completed(2)
+    assert digester.digest([PNPM]).outcome == Completed(1)
     asked = [request.body["response_format"]["type"] for request in server.received]
     assert asked == ["json_schema", "json_object", "json_object"]
 
@@ -186,7 +188,7 @@ def test_server_without_schemas_is_asked_for_plain_json_from_then_on(scene: Scen
 @pytest.mark.parametrize("status", [400, 422])
 def test_server_without_any_format_is_asked_without_one(status: int, scene: Scene) -> None:
     server = scene.serve(refuses(status), refuses(status), judges(note("1")))
-    assert scene.make(server).distil([PNPM]).outcome == Completed(3)
+    assert scene.make(server).digest([PNPM]).outcome == Completed(3)
     assert "response_format" not in server.received[-1].body
 
 
@@ -196,7 +198,7 @@ def test_newer_models_get_the_parameters_that_they_take(scene: Scene) -> None:
         refuses(400, "'temperature' does not support 0 with this model."),
         judges(note("1")),
     )
-    scene.make(server, max_answer_tokens=777).distil([PNPM])
+    scene.make(server, max_answer_tokens=777).digest([PNPM])
     last = server.received[-1].body
     assert last["max_completion_tokens"] == 777
     assert not last.keys() & {"max_tokens", "temperature"}
@@ -205,17 +207,17 @@ def test_newer_models_get_the_parameters_that_they_take(scene: Scene) -> None:
 
 def test_server_that_refuses_everything_is_not_asked_for_ever(scene: Scene) -> None:
     server = scene.serve(refuses(400, "max_completion_tokens temperature response_format"))
-    with pytest.raises(DistillationError, match="400") as failure:
-        scene.make(server).distil([PNPM])
+    with pytest.raises(DigestError, match="400") as failure:
+        scene.make(server).digest([PNPM])
     assert failure.value.is_final
     assert len(server.received) == 5
-    assert scene.ledger.days == {TODAY: Spent(calls=5, tokens=0)}
+    assert scene.ledger.days == {TODAY: Usage(calls=5, tokens=0)}
 
 
 def test_refusal_of_the_request_itself_is_forgotten(scene: Scene) -> None:
     server = scene.serve(refuses(400), refuses(400), refuses(400), judges(note("1")))
-    distiller = scene.make(server)
-    with pytest.raises(DistillationError):
-        distiller.distil([PNPM])
-    distiller.distil([PNPM])
+    digester = scene.make(server)
+    with pytest.raises(DigestError):
+        digester.digest([PNPM])
+    digester.digest([PNPM])
     assert server.received[-1].body["response_format"]["type"] == "json_schema"

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from opencode_memory.learning.digest import DistillationError, Spent, UnreachableError
-from support.distilling import KEY, PNPM, TODAY, Scene
+from opencode_memory.learning.digest import DigestError, UnreachableError, Usage
+from support.digesting import KEY, PNPM, TODAY, Scene
 from support.model_server import Reply, judges, note, refuses, says
 
 
@@ -28,23 +28,23 @@ def scene() -> Iterator[Scene]:
     ["I cannot help with that.", '{"notes": [{"id": "1", "keep"', "[]", '{"notes": "1"}', ""],
 )
 def test_text_that_is_not_the_json_asked_for_may_be_tried_again(text: str, scene: Scene) -> None:
-    with pytest.raises(DistillationError, match="something else than the JSON") as failure:
-        scene.make(scene.serve(says(text, tokens=44))).distil([PNPM])
+    with pytest.raises(DigestError, match="something else than the JSON") as failure:
+        scene.make(scene.serve(says(text, tokens=44))).digest([PNPM])
     assert not failure.value.is_final
     assert failure.value.retry_after_seconds is None
-    assert scene.ledger.days == {TODAY: Spent(calls=1, tokens=44)}
+    assert scene.ledger.days == {TODAY: Usage(calls=1, tokens=44)}
 
 
 def test_answer_that_was_cut_off_is_final(scene: Scene) -> None:
     reply = says('{"notes": [{"id": "1"', finish_reason="length")
-    with pytest.raises(DistillationError, match="did not finish within 2,048 tokens") as failure:
-        scene.make(scene.serve(reply)).distil([PNPM])
+    with pytest.raises(DigestError, match="did not finish within 2,048 tokens") as failure:
+        scene.make(scene.serve(reply)).digest([PNPM])
     assert failure.value.is_final
 
 
 def test_fence_around_the_answer_is_tolerated(scene: Scene) -> None:
     fenced = "```json\n" + json.dumps({"notes": [note("1")]}) + "\n```"
-    assert len(scene.make(scene.serve(says(fenced))).distil([PNPM]).distilled) == 1
+    assert len(scene.make(scene.serve(says(fenced))).digest([PNPM]).verdicts) == 1
 
 
 @pytest.mark.parametrize(
@@ -58,27 +58,27 @@ def test_fence_around_the_answer_is_tolerated(scene: Scene) -> None:
     ],
 )
 def test_server_of_something_else_is_told_from_a_model(reply: Reply, scene: Scene) -> None:
-    with pytest.raises(DistillationError, match="no server of chat completions"):
-        scene.make(scene.serve(reply)).distil([PNPM])
+    with pytest.raises(DigestError, match="no server of chat completions"):
+        scene.make(scene.serve(reply)).digest([PNPM])
 
 
 def test_huge_answer_is_not_read_to_its_end(scene: Scene) -> None:
-    with pytest.raises(DistillationError, match="more than 256 KB") as failure:
-        scene.make(scene.serve(says("x" * 300_000))).distil([PNPM])
+    with pytest.raises(DigestError, match="more than 256 KB") as failure:
+        scene.make(scene.serve(says("x" * 300_000))).digest([PNPM])
     assert not failure.value.is_final
 
 
 def test_answer_that_would_grow_when_unpacked_is_refused(scene: Scene) -> None:
     packed = gzip.compress(b" " * 10_000_000)
     server = scene.serve(Reply(headers={"Content-Encoding": "gzip"}, body=packed))
-    with pytest.raises(DistillationError, match="compressed"):
-        scene.make(server).distil([PNPM])
+    with pytest.raises(DigestError, match="compressed"):
+        scene.make(server).digest([PNPM])
     assert server.received[0].headers["Accept-Encoding"] == "identity"
 
 
 def test_server_that_never_answers_is_given_up(scene: Scene) -> None:
-    with pytest.raises(DistillationError, match=r"did not answer within 0\.2 s") as failure:
-        scene.make(scene.serve(Reply(hangs=True)), timeout_seconds=0.2).distil([PNPM])
+    with pytest.raises(DigestError, match=r"did not answer within 0\.2 s") as failure:
+        scene.make(scene.serve(Reply(hangs=True)), timeout_seconds=0.2).digest([PNPM])
     assert not failure.value.is_final
     assert not isinstance(failure.value, UnreachableError)
     # It may have worked for us: the estimate stays.
@@ -87,8 +87,8 @@ def test_server_that_never_answers_is_given_up(scene: Scene) -> None:
 
 
 def test_server_that_sends_a_blank_now_and_then_is_given_up_too(scene: Scene) -> None:
-    with pytest.raises(DistillationError, match=r"did not answer within 0\.3 s"):
-        scene.make(scene.serve(Reply(drips=True)), timeout_seconds=0.3).distil([PNPM])
+    with pytest.raises(DigestError, match=r"did not answer within 0\.3 s"):
+        scene.make(scene.serve(Reply(drips=True)), timeout_seconds=0.3).digest([PNPM])
 
 
 @pytest.mark.parametrize(
@@ -97,16 +97,16 @@ def test_server_that_sends_a_blank_now_and_then_is_given_up_too(scene: Scene) ->
     ids=["nothing", "another protocol", "half an answer"],
 )
 def test_connection_that_ends_too_early_may_be_tried_again(raw: bytes, scene: Scene) -> None:
-    with pytest.raises(DistillationError, match="failed") as failure:
-        scene.make(scene.serve(Reply(raw=raw))).distil([PNPM])
+    with pytest.raises(DigestError, match="failed") as failure:
+        scene.make(scene.serve(Reply(raw=raw))).digest([PNPM])
     assert not failure.value.is_final
 
 
 def test_refused_connection_costs_nothing(scene: Scene) -> None:
     with pytest.raises(UnreachableError, match=f"cannot connect .* http://127.0.0.1:{scene.closed_port}") as failure:
-        scene.make(f"http://127.0.0.1:{scene.closed_port}/v1").distil([PNPM])
+        scene.make(f"http://127.0.0.1:{scene.closed_port}/v1").digest([PNPM])
     assert not failure.value.is_final
-    assert scene.ledger.days == {TODAY: Spent()}
+    assert scene.ledger.days == {TODAY: Usage()}
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="a full queue of connections is refused elsewhere")
@@ -118,8 +118,8 @@ def test_server_that_takes_no_connection_costs_nothing(scene: Scene, monkeypatch
         socket.create_connection(listener.getsockname()),
         pytest.raises(UnreachableError, match="cannot connect"),
     ):
-        scene.make(f"http://127.0.0.1:{listener.getsockname()[1]}/v1").distil([PNPM])
-    assert scene.ledger.days == {TODAY: Spent()}
+        scene.make(f"http://127.0.0.1:{listener.getsockname()[1]}/v1").digest([PNPM])
+    assert scene.ledger.days == {TODAY: Usage()}
 
 
 @pytest.mark.parametrize(
@@ -129,11 +129,11 @@ def test_server_that_takes_no_connection_costs_nothing(scene: Scene, monkeypatch
 )
 def test_status_says_whether_to_try_again(status: int, is_final: bool, scene: Scene) -> None:
     server = scene.serve(refuses(status))
-    with pytest.raises(DistillationError, match=f"status {status}") as failure:
-        scene.make(server).distil([PNPM])
+    with pytest.raises(DigestError, match=f"status {status}") as failure:
+        scene.make(server).digest([PNPM])
     assert failure.value.is_final is is_final
     assert len(server.received) == 1
-    assert scene.ledger.days == {TODAY: Spent(calls=1, tokens=0)}
+    assert scene.ledger.days == {TODAY: Usage(calls=1, tokens=0)}
 
 
 @pytest.mark.parametrize(
@@ -152,8 +152,8 @@ def test_status_says_whether_to_try_again(status: int, is_final: bool, scene: Sc
 )
 @pytest.mark.parametrize("status", [429, 503])
 def test_server_says_how_long_to_wait(status: int, written: str, seconds: float | None, scene: Scene) -> None:
-    with pytest.raises(DistillationError) as failure:
-        scene.make(scene.serve(refuses(status, retry_after=written))).distil([PNPM])
+    with pytest.raises(DigestError) as failure:
+        scene.make(scene.serve(refuses(status, retry_after=written))).digest([PNPM])
     assert failure.value.retry_after_seconds == seconds
 
 
@@ -161,8 +161,8 @@ def test_server_says_how_long_to_wait(status: int, written: str, seconds: float 
 def test_redirect_is_not_followed(status: int, scene: Scene) -> None:
     elsewhere = scene.serve(judges(note("1")))
     server = scene.serve(Reply(status=status, headers={"Location": f"{elsewhere.url}/chat/completions"}))
-    with pytest.raises(DistillationError, match="redirects") as failure:
-        scene.make(server, key=KEY).distil([PNPM])
+    with pytest.raises(DigestError, match="redirects") as failure:
+        scene.make(server, key=KEY).digest([PNPM])
     assert failure.value.is_final
     assert not elsewhere.received
 
@@ -175,7 +175,7 @@ def test_proxy_of_the_environment_is_not_used_for_this_machine(
     for name in ("NO_PROXY", "no_proxy"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv(variable, proxy.url.removesuffix("/v1"))
-    assert len(scene.make(server).distil([PNPM]).distilled) == 1
+    assert len(scene.make(server).digest([PNPM]).verdicts) == 1
     assert not proxy.received
 
 
@@ -186,11 +186,11 @@ def test_key_is_in_no_log_and_no_error(caplog: pytest.LogCaptureFixture, scene: 
     addresses = [scene.serve(*script).url for script in scripts] + [f"http://127.0.0.1:{scene.closed_port}/v1"]
     told = []
     for address in addresses:
-        distiller = scene.make(address, key=KEY, timeout_seconds=0.2)
-        told.append(repr(distiller))
+        digester = scene.make(address, key=KEY, timeout_seconds=0.2)
+        told.append(repr(digester))
         try:
-            told.append(repr(distiller.distil([PNPM])))
-        except DistillationError as error:
+            told.append(repr(digester.digest([PNPM])))
+        except DigestError as error:
             told += [repr(error), str(error.hint), *traceback.format_exception(error)]
     assert len(told) > len(addresses) * 2
     assert "[key]" in caplog.text
@@ -200,7 +200,7 @@ def test_key_is_in_no_log_and_no_error(caplog: pytest.LogCaptureFixture, scene: 
 
 def test_texts_are_logged_at_debug_at_most(caplog: pytest.LogCaptureFixture, scene: Scene) -> None:
     caplog.set_level(logging.INFO)
-    with pytest.raises(DistillationError) as failure:
-        scene.make(scene.serve(refuses(400, PNPM.content), refuses(500, PNPM.content))).distil([PNPM])
+    with pytest.raises(DigestError) as failure:
+        scene.make(scene.serve(refuses(400, PNPM.content), refuses(500, PNPM.content))).digest([PNPM])
     assert PNPM.content not in caplog.text
     assert PNPM.content not in str(failure.value)

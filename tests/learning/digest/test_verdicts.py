@@ -9,59 +9,61 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opencode_memory.learning.digest import Distilled, DropReason, Marked
-from opencode_memory.learning.digest.completion import Completion, read_completion
-from opencode_memory.learning.digest.verdicts import read_verdicts
+from opencode_memory.learning.digest import DropReason, Statement, Verdict
+from opencode_memory.learning.digest.chat_completions import Completion, parse_completion
+from opencode_memory.learning.digest.verdicts import parse_verdicts
 from opencode_memory.models import Category
 from support.model_server import note
 
-PNPM = Marked(id="1", category=Category.PREFERENCE, content="use pnpm, not npm", evidence="no, use pnpm, not npm")
-SQUASH = Marked(id="2", category=Category.DIRECTIVE, content="never squash commits", evidence="never squash commits!")
+PNPM = Statement(id="1", category=Category.PREFERENCE, content="use pnpm, not npm", evidence="no, use pnpm, not npm")
+SQUASH = Statement(
+    id="2", category=Category.DIRECTIVE, content="never squash commits", evidence="never squash commits!"
+)
 
 
-def read(*notes: Any, marked: tuple[Marked, ...] = (PNPM,)) -> tuple[tuple[Distilled, ...], dict[DropReason, int]]:
-    distilled, dropped = read_verdicts(json.dumps({"notes": notes}), marked)
-    return distilled, dict(dropped)
+def read(*notes: Any, marked: tuple[Statement, ...] = (PNPM,)) -> tuple[tuple[Verdict, ...], dict[DropReason, int]]:
+    verdicts, dropped = parse_verdicts(json.dumps({"notes": notes}), marked)
+    return verdicts, dict(dropped)
 
 
 def reason_for(verdict: Any) -> DropReason:
     """Why a judgement of PNPM is dropped, while one beside it is used."""
-    distilled, dropped = read(verdict, note("2"), marked=(PNPM, SQUASH))
-    assert [one.id for one in distilled] == ["2"]
+    verdicts, dropped = read(verdict, note("2"), marked=(PNPM, SQUASH))
+    assert [verdict.id for verdict in verdicts] == ["2"]
     reasons = set(dropped) - {DropReason.UNANSWERED}
     assert len(reasons) == 1
     return reasons.pop()
 
 
 def test_judgements_are_used_in_the_order_of_what_was_marked() -> None:
-    distilled, dropped = read(
+    verdicts, dropped = read(
         note("2", keep=False), note("1", content="Use pnpm instead of npm.", category="decision"), marked=(PNPM, SQUASH)
     )
-    assert distilled == (
-        Distilled(id="1", keep=True, content="Use pnpm instead of npm.", category=Category.DECISION),
-        Distilled(id="2", keep=False, content=None, category=Category.DIRECTIVE),
+    assert verdicts == (
+        Verdict(id="1", keep=True, content="Use pnpm instead of npm.", category=Category.DECISION),
+        Verdict(id="2", keep=False, content=None, category=Category.DIRECTIVE),
     )
     assert not dropped
 
 
 def test_nothing_about_content_and_category_leaves_them_as_they_are() -> None:
-    assert read(note("1")) == ((Distilled(id="1", keep=True, content=None, category=Category.PREFERENCE),), {})
+    assert read(note("1")) == ((Verdict(id="1", keep=True, content=None, category=Category.PREFERENCE),), {})
 
 
 def test_what_is_not_kept_has_no_content_and_is_not_reclassified() -> None:
-    (distilled,), _ = read(note("1", keep=False, content="Made up.", category="fact"))
-    assert distilled == Distilled(id="1", keep=False, content=None, category=Category.PREFERENCE)
+    (verdict,), _ = read(note("1", keep=False, content="Made up.", category="fact"))
+    assert verdict == Verdict(id="1", keep=False, content=None, category=Category.PREFERENCE)
 
 
 def test_lines_of_a_content_become_one() -> None:
-    (distilled,), _ = read(note("1", content=" Use pnpm,\n\tnot  npm. "))
-    assert distilled.content == "Use pnpm, not npm."
+    (verdict,), _ = read(note("1", content=" Use pnpm,\n\tnot  npm. "))
+    assert verdict.content == "Use pnpm, not npm."
 
 
 @pytest.mark.parametrize("fence", ["```json\n{}\n```", "```\n{}\n```", "\n```JSON\n{}\n```\n"])
 def test_one_fence_around_the_answer_is_tolerated(fence: str) -> None:
-    distilled, _ = read_verdicts(fence.replace("{}", json.dumps({"notes": [note("1")]})), (PNPM,))
-    assert [one.id for one in distilled] == ["1"]
+    verdicts, _ = parse_verdicts(fence.replace("{}", json.dumps({"notes": [note("1")]})), (PNPM,))
+    assert [verdict.id for verdict in verdicts] == ["1"]
 
 
 @pytest.mark.parametrize(
@@ -87,7 +89,7 @@ def test_one_fence_around_the_answer_is_tolerated(fence: str) -> None:
 )
 def test_text_of_another_form_is_no_answer(text: str) -> None:
     with pytest.raises(ValueError, match=r".+"):
-        read_verdicts(text, (PNPM,))
+        parse_verdicts(text, (PNPM,))
 
 
 @pytest.mark.parametrize(
@@ -141,13 +143,13 @@ def test_judgement_that_does_not_hold_is_dropped_and_the_others_used(verdict: An
 
 def test_content_of_500_characters_is_not_too_long() -> None:
     content = "use pnpm, not npm".ljust(500, "!")
-    (distilled,), _ = read(note("1", content=content))
-    assert distilled.content == content
+    (verdict,), _ = read(note("1", content=content))
+    assert verdict.content == content
 
 
 def test_of_two_judgements_of_the_same_statement_none_is_used() -> None:
-    distilled, dropped = read(note("1"), note("1", keep=False), {"id": "1"}, note("2"), marked=(PNPM, SQUASH))
-    assert [one.id for one in distilled] == ["2"]
+    verdicts, dropped = read(note("1"), note("1", keep=False), {"id": "1"}, note("2"), marked=(PNPM, SQUASH))
+    assert [verdict.id for verdict in verdicts] == ["2"]
     assert dropped == {DropReason.DOUBLED_ID: 3}
 
 
@@ -156,8 +158,8 @@ def test_statement_that_is_not_mentioned_counts_as_unanswered() -> None:
 
 
 def test_directive_of_the_rules_may_stay_one() -> None:
-    (distilled,), dropped = read(note("2", category="directive"), marked=(SQUASH,))
-    assert distilled.category is Category.DIRECTIVE
+    (verdict,), dropped = read(note("2", category="directive"), marked=(SQUASH,))
+    assert verdict.category is Category.DIRECTIVE
     assert not dropped
 
 
@@ -177,15 +179,15 @@ def test_whatever_the_notes_are_each_is_used_or_counted(notes: list[Any]) -> Non
     text = json.dumps({"notes": notes})
     if "NaN" in text or "Infinity" in text:
         return
-    distilled, dropped = read_verdicts(text, (PNPM,))
-    assert len(distilled) + sum(dropped.values()) - dropped[DropReason.UNANSWERED] == len(notes)
+    verdicts, dropped = parse_verdicts(text, (PNPM,))
+    assert len(verdicts) + sum(dropped.values()) - dropped[DropReason.UNANSWERED] == len(notes)
 
 
 @given(_JSON)
 def test_envelope_of_any_form_is_read_or_has_no_text(answer: Any) -> None:
     text = json.dumps(answer)
     if "NaN" not in text and "Infinity" not in text:
-        assert read_completion(text.encode()) == Completion(text=None, is_cut=False, tokens=None)
+        assert parse_completion(text.encode()) == Completion(text=None, is_cut=False, tokens=None)
 
 
 @pytest.mark.parametrize(
@@ -204,4 +206,4 @@ def test_envelope_of_any_form_is_read_or_has_no_text(answer: Any) -> None:
     ],
 )
 def test_usage_counts_when_it_is_a_plausible_number(usage: Any, tokens: int | None) -> None:
-    assert read_completion(json.dumps({"usage": usage}).encode()).tokens == tokens
+    assert parse_completion(json.dumps({"usage": usage}).encode()).tokens == tokens

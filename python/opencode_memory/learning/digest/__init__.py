@@ -7,27 +7,27 @@ directive. Nothing is written here, so a failure costs nothing: what the rules f
 
 from __future__ import annotations
 
-from opencode_memory.learning.digest.budget import BudgetSpent, Ledger, Spent
-from opencode_memory.learning.digest.digester import Distiller
-from opencode_memory.learning.digest.errors import DistillationError, UnreachableError
-from opencode_memory.learning.digest.model_settings import DistillerSettings
-from opencode_memory.learning.digest.outcome import LONGEST_DISTILLED, Completed, Distilled, DistilReport, DropReason
-from opencode_memory.learning.digest.statements import LONGEST_ID, MOST_MARKED, Marked
+from opencode_memory.learning.digest.budget import BudgetExceeded, Usage, UsageLedger
+from opencode_memory.learning.digest.digester import Digester
+from opencode_memory.learning.digest.errors import DigestError, UnreachableError
+from opencode_memory.learning.digest.report import MAX_CONTENT, Completed, DigestReport, DropReason, Verdict
+from opencode_memory.learning.digest.settings import DigestSettings
+from opencode_memory.learning.digest.statements import MAX_ID, MAX_STATEMENTS, Statement
 
 __all__ = [
-    "LONGEST_DISTILLED",
-    "LONGEST_ID",
-    "MOST_MARKED",
-    "BudgetSpent",
+    "MAX_CONTENT",
+    "MAX_ID",
+    "MAX_STATEMENTS",
+    "BudgetExceeded",
     "Completed",
-    "DistilReport",
-    "DistillationError",
-    "Distilled",
-    "Distiller",
-    "DistillerSettings",
+    "DigestError",
+    "DigestReport",
+    "DigestSettings",
+    "Digester",
     "DropReason",
-    "Ledger",
-    "Marked",
-    "Spent",
+    "Statement",
     "UnreachableError",
+    "Usage",
+    "UsageLedger",
+    "Verdict",
 ]

@@ -1,4 +1,4 @@
-"""Whether a distilled text says what was said: by its words, its names and numbers, and its negations.
+"""Whether a verdicts text says what was said: by its words, its names and numbers, and its negations.
 
 Words cannot prove that it does, but what a model makes up, or is talked into by the text that it reads, mostly brings
 words of its own. A text that is dropped for nothing costs little: the wording of the rules stays.
@@ -10,8 +10,8 @@ import re
 from typing import Final
 
 from opencode_memory._core import terms
-from opencode_memory.learning.digest.outcome import DropReason
-from opencode_memory.learning.digest.statements import Marked
+from opencode_memory.learning.digest.report import DropReason
+from opencode_memory.learning.digest.statements import Statement
 
 _SUPPORTED_SHARE: Final = 0.7
 """Of its different words, how many must occur in the statement or its evidence."""
@@ -30,8 +30,8 @@ _NEGATION: Final = re.compile(
 _OPPOSITION: Final = re.compile(r"\b(?:no|instead|rather|stop|wrong|forbid(?:den)?|refuse[ds]?)\b", re.IGNORECASE)
 
 
-def objection(content: str, statement: Marked) -> DropReason | None:
-    """Say what speaks against a distilled text; None when nothing does."""
+def find_objection(content: str, statement: Statement) -> DropReason | None:
+    """Say what speaks against a verdicts text; None when nothing does."""
     source = f"{statement.content}\n{statement.evidence}"
     prose, names = terms(content)
     words = set(prose)

@@ -10,14 +10,14 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from opencode_memory.learning.digest.outcome import LONGEST_DISTILLED
-from opencode_memory.learning.digest.statements import Marked
+from opencode_memory.learning.digest.report import MAX_CONTENT
+from opencode_memory.learning.digest.statements import Statement
 from opencode_memory.models import Category
 
 MODEL_CATEGORIES: Final = tuple(
     category for category in Category if category not in {Category.DIRECTIVE, Category.CONVERSATION}
 )
-"""What a model may call a statement: directives are a person's to give, and conversation is what was not distilled."""
+"""What a model may call a statement: directives are a person's to give, and conversation is what was not verdict."""
 
 KEYS: Final = ("id", "keep", "content", "category")
 
@@ -35,7 +35,7 @@ One object for each note, with exactly these four keys:
 - "id": the id of the note, unchanged.
 - "keep": false if the note is a question, a mere possibility, a quotation of somebody else's wish, or of no use once \
 this session is over; otherwise true.
-- "content": the note in one or two plain sentences of at most {LONGEST_DISTILLED} characters that are understood \
+- "content": the note in one or two plain sentences of at most {MAX_CONTENT} characters that are understood \
 without the conversation. Use the words of the note and its evidence. Keep every name, number, path, command and \
 negation exactly; add nothing. null if the note is good as it is.
 - "category": one of {", ".join(MODEL_CATEGORIES)}; null if the note's own is right.
@@ -65,7 +65,7 @@ ANSWER_SCHEMA: Final[Mapping[str, Any]] = {
 """The same for every request, so that a server which compiles schemas does so once; ids are checked in the answer."""
 
 
-def messages(marked: Sequence[Marked]) -> list[dict[str, str]]:
+def build_messages(marked: Sequence[Statement]) -> list[dict[str, str]]:
     """Return the conversation that asks for a judgement of statements which are fit to send."""
     notes = [
         {

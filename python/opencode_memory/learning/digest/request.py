@@ -12,8 +12,8 @@ from typing import Final
 
 import httpx2
 
-from opencode_memory.learning.digest.errors import DistillationError, UnreachableError
-from opencode_memory.learning.digest.model_url import Endpoint
+from opencode_memory.learning.digest.errors import DigestError, UnreachableError
+from opencode_memory.learning.digest.settings import Endpoint
 
 CONNECT_SECONDS: Final = 5.0
 LARGEST_ANSWER: Final = 256 * 1024
@@ -41,7 +41,7 @@ def post(endpoint: Endpoint, body: str, *, key: str | None, timeout_seconds: flo
 
     Raises:
         UnreachableError: There was no connection.
-        DistillationError: The answer did not come in time, is too large, or is no HTTP.
+        DigestError: The answer did not come in time, is too large, or is no HTTP.
     """
     return asyncio.run(_post(endpoint, body, key=key, timeout_seconds=timeout_seconds))
 
@@ -68,22 +68,22 @@ async def _post(endpoint: Endpoint, body: str, *, key: str | None, timeout_secon
         raise UnreachableError(message, is_final=False, hint="is its server running?") from error
     except TimeoutError as error:
         message = f"the memory model at {endpoint.origin} did not answer within {timeout_seconds:g} s"
-        raise DistillationError(message, is_final=False, hint="give it more time, or take a smaller model") from error
+        raise DigestError(message, is_final=False, hint="give it more time, or take a smaller model") from error
     except (httpx2.HTTPError, httpx2.InvalidURL) as error:
         message = f"asking the memory model at {endpoint.origin} failed: {_cause(error)}"
-        raise DistillationError(message, is_final=isinstance(error, httpx2.InvalidURL)) from error
+        raise DigestError(message, is_final=isinstance(error, httpx2.InvalidURL)) from error
 
 
 async def _read(response: httpx2.Response, endpoint: Endpoint) -> bytes:
     if response.headers.get("content-encoding", "identity") != "identity":
         message = f"the memory model at {endpoint.origin} answers compressed, which it was not asked for"
-        raise DistillationError(message, is_final=True)
+        raise DigestError(message, is_final=True)
     body = bytearray()
     async for piece in response.aiter_raw():
         body += piece
         if len(body) > LARGEST_ANSWER:
             message = f"the memory model at {endpoint.origin} answers with more than {LARGEST_ANSWER // 1024} KB"
-            raise DistillationError(message, is_final=False)
+            raise DigestError(message, is_final=False)
     return bytes(body)
 
 

@@ -11,21 +11,21 @@ from opencode_memory.errors import InvalidInputError
 from opencode_memory.models import Category
 from opencode_memory.text.unicode import replace_surrogates
 
-MOST_MARKED: Final = 8
+MAX_STATEMENTS: Final = 8
 """Statements of one call: with their answer they fit into the 4,096 tokens that local servers give a model."""
 
-LONGEST_ID: Final = 64
+MAX_ID: Final = 64
 _CATEGORIES: Final = frozenset(Category)
 _LONGEST_CONTENT: Final = 2_000
 _LONGEST_EVIDENCE: Final = 1_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Marked:
+class Statement:
     """A statement that the rules found worth keeping.
 
     Attributes:
-        id: Tells it apart from the others of the same call, in 1 to ``LONGEST_ID`` characters; the model has to repeat
+        id: Tells it apart from the others of the same call, in 1 to ``MAX_ID`` characters; the model has to repeat
             it, which it does more reliably with a short one.
         category: A ``Category`` or its name.
         content: What the rules made of it, without ``<private>`` parts.
@@ -38,26 +38,26 @@ class Marked:
     evidence: str
 
 
-def fit_to_send(marked: Sequence[Marked]) -> tuple[Marked, ...]:
+def prepare(marked: Sequence[Statement]) -> tuple[Statement, ...]:
     """Return copies without secrets, cut to the length that is sent.
 
     Raises:
         InvalidInputError: There are too many; an id is empty, too long or there twice; or a category is unknown.
     """
-    if len(marked) > MOST_MARKED:
-        limit = f"at most {MOST_MARKED} in one call"
+    if len(marked) > MAX_STATEMENTS:
+        limit = f"at most {MAX_STATEMENTS} in one call"
         raise InvalidInputError(f"marked: {len(marked)} statements, and {limit}", field="marked", limit=limit)
     ids = {statement.id for statement in marked}
-    if len(ids) < len(marked) or not all(0 < len(given) <= LONGEST_ID for given in ids):
-        limit = f"1 to {LONGEST_ID} characters, each id once"
+    if len(ids) < len(marked) or not all(0 < len(given) <= MAX_ID for given in ids):
+        limit = f"1 to {MAX_ID} characters, each id once"
         raise InvalidInputError(f"marked: the ids have {limit}", field="marked", limit=limit)
     return tuple(_fit(statement) for statement in marked)
 
 
-def _fit(statement: Marked) -> Marked:
+def _fit(statement: Statement) -> Statement:
     if statement.category not in _CATEGORIES:
         raise InvalidInputError(f"marked: {statement.category!r} is not a category", field="marked")
-    return Marked(
+    return Statement(
         id=statement.id,
         category=Category(statement.category),
         content=_without_secrets(statement.content)[:_LONGEST_CONTENT],

@@ -10,17 +10,17 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any, Final
 
-from opencode_memory.learning.digest.grounding import objection
-from opencode_memory.learning.digest.outcome import LONGEST_DISTILLED, Distilled, DropReason
+from opencode_memory.learning.digest.chat_completions import parse_json
+from opencode_memory.learning.digest.grounding import find_objection
 from opencode_memory.learning.digest.prompt import KEYS, MODEL_CATEGORIES
-from opencode_memory.learning.digest.statements import Marked
-from opencode_memory.learning.digest.strict_json import parse
+from opencode_memory.learning.digest.report import MAX_CONTENT, DropReason, Verdict
+from opencode_memory.learning.digest.statements import Statement
 from opencode_memory.models import Category
 
 _FENCE: Final = re.compile(r"```[a-z]*\n(?P<inside>.*)\n```", re.DOTALL | re.IGNORECASE)
 
 
-def read_verdicts(text: str, marked: Sequence[Marked]) -> tuple[tuple[Distilled, ...], Counter[DropReason]]:
+def parse_verdicts(text: str, marked: Sequence[Statement]) -> tuple[tuple[Verdict, ...], Counter[DropReason]]:
     """Read what the model wrote about statements.
 
     Args:
@@ -34,18 +34,18 @@ def read_verdicts(text: str, marked: Sequence[Marked]) -> tuple[tuple[Distilled,
         ValueError: The text is not JSON of the agreed form.
     """
     fenced = _FENCE.fullmatch(text.strip())
-    answer = parse(fenced["inside"] if fenced else text)
+    answer = parse_json(fenced["inside"] if fenced else text)
     if not isinstance(answer, dict) or answer.keys() != {"notes"} or not isinstance(answer["notes"], list):
         raise ValueError("not an object with the list of notes")
     verdicts: list[Any] = answer["notes"]
     statements = {statement.id: statement for statement in marked}
     times = Counter(_id(verdict) for verdict in verdicts)
     dropped: Counter[DropReason] = Counter()
-    usable: dict[str, Distilled] = {}
+    usable: dict[str, Verdict] = {}
     for verdict in verdicts:
         statement_id = _id(verdict)
         if statement_id is None:
-            judged: Distilled | DropReason = DropReason.MALFORMED
+            judged: Verdict | DropReason = DropReason.MALFORMED
         elif statement_id not in statements:
             judged = DropReason.UNKNOWN_ID
         elif times[statement_id] > 1:
@@ -53,7 +53,7 @@ def read_verdicts(text: str, marked: Sequence[Marked]) -> tuple[tuple[Distilled,
             judged = DropReason.DOUBLED_ID
         else:
             judged = _judge(verdict, statements[statement_id])
-        if isinstance(judged, Distilled):
+        if isinstance(judged, Verdict):
             usable[judged.id] = judged
         else:
             dropped[judged] += 1
@@ -67,7 +67,7 @@ def _id(verdict: Any) -> str | None:
     return written if isinstance(written, str) else None
 
 
-def _judge(verdict: dict[str, Any], statement: Marked) -> Distilled | DropReason:
+def _judge(verdict: dict[str, Any], statement: Statement) -> Verdict | DropReason:
     if verdict.keys() != set(KEYS):
         return DropReason.MALFORMED
     keep, content, category = verdict["keep"], verdict["content"], verdict["category"]
@@ -80,14 +80,14 @@ def _judge(verdict: dict[str, Any], statement: Marked) -> Distilled | DropReason
     elif category not in MODEL_CATEGORIES:
         return DropReason.CATEGORY
     if not keep:
-        return Distilled(id=statement.id, keep=False, content=None, category=Category(statement.category))
+        return Verdict(id=statement.id, keep=False, content=None, category=Category(statement.category))
     if content is not None:
         content = " ".join(content.split())
         # Not printable: control characters, halves of surrogate pairs, and what changes the direction of a text.
         if not content or not content.isprintable():
             return DropReason.MALFORMED
-        if len(content) > LONGEST_DISTILLED:
+        if len(content) > MAX_CONTENT:
             return DropReason.TOO_LONG
-        if (reason := objection(content, statement)) is not None:
+        if (reason := find_objection(content, statement)) is not None:
             return reason
-    return Distilled(id=statement.id, keep=True, content=content, category=Category(category))
+    return Verdict(id=statement.id, keep=True, content=content, category=Category(category))

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from opencode_memory.errors import InvalidInputError
-from opencode_memory.learning.digest import DistillerSettings
-from opencode_memory.learning.digest.model_url import endpoint_of
+from opencode_memory.learning.digest import DigestSettings
+from opencode_memory.learning.digest.settings import parse_endpoint
 
 URL = "http://127.0.0.1:11434/v1"
 KEY = "sk-verysecretverysecretverysecret"
@@ -30,7 +30,7 @@ KEY = "sk-verysecretverysecretverysecret"
     ],
 )
 def test_base_address_leads_to_its_chat_completions(base: str, url: str) -> None:
-    assert endpoint_of(base).url == url
+    assert parse_endpoint(base).url == url
 
 
 @pytest.mark.parametrize(
@@ -47,9 +47,9 @@ def test_base_address_leads_to_its_chat_completions(base: str, url: str) -> None
 )
 def test_texts_leave_the_machine_only_over_https(base: str) -> None:
     with pytest.raises(InvalidInputError, match="must be asked over https") as refused:
-        DistillerSettings(model="m", url=base)
+        DigestSettings(model="m", url=base)
     assert refused.value.field == "url"
-    assert not endpoint_of(base.replace("http:", "https:")).is_loopback
+    assert not parse_endpoint(base.replace("http:", "https:")).is_loopback
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def test_texts_leave_the_machine_only_over_https(base: str) -> None:
 )
 def test_odd_address_is_refused_and_not_repeated(base: str) -> None:
     with pytest.raises(InvalidInputError, match="is not of the form") as refused:
-        DistillerSettings(model="m", url=base)
+        DigestSettings(model="m", url=base)
     assert refused.value.field == "url"
     assert "hunter2" not in str(refused.value)
 
@@ -81,13 +81,13 @@ def test_odd_address_is_refused_and_not_repeated(base: str) -> None:
 @pytest.mark.parametrize("key", ["", "two words", "line\nbreak", "schlüssel", "tab\t"])
 def test_key_that_no_header_can_carry_is_refused_and_not_repeated(key: str) -> None:
     with pytest.raises(InvalidInputError) as refused:
-        DistillerSettings(model="m", url=URL, key=key)
+        DigestSettings(model="m", url=URL, key=key)
     assert refused.value.field == "key"
     assert not key or key not in str(refused.value)
 
 
 def test_key_is_in_no_repr() -> None:
-    settings = DistillerSettings(model="m", url=URL, key=KEY)
+    settings = DigestSettings(model="m", url=URL, key=KEY)
     assert settings.key == KEY
     assert KEY not in repr(settings)
     assert KEY not in str(settings)
@@ -113,7 +113,7 @@ def test_key_is_in_no_repr() -> None:
 )
 def test_value_outside_its_limits_is_refused(field: str, value: Any) -> None:
     with pytest.raises(InvalidInputError) as refused:
-        DistillerSettings(**{"model": "m", "url": URL, field: value})
+        DigestSettings(**{"model": "m", "url": URL, field: value})
     assert refused.value.field == field
     assert field in str(refused.value)
 

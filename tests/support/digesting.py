@@ -7,14 +7,14 @@ from contextlib import ExitStack
 from datetime import UTC, date, datetime
 from typing import Any, Final, Self
 
-from opencode_memory.learning.digest import Distiller, DistillerSettings, Marked, Spent
+from opencode_memory.learning.digest import Digester, DigestSettings, Statement, Usage
 from support.model_server import MODEL, ModelServer, Reply
 
 NOW: Final = datetime(2026, 10, 3, 21, 30, tzinfo=UTC)
 TODAY: Final = NOW.date()
 KEY: Final = "local-key-0123456789abcdef"
-PNPM: Final = Marked(id="1", category="preference", content="use pnpm, not npm", evidence="no, use pnpm, not npm")
-SQUASH: Final = Marked(
+PNPM: Final = Statement(id="1", category="preference", content="use pnpm, not npm", evidence="no, use pnpm, not npm")
+SQUASH: Final = Statement(
     id="2", category="convention", content="never squash commits", evidence="here we never squash commits"
 )
 
@@ -23,12 +23,12 @@ class Notebook:
     """A ledger in memory."""
 
     def __init__(self) -> None:
-        self.days: dict[date, Spent] = {}
+        self.days: dict[date, Usage] = {}
 
-    def load(self, day: date) -> Spent:
-        return self.days.get(day, Spent())
+    def load(self, day: date) -> Usage:
+        return self.days.get(day, Usage())
 
-    def save(self, day: date, spent: Spent) -> None:
+    def save(self, day: date, spent: Usage) -> None:
         self.days[day] = spent
 
 
@@ -61,7 +61,7 @@ class Scene:
     def serve(self, *script: Reply) -> ModelServer:
         return self._opened.enter_context(ModelServer(*script))
 
-    def make(self, server: ModelServer | str, **settings: Any) -> Distiller:
+    def make(self, server: ModelServer | str, **settings: Any) -> Digester:
         url = server if isinstance(server, str) else server.url
-        chosen = DistillerSettings(**{"model": MODEL, "url": url, **settings})
-        return Distiller(chosen, self.ledger, clock=self.clock)
+        chosen = DigestSettings(**{"model": MODEL, "url": url, **settings})
+        return Digester(chosen, self.ledger, clock=self.clock)

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from opencode_memory.learning.digest.budget import BudgetSpent
+from opencode_memory.learning.digest.budget import BudgetExceeded
 from opencode_memory.models import Category
 
-LONGEST_DISTILLED: Final = 500
-"""Characters of a distilled text: one or two sentences."""
+MAX_CONTENT: Final = 500
+"""Characters of a verdicts text: one or two sentences."""
 
 
 class DropReason(StrEnum):
@@ -30,13 +30,13 @@ class DropReason(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Distilled:
+class Verdict:
     """What the model made of one marked statement.
 
     Attributes:
         id: The id that the statement was given with.
         keep: Whether it is worth keeping.
-        content: A better wording, 1 to ``LONGEST_DISTILLED`` characters on one line; None to leave what the rules
+        content: A better wording, 1 to ``MAX_CONTENT`` characters on one line; None to leave what the rules
             wrote.
         category: What kind of statement it is; ``directive`` and ``conversation`` only if the rules said so.
         topic: Always None. A topic decides which memory is overwritten, and that is not for a model to say.
@@ -57,18 +57,18 @@ class Completed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DistilReport:
+class DigestReport:
     """What came of one call.
 
     Attributes:
-        distilled: What can be used, in the order in which it was given; what is missing stays as the rules wrote it.
+        verdicts: What can be used, in the order in which it was given; what is missing stays as the rules wrote it.
         dropped: How many parts of the answer were not used, by reason; marked statements that the answer does not
             mention count as ``unanswered``.
         tokens: What was charged to the day's budget.
         outcome: Whether the model answered, or which budget is spent and until when.
     """
 
-    distilled: tuple[Distilled, ...]
+    verdicts: tuple[Verdict, ...]
     dropped: Mapping[DropReason, int]
     tokens: int
-    outcome: Completed | BudgetSpent
+    outcome: Completed | BudgetExceeded

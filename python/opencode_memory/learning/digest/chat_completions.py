@@ -1,0 +1,146 @@
+"""The dialects of OpenAI-compatible servers: in which form a request is sent, and in which next when it was refused.
+
+The strictest form comes first. Servers know ``json_schema``, ``json_object``, both or neither; newer models refuse
+``max_tokens`` and any ``temperature``, and say so in the refusal. Tool calls in an answer are not looked at.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Any, Final
+
+from opencode_memory.learning.digest.prompt import ANSWER_SCHEMA
+
+_NEW_LIMIT: Final = "max_completion_tokens"
+# No model takes more at once; a server that says so is not believed.
+_MOST_TOKENS: Final = 10_000_000
+
+
+class AnswerFormat(StrEnum):
+    """How the server is asked to hold the model to JSON; ``free`` leaves it to the instructions."""
+
+    JSON_SCHEMA = "json_schema"
+    JSON_OBJECT = "json_object"
+    FREE = "free"
+
+
+_NEXT_FORMAT: Final = {
+    AnswerFormat.JSON_SCHEMA: AnswerFormat.JSON_OBJECT,
+    AnswerFormat.JSON_OBJECT: AnswerFormat.FREE,
+}
+_RESPONSE_FORMATS: Final[Mapping[AnswerFormat, Mapping[str, Any]]] = {
+    AnswerFormat.JSON_SCHEMA: {
+        "type": "json_schema",
+        "json_schema": {"name": "notes", "strict": True, "schema": ANSWER_SCHEMA},
+    },
+    AnswerFormat.JSON_OBJECT: {"type": "json_object"},
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """A form of request."""
+
+    format: AnswerFormat = AnswerFormat.JSON_SCHEMA
+    limit_key: str = "max_tokens"
+    with_temperature: bool = True
+
+    def render(self, *, model: str, messages: Sequence[Mapping[str, str]], max_tokens: int) -> str:
+        """Write a request as JSON; it offers no tools."""
+        request: dict[str, Any] = {"model": model, "messages": messages, "stream": False, self.limit_key: max_tokens}
+        if self.with_temperature:
+            request["temperature"] = 0
+        if self.format in _RESPONSE_FORMATS:
+            request["response_format"] = _RESPONSE_FORMATS[self.format]
+        return json.dumps(request, ensure_ascii=False)
+
+    def fallback(self, refusal: str) -> Dialect | None:
+        """Return the form to try when the server refused this one.
+
+        Each step leaves something behind for good, so there are four at most.
+
+        Args:
+            refusal: What the server said; only looked through for the names of parameters.
+
+        Returns:
+            The next form; None when there is none.
+        """
+        if self.limit_key != _NEW_LIMIT and _NEW_LIMIT in refusal:
+            return replace(self, limit_key=_NEW_LIMIT)
+        if self.with_temperature and "temperature" in refusal:
+            return replace(self, with_temperature=False)
+        following = _NEXT_FORMAT.get(self.format)
+        return None if following is None else replace(self, format=following)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Completion:
+    """What the model wrote.
+
+    Attributes:
+        text: Its text; None when there is none, as when it refuses or only wants to call tools.
+        is_cut: Whether it had to end in the middle because of ``max_tokens``.
+        tokens: What the request took in and out; None when the server does not say.
+    """
+
+    text: str | None
+    is_cut: bool
+    tokens: int | None
+
+
+def parse_completion(body: bytes) -> Completion:
+    """Read the answer of a chat completion; what is missing or of another type counts as not there.
+
+    Raises:
+        ValueError: It is no JSON.
+    """
+    answer = parse_json(body.decode())
+    choices = _member(answer, "choices")
+    choice = choices[0] if isinstance(choices, list) and choices else None
+    text = _member(_member(choice, "message"), "content")
+    return Completion(
+        text=text if isinstance(text, str) else None,
+        is_cut=_member(choice, "finish_reason") == "length",
+        tokens=_tokens(_member(answer, "usage")),
+    )
+
+
+def parse_json(text: str) -> Any:
+    """Read a JSON text.
+
+    >>> parse_json('{"a": [1, null]}')
+    {'a': [1, None]}
+
+    Raises:
+        ValueError: It is none.
+    """
+    try:
+        return json.loads(text, object_pairs_hook=_object, parse_constant=_refuse)
+    except RecursionError as error:
+        raise ValueError("JSON that is nested too deep") from error
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    members = dict(pairs)
+    if len(members) < len(pairs):
+        raise ValueError("JSON with a name twice in one object")
+    return members
+
+
+def _refuse(constant: str) -> Any:
+    raise ValueError(f"{constant} is not JSON")
+
+
+def _tokens(usage: Any) -> int | None:
+    total = _member(usage, "total_tokens")
+    if total is None:
+        parts = [_member(usage, "prompt_tokens"), _member(usage, "completion_tokens")]
+        total = sum(parts) if all(type(part) is int for part in parts) else None
+    return total if type(total) is int and 0 <= total <= _MOST_TOKENS else None
+
+
+def _member(value: Any, name: str) -> Any:
+    return value.get(name) if isinstance(value, dict) else None
