@@ -173,14 +173,14 @@ def test_the_address_that_stands_for_all_is_nobodys_name() -> None:
 
 @pytest.mark.parametrize("host", ["", "*", "localhost:9824", "localhost:*", "http://localhost", "a b", "ä", "[::g]"])
 def test_a_list_of_hosts_holds_names_only(host: str) -> None:
-    with pytest.raises(InvalidInputError, match="not the name of a host") as raised:
+    with pytest.raises(InvalidInputError, match="not a valid host name") as raised:
         Fenced(hosts=[host])
     assert raised.value.field == "hosts"
 
 
 @pytest.mark.parametrize("origin", ["", "*", "null", "localhost", "http://*", "http://localhost/", "http://a,http://b"])
 def test_a_list_of_origins_holds_origins_only(origin: str) -> None:
-    with pytest.raises(InvalidInputError, match="not an origin") as raised:
+    with pytest.raises(InvalidInputError, match="not a valid origin") as raised:
         Fenced(origins=[origin])
     assert raised.value.field == "origins"
 

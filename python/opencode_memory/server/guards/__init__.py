@@ -1,10 +1,12 @@
-"""What stands before the MCP app of a resident server and turns requests away.
+"""ASGI middleware that protects the resident server: each guard refuses one kind of request.
 
-Each guard is a pure ASGI middleware (``peer`` is a protocol, one floor below) that knows nothing of the others, of the
-app or of the configuration: what it needs is given to it, and what it refuses it reports in one word to ``on_refused``.
-From the connection inwards: ``peer`` (whose socket is it), ``fence`` (is it a browser that was led here), ``rate``,
-``key``, ``body``. None of them reads a header that says on whose behalf a request comes (``X-Forwarded-For``), so the
-HTTP server must not either: with uvicorn, ``proxy_headers=False``.
+A guard does not depend on the other guards, the app or the configuration. Its parameters are passed in. It reports each
+refusal to ``on_refused`` in one word. ``peer`` is the exception: it is an asyncio protocol, because it acts before HTTP
+is parsed.
+
+The order, from the connection inwards, is ``peer`` (owner of the peer's socket), ``fence`` (DNS rebinding and foreign
+pages), ``rate``, ``key``, ``body``. No guard reads ``X-Forwarded-For``, so that a client cannot spoof its address. The
+HTTP server must not read it either (uvicorn: ``proxy_headers=False``).
 """
 
 from opencode_memory.server.guards.body import BodyLimit

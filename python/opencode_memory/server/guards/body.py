@@ -1,7 +1,7 @@
-"""How large the body of a request may be.
+"""Limits the size of request bodies.
 
-A body is held back until all of it is known to fit, so that the app never runs for a request that is refused, and never
-takes a part for the whole. At most ``limit`` bytes of a request are held, whatever the pieces in which it comes.
+The guard reads a body to its end before it calls the app. So the app never runs for a refused request, and never takes
+a part of a body for all of it. The guard holds at most ``limit`` bytes per request, in however many chunks they arrive.
 """
 
 from __future__ import annotations
@@ -13,20 +13,20 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from opencode_memory.errors import InvalidInputError
 from opencode_memory.server.guards.refusal import OnRefused, headers_named, refuse
 
-# More digits than any length has, and few enough for int(), which refuses very long ones.
+# More digits than any real length has. `int()` raises an error for very long strings of digits.
 _MOST_DIGITS: Final = 19
 
 
 class BodyLimit:
-    """Refuses (413) bodies over a limit, by their declared length or while they come in.
+    """Refuses bodies over a limit (413), by their declared length or while they are received.
 
-    A length that is declared badly, twice, or beside a transfer encoding is refused too (400): two readers of such a
-    request would disagree about where it ends.
+    It also refuses (400) a request whose length is malformed, repeated, or sent with a transfer encoding. A proxy and
+    this server could disagree about where such a request ends.
 
     Args:
-        app: What stands behind.
-        limit: Most bytes of a body.
-        on_refused: Is told ``body``.
+        app: The app behind this guard.
+        limit: Maximum size of a body in bytes.
+        on_refused: Called with ``body`` for each refusal.
 
     Raises:
         InvalidInputError: The limit is negative.
@@ -40,7 +40,7 @@ class BodyLimit:
         self._on_refused = on_refused
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let a request through once its body is here, or refuse it; what is not HTTP is not judged."""
+        """Pass a request on after reading its body, or refuse it. Other protocols than HTTP pass unchecked."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -50,7 +50,7 @@ class BodyLimit:
             if len(lengths) > 1 or not lengths[0].isdigit() or headers_named(scope, b"transfer-encoding"):
                 self._on_refused("body")
                 hint = "send one Content-Length in decimal digits, and no Transfer-Encoding with it"
-                await refuse(scope, send, 400, error="the length of the body is not clear", hint=hint)
+                await refuse(scope, send, 400, error="the length of the body is ambiguous", hint=hint)
                 return
             if len(digits) > _MOST_DIGITS or int(digits or b"0") > self._limit:
                 await self._refuse_large(scope, send)
@@ -59,17 +59,17 @@ class BodyLimit:
         if whole is None:
             await self._refuse_large(scope, send)
         elif whole["type"] == "http.request":
-            await self._app(scope, _first(whole, receive), send)
-        # Otherwise the client went away in the middle: there is nobody to answer, and nothing that could be done.
+            await self._app(scope, _prepend(whole, receive), send)
+        # Otherwise the client disconnected in the middle of its request, so an answer would not arrive.
 
     async def _whole_body(self, receive: Receive) -> Message | None:
-        """Return one message with all of the body, or that of the client's leaving; None when the body is too large."""
+        """Return one message with the whole body, or the disconnect message; None if the body is too large."""
         message = await receive()
         if len(message.get("body", b"")) > self._limit:
             return None
         if message["type"] != "http.request" or not message.get("more_body", False):
             return message
-        # One buffer, not a list: a client that sends single bytes must not cost a hundred bytes for each.
+        # Collect into one buffer. In a list, a client that sends single bytes would cost about 100 bytes for each.
         body = bytearray(message.get("body", b""))
         while True:
             message = await receive()
@@ -88,10 +88,10 @@ class BodyLimit:
         await refuse(scope, send, 413, error="the body is too large", hint=hint)
 
 
-def _first(message: Message, receive: Receive) -> Receive:
+def _prepend(message: Message, receive: Receive) -> Receive:
     waiting = [message]
 
-    async def receive_after() -> Message:
+    async def receive_next() -> Message:
         return waiting.pop() if waiting else await receive()
 
-    return receive_after
+    return receive_next

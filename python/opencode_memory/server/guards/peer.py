@@ -1,9 +1,11 @@
-"""Whose process is at the other end of a connection: other users of this machine are turned away.
+"""Refuses connections from processes of other users of this machine.
 
-A port of 127.0.0.1 is open to everybody who is logged in, unlike a file. Linux tells the owner of each socket, so the
-owner of the peer's is looked up when the connection is made, before a byte of it is parsed; what cannot be told is
-refused. Elsewhere (``supports_owner_check``) a key has to do. A server on a UNIX socket has the permissions of a file
-and must not use this: its peers have no address, and are refused.
+Unlike a file, a port of 127.0.0.1 is open to every user who is logged in. Linux knows the owner of each socket. So the
+guard looks up the owner of the peer's socket when a connection is made, before it parses any byte. If the owner is not
+certain, it refuses the connection. Systems without that lookup (see ``supports_owner_check``) need an API key instead.
+
+Do not use this guard on a UNIX socket. File permissions protect such a socket, and its peers have no address, so the
+guard would refuse all of them.
 """
 
 from __future__ import annotations
@@ -21,8 +23,8 @@ FindOwner = Callable[[Address, Address], int | None]
 _log: Final = logging.getLogger(__name__)
 
 _ROOT: Final = 0
-# How long a refused peer has to read why, and how many may do so at once: enough for people, too little to hold the
-# server's shutdown or its file descriptors.
+# Time for a refused peer to read the reason, and how many peers may do so at once. That is enough for a user, and too
+# little to delay the server's shutdown or to exhaust its file descriptors.
 _LINGER_SECONDS: Final = 0.5
 _MOST_LINGERING: Final = 16
 
@@ -30,21 +32,22 @@ _MOST_LINGERING: Final = 16
 def guarded_protocol(
     base: type[asyncio.Protocol], *, uid: int, on_refused: OnRefused, find_owner: FindOwner = find_owner
 ) -> type[asyncio.Protocol]:
-    """Make a protocol that speaks to processes of one user, and of root, only.
+    """Create a protocol class that accepts processes of one user and of root only.
 
-    Peers of other machines are not judged: they need a key. A peer is of this machine if either end is a loopback
-    address (a client may bind to any address of the machine and connect to 127.0.0.1), or if both are the same.
+    Peers on other machines pass unchecked; they need a key. A peer is on this machine if either end is a loopback
+    address, or if both addresses are equal. One loopback end is enough, because a client may bind to any address of the
+    machine and connect to 127.0.0.1.
 
     Args:
-        base: A protocol class as uvicorn takes it for ``http``; it sees no connection that is refused.
-        uid: The user that may ask, by the effective id of its processes.
-        on_refused: Is told ``owner``.
-        find_owner: Finds the owner of the peer's socket from our address and the peer's.
+        base: A protocol class as uvicorn takes it for ``http``. It never sees a refused connection.
+        uid: Effective user id of the processes to accept.
+        on_refused: Called with ``owner`` for each refusal.
+        find_owner: Finds the owner of the peer's socket from our address and the peer's address.
 
     Returns:
         A subclass of ``base``, for ``uvicorn.Config(http=...)``.
     """
-    lingering: set[_TurnedAway] = set()
+    lingering: set[_RefusedConnection] = set()
 
     class Guarded(base):  # type: ignore[misc, valid-type]  # the base is known when the server starts
         def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -52,11 +55,11 @@ def guarded_protocol(
             try:
                 admitted = _is_admitted(transport, uid, find_owner)
             except OSError:
-                _log.warning("cannot tell whose a connection is, so it is refused", exc_info=True)
+                _log.warning("refused a connection, because its owner cannot be determined", exc_info=True)
             finally:
-                # Whatever was raised: asyncio would go on to deliver the data of a connection whose making failed.
+                # Do this after any exception: asyncio delivers data even if `connection_made` raised an error.
                 if not admitted:
-                    _TurnedAway.take_over(transport, lingering)
+                    _RefusedConnection.take_over(transport, lingering)
                     on_refused("owner")
             if admitted:
                 super().connection_made(transport)
@@ -65,18 +68,18 @@ def guarded_protocol(
     return Guarded
 
 
-class _TurnedAway(asyncio.Protocol):
-    """A refused connection: it gets its answer, what it says is thrown away, and it is closed soon."""
+class _RefusedConnection(asyncio.Protocol):
+    """A refused connection: it gets a response, its data is discarded, and it is closed after a short time."""
 
-    def __init__(self, transport: asyncio.Transport, lingering: set[_TurnedAway]) -> None:
+    def __init__(self, transport: asyncio.Transport, lingering: set[_RefusedConnection]) -> None:
         self._lingering = lingering
         self._end = asyncio.get_running_loop().call_later(_LINGER_SECONDS, transport.abort)
         lingering.add(self)
 
     @classmethod
-    def take_over(cls, transport: Any, lingering: set[_TurnedAway]) -> None:
-        # Closing while the request is still unread would reset the connection, and the peer might not see why. So our
-        # side is shut, and the rest is read until the peer closes too.
+    def take_over(cls, transport: Any, lingering: set[_RefusedConnection]) -> None:
+        # Closing while the request is still unread would reset the connection, and the peer might never see the
+        # response. So shut down our side only, and read the rest until the peer closes its side.
         transport.set_protocol(cls(transport, lingering))
         if len(lingering) > _MOST_LINGERING:
             transport.abort()
@@ -85,7 +88,7 @@ class _TurnedAway(asyncio.Protocol):
         try:
             if transport.can_write_eof():
                 transport.write_eof()
-        except OSError:  # it has gone already, and wants no answer
+        except OSError:  # the peer has already closed the connection
             transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002  # the interface of asyncio
@@ -94,7 +97,7 @@ class _TurnedAway(asyncio.Protocol):
 
 
 def _is_admitted(transport: asyncio.BaseTransport, uid: int, find_owner: FindOwner) -> bool:
-    # A peer that has reset the connection has no name any more, while what it sent before can still be read.
+    # A peer that has reset the connection has no address any more, but the data that it sent could still be read.
     peer, local = transport.get_extra_info("peername"), transport.get_extra_info("sockname")
     if not isinstance(peer, tuple | list) or not isinstance(local, tuple | list):
         return False
@@ -107,7 +110,7 @@ def _is_admitted(transport: asyncio.BaseTransport, uid: int, find_owner: FindOwn
 
 
 def _answer() -> bytes:
-    hint = "run a server of your own: this one belongs to another user of this machine"
-    body = refusal_body("this server speaks to its own user only", hint)
+    hint = "start your own server; this one belongs to another user of this machine"
+    body = refusal_body("this server accepts connections of its own user only", hint)
     head = f"HTTP/1.1 403 Forbidden\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n"
     return f"{head}Connection: close\r\n\r\n".encode() + body

@@ -1,8 +1,9 @@
-"""How often one client may ask.
+"""Rate limit per client.
 
-Who "one client" is has to be something that it cannot make up. An address of another machine is; a header is not, but
-for the id of a session that exists, and on this machine only: there all clients share an address, and two busy agents
-must not lock each other out, while one that talks to itself may have as many sessions as it likes.
+A client must not be able to invent the key by which it is counted. The address of another machine is such a key; a
+header is not. On this machine all clients share one address, and two busy agents must not block each other. So local
+clients are counted by session id, if that session exists. A local client may open many sessions, which is acceptable:
+it can only slow down its own user.
 """
 
 from __future__ import annotations
@@ -20,18 +21,18 @@ from opencode_memory.server.guards.refusal import OnRefused, headers_named, refu
 
 
 class RateLimit:
-    """Refuses (429) requests beyond so many a minute.
+    """Refuses (429) requests above a limit per minute.
 
-    Peers of this machine are told apart by ``mcp-session-id`` if there is such a session, else by connection; others by
-    address, and those of one IPv6 network (/64) are one.
+    Local clients are counted by ``mcp-session-id`` if that session exists, otherwise by connection. Remote clients are
+    counted by address, and by /64 network for IPv6.
 
     Args:
-        app: What stands behind.
-        per_minute: Requests that may come at once, and in each minute after; 0 for no limit.
-        known_session: Whether there is a session of that id. Called for each request of this machine that names one.
-        clock: Seconds, never going back.
-        on_refused: Is told ``rate``.
-        exempt: Paths that are not counted, compared as a whole.
+        app: The app behind this guard.
+        per_minute: Maximum number of requests at once, and per minute after that; 0 for no limit.
+        known_session: Returns whether a session id exists. Called for each local request that carries one.
+        clock: Monotonic clock, in seconds.
+        on_refused: Called with ``rate`` for each refusal.
+        exempt: Exact paths that are not counted.
 
     Raises:
         InvalidInputError: ``per_minute`` is negative.
@@ -49,7 +50,7 @@ class RateLimit:
     ) -> None:
         if per_minute < 0:
             raise InvalidInputError(
-                f"{per_minute} requests a minute cannot be meant", field="per_minute", limit="0 (no limit) or more"
+                f"{per_minute} is not a valid rate limit", field="per_minute", limit="0 (no limit) or more"
             )
         self._app = app
         self._buckets = Buckets(per_minute=per_minute, clock=clock) if per_minute else None
@@ -58,7 +59,7 @@ class RateLimit:
         self._exempt = exempt
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let a request through or refuse it; what is neither HTTP nor a websocket is not counted."""
+        """Pass a request on or refuse it. Other protocols than HTTP and WebSocket are not counted."""
         if self._buckets is None or scope["type"] not in {"http", "websocket"} or scope["path"] in self._exempt:
             await self._app(scope, receive, send)
             return
@@ -73,12 +74,12 @@ class RateLimit:
             send,
             429,
             error="too many requests",
-            hint=f"ask again in {seconds} s, or raise the rate limit of the server",
+            hint=f"try again in {seconds} s, or raise server.rate_limit",
             headers=[(b"retry-after", b"%d" % seconds)],
         )
 
     def _client(self, scope: Scope) -> Hashable:
-        # None is a client without an address, of a UNIX socket, and so of this machine.
+        # A client of a UNIX socket has no address; it is a local client.
         host, port = scope.get("client") or ("", 0)
         address = parse_address(host)
         if not host or (address is not None and address.is_loopback):

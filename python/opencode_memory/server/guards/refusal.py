@@ -1,6 +1,6 @@
-"""How a request is refused: a status and a small JSON body that says why and what to do.
+"""Refusal responses: a status code and a small JSON body with the reason and a hint.
 
-The text is the guard's own and never repeats what was sent. No header allows another origin to read it.
+The texts never repeat any part of the request. No header allows a page of another origin to read the response.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from typing import Final
 
 from starlette.types import Scope, Send
 
-# Is told in one word what was wrong: host, origin, key, owner, rate, body.
 OnRefused = Callable[[str], None]
+"""Called for each refusal with its reason: host, origin, key, owner, rate or body."""
 
 _POLICY_VIOLATION: Final = 1008
 
@@ -23,27 +23,27 @@ def refusal_body(error: str, hint: str) -> bytes:
 
 
 def headers_named(scope: Scope, name: bytes) -> list[bytes]:
-    """Return the values of all headers of a name, given in lower case, in the order in which they came."""
+    """Return the values of all headers with a name, in the order of the request. ``name`` must be in lower case."""
     return [value for key, value in scope["headers"] if key.lower() == name]
 
 
 async def refuse(
     scope: Scope, send: Send, status: int, *, error: str, hint: str, headers: Iterable[tuple[bytes, bytes]] = ()
 ) -> None:
-    """Answer a request, or the handshake of a websocket, with a refusal.
+    """Answer a request, or a WebSocket handshake, with a refusal.
 
     Args:
-        scope: Of type ``http`` or ``websocket``; a websocket must not have been accepted yet.
-        send: The server's.
+        scope: A scope of type ``http`` or ``websocket``. A WebSocket must not have been accepted yet.
+        send: The ``send`` function of the request.
         status: HTTP status, 400 to 499.
-        error: What was refused.
-        hint: What to do about it.
-        headers: Further headers of the answer.
+        error: The reason.
+        hint: Advice for the client.
+        headers: Additional headers of the response.
     """
     prefix = "http.response"
     if scope["type"] == "websocket":
         if "websocket.http.response" not in (scope.get("extensions") or {}):
-            # To close before accepting is all that such a server can do; it makes a 403 of it.
+            # Without this extension, a close before the handshake is the only way; the server turns it into a 403.
             await send({"type": "websocket.close", "code": _POLICY_VIOLATION, "reason": error})
             return
         prefix = "websocket.http.response"
