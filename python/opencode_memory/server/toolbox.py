@@ -105,9 +105,18 @@ class Tool:
         name = ".".join(map(str, place)) or "arguments"
         if kind == "extra_forbidden":
             return f"{name[:80]}: {self.name} has no such argument; {did_you_mean(name[:80], self.model.model_fields)}"
-        if kind == "missing":
-            return f"{name}: is required"
-        return f"{name}: {message[:1].lower()}{message[1:]}"
+        return describe_problem(name, kind, message)
+
+
+def describe_problem(field: str, kind: str, message: str) -> str:
+    """Describe one problem that pydantic found: which field it concerns and what is wrong.
+
+    Args:
+        field: Name of the field.
+        kind: Pydantic's type of the problem.
+        message: Pydantic's message.
+    """
+    return f"{field}: is required" if kind == "missing" else f"{field}: {message[:1].lower()}{message[1:]}"
 
 
 def tool(

@@ -22,7 +22,15 @@ from opencode_memory.hosts.opencode.contract import MCP_NAME, PROTOCOL
 from opencode_memory.server.plugin import handlers
 from opencode_memory.server.plugin.json_rpc import Peer, RemoteError
 from opencode_memory.server.plugin.opencode_client import OpenCode, SessionFacts, facts_in
-from opencode_memory.server.plugin.protocol import EVENTS, Greeting, name
+from opencode_memory.server.plugin.protocol import (
+    EVENTS,
+    CommandParams,
+    Greeting,
+    MessagesParams,
+    SessionParams,
+    SettledParams,
+    ToolParams,
+)
 from opencode_memory.server.plugin.session_watch import Watch
 from opencode_memory.text import clock
 
@@ -79,7 +87,7 @@ class Connection:
             self._tasks.cancel_scope.cancel()
 
     async def _hello(self, params: Any) -> dict[str, Any]:
-        greeting = Greeting.of(params)
+        greeting = Greeting.parse(params)
         if self._here is not None:
             raise ConflictError("hello was said before; each instance of OpenCode has a connection of its own")
         answer: dict[str, Any] = {"protocol": PROTOCOL, "version": opencode_memory.__version__}
@@ -105,14 +113,14 @@ class Connection:
             _log.exception("the plugin in %s was not received as it should be", greeting.directory)
 
     async def _messages(self, params: Any) -> dict[str, Any]:
-        session, here = name(params, "sessionID"), self._greeted()
-        facts = await self._facts(session)
+        asked, here = MessagesParams.parse(params), self._greeted()
+        facts = await self._facts(asked.session)
         # What came of the messages before says what is in sight.
         await self.peer.caught_up("settled")
-        return await self._on_thread(partial(handlers.messages, here, params, facts))
+        return await self._on_thread(partial(handlers.messages, here, asked, facts))
 
     async def _compacting(self, params: Any) -> dict[str, Any]:
-        session, here = name(params, "sessionID"), self._greeted()
+        session, here = SessionParams.parse(params).session, self._greeted()
         facts, before = SessionFacts(), handlers.Before(is_known=not self._state.config.compaction.custom_prompt)
 
         async def ask_facts() -> None:
@@ -147,10 +155,10 @@ class Connection:
                 _log.warning("session %s is compacted before it was learned from: %s", session, error)
 
     async def _command(self, params: Any) -> dict[str, Any]:
-        return await self._on_thread(partial(handlers.command, self._greeted(), params))
+        return await self._on_thread(partial(handlers.command, self._greeted(), CommandParams.parse(params)))
 
     async def _tool(self, params: Any) -> dict[str, Any]:
-        return await self._on_thread(partial(handlers.tool, self._greeted(), params))
+        return await self._on_thread(partial(handlers.tool, self._greeted(), ToolParams.parse(params)))
 
     async def _flush(self, _: Any) -> dict[str, Any]:
         """Answer once everything that was told so far is taken."""
@@ -158,7 +166,7 @@ class Connection:
         return {}
 
     async def _settled(self, params: Any) -> None:
-        await self._on_thread(partial(handlers.settled, self._greeted(), params))
+        await self._on_thread(partial(handlers.settled, self._greeted(), SettledParams.parse(params)))
 
     async def _events(self, params: Any) -> None:
         self._greeted()

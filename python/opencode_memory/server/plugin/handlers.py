@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any, Final
 from opencode_memory.context.compaction import compacting as put_together
 from opencode_memory.context.compaction import for_compaction
 from opencode_memory.context.decide import Request, decide
-from opencode_memory.errors import ConflictError, InvalidInputError
+from opencode_memory.errors import ConflictError
 from opencode_memory.reviews import branch_of, open_findings
 from opencode_memory.server.call import SessionCall
 from opencode_memory.server.plugin.commands import run_command
-from opencode_memory.server.plugin.protocol import member, name, names, optional_text, text
 from opencode_memory.server.plugin.tools import TOOLS
 from opencode_memory.server.toolbox import finish_write, run
 from opencode_memory.store.ledger import Decision, State
@@ -25,6 +24,7 @@ from opencode_memory.text.suggest import did_you_mean
 if TYPE_CHECKING:
     from opencode_memory.server.client_project import ClientProjects
     from opencode_memory.server.plugin.opencode_client import SessionFacts
+    from opencode_memory.server.plugin.protocol import CommandParams, MessagesParams, SettledParams, ToolParams
     from opencode_memory.server.server_state import ServerState
 
 _TRIES: Final = 3
@@ -75,21 +75,19 @@ class Here:
         self.projects.refresh((self.folder,))
 
 
-def messages(here: Here, params: Any, facts: SessionFacts) -> dict[str, Any]:
+def messages(here: Here, params: MessagesParams, facts: SessionFacts) -> dict[str, Any]:
     """Decide what stands beside a message, and say what stands beside the others that the model still sees."""
-    session = name(params, "sessionID")
-    asked, summary = member(params, "message"), optional_text(params, "summary")
     request = Request(
-        session=session,
-        message=name(asked, "id"),
+        session=params.session,
+        message=params.message.id,
         # Where OpenCode itself goes on, nobody wrote anything: it goes on with what the session is about.
-        text=text(asked, "text") or summary,
+        text=params.message.text or params.summary or "",
         project=here.project,
-        visible=frozenset(names(params, "visible")),
+        visible=frozenset(params.visible),
         is_subagent=facts.parent is not None,
         skip=_OURS if facts.is_ours else "",
     )
-    past = here.server.store.ledger.decisions(session)
+    past = here.server.store.ledger.decisions(params.session)
     decision = _decided(here.server, request, past)
     blocks = {
         one.message: one.text
@@ -111,19 +109,15 @@ def _decided(server: ServerState, request: Request, past: Sequence[Decision]) ->
     raise ConflictError(f"memories change faster than message {request.message} can be decided on")
 
 
-def settled(here: Here, params: Any) -> None:
+def settled(here: Here, params: SettledParams) -> None:
     """Note whether a decision arrived in time; one that was never made is made so: it came too late."""
-    session, message = name(params, "sessionID"), name(params, "messageID")
-    state = _STATES.get(text(params, "state"))
-    if state is None:
-        raise InvalidInputError("state: expected shown or late", field="state")
-    ledger = here.server.store.ledger
-    if ledger.settle(session, message, state) or state is State.SHOWN:
+    ledger, state = here.server.store.ledger, _STATES[params.state]
+    if ledger.settle(params.session, params.message, state) or state is State.SHOWN:
         return
     ledger.decide(
         Decision(
-            session=session,
-            message=message,
+            session=params.session,
+            message=params.message,
             project=here.project,
             state=State.LATE,
             about={"kind": "message", "reason": "no answer in time"},
@@ -166,28 +160,23 @@ def compacting(here: Here, session: str, facts: SessionFacts, before: Before) ->
     return answer if given.prompt is None else answer | {"prompt": given.prompt}
 
 
-def command(here: Here, params: Any) -> dict[str, Any]:
+def command(here: Here, params: CommandParams) -> dict[str, Any]:
     """Carry out a slash command; the text takes the place of the command's own."""
-    asked, arguments = name(params, "command"), text(params, "arguments")
-    said = run_command(here.call(session=name(params, "sessionID")), asked, arguments)
+    said = run_command(here.call(session=params.session), params.command, params.arguments)
     if said is None:
         return {}
     finish_write(here.server, here.refresh_project)
     return {"text": said}
 
 
-def tool(here: Here, params: Any) -> dict[str, Any]:
+def tool(here: Here, params: ToolParams) -> dict[str, Any]:
     """Run a tool of the plugin."""
-    asked, arguments = name(params, "tool"), member(params, "arguments")
-    known = _TOOLS.get(asked)
+    asked = params.tool[:80]
+    known = _TOOLS.get(params.tool)
     if known is None:
-        return {"text": f"there is no tool {asked[:80]!r}; {did_you_mean(asked[:80], _TOOLS)}", "is_error": True}
-    if not isinstance(arguments, Mapping):
+        return {"text": f"there is no tool {asked!r}; {did_you_mean(asked, _TOOLS)}", "is_error": True}
+    if not isinstance(params.arguments, Mapping):
         return {"text": "arguments: expected an object", "is_error": True}
-    call = here.call(
-        session=name(params, "sessionID"),
-        message=optional_text(params, "messageID") or None,
-        agent=optional_text(params, "agent") or None,
-    )
-    outcome = run(here.server, lambda: call, known, arguments, refresh_project=here.refresh_project)
+    call = here.call(session=params.session, message=params.message or None, agent=params.agent or None)
+    outcome = run(here.server, lambda: call, known, params.arguments, refresh_project=here.refresh_project)
     return {"text": outcome.text, "is_error": outcome.is_error}

@@ -22,12 +22,14 @@ From the server, requests ``oc.request`` {method, path, query?, body?} -> {statu
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import PurePath
-from typing import Any, Final
+from typing import Annotated, Any, Final, Literal, Self
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic_core import PydanticCustomError
 
 from opencode_memory.errors import InvalidInputError
+from opencode_memory.server.toolbox import describe_problem
 from opencode_memory.text.unicode import join_surrogates
 
 PATH: Final = "/bridge"
@@ -44,91 +46,110 @@ EVENTS: Final = (
     "permission.replied",
 )
 """Types of events of OpenCode's bus that the plugin forwards."""
-_NAME: Final = 512
-_TEXT: Final = 1_000_000
-_MANY: Final = 10_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Greeting:
-    """What a plugin says of itself.
+def _clean(value: Any) -> Any:
+    # JSON may contain lone surrogates, which cannot be encoded as UTF-8. Replace them instead of failing.
+    return join_surrogates(value) if isinstance(value, str) else value
 
-    Attributes:
-        protocol: The version of the protocol that it speaks.
-        version: Its own version.
-        directory: The folder of its instance of OpenCode.
-        pid: OpenCode's process.
-    """
 
-    protocol: int
-    version: str
-    directory: str
-    pid: int
+def _check_absolute(directory: str) -> str:
+    # A relative path would be resolved against the server's own folder, which belongs to no project.
+    if "\0" in directory or not PurePath(directory).is_absolute():
+        raise PydanticCustomError("absolute_path", "expected an absolute path")
+    return directory
+
+
+_Name = Annotated[str, BeforeValidator(_clean), Field(min_length=1, max_length=512)]
+_Text = Annotated[str, BeforeValidator(_clean), Field(max_length=1_000_000)]
+_OptionalText = Annotated[_Text | None, BeforeValidator(_clean)]
+_Directory = Annotated[str, BeforeValidator(_clean), Field(max_length=4096), AfterValidator(_check_absolute)]
+_Names = Annotated[list[Annotated[str, BeforeValidator(_clean)]], Field(max_length=10_000)]
+_Natural = Annotated[int, Field(ge=0)]
+
+
+class _Params(BaseModel):
+    """Parameters of a message; members that this version does not know are ignored."""
+
+    model_config = ConfigDict(strict=True, frozen=True)
 
     @classmethod
-    def of(cls, params: Any) -> Greeting:
-        """Read the parameters of a ``hello``.
+    def parse(cls, params: Any) -> Self:
+        """Validate the parameters of a message.
 
         Raises:
-            InvalidInputError: They are none.
+            InvalidInputError: A member is missing or invalid; the message names the first one.
         """
-        directory = text(params, "directory", most=4096)
-        # A relative one would count from the server's own folder, which is nobody's project.
-        if "\0" in directory or not PurePath(directory).is_absolute():
-            raise InvalidInputError("directory: expected an absolute path", field="directory")
-        return cls(
-            protocol=number(params, "protocol"),
-            version=name(params, "version"),
-            directory=directory,
-            pid=number(params, "pid"),
-        )
+        try:
+            return cls.model_validate(params)
+        except ValidationError as error:
+            problem = error.errors(include_url=False, include_context=False, include_input=False)[0]
+            names = [part for part in problem["loc"] if isinstance(part, str)]
+            field = "params" if problem["type"] == "model_type" or not names else names[-1]
+            raise InvalidInputError(describe_problem(field, problem["type"], problem["msg"]), field=field) from error
 
 
-def member(params: Any, key: str) -> Any:
-    """Return a member of an object that has to be there."""
-    if not isinstance(params, Mapping):
-        raise InvalidInputError("params: expected an object", field="params")
-    if key not in params:
-        raise InvalidInputError(f"{key}: is missing", field=key)
-    return params[key]
+class Greeting(_Params):
+    """Parameters of ``hello``.
+
+    Attributes:
+        protocol: Version of the protocol that the plugin speaks.
+        version: Version of the plugin.
+        directory: Folder of the plugin's instance of OpenCode.
+        pid: Process id of OpenCode.
+    """
+
+    directory: _Directory
+    protocol: _Natural
+    version: _Name
+    pid: _Natural
 
 
-def text(params: Any, key: str, *, most: int = _TEXT) -> str:
-    """Return a text."""
-    found = member(params, key)
-    if not isinstance(found, str):
-        raise InvalidInputError(f"{key}: expected a text", field=key)
-    if len(found) > most:
-        raise InvalidInputError(f"{key}: has {len(found):,} characters, more than {most:,}", field=key, limit=str(most))
-    return join_surrogates(found)
+class SessionParams(_Params):
+    """Parameters of ``compacting``, and of every message that belongs to a session."""
+
+    session: _Name = Field(alias="sessionID")
 
 
-def name(params: Any, key: str) -> str:
-    """Return a text that names something: short, and not empty."""
-    found = text(params, key, most=_NAME)
-    if not found:
-        raise InvalidInputError(f"{key}: is empty", field=key)
-    return found
+class UserMessage(_Params):
+    """The user's last message."""
+
+    id: _Name
+    text: _Text
 
 
-def optional_text(params: Any, key: str) -> str:
-    """Return a text; an empty one where nothing is said."""
-    if isinstance(params, Mapping) and params.get(key) is None:
-        return ""
-    return text(params, key)
+class MessagesParams(SessionParams):
+    """Parameters of ``messages``.
+
+    Attributes:
+        message: The message to decide on.
+        summary: Text of the session's last summary, if the model still sees it.
+        visible: Ids of the messages that the model still sees.
+    """
+
+    message: UserMessage
+    summary: _OptionalText = None
+    visible: _Names
 
 
-def number(params: Any, key: str) -> int:
-    """Return a whole number that is not negative."""
-    found = member(params, key)
-    if not isinstance(found, int) or isinstance(found, bool) or found < 0:
-        raise InvalidInputError(f"{key}: expected a whole number", field=key)
-    return found
+class CommandParams(SessionParams):
+    """Parameters of ``command``."""
+
+    command: _Name
+    arguments: _Text
 
 
-def names(params: Any, key: str) -> tuple[str, ...]:
-    """Return a list of names."""
-    found = member(params, key)
-    if not isinstance(found, list) or len(found) > _MANY or not all(isinstance(one, str) for one in found):
-        raise InvalidInputError(f"{key}: expected a list of at most {_MANY:,} texts", field=key)
-    return tuple(map(join_surrogates, found))
+class ToolParams(SessionParams):
+    """Parameters of ``tool``; the tool itself checks ``arguments``."""
+
+    tool: _Name
+    arguments: Any
+    message: _OptionalText = Field(default=None, alias="messageID")
+    agent: _OptionalText = None
+
+
+class SettledParams(SessionParams):
+    """Parameters of ``settled``."""
+
+    message: _Name = Field(alias="messageID")
+    state: Literal["shown", "late"]

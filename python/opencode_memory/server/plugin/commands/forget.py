@@ -46,13 +46,13 @@ def forget(call: SessionCall, arguments: str) -> str:
 
 
 def _archived(call: SessionCall, memories: Sequence[Memory]) -> str:
-    from opencode_memory.learning.learner import settle  # noqa: PLC0415  loads all there is to learning
+    from opencode_memory.learning.learner import record_rejection  # noqa: PLC0415  loads all there is to learning
 
     named = {memory.id: memory for memory in memories}
     going = [memory for memory in named.values() if memory.status is not Status.ARCHIVED]
     for memory in going:
         # What a person rejects is not learned a second time.
-        settle(call.store, memory)
+        record_rejection(call.store, memory)
     if going:
         call.store.archive([memory.id for memory in going], reason="the user typed /forget")
     lines = [

@@ -14,7 +14,7 @@ from opencode_memory._core import redact
 from opencode_memory.context.block import Group, escaped, render, worded
 from opencode_memory.errors import OpencodeMemoryError
 from opencode_memory.hosts.opencode.slash_commands import HOW, READ_ONLY, WHAT, framed
-from opencode_memory.models import Category, RememberStatus, Trust
+from opencode_memory.models import Category, RememberStatus, Scope, Trust
 from opencode_memory.server.answers import format_project, join_lines
 from opencode_memory.server.call import SessionCall
 from opencode_memory.server.plugin.commands.forget import forget
@@ -60,8 +60,7 @@ def _remember(call: SessionCall, arguments: str) -> str:
     result = call.store.remember(
         typed.content,
         category=typed.category.value,
-        scope="global" if where is None else None,
-        project=where,
+        scope=Scope.owned_by(where),
         session=call.session,
         trust=Trust.USER.value,
         source=call.source,

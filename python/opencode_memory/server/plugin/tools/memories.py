@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from opencode_memory.errors import InvalidInputError
-from opencode_memory.models import RememberResult, RememberStatus, Trust
+from opencode_memory.models import RememberResult, RememberStatus, Scope, Trust
 from opencode_memory.server.answers import (
     Answer,
     format_facts,
@@ -69,8 +69,7 @@ def memory_write(call: SessionCall, content: Content, scope: ScopeName) -> Answe
     result = call.store.remember(
         content,
         category=category_of(scope).value,
-        scope="global" if where is None else None,
-        project=where,
+        scope=Scope.owned_by(where),
         session=call.session,
         trust=Trust.AGENT.value,
         source=call.source,
