@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from opencode_memory import InvalidInputError
-from opencode_memory.cli.confirm import confirmed
+from opencode_memory.cli.parameters import confirm
 
 
 class Person(io.StringIO):
@@ -19,16 +19,16 @@ class Person(io.StringIO):
 @pytest.mark.parametrize(("answer", "expected"), [("y\n", True), ("yes\n", True), ("n\n", False), ("\n", False)])
 def test_only_yes_is_yes(monkeypatch: pytest.MonkeyPatch, answer: str, expected: bool) -> None:
     monkeypatch.setattr(sys, "stdin", Person(answer))
-    assert confirmed("Delete 3 memories", yes=False) is expected
+    assert confirm("Delete 3 memories", yes=False) is expected
 
 
 def test_nobody_is_asked_who_said_yes_already(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", Person(""))
-    assert confirmed("Delete 3 memories", yes=True)
+    assert confirm("Delete 3 memories", yes=True)
 
 
 def test_without_anybody_to_ask_nothing_is_destroyed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", io.StringIO("y\n"))
     with pytest.raises(InvalidInputError, match="needs an answer") as caught:
-        confirmed("Delete 3 memories", yes=False)
+        confirm("Delete 3 memories", yes=False)
     assert caught.value.hint == "repeat it with --yes"

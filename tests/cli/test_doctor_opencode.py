@@ -368,9 +368,9 @@ def ends(cli: CommandLine, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Let a test start a server in the background, and end it."""
     monkeypatch.setattr(detach, "start", START)
     yield
-    from opencode_memory.service.port_holder import who_holds
+    from opencode_memory.service.port_holder import find_port_holder
 
-    holder = who_holds("127.0.0.1", int(os.environ["OPENCODE_MEMORY_PORT"]))
+    holder = find_port_holder("127.0.0.1", int(os.environ["OPENCODE_MEMORY_PORT"]))
     assert holder is not None
     with suppress(ProcessLookupError):
         os.killpg(holder.pid, signal.SIGKILL)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from opencode_memory import MemoryStore
-from opencode_memory.cli.review import accept, what_waits
+from opencode_memory.cli.review import accept, list_waiting
 
 TOPIC = "learned:choice:indentation"
 
@@ -17,4 +17,4 @@ def test_a_candidate_whose_topic_is_held_is_accepted_beside_what_holds_it(store:
     assert (accepted.status, accepted.topic, accepted.content) == ("active", None, "Don't use tabs.")
     assert accepted.verified_at is not None
     assert (store.get(held).status, store.get(held).topic) == ("active", TOPIC)
-    assert list(what_waits(store, everywhere=False)) == []
+    assert list(list_waiting(store, everywhere=False)) == []

@@ -12,14 +12,14 @@ from opencode_memory.errors import ConflictError, StorageError
 from opencode_memory.service.install import install, plan_install, plan_uninstall, uninstall
 from opencode_memory.service.launch import Launch
 from opencode_memory.service.launchd import Launchd
-from opencode_memory.service.manager import Ran, runner
+from opencode_memory.service.manager import CommandResult, make_runner
 from opencode_memory.service.systemd import UNIT, Systemd
 from opencode_memory.service.unit_file import Change
 from support.services import Commands
 
 LAUNCH = Launch(arguments=("/usr/bin/python3", "serve"), environment=MappingProxyType({}))
 OTHER = Launch(arguments=("/usr/bin/python3", "serve", "--port", "9911"), environment=MappingProxyType({}))
-NO_BUS = Ran(1, "Failed to connect to bus: No medium found")
+NO_BUS = CommandResult(1, "Failed to connect to bus: No medium found")
 RELOAD = "systemctl --user daemon-reload"
 ENABLE = f"systemctl --user enable --now {UNIT}"
 DISABLE = f"systemctl --user disable --now {UNIT}"
@@ -67,7 +67,7 @@ def test_other_settings_replace_the_file_and_restart_the_server(place: Systemd) 
 
 
 def test_a_server_whose_file_was_removed_by_hand_is_restarted(place: Systemd) -> None:
-    run = Commands({"systemctl --user show": Ran(0, "LoadState=loaded\nActiveState=active")})
+    run = Commands({"systemctl --user show": CommandResult(0, "LoadState=loaded\nActiveState=active")})
     install(place, LAUNCH, run=run)
     assert run.changes[-1] == f"systemctl --user restart {UNIT}"
 
@@ -105,7 +105,7 @@ def test_without_a_bus_the_file_stays_and_the_rest_is_left_to_do(place: Systemd)
     outcome = install(place, LAUNCH, run=run)
     assert place.path.exists()
     assert run.changes == [RELOAD]
-    assert [(step.code, step.said) for step in outcome.steps] == [(1, NO_BUS.said), (None, "")]
+    assert [(step.code, step.said) for step in outcome.steps] == [(1, NO_BUS.output), (None, "")]
     assert [" ".join(command) for command in outcome.left] == [RELOAD, ENABLE]
 
 
@@ -158,8 +158,8 @@ def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
 
 def test_launchd_is_asked_again_while_the_old_agent_ends(tmp_path: Path) -> None:
     place = Launchd(home=tmp_path, uid=501)
-    busy = Ran(5, "Bootstrap failed: 5: Input/output error")
-    run = Commands({"launchctl bootstrap": [busy, busy, Ran(0, "")]})
+    busy = CommandResult(5, "Bootstrap failed: 5: Input/output error")
+    run = Commands({"launchctl bootstrap": [busy, busy, CommandResult(0, "")]})
     pauses: list[float] = []
     outcome = install(place, LAUNCH, run=run, pause=pauses.append)
     assert outcome.left == ()
@@ -169,19 +169,19 @@ def test_launchd_is_asked_again_while_the_old_agent_ends(tmp_path: Path) -> None
 
 def test_launchd_is_not_asked_for_ever(tmp_path: Path) -> None:
     pauses: list[float] = []
-    run = Commands({"launchctl bootstrap": Ran(5, "Bootstrap failed: 5: Input/output error")})
+    run = Commands({"launchctl bootstrap": CommandResult(5, "Bootstrap failed: 5: Input/output error")})
     outcome = install(Launchd(home=tmp_path, uid=501), LAUNCH, run=run, pause=pauses.append)
     assert [command[1] for command in outcome.left] == ["bootstrap"]
     assert sum(pauses) < 10
 
 
 def test_a_program_that_is_not_there_is_an_answer_and_no_crash(tmp_path: Path) -> None:
-    run = runner({"PATH": str(tmp_path)})
-    assert run(("systemctl", "--user", "daemon-reload")) == Ran(127, "systemctl is not installed")
+    run = make_runner({"PATH": str(tmp_path)})
+    assert run(("systemctl", "--user", "daemon-reload")) == CommandResult(127, "systemctl is not installed")
     (tmp_path / "systemctl").write_text("")
-    assert run(("systemctl",)) == Ran(127, "systemctl cannot be run: Permission denied")
+    assert run(("systemctl",)) == CommandResult(127, "systemctl cannot be run: Permission denied")
 
 
 def test_a_command_answers_with_its_code_and_all_that_it_said() -> None:
     program = "import sys, os; print(os.environ['A']); sys.stdout.flush(); print('bad', file=sys.stderr); sys.exit(3)"
-    assert runner({"A": "b"})((sys.executable, "-c", program)) == Ran(3, "b\nbad")
+    assert make_runner({"A": "b"})((sys.executable, "-c", program)) == CommandResult(3, "b\nbad")

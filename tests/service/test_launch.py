@@ -8,7 +8,7 @@ import pytest
 
 from opencode_memory.config.load import Config, load
 from opencode_memory.errors import ConfigError, InvalidInputError
-from opencode_memory.service.launch import config_of, plan_launch, program
+from opencode_memory.service.launch import config_of, plan_launch, require_interpreter
 
 PYTHON = "/opt/python/bin/python3"
 SERVE = (PYTHON, "-P", "-m", "opencode_memory.cli", "serve")
@@ -117,7 +117,7 @@ def test_the_service_sees_what_was_meant_here(home: dict[str, str]) -> None:
 @pytest.mark.parametrize("python", [None, "", "python3"])
 def test_a_python_that_does_not_know_where_it_is_cannot_be_started(python: str | None) -> None:
     with pytest.raises(InvalidInputError, match="no service can start"):
-        program(python)
+        require_interpreter(python)
 
 
 def _field(config: Config, name: str) -> object:

@@ -8,10 +8,10 @@ from types import MappingProxyType
 
 import pytest
 
-from opencode_memory.service import supervisor_of
+from opencode_memory.service import find_supervisor
 from opencode_memory.service.launch import Launch
 from opencode_memory.service.launchd import LABEL, Launchd
-from opencode_memory.service.manager import MARK, Ran
+from opencode_memory.service.manager import MARK, CommandResult
 from opencode_memory.service.port_holder import AGENTS
 from support.services import Commands
 
@@ -43,40 +43,44 @@ def test_the_names_of_the_predecessor_are_not_used() -> None:
 
 
 def test_an_agent_that_is_loaded_goes_before_it_comes_anew() -> None:
-    first = PLACE.to_start(changed=False, loaded=False)
+    first = PLACE.commands_to_start(changed=False, loaded=False)
     assert [command[1] for command in first] == ["enable", "bootstrap"]
     assert first[1] == ("launchctl", "bootstrap", "gui/501", str(PLACE.path))
-    again = PLACE.to_start(changed=True, loaded=True)
+    again = PLACE.commands_to_start(changed=True, loaded=True)
     assert [command[1] for command in again] == ["bootout", "enable", "bootstrap"]
-    assert PLACE.to_start(changed=False, loaded=True)[1] == ("launchctl", "kickstart", TARGET)
+    assert PLACE.commands_to_start(changed=False, loaded=True)[1] == ("launchctl", "kickstart", TARGET)
 
 
 def test_an_agent_that_is_not_loaded_is_not_stopped() -> None:
-    assert PLACE.to_stop(loaded=False) == ()
-    assert PLACE.to_stop(loaded=None) == PLACE.to_stop(loaded=True) == (("launchctl", "bootout", TARGET),)
+    assert PLACE.commands_to_stop(loaded=False) == ()
+    assert (
+        PLACE.commands_to_stop(loaded=None)
+        == PLACE.commands_to_stop(loaded=True)
+        == (("launchctl", "bootout", TARGET),)
+    )
 
 
 @pytest.mark.parametrize(
     ("ran", "expected"),
     [
-        (Ran(0, "x = {\n\tstate = running\n\tpid = 4711\n\tsub = {\n\t}\n}"), (True, True, 4711, "running")),
-        (Ran(0, "x = {\n\tstate = spawn scheduled\n}"), (True, False, None, "spawn scheduled")),
-        (Ran(113, "Could not find service"), (False, False, None, "not loaded")),
-        (Ran(112, "Could not find domain"), (None, None, None, "Could not find domain")),
-        (Ran(127, "launchctl is not installed"), (None, None, None, "launchctl is not installed")),
+        (CommandResult(0, "x = {\n\tstate = running\n\tpid = 4711\n\tsub = {\n\t}\n}"), (True, True, 4711, "running")),
+        (CommandResult(0, "x = {\n\tstate = spawn scheduled\n}"), (True, False, None, "spawn scheduled")),
+        (CommandResult(113, "Could not find service"), (False, False, None, "not loaded")),
+        (CommandResult(112, "Could not find domain"), (None, None, None, "Could not find domain")),
+        (CommandResult(127, "launchctl is not installed"), (None, None, None, "launchctl is not installed")),
     ],
 )
-def test_the_state_is_what_launchctl_prints(ran: Ran, expected: tuple[object, ...]) -> None:
+def test_the_state_is_what_launchctl_prints(ran: CommandResult, expected: tuple[object, ...]) -> None:
     state = PLACE.state(Commands({f"launchctl print {TARGET}": ran}))
     assert (state.loaded, state.active, state.pid, state.text) == expected
 
 
 def test_each_platform_has_its_own_and_the_others_are_told() -> None:
     environment = {"HOME": "/home/jo"}
-    assert supervisor_of("darwin", environment, uid=501) == Launchd(home=Path("/home/jo"), uid=501)
-    assert supervisor_of("linux", environment, uid=1).path == Path(
+    assert find_supervisor("darwin", environment, uid=501) == Launchd(home=Path("/home/jo"), uid=501)
+    assert find_supervisor("linux", environment, uid=1).path == Path(
         "/home/jo/.config/systemd/user/opencode-memory-serve.service"
     )
     with pytest.raises(Exception, match="not for freebsd14") as caught:
-        supervisor_of("freebsd14", environment, uid=1)
+        find_supervisor("freebsd14", environment, uid=1)
     assert "opencode-memory serve" in str(caught.value.hint)

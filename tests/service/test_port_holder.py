@@ -14,15 +14,15 @@ from pathlib import Path
 
 import pytest
 
-from opencode_memory.service.listeners import command_of, listeners, process_of
+from opencode_memory.service.listeners import find_listeners, find_process, read_command
 from opencode_memory.service.port_holder import (
     Incumbent,
     PortHolder,
     explain_holder,
     explain_incumbent,
     find_incumbent,
+    find_port_holder,
     hint_for_holder,
-    who_holds,
 )
 from support.services import HEALTH, free_port, health_server
 
@@ -131,21 +131,21 @@ def test_the_predecessor_is_told_with_the_way_over_and_the_shared_port() -> None
 
 
 def test_a_free_port_is_held_by_nobody() -> None:
-    assert who_holds("127.0.0.1", free_port()) is None
+    assert find_port_holder("127.0.0.1", free_port()) is None
     for name in ("no such host", "a" * 64, "..", "127.0.0.1\r\n"):
-        assert who_holds(name, 9824) is None
+        assert find_port_holder(name, 9824) is None
 
 
 def test_a_server_of_ours_is_recognised() -> None:
     with health_server(HEALTH) as port:
-        found = who_holds("127.0.0.1", port)
+        found = find_port_holder("127.0.0.1", port)
     assert found is not None
     assert (found.is_ours, found.is_incumbent, found.version, found.http_status) == (True, False, "0.1.0", 200)
 
 
 def test_a_server_of_ours_that_is_not_well_is_still_ours() -> None:
     with health_server(HEALTH | {"status": "degraded"}, status=503) as port:
-        found = who_holds("127.0.0.1", port)
+        found = find_port_holder("127.0.0.1", port)
     assert found is not None
     assert (found.is_ours, found.http_status) == (True, 503)
 
@@ -161,7 +161,7 @@ def test_the_predecessor_uses_our_name_and_is_told_apart_by_the_process_that_it_
     document: dict[str, object], version: str | None
 ) -> None:
     with health_server(document) as port:
-        found = who_holds("localhost", port)
+        found = find_port_holder("localhost", port)
     assert found is not None
     assert (found.is_ours, found.is_incumbent, found.version) == (False, True, version)
 
@@ -180,14 +180,14 @@ def test_the_predecessor_uses_our_name_and_is_told_apart_by_the_process_that_it_
 )
 def test_another_server_is_another_program(document: object) -> None:
     with health_server(document) as port:
-        found = who_holds("127.0.0.1", port)
+        found = find_port_holder("127.0.0.1", port)
     assert found is not None
     assert (found.is_ours, found.is_incumbent, found.version, found.http_status) == (False, False, None, 200)
 
 
 def test_a_server_that_says_nothing_holds_the_port_all_the_same() -> None:
     with silent_listener() as port:
-        found = who_holds("127.0.0.1", port, timeout_seconds=0.05)
+        found = find_port_holder("127.0.0.1", port, timeout_seconds=0.05)
     assert found is not None
     assert (found.is_ours, found.is_incumbent, found.http_status) == (False, False, None)
 
@@ -196,7 +196,7 @@ def test_a_server_that_says_nothing_holds_the_port_all_the_same() -> None:
 def test_a_process_of_ours_is_named_with_its_command() -> None:
     with silent_listener() as port:
         for host in ("127.0.0.1", "localhost", "0.0.0.0"):
-            found = who_holds(host, port, timeout_seconds=0.05)
+            found = find_port_holder(host, port, timeout_seconds=0.05)
             assert found is not None
             assert (found.pid, found.uid) == (os.getpid(), os.getuid())
             assert found.command
@@ -211,7 +211,7 @@ def test_a_socket_of_ipv6_holds_the_port_of_both() -> None:
     except OSError:
         pytest.skip("no IPv6 here")
     with server:
-        found = who_holds("127.0.0.1", server.getsockname()[1], timeout_seconds=0.05)
+        found = find_port_holder("127.0.0.1", server.getsockname()[1], timeout_seconds=0.05)
     assert found is not None
     assert found.pid == os.getpid()
 
@@ -232,7 +232,7 @@ def test_a_server_that_hangs_is_known_by_its_command(
     with silent_listener() as port:
         command = b"\0".join(part.encode() for part in ["python3", *arguments]) + b"\0"
         proc = fake_proc(tmp_path / "proc", row(port), processes={123: (77, command)})
-        found = who_holds("127.0.0.1", port, timeout_seconds=0.05, proc=proc)
+        found = find_port_holder("127.0.0.1", port, timeout_seconds=0.05, proc=proc)
     assert found is not None
     assert (found.is_ours, found.is_incumbent) == expected
     assert (found.pid, found.command) == (123, " ".join(["python3", *arguments]))
@@ -242,17 +242,17 @@ def test_what_a_process_is_counts_more_than_what_it_says(tmp_path: Path) -> None
     with health_server(HEALTH) as port:
         command = b"python3\0-m\0opencode_memory.http_server\0"
         proc = fake_proc(tmp_path / "proc", row(port), processes={123: (77, command)})
-        found = who_holds("127.0.0.1", port, proc=proc)
+        found = find_port_holder("127.0.0.1", port, proc=proc)
     assert found is not None
     assert (found.is_ours, found.is_incumbent, found.pid) == (False, True, 123)
 
 
 def test_a_socket_of_another_user_is_seen_without_its_process(tmp_path: Path) -> None:
     proc = fake_proc(tmp_path / "proc", row(9824, uid=4_000_000_000), processes={123: (99, b"x\0")})
-    found = who_holds("127.0.0.1", free_port(), proc=proc)
+    found = find_port_holder("127.0.0.1", free_port(), proc=proc)
     assert found is None
-    (listener,) = listeners(9824, proc=proc)
-    assert (listener.uid, process_of(listener.inode, proc=proc)) == (4_000_000_000, None)
+    (listener,) = find_listeners(9824, proc=proc)
+    assert (listener.uid, find_process(listener.inode, proc=proc)) == (4_000_000_000, None)
 
 
 def test_only_sockets_that_listen_count_and_addresses_are_read_as_the_kernel_writes_them(tmp_path: Path) -> None:
@@ -262,18 +262,18 @@ def test_only_sockets_that_listen_count_and_addresses_are_read_as_the_kernel_wri
     header = "  sl  local_address ...\n"
     (proc / "net" / "tcp6").write_text(f"{header}{row(80, address=v6)}\n{row(80, address=mapped)}\n")
     if sys.byteorder == "little":
-        found = [str(listener.address) for listener in listeners(80, proc=proc)]
+        found = [str(listener.address) for listener in find_listeners(80, proc=proc)]
         assert found == ["0.0.0.0", "127.0.0.1", "::1", "127.0.0.1"]
-    everywhere, loopback, *_ = listeners(80, proc=proc)
-    assert everywhere.hears(ip_address("127.0.0.1"))
-    assert loopback.hears(ip_address("0.0.0.0"))
-    assert not loopback.hears(ip_address("127.0.0.2"))
+    everywhere, loopback, *_ = find_listeners(80, proc=proc)
+    assert everywhere.conflicts_with(ip_address("127.0.0.1"))
+    assert loopback.conflicts_with(ip_address("0.0.0.0"))
+    assert not loopback.conflicts_with(ip_address("127.0.0.2"))
 
 
 def test_where_there_is_no_proc_nobody_is_found(tmp_path: Path) -> None:
-    assert listeners(80, proc=tmp_path / "none") == []
-    assert process_of(77, proc=tmp_path / "none") is None
-    assert command_of(1, proc=tmp_path / "none") == ()
+    assert find_listeners(80, proc=tmp_path / "none") == []
+    assert find_process(77, proc=tmp_path / "none") is None
+    assert read_command(1, proc=tmp_path / "none") == ()
 
 
 @on_linux
@@ -282,7 +282,7 @@ def test_a_process_that_has_ended_has_no_command() -> None:
     assert true is not None
     with subprocess.Popen([true]) as ended:
         pass
-    assert command_of(ended.pid) == ()
+    assert read_command(ended.pid) == ()
 
 
 @pytest.mark.parametrize(

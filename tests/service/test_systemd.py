@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from opencode_memory.service.launch import Launch
-from opencode_memory.service.manager import Ran
+from opencode_memory.service.manager import CommandResult
 from opencode_memory.service.port_holder import SERVICES
 from opencode_memory.service.systemd import UNIT, Systemd, quote
 from support.services import Commands
@@ -143,16 +143,20 @@ def test_the_unit_restarts_after_a_failure_gives_up_in_the_end_and_keeps_its_fil
 
 def test_the_names_of_the_predecessor_are_not_used() -> None:
     assert UNIT not in SERVICES
-    commands = [*PLACE.to_start(changed=True, loaded=True), *PLACE.to_stop(loaded=True), *PLACE.to_stop_later()]
+    commands = [
+        *PLACE.commands_to_start(changed=True, loaded=True),
+        *PLACE.commands_to_stop(loaded=True),
+        *PLACE.commands_to_stop_removed(),
+    ]
     assert all(word not in SERVICES for command in commands for word in command)
 
 
 def test_a_changed_unit_restarts_the_server_and_an_unchanged_one_does_not() -> None:
-    assert PLACE.to_start(changed=False, loaded=True) == (
+    assert PLACE.commands_to_start(changed=False, loaded=True) == (
         ("systemctl", "--user", "daemon-reload"),
         ("systemctl", "--user", "enable", "--now", UNIT),
     )
-    assert [command[2] for command in PLACE.to_start(changed=True, loaded=True)] == [
+    assert [command[2] for command in PLACE.commands_to_start(changed=True, loaded=True)] == [
         "daemon-reload",
         "enable",
         "restart",
@@ -161,18 +165,20 @@ def test_a_changed_unit_restarts_the_server_and_an_unchanged_one_does_not() -> N
 
 def test_the_state_is_what_systemctl_shows() -> None:
     said = "MainPID=4711\nResult=success\nLoadState=loaded\nActiveState=active\nSubState=running\nUnitFileState=enabled"
-    state = PLACE.state(Commands({"systemctl --user show": Ran(0, said)}))
+    state = PLACE.state(Commands({"systemctl --user show": CommandResult(0, said)}))
     assert (state.loaded, state.enabled, state.active, state.pid) == (True, True, True, 4711)
     assert state.text == "active (running)"
 
 
 def test_a_server_that_ended_in_failure_is_not_active_and_the_reason_is_told() -> None:
     said = "MainPID=0\nResult=exit-code\nLoadState=loaded\nActiveState=failed\nSubState=failed\nUnitFileState=enabled"
-    state = PLACE.state(Commands({"systemctl --user show": Ran(0, said)}))
+    state = PLACE.state(Commands({"systemctl --user show": CommandResult(0, said)}))
     assert (state.active, state.pid, state.text) == (False, None, "failed (failed), exit-code")
 
 
 def test_without_a_bus_nothing_is_known() -> None:
-    state = PLACE.state(Commands({"systemctl --user show": Ran(1, "Failed to connect to bus: No medium found")}))
+    state = PLACE.state(
+        Commands({"systemctl --user show": CommandResult(1, "Failed to connect to bus: No medium found")})
+    )
     assert (state.loaded, state.enabled, state.active, state.pid) == (None, None, None, None)
     assert state.text == "Failed to connect to bus: No medium found"

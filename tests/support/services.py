@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any
 
-from opencode_memory.service.manager import Command, Ran
+from opencode_memory.service.manager import Command, CommandResult
 
 HEALTH = {"server": "opencode-memory", "version": "0.1.0", "pid": 1}
 
@@ -21,17 +21,17 @@ class Commands:
     An answer belongs to the commands that begin with its words; the first one that fits is given, and all else is well.
     """
 
-    def __init__(self, answers: Mapping[str, Ran | list[Ran]] | None = None) -> None:
+    def __init__(self, answers: Mapping[str, CommandResult | list[CommandResult]] | None = None) -> None:
         self.ran: list[str] = []
         self._answers = dict(answers or {})
 
-    def __call__(self, command: Command) -> Ran:
+    def __call__(self, command: Command) -> CommandResult:
         line = " ".join(command)
         self.ran.append(line)
         for beginning, answer in self._answers.items():
             if line.startswith(beginning):
-                return answer if isinstance(answer, Ran) else answer.pop(0)
-        return Ran(0, "")
+                return answer if isinstance(answer, CommandResult) else answer.pop(0)
+        return CommandResult(0, "")
 
     @property
     def changes(self) -> list[str]:

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from opencode_memory.cli.command import Group, command
-from opencode_memory.cli.confirm import confirmed
 from opencode_memory.cli.context import Invocation
 from opencode_memory.cli.errors import DONE, NOTHING_FOUND
-from opencode_memory.cli.parameters import yes_option
+from opencode_memory.cli.parameters import confirm, yes_option
 from opencode_memory.text.clock import age
 from opencode_memory.text.formatting import counted
 
@@ -61,7 +60,7 @@ def restore(run: Invocation, *, path: Path, yes: bool) -> int:
 
     What is there now is backed up first.
     """
-    if not confirmed(f"Replace the store by {path}", yes=yes):
+    if not confirm(f"Replace the store by {path}", yes=yes):
         return NOTHING_FOUND
     with run.open_store() as store:
         before = store.backups.create()

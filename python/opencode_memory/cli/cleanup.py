@@ -14,14 +14,13 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from opencode_memory.cli.command import command
-from opencode_memory.cli.confirm import confirmed
 from opencode_memory.cli.context import Invocation
 from opencode_memory.cli.errors import DONE, NOTHING_FOUND
 from opencode_memory.cli.memories import print_list
 from opencode_memory.cli.output import dim
-from opencode_memory.cli.parameters import CategoryType, yes_option
+from opencode_memory.cli.parameters import CategoryType, confirm, yes_option
 from opencode_memory.errors import InvalidInputError
-from opencode_memory.models import Category, Memory, Scope, Status
+from opencode_memory.models import Category, Memory, ScopeKind, Status
 from opencode_memory.text.clock import parse_span
 from opencode_memory.text.formatting import counted
 
@@ -40,7 +39,7 @@ class CleanupRequest:
     older_than: timedelta | None
     ids: tuple[str, ...]
     categories: tuple[Category, ...]
-    scope: Scope
+    scope: ScopeKind
     dry_run: bool
     yes: bool
 
@@ -55,8 +54,10 @@ class CleanupRequest:
 )
 @click.option(
     "--scope",
-    type=click.Choice([*(scope.value for scope in Scope), *(category.value for category in _CATEGORIES_CALLED_SCOPE)]),
-    default=Scope.PROJECT.value,
+    type=click.Choice(
+        [*(scope.value for scope in ScopeKind), *(category.value for category in _CATEGORIES_CALLED_SCOPE)]
+    ),
+    default=ScopeKind.PROJECT.value,
     show_default=True,
     help="The project's memories or the global ones; a category is taken as --category.",
 )
@@ -76,33 +77,31 @@ def cleanup(
 ) -> int:
     """Delete memories that meet all criteria, in one step that undo takes back within 30 days."""
     named = tuple(name.strip() for part in ids for name in part.split(",") if name.strip())
-    if scope not in [*Scope]:
-        categories, scope = (*categories, Category(scope)), Scope.PROJECT
+    if scope not in [*ScopeKind]:
+        categories, scope = (*categories, Category(scope)), ScopeKind.PROJECT
     if not (older_than or named or categories or everything):
         raise click.UsageError("say what to delete, or --all", click.get_current_context())
     request = CleanupRequest(
-        older_than=None if older_than is None else _span(older_than),
+        older_than=None if older_than is None else _parse_age(older_than),
         ids=named,
         categories=categories,
-        scope=Scope(scope),
+        scope=ScopeKind(scope),
         dry_run=dry_run,
         yes=yes,
     )
-    return clean(run, request)
+    return delete_matches(run, request)
 
 
-def clean(run: Invocation, request: CleanupRequest) -> int:
+def delete_matches(run: Invocation, request: CleanupRequest) -> int:
     """Delete what meets all criteria, after a question."""
     with run.open_store(creates_project=True) as store:
-        found = list(_candidates(store, run, request))
+        found = list(_find_matches(store, run, request))
         if not run.out.as_json and found:
             print_list(run.out, found[:_SHOWN], at=run.started_at, with_project=False)
             if len(found) > _SHOWN:
                 run.out.line(dim(f"… and {len(found) - _SHOWN} more"))
         go_ahead = (
-            bool(found)
-            and not request.dry_run
-            and confirmed(f"Delete {counted(len(found), 'memory')}", yes=request.yes)
+            bool(found) and not request.dry_run and confirm(f"Delete {counted(len(found), 'memory')}", yes=request.yes)
         )
         deleted = store.delete([memory.id for memory in found]) if go_ahead else []
     if run.out.as_json:
@@ -116,7 +115,7 @@ def clean(run: Invocation, request: CleanupRequest) -> int:
     return DONE if found else NOTHING_FOUND
 
 
-def _candidates(store: MemoryStore, run: Invocation, request: CleanupRequest) -> Iterator[Memory]:
+def _find_matches(store: MemoryStore, run: Invocation, request: CleanupRequest) -> Iterator[Memory]:
     before = None if request.older_than is None else run.started_at - request.older_than
     wanted = {memory.id for memory in map(store.get, request.ids)}
     offset = 0
@@ -132,7 +131,7 @@ def _candidates(store: MemoryStore, run: Invocation, request: CleanupRequest) ->
         yield from (memory for memory in page if not wanted or memory.id in wanted)
 
 
-def _span(text: str) -> timedelta:
+def _parse_age(text: str) -> timedelta:
     span = timedelta(days=int(text)) if text.isdecimal() and len(text) < len("1000000") else parse_span(text)
     if span is None:
         raise InvalidInputError(

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec
 
 import click
 
-from opencode_memory.cli.errors import ReaderLeft
+from opencode_memory.cli.errors import OutputClosed
 from opencode_memory.cli.options import GlobalOptions, global_options
 from opencode_memory.text.suggest import did_you_mean
 
@@ -50,7 +50,7 @@ class Command(_TakesGlobalOptions):
         try:
             return super().invoke(ctx)
         except BrokenPipeError as error:
-            raise ReaderLeft from error
+            raise OutputClosed from error
 
 
 class Group(_TakesGlobalOptions, click.Group):

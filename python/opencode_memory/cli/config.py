@@ -21,7 +21,7 @@ def show(run: Invocation) -> None:
     config = run.config
     if run.out.as_json:
         values = {
-            setting.key: {"value": _value(config, setting), "origin": config.origins[setting.key]}
+            setting.key: {"value": _public_value(config, setting), "origin": config.origins[setting.key]}
             for setting in SETTINGS
         }
         files = {"file": config.file, "memory_config": config.memory_config}
@@ -30,7 +30,10 @@ def show(run: Invocation) -> None:
     run.out.line(dim(str(config.file)))
     if config.memory_config is not None:
         run.out.line(dim(str(config.memory_config)))
-    rows = [(setting.key, _shown(_value(config, setting)), config.origins[setting.key]) for setting in SETTINGS]
+    rows = [
+        (setting.key, _format_value(_public_value(config, setting)), config.origins[setting.key])
+        for setting in SETTINGS
+    ]
     run.out.table(rows, cut=False)
     for notice in config.notices:
         run.out.line(Styled(f"{notice.level:<7}", color=_COLORS[notice.level]), notice.text)
@@ -71,11 +74,11 @@ def set_(run: Invocation, *, key: str, value: str | None, unset: bool) -> None:
 config: Final = Group("config", help="Show and change the configuration.", commands=[show, path, set_])
 
 
-def _value(config: Config, setting: Setting) -> object:
+def _public_value(config: Config, setting: Setting) -> object:
     """Return the value of a key; of a secret, only that it is set."""
     value = config.value(setting.key)
     return "(set)" if setting.secret and value is not None else value
 
 
-def _shown(value: object) -> str:
+def _format_value(value: object) -> str:
     return "" if value is None else ", ".join(value) if isinstance(value, tuple) else str(value)

@@ -112,7 +112,7 @@ class Invocation:
             yield store
 
     @contextmanager
-    def open_to_look(self) -> Iterator[MemoryStore]:
+    def open_read_only(self) -> Iterator[MemoryStore]:
         """Open the store so that nothing in it can change, not even how often a memory was used.
 
         It is bound to no project.

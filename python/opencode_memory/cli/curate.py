@@ -19,7 +19,7 @@ def pin(run: Invocation, *, ids: tuple[str, ...]) -> None:
     """Keep memories in sight: pinned ones come first where they are relevant."""
     with run.open_store() as store:
         done = [memory.id for memory in store.pin(ids)]
-    _say(run, "pinned", done)
+    _print_outcome(run, "pinned", done)
 
 
 @command("unpin")
@@ -28,7 +28,7 @@ def unpin(run: Invocation, *, ids: tuple[str, ...]) -> None:
     """Undo pin."""
     with run.open_store() as store:
         done = [memory.id for memory in store.unpin(ids)]
-    _say(run, "unpinned", done)
+    _print_outcome(run, "unpinned", done)
 
 
 @command("archive")
@@ -38,7 +38,7 @@ def archive(run: Invocation, *, ids: tuple[str, ...], reason: str | None) -> Non
     """Put memories out of sight; restore brings them back."""
     with run.open_store() as store:
         done = [memory.id for memory in store.archive(ids, reason=reason)]
-    _say(run, "archived", done)
+    _print_outcome(run, "archived", done)
 
 
 @command("restore")
@@ -47,7 +47,7 @@ def restore(run: Invocation, *, ids: tuple[str, ...]) -> None:
     """Bring archived or superseded memories back, or accept candidates."""
     with run.open_store() as store:
         done = [memory.id for memory in store.restore(ids)]
-    _say(run, "restored", done)
+    _print_outcome(run, "restored", done)
 
 
 @command("delete")
@@ -56,7 +56,7 @@ def delete(run: Invocation, *, ids: tuple[str, ...]) -> None:
     """Delete memories; undo brings them back for 30 days, purge erases them at once."""
     with run.open_store() as store:
         done = store.delete(ids)
-    _say(run, "deleted", done)
+    _print_outcome(run, "deleted", done)
 
 
 @command("undo")
@@ -72,7 +72,7 @@ def undo(run: Invocation, *, id: str | None) -> None:
         run.out.line(f"Taken back: {entry.kind} ", dim(short_id(entry.id)))
 
 
-def _say(run: Invocation, what: str, ids: Sequence[str]) -> None:
+def _print_outcome(run: Invocation, what: str, ids: Sequence[str]) -> None:
     if run.out.as_json:
         run.out.json({what: list(ids)})
     else:

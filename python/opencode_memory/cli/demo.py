@@ -16,9 +16,9 @@ from typing import Final
 from opencode_memory import demo as examples
 from opencode_memory.cli.command import command
 from opencode_memory.cli.context import Invocation
-from opencode_memory.cli.embedding import embed_what_waits
 from opencode_memory.cli.memories import print_hits
 from opencode_memory.cli.output import bold, dim
+from opencode_memory.cli.progress import embed_pending
 from opencode_memory.models import Category, Hit, NewMemory
 from opencode_memory.text.formatting import counted
 
@@ -56,11 +56,11 @@ def show(run: Invocation) -> None:
     ):
         notes = _FOLDER / "notes"
         report = ingest(store, notes, top=notes)
-        said = store.remember_many(conversation(_FOLDER / "conversation.jsonl"))
-        embed_what_waits(run, store)
+        said = store.remember_many(read_conversation(_FOLDER / "conversation.jsonl"))
+        embed_pending(run, store)
         answers = [(question, store.recall(question.text, limit=_HITS, explain=True)) for question in QUESTIONS]
     if run.out.as_json:
-        run.out.json({"notes": report, "messages": len(said), "answers": [_as_json(*answer) for answer in answers]})
+        run.out.json({"notes": report, "messages": len(said), "answers": [_to_fields(*answer) for answer in answers]})
         return
     run.out.line(
         f"Remembered {counted(report.added, 'section')} of {counted(report.files, 'note')} and "
@@ -77,7 +77,7 @@ def show(run: Invocation) -> None:
     run.out.line("Your own: opencode-memory ingest NOTES, opencode-memory remember TEXT, opencode-memory recall TEXT")
 
 
-def conversation(file: Path) -> Iterator[NewMemory]:
+def read_conversation(file: Path) -> Iterator[NewMemory]:
     """Read a conversation: one JSON object in each line, the messages of a session one after the other."""
     messages = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
     for session, members in groupby(messages, key=lambda message: message["session"]):
@@ -92,5 +92,5 @@ def conversation(file: Path) -> Iterator[NewMemory]:
             )
 
 
-def _as_json(question: Question, hits: list[Hit]) -> dict[str, object]:
+def _to_fields(question: Question, hits: list[Hit]) -> dict[str, object]:
     return {"question": question.text, "shows": question.shows, "hits": hits}

@@ -17,7 +17,7 @@ def serve_detached(run: Invocation, config: Config, *, tools: str | None, with_w
     """Start the server in the background, unless it is there, and say where it is."""
     done = start(config, tools=tools, with_worker=with_worker)
     if run.out.as_json:
-        run.out.json({"url": url_of(config), **_fields(done)})
+        run.out.json({"url": url_of(config), **_to_fields(done)})
         return DONE
     process = f" (process {done.pid})" if done.pid is not None else ""
     if done.started:
@@ -34,10 +34,10 @@ def start(config: Config, *, tools: str | None = None, with_worker: bool = True)
         OpencodeMemoryError: It cannot be started; see ``start_detached``.
     """
     from opencode_memory.server.detach import start_detached  # noqa: PLC0415  loads what few commands need
-    from opencode_memory.service.launch import program  # noqa: PLC0415  as above
+    from opencode_memory.service.launch import require_interpreter  # noqa: PLC0415  as above
 
     # -P: without it a file of the folder in which it starts could take the place of a module.
-    command = [program(sys.executable), "-P", "-m", "opencode_memory.cli", "serve"]
+    command = [require_interpreter(sys.executable), "-P", "-m", "opencode_memory.cli", "serve"]
     command += ["--data-dir", str(config.data_dir), "--host", config.server.host, "--port", str(config.server.port)]
     if tools is not None:
         command += ["--tools", tools]
@@ -53,5 +53,5 @@ def url_of(config: Config) -> str:
     return server_url(config)
 
 
-def _fields(done: DetachedServer) -> dict[str, object]:
+def _to_fields(done: DetachedServer) -> dict[str, object]:
     return {"pid": done.pid, "version": done.version, "started": done.started, "log": done.log}

@@ -10,8 +10,7 @@ import click
 from opencode_memory.cli.command import command
 from opencode_memory.cli.context import Invocation
 from opencode_memory.cli.output import dim
-from opencode_memory.cli.parameters import CategoryType, id_argument, read_text
-from opencode_memory.cli.period import parse_moment
+from opencode_memory.cli.parameters import CategoryType, id_argument, parse_moment, read_text
 from opencode_memory.errors import InvalidInputError
 from opencode_memory.models import Category
 from opencode_memory.text.formatting import short_id
@@ -77,7 +76,7 @@ def change(run: Invocation, request: EditRequest) -> None:
     with run.open_store() as store:
         changes = dict(request.changes)
         if request.in_editor:
-            changes["content"] = _edited(store.get(request.id).content)
+            changes["content"] = _edit_text(store.get(request.id).content)
         memory = store.edit(request.id, **changes)
     if run.out.as_json:
         run.out.json({"memory": memory})
@@ -85,7 +84,7 @@ def change(run: Invocation, request: EditRequest) -> None:
         run.out.line("Changed. ", dim(short_id(memory.id)))
 
 
-def _edited(text: str) -> str:
+def _edit_text(text: str) -> str:
     edited = click.edit(text, extension=".md")
     if edited is not None and not text.endswith("\n"):
         # Editors end a file with a line break, which the memory did not have.

@@ -17,14 +17,14 @@ FAILED: Final = 2
 INTERRUPTED: Final = 130
 
 
-class ReaderLeft(Exception):  # noqa: N818  it is no error
+class OutputClosed(Exception):  # noqa: N818  it is no error
     """Whoever reads our output had enough."""
 
 
-def tell(error: OpencodeMemoryError | click.ClickException, *, as_json: bool) -> int:
+def report_error(error: OpencodeMemoryError | click.ClickException, *, as_json: bool) -> int:
     """Say on standard error what went wrong, and what to do next; return the exit code."""
     message = error.format_message() if isinstance(error, click.ClickException) else str(error)
-    hint = _hint(error)
+    hint = _hint_for(error)
     if as_json:
         import json  # noqa: PLC0415  only this needs it
 
@@ -37,7 +37,7 @@ def tell(error: OpencodeMemoryError | click.ClickException, *, as_json: bool) ->
     return NOTHING_FOUND if isinstance(error, NotFoundError) else FAILED
 
 
-def _hint(error: OpencodeMemoryError | click.ClickException) -> str | None:
+def _hint_for(error: OpencodeMemoryError | click.ClickException) -> str | None:
     if isinstance(error, OpencodeMemoryError) and error.hint:
         return error.hint
     if isinstance(error, click.UsageError) and error.ctx is not None:

@@ -11,10 +11,9 @@ import click
 
 from opencode_memory.cli.command import command
 from opencode_memory.cli.context import Invocation
-from opencode_memory.cli.embedding import embed_what_waits
 from opencode_memory.cli.memories import print_list
 from opencode_memory.cli.output import dim
-from opencode_memory.cli.progress import progress
+from opencode_memory.cli.progress import embed_pending, progress
 from opencode_memory.errors import InvalidInputError
 from opencode_memory.text.clock import to_ms
 from opencode_memory.text.formatting import counted
@@ -72,19 +71,19 @@ def read_opencode(run: Invocation, request: OpenCodeRequest) -> None:
         raise InvalidInputError("OpenCode keeps its sessions in no file here; name one with --db", field="--db")
     with run.open_unbound_store(actor="extracted", background=False) as store:
         with rehearsal(store) if request.dry_run else nullcontext(store) as target:
-            reading = _reading(run, target, path)
+            reading = _build_reading(run, target, path)
             if request.dry_run:
                 reading.read_on_from(store)
             with progress("reading sessions", quiet=run.out.as_json) as show:
                 report = reading.read(at_ms=to_ms(run.started_at), progress=show)
-            _tell(run, target, report, dry_run=request.dry_run)
+            _print_report(run, target, report, dry_run=request.dry_run)
         if request.dry_run:
             return
-        _ask_for_files(run, store, report)
-        embed_what_waits(run, store)
+        _request_memory_files(run, store, report)
+        embed_pending(run, store)
 
 
-def _reading(run: Invocation, store: MemoryStore, path: Path) -> OpenCodeReading:
+def _build_reading(run: Invocation, store: MemoryStore, path: Path) -> OpenCodeReading:
     from opencode_memory.hosts.opencode.feed.history_reader import OpenCodeReading  # noqa: PLC0415  only here
     from opencode_memory.learning.switches import Switches  # noqa: PLC0415  only here
     from opencode_memory.projects.resolver import ProjectResolver  # noqa: PLC0415  only here
@@ -95,7 +94,7 @@ def _reading(run: Invocation, store: MemoryStore, path: Path) -> OpenCodeReading
     return OpenCodeReading(store, path, projects=projects, switches=switches, rest_ms=0)
 
 
-def _ask_for_files(run: Invocation, store: MemoryStore, report: OpenCodeReport) -> None:
+def _request_memory_files(run: Invocation, store: MemoryStore, report: OpenCodeReport) -> None:
     from opencode_memory.config.settings import MemoryFile  # noqa: PLC0415  only here
     from opencode_memory.worker.learning_duties import ask_for_memory_file  # noqa: PLC0415  only here
 
@@ -104,7 +103,7 @@ def _ask_for_files(run: Invocation, store: MemoryStore, report: OpenCodeReport) 
             ask_for_memory_file(store, folder, project)
 
 
-def _tell(run: Invocation, store: MemoryStore, report: OpenCodeReport, *, dry_run: bool) -> None:
+def _print_report(run: Invocation, store: MemoryStore, report: OpenCodeReport, *, dry_run: bool) -> None:
     out = run.out
     if out.as_json:
         out.json(report)
@@ -128,7 +127,7 @@ def read_notes(run: Invocation, request: IngestRequest) -> None:
         with progress("reading", quiet=run.out.as_json) as show:
             report = ingest_notes(store, request.path, top=run.work_tree, dry_run=request.dry_run, progress=show)
         if not request.dry_run:
-            embed_what_waits(run, store)
+            embed_pending(run, store)
     if run.out.as_json:
         run.out.json(report)
         return

@@ -11,7 +11,7 @@ from opencode_memory.store.jobs import Job
 from opencode_memory.text.clock import age
 from opencode_memory.text.formatting import counted
 
-_MOST = 1000
+_MAX_JOBS = 1000
 
 
 @command("jobs")
@@ -20,7 +20,7 @@ def jobs(run: Invocation, *, retry: bool) -> int:
     """Show what the workers have to do: failed for good first, then as it is due. 1 when something failed for good."""
     with run.open_store() as store:
         revived = store.jobs.revive() if retry else 0
-        found = store.jobs.list(limit=_MOST)
+        found = store.jobs.list(limit=_MAX_JOBS)
     dead = sum(job.dead_at is not None for job in found)
     if run.out.as_json:
         run.out.json({"revived": revived, "jobs": found})
@@ -28,25 +28,25 @@ def jobs(run: Invocation, *, retry: bool) -> int:
         if retry:
             run.out.note(f"{counted(revived, 'job')} will be tried again.")
         if found:
-            run.out.table([_row(run, job) for job in found])
+            run.out.table([_format_row(run, job) for job in found])
         else:
             run.out.note("Nothing waits.")
     return NOTHING_FOUND if dead else DONE
 
 
-def _row(run: Invocation, job: Job) -> tuple[str, str, str, str]:
+def _format_row(run: Invocation, job: Job) -> tuple[str, str, str, str]:
     at = run.started_at
     if job.dead_at is not None:
         state = f"failed {age(job.dead_at, at=at)}"
     elif job.lease_until is not None and job.lease_until > at:
         state = "being done"
     elif job.attempts:
-        state = f"try {job.attempts + 1} {_when(run, job)}"
+        state = f"try {job.attempts + 1} {_format_due(run, job)}"
     else:
-        state = _when(run, job) if job.run_at > at else "due"
+        state = _format_due(run, job) if job.run_at > at else "due"
     return job.kind, state, job.subject, job.error or ""
 
 
-def _when(run: Invocation, job: Job) -> str:
+def _format_due(run: Invocation, job: Job) -> str:
     span = age(run.started_at, at=max(job.run_at, run.started_at))
     return "in a moment" if span == "now" else f"in {span.removesuffix(' ago')}"

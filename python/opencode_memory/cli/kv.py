@@ -34,8 +34,8 @@ class SetRequest:
 @click.option("--text", "as_text", is_flag=True, help="Keep VALUE as text, even when it is JSON.")
 def set_value(run: Invocation, *, key: str, value: str, ttl: str | None, as_text: bool) -> None:
     """Keep VALUE under KEY, as JSON when it is JSON, else as text."""
-    ttl_seconds = run.config.kv.default_ttl_seconds or None if ttl is None else _ttl_seconds(ttl)
-    store_value(run, SetRequest(key=key, value=value if as_text else _parsed(value), ttl_seconds=ttl_seconds))
+    ttl_seconds = run.config.kv.default_ttl_seconds or None if ttl is None else _parse_ttl(ttl)
+    store_value(run, SetRequest(key=key, value=value if as_text else _parse_value(value), ttl_seconds=ttl_seconds))
 
 
 def store_value(run: Invocation, request: SetRequest) -> None:
@@ -61,7 +61,7 @@ def get_value(run: Invocation, *, key: str) -> int:
     elif entry is None:
         run.out.note(f"There is no value under {key!r}.")
     else:
-        run.out.line(_shown(entry))
+        run.out.line(_format_value(entry))
     return NOTHING_FOUND if entry is None else DONE
 
 
@@ -74,7 +74,7 @@ def list_values(run: Invocation, *, prefix: str) -> int:
     if run.out.as_json:
         run.out.json({"entries": entries})
     elif entries:
-        run.out.table([(entry.key, _end(entry, run), _shown(entry)) for entry in entries])
+        run.out.table([(entry.key, _format_expiry(entry, run), _format_value(entry)) for entry in entries])
     else:
         run.out.note("Nothing found.")
     return DONE if entries else NOTHING_FOUND
@@ -100,22 +100,22 @@ kv: Final = Group(
 )
 
 
-def _parsed(text: str) -> Any:
+def _parse_value(text: str) -> Any:
     try:
         return json.loads(text)
     except (json.JSONDecodeError, RecursionError):
         return text
 
 
-def _shown(entry: KvEntry) -> str:
+def _format_value(entry: KvEntry) -> str:
     return entry.value if isinstance(entry.value, str) else json.dumps(entry.value, ensure_ascii=False)
 
 
-def _end(entry: KvEntry, run: Invocation) -> str:
+def _format_expiry(entry: KvEntry, run: Invocation) -> str:
     return _NEVER if entry.expires_at is None else age(entry.expires_at, at=run.started_at)
 
 
-def _ttl_seconds(text: str) -> float | None:
+def _parse_ttl(text: str) -> float | None:
     if text == _NEVER:
         return None
     span = parse_span(f"{text}s" if text.isdecimal() else text)

@@ -51,30 +51,30 @@ def status(run: Invocation) -> None:
 @command("off")
 def off(run: Invocation) -> None:
     """Learn nothing of this project; what is said meanwhile is not learned later either."""
-    _switch(run, on=False)
+    _switch_project(run, on=False)
 
 
 @command("on")
 def on(run: Invocation) -> None:
     """Learn of this project again."""
-    _switch(run, on=True)
+    _switch_project(run, on=True)
 
 
 @command("pause")
 @click.argument("session")
 def pause(run: Invocation, *, session: str) -> None:
     """Learn nothing of one session of OpenCode from now on."""
-    _pause(run, session, paused=True)
+    _pause_session(run, session, paused=True)
 
 
 @command("resume")
 @click.argument("session")
 def resume(run: Invocation, *, session: str) -> None:
     """Learn of a paused session again."""
-    _pause(run, session, paused=False)
+    _pause_session(run, session, paused=False)
 
 
-def _switch(run: Invocation, *, on: bool) -> None:
+def _switch_project(run: Invocation, *, on: bool) -> None:
     with run.open_store(creates_project=True) as store:
         if store.project is None:
             raise InvalidInputError("this folder belongs to no project", field="--project")
@@ -86,7 +86,7 @@ def _switch(run: Invocation, *, on: bool) -> None:
         run.out.line(f"Learning is {'on' if on else 'off'} for {project}.")
 
 
-def _pause(run: Invocation, session: str, *, paused: bool) -> None:
+def _pause_session(run: Invocation, session: str, *, paused: bool) -> None:
     with run.open_store() as store:
         switches.pause(store, session, paused=paused)
     if run.out.as_json:

@@ -11,18 +11,19 @@ import click
 from opencode_memory.cli.command import command
 from opencode_memory.cli.context import Invocation
 from opencode_memory.cli.errors import DONE, NOTHING_FOUND
-from opencode_memory.cli.memories import facts, print_list, print_memory
+from opencode_memory.cli.memories import format_facts, print_list, print_memory
 from opencode_memory.cli.output import bold, dim
 from opencode_memory.cli.parameters import (
+    Period,
     all_projects_option,
     categories_option,
     id_argument,
     ids_argument,
     limit_option,
+    parse_period,
     period_options,
     scope_option,
 )
-from opencode_memory.cli.period import Period, parse_period
 from opencode_memory.models import ALL_PROJECTS, Category, HistoryEntry, Status
 from opencode_memory.text.clock import age
 
@@ -80,10 +81,10 @@ def list_memories(
         offset=offset,
         all_projects=all_projects,
     )
-    return list_them(run, request)
+    return print_memories(run, request)
 
 
-def list_them(run: Invocation, request: ListRequest) -> int:
+def print_memories(run: Invocation, request: ListRequest) -> int:
     """Print the memories; 1 when there are none."""
     with run.open_store() as store:
         memories = store.list(
@@ -126,7 +127,7 @@ def show(run: Invocation, *, ids: tuple[str, ...], related: bool) -> None:
         print_memory(run.out, memory, at=run.started_at)
         for neighbour in neighbours[memory.id]:
             run.out.line()
-            run.out.line(bold(neighbour.kind), dim(f"  {facts(neighbour.memory, at=run.started_at)}"))
+            run.out.line(bold(neighbour.kind), dim(f"  {format_facts(neighbour.memory, at=run.started_at)}"))
             run.out.excerpt(neighbour.memory.content, indent="    ", lines=1)
 
 
@@ -143,11 +144,11 @@ def history(run: Invocation, *, id: str) -> None:
         taken_back = " (undone)" if entry.undone else ""
         when = age(entry.at, at=run.started_at)
         run.out.line(bold(f"{entry.kind}{taken_back}"), dim(f"  {when} by {entry.actor}, operation {entry.operation}"))
-        for line in _changed_lines(entry):
+        for line in _diff_lines(entry):
             run.out.line(f"    {line}")
 
 
-def _changed_lines(entry: HistoryEntry) -> Iterator[str]:
+def _diff_lines(entry: HistoryEntry) -> Iterator[str]:
     before = entry.before.content.splitlines() if entry.before else []
     after = entry.after.content.splitlines() if entry.after else []
     if entry.before is not None and entry.after is None:

@@ -11,7 +11,7 @@ from opencode_memory.models import Hit, Memory, Status
 from opencode_memory.text.clock import age
 from opencode_memory.text.formatting import short_id
 
-_LINES_OF_A_HIT: Final = 4
+_HIT_LINES: Final = 4
 
 
 def print_hits(out: Output, hits: Sequence[Hit], *, at: datetime, in_detail: bool = True) -> None:
@@ -25,8 +25,8 @@ def print_hits(out: Output, hits: Sequence[Hit], *, at: datetime, in_detail: boo
     """
     indent = " " * 4
     for hit in hits:
-        out.line(bold(f"{hit.rank:>2}  "), dim(facts(hit.memory, at=at)))
-        out.excerpt(hit.memory.content, indent=indent, lines=_LINES_OF_A_HIT)
+        out.line(bold(f"{hit.rank:>2}  "), dim(format_facts(hit.memory, at=at)))
+        out.excerpt(hit.memory.content, indent=indent, lines=_HIT_LINES)
         signals = hit.explanation.signals if hit.explanation is not None else ()
         if signals and not in_detail:
             parts = (f"{signal.name} {signal.contribution:+.2f}" for signal in signals)
@@ -61,11 +61,11 @@ def print_memory(out: Output, memory: Memory, *, at: datetime) -> None:
         "topic": memory.topic,
         "status": f"{memory.status}{', pinned' if memory.pinned else ''}",
         "trust": memory.trust,
-        "created": _moment(memory.created_at, at),
-        "changed": _moment(memory.updated_at, at) if memory.updated_at != memory.created_at else None,
-        "speaks of": _moment(memory.time, at) if memory.time != memory.created_at else None,
-        "expires": _moment(memory.expires_at, at),
-        "used": f"{memory.uses} times, {_moment(memory.used_at, at)}" if memory.used_at else None,
+        "created": _format_moment(memory.created_at, at),
+        "changed": _format_moment(memory.updated_at, at) if memory.updated_at != memory.created_at else None,
+        "speaks of": _format_moment(memory.time, at) if memory.time != memory.created_at else None,
+        "expires": _format_moment(memory.expires_at, at),
+        "used": f"{memory.uses} times, {_format_moment(memory.used_at, at)}" if memory.used_at else None,
         "source": ", ".join(filter(None, (place, source.tool, source.session, source.message, source.commit))),
         "session": memory.session,
         "speaker": memory.speaker,
@@ -80,7 +80,7 @@ def print_memory(out: Output, memory: Memory, *, at: datetime) -> None:
     out.line(memory.content)
 
 
-def facts(memory: Memory, *, at: datetime) -> str:
+def format_facts(memory: Memory, *, at: datetime) -> str:
     """Say in one line what a memory is."""
     parts = [memory.category, memory.project or "global", age(memory.time, at=at), short_id(memory.id)]
     if memory.status is not Status.ACTIVE:
@@ -88,5 +88,5 @@ def facts(memory: Memory, *, at: datetime) -> str:
     return " · ".join(["pinned", *parts] if memory.pinned else parts)
 
 
-def _moment(moment: datetime | None, at: datetime) -> str | None:
+def _format_moment(moment: datetime | None, at: datetime) -> str | None:
     return None if moment is None else f"{moment.astimezone():%Y-%m-%d %H:%M} ({age(moment, at=at)})"

@@ -31,10 +31,10 @@ class FileRequest:
 @click.option("--dry-run", is_flag=True, help="Only say what would be done.")
 def memory_file(run: Invocation, *, create: bool, dry_run: bool) -> int:
     """Take over what you changed in .opencode/MEMORY.md, and bring it up to date."""
-    return bring_up_to_date(run, FileRequest(create=create, dry_run=dry_run))
+    return sync_file(run, FileRequest(create=create, dry_run=dry_run))
 
 
-def bring_up_to_date(run: Invocation, request: FileRequest) -> int:
+def sync_file(run: Invocation, request: FileRequest) -> int:
     """Bring the file and the store together and say what was done."""
     from opencode_memory.memory_file import sync  # noqa: PLC0415  only here
 
@@ -58,11 +58,11 @@ def bring_up_to_date(run: Invocation, request: FileRequest) -> int:
     if run.out.as_json:
         run.out.json(report)
     else:
-        _tell(run, report)
+        _print_report(run, report)
     return NOTHING_FOUND if report.problem is not None or report.consent_needed else DONE
 
 
-def _tell(run: Invocation, report: MemoryFileReport) -> None:
+def _print_report(run: Invocation, report: MemoryFileReport) -> None:
     out = run.out
     for what, changes in (
         ("added", report.added),

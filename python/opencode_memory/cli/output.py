@@ -56,12 +56,12 @@ class Output:
 
     def line(self, *parts: str | Styled) -> None:
         """Print the parts as one line, or several when they contain line breaks."""
-        click.echo("".join(map(self._shown, parts)), color=self.color)
+        click.echo("".join(map(self._render, parts)), color=self.color)
 
     def note(self, *parts: str | Styled) -> None:
         """Say something on standard error that is not part of the answer; nothing with ``--json``."""
         if not self.as_json:
-            click.echo("".join(map(self._shown, parts)), err=True, color=self.color)
+            click.echo("".join(map(self._render, parts)), err=True, color=self.color)
 
     def table(self, rows: Sequence[Sequence[str]], *, right: Sequence[int] = (), cut: bool = True) -> None:
         """Print rows in columns.
@@ -91,7 +91,7 @@ class Output:
         for line in shown:
             self.line(indent + line)
 
-    def _shown(self, part: str | Styled) -> str:
+    def _render(self, part: str | Styled) -> str:
         if isinstance(part, Styled):
             return click.style(self._clean(part.text), bold=part.bold or None, dim=part.dim or None, fg=part.color)
         return self._clean(part)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
 from opencode_memory.errors import InvalidInputError
-from opencode_memory.models import Category, Scope
+from opencode_memory.models import Category, ScopeKind
+from opencode_memory.text.clock import parse_when
 from opencode_memory.text.suggest import did_you_mean
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -84,9 +87,9 @@ def period_options(function: F) -> F:
 
 def scope_option(function: F) -> F:
     """Choose between the project and the global memories."""
-    return click.option("--scope", type=click.Choice([scope.value for scope in Scope]), help="Only these memories.")(
-        function
-    )
+    return click.option(
+        "--scope", type=click.Choice([scope.value for scope in ScopeKind]), help="Only these memories."
+    )(function)
 
 
 def all_projects_option(function: F) -> F:
@@ -120,3 +123,43 @@ def id_argument(function: F) -> F:
 def yes_option(function: F) -> F:
     """Skip the question."""
     return click.option("-y", "--yes", "--force", "yes", is_flag=True, help="Do not ask.")(function)
+
+
+def confirm(question: str, *, yes: bool) -> bool:
+    """Ask a question that destroys something when it is answered with yes.
+
+    Args:
+        question: Without the question mark.
+        yes: Whether the person said so already.
+
+    Raises:
+        InvalidInputError: There is nobody to ask.
+    """
+    if yes:
+        return True
+    if not sys.stdin.isatty():
+        error = InvalidInputError("this needs an answer, and standard input is not a terminal", field="--yes")
+        error.hint = "repeat it with --yes"
+        raise error
+    return click.confirm(f"{question}?", default=False, err=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Period:
+    """From a moment, up to a moment; None where it is open."""
+
+    since: datetime | None
+    until: datetime | None
+
+
+def parse_moment(text: str | None, *, field: str, at: datetime) -> datetime | None:
+    """Read one moment; None stays None."""
+    return None if text is None else parse_when(text, field=field, at=at)
+
+
+def parse_period(since: str | None, until: str | None, *, at: datetime) -> Period:
+    """Read ``--since`` and ``--until``; a day given as the end belongs to the period."""
+    return Period(
+        since=parse_moment(since, field="--since", at=at),
+        until=None if until is None else parse_when(until, field="--until", at=at, end_of_day=True),
+    )

@@ -5,9 +5,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
+
+if TYPE_CHECKING:
+    from opencode_memory.cli.context import Invocation
+    from opencode_memory.store.memory_store import MemoryStore
 
 
 @contextmanager
@@ -56,6 +60,16 @@ def stages(*, quiet: bool = False) -> Iterator[Callable[[str, int, int], None]]:
             current[1](done, total)
 
         yield show
+
+
+def embed_pending(run: Invocation, store: MemoryStore) -> int:
+    """Embed what waits for its vectors; interrupted, it goes on at the next run.
+
+    Returns:
+        How many memories got their vectors.
+    """
+    with progress("embedding", quiet=run.out.as_json) as show:
+        return store.indexes.embed_pending(progress=show)
 
 
 def _bar(label: str, total: int) -> Any:

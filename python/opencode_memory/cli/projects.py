@@ -7,10 +7,9 @@ from typing import Final
 import click
 
 from opencode_memory.cli.command import Group, command
-from opencode_memory.cli.confirm import confirmed
 from opencode_memory.cli.context import Invocation
 from opencode_memory.cli.errors import DONE, NOTHING_FOUND
-from opencode_memory.cli.parameters import yes_option
+from opencode_memory.cli.parameters import confirm, yes_option
 from opencode_memory.text.formatting import counted
 
 
@@ -58,7 +57,7 @@ def merge(run: Invocation, *, source: str, target: str, yes: bool) -> int:
 
     SOURCE is no project any more then, and this cannot be undone.
     """
-    if not confirmed(f"Merge {source} into {target}, for good", yes=yes):
+    if not confirm(f"Merge {source} into {target}, for good", yes=yes):
         return NOTHING_FOUND
     with run.open_store() as store:
         moved = store.projects.merge(source, target)

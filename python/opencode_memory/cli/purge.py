@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from opencode_memory.cli.command import command
-from opencode_memory.cli.confirm import confirmed
 from opencode_memory.cli.context import Invocation
 from opencode_memory.cli.errors import DONE, NOTHING_FOUND
-from opencode_memory.cli.parameters import ids_argument, yes_option
+from opencode_memory.cli.parameters import confirm, ids_argument, yes_option
 from opencode_memory.text.formatting import counted
 
 
@@ -15,7 +14,7 @@ from opencode_memory.text.formatting import counted
 @yes_option
 def purge(run: Invocation, *, ids: tuple[str, ...], yes: bool) -> int:
     """Erase memories for good: text, history, embeddings and indexes. It cannot be undone."""
-    if not confirmed(f"Erase {counted(len(ids), 'memory')} for good", yes=yes):
+    if not confirm(f"Erase {counted(len(ids), 'memory')} for good", yes=yes):
         return NOTHING_FOUND
     with run.open_store() as store:
         report = store.purge(ids)

@@ -12,15 +12,17 @@ from opencode_memory.cli.context import Invocation
 from opencode_memory.cli.errors import DONE, NOTHING_FOUND
 from opencode_memory.cli.memories import print_hits
 from opencode_memory.cli.parameters import (
+    Period,
     all_projects_option,
     categories_option,
     limit_option,
+    parse_moment,
+    parse_period,
     period_options,
     read_text,
     scope_option,
     text_argument,
 )
-from opencode_memory.cli.period import Period, parse_moment, parse_period
 from opencode_memory.models import ALL_PROJECTS, Category
 
 
@@ -75,10 +77,10 @@ def recall(
         explain=explain,
         all_projects=all_projects,
     )
-    return answer(run, request)
+    return print_answer(run, request)
 
 
-def answer(run: Invocation, request: RecallRequest) -> int:
+def print_answer(run: Invocation, request: RecallRequest) -> int:
     """Print the hits of a question; 1 when there are none."""
     with run.open_store() as store:
         hits = store.recall(

@@ -13,11 +13,11 @@ from opencode_memory.cli.context import Invocation
 from opencode_memory.cli.output import dim
 from opencode_memory.cli.parameters import CategoryType, read_text, text_argument
 from opencode_memory.errors import InvalidInputError
-from opencode_memory.models import Category, RememberStatus, Scope
+from opencode_memory.models import Category, RememberStatus, ScopeKind
 from opencode_memory.text.clock import parse_span, parse_when
 from opencode_memory.text.formatting import short_id
 
-_SAID = {
+_MESSAGES = {
     RememberStatus.STORED: "Remembered.",
     RememberStatus.MERGED: "Known already; what was new about it was added.",
     RememberStatus.UPDATED: "Updated: the topic had another text before.",
@@ -56,7 +56,7 @@ def remember(run: Invocation, /, *, text: tuple[str, ...], ttl: str | None, time
     """Store a memory. TEXT may be several words, or - for standard input."""
     request = RememberRequest(
         content=read_text(text),
-        ttl=None if ttl is None else _span(ttl),
+        ttl=None if ttl is None else _parse_ttl(ttl),
         time=None if time is None else parse_when(time, field="--time", at=run.started_at),
         **given,
     )
@@ -69,7 +69,7 @@ def store_memory(run: Invocation, request: RememberRequest) -> None:
         result = store.remember(
             request.content,
             category=request.category,
-            scope=Scope.GLOBAL if request.is_global else None,
+            scope=ScopeKind.GLOBAL if request.is_global else None,
             topic=request.topic,
             tags=request.tags,
             entities=request.entities,
@@ -80,12 +80,12 @@ def store_memory(run: Invocation, request: RememberRequest) -> None:
     if run.out.as_json:
         run.out.json(result)
         return
-    run.out.line(f"{_SAID[result.status]} ", dim(short_id(result.id)))
+    run.out.line(f"{_MESSAGES[result.status]} ", dim(short_id(result.id)))
     if result.redactions:
         run.out.line(f"Not stored, since it is secret: {', '.join(result.redactions)}.")
 
 
-def _span(text: str) -> timedelta:
+def _parse_ttl(text: str) -> timedelta:
     span = parse_span(text)
     if span is None:
         raise InvalidInputError(f"--ttl: {text!r} is not a time such as 12h or 30d", field="--ttl")

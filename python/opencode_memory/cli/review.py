@@ -12,11 +12,11 @@ import click
 from opencode_memory.cli.command import command
 from opencode_memory.cli.context import Invocation
 from opencode_memory.cli.errors import DONE, NOTHING_FOUND
-from opencode_memory.cli.memories import facts
+from opencode_memory.cli.memories import format_facts
 from opencode_memory.cli.output import bold, dim
 from opencode_memory.errors import ConflictError
-from opencode_memory.learning.learner import settle
-from opencode_memory.models import ALL_PROJECTS, Category, Memory, Scope, Status, Trust
+from opencode_memory.learning.learner import record_rejection
+from opencode_memory.models import ALL_PROJECTS, Category, Memory, ScopeKind, Status, Trust
 from opencode_memory.text.formatting import counted, short_id
 
 if TYPE_CHECKING:
@@ -46,18 +46,18 @@ class ReviewRequest:
 @click.option("--list", "look", is_flag=True, help="Only show what waits.")
 def review(run: Invocation, *, accept: tuple[str, ...], reject: tuple[str, ...], everywhere: bool, look: bool) -> int:
     """Accept, edit or reject what waits: what was learned but is not certain, and orders that nobody has confirmed."""
-    return go_through(run, ReviewRequest(accept=accept, reject=reject, everywhere=everywhere, look=look))
+    return run_review(run, ReviewRequest(accept=accept, reject=reject, everywhere=everywhere, look=look))
 
 
-def go_through(run: Invocation, request: ReviewRequest) -> int:
+def run_review(run: Invocation, request: ReviewRequest) -> int:
     """Do what was asked for, or ask about each."""
     with run.open_store() as store:
         if request.accept or request.reject:
             accepted = [accept(store, store.get(id_)).id for id_ in request.accept]
             rejected = [memory.id for id_ in request.reject for memory in reject(store, store.get(id_))]
-            _say(run, accepted, rejected)
+            _print_outcome(run, accepted, rejected)
             return DONE
-        waiting = list(what_waits(store, everywhere=request.everywhere))
+        waiting = list(list_waiting(store, everywhere=request.everywhere))
         if run.out.as_json:
             run.out.json({"waiting": waiting})
             return DONE if waiting else NOTHING_FOUND
@@ -66,16 +66,16 @@ def go_through(run: Invocation, request: ReviewRequest) -> int:
             return NOTHING_FOUND
         if request.look or not sys.stdin.isatty():
             for number, memory in enumerate(waiting, start=1):
-                _show(run, memory, f"{number:>2}")
+                _print_memory(run, memory, f"{number:>2}")
             run.out.line(
                 dim("`opencode-memory review --accept ID` or `--reject ID`; in a terminal it asks about each.")
             )
             return DONE
-        _ask(run, store, waiting)
+        _ask_about_each(run, store, waiting)
     return DONE
 
 
-def what_waits(store: MemoryStore, *, everywhere: bool) -> Iterator[Memory]:
+def list_waiting(store: MemoryStore, *, everywhere: bool) -> Iterator[Memory]:
     """Yield what waits for a person: candidates, and then active orders that nobody has confirmed."""
     project = ALL_PROJECTS if everywhere else None
     for status, category in ((Status.CANDIDATE, None), (Status.ACTIVE, Category.DIRECTIVE)):
@@ -90,7 +90,7 @@ def what_waits(store: MemoryStore, *, everywhere: bool) -> Iterator[Memory]:
 def accept(store: MemoryStore, memory: Memory, content: str | None = None) -> Memory:
     """Take a memory over as a person: it is active, confirmed, and as they worded it."""
     if content is not None:
-        settle(store, memory)
+        record_rejection(store, memory)
     changed = store.edit(memory.id, content=content, verified=True)
     if changed.status is not Status.CANDIDATE:
         return changed
@@ -104,14 +104,14 @@ def accept(store: MemoryStore, memory: Memory, content: str | None = None) -> Me
 
 def reject(store: MemoryStore, memory: Memory) -> Sequence[Memory]:
     """Put a memory away; the same is not learned again."""
-    settle(store, memory)
+    record_rejection(store, memory)
     return store.archive(memory.id, reason="rejected in a review")
 
 
-def _ask(run: Invocation, store: MemoryStore, waiting: Sequence[Memory]) -> None:
+def _ask_about_each(run: Invocation, store: MemoryStore, waiting: Sequence[Memory]) -> None:
     accepted, rejected = [], []
     for number, memory in enumerate(waiting, start=1):
-        _show(run, memory, f"{number} of {len(waiting)}")
+        _print_memory(run, memory, f"{number} of {len(waiting)}")
         answer = click.prompt(
             "(a)ccept, (e)dit, (r)eject, (s)kip, (q)uit",
             type=click.Choice([*_CHOICES, *_CHOICES.values()]),
@@ -132,12 +132,12 @@ def _ask(run: Invocation, store: MemoryStore, waiting: Sequence[Memory]) -> None
                 run.out.note("Left as it is.")
         elif choice == "reject":
             rejected += [one.id for one in reject(store, memory)]
-    _say(run, accepted, rejected)
+    _print_outcome(run, accepted, rejected)
 
 
-def _show(run: Invocation, memory: Memory, number: str) -> None:
-    where = "" if memory.scope is Scope.GLOBAL or run.config.project == memory.project else " "
-    run.out.line(bold(f"{number}{where} "), dim(facts(memory, at=run.started_at)))
+def _print_memory(run: Invocation, memory: Memory, number: str) -> None:
+    where = "" if memory.scope is ScopeKind.GLOBAL or run.config.project == memory.project else " "
+    run.out.line(bold(f"{number}{where} "), dim(format_facts(memory, at=run.started_at)))
     run.out.excerpt(memory.content, indent="    ", lines=_LINES)
     evidence, rule = memory.metadata.get("evidence"), memory.metadata.get("rule")
     if isinstance(evidence, str) and evidence.strip() and evidence.strip() != memory.content.strip():
@@ -147,7 +147,7 @@ def _show(run: Invocation, memory: Memory, number: str) -> None:
         run.out.line(dim(f"    because of: {rule}{sure}"))
 
 
-def _say(run: Invocation, accepted: Sequence[str], rejected: Sequence[str]) -> None:
+def _print_outcome(run: Invocation, accepted: Sequence[str], rejected: Sequence[str]) -> None:
     if run.out.as_json:
         run.out.json({"accepted": accepted, "rejected": rejected})
         return

@@ -54,7 +54,7 @@ def serve(
 ) -> int:
     """Serve MCP clients: over HTTP for all of them, or with --stdio for the one that starts it."""
     request = ServeRequest(stdio=stdio, host=host, port=port, tools=tools, with_worker=not no_worker)
-    config = configured(run.config, request)
+    config = apply_request(run.config, request)
     if detach:
         from opencode_memory.cli.detach import serve_detached  # noqa: PLC0415  only here
 
@@ -68,7 +68,7 @@ def serve(
     return DONE
 
 
-def configured(config: Config, request: ServeRequest) -> Config:
+def apply_request(config: Config, request: ServeRequest) -> Config:
     """Return the configuration with what was asked for on top."""
     given: dict[str, Any] = {"host": request.host, "port": request.port}
     if request.tools is not None:
@@ -147,7 +147,7 @@ def worker(run: Invocation, *, supervised: bool) -> int:
 
     with run.open_unbound_store(actor="extracted") as store:
         learning = Learning(store, run.config)
-        _work(run, store, learning, (*keeping(), *learning.duties()), supervised=supervised)
+        _run_worker(run, store, learning, (*keeping(), *learning.duties()), supervised=supervised)
     return DONE
 
 
@@ -161,11 +161,13 @@ def watch(run: Invocation) -> int:
         duties = learning.duties()
         if not duties:
             raise ConfigError("learning is switched off", key="learning.enabled", origin="configuration")
-        _work(run, store, learning, duties, supervised=False)
+        _run_worker(run, store, learning, duties, supervised=False)
     return DONE
 
 
-def _work(run: Invocation, store: MemoryStore, learning: Learning, duties: Sequence[Duty], *, supervised: bool) -> None:
+def _run_worker(
+    run: Invocation, store: MemoryStore, learning: Learning, duties: Sequence[Duty], *, supervised: bool
+) -> None:
     import signal  # noqa: PLC0415  only here
 
     from opencode_memory.cli.log import start_log  # noqa: PLC0415  servers only

@@ -15,29 +15,29 @@ from opencode_memory.cli.context import Invocation
 from opencode_memory.cli.errors import DONE, NOTHING_FOUND
 from opencode_memory.config.load import Config
 from opencode_memory.errors import ConflictError
-from opencode_memory.service import supervisor_of
+from opencode_memory.service import find_supervisor
 from opencode_memory.service.install import Outcome, install, plan_install, plan_uninstall, uninstall
-from opencode_memory.service.launch import config_of, plan_launch, program
-from opencode_memory.service.manager import Runner, Supervisor, runner
+from opencode_memory.service.launch import config_of, plan_launch, require_interpreter
+from opencode_memory.service.manager import Runner, Supervisor, make_runner
 from opencode_memory.service.port_holder import (
     PortHolder,
     explain_holder,
     explain_incumbent,
     find_incumbent,
+    find_port_holder,
     hint_for_holder,
-    who_holds,
 )
 from opencode_memory.service.unit_file import Change, read_own
 
 _DRY_RUN: Final = click.option("--dry-run", is_flag=True, help="Only show every file and every command.")
-_WRITES: Final = {Change.CREATED: "Wrote", Change.REPLACED: "Wrote anew", Change.UNCHANGED: "Left as it is:"}
+_WRITTEN: Final = {Change.CREATED: "Wrote", Change.REPLACED: "Wrote anew", Change.UNCHANGED: "Left as it is:"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServiceRequest:
     """What is wanted, where services live, and what runs commands there."""
 
-    place: Supervisor
+    supervisor: Supervisor
     run_command: Runner
     dry_run: bool = False
 
@@ -50,24 +50,26 @@ def install_(run: Invocation, *, dry_run: bool) -> int:
     Settings of this shell (options and OPENCODE_MEMORY_ variables) go along; those of the configuration file are read
     by the server itself. Doing it again changes nothing, or takes changed settings over.
     """
-    return put_in_place(run, _request(run, dry_run=dry_run))
+    return install_service(run, _build_request(run, dry_run=dry_run))
 
 
-def put_in_place(run: Invocation, request: ServiceRequest) -> int:
+def install_service(run: Invocation, request: ServiceRequest) -> int:
     """Install the service and say what was done; 1 when it could not be started."""
-    place = request.place
-    launch = plan_launch(run.config, python=program(sys.executable), defaults=place.defaults)
-    seen = config_of(launch, run.config.environment)
-    notes = _notes(run, request, seen)
-    outcome = plan_install(place, launch) if request.dry_run else install(place, launch, run=request.run_command)
+    supervisor = request.supervisor
+    launch = plan_launch(run.config, python=require_interpreter(sys.executable), defaults=supervisor.defaults)
+    effective = config_of(launch, run.config.environment)
+    notes = _find_conflicts(run, request, effective)
+    outcome = (
+        plan_install(supervisor, launch) if request.dry_run else install(supervisor, launch, run=request.run_command)
+    )
     if run.out.as_json:
-        _json(run, request, outcome, notes=notes)
+        _print_json(run, request, outcome, notes=notes)
     elif request.dry_run:
-        _show_plan(run, outcome, "Would leave as it is:" if outcome.change is Change.UNCHANGED else "Would write")
+        _print_plan(run, outcome, "Would leave as it is:" if outcome.change is Change.UNCHANGED else "Would write")
     else:
-        run.out.line(f"{_WRITES[outcome.change]} {outcome.path}")
-        if _tell_steps(run, outcome, "The file is in place, but the server was not started."):
-            run.out.line(f"The server runs in the background, from every login on: {_url(seen)}")
+        run.out.line(f"{_WRITTEN[outcome.change]} {outcome.path}")
+        if _print_steps(run, outcome, "The file is in place, but the server was not started."):
+            run.out.line(f"The server runs in the background, from every login on: {_url(effective)}")
             run.out.line("Whether it answers: opencode-memory service status")
     for note in notes:
         run.out.note(note)
@@ -78,53 +80,53 @@ def put_in_place(run: Invocation, request: ServiceRequest) -> int:
 @_DRY_RUN
 def uninstall_(run: Invocation, *, dry_run: bool) -> int:
     """Stop the server and remove its service; memories and configuration stay."""
-    return take_away(run, _request(run, dry_run=dry_run))
+    return uninstall_service(run, _build_request(run, dry_run=dry_run))
 
 
-def take_away(run: Invocation, request: ServiceRequest) -> int:
+def uninstall_service(run: Invocation, request: ServiceRequest) -> int:
     """Remove the service and say what was done; 1 when there is none, or when it may still run."""
-    place = request.place
-    outcome = plan_uninstall(place) if request.dry_run else uninstall(place, run=request.run_command)
+    supervisor = request.supervisor
+    outcome = plan_uninstall(supervisor) if request.dry_run else uninstall(supervisor, run=request.run_command)
     if run.out.as_json:
-        _json(run, request, outcome)
+        _print_json(run, request, outcome)
     elif outcome is None:
-        run.out.line(f"There is no service: {place.path} does not exist.")
+        run.out.line(f"There is no service: {supervisor.path} does not exist.")
     elif request.dry_run:
-        _show_plan(run, outcome, "Would remove")
+        _print_plan(run, outcome, "Would remove")
     else:
         run.out.line(f"Removed {outcome.path}")
-        _tell_steps(run, outcome, "The server may still be running.")
+        _print_steps(run, outcome, "The server may still be running.")
     return NOTHING_FOUND if outcome is None or outcome.left else DONE
 
 
 @command("status")
 def status(run: Invocation) -> int:
     """Say whether the service is there, runs and answers; 1 when it does not."""
-    return look(run, _request(run))
+    return print_status(run, _build_request(run))
 
 
-def look(run: Invocation, request: ServiceRequest) -> int:
+def print_status(run: Invocation, request: ServiceRequest) -> int:
     """Say how the service is; 1 when it does not run, or its server does not answer."""
-    place = request.place
+    supervisor = request.supervisor
     try:
-        text, foreign = read_own(place.path), False
+        text, foreign = read_own(supervisor.path), False
     except ConflictError:
         text, foreign = None, True
-    seen = run.config if text is None else config_of(place.parse(text), run.config.environment)
-    state = place.state(request.run_command)
-    holder = who_holds(seen.server.host, seen.server.port)
+    effective = run.config if text is None else config_of(supervisor.parse(text), run.config.environment)
+    state = supervisor.state(request.run_command)
+    holder = find_port_holder(effective.server.host, effective.server.port)
     answers = holder is not None and _is_own(holder) and holder.http_status is not None
     runs = text is not None and answers and state.active is not False
-    logs = f"tail -f {shlex.quote(str(seen.server.log_file))}" if seen.server.log_file else place.logs
+    logs = f"tail -f {shlex.quote(str(effective.server.log_file))}" if effective.server.log_file else supervisor.logs
     if run.out.as_json:
         run.out.json(
             {
                 "running": runs,
-                "path": place.path,
+                "path": supervisor.path,
                 "installed": text is not None,
                 "foreign": foreign,
                 "service": state,
-                "url": _url(seen),
+                "url": _url(effective),
                 "answers": answers,
                 "holder": holder,
                 "logs": logs,
@@ -133,15 +135,15 @@ def look(run: Invocation, request: ServiceRequest) -> int:
         return DONE if runs else NOTHING_FOUND
     run.out.table(
         [
-            ("file", _about_file(place, text is not None, foreign=foreign)),
+            ("file", _describe_file(supervisor, text is not None, foreign=foreign)),
             ("service", state.text + (", enabled" if state.enabled else "")),
-            ("server", _about_server(holder, seen, answers=answers)),
+            ("server", _describe_server(holder, effective, answers=answers)),
             ("logs", logs),
         ],
         cut=False,
     )
     if holder is not None and not answers:
-        run.out.note(f"hint: {hint_for_holder(holder, seen.server.port)}")
+        run.out.note(f"hint: {hint_for_holder(holder, effective.server.port)}")
     return DONE if runs else NOTHING_FOUND
 
 
@@ -150,30 +152,32 @@ service: Final = Group(
 )
 
 
-def _request(run: Invocation, *, dry_run: bool = False) -> ServiceRequest:
+def _build_request(run: Invocation, *, dry_run: bool = False) -> ServiceRequest:
     environment = run.config.environment
-    place = supervisor_of(sys.platform, environment, uid=os.getuid())
-    return ServiceRequest(place=place, run_command=runner(environment), dry_run=dry_run)
+    supervisor = find_supervisor(sys.platform, environment, uid=os.getuid())
+    return ServiceRequest(supervisor=supervisor, run_command=make_runner(environment), dry_run=dry_run)
 
 
-def _notes(run: Invocation, request: ServiceRequest, seen: Config) -> list[str]:
+def _find_conflicts(run: Invocation, request: ServiceRequest, effective: Config) -> list[str]:
     """Say who else is there: the predecessor, and whoever holds the port without being this service."""
     notes = []
-    holder = who_holds(seen.server.host, seen.server.port)
-    if holder is not None and not (holder.is_ours and _runs(request, holder)):
-        hint = hint_for_holder(holder, seen.server.port)
-        notes.append(f"{explain_holder(holder, seen.server.host, seen.server.port)} {hint[0].upper()}{hint[1:]}.")
+    holder = find_port_holder(effective.server.host, effective.server.port)
+    if holder is not None and not (holder.is_ours and _is_this_service(request, holder)):
+        hint = hint_for_holder(holder, effective.server.port)
+        notes.append(
+            f"{explain_holder(holder, effective.server.host, effective.server.port)} {hint[0].upper()}{hint[1:]}."
+        )
     found = find_incumbent(run.config.environment)
     if found is not None and not (holder is not None and holder.is_incumbent):
-        notes.append(explain_incumbent(found, port=seen.server.port))
+        notes.append(explain_incumbent(found, port=effective.server.port))
     return notes
 
 
-def _runs(request: ServiceRequest, holder: PortHolder) -> bool:
+def _is_this_service(request: ServiceRequest, holder: PortHolder) -> bool:
     """Say whether a holder is the service that is there already; a dry run asks nobody, so it believes so."""
     if request.dry_run or holder.pid is None:
         return request.dry_run
-    return holder.pid == request.place.state(request.run_command).pid
+    return holder.pid == request.supervisor.state(request.run_command).pid
 
 
 def _is_own(holder: PortHolder) -> bool:
@@ -181,35 +185,35 @@ def _is_own(holder: PortHolder) -> bool:
     return holder.is_ours and holder.uid in (None, os.getuid())
 
 
-def _url(seen: Config) -> str:
-    host = f"[{seen.server.host}]" if ":" in seen.server.host else seen.server.host
-    return f"http://{host}:{seen.server.port}"
+def _url(effective: Config) -> str:
+    host = f"[{effective.server.host}]" if ":" in effective.server.host else effective.server.host
+    return f"http://{host}:{effective.server.port}"
 
 
-def _about_file(place: Supervisor, installed: bool, *, foreign: bool) -> str:
+def _describe_file(supervisor: Supervisor, installed: bool, *, foreign: bool) -> str:
     if installed:
-        return str(place.path)
+        return str(supervisor.path)
     if foreign:
-        return f"{place.path}, which was not written by `opencode-memory service install`"
+        return f"{supervisor.path}, which was not written by `opencode-memory service install`"
     return "not installed; `opencode-memory service install` does it"
 
 
-def _about_server(holder: PortHolder | None, seen: Config, *, answers: bool) -> str:
+def _describe_server(holder: PortHolder | None, effective: Config, *, answers: bool) -> str:
     if holder is None:
-        return f"nobody answers at {_url(seen)}"
+        return f"nobody answers at {_url(effective)}"
     if not answers:
-        return explain_holder(holder, seen.server.host, seen.server.port)
-    unwell = "" if holder.http_status == 200 else f", and says that it is not well ({_url(seen)}/health)"  # noqa: PLR2004
-    return f"opencode-memory {holder.version or ''} answers at {_url(seen)}{unwell}"
+        return explain_holder(holder, effective.server.host, effective.server.port)
+    unwell = "" if holder.http_status == 200 else f", and says that it is not well ({_url(effective)}/health)"  # noqa: PLR2004
+    return f"opencode-memory {holder.version or ''} answers at {_url(effective)}{unwell}"
 
 
-def _show_plan(run: Invocation, outcome: Outcome, verb: str) -> None:
+def _print_plan(run: Invocation, outcome: Outcome, verb: str) -> None:
     run.out.line(f"{verb} {outcome.path}:\n\n{outcome.text}")
     for step in outcome.steps:
         run.out.line(f"Would run {shlex.join(step.command)}")
 
 
-def _tell_steps(run: Invocation, outcome: Outcome, failure: str) -> bool:
+def _print_steps(run: Invocation, outcome: Outcome, failure: str) -> bool:
     """Say what was run, and what to run later when it did not go well."""
     for step in outcome.steps:
         if step.code == 0:
@@ -223,7 +227,11 @@ def _tell_steps(run: Invocation, outcome: Outcome, failure: str) -> bool:
     return not outcome.left
 
 
-def _json(run: Invocation, request: ServiceRequest, outcome: Outcome | None, *, notes: list[str] | None = None) -> None:
+def _print_json(
+    run: Invocation, request: ServiceRequest, outcome: Outcome | None, *, notes: list[str] | None = None
+) -> None:
     done = {} if outcome is None else {"text": outcome.text, "change": outcome.change, "commands": outcome.steps}
     left = [] if outcome is None else outcome.left
-    run.out.json({"path": request.place.path, "dry_run": request.dry_run, **done, "left": left, "notes": notes or []})
+    run.out.json(
+        {"path": request.supervisor.path, "dry_run": request.dry_run, **done, "left": left, "notes": notes or []}
+    )

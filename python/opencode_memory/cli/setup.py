@@ -79,24 +79,27 @@ def setup(
     if undo:
         if force or agents is not None or tools is not None:
             raise click.UsageError("--undo goes with --project and --dry-run only", click.get_current_context())
-        return take_away(run, request)
-    return put_in_place(run, request)
+        return uninstall(run, request)
+    return install(run, request)
 
 
 # The flag takes the long name of the option that all commands have; a project has no name here.
 next(option for option in setup.params if option.name == "project").opts = ["-p"]
 
 
-def put_in_place(run: Invocation, request: SetupRequest) -> int:
+def install(run: Invocation, request: SetupRequest) -> int:
     """Install the plugin and say what was done."""
     from opencode_memory.config.opencode_manager import migrate  # noqa: PLC0415  as above
     from opencode_memory.hosts.opencode.setup.apply import carry_out  # noqa: PLC0415  a help needs none
     from opencode_memory.hosts.opencode.setup.plan import plan_setup  # noqa: PLC0415  as above
     from opencode_memory.hosts.opencode.token_file import lay_token, take_token, token_file  # noqa: PLC0415  as above
 
-    choices = chosen(run, request)
-    plan = plan_setup(wanted(run, choices, in_project=request.in_project), force=request.force)
-    notes = [*_twice(run, request, plan.folder), *(_wait_note(place, why) for place, why in plan.waits.items())]
+    choices = resolve_choices(run, request)
+    plan = plan_setup(collect_files(run, choices, in_project=request.in_project), force=request.force)
+    notes = [
+        *_check_other_installations(run, request, plan.folder),
+        *(_format_wait_note(place, why) for place, why in plan.waits.items()),
+    ]
     token = None
     if not request.dry_run:
         # First, so that nothing is half done where the store cannot be.
@@ -109,19 +112,19 @@ def put_in_place(run: Invocation, request: SetupRequest) -> int:
         # After the plan, which counts on the folders that were there.
         if (copied := migrate(run.config.environment)) is not None:
             notes.append(f"The configuration of @opencode-manager/memory is read from {copied} now, a copy.")
-    notes += _server_notes(run)
+    notes += _list_server_problems(run)
     if run.out.as_json:
-        _json(run, request, plan, agents=choices.agents, tools=choices.tools, waits=plan.waits, notes=notes)
+        _print_json(run, request, plan, agents=choices.agents, tools=choices.tools, waits=plan.waits, notes=notes)
         return DONE
     if not plan.steps:
         run.out.line(f"Nothing to do: the memory is in OpenCode already, in {plan.folder}.")
     elif request.dry_run:
-        _show(run, plan.steps)
+        _print_plan(run, plan.steps)
         if not (file := token_file(run.config.data_dir)).exists():
             run.out.line(f"Would create {file}: a random key, which is shown to nobody\n")
     else:
         run.out.line(f"The memory is in OpenCode now, in {plan.folder}:")
-        _list(run, plan)
+        _print_steps(run, plan)
         if token is not None:
             run.out.line(dim("  create  "), str(token))
         run.out.line(f"Agents: {', '.join(choices.agents) or 'none; `opencode-memory setup --agents all` adds them'}.")
@@ -131,13 +134,13 @@ def put_in_place(run: Invocation, request: SetupRequest) -> int:
     return DONE
 
 
-def take_away(run: Invocation, request: SetupRequest) -> int:
+def uninstall(run: Invocation, request: SetupRequest) -> int:
     """Remove what was added and say so; 1 when there is nothing, or when something has to stay."""
     from opencode_memory.hosts.opencode.setup.apply import carry_out  # noqa: PLC0415  as above
     from opencode_memory.hosts.opencode.setup.plan import Plan, is_installed, plan_undo  # noqa: PLC0415  as above
     from opencode_memory.hosts.opencode.token_file import take_token  # noqa: PLC0415  as above
 
-    folder, within = _place(run, in_project=request.in_project)
+    folder, within = _find_folder(run, in_project=request.in_project)
     plan = plan_undo(folder, within=within)
     if plan is None:
         if is_installed(folder):
@@ -149,44 +152,44 @@ def take_away(run: Invocation, request: SetupRequest) -> int:
         carry_out(plan)
         take_token(run.config.data_dir)
     if run.out.as_json:
-        _json(run, request, plan, left=plan.left)
+        _print_json(run, request, plan, left=plan.left)
     elif not plan.steps:
         run.out.line(f"There is nothing to remove in {folder}.")
     elif request.dry_run:
-        _show(run, plan.steps)
+        _print_plan(run, plan.steps)
     else:
         run.out.line(f"The memory is out of OpenCode again; its memories stay. Removed from {folder}:")
-        _list(run, plan)
+        _print_steps(run, plan)
         run.out.line("Restart OpenCode where it runs.")
     for path in plan.left:
         run.out.note(f"{path} stays: somebody changed it.")
     return NOTHING_FOUND if plan.left or not plan.steps else DONE
 
 
-def chosen(run: Invocation, request: SetupRequest) -> Choices:
+def resolve_choices(run: Invocation, request: SetupRequest) -> Choices:
     """Return what is asked for, and where nothing is, what was chosen before."""
     from dataclasses import replace  # noqa: PLC0415  as above
 
     from opencode_memory.hosts.opencode import manifest  # noqa: PLC0415  as above
     from opencode_memory.hosts.opencode.setup.plan import installed_manifest  # noqa: PLC0415  as above
 
-    folder, _ = _place(run, in_project=request.in_project)
+    folder, _ = _find_folder(run, in_project=request.in_project)
     choices = manifest.read_choices(installed_manifest(folder))
     if request.agents is not None:
-        choices = replace(choices, agents=manifest.chosen_agents(request.agents))
+        choices = replace(choices, agents=manifest.parse_agents(request.agents))
     if request.tools is not None:
         choices = replace(choices, tools=manifest.Offer(request.tools))
     return choices
 
 
-def wanted(run: Invocation, choices: Choices, *, in_project: bool) -> Wanted:
+def collect_files(run: Invocation, choices: Choices, *, in_project: bool) -> Wanted:
     """Return what an installation has to hold here."""
     from opencode_memory.hosts.opencode import manifest  # noqa: PLC0415  as above
     from opencode_memory.hosts.opencode.setup.plan import Wanted  # noqa: PLC0415  as above
     from opencode_memory.hosts.opencode.setup.receipt import PLUGIN_FOLDER  # noqa: PLC0415  as above
     from opencode_memory.server.plugin.tools import TOOLS  # noqa: PLC0415  loads pydantic
 
-    folder, within = _place(run, in_project=in_project)
+    folder, within = _find_folder(run, in_project=in_project)
     plugin = manifest.plugin_files()
     text = manifest.render_manifest(run.config, choices, python=sys.executable, plugin=plugin, tools=TOOLS)
     return Wanted(
@@ -197,14 +200,14 @@ def wanted(run: Invocation, choices: Choices, *, in_project: bool) -> Wanted:
     )
 
 
-def _place(run: Invocation, *, in_project: bool) -> tuple[Path, Path | None]:
+def _find_folder(run: Invocation, *, in_project: bool) -> tuple[Path, Path | None]:
     """Return the folder of configuration, and the one that it may not lead out of."""
     if in_project:
         return paths.project_folder(run.folder), paths.work_tree_of(run.folder)
     return paths.global_folder(run.config.environment), None
 
 
-def _twice(run: Invocation, request: SetupRequest, folder: Path) -> list[str]:
+def _check_other_installations(run: Invocation, request: SetupRequest, folder: Path) -> list[str]:
     """Refuse a second installation in a project, since OpenCode would load both; elsewhere say so."""
     from opencode_memory.hosts.opencode.setup.plan import is_installed  # noqa: PLC0415  as above
 
@@ -223,20 +226,20 @@ def _twice(run: Invocation, request: SetupRequest, folder: Path) -> list[str]:
     return [f"{text[0].upper()}{text[1:]}. `{undo}` removes that one."]
 
 
-def _wait_note(place: Path, why: str) -> str:
+def _format_wait_note(place: Path, why: str) -> str:
     return f"OpenCode waits for npm when it starts, because of {place} ({why}). `{_NPM}` there ends that."
 
 
-def _server_notes(run: Invocation) -> list[str]:
+def _list_server_problems(run: Invocation) -> list[str]:
     """Say what keeps the plugin from the server where somebody answers already; else the plugin starts one."""
     from opencode_memory.cli.doctor.checks import Level  # noqa: PLC0415  as above
-    from opencode_memory.cli.doctor.server import look_at_server  # noqa: PLC0415  it looks at what this module does
+    from opencode_memory.cli.doctor.server import check_server  # noqa: PLC0415  it looks at what this module does
 
-    found = [check for check in look_at_server(run) if check.level is Level.PROBLEM]
+    found = [check for check in check_server(run) if check.level is Level.PROBLEM]
     return [f"{check.text[0].upper()}{check.text[1:].rstrip('.')}: {check.hint}" for check in found]
 
 
-def _show(run: Invocation, steps: Sequence[Step]) -> None:
+def _print_plan(run: Invocation, steps: Sequence[Step]) -> None:
     for step in steps:
         if step.text is None:
             run.out.line(f"Would {step.action} the folder {step.path}\n")
@@ -244,13 +247,13 @@ def _show(run: Invocation, steps: Sequence[Step]) -> None:
             run.out.line(f"Would {step.action} {step.path}:\n\n{step.text}")
 
 
-def _list(run: Invocation, plan: Plan) -> None:
+def _print_steps(run: Invocation, plan: Plan) -> None:
     for step in plan.steps:
         inside = step.path.is_relative_to(plan.folder) and step.path != plan.folder
         name = str(step.path.relative_to(plan.folder)) if inside else str(step.path)
         run.out.line(dim(f"  {step.action:<8}"), name + ("/" if step.text is None else ""))
 
 
-def _json(run: Invocation, request: SetupRequest, plan: Plan, **more: object) -> None:
+def _print_json(run: Invocation, request: SetupRequest, plan: Plan, **more: object) -> None:
     steps = plan.steps
     run.out.json({"folder": plan.folder, "dry_run": request.dry_run, "changed": bool(steps), "steps": steps, **more})

@@ -11,9 +11,8 @@ import click
 
 from opencode_memory.cli.command import command
 from opencode_memory.cli.context import Invocation
-from opencode_memory.cli.embedding import embed_what_waits
 from opencode_memory.cli.parameters import STANDARD_INPUT
-from opencode_memory.cli.progress import progress
+from opencode_memory.cli.progress import embed_pending, progress
 from opencode_memory.exchange import export_memories, import_memories
 from opencode_memory.text.formatting import counted
 
@@ -65,7 +64,7 @@ def write(run: Invocation, request: ExportRequest) -> None:
     if run.out.as_json:
         run.out.json(report)
     else:
-        run.out.line(f"{request.file}: {_counted(report.counts)}.")
+        run.out.line(f"{request.file}: {_format_counts(report.counts)}.")
 
 
 @command("import")
@@ -89,13 +88,13 @@ def read(run: Invocation, request: ImportRequest) -> None:
                 store, source, format=request.format, project=run.given.project, dry_run=request.dry_run, progress=show
             )
         if not request.dry_run:
-            embed_what_waits(run, store)
+            embed_pending(run, store)
     if run.out.as_json:
         run.out.json(report)
         return
     for skipped in report.skipped:
         run.out.note(f"skipped {skipped}")
-    run.out.line(f"Read as {report.format}: {_counted({kind: report.total(kind) for kind in report.counts})}.")
+    run.out.line(f"Read as {report.format}: {_format_counts({kind: report.total(kind) for kind in report.counts})}.")
     if not report.trusted and report.total("memory"):
         run.out.line("  Its memories have the trust of an import, and directives among them wait for review.")
     for kind, happened in report.counts.items():
@@ -104,5 +103,5 @@ def read(run: Invocation, request: ImportRequest) -> None:
             run.out.line(f"  {counted(report.total(kind), _NOUNS.get(kind, kind))}: {what}")
 
 
-def _counted(counts: Mapping[str, int]) -> str:
+def _format_counts(counts: Mapping[str, int]) -> str:
     return ", ".join(counted(number, _NOUNS.get(kind, kind)) for kind, number in counts.items() if number) or "nothing"

@@ -36,21 +36,21 @@ def why(run: Invocation, *, session: str | None, with_text: bool, limit: int) ->
     """
     with run.open_store() as store:
         if session is None:
-            return _list(run, store, limit)
-        decisions = store.ledger.decisions(_named(store, session))
-        known = {id_: _memory(store, id_) for decision in decisions for id_ in _ids(decision)}
+            return _print_sessions(run, store, limit)
+        decisions = store.ledger.decisions(_find_session(store, session))
+        known = {id_: _find_memory(store, id_) for decision in decisions for id_ in _memory_ids(decision)}
     if run.out.as_json:
-        told = [_data(decision, known, with_text=with_text) for decision in decisions]
+        told = [_to_fields(decision, known, with_text=with_text) for decision in decisions]
         run.out.json({"session": decisions[0].session, "project": decisions[0].project, "decisions": told})
         return DONE
     first = decisions[0]
     run.out.line(bold(first.session), dim(f"  {first.project or 'no project'}"))
     now = clock.now()
-    for outcome, together in groupby(decisions, key=_outcome):
+    for outcome, together in groupby(decisions, key=_format_outcome):
         alike = list(together)
-        if any(map(_ids, alike)) or len(alike) == 1:
+        if any(map(_memory_ids, alike)) or len(alike) == 1:
             for decision in alike:
-                _show(run.out, decision, known, at=now, with_text=with_text)
+                _print_decision(run.out, decision, known, at=now, with_text=with_text)
         else:
             run.out.line("")
             last = clock.age(alike[-1].at, at=now)
@@ -58,7 +58,7 @@ def why(run: Invocation, *, session: str | None, with_text: bool, limit: int) ->
     return DONE
 
 
-def _named(store: MemoryStore, session: str) -> str:
+def _find_session(store: MemoryStore, session: str) -> str:
     found = store.ledger.find(session)
     if not found:
         error = NotFoundError(f"nothing was decided for a session {session!r}", id=session)
@@ -71,7 +71,7 @@ def _named(store: MemoryStore, session: str) -> str:
     return found[0]
 
 
-def _list(run: Invocation, store: MemoryStore, limit: int) -> int:
+def _print_sessions(run: Invocation, store: MemoryStore, limit: int) -> int:
     sessions = store.ledger.sessions(limit=limit)
     if run.out.as_json:
         run.out.json({"sessions": sessions})
@@ -94,38 +94,40 @@ def _list(run: Invocation, store: MemoryStore, limit: int) -> int:
     return DONE
 
 
-def _show(out: Output, decision: Decision, known: dict[str, Memory | None], *, at: datetime, with_text: bool) -> None:
+def _print_decision(
+    out: Output, decision: Decision, known: dict[str, Memory | None], *, at: datetime, with_text: bool
+) -> None:
     out.line("")
-    out.line(decision.message, dim(f"  {clock.age(decision.at, at=at)}"), f"  {_outcome(decision)}")
+    out.line(decision.message, dim(f"  {clock.age(decision.at, at=at)}"), f"  {_format_outcome(decision)}")
     if with_text and decision.text:
         for line in decision.text.splitlines():
             out.line(dim(f"  {line}"))
         return
     for one in decision.shown:
-        for parts in _lines(one, known[one.memory]):
+        for parts in _format_memory(one, known[one.memory]):
             out.line(*parts)
     if not decision.shown:
-        for id_ in _ids(decision):
-            out.line(f"  {_titled(id_, known[id_])}")
+        for id_ in _memory_ids(decision):
+            out.line(f"  {_format_title(id_, known[id_])}")
 
 
-def _ids(decision: Decision) -> list[str]:
+def _memory_ids(decision: Decision) -> list[str]:
     """Return the memories of a decision; those of a compaction stand in ``about``."""
     listed = decision.about.get("memories", [])
     return [one.memory for one in decision.shown] or [str(id_) for id_ in listed]
 
 
-def _titled(id_: str, memory: Memory | None) -> str:
+def _format_title(id_: str, memory: Memory | None) -> str:
     return f"{short_id(id_)}  {'erased' if memory is None else shorten(memory.content, _WIDTH - 16)}"
 
 
-def _lines(one: Shown, memory: Memory | None) -> Iterator[Sequence[Any]]:
-    yield (f"  {_titled(one.memory, memory)}",)
+def _format_memory(one: Shown, memory: Memory | None) -> Iterator[Sequence[Any]]:
+    yield (f"  {_format_title(one.memory, memory)}",)
     outcome = "" if one.outcome is None else f"; {one.outcome.value} since"
     yield (dim(f"            {one.why}{outcome}"),)
 
 
-def _outcome(decision: Decision) -> str:
+def _format_outcome(decision: Decision) -> str:
     reason = str(decision.about.get("reason", ""))
     match decision.state:
         case State.SHOWN | State.OFFERED:
@@ -140,17 +142,17 @@ def _outcome(decision: Decision) -> str:
             return "erased: it quoted a memory that was purged"
 
 
-def _memory(store: MemoryStore, id_: str) -> Memory | None:
+def _find_memory(store: MemoryStore, id_: str) -> Memory | None:
     try:
         return store.get(id_)
     except NotFoundError:
         return None
 
 
-def _data(decision: Decision, known: dict[str, Memory | None], *, with_text: bool) -> dict[str, Any]:
+def _to_fields(decision: Decision, known: dict[str, Memory | None], *, with_text: bool) -> dict[str, Any]:
     noted = {one.memory: one for one in decision.shown}
     memories = []
-    for id_ in _ids(decision):
+    for id_ in _memory_ids(decision):
         memory, one = known[id_], noted.get(id_)
         memories.append(
             {

@@ -12,7 +12,7 @@ from typing import Any
 import tomlkit
 from tomlkit.exceptions import TOMLKitError
 
-from opencode_memory.config.load import check, setting
+from opencode_memory.config.load import setting, validate
 from opencode_memory.errors import ConfigError
 
 
@@ -22,7 +22,7 @@ def set_value(file: Path, key: str, written: str, *, environment: Mapping[str, s
     Raises:
         ConfigError: The key is unknown, the value not acceptable, or the file cannot be read or written.
     """
-    value = check(key, written, environment=environment, origin="config set")
+    value = validate(key, written, environment=environment, origin="config set")
     *tables, name = key.split(".")
     document = _read(file)
     place: MutableMapping[str, Any] = document

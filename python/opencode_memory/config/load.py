@@ -156,7 +156,7 @@ def load(*, environment: Mapping[str, str], options: Mapping[str, str | None] | 
         for key, written in layer.items():
             if written is not None:
                 origins[key] = name_origin(key)
-                values[key] = check(key, written, environment=environment, origin=origins[key])
+                values[key] = validate(key, written, environment=environment, origin=origins[key])
     memory_config = find(environment)
     notices: tuple[Notice, ...] = ()
     if memory_config is not None:
@@ -190,7 +190,7 @@ def config_file(environment: Mapping[str, str]) -> Path:
     return resolve_folder(chosen, environment) if chosen else default_config_file(environment)
 
 
-def check(key: str, written: Any, *, environment: Mapping[str, str], origin: str) -> Any:
+def validate(key: str, written: Any, *, environment: Mapping[str, str], origin: str) -> Any:
     """Turn what was written for a key into its value.
 
     Raises:

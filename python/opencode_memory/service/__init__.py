@@ -18,7 +18,7 @@ from opencode_memory.service.systemd import Systemd
 __all__ = ["supervisor_of"]
 
 
-def supervisor_of(platform: str, environment: Mapping[str, str], *, uid: int) -> Supervisor:
+def find_supervisor(platform: str, environment: Mapping[str, str], *, uid: int) -> Supervisor:
     """Return what keeps services running on a platform.
 
     Args:

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Final
 
 from opencode_memory.service.launch import Launch
-from opencode_memory.service.manager import Command, Ran, Runner, Supervisor
-from opencode_memory.service.unit_file import Change, make_folder, planned_change, read_own, remove, write
+from opencode_memory.service.manager import Command, CommandResult, Runner, Supervisor
+from opencode_memory.service.unit_file import Change, make_folder, plan_change, read_own, remove, write
 
 _PAUSES_SECONDS: Final = (0.2, 0.5, 1.0, 2.0, 4.0)
 
@@ -43,24 +43,26 @@ class Outcome:
     left: tuple[Command, ...] = ()
 
 
-def plan_install(place: Supervisor, launch: Launch) -> Outcome:
+def plan_install(supervisor: Supervisor, launch: Launch) -> Outcome:
     """Say what an installation would do.
 
     Raises:
         ConflictError: There is a file of the same name that was not written here.
         StorageError: It cannot be read.
     """
-    text = place.render(launch)
-    change = planned_change(place.path, text)
-    commands = place.to_start(changed=change is Change.REPLACED, loaded=change is not Change.CREATED)
-    return Outcome(path=place.path, text=text, change=change, steps=_unrun(commands))
+    text = supervisor.render(launch)
+    change = plan_change(supervisor.path, text)
+    commands = supervisor.commands_to_start(changed=change is Change.REPLACED, loaded=change is not Change.CREATED)
+    return Outcome(path=supervisor.path, text=text, change=change, steps=_plan_steps(commands))
 
 
-def install(place: Supervisor, launch: Launch, *, run: Runner, pause: Callable[[float], None] = time.sleep) -> Outcome:
+def install(
+    supervisor: Supervisor, launch: Launch, *, run: Runner, pause: Callable[[float], None] = time.sleep
+) -> Outcome:
     """Write the file and start the service, now and at every login; doing it again changes nothing.
 
     Args:
-        place: Where services live.
+        supervisor: The supervisor of services.
         launch: What is started.
         run: Runs the commands.
         pause: Waits for so many seconds between attempts.
@@ -69,50 +71,50 @@ def install(place: Supervisor, launch: Launch, *, run: Runner, pause: Callable[[
         ConflictError: There is a file of the same name that was not written here.
         StorageError: It cannot be read or written.
     """
-    plan = plan_install(place, launch)
-    for folder in place.folders:
+    plan = plan_install(supervisor, launch)
+    for folder in supervisor.folders:
         make_folder(folder)
     if plan.change is not Change.UNCHANGED:
-        write(place.path, plan.text)
+        write(supervisor.path, plan.text)
     # A file can be new and the service still known: it was removed by hand.
-    loaded = place.state(run).loaded
+    loaded = supervisor.state(run).loaded
     changed = plan.change is Change.REPLACED or (plan.change is Change.CREATED and bool(loaded))
-    commands = place.to_start(changed=changed, loaded=loaded)
-    steps = tuple(_run_all(commands, run=run, not_yet=place.not_yet, pause=pause))
+    commands = supervisor.commands_to_start(changed=changed, loaded=loaded)
+    steps = tuple(_run_all(commands, run=run, retry_exit_code=supervisor.retry_exit_code, pause=pause))
     left = tuple(step.command for step in steps if step.code != 0)
     return Outcome(path=plan.path, text=plan.text, change=plan.change, steps=steps, left=left)
 
 
-def plan_uninstall(place: Supervisor) -> Outcome | None:
+def plan_uninstall(supervisor: Supervisor) -> Outcome | None:
     """Say what a removal would do; None when there is nothing to remove.
 
     Raises:
         ConflictError: The file was not written here.
         StorageError: It cannot be read.
     """
-    text = read_own(place.path)
+    text = read_own(supervisor.path)
     if text is None:
         return None
-    commands = (*place.to_stop(loaded=True), *place.to_forget())
-    return Outcome(path=place.path, text=text, change=Change.REMOVED, steps=_unrun(commands))
+    commands = (*supervisor.commands_to_stop(loaded=True), *supervisor.commands_to_forget())
+    return Outcome(path=supervisor.path, text=text, change=Change.REMOVED, steps=_plan_steps(commands))
 
 
-def uninstall(place: Supervisor, *, run: Runner) -> Outcome | None:
+def uninstall(supervisor: Supervisor, *, run: Runner) -> Outcome | None:
     """Stop the service and remove its file, even when it could not be stopped: it shall not be back at the next login.
 
     Raises:
         ConflictError: The file was not written here.
         StorageError: It cannot be read or removed.
     """
-    plan = plan_uninstall(place)
+    plan = plan_uninstall(supervisor)
     if plan is None:
         return None
-    stopped = tuple(_run_all(place.to_stop(loaded=place.state(run).loaded), run=run))
-    remove(place.path, place.links)
+    stopped = tuple(_run_all(supervisor.commands_to_stop(loaded=supervisor.state(run).loaded), run=run))
+    remove(supervisor.path, supervisor.links)
     if any(step.code != 0 for step in stopped):
-        steps, left = stopped, place.to_stop_later()
+        steps, left = stopped, supervisor.commands_to_stop_removed()
     else:
-        forgotten = tuple(_run_all(place.to_forget(), run=run))
+        forgotten = tuple(_run_all(supervisor.commands_to_forget(), run=run))
         steps, left = stopped + forgotten, tuple(step.command for step in forgotten if step.code != 0)
     return Outcome(path=plan.path, text=plan.text, change=plan.change, steps=steps, left=left)
 
@@ -121,7 +123,7 @@ def _run_all(
     commands: Iterable[Command],
     *,
     run: Runner,
-    not_yet: int | None = None,
+    retry_exit_code: int | None = None,
     pause: Callable[[float], None] = time.sleep,
 ) -> Iterable[Step]:
     went_well = True
@@ -129,20 +131,22 @@ def _run_all(
         if not went_well:
             yield Step(command=command)
             continue
-        ran = _run_patiently(command, run=run, not_yet=not_yet, pause=pause)
+        ran = _run_with_retries(command, run=run, retry_exit_code=retry_exit_code, pause=pause)
         went_well = ran.code == 0
-        yield Step(command=command, code=ran.code, said=ran.said)
+        yield Step(command=command, code=ran.code, said=ran.output)
 
 
-def _run_patiently(command: Command, *, run: Runner, not_yet: int | None, pause: Callable[[float], None]) -> Ran:
+def _run_with_retries(
+    command: Command, *, run: Runner, retry_exit_code: int | None, pause: Callable[[float], None]
+) -> CommandResult:
     ran = run(command)
     for seconds in _PAUSES_SECONDS:
-        if not_yet is None or ran.code != not_yet:
+        if retry_exit_code is None or ran.code != retry_exit_code:
             break
         pause(seconds)
         ran = run(command)
     return ran
 
 
-def _unrun(commands: Iterable[Command]) -> tuple[Step, ...]:
+def _plan_steps(commands: Iterable[Command]) -> tuple[Step, ...]:
     return tuple(Step(command=command) for command in commands)

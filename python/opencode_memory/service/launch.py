@@ -67,11 +67,11 @@ def plan_launch(config: Config, *, python: str, defaults: Mapping[str, str] = _N
         if setting.key in _LEFT_BEHIND or value is None or value == inherited.value(setting.key):
             continue
         if setting.secret:
-            raise _secret(setting, config)
+            raise _secret_error(setting, config)
         if setting.key in _OPTIONS:
             options += [_OPTIONS[setting.key], str(value)]
         else:
-            environment[setting.variable] = _written(value)
+            environment[setting.variable] = _format_value(value)
     if config.server.port == 0:
         raise ConfigError(
             "server.port is 0, any free port; a service needs one that clients know",
@@ -81,7 +81,7 @@ def plan_launch(config: Config, *, python: str, defaults: Mapping[str, str] = _N
     # -P: without it a file of the home, in which services start, could take the place of a module.
     arguments = (python, "-P", "-m", "opencode_memory.cli", "serve", *options)
     for text in (*arguments, *environment.values()):
-        _check(text)
+        _validate_text(text)
     return Launch(arguments=arguments, environment=MappingProxyType(environment))
 
 
@@ -96,21 +96,21 @@ def config_of(launch: Launch, environment: Mapping[str, str]) -> Config:
         ConfigError: As for every configuration.
     """
     home = {"HOME": environment["HOME"]} if "HOME" in environment else {}
-    options = {key: _option(launch.arguments, name) for key, name in _OPTIONS.items()}
+    options = {key: _find_option(launch.arguments, name) for key, name in _OPTIONS.items()}
     return load(environment={**home, **launch.environment}, options=options)
 
 
-def _option(arguments: Sequence[str], name: str) -> str | None:
+def _find_option(arguments: Sequence[str], name: str) -> str | None:
     return next((value for option, value in pairwise(arguments) if option == name), None)
 
 
-def _written(value: Any) -> str:
+def _format_value(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     return ",".join(value) if isinstance(value, tuple) else str(value)
 
 
-def _secret(setting: Setting, config: Config) -> ConfigError:
+def _secret_error(setting: Setting, config: Config) -> ConfigError:
     origin = config.origins[setting.key]
     section, _, name = setting.key.rpartition(".")
     error = ConfigError(
@@ -122,12 +122,12 @@ def _secret(setting: Setting, config: Config) -> ConfigError:
     return error
 
 
-def _check(text: str) -> None:
+def _validate_text(text: str) -> None:
     if _UNFIT.search(text):
         raise InvalidInputError(f"{text!r} holds characters that no service file can hold", field="path")
 
 
-def program(python: str | None) -> str:
+def require_interpreter(python: str | None) -> str:
     """Return the interpreter that runs this, or say that it is not known.
 
     Raises:

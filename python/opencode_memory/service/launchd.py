@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from opencode_memory.service.launch import Launch
-from opencode_memory.service.manager import MARK, Command, Runner, State
+from opencode_memory.service.manager import MARK, Command, Runner, ServiceState
 
 LABEL: Final = "dev.opencode-memory.serve"
 _NO_SUCH_SERVICE: Final = 113
@@ -51,7 +51,7 @@ class Launchd:
         return MappingProxyType({"server.log_file": str(self._log_folder / "serve.log")})
 
     @property
-    def not_yet(self) -> int | None:
+    def retry_exit_code(self) -> int | None:
         """What ``bootstrap`` says while the agent that was booted out has not ended yet."""
         return _INPUT_OUTPUT_ERROR
 
@@ -90,7 +90,7 @@ class Launchd:
             environment=MappingProxyType(dict(content.get("EnvironmentVariables", {}))),
         )
 
-    def to_start(self, *, changed: bool, loaded: bool | None) -> tuple[Command, ...]:
+    def commands_to_start(self, *, changed: bool, loaded: bool | None) -> tuple[Command, ...]:
         """Return the commands that start the agent; one that is loaded has to go before it can be loaded anew."""
         enable: Command = ("launchctl", "enable", self._target)
         bootstrap: Command = ("launchctl", "bootstrap", self._domain, str(self.path))
@@ -98,29 +98,31 @@ class Launchd:
             return (("launchctl", "bootout", self._target), enable, bootstrap)
         return (enable, ("launchctl", "kickstart", self._target)) if loaded else (enable, bootstrap)
 
-    def to_stop(self, *, loaded: bool | None) -> tuple[Command, ...]:
+    def commands_to_stop(self, *, loaded: bool | None) -> tuple[Command, ...]:
         """Return the command that stops the agent; launchctl fails on one that is not loaded."""
-        return () if loaded is False else self.to_stop_later()
+        return () if loaded is False else self.commands_to_stop_removed()
 
-    def to_forget(self) -> tuple[Command, ...]:
+    def commands_to_forget(self) -> tuple[Command, ...]:
         """Return nothing: launchd forgets what is stopped."""
         return ()
 
-    def to_stop_later(self) -> tuple[Command, ...]:
+    def commands_to_stop_removed(self) -> tuple[Command, ...]:
         """Return the command that stops the agent."""
         return (("launchctl", "bootout", self._target),)
 
-    def state(self, run: Runner) -> State:
+    def state(self, run: Runner) -> ServiceState:
         """Ask launchd; it knows an agent only while that is loaded, and then starts it at login too."""
         ran = run(("launchctl", "print", self._target))
         if ran.code == _NO_SUCH_SERVICE:
-            return State(loaded=False, enabled=False, active=False, pid=None, text="not loaded")
+            return ServiceState(loaded=False, enabled=False, active=False, pid=None, text="not loaded")
         if ran.code != 0:
-            return State(loaded=None, enabled=None, active=None, pid=None, text=ran.said)
-        state = re.search(r"^\s*state = (.+?)\s*$", ran.said, re.MULTILINE)
-        pid = re.search(r"^\s*pid = (\d+)\s*$", ran.said, re.MULTILINE)
+            return ServiceState(loaded=None, enabled=None, active=None, pid=None, text=ran.output)
+        state = re.search(r"^\s*state = (.+?)\s*$", ran.output, re.MULTILINE)
+        pid = re.search(r"^\s*pid = (\d+)\s*$", ran.output, re.MULTILINE)
         text = state[1] if state else "unknown"
-        return State(loaded=True, enabled=True, active=text == "running", pid=int(pid[1]) if pid else None, text=text)
+        return ServiceState(
+            loaded=True, enabled=True, active=text == "running", pid=int(pid[1]) if pid else None, text=text
+        )
 
     @property
     def _domain(self) -> str:

@@ -36,24 +36,26 @@ class Listener:
     uid: int
     inode: int
 
-    def hears(self, address: Address) -> bool:
+    def conflicts_with(self, address: Address) -> bool:
         """Say whether nobody else can listen at this address while this socket does."""
         return self.address.is_unspecified or address.is_unspecified or self.address == address
 
 
-def listeners(port: int, *, proc: Path = PROC) -> list[Listener]:
+def find_listeners(port: int, *, proc: Path = PROC) -> list[Listener]:
     """Return the sockets that listen on a port, in the order of the kernel's tables."""
-    return [listener for name in ("tcp", "tcp6") for listener in _table(proc / "net" / name) if listener.port == port]
+    return [
+        listener for name in ("tcp", "tcp6") for listener in _read_table(proc / "net" / name) if listener.port == port
+    ]
 
 
-def process_of(inode: int, *, proc: Path = PROC) -> int | None:
+def find_process(inode: int, *, proc: Path = PROC) -> int | None:
     """Return the process that holds a socket, the first when several do; None when it is not ours to see."""
     wanted = f"socket:[{inode}]"
     numbers = sorted(int(folder.name) for folder in proc.iterdir() if folder.name.isdecimal()) if proc.is_dir() else []
-    return next((number for number in numbers if wanted in _open_files(proc / str(number))), None)
+    return next((number for number in numbers if wanted in _list_open_files(proc / str(number))), None)
 
 
-def command_of(pid: int, *, proc: Path = PROC) -> tuple[str, ...]:
+def read_command(pid: int, *, proc: Path = PROC) -> tuple[str, ...]:
     """Return the command line of a process; nothing when it has ended or hides it."""
     try:
         line = (proc / str(pid) / "cmdline").read_bytes()
@@ -62,7 +64,7 @@ def command_of(pid: int, *, proc: Path = PROC) -> tuple[str, ...]:
     return tuple(part.decode(errors="replace") for part in line.removesuffix(b"\0").split(b"\0")) if line else ()
 
 
-def _table(file: Path) -> Iterator[Listener]:
+def _read_table(file: Path) -> Iterator[Listener]:
     try:
         rows = file.read_text(encoding="ascii").splitlines()[1:]
     except OSError:  # Another system than Linux, one without IPv6, or one that hides it.
@@ -71,17 +73,17 @@ def _table(file: Path) -> Iterator[Listener]:
         _, local, _, state, _, _, _, uid, _, inode, *_ = row.split()
         if state == _LISTENING:
             address, _, port = local.partition(":")
-            yield Listener(address=_address(address), port=int(port, 16), uid=int(uid), inode=int(inode))
+            yield Listener(address=_parse_address(address), port=int(port, 16), uid=int(uid), inode=int(inode))
 
 
-def _address(digits: str) -> Address:
+def _parse_address(digits: str) -> Address:
     """Read an address: words of 32 bits, each printed as the number that it is to the processor."""
     words = (int(digits[start : start + 8], 16).to_bytes(4, sys.byteorder) for start in range(0, len(digits), 8))
     address = ip_address(b"".join(words))
     return getattr(address, "ipv4_mapped", None) or address
 
 
-def _open_files(process: Path) -> Iterator[str]:
+def _list_open_files(process: Path) -> Iterator[str]:
     try:
         files = list((process / "fd").iterdir())
     except OSError:  # It is another user's, or has just ended.

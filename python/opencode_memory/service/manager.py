@@ -22,18 +22,18 @@ _TIMED_OUT: Final = 124
 
 
 @dataclass(frozen=True, slots=True)
-class Ran:
+class CommandResult:
     """What became of a command: its exit code, and all that it said."""
 
     code: int
-    said: str
+    output: str
 
 
-Runner = Callable[[Command], Ran]
+Runner = Callable[[Command], CommandResult]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class State:
+class ServiceState:
     """What the supervisor says of the service.
 
     Attributes:
@@ -71,7 +71,7 @@ class Supervisor(Protocol):
         """Key to what the service needs where nobody configured that key."""
 
     @property
-    def not_yet(self) -> int | None:
+    def retry_exit_code(self) -> int | None:
         """The exit code of a command that has to be tried again in a moment; None when there is none."""
 
     @property
@@ -84,7 +84,7 @@ class Supervisor(Protocol):
     def parse(self, text: str) -> Launch:
         """Return what a file that was written here starts."""
 
-    def to_start(self, *, changed: bool, loaded: bool | None) -> tuple[Command, ...]:
+    def commands_to_start(self, *, changed: bool, loaded: bool | None) -> tuple[Command, ...]:
         """Return the commands that start the service, now and at every login, from a file that is in place.
 
         Args:
@@ -92,23 +92,23 @@ class Supervisor(Protocol):
             loaded: Whether it knows one.
         """
 
-    def to_stop(self, *, loaded: bool | None) -> tuple[Command, ...]:
+    def commands_to_stop(self, *, loaded: bool | None) -> tuple[Command, ...]:
         """Return the commands that stop the service while its file is there."""
 
-    def to_forget(self) -> tuple[Command, ...]:
+    def commands_to_forget(self) -> tuple[Command, ...]:
         """Return the commands for when its file is gone."""
 
-    def to_stop_later(self) -> tuple[Command, ...]:
+    def commands_to_stop_removed(self) -> tuple[Command, ...]:
         """Return the commands that stop the service when its file is gone already."""
 
-    def state(self, run: Runner) -> State:
+    def state(self, run: Runner) -> ServiceState:
         """Ask for the state of the service."""
 
 
-def runner(environment: Mapping[str, str]) -> Runner:
+def make_runner(environment: Mapping[str, str]) -> Runner:
     """Return what runs commands with an environment; it raises nothing, an exit code says it all."""
 
-    def run(command: Command) -> Ran:
+    def run(command: Command) -> CommandResult:
         try:
             done = subprocess.run(  # noqa: S603  the commands are those of systemd.py and launchd.py
                 command,
@@ -122,11 +122,11 @@ def runner(environment: Mapping[str, str]) -> Runner:
                 timeout=_TIMEOUT_SECONDS,
             )
         except FileNotFoundError:
-            return Ran(_NOT_FOUND, f"{command[0]} is not installed")
+            return CommandResult(_NOT_FOUND, f"{command[0]} is not installed")
         except OSError as error:
-            return Ran(_NOT_FOUND, f"{command[0]} cannot be run: {error.strerror or error}")
+            return CommandResult(_NOT_FOUND, f"{command[0]} cannot be run: {error.strerror or error}")
         except subprocess.TimeoutExpired:
-            return Ran(_TIMED_OUT, f"{command[0]} did not end within {_TIMEOUT_SECONDS} seconds")
-        return Ran(done.returncode, done.stdout.strip())
+            return CommandResult(_TIMED_OUT, f"{command[0]} did not end within {_TIMEOUT_SECONDS} seconds")
+        return CommandResult(done.returncode, done.stdout.strip())
 
     return run

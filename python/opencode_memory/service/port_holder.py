@@ -21,7 +21,7 @@ from pathlib import Path, PurePath
 from typing import Any, Final
 
 from opencode_memory.config.paths import APPLICATION, default_config_file, default_data_dir
-from opencode_memory.service.listeners import PROC, Listener, command_of, listeners, process_of
+from opencode_memory.service.listeners import PROC, Listener, find_listeners, find_process, read_command
 
 NAME: Final = "opencode-semantic-memory"
 SERVICES: Final = (
@@ -88,16 +88,16 @@ def find_incumbent(environment: Mapping[str, str]) -> Incumbent | None:
     """
     home = Path(environment.get("HOME", ""))
     configs = [home / ".config", default_config_file(environment).parent.parent]
-    config = _first(folder / APPLICATION / "config.toml" for folder in configs)
+    config = _find_first(folder / APPLICATION / "config.toml" for folder in configs)
     storage = [home / ".local/share" / APPLICATION, default_data_dir(environment).parent]
-    if config is not None and (configured := _storage_path(config, home)) is not None:
+    if config is not None and (configured := _read_storage_path(config, home)) is not None:
         storage.insert(0, configured)
     units = [folder / "systemd" / "user" / name for folder in configs for name in SERVICES]
     units += [home / "Library" / "LaunchAgents" / name for name in AGENTS]
     found = Incumbent(
-        database=_first(folder / "memory.db" for folder in storage),
-        vectors=_first(folder / "vectors" for folder in storage),
-        units=tuple(dict.fromkeys(unit for unit in units if _is_there(unit))),
+        database=_find_first(folder / "memory.db" for folder in storage),
+        vectors=_find_first(folder / "vectors" for folder in storage),
+        units=tuple(dict.fromkeys(unit for unit in units if _exists(unit))),
         config=config,
     )
     return None if found == Incumbent(database=None, vectors=None, units=(), config=None) else found
@@ -111,11 +111,11 @@ def explain_incumbent(found: Incumbent, *, port: int) -> str:
         f"Nothing of it is touched; {IMPORTING}."
     )
     if found.units and port == _PORT:
-        text += f" Its services use port {port} as well: stop them, or `{_another_port(port)}`."
+        text += f" Its services use port {port} as well: stop them, or `{_format_port_command(port)}`."
     return text
 
 
-def who_holds(host: str, port: int, *, timeout_seconds: float = 2.0, proc: Path = PROC) -> PortHolder | None:
+def find_port_holder(host: str, port: int, *, timeout_seconds: float = 2.0, proc: Path = PROC) -> PortHolder | None:
     """Find out who listens where a server wants to listen.
 
     Args:
@@ -127,16 +127,16 @@ def who_holds(host: str, port: int, *, timeout_seconds: float = 2.0, proc: Path 
     Returns:
         None when nobody does, or the host is not known.
     """
-    listener = _listener(host, port, proc=proc)
+    listener = _find_listener(host, port, proc=proc)
     answer = _ask_health(host, port, timeout_seconds=timeout_seconds)
     if listener is None and answer is None:
         return None
     status, health = answer or (None, {})
-    pid = process_of(listener.inode, proc=proc) if listener is not None else None
-    command = command_of(pid, proc=proc) if pid is not None else ()
+    pid = find_process(listener.inode, proc=proc) if listener is not None else None
+    command = read_command(pid, proc=proc) if pid is not None else ()
     names_itself = health.get("server") == APPLICATION
-    is_incumbent = _runs_incumbent(command) or (names_itself and not isinstance(health.get("pid"), int))
-    is_ours = not is_incumbent and (names_itself or _runs_ours(command))
+    is_incumbent = _is_incumbent_command(command) or (names_itself and not isinstance(health.get("pid"), int))
+    is_ours = not is_incumbent and (names_itself or _is_own_command(command))
     version = health.get("version")
     return PortHolder(
         pid=health["pid"] if pid is None and is_ours and names_itself else pid,
@@ -153,35 +153,35 @@ def explain_holder(holder: PortHolder, host: str, port: int) -> str:
     """Say who holds a port, in one or two sentences."""
     version = f" {holder.version}" if holder.version else ""
     text = f"Port {port} of {host} is held by "
-    whose = _whose(holder)
+    whose = _describe_owner(holder)
     if holder.is_ours:
         return f"{text}another opencode-memory{version}{whose}."
     if holder.is_incumbent:
         return f"{text}{NAME}{version}, a predecessor of the same name{whose}. Nothing of it is touched."
-    return f"{text}another program{whose}{f': {_short(holder.command)}' if holder.command else ''}."
+    return f"{text}another program{whose}{f': {_truncate(holder.command)}' if holder.command else ''}."
 
 
 def hint_for_holder(holder: PortHolder, port: int) -> str:
     """Say what can be done about it."""
     if holder.is_ours:
-        return f"use that one, or take another port: `{_another_port(port)}`"
+        return f"use that one, or take another port: `{_format_port_command(port)}`"
     if holder.is_incumbent:
-        return f"{IMPORTING}; stop it, or take another port: `{_another_port(port)}`"
-    return f"stop it, or take another port: `{_another_port(port)}`"
+        return f"{IMPORTING}; stop it, or take another port: `{_format_port_command(port)}`"
+    return f"stop it, or take another port: `{_format_port_command(port)}`"
 
 
-def _first(places: Iterable[Path]) -> Path | None:
-    return next((place for place in places if _is_there(place)), None)
+def _find_first(places: Iterable[Path]) -> Path | None:
+    return next((place for place in places if _exists(place)), None)
 
 
-def _is_there(place: Path) -> bool:
+def _exists(place: Path) -> bool:
     try:
         return place.is_absolute() and place.exists()
     except OSError:  # A folder that may not be looked into holds nothing that we could speak of.
         return False
 
 
-def _storage_path(config: Path, home: Path) -> Path | None:
+def _read_storage_path(config: Path, home: Path) -> Path | None:
     """Return the folder that the predecessor's configuration names; a broken file is its own business."""
     try:
         written = tomllib.loads(config.read_text(encoding="utf-8")).get("storage", {}).get("path")
@@ -192,12 +192,14 @@ def _storage_path(config: Path, home: Path) -> Path | None:
     return home / written[2:] if written.startswith("~/") else Path(written)
 
 
-def _listener(host: str, port: int, *, proc: Path) -> Listener | None:
+def _find_listener(host: str, port: int, *, proc: Path) -> Listener | None:
     try:
         addresses = {ip_address(found[4][0]) for found in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)}
     except (OSError, ValueError):  # A name that nobody knows; a link-local address with a zone that is not here.
         return None
-    heard = (one for one in listeners(port, proc=proc) if any(one.hears(address) for address in addresses))
+    heard = (
+        one for one in find_listeners(port, proc=proc) if any(one.conflicts_with(address) for address in addresses)
+    )
     return next(heard, None)
 
 
@@ -224,35 +226,37 @@ def _ask_health(host: str, port: int, *, timeout_seconds: float) -> tuple[int | 
     return status, document if isinstance(document, dict) else {}
 
 
-def _runs_incumbent(command: Sequence[str]) -> bool:
-    return any("opencode_memory.http_server" in part or _program(part) == "opencode-memory-server" for part in command)
+def _is_incumbent_command(command: Sequence[str]) -> bool:
+    return any(
+        "opencode_memory.http_server" in part or _program_name(part) == "opencode-memory-server" for part in command
+    )
 
 
-def _runs_ours(command: Sequence[str]) -> bool:
+def _is_own_command(command: Sequence[str]) -> bool:
     ours = {"opencode-memory", "ocm-mem", "opencode_memory.cli"}
-    return "serve" in command and any(_program(part) in ours for part in command)
+    return "serve" in command and any(_program_name(part) in ours for part in command)
 
 
-def _program(part: str) -> str:
+def _program_name(part: str) -> str:
     return PurePath(part).name
 
 
-def _whose(holder: PortHolder) -> str:
+def _describe_owner(holder: PortHolder) -> str:
     if holder.uid is not None and holder.uid != os.getuid():
-        return f" of the user {_user(holder.uid)}"
+        return f" of the user {_user_name(holder.uid)}"
     return f" (process {holder.pid})" if holder.pid is not None else ""
 
 
-def _user(uid: int) -> str:
+def _user_name(uid: int) -> str:
     try:
         return pwd.getpwuid(uid).pw_name
     except KeyError:  # It has a number only, as in a container.
         return str(uid)
 
 
-def _short(command: str) -> str:
+def _truncate(command: str) -> str:
     return command if len(command) <= _LONGEST_COMMAND else f"{command[: _LONGEST_COMMAND - 1]}…"
 
 
-def _another_port(port: int) -> str:
+def _format_port_command(port: int) -> str:
     return f"opencode-memory config set server.port {port + 1 if port < 65_535 else port - 1}"  # noqa: PLR2004

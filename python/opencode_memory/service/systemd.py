@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import Final
 
 from opencode_memory.service.launch import Launch
-from opencode_memory.service.manager import MARK, Command, Runner, State
+from opencode_memory.service.manager import MARK, Command, Runner, ServiceState
 
 UNIT: Final = "opencode-memory-serve.service"
 _TEMPLATE: Final = """\
@@ -99,7 +99,7 @@ class Systemd:
         return MappingProxyType({})
 
     @property
-    def not_yet(self) -> int | None:
+    def retry_exit_code(self) -> int | None:
         """None: systemctl waits by itself."""
         return None
 
@@ -124,47 +124,49 @@ class Systemd:
 
     def parse(self, text: str) -> Launch:
         """Return what a unit that was written here starts."""
-        arguments = tuple(_words(text, "ExecStart", variables=True))
-        environment = dict(word.split("=", 1) for word in _words(text, "Environment", variables=False) if "=" in word)
+        arguments = tuple(_parse_words(text, "ExecStart", variables=True))
+        environment = dict(
+            word.split("=", 1) for word in _parse_words(text, "Environment", variables=False) if "=" in word
+        )
         return Launch(
             arguments=arguments[1:] if arguments[:1] == (_ENV,) else arguments,
             environment=MappingProxyType(environment),
         )
 
-    def to_start(self, *, changed: bool, loaded: bool | None) -> tuple[Command, ...]:  # noqa: ARG002  as launchd's
+    def commands_to_start(self, *, changed: bool, loaded: bool | None) -> tuple[Command, ...]:  # noqa: ARG002  as launchd's
         """Return the commands that start the unit; only a restart makes a server of the old unit one of the new."""
         reload = _systemctl("daemon-reload")
         if changed:
             return (reload, _systemctl("enable", UNIT), _systemctl("restart", UNIT))
         return (reload, _systemctl("enable", "--now", UNIT))
 
-    def to_stop(self, *, loaded: bool | None) -> tuple[Command, ...]:  # noqa: ARG002  as launchd's
+    def commands_to_stop(self, *, loaded: bool | None) -> tuple[Command, ...]:  # noqa: ARG002  as launchd's
         """Return the command that stops and disables the unit."""
         return (_systemctl("disable", "--now", UNIT),)
 
-    def to_forget(self) -> tuple[Command, ...]:
+    def commands_to_forget(self) -> tuple[Command, ...]:
         """Return the command that lets systemd see that the unit is gone."""
         return (_systemctl("daemon-reload"),)
 
-    def to_stop_later(self) -> tuple[Command, ...]:
+    def commands_to_stop_removed(self) -> tuple[Command, ...]:
         """Return the commands that end a server whose unit is gone."""
         return (_systemctl("stop", UNIT), _systemctl("daemon-reload"))
 
-    def state(self, run: Runner) -> State:
+    def state(self, run: Runner) -> ServiceState:
         """Ask systemd."""
         names = ("LoadState", "UnitFileState", "ActiveState", "SubState", "Result", "MainPID")
         ran = run(_systemctl("show", UNIT, f"--property={','.join(names)}"))
         if ran.code != 0:
-            return State(loaded=None, enabled=None, active=None, pid=None, text=ran.said)
-        said = dict(line.split("=", 1) for line in ran.said.splitlines() if "=" in line)
-        text = f"{said.get('ActiveState', 'unknown')} ({said.get('SubState', '')})"
-        if (result := said.get("Result", "success")) != "success":
+            return ServiceState(loaded=None, enabled=None, active=None, pid=None, text=ran.output)
+        properties = dict(line.split("=", 1) for line in ran.output.splitlines() if "=" in line)
+        text = f"{properties.get('ActiveState', 'unknown')} ({properties.get('SubState', '')})"
+        if (result := properties.get("Result", "success")) != "success":
             text += f", {result}"
-        return State(
-            loaded=said.get("LoadState") == "loaded",
-            enabled=said.get("UnitFileState") == "enabled",
-            active=said.get("ActiveState") in ("active", "reloading"),
-            pid=int(said.get("MainPID", "0")) or None,
+        return ServiceState(
+            loaded=properties.get("LoadState") == "loaded",
+            enabled=properties.get("UnitFileState") == "enabled",
+            active=properties.get("ActiveState") in ("active", "reloading"),
+            pid=int(properties.get("MainPID", "0")) or None,
             text=text,
         )
 
@@ -193,7 +195,7 @@ def _escape(character: str) -> str:
     return f"\\{character}" if character in '"\\' else f"\\x{ord(character):02x}"
 
 
-def _words(text: str, setting: str, *, variables: bool) -> Iterator[str]:
+def _parse_words(text: str, setting: str, *, variables: bool) -> Iterator[str]:
     """Yield the words of a setting, as ``quote`` wrote them."""
     for line in re.findall(rf"^{setting}=(.*)$", text, re.MULTILINE):
         for quoted, plain in _WORD.findall(line):

@@ -39,18 +39,18 @@ def read_own(path: Path) -> str | None:
     """
     try:
         if not stat.S_ISREG(path.lstat().st_mode):
-            raise _foreign(path)
+            raise _foreign_file_error(path)
         text = path.read_text(encoding="utf-8", errors="replace")
     except FileNotFoundError:
         return None
     except OSError as error:
         raise StorageError(f"cannot read {path}: {error.strerror or error}", path=str(path)) from error
     if MARK not in text:
-        raise _foreign(path)
+        raise _foreign_file_error(path)
     return text
 
 
-def planned_change(path: Path, text: str) -> Change:
+def plan_change(path: Path, text: str) -> Change:
     """Say what writing a text would be.
 
     Raises:
@@ -116,7 +116,7 @@ def remove(path: Path, links: tuple[Path, ...]) -> None:
         raise StorageError(f"cannot remove {path}: {error.strerror or error}", path=str(path)) from error
 
 
-def _foreign(path: Path) -> ConflictError:
+def _foreign_file_error(path: Path) -> ConflictError:
     error = ConflictError(f"{path} was not written by `opencode-memory service install`, so it stays as it is")
     error.hint = "look what it is; when it can go, remove it by hand and try again"
     return error

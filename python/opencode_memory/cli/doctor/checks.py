@@ -44,7 +44,7 @@ def print_check(out: Output, check: Check) -> None:
     out.line(Styled(f"{check.level:<8}", color=_COLORS[check.level]), f"{check.name:<14}", check.text)
 
 
-def embedding_checks(pending: int, mismatch: str | None) -> Iterator[Check]:
+def check_embeddings(pending: int, mismatch: str | None) -> Iterator[Check]:
     """Say what keeps memories from being found by meaning.
 
     Args:
@@ -58,7 +58,7 @@ def embedding_checks(pending: int, mismatch: str | None) -> Iterator[Check]:
         yield Check("embeddings", Level.PROBLEM, mismatch, "opencode-memory reindex")
 
 
-class Cure(StrEnum):
+class FixKind(StrEnum):
     """What helps."""
 
     SETUP = "setup"
@@ -68,7 +68,7 @@ class Cure(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Remedy:
+class Fix:
     """What helps, and where.
 
     Attributes:
@@ -77,17 +77,17 @@ class Remedy:
         mode: The permissions.
     """
 
-    cure: Cure
+    kind: FixKind
     path: Path | None = None
     mode: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Curable(Check):
+class FixableCheck(Check):
     """A check that went wrong, and what is sure to help.
 
     Attributes:
         remedy: What helps.
     """
 
-    remedy: Remedy | None = None
+    fix: Fix | None = None

@@ -13,7 +13,7 @@ import click
 
 from opencode_memory.cli.command import command
 from opencode_memory.cli.context import Invocation
-from opencode_memory.cli.doctor.checks import Check, Curable, Cure, Level, Remedy, embedding_checks, print_check
+from opencode_memory.cli.doctor.checks import Check, Fix, FixableCheck, FixKind, Level, check_embeddings, print_check
 from opencode_memory.cli.doctor.fix import apply
 from opencode_memory.cli.errors import DONE, NOTHING_FOUND
 from opencode_memory.cli.output import dim
@@ -50,18 +50,19 @@ def doctor(run: Invocation, *, recall: bool, sample: int | None, fix: bool) -> i
     if recall and fix:
         raise click.UsageError("--recall changes nothing, so --fix does not go with it", click.get_current_context())
     if recall:
-        from opencode_memory.cli.doctor.recall import examine  # noqa: PLC0415  loads the engine, which a help needs not
+        from opencode_memory.cli.doctor.recall import run_recall_check  # noqa: PLC0415  loads the engine, which a help needs not
 
-        return examine(run, sample=_SAMPLE if sample is None else sample)
+        return run_recall_check(run, sample=_SAMPLE if sample is None else sample)
     if sample is not None:
         raise click.UsageError("--sample goes with --recall", click.get_current_context())
-    checks, done = _look(run), []
+    checks, done = _run_checks(run), []
     if fix:
-        done = [_apply(run, remedy) for remedy in dict.fromkeys(filter(None, map(_remedy, checks)))]
-        checks = _look(run) if done else checks
+        fixes = dict.fromkeys(check.fix for check in checks if isinstance(check, FixableCheck) and check.fix)
+        done = [_apply_fix(run, planned_fix) for planned_fix in fixes]
+        checks = _run_checks(run) if done else checks
     is_well = all(check.level is not Level.PROBLEM for check in checks)
     if run.out.as_json:
-        run.out.json({"ok": is_well, "checks": _told(checks)} | ({"fixes": _told(done)} if fix else {}))
+        run.out.json({"ok": is_well, "checks": _to_fields(checks)} | ({"fixes": _to_fields(done)} if fix else {}))
         return DONE if is_well else NOTHING_FOUND
     for check in [*done, *checks]:
         print_check(run.out, check)
@@ -70,38 +71,40 @@ def doctor(run: Invocation, *, recall: bool, sample: int | None, fix: bool) -> i
     return DONE if is_well else NOTHING_FOUND
 
 
-def _look(run: Invocation) -> list[Check]:
-    return [check for look in _LOOKS for check in _guarded(look, run)]
+def _run_checks(run: Invocation) -> list[Check]:
+    return [check for name, function in _CHECKS.items() for check in _run_check(name, function, run)]
 
 
-def _told(checks: Iterable[Check]) -> list[dict[str, object]]:
-    """Return the same fields of each, whatever helps."""
+def _to_fields(checks: Iterable[Check]) -> list[dict[str, object]]:
+    """Return the JSON fields of checks; all checks have the same fields."""
     return [
-        {"name": one.name, "level": one.level, "text": one.text, "hint": one.hint, "fixable": _remedy(one) is not None}
-        for one in checks
+        {
+            "name": check.name,
+            "level": check.level,
+            "text": check.text,
+            "hint": check.hint,
+            "fixable": isinstance(check, FixableCheck) and check.fix is not None,
+        }
+        for check in checks
     ]
 
 
-def _remedy(check: Check) -> Remedy | None:
-    return check.remedy if isinstance(check, Curable) else None
-
-
-def _apply(run: Invocation, remedy: Remedy) -> Check:
+def _apply_fix(run: Invocation, fix: Fix) -> Check:
     try:
-        return Check("fix", Level.OK, apply(run, remedy))
+        return Check("fix", Level.OK, apply(run, fix))
     except (OpencodeMemoryError, OSError) as error:
-        return Check("fix", Level.PROBLEM, f"{remedy.cure}: {error}", getattr(error, "hint", None))
+        return Check("fix", Level.PROBLEM, f"{fix.kind}: {error}", getattr(error, "hint", None))
 
 
-def _guarded(look: Callable[[Invocation], Iterator[Check]], run: Invocation) -> Iterator[Check]:
-    """Turn what a look cannot do into a problem, so that the others still tell."""
+def _run_check(name: str, function: Callable[[Invocation], Iterator[Check]], run: Invocation) -> Iterator[Check]:
+    """Run a check and convert its error to a problem, so that the other checks still run."""
     try:
-        yield from look(run)
+        yield from function(run)
     except (OpencodeMemoryError, OSError) as error:
-        yield Check(look.__name__.strip("_"), Level.PROBLEM, str(error), getattr(error, "hint", None))
+        yield Check(name, Level.PROBLEM, str(error), getattr(error, "hint", None))
 
 
-def _installation(_run: Invocation) -> Iterator[Check]:
+def _check_installation(_run: Invocation) -> Iterator[Check]:
     import opencode_memory  # noqa: PLC0415  loaded only when it runs
 
     where = f"Python {platform.python_version()}, {platform.system()} {platform.machine()}"
@@ -110,7 +113,7 @@ def _installation(_run: Invocation) -> Iterator[Check]:
         yield Check("git", Level.NOTE, "git is not installed: projects without a remote are known by their folder only")
 
 
-def _configuration(run: Invocation) -> Iterator[Check]:
+def _check_configuration(run: Invocation) -> Iterator[Check]:
     file = run.config.file
     yield Check("configuration", Level.OK, str(file) if file.exists() else f"defaults; {file} does not exist")
     for notice in run.config.notices:
@@ -118,15 +121,15 @@ def _configuration(run: Invocation) -> Iterator[Check]:
         yield Check("configuration", level, notice.text, notice.hint)
 
 
-def _data_dir(run: Invocation) -> Iterator[Check]:
+def _check_data_dir(run: Invocation) -> Iterator[Check]:
     folder = run.config.data_dir
     if not folder.exists():
         yield Check("data_dir", Level.NOTE, f"{folder} does not exist yet; the first memory creates it")
         return
     mode = stat.S_IMODE(folder.stat().st_mode)
     if mode & 0o077:
-        text, remedy = f"others may look into {folder} ({mode:o})", Remedy(Cure.CHMOD, path=folder, mode=0o700)
-        yield Curable("data_dir", Level.PROBLEM, text, f"chmod 700 {folder}", remedy)
+        text, fix = f"others may look into {folder} ({mode:o})", Fix(FixKind.CHMOD, path=folder, mode=0o700)
+        yield FixableCheck("data_dir", Level.PROBLEM, text, f"chmod 700 {folder}", fix)
     elif not os.access(folder, os.W_OK):
         yield Check("data_dir", Level.PROBLEM, f"{folder} cannot be written")
     else:
@@ -136,13 +139,13 @@ def _data_dir(run: Invocation) -> Iterator[Check]:
         yield Check("disk", Level.PROBLEM, f"only {free / 1e6:,.0f} MB are free")
 
 
-def _store(run: Invocation) -> Iterator[Check]:
+def _check_store(run: Invocation) -> Iterator[Check]:
     if not run.config.data_dir.exists():
         return
     with run.open_store() as store:
         stats = store.stats()
         yield Check("store", Level.OK, f"{stats.memories} memories in {stats.projects} projects")
-        yield from embedding_checks(stats.pending_embeddings, stats.model_mismatch)
+        yield from check_embeddings(stats.pending_embeddings, stats.model_mismatch)
         if dead := sum(counts.dead for counts in store.jobs.counts()):
             yield Check("jobs", Level.PROBLEM, f"{counted(dead, 'job')} failed for good", "opencode-memory jobs")
         if store.project is None:
@@ -151,7 +154,7 @@ def _store(run: Invocation) -> Iterator[Check]:
             yield Check("project", Level.OK, store.project)
 
 
-def _model(_run: Invocation) -> Iterator[Check]:
+def _check_model(_run: Invocation) -> Iterator[Check]:
     from opencode_memory.embedding import OnnxEmbedder, verify_model  # noqa: PLC0415  loaded only when it runs
 
     embedder = OnnxEmbedder(verify_model())
@@ -159,7 +162,7 @@ def _model(_run: Invocation) -> Iterator[Check]:
     yield Check("model", Level.OK, f"{embedder.model_id}, {len(vector)} dimensions")
 
 
-def _other_systems(run: Invocation) -> Iterator[Check]:
+def _check_other_systems(run: Invocation) -> Iterator[Check]:
     shared = default_data_dir(run.config.environment).parent.parent
     for file, about in _OTHER_SYSTEMS.items():
         if (shared / file).exists():
@@ -167,10 +170,18 @@ def _other_systems(run: Invocation) -> Iterator[Check]:
             yield Check("other system", Level.NOTE, text, "opencode-memory import FILE reads what it exports")
 
 
-def _opencode(run: Invocation) -> Iterator[Check]:
-    from opencode_memory.cli.doctor.opencode import look_at_opencode  # noqa: PLC0415  loads what a help needs not
+def _check_opencode(run: Invocation) -> Iterator[Check]:
+    from opencode_memory.cli.doctor.opencode import check_opencode  # noqa: PLC0415  loads what a help needs not
 
-    yield from look_at_opencode(run)
+    yield from check_opencode(run)
 
 
-_LOOKS: Final = (_installation, _configuration, _data_dir, _store, _model, _opencode, _other_systems)
+_CHECKS: Final = {
+    "installation": _check_installation,
+    "configuration": _check_configuration,
+    "data_dir": _check_data_dir,
+    "store": _check_store,
+    "model": _check_model,
+    "opencode": _check_opencode,
+    "other_systems": _check_other_systems,
+}

@@ -3,32 +3,32 @@
 from __future__ import annotations
 
 from opencode_memory.cli.context import Invocation
-from opencode_memory.cli.doctor.checks import Cure, Remedy
+from opencode_memory.cli.doctor.checks import Fix, FixKind
 
 
-def apply(run: Invocation, remedy: Remedy) -> str:
+def apply(run: Invocation, fix: Fix) -> str:
     """Apply a remedy and say what was done.
 
     Raises:
         OpencodeMemoryError: It could not be done.
         OSError: The same, for permissions.
     """
-    if remedy.path is not None and remedy.mode is not None:
-        remedy.path.chmod(remedy.mode)
-        return f"chmod {remedy.mode:o} {remedy.path}"
-    if remedy.cure is Cure.START:
+    if fix.path is not None and fix.mode is not None:
+        fix.path.chmod(fix.mode)
+        return f"chmod {fix.mode:o} {fix.path}"
+    if fix.kind is FixKind.START:
         from opencode_memory.cli.detach import start  # noqa: PLC0415  only here
 
         start(run.config)
         return "opencode-memory serve --detach"
-    return _set_up(run, in_project=remedy.cure is Cure.SETUP_PROJECT)
+    return _set_up(run, in_project=fix.kind is FixKind.SETUP_PROJECT)
 
 
 def _set_up(run: Invocation, *, in_project: bool) -> str:
-    from opencode_memory.cli.setup import SetupRequest, chosen, wanted  # noqa: PLC0415  only here
+    from opencode_memory.cli.setup import SetupRequest, collect_files, resolve_choices  # noqa: PLC0415  only here
     from opencode_memory.hosts.opencode.setup.apply import carry_out  # noqa: PLC0415  only here
     from opencode_memory.hosts.opencode.setup.plan import plan_setup  # noqa: PLC0415  only here
 
     request = SetupRequest(in_project=in_project)
-    carry_out(plan_setup(wanted(run, chosen(run, request), in_project=in_project)))
+    carry_out(plan_setup(collect_files(run, resolve_choices(run, request), in_project=in_project)))
     return f"opencode-memory setup{' --project' if in_project else ''}; restart OpenCode"

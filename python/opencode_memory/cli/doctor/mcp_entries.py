@@ -24,7 +24,7 @@ _FILES: Final = ("opencode.json", "opencode.jsonc")
 _OURS: Final = "opencode-memory"
 
 
-def look_at_servers(run: Invocation, installed: Iterable[Path]) -> Iterator[Check]:
+def check_mcp_entries(run: Invocation, installed: Iterable[Path]) -> Iterator[Check]:
     """Say where an MCP server of the person keeps ours from being added.
 
     Args:
@@ -35,8 +35,8 @@ def look_at_servers(run: Invocation, installed: Iterable[Path]) -> Iterator[Chec
         offered = read_manifest(installed_manifest(place)).get("mcp")
         if not isinstance(offered, Mapping):
             continue
-        for file in _files(run):
-            servers = _servers(file)
+        for file in _config_files(run):
+            servers = _read_servers(file)
             # One that is ours by its address or command is used instead, and nothing is missing.
             if any(_is_ours(offered, server) for server in servers.values()):
                 return
@@ -48,7 +48,7 @@ def look_at_servers(run: Invocation, installed: Iterable[Path]) -> Iterator[Chec
                 return
 
 
-def _files(run: Invocation) -> Iterator[Path]:
+def _config_files(run: Invocation) -> Iterator[Path]:
     environment = run.config.environment
     tree = paths.work_tree_of(run.folder)
     above = [folder for folder in (run.folder, *run.folder.parents) if folder.is_relative_to(tree)]
@@ -58,14 +58,14 @@ def _files(run: Invocation) -> Iterator[Path]:
         yield from (folder / name for name in _FILES)
 
 
-def _servers(file: Path) -> Mapping[str, Any]:
+def _read_servers(file: Path) -> Mapping[str, Any]:
     try:
         content = read_bounded(file)
         try:
             read = json.loads(content)
         except ValueError:
             # A parser for comments takes a hundred times as long.
-            read = _plain(parse(content))
+            read = _to_plain_dict(parse(content))
     except (OSError, ValueError, RecursionError):
         return {}
     servers = read.get("mcp") if isinstance(read, dict) else None
@@ -83,5 +83,5 @@ def _is_ours(offered: Mapping[str, Any], server: Any) -> bool:
     return bool(address.match(str(server.get("url")))) or _OURS in json.dumps(server.get("command", ""))
 
 
-def _plain(value: Any) -> Any:
-    return {member.name: _plain(member.value) for member in value} if isinstance(value, Members) else value
+def _to_plain_dict(value: Any) -> Any:
+    return {member.name: _to_plain_dict(member.value) for member in value} if isinstance(value, Members) else value

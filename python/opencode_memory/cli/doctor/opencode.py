@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from opencode_memory.cli.context import Invocation
-from opencode_memory.cli.doctor.checks import Check, Curable, Cure, Level, Remedy
-from opencode_memory.cli.doctor.mcp_entries import look_at_servers
-from opencode_memory.cli.doctor.server import look_at_server
-from opencode_memory.cli.setup import SetupRequest, chosen, wanted
+from opencode_memory.cli.doctor.checks import Check, Fix, FixableCheck, FixKind, Level
+from opencode_memory.cli.doctor.mcp_entries import check_mcp_entries
+from opencode_memory.cli.doctor.server import check_server
+from opencode_memory.cli.setup import SetupRequest, collect_files, resolve_choices
 from opencode_memory.errors import ConflictError
 from opencode_memory.hosts.opencode import paths
 from opencode_memory.hosts.opencode.manifest import MANIFEST, read_manifest
@@ -34,33 +34,33 @@ _KNOWN_MAJOR: Final = 1
 _FOLDERS: Final = ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME")
 
 
-def look_at_opencode(run: Invocation) -> Iterator[Check]:
+def check_opencode(run: Invocation) -> Iterator[Check]:
     """Look at everything that has to do with OpenCode."""
     reads = paths.folders_read(run.config.environment, run.folder)
     installed = [place for place in reads if is_installed(place)]
     program = shutil.which("opencode", path=run.config.environment.get("PATH", os.defpath))
-    yield _program(program, run.config.environment)
+    yield _check_program(program, run.config.environment)
     if not installed:
         if program is not None:
             yield Check("plugin", Level.NOTE, "the memory is not in OpenCode yet", "opencode-memory setup")
         return
     for place in installed:
-        yield from _plugin(run, place)
+        yield from _check_plugin(run, place)
     if len(installed) > 1:
         here = paths.project_folder(run.folder) in installed
         text = f"OpenCode loads it twice in this folder: from {' and from '.join(map(str, installed))}"
         hint = f"opencode-memory setup {'--project ' if here else ''}--undo"
         yield Check("plugin", Level.PROBLEM, text, hint)
     for place in reads:
-        yield from _npm(run, place, installed)
-    yield from look_at_servers(run, installed)
-    yield from look_at_server(run)
+        yield from _check_npm(run, place, installed)
+    yield from check_mcp_entries(run, installed)
+    yield from check_server(run)
 
 
-def _program(program: str | None, environment: Mapping[str, str]) -> Check:
+def _check_program(program: str | None, environment: Mapping[str, str]) -> Check:
     if program is None:
         return Check("opencode", Level.NOTE, "there is no `opencode` on the PATH")
-    version = _version_of(program, environment)
+    version = _ask_version(program, environment)
     if version is None:
         return Check("opencode", Level.NOTE, f"{program} does not say which version it is")
     if int(version.partition(".")[0]) != _KNOWN_MAJOR:
@@ -70,7 +70,7 @@ def _program(program: str | None, environment: Mapping[str, str]) -> Check:
     return Check("opencode", Level.OK, f"OpenCode {version}, {program}")
 
 
-def _version_of(program: str, environment: Mapping[str, str]) -> str | None:
+def _ask_version(program: str, environment: Mapping[str, str]) -> str | None:
     """Ask OpenCode for its version; one that has never run makes its folders elsewhere."""
     ask = partial(
         subprocess.run,
@@ -95,34 +95,34 @@ def _version_of(program: str, environment: Mapping[str, str]) -> str | None:
     return found[0] if found else None
 
 
-def _plugin(run: Invocation, place: Path) -> Iterator[Check]:
+def _check_plugin(run: Invocation, place: Path) -> Iterator[Check]:
     in_project = place == paths.project_folder(run.folder)
     option = " --project" if in_project else ""
-    remedy = Remedy(Cure.SETUP_PROJECT if in_project else Cure.SETUP)
+    fix = Fix(FixKind.SETUP_PROJECT if in_project else FixKind.SETUP)
     folder = place / PLUGIN_FOLDER
     manifest = read_manifest(installed_manifest(place))
     if not in_project and place != paths.global_folder(run.config.environment):
         yield Check("plugin", Level.OK, f"{folder}, {manifest.get('version', 'of an unknown version')}")
         return
     try:
-        choices = chosen(run, SetupRequest(in_project=in_project))
-        new = wanted(run, choices, in_project=in_project)
+        choices = resolve_choices(run, SetupRequest(in_project=in_project))
+        new = collect_files(run, choices, in_project=in_project)
         plan = plan_setup(new)
     except ConflictError as error:
         hint = f"{error.hint}: opencode-memory setup{option} --force" if "--force" in (error.hint or "") else error.hint
         yield Check("plugin", Level.PROBLEM, str(error), hint)
         return
-    if (program := _missing_program(manifest)) is not None:
+    if (program := _find_missing_program(manifest)) is not None:
         text = f"the plugin cannot start the server: {program} is not there"
-        yield Curable("plugin", Level.PROBLEM, text, f"opencode-memory setup{option}", remedy)
-    elif (stale := _stale(new, plan, manifest)) is not None:
-        yield Curable("plugin", Level.PROBLEM, stale, f"opencode-memory setup{option}", remedy)
+        yield FixableCheck("plugin", Level.PROBLEM, text, f"opencode-memory setup{option}", fix)
+    elif (stale := _describe_stale(new, plan, manifest)) is not None:
+        yield FixableCheck("plugin", Level.PROBLEM, stale, f"opencode-memory setup{option}", fix)
     else:
         agents = ", ".join(choices.agents) or "none"
         yield Check("plugin", Level.OK, f"{folder}, {manifest['version']}, agents: {agents}, tools: {choices.tools}")
 
 
-def _missing_program(manifest: Mapping[str, Any]) -> str | None:
+def _find_missing_program(manifest: Mapping[str, Any]) -> str | None:
     start = manifest.get("start")
     if not isinstance(start, list) or not all(isinstance(word, str) for word in start):
         return None  # Not what setup wrote, which is said elsewhere.
@@ -130,13 +130,13 @@ def _missing_program(manifest: Mapping[str, Any]) -> str | None:
     return next((word for word in python if shutil.which(word) is None), None)
 
 
-def _stale(wanted: Wanted, plan: Plan, manifest: Mapping[str, Any]) -> str | None:
+def _describe_stale(collect_files: Wanted, plan: Plan, manifest: Mapping[str, Any]) -> str | None:
     """Say what is not as setup would have it now; None when all is."""
-    folder = wanted.folder / PLUGIN_FOLDER
-    changed = {step.path for step in plan.steps if is_own(wanted.folder, step.path)}
+    folder = collect_files.folder / PLUGIN_FOLDER
+    changed = {step.path for step in plan.steps if is_own(collect_files.folder, step.path)}
     if not changed:
         return None
-    new = read_manifest(wanted.files[f"{PLUGIN_FOLDER}/{MANIFEST}"])
+    new = read_manifest(collect_files.files[f"{PLUGIN_FOLDER}/{MANIFEST}"])
     missing = [path.name for path in sorted(changed) if not path.exists()]
     if missing:
         return f"{folder} is not complete: {' and '.join(missing)} is missing"
@@ -148,24 +148,24 @@ def _stale(wanted: Wanted, plan: Plan, manifest: Mapping[str, Any]) -> str | Non
     return f"the plugin in {folder} goes by other settings than are configured now ({', '.join(keys)})"
 
 
-def _npm(run: Invocation, place: Path, installed: list[Path]) -> Iterator[Check]:
-    remedy = _setup_again(run, installed)
-    command = f"opencode-memory {remedy.cure}" if remedy is not None else None
+def _check_npm(run: Invocation, place: Path, installed: list[Path]) -> Iterator[Check]:
+    fix = _find_setup_fix(run, installed)
+    command = f"opencode-memory {fix.kind}" if fix is not None else None
     stub = look(place)
     if stub is Stub.WRONG:
         file, package = next(imported_packages(place))
         text = f"{file} imports {package}, which OpenCode does not install: a stub in {place} keeps it from that"
-        yield Curable("npm", Level.PROBLEM, text, command, remedy)
+        yield FixableCheck("npm", Level.PROBLEM, text, command, fix)
     elif stub is Stub.LAY:
         text = f"OpenCode waits for npm when it starts, because of {place}"
-        yield Curable("npm", Level.NOTE, text, command, remedy)
+        yield FixableCheck("npm", Level.NOTE, text, command, fix)
     elif (why := why_it_waits(place)) is not None:
         text = f"OpenCode waits for npm when it starts, because of {place}: {why}"
         yield Check("npm", Level.NOTE, text, f"npm install @opencode-ai/plugin  (in {place})")
 
 
-def _setup_again(run: Invocation, installed: list[Path]) -> Remedy | None:
+def _find_setup_fix(run: Invocation, installed: list[Path]) -> Fix | None:
     """Return the setup that was done before; None when it was one that is not to be had here, as in another folder."""
     if paths.global_folder(run.config.environment) in installed:
-        return Remedy(Cure.SETUP)
-    return Remedy(Cure.SETUP_PROJECT) if paths.project_folder(run.folder) in installed else None
+        return Fix(FixKind.SETUP)
+    return Fix(FixKind.SETUP_PROJECT) if paths.project_folder(run.folder) in installed else None

@@ -9,15 +9,15 @@ from pathlib import Path
 
 import opencode_memory
 from opencode_memory.cli.context import Invocation
-from opencode_memory.cli.doctor.checks import Check, Curable, Cure, Level, Remedy
+from opencode_memory.cli.doctor.checks import Check, Fix, FixableCheck, FixKind, Level
 from opencode_memory.errors import OpencodeMemoryError
 from opencode_memory.hosts.opencode.contract import TOKEN_FILE
 from opencode_memory.hosts.opencode.manifest import server_url
 from opencode_memory.hosts.opencode.token_file import lets_in
-from opencode_memory.service.port_holder import PortHolder, explain_holder, hint_for_holder, who_holds
+from opencode_memory.service.port_holder import PortHolder, explain_holder, find_port_holder, hint_for_holder
 
 
-def look_at_server(run: Invocation) -> Iterator[Check]:
+def check_server(run: Invocation) -> Iterator[Check]:
     """Look who is where the plugin looks for the server, and whether it lets the plugin in."""
     try:
         url = server_url(run.config)
@@ -25,21 +25,21 @@ def look_at_server(run: Invocation) -> Iterator[Check]:
         yield Check("server", Level.PROBLEM, str(error), error.hint)
         return
     host, port = run.config.server.host, run.config.server.port
-    holder = who_holds(host, port)
+    holder = find_port_holder(host, port)
     start = "opencode-memory serve --detach"
     if holder is None:
         text = f"nobody answers at {url}; the plugin starts the server"
-        yield Curable("server", Level.NOTE, text, start, Remedy(Cure.START))
+        yield FixableCheck("server", Level.NOTE, text, start, Fix(FixKind.START))
     elif not holder.is_ours or holder.uid not in (None, os.getuid()):
         yield Check("server", Level.PROBLEM, explain_holder(holder, host, port), hint_for_holder(holder, port))
     else:
         restart = f"kill {holder.pid or 'PID'} && {start}"
-        yield _own_server(holder, url, restart=restart)
+        yield _check_own_server(holder, url, restart=restart)
         if holder.http_status is not None:
-            yield from _token(run.config.data_dir / TOKEN_FILE, url, restart=restart)
+            yield from _check_token(run.config.data_dir / TOKEN_FILE, url, restart=restart)
 
 
-def _own_server(holder: PortHolder, url: str, *, restart: str) -> Check:
+def _check_own_server(holder: PortHolder, url: str, *, restart: str) -> Check:
     version = opencode_memory.__version__
     if holder.http_status is None:
         return Check("server", Level.PROBLEM, f"a server of yours holds {url} and does not answer", restart)
@@ -51,7 +51,7 @@ def _own_server(holder: PortHolder, url: str, *, restart: str) -> Check:
     return Check("server", Level.OK, f"opencode-memory {version} answers at {url}")
 
 
-def _token(file: Path, url: str, *, restart: str) -> Iterator[Check]:
+def _check_token(file: Path, url: str, *, restart: str) -> Iterator[Check]:
     try:
         found = file.stat()
     except FileNotFoundError:
@@ -62,7 +62,7 @@ def _token(file: Path, url: str, *, restart: str) -> Iterator[Check]:
         yield Check("token", Level.PROBLEM, f"{file} belongs to another user", f"rm {file}, and start the server again")
     elif mode := stat.S_IMODE(found.st_mode) & 0o077:
         text = f"others may read {file} ({mode | stat.S_IMODE(found.st_mode):o})"
-        yield Curable("token", Level.PROBLEM, text, f"chmod 600 {file}", Remedy(Cure.CHMOD, path=file, mode=0o600))
+        yield FixableCheck("token", Level.PROBLEM, text, f"chmod 600 {file}", Fix(FixKind.CHMOD, path=file, mode=0o600))
     elif lets_in(url, file.read_text(encoding="ascii", errors="replace").strip()) is False:
         text = f"the server at {url} does not take the key in {file}, so the plugin is not let in"
         yield Check("token", Level.PROBLEM, f"{text}; it may be that of another store", restart)

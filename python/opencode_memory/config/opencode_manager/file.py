@@ -31,7 +31,7 @@ class _Places:
 
 def find(environment: Mapping[str, str]) -> Path | None:
     """Return the file to read: the one at its place, or else the one at the old place if that was never copied."""
-    places = _places(environment)
+    places = _find_places(environment)
     if places is None:
         return None
     if os.path.lexists(places.file):
@@ -47,17 +47,19 @@ def migrate(environment: Mapping[str, str]) -> Path | None:
     Returns:
         The copy; None when none was made.
     """
-    places = _places(environment)
+    places = _find_places(environment)
     if places is None or os.path.lexists(places.note) or not os.path.lexists(places.before):
         return None
     try:
         copied = None if os.path.lexists(places.file) else _create(places.file, read_bounded(places.before))
         # Also where both files are there already: whoever then deletes the newer one does not want the older one.
-        _create(places.note, _told(places).encode("utf-8", "backslashreplace"))
+        _create(places.note, _render_note(places).encode("utf-8", "backslashreplace"))
     except (OSError, ValueError) as error:
         import logging  # noqa: PLC0415  few commands load it
 
-        logging.getLogger(__name__).warning("cannot copy %s to %s: %s", places.before, places.file, said(error))
+        logging.getLogger(__name__).warning(
+            "cannot copy %s to %s: %s", places.before, places.file, describe_error(error)
+        )
         return None
     return copied
 
@@ -79,12 +81,12 @@ def read_bounded(file: Path) -> bytes:
     return content
 
 
-def said(error: OSError | ValueError) -> str:
+def describe_error(error: OSError | ValueError) -> str:
     """Return what an error says, without the path that is named anyway."""
     return error.strerror or str(error) if isinstance(error, OSError) else str(error)
 
 
-def _places(environment: Mapping[str, str]) -> _Places | None:
+def _find_places(environment: Mapping[str, str]) -> _Places | None:
     try:
         ours = default_config_file(environment).parent
         data = default_data_dir(environment).parent.parent
@@ -98,7 +100,7 @@ def _places(environment: Mapping[str, str]) -> _Places | None:
     )
 
 
-def _told(places: _Places) -> str:
+def _render_note(places: _Places) -> str:
     return (
         f"{places.before}\nis not read any more, and not copied again: its successor is\n{places.file}\n"
         "Delete this note to have it copied again where that file is missing.\n"

@@ -41,7 +41,7 @@ class Key:
     is_secret: bool = False
 
 
-def _sets(
+def _setting_key(
     setting: str, name: str, kind: ValueKind, default: Any, *, meaning: str = "", convert: Convert | None = None
 ) -> Key:
     return Key(name, kind, default, meaning, setting, convert or (lambda given, _data_dir: given[name]))
@@ -86,31 +86,31 @@ KEYS: Final = (
         0.25,
         "no text is dropped for being similar; it is replaced when the newer one surely says the same",
     ),
-    _sets("server.log_file", "logging.enabled", FLAG, False, meaning=_FILE, convert=_log_file),
+    _setting_key("server.log_file", "logging.enabled", FLAG, False, meaning=_FILE, convert=_log_file),
     Key("logging.debug", FLAG, False, _NO_DEBUG),
-    _sets("server.log_file", "logging.file", PATH, "", meaning=_FILE, convert=_log_file),
-    _sets("compaction.custom_prompt", "compaction.customPrompt", FLAG, True),
-    _sets("compaction.max_tokens", "compaction.maxContextTokens", _TOKENS, 4000),
-    _sets("injection.enabled", "memoryInjection.enabled", FLAG, True, meaning=_BOTH, convert=_is_injected),
+    _setting_key("server.log_file", "logging.file", PATH, "", meaning=_FILE, convert=_log_file),
+    _setting_key("compaction.custom_prompt", "compaction.customPrompt", FLAG, True),
+    _setting_key("compaction.max_tokens", "compaction.maxContextTokens", _TOKENS, 4000),
+    _setting_key("injection.enabled", "memoryInjection.enabled", FLAG, True, meaning=_BOTH, convert=_is_injected),
     Key("memoryInjection.debug", FLAG, False, _NO_DEBUG),
-    _sets("injection.max_results", "memoryInjection.maxResults", whole_number(1, 100), 5),
+    _setting_key("injection.max_results", "memoryInjection.maxResults", whole_number(1, 100), 5),
     Key(
         "memoryInjection.distanceThreshold",
         number(0, 2),
         0.5,
         "words and meaning together decide what is relevant, by a measure that is not a distance",
     ),
-    _sets("injection.max_tokens", "memoryInjection.maxTokens", _TOKENS, 2000),
+    _setting_key("injection.max_tokens", "memoryInjection.maxTokens", _TOKENS, 2000),
     Key(
         "memoryInjection.cacheTtlMs",
         _MILLISECONDS,
         30_000,
         "what was decided for a message holds for its whole session",
     ),
-    _sets("injection.enabled", "messagesTransform.enabled", FLAG, True, meaning=_BOTH, convert=_is_injected),
+    _setting_key("injection.enabled", "messagesTransform.enabled", FLAG, True, meaning=_BOTH, convert=_is_injected),
     Key("messagesTransform.debug", FLAG, False, _NO_DEBUG),
     Key("executionModel", MODEL, "", "plans are not carried out in sessions of their own yet"),
-    _sets(
+    _setting_key(
         "opencode.auditor_model",
         "auditorModel",
         MODEL,
@@ -118,7 +118,7 @@ KEYS: Final = (
         meaning='`""` leaves it to OpenCode',
         convert=lambda given, _data_dir: given["auditorModel"] or None,
     ),
-    _sets(
+    _setting_key(
         "kv.default_ttl_seconds",
         "defaultKvTtlMs",
         whole_number(1, 10**13),

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from opencode_memory.config.opencode_manager.file import read_bounded, said
+from opencode_memory.config.opencode_manager.file import describe_error, read_bounded
 from opencode_memory.config.opencode_manager.keys import BY_NAME, KEYS, Key
 from opencode_memory.config.opencode_manager.notices import Notice
 from opencode_memory.config.opencode_manager.parse import Member, Members, parse
@@ -37,7 +37,7 @@ class Reading:
 
 
 @dataclass(slots=True)
-class _Said:
+class _Contents:
     """The keys of a file, before anybody looked at their values; of a name that is given twice the last counts."""
 
     origin: str
@@ -60,77 +60,77 @@ def read(file: Path, *, environment: Mapping[str, str], data_dir: Path) -> Readi
     try:
         members = parse(read_bounded(file))
     except (OSError, ValueError) as error:
-        text = _printable(f"cannot read {file}: {said(error)}")
+        text = _escape(f"cannot read {file}: {describe_error(error)}")
         return Reading({}, (Notice("error", "", text, "nothing in it counts until it can be read"),))
-    found = _Said(file.name)
-    _collect(found, members)
-    values = dict(_accepted(found))
-    found.notices.extend(_unknown(found))
+    contents = _Contents(file.name)
+    _collect(contents, members)
+    values = dict(_validate(contents))
+    contents.notices.extend(_report_unknown(contents))
     settled = {key.name: values.get(key.name, key.default) for key in KEYS}
     settings: dict[str, Any] = {}
     for name, value in values.items():
         key = BY_NAME[name]
         if key.setting is None or key.convert is None:
             if value != key.default:
-                found.notices.append(_without_effect(key, value, found.origin))
+                contents.notices.append(_report_no_effect(key, value, contents.origin))
         elif (converted := key.convert(settled, data_dir)) is not None:
             settings[key.setting] = BY_KEY[key.setting].read(converted, environment)
-    return Reading(settings, tuple(found.notices))
+    return Reading(settings, tuple(contents.notices))
 
 
-def _collect(found: _Said, members: Members) -> None:
-    for name, value in _once(found, members, ""):
+def _collect(contents: _Contents, members: Members) -> None:
+    for name, value in _deduplicate(contents, members, ""):
         if name == _SCHEMA:
             continue
         if name not in _SECTIONS:
-            _put(found, name, value, is_known="." not in name and name in BY_NAME)
+            _add(contents, name, value, is_known="." not in name and name in BY_NAME)
         elif isinstance(value, Members):
-            for inner, inner_value in _once(found, value, f"{name}."):
+            for inner, inner_value in _deduplicate(contents, value, f"{name}."):
                 dotted = f"{name}.{inner}"
-                _put(found, dotted, inner_value, is_known=dotted in BY_NAME)
+                _add(contents, dotted, inner_value, is_known=dotted in BY_NAME)
         else:
             # Not shown: who gives no object may have put a key there.
-            found.error(name, f"{name} must be an object")
+            contents.error(name, f"{name} must be an object")
 
 
-def _once(found: _Said, members: Members, prefix: str) -> Iterator[Member]:
+def _deduplicate(contents: _Contents, members: Members, prefix: str) -> Iterator[Member]:
     """Yield the members, of those with the same name the last."""
     last = {member.name: member for member in members}
     for name, count in Counter(member.name for member in members).items():
         if count > 1 and (prefix + name in BY_NAME or prefix + name in _SECTIONS):
-            found.error(prefix + name, f"{prefix}{name} is given {count:,} times; the last one counts")
+            contents.error(prefix + name, f"{prefix}{name} is given {count:,} times; the last one counts")
     yield from last.values()
 
 
-def _put(found: _Said, name: str, value: Any, *, is_known: bool) -> None:
+def _add(contents: _Contents, name: str, value: Any, *, is_known: bool) -> None:
     if is_known:
-        found.given[name] = value
+        contents.given[name] = value
     else:
-        found.unknown[name] = None
+        contents.unknown[name] = None
 
 
-def _accepted(found: _Said) -> Iterator[tuple[str, Any]]:
-    for name, written in found.given.items():
+def _validate(contents: _Contents) -> Iterator[tuple[str, Any]]:
+    for name, written in contents.given.items():
         key = BY_NAME[name]
         value = key.kind.validate(written)
         if value is None:
-            shown = "not acceptable" if key.is_secret else _shown(written)
-            found.error(name, f"{name} is {shown}; it must be {key.kind.accepts}", "meanwhile its default holds")
+            shown = "not acceptable" if key.is_secret else _format_value(written)
+            contents.error(name, f"{name} is {shown}; it must be {key.kind.accepts}", "meanwhile its default holds")
         else:
             yield name, value
 
 
-def _unknown(found: _Said) -> Iterator[Notice]:
-    for place, name in enumerate(found.unknown):
+def _report_unknown(contents: _Contents) -> Iterator[Notice]:
+    for place, name in enumerate(contents.unknown):
         if place == _MOST_UNKNOWN:
-            more = len(found.unknown) - _MOST_UNKNOWN
-            yield Notice("error", "", f"{more:,} more keys are unknown ({found.origin})")
+            more = len(contents.unknown) - _MOST_UNKNOWN
+            yield Notice("error", "", f"{more:,} more keys are unknown ({contents.origin})")
             return
-        printable = _printable(_short(name))
-        yield Notice("error", printable, f"unknown key {printable!r} ({found.origin})", _suggestion(name))
+        printable = _escape(_truncate(name))
+        yield Notice("error", printable, f"unknown key {printable!r} ({contents.origin})", _suggest_name(name))
 
 
-def _suggestion(name: str) -> str:
+def _suggest_name(name: str) -> str:
     section, _, last = name.rpartition(".")
     if name in BY_NAME:
         return f'write it as "{section}": {{"{last}": …}}'
@@ -141,25 +141,25 @@ def _suggestion(name: str) -> str:
     return did_you_mean(name, in_section or [*sorted(_SECTIONS), *(known for known in BY_NAME if "." not in known)])
 
 
-def _without_effect(key: Key, value: Any, origin: str) -> Notice:
-    about = key.name if key.is_secret else f"{key.name} = {_shown(value)}"
+def _report_no_effect(key: Key, value: Any, origin: str) -> Notice:
+    about = key.name if key.is_secret else f"{key.name} = {_format_value(value)}"
     return Notice("note", key.name, f"{about} has no effect: {key.meaning.replace('`', '')} ({origin})")
 
 
-def _shown(value: Any) -> str:
+def _format_value(value: Any) -> str:
     """Return a value as a person wrote it, if it is short, and what it is otherwise."""
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
     if isinstance(value, str):
-        return f'"{_printable(_short(value))}"'
+        return f'"{_escape(_truncate(value))}"'
     if isinstance(value, int | float):
         return "NaN" if value != value else str(value) if abs(value) < _GREAT else "a very great number"  # noqa: PLR0124
     return "an object" if isinstance(value, Members) else "a list"
 
 
-def _printable(text: str) -> str:
+def _escape(text: str) -> str:
     return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text)
 
 
-def _short(text: str) -> str:
+def _truncate(text: str) -> str:
     return text if len(text) <= _SHOWN_CHARACTERS else text[: _SHOWN_CHARACTERS - 1] + "…"
