@@ -120,11 +120,11 @@ def test_of_two_at_once_one_starts_it_and_both_are_content(
 
 
 def test_a_server_that_dies_says_why(config: Config) -> None:
-    with pytest.raises(OpencodeMemoryError, match="ended with 3 before it answered") as died:
+    with pytest.raises(OpencodeMemoryError, match="exited with 3 before it was ready") as died:
         start_detached(config, says("\n".join(f"line {number}" for number in range(50)), 3))
-    assert str(died.value).endswith("its last words:\n" + "\n".join(f"line {number}" for number in range(38, 50)))
+    assert str(died.value).endswith("its last output:\n" + "\n".join(f"line {number}" for number in range(38, 50)))
     assert str(config.data_dir / LOG_FILE) in (died.value.hint or "")
-    with pytest.raises(OpencodeMemoryError, match="it said nothing"):
+    with pytest.raises(OpencodeMemoryError, match="it wrote no output"):
         start_detached(config, [sys.executable, "-c", "raise SystemExit(1)"])
     # What was said before is kept, and not told again.
     assert (config.data_dir / LOG_FILE).read_text().startswith("line 0\n")
@@ -139,7 +139,7 @@ def test_the_command_ends_with_2_when_the_server_does(cli: CommandLine, tmp_path
 
 def test_a_server_that_never_answers_is_ended(config: Config) -> None:
     command = [sys.executable, "-c", "import signal; print('I begin', flush=True); signal.pause()"]
-    with pytest.raises(OpencodeMemoryError, match="did not answer in time"):
+    with pytest.raises(OpencodeMemoryError, match="was not ready in time"):
         start_detached(config, command, patience_seconds=0)
 
 
@@ -183,7 +183,7 @@ def test_a_server_of_ours_that_is_stopped_is_told_after_a_while(
     config: Config, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     holder = detach.PortHolder(pid=1, command="x", is_ours=True, is_incumbent=False, version=None)
-    monkeypatch.setattr(detach, "who_holds", lambda *_: holder)
+    monkeypatch.setattr(detach, "find_port_holder", lambda *_: holder)
     monkeypatch.setattr(detach, "_PATIENCE_SECONDS", 0)
     with pytest.raises(ConflictError, match="another opencode-memory"):
         start_detached(config, says("never", 0))

@@ -111,7 +111,7 @@ def test_a_client_in_the_home_folder_remembers_but_opens_no_files(
     agent.remember("The walrus sleeps", scope="project")
     text = agent.refused("ingest_file", file_path=str(home / "note.md"))
     assert "outside the allowed folders" in text
-    assert "a home folder or one above it opens no files" in text
+    assert "a home folder, or a folder above it, gives no access to its files" in text
     assert contents(Path(agent.ok("export_memories").data["path"])) == ["The walrus sleeps"]
     project = home / "project"
     project.mkdir()

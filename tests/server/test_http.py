@@ -431,7 +431,7 @@ def test_a_call_that_was_begun_is_answered_before_the_end_and_no_other_is_taken(
 
 def test_nothing_is_bound_beyond_this_machine_without_a_key(tmp_path: Path) -> None:
     for host in ("0.0.0.0", "::", "192.168.1.5", "memory.lan"):
-        with pytest.raises(InvalidInputError, match="there is no key") as raised:
+        with pytest.raises(InvalidInputError, match="no API key is configured") as raised:
             decide_access(host, None, tmp_path)
         assert "OPENCODE_MEMORY_API_KEY" in (raised.value.hint or "")
         assert decide_access(host, "k", tmp_path).key == "k"
@@ -529,5 +529,5 @@ def test_a_real_server_refuses_to_bind_beyond_this_machine_without_a_key(tmp_pat
     with served(tmp_path, "--host", "0.0.0.0", "--port", "0") as server:
         _, said = server.communicate(timeout=60)
     assert server.returncode not in (0, None)
-    assert "there is no key" in said
+    assert "no API key is configured" in said
     assert "Traceback" not in said

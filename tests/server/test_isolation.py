@@ -230,7 +230,7 @@ def test_the_configuration_may_allow_other_projects(tmp_path: Path) -> None:
         assert "did you mean" in stranger.refused("recall", query="port", project="gitlab.com/group/shp")
         assert "name one project" in stranger.refused("remember", content="x", category="fact", project="*")
         world.agent(world.repository("other", remote="https://example.org/team/shop")).remember("x")
-        assert "fits" in stranger.refused("recall", query="port", project="shop")
+        assert "matches several projects" in stranger.refused("recall", query="port", project="shop")
 
 
 # A client without any folder

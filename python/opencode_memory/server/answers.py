@@ -1,7 +1,7 @@
-"""What tools say: a text that is complete by itself, and the same as data.
+"""Results of tools: a complete text for the model, and the same content as JSON.
 
-Whatever a memory contains is indented, without control characters, so that it cannot be taken for another memory, for
-the head of an answer, or for words of the tool (I10). Lengths are in bytes of UTF-8, since that is what context costs.
+The text of a memory is indented and stripped of control characters. So it cannot pass for another memory, for the
+heading of a result, or for words of the tool (I10). Lengths are in UTF-8 bytes, which approximate the tokens used.
 """
 
 from __future__ import annotations
@@ -29,50 +29,50 @@ _BLANK_LINES: Final = re.compile(r"\n\s*\n")
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a tool answers: ``text`` for whoever reads, ``data`` (a JSON object) for whoever computes."""
+    """The result of a tool: ``text`` for the model, ``data`` (a JSON object) for programs."""
 
     text: str
     data: Mapping[str, Any] = field(default_factory=dict)
 
 
 def format_project(name: str) -> str:
-    """Put the name of a project on one line."""
+    """Render the name of a project on one line."""
     return one_line(name, _PROJECT_BYTES)
 
 
 def indent(text: str, most_bytes: int = EXCERPT_BYTES) -> str:
-    """Put the beginning of a text on lines that nothing else begins like."""
+    """Indent the beginning of a text. No other line of a result starts with this indentation."""
     shown = _BLANK_LINES.sub("\n", cut(clean(text).strip(), most_bytes)[0])
     return cut("\n".join(_INDENT + line for line in shown.split("\n")), most_bytes)[0]
 
 
 def format_facts(memory: Memory, *, at: datetime, project: str | None) -> str:
-    """Say in one line what a memory is: id, kind, age, and what is unusual about it."""
+    """Summarize a memory in one line: id, category, age, and every property that is not the default."""
     parts = [f"[{short_id(memory.id)}]", memory.category.value, age(memory.time, at=at)]
     if memory.project != project or memory.project is None:
-        parts.append(_fact(memory.project, _PROJECT_BYTES) if memory.project else "global")
+        parts.append(_format_fact(memory.project, _PROJECT_BYTES) if memory.project else "global")
     if memory.status is not Status.ACTIVE:
         parts.append(memory.status.value)
     if memory.trust is not Trust.USER:
         parts.append(f"by {memory.trust.value}")
     parts += [label for label, holds in (("pinned", memory.pinned), ("resolved", "resolved" in memory.tags)) if holds]
     if memory.speaker:
-        parts.append(f"said by {_fact(memory.speaker)}")
-    about = [_fact(entities.short(name, project=project)) for name in memory.entities[:_ENTITIES_SHOWN]]
+        parts.append(f"said by {_format_fact(memory.speaker)}")
+    about = [_format_fact(entities.short(name, project=project)) for name in memory.entities[:_ENTITIES_SHOWN]]
     if about:
         parts.append("about " + ", ".join(about))
     return _SEPARATOR.join(parts)
 
 
-def _fact(text: str, most_bytes: int = 40) -> str:
-    """Put a name among facts, so that it cannot pass for two."""
+def _format_fact(text: str, most_bytes: int = 40) -> str:
+    """Render a name without the separator, so that it cannot pass for two facts."""
     return one_line(text, most_bytes).replace(_SEPARATOR.strip(), "-")
 
 
 def format_list(
     memories: Iterable[Memory], *, at: datetime, project: str | None, compact: bool = False, numbered: bool = True
 ) -> str:
-    """List memories, an excerpt below each, or with ``compact`` on the same line."""
+    """Render a list of memories with an excerpt below each, or on the same line if ``compact``."""
     lines = []
     for number, memory in enumerate(memories, start=1):
         head = (
@@ -88,7 +88,7 @@ def format_list(
 
 
 def memory_data(memory: Memory, *, most_bytes: int | None = EXCERPT_BYTES) -> dict[str, Any]:
-    """Return what a memory is as JSON, its text shortened unless ``most_bytes`` is None; empty fields are left out."""
+    """Convert a memory to JSON without empty fields. Its text is truncated unless ``most_bytes`` is None."""
     content, is_cut = (memory.content, False) if most_bytes is None else cut(memory.content, most_bytes)
     data: dict[str, Any] = {
         "id": memory.id,
@@ -108,15 +108,15 @@ def memory_data(memory: Memory, *, most_bytes: int | None = EXCERPT_BYTES) -> di
         "superseded_by": memory.superseded_by,
         "metadata": memory.metadata if most_bytes is None else None,
     }
-    found: dict[str, Any] = to_json({name: value for name, value in data.items() if value not in (None, (), {})})
-    return found
+    fields: dict[str, Any] = to_json({name: value for name, value in data.items() if value not in (None, (), {})})
+    return fields
 
 
 def join_lines(*parts: str | None, separator: str = "\n") -> str:
-    """Put together the parts that say something."""
+    """Join the parts that are neither None nor empty."""
     return separator.join(part for part in parts if part)
 
 
 def quote_names(names: Sequence[str]) -> str:
-    """Put names into quotes, with commas between them."""
+    """Render names in quotes, separated by commas."""
     return ", ".join(f'"{name}"' for name in names)

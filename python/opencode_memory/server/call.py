@@ -1,4 +1,4 @@
-"""What a tool is given besides its arguments: the store, the configuration, the client's place, and the moment."""
+"""Context of a tool call: the store, the configuration, the client's scope and the current time."""
 
 from __future__ import annotations
 
@@ -23,7 +23,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One call of one tool."""
+    """The context of one tool call.
+
+    Attributes:
+        state: The state of the server.
+        client: The scope of the client.
+        at: The current time.
+    """
 
     state: ServerState
     client: ClientScope
@@ -31,7 +37,7 @@ class Call:
 
     @property
     def store(self) -> MemoryStore:
-        """The store."""
+        """The store of the server."""
         return self.state.store
 
     @property
@@ -41,59 +47,59 @@ class Call:
 
     @property
     def exports(self) -> Path:
-        """The folder of the data directory where the client may write; it need not exist yet."""
+        """The folder of the data directory where the client may write exports. It may not exist yet."""
         return self.state.exports_of(self.client.project)
 
     @property
     def count_tokens(self) -> Callable[[str], int]:
-        """What counts the tokens of a text."""
+        """The function that counts the tokens of a text."""
         return self.state.count_tokens
 
-    def resolve_project(self, asked: str | None) -> str | None:
-        """Return the project that the call is about; see ``ClientScope.narrow``."""
-        return self.client.narrow(asked, self.store)
+    def resolve_project(self, requested: str | None) -> str | None:
+        """Return the project of the call; see ``ClientScope.resolve_project``."""
+        return self.client.resolve_project(requested, self.store)
 
     def get_visible(self, id: str) -> Memory:
         """Return a memory that the client may see; see ``ClientScope.get_visible``."""
         return self.client.get_visible(id, self.store)
 
     def get_visible_ids(self, ids: Iterable[str]) -> list[str]:
-        """Return the full ids of memories, all of which the client may see.
+        """Return the full ids of memories that the client may see.
 
         Raises:
-            NotFoundError: One of them is not there for the client; nothing was done then.
+            NotFoundError: At least one of them does not exist for the client.
         """
-        return list(dict.fromkeys(self.get_visible(one).id for one in ids))
+        return list(dict.fromkeys(self.get_visible(memory_id).id for memory_id in ids))
 
     def confine(self, path: str, *, field: str) -> Path:
-        """Return a path that the client may use, with symbolic links resolved.
+        """Resolve a path, with its symbolic links, and check that the client may use it.
 
-        It may lie in the client's own part of the data directory's exports, in the client's work trees, or where the
-        configuration allows it. A relative path counts from the client's first work tree, else from the exports.
+        Allowed are the client's own folder of exports, its working trees, and ``server.allowed_folders``. A relative
+        path starts at the client's first working tree, or at its exports if it has none.
 
         Raises:
-            InvalidInputError: It leads anywhere else, or is no path that this machine can look up.
+            InvalidInputError: The path leads to another place, or this system cannot look it up.
         """
         if "\0" in path:
-            raise InvalidInputError(f"{field}: a path has no NUL", field=field)
-        given = Path(path).expanduser() if path.startswith("~/") else Path(path)
+            raise InvalidInputError(f"{field}: a path cannot contain NUL", field=field)
+        relative = Path(path).expanduser() if path.startswith("~/") else Path(path)
         base = self.client.folders[0] if self.client.folders else self.exports
         try:
-            return self._resolved(base / given)
+            return self._resolve_allowed(base / relative)
         except InvalidInputError as error:
-            told = InvalidInputError(f"{field}: {error}", field=field)
-            told.hint = "use a path in your project; its owner can allow more with server.allowed_folders"
-            if any(_holds_a_home(folder) for folder in self.client.folders):
-                told.hint = f"a home folder or one above it opens no files; {told.hint}"
-            raise told from error
+            refusal = InvalidInputError(f"{field}: {error}", field=field)
+            refusal.hint = "use a path in your project; the user can allow other folders with server.allowed_folders"
+            if any(_contains_home(folder) for folder in self.client.folders):
+                refusal.hint = f"a home folder, or a folder above it, gives no access to its files; {refusal.hint}"
+            raise refusal from error
         except (OSError, RuntimeError, ValueError) as error:
             raise InvalidInputError(f"{field}: {path!r} is not a usable path: {error}", field=field) from error
 
-    def _resolved(self, path: Path) -> Path:
-        projects = (folder for folder in self.client.folders if not _holds_a_home(folder))
+    def _resolve_allowed(self, path: Path) -> Path:
+        projects = (folder for folder in self.client.folders if not _contains_home(folder))
         resolved = paths.confine(path, (self.exports, *projects, *self.state.allowed_folders))
         if resolved.is_relative_to(self.state.exports.resolve()):
-            # A folder that is allowed may lie around everybody's exports.
+            # An allowed folder may contain the exports of all clients; allow only those of this client.
             resolved = paths.confine(resolved, (self.exports,))
         with suppress(FileNotFoundError, NotADirectoryError):
             resolved.lstat()
@@ -102,12 +108,12 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class SessionCall(Call):
-    """A call out of a session of OpenCode, of which the plugin tells more than an MCP client can.
+    """The context of a call from an OpenCode session, with details that an MCP client does not send.
 
     Attributes:
-        session: Its id.
-        message: Id of the message that it belongs to.
-        agent: Name of the agent that calls.
+        session: The id of the session.
+        message: The id of the message that the call belongs to.
+        agent: The name of the calling agent.
     """
 
     session: str | None = None
@@ -116,11 +122,14 @@ class SessionCall(Call):
 
     @property
     def source(self) -> Source:
-        """Where what is written now comes from."""
+        """The source of memories that this call writes."""
         return Source(tool="opencode", session=self.session, message=self.message)
 
 
-def _holds_a_home(folder: Path) -> bool:
-    """Say whether a folder is the root of a file system, or the user's home or above it: too much for one project."""
+def _contains_home(folder: Path) -> bool:
+    """Check whether a folder is the root of a file system, the user's home, or a parent of it.
+
+    Such a folder is too large to be one project.
+    """
     resolved, home = folder.resolve(), Path.home().resolve()
     return resolved == Path(resolved.anchor) or resolved == home or resolved in home.parents

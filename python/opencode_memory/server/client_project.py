@@ -1,7 +1,7 @@
-"""Whose project a client works in, from its folder: what it says by header or roots, or where its server was started.
+"""Determines a client's project from its folder: the request header, the MCP roots, or the server's own folder.
 
-The resident server's own folder never counts. Folders come from the client for the length of its session; the project
-is looked up at each call, since a person may rename it meanwhile.
+The own folder counts only for a server that one client started for itself, never for the resident server. Folders are
+known for the lifetime of a session. The project is looked up at each call, because the user may rename it.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ _log: Final = logging.getLogger(__name__)
 
 
 class ClientProjects:
-    """Finds the place of a client.
+    """Determines the folders and the scope of clients.
 
     Args:
-        state: The server's.
-        folder: Where the server was started, if it serves one client alone; None for a resident server.
+        state: The state of the server.
+        folder: The working directory of a server for a single client; None for the resident server.
     """
 
     def __init__(self, state: ServerState, folder: Path | None) -> None:
@@ -53,17 +53,17 @@ class ClientProjects:
     async def folders(
         self, context: ServerRequestContext[Any, Any], params: CallToolRequestParams
     ) -> tuple[Path, ...] | InputRequiredResult:
-        """Return the folders that a client works in, the first one first, or what it has to be asked first.
+        """Return the folders of a client, the main one first, or a request for its roots if they are needed first.
 
         Raises:
-            InvalidInputError: It names a folder that cannot be one.
+            InvalidInputError: The header holds an invalid folder.
         """
         headers: Mapping[str, str] = getattr(context.request, "headers", None) or {}
-        if named := headers.get(HEADER):
-            return (_folder_of_header(named),)
+        if value := headers.get(HEADER):
+            return (_parse_header(value),)
         capabilities = context.session.client_capabilities
         if capabilities is not None and capabilities.roots is not None:
-            roots = await self._asked_roots(context, params, headers.get(SESSION_HEADER, ""))
+            roots = await self._request_roots(context, params, headers.get(SESSION_HEADER, ""))
             if roots is None:
                 return InputRequiredResult(input_requests={"roots": ListRootsRequest()})
             if roots:
@@ -71,51 +71,54 @@ class ClientProjects:
         return () if self._own_folder is None else (self._own_folder,)
 
     def forget_roots(self, context: ServerRequestContext[Any, Any]) -> None:
-        """Ask a client again, since its roots have changed."""
+        """Drop the cached roots of a client that has changed them. The next call requests them again."""
         headers: Mapping[str, str] = getattr(context.request, "headers", None) or {}
         with self._lock:
             self._roots.pop(headers.get(SESSION_HEADER, ""), None)
 
     def scope(self, folders: tuple[Path, ...]) -> ClientScope:
-        """Return the place that folders fix; nothing is written.
+        """Return the scope for a client's folders. Writes nothing to the store.
 
         Args:
-            folders: From ``folders``.
+            folders: The result of ``folders``.
 
         Raises:
-            InvalidInputError: One of them cannot be a folder.
+            InvalidInputError: A folder is invalid.
         """
         may_cross = self._state.config.server.cross_project
         if not folders:
             return ClientScope(may_cross=may_cross)
         try:
-            folders = tuple(map(_unquoted, folders))
+            folders = tuple(map(_unquote, folders))
             trees = tuple(dict.fromkeys(work_tree(folder) or folder for folder in folders))
             project = self._state.projects.name(folders[0])
         except OSError as error:
-            raise InvalidInputError(f"{HEADER}: no folder can be called so: {error.strerror}", field=HEADER) from error
-        # A project without memories still keeps its client out of the others.
+            raise InvalidInputError(f"{HEADER}: is not a valid folder: {error.strerror}", field=HEADER) from error
+        # Set the project even if it has no memories. Otherwise its client could name other projects.
         return ClientScope(project=project, folders=trees, may_cross=may_cross)
 
     def refresh(self, folders: tuple[Path, ...]) -> None:
-        """Note what a project is recognised by, once something was written into it."""
+        """Update the identity of a project (its remotes and folder) after a call wrote into it."""
         if folders:
-            self._state.projects.refresh(_unquoted(folders[0]))
+            self._state.projects.refresh(_unquote(folders[0]))
 
-    async def _asked_roots(
+    async def _request_roots(
         self, context: ServerRequestContext[Any, Any], params: CallToolRequestParams, session: str
     ) -> tuple[Path, ...] | None:
-        """Return the roots of a client, asking it once; None when it can only be asked by way of the answer."""
-        answered = (params.input_responses or {}).get("roots")
-        if isinstance(answered, ListRootsResult):
-            return _folders_of_roots(answered)
+        """Request the roots of a client once per session. Return None if only the result of the call can request them.
+
+        That is the way of the newer MCP protocol, in which the client then repeats the call with its roots.
+        """
+        response = (params.input_responses or {}).get("roots")
+        if isinstance(response, ListRootsResult):
+            return _parse_roots(response)
         with self._lock:
             if session in self._roots:
                 self._roots.move_to_end(session)
                 return self._roots[session]
         if not context.session.can_send_request:
-            # The newer protocol asks by way of the answer; a stateless request of the older one has no way.
-            return None if params.input_responses is None and _asks_by_answer(context) else ()
+            # A stateless request of the older protocol has no way to request roots.
+            return None if params.input_responses is None and _is_modern(context) else ()
         try:
             result = await context.session.send_request(
                 ListRootsRequest(),
@@ -124,11 +127,11 @@ class ClientProjects:
                 metadata=ServerMessageMetadata(related_request_id=context.request_id),
             )
         except MCPError as error:
-            _log.warning("the client says it has roots, but does not name them: %s", error)
-            # It is not asked again before it says that they have changed: each time would hold up a call.
+            _log.warning("the client declares roots, but did not list them: %s", error)
+            # Cache the empty result until the client reports a change. Each further request would delay a call.
             roots: tuple[Path, ...] = ()
         else:
-            roots = _folders_of_roots(result)
+            roots = _parse_roots(result)
         with self._lock:
             self._roots[session] = roots
             while len(self._roots) > _MOST_SESSIONS:
@@ -136,13 +139,13 @@ class ClientProjects:
         return roots
 
 
-def _asks_by_answer(context: ServerRequestContext[Any, Any]) -> bool:
-    from mcp_types.version import MODERN_PROTOCOL_VERSIONS  # noqa: PLC0415  only clients of the newer protocol
+def _is_modern(context: ServerRequestContext[Any, Any]) -> bool:
+    from mcp_types.version import MODERN_PROTOCOL_VERSIONS  # noqa: PLC0415  needed for some clients only
 
     return context.protocol_version in MODERN_PROTOCOL_VERSIONS
 
 
-def _folder_of_header(value: str) -> Path:
+def _parse_header(value: str) -> Path:
     try:
         text = value.encode("latin-1").decode("utf-8")
     except UnicodeError as error:
@@ -152,13 +155,13 @@ def _folder_of_header(value: str) -> Path:
     return Path(text)
 
 
-def _unquoted(folder: Path) -> Path:
-    """Return the folder that a client meant, which may have quoted what headers cannot carry."""
+def _unquote(folder: Path) -> Path:
+    """Decode a percent-encoded folder if only the decoded one exists. Headers cannot carry all characters."""
     plain = Path(unquote(str(folder)))
     return plain if plain != folder and not folder.exists() and plain.exists() else folder
 
 
-def _folders_of_roots(result: ListRootsResult) -> tuple[Path, ...]:
+def _parse_roots(result: ListRootsResult) -> tuple[Path, ...]:
     folders = []
     for root in result.roots[:_MOST_ROOTS]:
         parts = urlsplit(str(root.uri))

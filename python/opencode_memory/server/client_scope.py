@@ -1,7 +1,7 @@
-"""Where a client works: the folders that it was started for, and the project that these fix.
+"""The scope of a client: its folders, and the project that they belong to.
 
-A client is in one project for good (I7). What it names in an argument can narrow that and never leads out of it, unless
-the configuration allows it; only a client of which nothing is known may choose.
+A client belongs to one project for its lifetime (I7). A ``project`` argument never leads out of that project, unless
+``server.cross_project`` allows it. Only a client without a known project may name any project.
 """
 
 from __future__ import annotations
@@ -21,74 +21,79 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientScope:
-    """Where a client works.
+    """The folders and the project of a client.
 
     Attributes:
-        project: The project of its folder; None when nothing is known of the client.
-        folders: Its work trees, the first one first; paths of files may lead there.
-        may_cross: Whether the configuration lets it name other projects.
+        project: The project of the client's folder; None if the client has no known folder.
+        folders: The client's working trees, the main one first. Tools may read and write files there.
+        may_cross: Whether the configuration allows the client to name other projects.
     """
 
     project: str | None = None
     folders: tuple[Path, ...] = ()
     may_cross: bool = False
 
-    def narrow(self, asked: str | None, store: MemoryStore) -> str | None:
-        """Return the project that a call is about.
+    def resolve_project(self, requested: str | None, store: MemoryStore) -> str | None:
+        """Return the project of a call.
 
         Args:
-            asked: What the argument said: a project's name or the end of it, ``*`` for all, or None.
-            store: Where projects are known.
+            requested: The ``project`` argument: the name of a project or its last part, ``*`` for all, or None.
+            store: The store that knows the projects.
 
         Raises:
-            InvalidInputError: It leads out of the client's project.
+            InvalidInputError: The argument leads out of the client's project.
         """
-        if asked is None or asked in (".", self.project):
+        if requested is None or requested in (".", self.project):
             return self.project
-        if self.project is not None and self.project.endswith(f"/{asked}"):
+        if self.project is not None and self.project.endswith(f"/{requested}"):
             return self.project
         if self.project is not None and not self.may_cross:
             error = InvalidInputError(
-                f"project: this client works in {self.project!r}, and {asked!r} is another project", field="project"
+                f"project: this client works in {self.project!r}, and {requested!r} is another project",
+                field="project",
             )
-            error.hint = "leave project out; its owner can set server.cross_project to allow it"
+            error.hint = "leave project out; the user can set server.cross_project to allow other projects"
             raise error
-        if asked == ALL_PROJECTS:
+        if requested == ALL_PROJECTS:
             if self.may_cross:
                 return ALL_PROJECTS
-            error = InvalidInputError("project: all projects at once are not shown here", field="project")
-            error.hint = "name one project; its owner can set server.cross_project to allow it"
+            error = InvalidInputError("project: all projects at once are not allowed here", field="project")
+            error.hint = "name one project; the user can set server.cross_project to allow all projects"
             raise error
-        return self._known(asked, store)
+        return self._find_project(requested, store)
 
     def get_visible(self, id: str, store: MemoryStore) -> Memory:
         """Return a memory that this client may see.
 
         Raises:
-            NotFoundError: There is none; one of another project counts as none.
+            NotFoundError: The memory does not exist, or belongs to another project.
         """
         memory = store.get(id)
         self.check(memory, id)
         return memory
 
     def check(self, memory: Memory, id: str) -> None:
-        """Refuse a memory of another project, as if it were not there.
+        """Refuse a memory of another project with the same error as a missing one.
 
         Raises:
-            NotFoundError: It belongs to another project.
+            NotFoundError: The memory belongs to another project.
         """
         if self.project is None or self.may_cross or memory.project in (None, self.project):
             return
         raise NotFoundError(f'memory "{id}" was not found', id=id)
 
     @staticmethod
-    def _known(asked: str, store: MemoryStore) -> str:
+    def _find_project(requested: str, store: MemoryStore) -> str:
         names = [project.name for project in store.projects.list()]
-        found = [name for name in names if name == asked] or [name for name in names if name.endswith(f"/{asked}")]
-        if len(found) == 1:
-            return found[0]
-        if len(found) > 1:
-            raise InvalidInputError(f"project: {asked!r} fits {', '.join(sorted(found))}; name one", field="project")
-        error = NotFoundError(f"project: there is no project {asked!r}", id=asked)
-        error.hint = did_you_mean(asked, names) if names else "no project has memories yet; leave project out"
+        exact = [name for name in names if name == requested]
+        matches = exact or [name for name in names if name.endswith(f"/{requested}")]
+        if len(matches) == 1:
+            return matches[0]
+        if len(matches) > 1:
+            raise InvalidInputError(
+                f"project: {requested!r} matches several projects: {', '.join(sorted(matches))}; name one of them",
+                field="project",
+            )
+        error = NotFoundError(f"project: there is no project {requested!r}", id=requested)
+        error.hint = did_you_mean(requested, names) if names else "no project has memories yet; leave project out"
         raise error

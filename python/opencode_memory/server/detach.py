@@ -1,7 +1,7 @@
-"""Starting the resident server in the background, and waiting until it answers.
+"""Starts the resident server in the background and waits until it is ready.
 
-Whoever asks first starts it; whoever asks meanwhile waits for the same one. The server gets a session of its own, so
-neither the terminal nor OpenCode takes it along, and says what it says in a log beside the store.
+If several processes call this at the same time, one of them starts the server, and the others wait for it. The server
+runs in a process session of its own, so it survives the terminal and OpenCode. It logs to a file beside the store.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import IO, Final
 from opencode_memory.config.load import Config
 from opencode_memory.config.settings import PREFIX
 from opencode_memory.errors import ConfigError, ConflictError, OpencodeMemoryError, StorageError
-from opencode_memory.service.port_holder import PortHolder, explain_holder, hint_for_holder, who_holds
+from opencode_memory.service.port_holder import PortHolder, explain_holder, find_port_holder, hint_for_holder
 
 LOG_FILE: Final = "server.log"
 _LOCK_FILE: Final = "server.start.lock"
@@ -32,13 +32,13 @@ _LAST_BYTES: Final = 16_384
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DetachedServer:
-    """A server in the background.
+    """A running server in the background.
 
     Attributes:
-        pid: Its process; None when the system does not say.
+        pid: Its process id; None if the system does not reveal it.
         version: Its version.
-        started: Whether it was started just now.
-        log: Where a server that was started here says what it says.
+        started: Whether this call started it.
+        log: The log file of servers that are started here.
     """
 
     pid: int | None
@@ -50,17 +50,17 @@ class DetachedServer:
 def start_detached(
     config: Config, command: Sequence[str], *, patience_seconds: float = _PATIENCE_SECONDS
 ) -> DetachedServer:
-    """Start a server, unless one of this user answers already, and return when it answers.
+    """Start a server unless one of this user is running, and return when it is ready.
 
     Args:
-        config: The configuration that the server will have.
-        command: What starts it.
-        patience_seconds: How long it may take to answer.
+        config: The configuration of the server.
+        command: The command line that starts it.
+        patience_seconds: Time for the server to become ready.
 
     Raises:
-        ConfigError: The port is any free one.
-        ConflictError: Somebody else holds the port.
-        OpencodeMemoryError: The server ended before it answered, or took too long.
+        ConfigError: The configured port is 0, which means any free port.
+        ConflictError: Another program or another user holds the port.
+        OpencodeMemoryError: The server exited before it was ready, or took too long.
         StorageError: The log cannot be written.
     """
     _check_port(config)
@@ -70,7 +70,7 @@ def start_detached(
     try:
         config.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
         with _start_lock(config.data_dir / _LOCK_FILE), _open_log(log) as out:
-            # Somebody may have started it while this one waited for its turn.
+            # Another process may have started the server while this one waited for the lock.
             if (running := _find_running(config)) is not None:
                 return DetachedServer(pid=running.pid, version=running.version, started=False, log=log)
             begin = out.tell()
@@ -96,41 +96,46 @@ def _wait_until_ready(
 ) -> DetachedServer:
     while True:
         ended = child.poll() is not None
-        # In this order: whoever made it end by being faster answers by now.
+        # Poll the child before probing the port. If the child exited because another process bound the port first, that
+        # server answers now.
         if (running := _find_running(config, until=until)) is not None:
             if not ended:
-                # It outlives this process on purpose, which Popen would complain of.
+                # The child outlives this process on purpose. Without a return code, Popen warns about that.
                 child.returncode = 0
             return DetachedServer(pid=running.pid, version=running.version, started=running.pid == child.pid, log=log)
         if ended:
             error = OpencodeMemoryError(
-                f"the server ended with {child.returncode} before it answered; {_last_lines(log, begin)}"
+                f"the server exited with {child.returncode} before it was ready; {_read_last_lines(log, begin)}"
             )
-            error.hint = f"all that it said is in {log}"
+            error.hint = f"the complete log is {log}"
             raise error
         if time.monotonic() > until:
             child.kill()
             child.wait()
-            error = OpencodeMemoryError(f"the server did not answer in time; {_last_lines(log, begin)}")
-            error.hint = f"all that it said is in {log}; `opencode-memory serve` shows it at once"
+            error = OpencodeMemoryError(f"the server was not ready in time; {_read_last_lines(log, begin)}")
+            error.hint = f"the complete log is {log}; `opencode-memory serve` runs the server in the foreground"
             raise error
         time.sleep(_PAUSE_SECONDS)
 
 
 def _find_running(config: Config, *, until: float | None = None) -> PortHolder | None:
-    """Return the server of this user that answers on the port; None when nobody holds it, or it does not answer yet.
+    """Return this user's server on the configured port; None if the port is free or the server is not ready yet.
+
+    Args:
+        config: The configuration with the host and the port.
+        until: Deadline of a caller that calls again; None to wait here for a server that is not ready.
 
     Raises:
-        ConflictError: Somebody else holds it; or one of ours does, and does not answer.
+        ConflictError: Another program or user holds the port, or our server holds it and does not answer.
     """
     host, port = config.server.host, config.server.port
     give_up = time.monotonic() + _PATIENCE_SECONDS if until is None else until
-    while (holder := who_holds(host, port)) is not None:
+    while (holder := find_port_holder(host, port)) is not None:
         if not holder.is_ours or holder.uid not in (None, os.getuid()):
             raise _conflict(holder, host, port)
         if holder.http_status is not None:
             return holder
-        # It has bound the port and is not ready; a server that was stopped never will be.
+        # The server has bound the port and is not ready yet. A server that is shutting down never will be.
         if until is not None:
             return None
         if time.monotonic() > give_up:
@@ -149,23 +154,25 @@ def _check_port(config: Config) -> None:
     if config.server.port == 0:
         origin = config.origins["server.port"]
         error = ConfigError(
-            "server.port is 0, any free port; nobody would find the server", key="server.port", origin=origin
+            "server.port is 0 (any free port); clients could not find a server in the background",
+            key="server.port",
+            origin=origin,
         )
-        error.hint = "name one with --port"
+        error.hint = "choose a port with --port"
         raise error
 
 
 def _environment(config: Config) -> dict[str, str]:
     environment = dict(config.environment)
     if PREFIX + "CONFIG" in environment:
-        # It may be relative, and the server is started elsewhere.
+        # The path may be relative, and the server starts in another directory.
         environment[PREFIX + "CONFIG"] = str(config.file)
     return environment
 
 
 @contextmanager
 def _start_lock(file: Path) -> Iterator[None]:
-    """Wait until nobody else starts a server on this store."""
+    """Hold the lock that lets only one process at a time start a server for this store."""
     descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
@@ -175,7 +182,7 @@ def _start_lock(file: Path) -> Iterator[None]:
 
 
 def _open_log(file: Path) -> IO[bytes]:
-    """Open the log to append to it; one that has grown large makes room first."""
+    """Open the log for appending. Rotate it first if it is too large."""
     with suppress(FileNotFoundError):
         if file.stat().st_size > _MOST_LOG_BYTES:
             file.replace(file.with_name(f"{file.name}.1"))
@@ -184,9 +191,9 @@ def _open_log(file: Path) -> IO[bytes]:
     return out
 
 
-def _last_lines(log: Path, begin: int) -> str:
+def _read_last_lines(log: Path, begin: int) -> str:
     with log.open("rb") as file:
         end = file.seek(0, os.SEEK_END)
         file.seek(max(begin, end - _LAST_BYTES))
-        said = file.read().decode(errors="replace").strip().splitlines()
-    return "its last words:\n" + "\n".join(said[-_LAST_LINES:]) if said else "it said nothing"
+        lines = file.read().decode(errors="replace").strip().splitlines()
+    return "its last output:\n" + "\n".join(lines[-_LAST_LINES:]) if lines else "it wrote no output"

@@ -1,4 +1,4 @@
-"""The resident server: one process that binds a port, answers every client, and keeps a worker beside it."""
+"""The resident server process: binds a port, decides who may connect, and serves HTTP until a signal ends it."""
 
 from __future__ import annotations
 
@@ -24,27 +24,27 @@ from opencode_memory.hosts.opencode.contract import TOKEN_FILE
 from opencode_memory.server.guards import guarded_protocol, supports_owner_check
 from opencode_memory.server.plugin.endpoint import MESSAGE_LIMIT
 from opencode_memory.server.web import WebApp, build_app
-from opencode_memory.service.port_holder import explain_holder, hint_for_holder, who_holds
+from opencode_memory.service.port_holder import explain_holder, find_port_holder, hint_for_holder
 
 if TYPE_CHECKING:
     from opencode_memory.server.metrics import Metrics
     from opencode_memory.server.server_state import ServerState
 
 _GRACE_SECONDS: Final = 1
-"""How long calls have to be answered after a signal, and then streams to be closed."""
+"""Grace period after a signal: first for running calls to finish, then for streams to close."""
 _BACKLOG: Final = 256
 _log: Final = logging.getLogger(__name__)
 
 
 def bind(host: str, port: int) -> socket.socket:
-    """Take a port.
+    """Bind a port and listen on it.
 
     Args:
-        host: An address, or a name of one.
-        port: The port; 0 for any free one.
+        host: An address or a host name.
+        port: The port; 0 for any free port.
 
     Raises:
-        ConflictError: Somebody else holds it; the message says who.
+        ConflictError: Another process holds the port; the message names the process.
         InvalidInputError: This machine has no such address.
     """
     try:
@@ -53,9 +53,9 @@ def bind(host: str, port: int) -> socket.socket:
         )[0]
         listening = socket.socket(family, kind, protocol)
     except OSError as error:
-        raise InvalidInputError(f"server.host: {host!r} is no address: {error}", field="server.host") from error
+        raise InvalidInputError(f"server.host: cannot resolve {host!r}: {error}", field="server.host") from error
     try:
-        # A port that a server just gave up can be taken again at once; one that is in use cannot.
+        # Without this option, a port of a server that has just ended cannot be bound for some time.
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind(address)
         listening.listen(_BACKLOG)
@@ -71,10 +71,10 @@ def bind(host: str, port: int) -> socket.socket:
 
 
 def _port_conflict(host: str, port: int) -> ConflictError:
-    holder = who_holds(host, port)
+    holder = find_port_holder(host, port)
     if holder is None:
-        error = ConflictError(f"port {port} of {host} is taken")
-        error.hint = "choose another with --port"
+        error = ConflictError(f"port {port} of {host} is already in use")
+        error.hint = "choose another port with --port"
         return error
     error = ConflictError(explain_holder(holder, host, port))
     error.hint = hint_for_holder(holder, port)
@@ -82,7 +82,7 @@ def _port_conflict(host: str, port: int) -> ConflictError:
 
 
 def is_loopback(host: str) -> bool:
-    """Say whether only this machine reaches an address."""
+    """Check whether an address can be reached from this machine only."""
     try:
         return ip_address(host.strip("[]")).is_loopback
     except ValueError:
@@ -91,12 +91,12 @@ def is_loopback(host: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """Who is let in.
+    """The credentials and the user that the server accepts.
 
     Attributes:
-        key: What every request must carry; None for no key.
-        uid: The user whose processes may connect from this machine; None where that cannot be told.
-        token: What is in a file that only the user reads: OpenCode's plugin shows it, and it opens as the key does.
+        key: The API key that every request must carry; None if no key is required.
+        uid: The user whose local processes may connect; None if this system cannot determine the owner of a connection.
+        token: The content of a file that only the user can read. OpenCode's plugin sends it. It is valid like the key.
     """
 
     key: str | None
@@ -105,22 +105,24 @@ class Access:
 
 
 def decide_access(host: str, configured: str | None, data_dir: Path) -> Access:
-    """Decide who is let in: whoever has the key, and of this machine's users only this one.
+    """Decide who may connect: clients with the key, and among local users only this one.
+
+    On systems that cannot determine the owner of a connection, the token is the key if none is configured.
 
     Args:
-        host: The address that is bound.
+        host: The address that the server binds.
         configured: ``server.api_key``.
-        data_dir: Where the token is kept, which is the key on systems that cannot tell who connects.
+        data_dir: The folder of the token file.
 
     Raises:
-        InvalidInputError: Others would reach the server, and there is no key.
+        InvalidInputError: Other machines could reach the server, and no key is configured.
     """
     uid = os.geteuid() if supports_owner_check() else None
     if configured is not None:
         return Access(configured, uid, _ensure_token(data_dir / TOKEN_FILE))
     if not is_loopback(host):
         error = InvalidInputError(
-            f"server.host: {host} is reached from other machines, and there is no key", field="server.host"
+            f"server.host: other machines can reach {host}, and no API key is configured", field="server.host"
         )
         error.hint = "set server.api_key (or OPENCODE_MEMORY_API_KEY), or bind 127.0.0.1"
         raise error
@@ -129,14 +131,14 @@ def decide_access(host: str, configured: str | None, data_dir: Path) -> Access:
 
 
 def _ensure_token(file: Path) -> str:
-    """Return the key in a file that only its owner reads, which is written when there is none."""
+    """Return the token from a file that only its owner can read. Create the file if it does not exist."""
     if not file.exists() or not file.stat().st_size:
         aside = file.with_name(f"{file.name}.{os.getpid()}")
         try:
             descriptor = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
             with os.fdopen(descriptor, "w", encoding="ascii") as out:
                 out.write(secrets.token_urlsafe(32))
-            # Under its name only when it is whole.
+            # Rename the file when it is complete. Otherwise another process could read half a token.
             aside.replace(file)
         except OSError as error:
             raise StorageError(f"cannot write {file}: {error.strerror}", path=str(file)) from error
@@ -153,13 +155,13 @@ def _read_token(file: Path) -> str:
 def serve_http(
     state: ServerState, metrics: Metrics, listening: socket.socket, *, access: Access, on_ready: Callable[[], None]
 ) -> None:
-    """Serve until SIGTERM or SIGINT comes; what was acknowledged is durable, so nothing else has to be waited for.
+    """Serve until SIGTERM or SIGINT. Acknowledged writes are durable, so the end only waits for running calls.
 
     Args:
-        state: The store, the configuration, and what is counted.
-        metrics: What is counted.
-        listening: What ``bind`` returned.
-        access: Who is let in.
+        state: The state of the server.
+        metrics: The metrics of the server.
+        listening: The result of ``bind``.
+        access: The result of ``decide_access``.
         on_ready: Called when clients can connect.
     """
     web = build_app(state, metrics, host=state.config.server.host, key=access.key, token=access.token)
@@ -176,16 +178,16 @@ def serve_http(
         log_config=None,
         access_log=False,
         server_header=False,
-        # Nobody may say on whose behalf a request comes.
+        # Ignore `X-Forwarded-For`, so that a client cannot spoof its address.
         proxy_headers=False,
-        # Streams of sessions stay open for ever; nothing is lost when they are cut.
+        # Session streams never end by themselves. Closing them loses no data.
         timeout_graceful_shutdown=_GRACE_SECONDS,
     )
     _Server(config, web, on_ready).run(sockets=[listening])
 
 
 class _Server(uvicorn.Server):
-    """A server that says when it is ready, answers what it was asked before it ends, and does not die of a signal."""
+    """A uvicorn server that reports when it is ready, and finishes running calls before it exits after a signal."""
 
     def __init__(self, config: uvicorn.Config, web: WebApp, on_ready: Callable[[], None]) -> None:
         super().__init__(config)
@@ -201,7 +203,7 @@ class _Server(uvicorn.Server):
             self._on_ready()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Begin to end; a second signal does not wait for answers."""
+        """Drain running calls and exit. A second signal exits without waiting for them."""
         if self._loop is None or self._ending is not None:
             super().handle_exit(sig, frame)
             return
@@ -212,9 +214,7 @@ class _Server(uvicorn.Server):
             try:
                 await asyncio.wait_for(self._web.drain(), _GRACE_SECONDS)
             except TimeoutError:
-                _log.warning(
-                    "a call took longer than %s s, so it gets no answer; what it wrote is kept", _GRACE_SECONDS
-                )
+                _log.warning("a call took longer than %s s, so it gets no answer; its writes are kept", _GRACE_SECONDS)
             super(_Server, self).handle_exit(sig, None)
 
         self._ending = self._ending or asyncio.create_task(end())

@@ -1,7 +1,7 @@
-"""``/mcp``: streamable HTTP for clients that keep a session and for those that do not, behind one address.
+"""``/mcp``: MCP over streamable HTTP, for clients with and without sessions at the same URL.
 
-A request that begins a session, or belongs to one, goes to the SDK's manager of sessions; any other is answered for
-itself. So a client that ignores session ids works, and so does one that was told to forget its own.
+A request that starts a session or belongs to one goes to the SDK's session manager. Any other request is handled
+statelessly. So clients that ignore session ids also work, and clients that have dropped an expired session id.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ class McpEndpoint:
     """The ASGI app of ``/mcp``.
 
     Args:
-        server: What answers.
-        body_limit: Most bytes of a request.
+        server: The MCP server that handles the requests.
+        body_limit: Maximum size of a request body in bytes.
     """
 
     def __init__(self, server: Server[Any], *, body_limit: int) -> None:
-        # Who may come in is decided by the guards in front; a second list of hosts would only differ from theirs.
+        # Do not enable the SDK's host check: the guards in front of this app already check hosts and origins.
         self._with_session = StreamableHTTPSessionManager(server, max_request_body_size=body_limit)
         self._without = StreamableHTTPSessionManager(server, stateless=True, max_request_body_size=body_limit)
         self._sessions: OrderedDict[str, None] = OrderedDict()
@@ -46,18 +46,18 @@ class McpEndpoint:
         self._drained = anyio.Event()
 
     async def drain(self) -> None:
-        """Take no more requests, and wait until those that came are answered."""
+        """Refuse new requests, and wait until running requests are answered."""
         self._draining = True
         if self._answering:
             await self._drained.wait()
 
     def knows(self, session: str) -> bool:
-        """Say whether a session was begun here and is not known to have ended."""
+        """Check whether a session was started here and is not known to have ended."""
         return session in self._sessions
 
     @property
     def sessions(self) -> int:
-        """How many sessions are known."""
+        """The number of known sessions."""
         return len(self._sessions)
 
     @asynccontextmanager
@@ -67,13 +67,13 @@ class McpEndpoint:
             yield
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request; one that comes too late is told to come again."""
+        """Handle a request, or refuse it with 503 if the server is shutting down."""
         if scope["method"] != "POST":
-            # A stream of what a server may want to say; it has no end of its own, so nobody waits for it.
+            # Do not count GET streams of server messages as running requests: they never end by themselves.
             await self._answer(scope, receive, send)
             return
         if self._draining:
-            body = {"error": "the server is ending", "hint": "try again"}
+            body = {"error": "the server is shutting down", "hint": "try again"}
             await JSONResponse(body, status_code=503, headers={"retry-after": "1"})(scope, receive, send)
             return
         self._answering += 1
@@ -87,14 +87,14 @@ class McpEndpoint:
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         session = _session_of(scope["headers"])
         if session is None and scope["method"] == "POST":
-            body, receive = await _read(receive)
-            manager = self._with_session if _begins_a_session(body) else self._without
+            body, receive = await _read_body(receive)
+            manager = self._with_session if _is_initialize(body) else self._without
         else:
             manager = self._with_session
-        await manager.handle_request(scope, receive, self._watching(send, session, ends=scope["method"] == "DELETE"))
+        await manager.handle_request(scope, receive, self._track_sessions(send, session, scope["method"] == "DELETE"))
 
-    def _watching(self, send: Send, session: str | None, *, ends: bool) -> Send:
-        """Learn from an answer which sessions there are."""
+    def _track_sessions(self, send: Send, session: str | None, ends: bool) -> Send:
+        """Wrap ``send`` so that responses update the set of known sessions."""
         begun: str | None = None
 
         async def watch(message: Message) -> None:
@@ -106,7 +106,7 @@ class McpEndpoint:
                 elif session is None and not failed:
                     begun = _session_of(message.get("headers", ()))
             elif begun is not None and b'"result"' in message.get("body", b""):
-                # A greeting that was refused has a session id too, and an error where its result would be.
+                # A refused `initialize` also has a session id, but an error instead of a result.
                 self._sessions[begun] = None
                 while len(self._sessions) > _MOST_SESSIONS:
                     self._sessions.popitem(last=False)
@@ -120,8 +120,8 @@ def _session_of(headers: Any) -> str | None:
     return next((value.decode("latin-1") for name, value in headers if name.lower() == _HEADER), None)
 
 
-async def _read(receive: Receive) -> tuple[bytes, Receive]:
-    """Read a whole body, which the guards have bounded, and return what gives it out again."""
+async def _read_body(receive: Receive) -> tuple[bytes, Receive]:
+    """Read a whole body, whose size the guards have limited, and return it with a ``receive`` that replays it."""
     messages: list[MutableMapping[str, Any]] = []
     body = b""
     more = True
@@ -138,7 +138,7 @@ async def _read(receive: Receive) -> tuple[bytes, Receive]:
     return body, receive_again
 
 
-def _begins_a_session(body: bytes) -> bool:
+def _is_initialize(body: bytes) -> bool:
     if b"initialize" not in body:
         return False
     try:

@@ -1,4 +1,4 @@
-"""What is counted, in the form that Prometheus reads. Every number comes from something that happened."""
+"""Metrics of the resident server in the Prometheus text format."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0,
 
 
 class Metrics:
-    """The counters of one server."""
+    """Counters and gauges of one server."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
@@ -41,11 +41,11 @@ class Metrics:
         self.projects = self._gauge("projects", "Projects.")
 
     def read(self, stats: Stats | None, *, healthy: bool) -> bytes:
-        """Return everything as text.
+        """Render all metrics as text.
 
         Args:
-            stats: The store in numbers, as it is now; None leaves them as they were last.
-            healthy: Whether the server is.
+            stats: Current statistics of the store; None keeps the previous values.
+            healthy: Whether the server is healthy.
         """
         self.up.set(healthy)
         if stats is not None:
@@ -53,7 +53,7 @@ class Metrics:
         return generate_latest(self.registry)
 
     def refuse(self, reason: str) -> None:
-        """Count a request that was refused at the door."""
+        """Count a request that a guard refused."""
         self.refused.labels(reason).inc()
 
     def _update(self, stats: Stats) -> None:
@@ -67,7 +67,7 @@ class Metrics:
         self.projects.set(stats.projects)
 
     def add_gauge(self, name: str, about: str, read: Callable[[], float]) -> None:
-        """Add a gauge that is read when it is asked for."""
+        """Add a gauge whose value is read at each scrape."""
         self._gauge(name, about).set_function(read)
 
     def _counter(self, name: str, about: str, *labels: str) -> Counter:

@@ -1,4 +1,4 @@
-"""What lives as long as a server does: the store, the configuration, and what is counted."""
+"""State shared by all requests of one server: the store, the configuration and the metrics."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ if TYPE_CHECKING:
     from opencode_memory.store.memory_store import MemoryStore
 
 _READABLE_LENGTH: Final = 40
-_ANYTHING: Final = "opencode-memory: nothing is about this"
+_WARM_UP_QUERY: Final = "opencode-memory: nothing is about this"
 
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """How a server is.
+    """The health of a server.
 
     Attributes:
-        problems: What is wrong, in words; nothing when all is well.
-        background: What embeds: ``worker 4711``, ``this process`` ….
+        problems: Descriptions of problems; empty if the server is healthy.
+        background: The process that computes embeddings, for example ``worker 4711`` or ``this process``.
     """
 
     problems: tuple[str, ...]
@@ -38,23 +38,23 @@ class Health:
 
     @property
     def ok(self) -> bool:
-        """Whether nothing is wrong."""
+        """Whether the server is healthy."""
         return not self.problems
 
     @property
-    def word(self) -> str:
-        """The same in a word."""
+    def status(self) -> str:
+        """``healthy`` or ``degraded``."""
         return "healthy" if self.ok else "degraded"
 
 
 @dataclass(frozen=True, slots=True)
 class Background:
-    """What embeds and indexes behind a server's back.
+    """The process that embeds and indexes for a server.
 
     Attributes:
-        describe: Says what it is.
-        problems: Says what is wrong with it.
-        wake: Tells it that something was written.
+        describe: Returns a short description of it.
+        problems: Returns descriptions of its problems.
+        wake: Notifies it of new memories.
     """
 
     describe: Callable[[], str] = lambda: "this process"
@@ -64,13 +64,13 @@ class Background:
 
 @dataclass(frozen=True, slots=True)
 class ServerState:
-    """What every call of one server shares.
+    """The state that all calls of one server share.
 
     Attributes:
-        store: The store, bound to no project: each call says which one it is about.
+        store: The store. It is bound to no project, because each call names its project.
         config: The configuration.
-        metrics: What is counted; None where nobody could read it.
-        background: What embeds and indexes.
+        metrics: The metrics; None for a server without ``/metrics``.
+        background: The process that embeds and indexes.
         projects: Finds the project of a client's folder.
     """
 
@@ -86,51 +86,51 @@ class ServerState:
 
     @property
     def exports(self) -> Path:
-        """The folder of the data directory where all exports of clients lie."""
+        """The folder of the data directory that holds the exports of all clients."""
         return self.store.data_dir / EXPORTS
 
     def exports_of(self, project: str | None) -> Path:
-        """Return the folder of the exports where the clients of a project, or those without one, may read and write."""
+        """Return the folder of exports that clients of one project, or clients without a project, may use."""
         if project is None:
             return self.exports / "global"
-        # The name of a project holds slashes, and what is left without them may fit two projects.
+        # Project names contain slashes. Without them two names can be equal, so append a hash.
         readable = re.sub(r"[^\w.-]+", "-", project, flags=re.ASCII)[-_READABLE_LENGTH:].strip("-.")
         return self.exports / f"{readable}-{hashlib.sha256(project.encode()).hexdigest()[:12]}"
 
     @property
     def allowed_folders(self) -> tuple[Path, ...]:
-        """Folders that the configuration opens to every client."""
+        """Folders that the configuration allows for every client."""
         return tuple(Path(folder).expanduser() for folder in self.config.server.allowed_folders)
 
     def count_tokens(self, text: str) -> int:
-        """Count the tokens of a text as the embedder's model does."""
+        """Count the tokens of a text with the tokenizer of the embedding model."""
         return sum(word.tokens for word in self._tokenization.words(text))
 
     def count_call(self, tool: str, outcome: str, seconds: float) -> None:
-        """Count a call of a tool."""
+        """Record a tool call in the metrics."""
         if self.metrics is not None:
             self.metrics.calls.labels(tool, outcome).inc()
             self.metrics.seconds.labels(tool).observe(seconds)
 
     def count_recall(self, *, found: bool) -> None:
-        """Count a recall by whether it found anything."""
+        """Record in the metrics whether a recall found any memory."""
         if self.metrics is not None:
             self.metrics.recalls.labels("hit" if found else "miss").inc()
 
     def wake_worker(self) -> None:
-        """Say that something was written that has to be embedded."""
+        """Notify the background process of new memories to embed."""
         self.background.wake()
 
     def warm_up(self) -> None:
-        """Load what a recall needs, so that the next one is quick."""
-        self.count_tokens(_ANYTHING)
-        self.store.recall(_ANYTHING, limit=1, entity=_ANYTHING, unasked=True)
+        """Load the model and the indexes, so that the first recall of a client is fast."""
+        self.count_tokens(_WARM_UP_QUERY)
+        self.store.recall(_WARM_UP_QUERY, limit=1, entity=_WARM_UP_QUERY, unasked=True)
 
     def health(self) -> Health:
-        """Look whether the store answers and the background works."""
+        """Check the store and the background process."""
         problems = list(self.background.problems())
         try:
             self.store.count(scope="global")
         except OpencodeMemoryError as error:
-            problems.append(f"the store does not answer: {error}")
+            problems.append(f"the store cannot be read: {error}")
         return Health(tuple(problems), self.background.describe())

@@ -1,8 +1,8 @@
-"""MCP over standard input and output: a server that one client starts for itself, in the folder it works in.
+"""MCP over standard input and output: a server that one client starts for itself in its working directory.
 
-SIGTERM and SIGINT end the process at once. What was acknowledged is durable, and what waits for its vectors is
-embedded by whoever opens the store next, so there is nothing to wait for; nor could one, since a thread that reads
-standard input cannot be called back.
+SIGTERM and SIGINT end the process immediately. Acknowledged writes are durable, and the next process that opens the
+store embeds memories without vectors. So no work is lost. A clean shutdown would not be possible anyway, because a
+thread that is blocked reading standard input cannot be interrupted.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 
 def serve_stdio(state: ServerState, *, folder: Path) -> None:
-    """Serve one client until it closes its end, or SIGTERM or SIGINT ends the process.
+    """Serve one client until it closes standard input, or until SIGTERM or SIGINT.
 
     Args:
-        state: The store, the configuration, and what is counted.
-        folder: Where the client works, unless it says otherwise.
+        state: The state of the server.
+        folder: The client's folder, unless the client names others.
     """
     server = build_server(state, folder=folder)
 

@@ -1,7 +1,7 @@
-"""The HTTP side of the resident server: its routes, the guards in front of them, and what it says of itself.
+"""The ASGI app of the resident server: its routes and the guards in front of them.
 
-``/mcp`` is for clients, ``/bridge`` for OpenCode's plugin, ``/health`` for whoever wants to know whether it runs,
-``/stats`` and ``/metrics`` for whoever operates it. No route allows another origin to read it.
+``/mcp`` is for MCP clients, ``/bridge`` for OpenCode's plugin, ``/health`` for health checks, ``/stats`` and
+``/metrics`` for monitoring. No route allows a page of another origin to read its response.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ HEALTH: Final = "/health"
 _UNAVAILABLE: Final = 503
 MCP: Final = "/mcp"
 PLUGGED_MCP: Final = "/mcp/opencode"
-"""Where an OpenCode with the plugin finds what the plugin does not do."""
+"""The MCP endpoint for an OpenCode with the plugin: only the tools that the plugin does not replace."""
 _PATHS: Final = frozenset({MCP, PLUGGED_MCP, HEALTH, "/stats", "/metrics"})
 
 
@@ -48,20 +48,20 @@ def build_app(state: ServerState, metrics: Metrics, *, host: str, key: str | Non
     """Build the ASGI app with its guards.
 
     Args:
-        state: The store, the configuration, and what is counted.
-        metrics: What is counted.
-        host: The address that is bound.
-        key: What every request but ``/health`` must carry; None for no key.
-        token: What OpenCode's plugin shows; opens as the key does.
+        state: The state of the server.
+        metrics: The metrics of the server.
+        host: The address that the server binds.
+        key: The API key that every request except ``/health`` must carry; None if no key is required.
+        token: The token of OpenCode's plugin; it is valid like the key.
     """
     config = state.config.server
     endpoints = {
         MCP: McpEndpoint(build_server(state), body_limit=BODY_LIMIT),
         PLUGGED_MCP: McpEndpoint(build_server(state, plugged=True), body_limit=BODY_LIMIT),
     }
-    metrics.add_gauge("mcp_sessions", "MCP sessions that are known.", lambda: _count_sessions(endpoints))
+    metrics.add_gauge("mcp_sessions", "Known MCP sessions.", lambda: _count_sessions(endpoints))
     bridge = Bridge(state, token=token, on_refused=metrics.refuse)
-    metrics.add_gauge("plugins", "Plugins in OpenCode that are connected.", lambda: bridge.plugins)
+    metrics.add_gauge("plugins", "Connected OpenCode plugins.", lambda: bridge.plugins)
     app: ASGIApp = _build_routes(state, metrics, endpoints, bridge)
     app = BodyLimit(app, limit=BODY_LIMIT, on_refused=metrics.refuse)
     if key is not None:
@@ -103,7 +103,7 @@ def _build_routes(
         body = {
             "server": NAME,
             "version": version,
-            "status": found.word,
+            "status": found.status,
             "problems": list(found.problems),
             "pid": os.getpid(),
             "uptime_seconds": round(time.monotonic() - begun),
@@ -151,7 +151,7 @@ def _build_routes(
 
 
 def _read_stats(state: ServerState) -> Stats | None:
-    """Return the store in numbers; None while it does not answer, which is what has to be seen then."""
+    """Return statistics of the store; None if it cannot be read, so that the other numbers are still available."""
     try:
         return state.store.stats()
     except OpencodeMemoryError:
@@ -159,14 +159,14 @@ def _read_stats(state: ServerState) -> Stats | None:
 
 
 class WebApp:
-    """The ASGI app: counts every request by path and status, and sees that its answer ends.
+    """The outermost ASGI app: counts requests by path and status, and ends every response.
 
-    Unknown paths count as one, for anybody can make them up.
+    All unknown paths are counted as one path. Otherwise a client could create any number of metrics.
 
     Args:
-        app: What stands behind.
-        metrics: What is counted.
-        drain: Takes no more calls, and waits until those that came are answered.
+        app: The app with its guards.
+        metrics: The metrics of the server.
+        drain: Refuses new calls, and waits until running calls are answered.
     """
 
     def __init__(self, app: ASGIApp, metrics: Metrics, drain: Callable[[], Awaitable[None]]) -> None:
@@ -175,7 +175,7 @@ class WebApp:
         self.drain = drain
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let a request through."""
+        """Handle a request."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -192,5 +192,5 @@ class WebApp:
 
         await self._app(scope, receive, count)
         if is_open:
-            # The stream of a session has no end of its own; when the server ends, it does.
+            # The stream of a session does not end by itself; end it when the server shuts down.
             await send({"type": "http.response.body", "body": b"", "more_body": False})

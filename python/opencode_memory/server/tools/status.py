@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from opencode_memory.models import Scope
 from opencode_memory.server.answers import Answer, join_lines
 from opencode_memory.server.call import Call
 from opencode_memory.server.toolbox import shape, tool
@@ -14,15 +15,15 @@ def memory_status(call: Call) -> Answer:
     """Whether the memory is healthy, what it holds here, and what still waits."""
     stats = call.store.stats()
     where = call.client.project
-    here = call.store.count(project=where, scope="project") if where is not None else None
-    shared = call.store.count(scope="global")
+    here = call.store.count(scope=Scope.owned_by(where)) if where is not None else None
+    shared = call.store.count(scope=Scope.global_only())
     health = call.state.health()
     waiting = f"{stats.pending_embeddings} wait for their vectors, {stats.lexical_tail} for the index"
     jobs = call.store.jobs.counts()
     dead = sum(one.dead for one in jobs)
     candidates = call.store.count(project=where, status="candidate")
     text = join_lines(
-        f"{health.word}{': ' + '; '.join(health.problems) if health.problems else ''}.",
+        f"{health.status}{': ' + '; '.join(health.problems) if health.problems else ''}.",
         f"Project {where}: {counted(here, 'memory')}." if here is not None else "No project is known for this client.",
         f"Global: {counted(shared, 'memory')}. Background: {health.background}; {waiting}.",
         f"{counted(dead, 'job')} failed for good; `opencode-memory jobs` says why." if dead else None,
@@ -30,7 +31,7 @@ def memory_status(call: Call) -> Answer:
         stats.model_mismatch,
     )
     data = {
-        "status": health.word,
+        "status": health.status,
         "problems": list(health.problems),
         "project": where,
         "memories": {"project": here, "global": shared},
