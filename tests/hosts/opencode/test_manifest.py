@@ -15,7 +15,7 @@ from opencode_memory.errors import ConfigError, InvalidInputError
 from opencode_memory.hosts.opencode import manifest
 from opencode_memory.hosts.opencode.agents import AGENTS
 from opencode_memory.hosts.opencode.contract import PROTOCOL, TOKEN_FILE
-from opencode_memory.hosts.opencode.manifest import Choices, Offer, chosen_agents, read_choices, render_manifest
+from opencode_memory.hosts.opencode.manifest import Choices, Offer, parse_agents, read_choices, render_manifest
 from opencode_memory.hosts.opencode.setup.npm_stub import imported_packages
 from opencode_memory.server.plugin.commands import COMMANDS
 from opencode_memory.server.plugin.tools import TOOLS
@@ -143,7 +143,7 @@ def test_the_model_of_the_auditor_is_the_configured_one(tmp_path: Path) -> None:
     ],
 )
 def test_agents_are_chosen_by_name(written: str, agents: tuple[str, ...]) -> None:
-    assert chosen_agents(written) == agents
+    assert parse_agents(written) == agents
 
 
 @pytest.mark.parametrize(
@@ -157,7 +157,7 @@ def test_agents_are_chosen_by_name(written: str, agents: tuple[str, ...]) -> Non
 )
 def test_an_agent_that_is_not_there_is_refused_with_a_suggestion(written: str, said: str, hint: str | None) -> None:
     with pytest.raises(InvalidInputError, match=said) as refused:
-        chosen_agents(written)
+        parse_agents(written)
     assert refused.value.field == "--agents"
     assert hint is None or hint in str(refused.value.hint)
 

@@ -272,11 +272,11 @@ def test_catching_up_waits_for_everything_that_was_told_before() -> None:
 
     async def talk(line: Line) -> None:
         async def flush(_: Any) -> list[str]:
-            await line.peer.caught_up()
+            await line.peer.wait_for_notifications()
             return taken.copy()
 
         async def peek(_: Any) -> list[str]:
-            await line.peer.caught_up("quick")
+            await line.peer.wait_for_notifications("quick")
             return taken.copy()
 
         requests.update(flush=flush, peek=peek)

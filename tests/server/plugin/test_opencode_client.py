@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from opencode_memory.server.plugin.opencode_client import OWN_TITLE, SessionFacts, facts_in
+from opencode_memory.server.plugin.opencode_client import OWN_TITLE, SessionFacts, find_facts
 
 
 def told(kind: str, **info: Any) -> dict[str, Any]:
@@ -20,7 +20,7 @@ def test_events_tell_who_began_a_session() -> None:
         told("session.created", id="ses_3", title=f"{OWN_TITLE}a loop"),
         told("message.updated", id="msg_1", parentID="ses_1"),
     ]
-    assert dict(facts_in({"events": events})) == {
+    assert dict(find_facts({"events": events})) == {
         "ses_1": SessionFacts(),
         "ses_2": SessionFacts(parent="ses_1"),
         "ses_3": SessionFacts(is_ours=True),
@@ -38,9 +38,9 @@ def test_events_tell_who_began_a_session() -> None:
     ],
 )
 def test_what_is_no_event_tells_nothing(params: Any) -> None:
-    assert list(facts_in(params)) == []
+    assert list(find_facts(params)) == []
 
 
 def test_a_parent_that_is_none_is_no_parent() -> None:
     events = [told("session.created", id="ses_1", parentID=""), told("session.created", id="ses_2", parentID=3)]
-    assert set(dict(facts_in({"events": events})).values()) == {SessionFacts()}
+    assert set(dict(find_facts({"events": events})).values()) == {SessionFacts()}

@@ -21,7 +21,7 @@ from opencode_memory.config.settings import PREFIX
 from opencode_memory.errors import ConfigError, InvalidInputError
 from opencode_memory.hosts.opencode.contract import MCP_NAME, PROTOCOL, TOKEN_FILE
 from opencode_memory.hosts.opencode.slash_commands import COMMANDS
-from opencode_memory.service.launch import program
+from opencode_memory.service.launch import require_interpreter
 from opencode_memory.text.suggest import did_you_mean
 
 PLUGIN: Final = "opencode-memory.ts"
@@ -79,7 +79,7 @@ def plugin_files() -> dict[str, str]:
     return {file.relative_to(folder).as_posix(): file.read_text(encoding="utf-8") for file in found}
 
 
-def chosen_agents(written: str) -> tuple[str, ...]:
+def parse_agents(written: str) -> tuple[str, ...]:
     """Read a list of agents as it is typed: names with commas, ``all``, or ``none``.
 
     Raises:
@@ -153,17 +153,17 @@ def render_manifest(
         "version": opencode_memory.__version__,
         "protocol": PROTOCOL,
         "plugin_sha256": digest("".join(f"{name}\0{text}\0" for name, text in sorted(plugin.items()))),
-        "start": start_command(config, python=program(python)),
+        "start": start_command(config, python=require_interpreter(python)),
         "url": url,
         "token_file": str(config.data_dir / TOKEN_FILE),
         "deadline_ms": config.opencode.deadline_ms,
-        "mcp": {"name": MCP_NAME, "config": _mcp(url)} if by_mcp else None,
-        "command": _commands(choices.agents),
-        "agent": _agents(config, choices.agents),
-        "tool": _offered(tools, by_mcp=by_mcp),
+        "mcp": {"name": MCP_NAME, "config": _render_mcp(url)} if by_mcp else None,
+        "command": _render_commands(choices.agents),
+        "agent": _render_agents(config, choices.agents),
+        "tool": _render_tools(tools, by_mcp=by_mcp),
         "chosen": {"agents": choices.agents, "tools": choices.tools},
     }
-    return json.dumps(manifest, ensure_ascii=False, indent=2, default=_plain) + "\n"
+    return json.dumps(manifest, ensure_ascii=False, indent=2, default=_to_plain) + "\n"
 
 
 def server_url(config: Config) -> str:
@@ -203,19 +203,19 @@ def digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _mcp(url: str) -> dict[str, Any]:
+def _render_mcp(url: str) -> dict[str, Any]:
     # What the few core tools do not cover is there for people and other clients; here every request would pay for it.
     return {"type": "remote", "url": f"{url}/mcp/opencode", "oauth": False, "timeout": _MCP_MS}
 
 
-def _commands(agents: Iterable[str]) -> dict[str, Any]:
+def _render_commands(agents: Iterable[str]) -> dict[str, Any]:
     commands = {name: dict(command) for name, command in COMMANDS.items()}
     if _AUDITOR in agents:
         commands["review"]["agent"] = _AUDITOR
     return commands
 
 
-def _agents(config: Config, names: Iterable[str]) -> dict[str, Any]:
+def _render_agents(config: Config, names: Iterable[str]) -> dict[str, Any]:
     # The plugin refuses what OpenCode's rules let through, so those who only read get a shell.
     from opencode_memory.hosts.opencode.agents import with_reading_shell  # noqa: PLC0415  as above
 
@@ -226,7 +226,7 @@ def _agents(config: Config, names: Iterable[str]) -> dict[str, Any]:
     return agents
 
 
-def _offered(tools: Iterable[OfferedTool], *, by_mcp: bool) -> dict[str, Any]:
+def _render_tools(tools: Iterable[OfferedTool], *, by_mcp: bool) -> dict[str, Any]:
     return {
         tool.name: {"description": tool.about, "args": tool.input}
         for tool in tools
@@ -234,7 +234,7 @@ def _offered(tools: Iterable[OfferedTool], *, by_mcp: bool) -> dict[str, Any]:
     }
 
 
-def _plain(value: Any) -> Any:
+def _to_plain(value: Any) -> Any:
     if isinstance(value, Mapping):
         return dict(value)
     raise TypeError(f"{type(value).__name__} cannot be in a manifest")

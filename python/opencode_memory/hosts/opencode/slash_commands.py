@@ -34,7 +34,7 @@ plugin puts it there when the server does not answer."""
 _MISSING: Final = "The memory server did not answer in time."
 
 
-def framed(text: str) -> str:
+def frame(text: str) -> str:
     """Put what a model is told by a command into its frame."""
     return f"<{TAG}>\n{text}\n</{TAG}>"
 
@@ -44,7 +44,7 @@ def _command(description: str, template: str, **more: Any) -> Mapping[str, Any]:
 
 
 def _fallback(text: str) -> str:
-    return framed(f"{_MISSING} {text}") + NO_ARGUMENTS
+    return frame(f"{_MISSING} {text}") + NO_ARGUMENTS
 
 
 COMMANDS: Final[Mapping[str, Mapping[str, Any]]] = MappingProxyType(
@@ -76,7 +76,7 @@ COMMANDS: Final[Mapping[str, Mapping[str, Any]]] = MappingProxyType(
         ),
         "review": _command(
             "Review changes against the project's memory",
-            framed(f"{READ_ONLY}\n{HOW}\n{WHAT}") + NO_ARGUMENTS,
+            frame(f"{READ_ONLY}\n{HOW}\n{WHAT}") + NO_ARGUMENTS,
             subtask=True,
         ),
     }

@@ -21,7 +21,7 @@ from opencode_memory.errors import ConflictError, OpencodeMemoryError
 from opencode_memory.hosts.opencode.contract import MCP_NAME, PROTOCOL
 from opencode_memory.server.plugin import handlers
 from opencode_memory.server.plugin.json_rpc import Peer, RemoteError
-from opencode_memory.server.plugin.opencode_client import OpenCode, SessionFacts, facts_in
+from opencode_memory.server.plugin.opencode_client import OpenCode, SessionFacts, find_facts
 from opencode_memory.server.plugin.protocol import (
     EVENTS,
     CommandParams,
@@ -61,7 +61,7 @@ class Connection:
         self._state = state
         self._projects = projects
         self._limiter = anyio.CapacityLimiter(_THREADS)
-        self._here: handlers.Here | None = None
+        self._context: handlers.PluginContext | None = None
         self._watch = Watch(state)
         self._sessions: OrderedDict[str, SessionFacts] = OrderedDict()
         self._tasks: TaskGroup | None = None
@@ -88,12 +88,12 @@ class Connection:
 
     async def _hello(self, params: Any) -> dict[str, Any]:
         greeting = Greeting.parse(params)
-        if self._here is not None:
+        if self._context is not None:
             raise ConflictError("hello was said before; each instance of OpenCode has a connection of its own")
         answer: dict[str, Any] = {"protocol": PROTOCOL, "version": opencode_memory.__version__}
         if greeting.protocol != PROTOCOL:
             return answer | {"notice": _notice(greeting), "refused": True}
-        self._here = handlers.Here(self._state, self._projects, Path(greeting.directory))
+        self._context = handlers.PluginContext(self._state, self._projects, Path(greeting.directory))
         if self._tasks is not None:
             self._tasks.start_soon(self._welcome, greeting)
         return answer | {"deadline_ms": self._state.config.opencode.deadline_ms, "events": [*EVENTS]}
@@ -113,41 +113,44 @@ class Connection:
             _log.exception("the plugin in %s was not received as it should be", greeting.directory)
 
     async def _messages(self, params: Any) -> dict[str, Any]:
-        asked, here = MessagesParams.parse(params), self._greeted()
+        asked, context = MessagesParams.parse(params), self._greeted()
         facts = await self._facts(asked.session)
         # What came of the messages before says what is in sight.
-        await self.peer.caught_up("settled")
-        return await self._on_thread(partial(handlers.messages, here, asked, facts))
+        await self.peer.wait_for_notifications("settled")
+        return await self._on_thread(partial(handlers.handle_messages, context, asked, facts))
 
     async def _compacting(self, params: Any) -> dict[str, Any]:
-        session, here = SessionParams.parse(params).session, self._greeted()
-        facts, before = SessionFacts(), handlers.Before(is_known=not self._state.config.compaction.custom_prompt)
+        session, context = SessionParams.parse(params).session, self._greeted()
+        facts, previous = (
+            SessionFacts(),
+            handlers.PreviousSummary(is_known=not self._state.config.compaction.custom_prompt),
+        )
 
         async def ask_facts() -> None:
             nonlocal facts
             facts = await self._facts(session)
 
         async def ask_summary() -> None:
-            nonlocal before
+            nonlocal previous
             try:
                 summary = await self.opencode.last_summary(session, seconds=_SUMMARY_SECONDS)
-                before = handlers.Before(summary)
+                previous = handlers.PreviousSummary(summary)
             except RemoteError as error:
-                _log.info("the summary before is not known, so the prompt stays OpenCode's: %s", error)
+                _log.info("the previous summary is not known, so the prompt stays OpenCode's: %s", error)
 
         # Side by side: all of it has to fit into the deadline of one hook.
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(ask_facts)
             tasks.start_soon(self._catch_up, session)
-            if not before.is_known:
+            if not previous.is_known:
                 tasks.start_soon(ask_summary)
-        return await self._on_thread(partial(handlers.compacting, here, session, facts, before))
+        return await self._on_thread(partial(handlers.handle_compacting, context, session, facts, previous))
 
     async def _catch_up(self, session: str) -> None:
         """Learn what was said before it is out of sight, as far as there is time."""
         rest = partial(self._watch.rest, session, at=clock.now())
         with anyio.move_on_after(_CATCH_UP_SECONDS):
-            await self.peer.caught_up()
+            await self.peer.wait_for_notifications()
             try:
                 # It is not cut short: whoever waited goes on, and what is learned is written.
                 await anyio.to_thread.run_sync(rest, limiter=self._limiter, abandon_on_cancel=True)
@@ -155,22 +158,22 @@ class Connection:
                 _log.warning("session %s is compacted before it was learned from: %s", session, error)
 
     async def _command(self, params: Any) -> dict[str, Any]:
-        return await self._on_thread(partial(handlers.command, self._greeted(), CommandParams.parse(params)))
+        return await self._on_thread(partial(handlers.handle_command, self._greeted(), CommandParams.parse(params)))
 
     async def _tool(self, params: Any) -> dict[str, Any]:
-        return await self._on_thread(partial(handlers.tool, self._greeted(), ToolParams.parse(params)))
+        return await self._on_thread(partial(handlers.handle_tool, self._greeted(), ToolParams.parse(params)))
 
     async def _flush(self, _: Any) -> dict[str, Any]:
         """Answer once everything that was told so far is taken."""
-        await self.peer.caught_up()
+        await self.peer.wait_for_notifications()
         return {}
 
     async def _settled(self, params: Any) -> None:
-        await self._on_thread(partial(handlers.settled, self._greeted(), SettledParams.parse(params)))
+        await self._on_thread(partial(handlers.handle_settled, self._greeted(), SettledParams.parse(params)))
 
     async def _events(self, params: Any) -> None:
         self._greeted()
-        for session, facts in facts_in(params):
+        for session, facts in find_facts(params):
             self._know(session, facts)
         await self._on_thread(partial(self._watch.take, params, at=clock.now()))
 
@@ -179,7 +182,7 @@ class Connection:
         known = self._sessions.get(session)
         if known is None:
             try:
-                known = await self.opencode.facts_of(session, seconds=_FACTS_SECONDS)
+                known = await self.opencode.get_facts(session, seconds=_FACTS_SECONDS)
             except RemoteError as error:
                 _log.info("nothing is known of session %s: %s", session, error)
                 return SessionFacts()
@@ -191,10 +194,10 @@ class Connection:
         while len(self._sessions) > _MOST_SESSIONS:
             self._sessions.popitem(last=False)
 
-    def _greeted(self) -> handlers.Here:
-        if self._here is None:
+    def _greeted(self) -> handlers.PluginContext:
+        if self._context is None:
             raise ConflictError("say hello first")
-        return self._here
+        return self._context
 
     async def _on_thread(self, work: Callable[[], _T]) -> _T:
         return await anyio.to_thread.run_sync(work, limiter=self._limiter)

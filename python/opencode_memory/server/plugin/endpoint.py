@@ -51,7 +51,7 @@ class Bridge:
 
     async def serve(self, socket: WebSocket) -> None:
         """Serve one plugin until it goes."""
-        if not self._is_shown(headers_named(socket.scope, b"authorization")):
+        if not self._has_token(headers_named(socket.scope, b"authorization")):
             self._on_refused("token")
             await socket.close(_REFUSED, "this is not the token of the server")
             return
@@ -69,7 +69,7 @@ class Bridge:
         finally:
             self._connections.discard(connection)
 
-    def _is_shown(self, credentials: Sequence[bytes]) -> bool:
+    def _has_token(self, credentials: Sequence[bytes]) -> bool:
         if len(credentials) != 1:
             return False
         scheme, _, shown = credentials[0].partition(b" ")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from opencode_memory.context.compaction import compacting as put_together
+from opencode_memory.context.compaction import compacting as build_compaction
 from opencode_memory.context.compaction import for_compaction
 from opencode_memory.context.decide import Request, decide
 from opencode_memory.errors import ConflictError
@@ -34,7 +34,7 @@ _TOOLS: Final = {tool.name: tool for tool in TOOLS}
 
 
 @dataclass(frozen=True, slots=True)
-class Before:
+class PreviousSummary:
     """The summary before the one that is made.
 
     Attributes:
@@ -47,7 +47,7 @@ class Before:
 
 
 @dataclass(frozen=True, slots=True)
-class Here:
+class PluginContext:
     """Where a plugin sits, and what serves it.
 
     Attributes:
@@ -75,20 +75,20 @@ class Here:
         self.projects.refresh((self.folder,))
 
 
-def messages(here: Here, params: MessagesParams, facts: SessionFacts) -> dict[str, Any]:
+def handle_messages(context: PluginContext, params: MessagesParams, facts: SessionFacts) -> dict[str, Any]:
     """Decide what stands beside a message, and say what stands beside the others that the model still sees."""
     request = Request(
         session=params.session,
         message=params.message.id,
         # Where OpenCode itself goes on, nobody wrote anything: it goes on with what the session is about.
         text=params.message.text or params.summary or "",
-        project=here.project,
+        project=context.project,
         visible=frozenset(params.visible),
         is_subagent=facts.parent is not None,
         skip=_OURS if facts.is_ours else "",
     )
-    past = here.server.store.ledger.decisions(params.session)
-    decision = _decided(here.server, request, past)
+    past = context.server.store.ledger.decisions(params.session)
+    decision = _decide(context.server, request, past)
     blocks = {
         one.message: one.text
         for one in past
@@ -99,7 +99,7 @@ def messages(here: Here, params: MessagesParams, facts: SessionFacts) -> dict[st
     return {"blocks": blocks}
 
 
-def _decided(server: ServerState, request: Request, past: Sequence[Decision]) -> Decision:
+def _decide(server: ServerState, request: Request, past: Sequence[Decision]) -> Decision:
     config, count = server.config.injection, server.count_tokens
     for _ in range(_TRIES):
         try:
@@ -109,30 +109,32 @@ def _decided(server: ServerState, request: Request, past: Sequence[Decision]) ->
     raise ConflictError(f"memories change faster than message {request.message} can be decided on")
 
 
-def settled(here: Here, params: SettledParams) -> None:
+def handle_settled(context: PluginContext, params: SettledParams) -> None:
     """Note whether a decision arrived in time; one that was never made is made so: it came too late."""
-    ledger, state = here.server.store.ledger, _STATES[params.state]
+    ledger, state = context.server.store.ledger, _STATES[params.state]
     if ledger.settle(params.session, params.message, state) or state is State.SHOWN:
         return
     ledger.decide(
         Decision(
             session=params.session,
             message=params.message,
-            project=here.project,
+            project=context.project,
             state=State.LATE,
             about={"kind": "message", "reason": "no answer in time"},
         )
     )
 
 
-def compacting(here: Here, session: str, facts: SessionFacts, before: Before) -> dict[str, Any]:
+def handle_compacting(
+    context: PluginContext, session: str, facts: SessionFacts, previous: PreviousSummary
+) -> dict[str, Any]:
     """Say what a compaction must not lose."""
-    server = here.server
+    server = context.server
     config = server.config.compaction
     if not config.enabled or facts.is_ours:
         return {"context": []}
-    now, project = clock.now(), here.project
-    branch = branch_of(here.folder)
+    now, project = clock.now(), context.project
+    branch = branch_of(context.folder)
     block = for_compaction(
         server.store,
         session=session,
@@ -143,7 +145,7 @@ def compacting(here: Here, session: str, facts: SessionFacts, before: Before) ->
         at=now,
     )
     # A prompt of ours that lacks the summary before would lose it.
-    given = put_together(block, custom_prompt=config.custom_prompt and before.is_known, previous=before.summary)
+    given = build_compaction(block, custom_prompt=config.custom_prompt and previous.is_known, previous=previous.summary)
     if block.text:
         server.store.ledger.decide(
             Decision(
@@ -160,16 +162,16 @@ def compacting(here: Here, session: str, facts: SessionFacts, before: Before) ->
     return answer if given.prompt is None else answer | {"prompt": given.prompt}
 
 
-def command(here: Here, params: CommandParams) -> dict[str, Any]:
+def handle_command(context: PluginContext, params: CommandParams) -> dict[str, Any]:
     """Carry out a slash command; the text takes the place of the command's own."""
-    said = run_command(here.call(session=params.session), params.command, params.arguments)
+    said = run_command(context.call(session=params.session), params.command, params.arguments)
     if said is None:
         return {}
-    finish_write(here.server, here.refresh_project)
+    finish_write(context.server, context.refresh_project)
     return {"text": said}
 
 
-def tool(here: Here, params: ToolParams) -> dict[str, Any]:
+def handle_tool(context: PluginContext, params: ToolParams) -> dict[str, Any]:
     """Run a tool of the plugin."""
     asked = params.tool[:80]
     known = _TOOLS.get(params.tool)
@@ -177,6 +179,6 @@ def tool(here: Here, params: ToolParams) -> dict[str, Any]:
         return {"text": f"there is no tool {asked!r}; {did_you_mean(asked, _TOOLS)}", "is_error": True}
     if not isinstance(params.arguments, Mapping):
         return {"text": "arguments: expected an object", "is_error": True}
-    call = here.call(session=params.session, message=params.message or None, agent=params.agent or None)
-    outcome = run(here.server, lambda: call, known, params.arguments, refresh_project=here.refresh_project)
+    call = context.call(session=params.session, message=params.message or None, agent=params.agent or None)
+    outcome = run(context.server, lambda: call, known, params.arguments, refresh_project=context.refresh_project)
     return {"text": outcome.text, "is_error": outcome.is_error}

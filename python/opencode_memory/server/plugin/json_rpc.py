@@ -58,7 +58,7 @@ class Peer:
         self._requests = requests
         self._notifications = notifications
         self._numbers = itertools.count(1)
-        self._asked: dict[int, _Asked] = {}
+        self._asked: dict[int, _PendingRequest] = {}
         self._lanes: dict[str, MemoryObjectSendStream[Any]] = {}
 
     async def run(self, texts: AsyncIterable[str]) -> None:
@@ -70,9 +70,9 @@ class Peer:
                     self._lanes[name] = lanes.enter_context(told)
                     tasks.start_soon(self._listen, method, telling)
                 async for text in texts:
-                    await self._take(text, tasks)
+                    await self._dispatch(text, tasks)
                 with anyio.move_on_after(_LAST_SECONDS):
-                    await self.caught_up()
+                    await self.wait_for_notifications()
                 tasks.cancel_scope.cancel()
 
     async def ask(self, method: str, params: Any, *, seconds: float) -> Any:
@@ -82,10 +82,10 @@ class Peer:
             RemoteError: It answers with an error, or not in time.
         """
         number = next(self._numbers)
-        asked = self._asked[number] = _Asked()
+        asked = self._asked[number] = _PendingRequest()
         try:
             with anyio.fail_after(seconds):
-                await self._send(_json({"jsonrpc": "2.0", "id": number, "method": method, "params": params}))
+                await self._send(_to_json({"jsonrpc": "2.0", "id": number, "method": method, "params": params}))
                 await asked.answered.wait()
         except TimeoutError as error:
             raise RemoteError(f"{method} was not answered in {seconds:g} s", path=method) from error
@@ -95,7 +95,7 @@ class Peer:
             raise RemoteError(f"{method} failed: {asked.error}", path=method)
         return asked.result
 
-    async def caught_up(self, *methods: str) -> None:
+    async def wait_for_notifications(self, *methods: str) -> None:
         """Wait until every notification that came so far was taken, or those of some methods."""
         marks = []
         for name in methods or self._lanes:
@@ -104,7 +104,7 @@ class Peer:
         for mark in marks:
             await mark.wait()
 
-    async def _take(self, text: str, tasks: TaskGroup) -> None:
+    async def _dispatch(self, text: str, tasks: TaskGroup) -> None:
         try:
             message = json.loads(text)
         except (ValueError, RecursionError):
@@ -117,7 +117,7 @@ class Peer:
                 if (lane := self._lanes.get(method)) is not None:
                     await lane.send((message.get("params"),))
             case {"jsonrpc": "2.0", "id": number} if "method" not in message and message.keys() & {"result", "error"}:
-                self._answered(number, message)
+                self._handle_response(number, message)
             case _:
                 await self._fail(None, INVALID_REQUEST, "this is no JSON-RPC 2.0 message")
 
@@ -140,7 +140,7 @@ class Peer:
             await self._fail(id_, METHOD_NOT_FOUND, f"there is no method {method[:80]!r}")
             return
         try:
-            answer = _json({"jsonrpc": "2.0", "id": id_, "result": await known(params)})
+            answer = _to_json({"jsonrpc": "2.0", "id": id_, "result": await known(params)})
         except OpencodeMemoryError as error:
             code = INVALID_PARAMS if isinstance(error, ValueError) else INTERNAL_ERROR
             await self._fail(id_, code, str(error))
@@ -151,7 +151,7 @@ class Peer:
         else:
             await self._send(answer)
 
-    def _answered(self, number: Any, message: Mapping[str, Any]) -> None:
+    def _handle_response(self, number: Any, message: Mapping[str, Any]) -> None:
         asked = self._asked.get(number) if type(number) is int else None
         if asked is None:
             return  # Too late, or never asked; an error that is about nothing must not be answered with another one.
@@ -161,10 +161,10 @@ class Peer:
         asked.answered.set()
 
     async def _fail(self, id_: int | str | None, code: int, message: str) -> None:
-        await self._send(_json({"jsonrpc": "2.0", "id": id_, "error": {"code": code, "message": message}}))
+        await self._send(_to_json({"jsonrpc": "2.0", "id": id_, "error": {"code": code, "message": message}}))
 
 
-class _Asked:
+class _PendingRequest:
     __slots__ = ("answered", "error", "result")
 
     def __init__(self) -> None:
@@ -173,6 +173,6 @@ class _Asked:
         self.error: str | None = None
 
 
-def _json(message: Mapping[str, Any]) -> str:
+def _to_json(message: Mapping[str, Any]) -> str:
     # A lone surrogate, which some text may hold, would end the connection.
     return replace_surrogates(json.dumps(message, ensure_ascii=False))

@@ -16,7 +16,7 @@ OWN_TITLE: Final = "opencode-memory: "
 """How the titles of sessions begin that this program has begun for itself."""
 
 
-class Asks(Protocol):
+class Requester(Protocol):
     """What sends a request to a plugin."""
 
     async def ask(self, method: str, params: Any, *, seconds: float) -> Any:
@@ -40,7 +40,7 @@ class SessionFacts:
 class OpenCode:
     """One instance of OpenCode."""
 
-    plugin: Asks
+    plugin: Requester
 
     async def request(
         self,
@@ -68,10 +68,10 @@ class OpenCode:
                 raise RemoteError(f"{method} {path} was answered with {status}", path=path)
         raise RemoteError(f"{method} {path} was not answered as agreed", path=path)
 
-    async def facts_of(self, session: str, *, seconds: float) -> SessionFacts:
+    async def get_facts(self, session: str, *, seconds: float) -> SessionFacts:
         """Return what OpenCode knows of a session."""
         found = await self.request("GET", f"/session/{quote(session, safe='')}", seconds=seconds)
-        return _facts(found) or SessionFacts()
+        return _parse_facts(found) or SessionFacts()
 
     async def last_summary(self, session: str, *, seconds: float) -> str | None:
         """Return the text of the last summary of a session; None when it was never compacted."""
@@ -104,17 +104,17 @@ def _texts(parts: list[Any]) -> Iterator[str]:
                 yield text
 
 
-def facts_in(params: Any) -> Iterator[tuple[str, SessionFacts]]:
+def find_facts(params: Any) -> Iterator[tuple[str, SessionFacts]]:
     """Yield the sessions that the parameters of an ``events`` notification tell of."""
     events = params.get("events") if isinstance(params, Mapping) else None
     for event in events if isinstance(events, list) else ():
         match event:
             case {"type": "session.created" | "session.updated", "properties": {"info": {"id": str(id_)} as info}}:
-                if (facts := _facts(info)) is not None:
+                if (facts := _parse_facts(info)) is not None:
                     yield id_, facts
 
 
-def _facts(info: Any) -> SessionFacts | None:
+def _parse_facts(info: Any) -> SessionFacts | None:
     """Read what OpenCode says of a session; None for what is none."""
     if not isinstance(info, Mapping) or not isinstance(info.get("id"), str):
         return None

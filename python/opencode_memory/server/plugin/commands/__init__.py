@@ -25,6 +25,6 @@ def run_command(call: SessionCall, name: str, arguments: str) -> str | None:
     """
     if name not in COMMANDS:
         return None
-    from opencode_memory.server.plugin.commands.run import carried_out  # noqa: PLC0415  setup needs the names alone
+    from opencode_memory.server.plugin.commands.run import execute  # noqa: PLC0415  setup needs the names alone
 
-    return carried_out(call, name, arguments)
+    return execute(call, name, arguments)

@@ -12,7 +12,7 @@ from opencode_memory.errors import NotFoundError
 from opencode_memory.models import Memory, Status
 from opencode_memory.server.answers import join_lines
 from opencode_memory.server.call import SessionCall
-from opencode_memory.server.plugin.commands.usage import usage
+from opencode_memory.server.plugin.commands.usage import format_usage
 from opencode_memory.text.display import one_line
 from opencode_memory.text.formatting import counted, short_id
 
@@ -29,23 +29,23 @@ def forget(call: SessionCall, arguments: str) -> str:
     """Archive what was named, or show what may have been meant."""
     said = redact(arguments)[0].strip()
     if not said:
-        return usage("forget", "nothing was archived")
+        return format_usage("forget", "nothing was archived")
     ids = [word.strip("[]`,;").lower() for word in said.split(maxsplit=_MOST_IDS)]
     if all(_ID.fullmatch(id_) for id_ in ids):
         try:
             # All are looked up before the first one goes.
-            return _archived(call, [call.get_visible(id_) for id_ in ids])
+            return _archive(call, [call.get_visible(id_) for id_ in ids])
         except NotFoundError:
             if len(ids) > 1 or any(character.isdigit() for character in ids[0]):
                 raise
     hits = call.store.recall(said, limit=_POOL, project=call.client.project)
     same = [hit.memory for hit in hits if hit.memory.content.split() == said.split()]
     if len(same) == 1:
-        return _archived(call, same)
-    return _shown(call, same or [hit.memory for hit in hits[:_MOST_SHOWN]])
+        return _archive(call, same)
+    return _ask_which(call, same or [hit.memory for hit in hits[:_MOST_SHOWN]])
 
 
-def _archived(call: SessionCall, memories: Sequence[Memory]) -> str:
+def _archive(call: SessionCall, memories: Sequence[Memory]) -> str:
     from opencode_memory.learning.learner import record_rejection  # noqa: PLC0415  loads all there is to learning
 
     named = {memory.id: memory for memory in memories}
@@ -69,7 +69,7 @@ def _archived(call: SessionCall, memories: Sequence[Memory]) -> str:
     )
 
 
-def _shown(call: SessionCall, memories: Sequence[Memory]) -> str:
+def _ask_which(call: SessionCall, memories: Sequence[Memory]) -> str:
     if not memories:
         return (
             "The user typed /forget with words that no memory here fits. Nothing was archived. Tell them so in one"

@@ -10,7 +10,7 @@ from opencode_memory.models import Category, Status, Trust
 from opencode_memory.reviews import NO_BRANCH
 from opencode_memory.server.answers import format_project, join_lines
 from opencode_memory.server.call import SessionCall
-from opencode_memory.server.plugin.tools.findings import findings_here
+from opencode_memory.server.plugin.tools.findings import get_branch_findings
 from opencode_memory.store.ledger import State
 from opencode_memory.text.display import one_line
 from opencode_memory.text.formatting import counted
@@ -18,23 +18,23 @@ from opencode_memory.text.formatting import counted
 _MOST_DIRECTIVES = 1_000
 
 
-def state(call: SessionCall, arguments: str) -> str:
+def show_status(call: SessionCall, arguments: str) -> str:
     """Say how things are; what else was typed means nothing here."""
     more = escaped(one_line(redact(arguments)[0], 80))
     return join_lines(
         "The user typed /memory. Show them these lines as they are; do nothing else.",
-        *(f"- {escaped(line)}" for line in _lines(call)),
+        *(f"- {escaped(line)}" for line in _render_lines(call)),
         f"/memory takes nothing behind it; «{more}» was ignored." if more else None,
     )
 
 
-def _lines(call: SessionCall) -> Iterator[str]:
+def _render_lines(call: SessionCall) -> Iterator[str]:
     store, where = call.store, call.client.project
     if where is None:
         yield "No project is known here."
     else:
-        yield f"Project {format_project(where)}: {_by_category(call, 'project')}"
-    yield f"In every project: {_by_category(call, 'global')}"
+        yield f"Project {format_project(where)}: {_count_by_category(call, 'project')}"
+    yield f"In every project: {_count_by_category(call, 'global')}"
     candidates = store.count(project=where, status=Status.CANDIDATE.value)
     directives = store.list(project=where, category=Category.DIRECTIVE.value, limit=_MOST_DIRECTIVES)
     unconfirmed = sum(one.trust is not Trust.USER and one.verified_at is None for one in directives)
@@ -52,15 +52,15 @@ def _lines(call: SessionCall) -> Iterator[str]:
     )
     if stats.model_mismatch:
         yield stats.model_mismatch
-    kept = findings_here(call)
+    kept = get_branch_findings(call)
     if kept.branch != NO_BRANCH or kept.open():
         yield f"Reviews of branch {one_line(kept.branch, 80)}: {counted(len(kept.open()), 'open finding')}"
     if call.session is not None:
-        yield _given(call, call.session)
+        yield _describe_given(call, call.session)
     yield from call.state.health().problems
 
 
-def _by_category(call: SessionCall, scope: str) -> str:
+def _count_by_category(call: SessionCall, scope: str) -> str:
     def count(category: str | None = None) -> int:
         return call.store.count(project=call.client.project, scope=scope, category=category)
 
@@ -68,7 +68,7 @@ def _by_category(call: SessionCall, scope: str) -> str:
     return counted(count(), "memory") + (f" ({', '.join(parts)})" if parts else "")
 
 
-def _given(call: SessionCall, session: str) -> str:
+def _describe_given(call: SessionCall, session: str) -> str:
     decisions = [one for one in call.store.ledger.decisions(session) if one.state in (State.SHOWN, State.OFFERED)]
     if not decisions:
         return "This session was given no memories so far"

@@ -23,7 +23,7 @@ _GUESSES: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Typed:
+class TypedMemory:
     """A memory as it was typed.
 
     Attributes:
@@ -37,32 +37,32 @@ class Typed:
     is_global: bool
 
 
-def read(arguments: str) -> Typed | None:
+def parse_memory(arguments: str) -> TypedMemory | None:
     """Read what was typed; None when there is no text in it.
 
     ``--global`` counts only in front: further on it may be what is to be remembered.
 
-    >>> read("--global preference: dark mode")
-    Typed(content='dark mode', category=<Category.PREFERENCE: 'preference'>, is_global=True)
+    >>> parse_memory("--global preference: dark mode")
+    TypedMemory(content='dark mode', category=<Category.PREFERENCE: 'preference'>, is_global=True)
     """
     text = arguments.strip()
     is_global = False
     if match := _FOR_ALL.match(text):
         is_global, text = True, text[match.end() :]
     match = _NAMED.fullmatch(text)
-    named = None if match is None else _category(match["name"])
+    named = None if match is None else _parse_category(match["name"])
     if match is not None and named is not None:
         text = match["rest"]
     text = text.strip()
-    return Typed(text, named or _guessed(text), is_global) if text else None
+    return TypedMemory(text, named or _guess_category(text), is_global) if text else None
 
 
-def _category(name: str) -> Category | None:
+def _parse_category(name: str) -> Category | None:
     try:
         return Category(name.lower())
     except ValueError:
         return None
 
 
-def _guessed(text: str) -> Category:
+def _guess_category(text: str) -> Category:
     return next((category for category, pattern in _GUESSES if pattern.match(text)), Category.FACT)

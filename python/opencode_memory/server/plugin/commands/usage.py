@@ -11,7 +11,7 @@ _USAGE: Final = {
 }
 
 
-def usage(command: str, consequence: str) -> str:
+def format_usage(command: str, consequence: str) -> str:
     """Say what a model is to tell the person."""
     return (
         f"The user typed /{command} with nothing behind it, so {consequence}. Tell them in one line how it is used:"

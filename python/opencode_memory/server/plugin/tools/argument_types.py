@@ -17,7 +17,7 @@ AnyScope = Annotated[str | None, Field(max_length=64)]
 Id = Annotated[str, Field(min_length=6, max_length=64)]
 
 
-def category_of(scope: str) -> Category:
+def parse_category(scope: str) -> Category:
     """Return the category that people of the seed call scope.
 
     Raises:

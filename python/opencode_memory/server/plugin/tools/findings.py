@@ -37,14 +37,14 @@ def memory_findings(
     id: Annotated[str | None, Field(max_length=64, description="to resolve, or record one that is still there")] = None,
 ) -> Answer:
     """Review findings of this branch, kept until resolved: list the open ones, record one, resolve one."""
-    kept = findings_here(call)
+    kept = get_branch_findings(call)
     if action == "list":
-        return _listed(kept)
+        return _list_open(kept)
     if action == "resolve":
         if id is None:
             raise InvalidInputError("id: says which finding is resolved; action=list shows the ids", field="id")
         resolved = kept.resolve(id, at=call.at)
-        return Answer(f"Resolved [{resolved.id}] {one_line(resolved.text, 80)}", {"finding": _data(resolved)})
+        return Answer(f"Resolved [{resolved.id}] {one_line(resolved.text, 80)}", {"finding": _to_json(resolved)})
     if (id is None) == (text is None):
         raise InvalidInputError(
             "text: give text for a finding, or id for a known one that is still there", field="text"
@@ -55,21 +55,21 @@ def memory_findings(
             raise InvalidInputError("file: a known finding keeps its file; record another one for this", field="file")
         recorded = kept.still_there(id, **where)
     else:
-        recorded = kept.record(text or "", file=_in_work_tree(call, file or ""), **where)
+        recorded = kept.record(text or "", file=_relative_to_work_tree(call, file or ""), **where)
     secrets = f" Secrets were left out: {', '.join(recorded.redactions)}." if recorded.redactions else ""
     return Answer(
         f"{_SAID[recorded.seen]}: [{recorded.finding.id}].{secrets}",
-        {"finding": _data(recorded.finding), "seen": recorded.seen},
+        {"finding": _to_json(recorded.finding), "seen": recorded.seen},
     )
 
 
-def findings_here(call: SessionCall) -> Findings:
+def get_branch_findings(call: SessionCall) -> Findings:
     """Return the findings of the branch that is checked out where a call comes from."""
     branch = branch_of(call.client.folders[0]) if call.client.folders else NO_BRANCH
     return Findings(call.store.kv, call.client.project, branch)
 
 
-def _listed(kept: Findings) -> Answer:
+def _list_open(kept: Findings) -> Answer:
     found = kept.open()
     branch = one_line(kept.branch, 80)
     if not found:
@@ -78,10 +78,10 @@ def _listed(kept: Findings) -> Answer:
     lines = [one_line(one.line_of_text, _LINE_BYTES) for one in shown]
     head = f"{counted(len(found), 'open finding')} on branch {branch}, the worst first:"
     more = f"… {len(found) - len(shown)} more; resolve some to see them" if len(found) > len(shown) else None
-    return Answer(join_lines(head, *lines, more), {"branch": kept.branch, "findings": [_data(one) for one in found]})
+    return Answer(join_lines(head, *lines, more), {"branch": kept.branch, "findings": [_to_json(one) for one in found]})
 
 
-def _in_work_tree(call: SessionCall, file: str) -> str:
+def _relative_to_work_tree(call: SessionCall, file: str) -> str:
     """Return a path as it is in the work tree, so that both ways to write it mean one file."""
     given = Path(file)
     if "\0" in file or not given.is_absolute():
@@ -93,6 +93,6 @@ def _in_work_tree(call: SessionCall, file: str) -> str:
     return file
 
 
-def _data(finding: Finding) -> dict[str, Any]:
+def _to_json(finding: Finding) -> dict[str, Any]:
     data: dict[str, Any] = to_json(finding)
     return data

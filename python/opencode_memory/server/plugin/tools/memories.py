@@ -18,7 +18,7 @@ from opencode_memory.server.answers import (
     memory_data,
 )
 from opencode_memory.server.call import SessionCall
-from opencode_memory.server.plugin.tools.argument_types import AnyScope, Id, ScopeName, category_of
+from opencode_memory.server.plugin.tools.argument_types import AnyScope, Id, ScopeName, parse_category
 from opencode_memory.server.toolbox import tool
 from opencode_memory.server.tools import recall, status, write
 from opencode_memory.server.tools.argument_types import Content, Limit
@@ -42,7 +42,7 @@ def memory_read(
     id: Annotated[str | None, Field(min_length=6, max_length=64, description="that one in full")] = None,
 ) -> Answer:
     """Find memories of earlier sessions by words and meaning; may be empty. Use before assuming how something works."""
-    category = None if scope is None else category_of(scope).value
+    category = None if scope is None else parse_category(scope).value
     if id is not None:
         if query is not None or category is not None:
             raise InvalidInputError("id: names one memory; leave query and scope out", field="id")
@@ -68,7 +68,7 @@ def memory_write(call: SessionCall, content: Content, scope: ScopeName) -> Answe
     where = call.client.project
     result = call.store.remember(
         content,
-        category=category_of(scope).value,
+        category=parse_category(scope).value,
         scope=Scope.owned_by(where),
         session=call.session,
         trust=Trust.AGENT.value,
@@ -77,7 +77,7 @@ def memory_write(call: SessionCall, content: Content, scope: ScopeName) -> Answe
     )
     place = "the memories of every project" if where is None else format_project(where)
     data = {"id": result.id, "status": result.status, "redacted": list(result.redactions)}
-    return Answer(f"{said(result)} It is in {place}.", data)
+    return Answer(f"{describe_result(result)} It is in {place}.", data)
 
 
 @tool(name="memory-edit", core=True)
@@ -88,7 +88,7 @@ def memory_edit(
     scope: AnyScope = None,
 ) -> Answer:
     """Correct a memory that is wrong or out of date."""
-    given: dict[str, Any] = {"content": content, "category": None if scope is None else category_of(scope).value}
+    given: dict[str, Any] = {"content": content, "category": None if scope is None else parse_category(scope).value}
     changes = {name: value for name, value in given.items() if value is not None}
     if not changes:
         raise InvalidInputError("memory-edit: give content or scope", field="content")
@@ -128,7 +128,7 @@ def memory_health(call: SessionCall, action: Literal["check", "reindex"] = "chec
     )
 
 
-def said(result: RememberResult) -> str:
+def describe_result(result: RememberResult) -> str:
     """Say what became of what was written."""
     secrets = f" Secrets were left out: {', '.join(result.redactions)}." if result.redactions else ""
     return _SAID[result.status].format(short_id(result.id)) + secrets
