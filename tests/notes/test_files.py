@@ -97,6 +97,16 @@ def test_ignore_rules_agree_with_git(tmp_path: Path, lines: list[str], data: st.
     assert ours == (subprocess.run(command, env=GIT_ENVIRONMENT, check=False).returncode == 0)
 
 
+@pytest.mark.parametrize(
+    ("line", "path", "ignored"),
+    [("***/*", "a", True), ("a/***", "a/b", True), ("a/***/b", "a/x/b", True), ("*//", "a", False), ("a//", "a", False)],
+)
+def test_ignore_rules_read_stars_and_slashes_as_git_does(tmp_path: Path, line: str, path: str, ignored: bool) -> None:
+    (tmp_path / ".gitignore").write_text(line, encoding="utf-8")
+    rules = IgnoreRules().within(PurePosixPath(), tmp_path / ".gitignore")
+    assert rules.ignores(PurePosixPath(path), is_folder=True) is ignored
+
+
 def test_unreadable_notes_say_why(tmp_path: Path) -> None:
     for name, data, reason in (
         ("latin.md", b"# A\n\ncaf\xe9\n", "not UTF-8: byte 0xe9 in line 3"),

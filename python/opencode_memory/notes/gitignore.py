@@ -67,7 +67,7 @@ def _rule(line: str) -> _Rule | None:
     ignores = not line.startswith("!")
     line = line.removeprefix("!")
     folders_only = line.endswith("/")
-    line = line.rstrip("/") if folders_only else line
+    line = line.removesuffix("/")
     anchored = "/" in line
     pattern = _translate(line.removeprefix("/"))
     if not line or pattern is None:
@@ -86,15 +86,17 @@ def _translate(glob: str) -> str | None:
     position = 0
     while position < len(glob):
         rest = glob[position:]
-        if rest.startswith("**/") and (position == 0 or glob[position - 1] == "/"):
+        # To git, more than two stars are two.
+        stars = len(rest) - len(rest.lstrip("*"))
+        if stars > 1 and rest[stars:].startswith("/") and (position == 0 or glob[position - 1] == "/"):
             parts.append("(?:[^/]+/)*")
-            position += 3
-        elif rest == "**" and position > 0 and glob[position - 1] == "/":
+            position += stars + 1
+        elif stars > 1 and stars == len(rest) and position > 0 and glob[position - 1] == "/":
             parts.append(".+")
-            position += 2
-        elif rest.startswith("*"):
+            position += stars
+        elif stars:
             parts.append("[^/]*")
-            position += len(rest) - len(rest.lstrip("*"))
+            position += stars
         elif rest.startswith("?"):
             parts.append("[^/]")
             position += 1
