@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, Final
+from typing import Any, Final, Self
 
 ALL_PROJECTS: Final = "*"
 """As ``project`` of a recall or list: every project, and the global memories."""
@@ -34,11 +34,52 @@ class Category(StrEnum):
     CONVERSATION = "conversation"
 
 
-class Scope(StrEnum):
-    """Whom a memory belongs to: the person everywhere, or one project."""
+class ScopeKind(StrEnum):
+    """Whether a memory belongs to the user everywhere, or to one project."""
 
     GLOBAL = "global"
     PROJECT = "project"
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """The memories of a project, the global memories, both, or all memories of a store.
+
+    Attributes:
+        name: The project; None for none, ``ALL_PROJECTS`` for every project.
+        with_global: Whether the global memories are included.
+    """
+
+    name: str | None
+    with_global: bool
+
+    @classmethod
+    def everything(cls) -> Self:
+        """Return the scope of all memories."""
+        return cls(ALL_PROJECTS, with_global=True)
+
+    @classmethod
+    def global_only(cls) -> Self:
+        """Return the scope of the global memories."""
+        return cls(None, with_global=True)
+
+    @classmethod
+    def project(cls, name: str, *, with_global: bool = True) -> Self:
+        """Return the scope of one project, with or without the global memories."""
+        return cls(name, with_global)
+
+    @classmethod
+    def seen_from(cls, project: str | None) -> Self:
+        """Return what is visible in a project: its memories and the global ones; for None only the global ones."""
+        return cls(project, with_global=True)
+
+    @classmethod
+    def owned_by(cls, project: str | None) -> Self:
+        """Return the scope of the memories that belong to a project; None for the global memories.
+
+        This is also the scope to write a memory to.
+        """
+        return cls.global_only() if project is None else cls(project, with_global=False)
 
 
 class Status(StrEnum):
@@ -79,7 +120,7 @@ class NewMemory:
     Attributes:
         content: The text, 1 to 100,000 characters.
         category: A ``Category`` or its name.
-        scope: ``global`` or ``project``; by default ``project`` when a project is known, else ``global``.
+        scope: A ``Scope``, ``global`` or ``project``; by default the store's project, or global if it has none.
         project: Name of the project; by default the one that the store was opened with.
         topic: Unique per scope: writing a topic again updates the memory that holds it.
         session: Id of the conversation that the memory comes from.
@@ -105,7 +146,7 @@ class NewMemory:
 
     content: str
     category: str = "fact"
-    scope: str | None = None
+    scope: Scope | str | None = None
     project: str | None = None
     topic: str | None = None
     session: str | None = None
@@ -140,7 +181,7 @@ class Memory:
     key: int
     content: str
     category: Category
-    scope: Scope
+    scope: ScopeKind
     project: str | None
     topic: str | None
     status: Status

@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from opencode_memory.maintenance.recall_check import glimpse, is_stale, is_unused, sample_places
-from opencode_memory.models import Category, Memory, Scope, Source, Status, Trust
+from opencode_memory.models import Category, Memory, ScopeKind, Source, Status, Trust
 
 NOW = datetime(2026, 9, 21, tzinfo=UTC)
 MEMORY = Memory(
-    id="00000000-0000-7000-8000-000000000000", key=1, content="a walrus", category=Category.FACT, scope=Scope.GLOBAL,
+    id="00000000-0000-7000-8000-000000000000", key=1, content="a walrus", category=Category.FACT, scope=ScopeKind.GLOBAL,
     project=None, topic=None, status=Status.ACTIVE, trust=Trust.USER, pinned=False, session=None, position=None,
     speaker=None, time=NOW, source=Source(), entities=(), tags=(), created_at=NOW, updated_at=NOW, verified_at=None,
     expires_at=None, used_at=None, uses=0, superseded_by=None, confidence=None, metadata={},

@@ -6,7 +6,16 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from opencode_memory import Category, ConflictError, InvalidInputError, MemoryStore, NotFoundError, Scope, Status, Trust
+from opencode_memory import (
+    Category,
+    ConflictError,
+    InvalidInputError,
+    MemoryStore,
+    NotFoundError,
+    ScopeKind,
+    Status,
+    Trust,
+)
 from support.stores import NOW_MS, recalled, set_clock, texts
 
 NOW = datetime.fromtimestamp(NOW_MS / 1000, UTC)
@@ -101,7 +110,7 @@ def test_a_memory_moves_to_another_project_and_to_global(store: MemoryStore) -> 
     assert recalled(store, "walrus") == []
     assert recalled(store, "walrus", project="other") == ["a walrus"]
     moved = store.edit(id, scope="global")
-    assert (moved.scope, moved.project) == (Scope.GLOBAL, None)
+    assert (moved.scope, moved.project) == (ScopeKind.GLOBAL, None)
     assert recalled(store, "walrus") == ["a walrus"]
     assert store.edit(id, scope="project").project == "app"
 

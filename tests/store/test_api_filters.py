@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from opencode_memory import MemoryStore
+from opencode_memory import InvalidInputError, MemoryStore, Scope
 from opencode_memory._core import Engine
 from support.embedders import WordEmbedder
 from support.stores import NOW_MS, recalled, set_clock, texts
@@ -161,3 +161,38 @@ def test_pages_of_a_list_meet_without_gap_or_overlap(store: MemoryStore) -> None
     paged = [memory.id for offset in range(0, 30, 10) for memory in store.list(limit=10, offset=offset)]
     assert paged == [memory.id for memory in store.list(limit=1000)]
     assert len(set(paged)) == store.count() == 25
+
+
+@pytest.mark.parametrize(
+    ("scope", "expected"),
+    [
+        (Scope.everything(), {"walrus", "heron", "otter"}),
+        (Scope.global_only(), {"otter"}),
+        (Scope.project("app"), {"walrus", "otter"}),
+        (Scope.project("app", with_global=False), {"walrus"}),
+        (Scope.owned_by("app"), {"walrus"}),
+        (Scope.owned_by(None), {"otter"}),
+        (Scope.seen_from("app"), {"walrus", "otter"}),
+        (Scope.seen_from(None), {"otter"}),
+    ],
+)
+def test_scope_selects_the_same_memories_in_list_count_and_recall(open_store, scope: Scope, expected: set[str]) -> None:
+    store = open_store(project="other")
+    for content, project in (("walrus", "app"), ("heron", "zoo"), ("otter", None)):
+        store.remember(content, scope=Scope.owned_by(project))
+
+    assert {memory.content for memory in store.list(scope=scope)} == expected
+    assert store.count(scope=scope) == len(expected)
+    assert {hit.memory.content for hit in store.recall("walrus heron otter", scope=scope)} == expected
+
+
+def test_scope_and_project_together_are_refused(store) -> None:
+    with pytest.raises(InvalidInputError, match="the scope names one already"):
+        store.list(scope=Scope.global_only(), project="app")
+    with pytest.raises(InvalidInputError, match="the scope names one already"):
+        store.remember("x", scope=Scope.global_only(), project="app")
+
+
+def test_memory_cannot_be_written_to_more_than_one_project(store) -> None:
+    with pytest.raises(InvalidInputError, match="one project or to none"):
+        store.remember("x", scope=Scope.everything())

@@ -26,6 +26,7 @@ from opencode_memory.store.indexes import Indexes
 from opencode_memory.store.kv import KeyValues
 from opencode_memory.store.projects import Projects
 from opencode_memory.store.rows import Rows
+from opencode_memory.store.selection import Filter
 from support.stores import open_store
 
 # Nothing here may be the path of a file that somebody needs.
@@ -115,13 +116,18 @@ def _call(store: MemoryStore, name: str, arguments: dict[str, Any]) -> None:
 def test_one_wrong_argument_is_refused_or_understood(fuzzed: MemoryStore, name: str, data: st.DataObject) -> None:
     """Every other argument is right, so that the wrong one is what is looked at."""
     parameters = inspect.signature(_METHODS[name]).parameters
-    names = [name for name in parameters if name not in ("self", "store", *_CALLABLES)]
+    names = [name for name in parameters if name not in ("self", "store", "filters", *_CALLABLES)]
+    names += [name for name in Filter.__annotations__ if "filters" in parameters]
     id = fuzzed.remember("a walrus that stays", topic="stays").id
     right = {"id": id, "ids": [id], "source": id, "target": id, "content": "x", "query": "x", "key": "k", "value": 1,
              "memories": [], "old": "app", "new": "app", "identity": ProjectIdentity(folder="/x"), "tags": ["t"]}  # fmt: skip
     if name in ("export_memories", "import_memories", "backups.create", "backups.restore"):
         right |= {"target": io.StringIO(), "source": io.StringIO("nothing")}
-    arguments = {name: right.get(name) for name in names if parameters[name].default is inspect.Parameter.empty}
+    arguments = {
+        name: right.get(name)
+        for name in names
+        if name in parameters and parameters[name].default is inspect.Parameter.empty
+    }
     wrong = data.draw(st.sampled_from(names), label="argument")
     arguments[wrong] = data.draw(_VALUES, label="value")
     with _only_what_we_said_is_left():

@@ -13,7 +13,7 @@ from opencode_memory import (
     MemoryStore,
     NewMemory,
     RememberStatus,
-    Scope,
+    ScopeKind,
     Source,
     Status,
     Trust,
@@ -43,7 +43,7 @@ def test_every_field_comes_back_as_it_was_given(store: MemoryStore) -> None:
     )
     memory = store.get(written.id)
     assert memory.content == "Deploys go through ./scripts/deploy.sh, never by hand."
-    assert (memory.category, memory.scope, memory.project) == (Category.CONVENTION, Scope.PROJECT, "app")
+    assert (memory.category, memory.scope, memory.project) == (Category.CONVENTION, ScopeKind.PROJECT, "app")
     assert (memory.topic, memory.session, memory.position, memory.speaker) == ("deploy", "ses_1", 3, "Ada")
     assert memory.time == datetime(2026, 3, 31, 12, tzinfo=UTC)
     assert memory.expires_at == NOW + timedelta(days=9)
@@ -280,7 +280,7 @@ def test_repeating_a_memory_never_lowers_its_trust(store: MemoryStore) -> None:
 def test_without_a_project_a_memory_is_global(open_store) -> None:
     store = open_store()
     memory = store.get(store.remember("everywhere").id)
-    assert (memory.scope, memory.project) == (Scope.GLOBAL, None)
+    assert (memory.scope, memory.project) == (ScopeKind.GLOBAL, None)
 
 
 def test_a_global_memory_can_be_written_from_a_project(store: MemoryStore) -> None:

@@ -20,7 +20,7 @@ from opencode_memory import ClosedError, MemoryStore, OpencodeMemoryError, Proje
 from opencode_memory.exchange import export_memories, import_memories
 from opencode_memory.store.embedding_queue import embedding_turn
 from opencode_memory.store.jobs import Job, Jobs
-from opencode_memory.store.learning_state import LearningState, Lesson, Progress
+from opencode_memory.store.learning_state import LearningState, Batch, Progress
 from opencode_memory.store.ledger import Decision, Ledger, Outcome, State
 from support import processes
 from support.embedders import HookedEmbedder
@@ -170,7 +170,7 @@ _USES: dict[str, Callable[[MemoryStore, str], object]] = {
     "learning.seen_elsewhere": lambda store, id: store.learning.seen_elsewhere("app", ["x"], "s"),
     "learning.progress": lambda store, id: store.learning.progress("f"),
     "learning.set_progress": lambda store, id: store.learning.set_progress("f", "s", Progress(mark="m", cursor=None)),
-    "learning.learn": lambda store, id: store.learning.learn(Lesson(session="s", version=0, state="{}")),
+    "learning.learn": lambda store, id: store.learning.learn(Batch(session="s", version=0, state="{}")),
     "ledger.decide": lambda store, id: store.ledger.decide(Decision(session="s", message="m", state=State.NOTHING)),
     "ledger.settle": lambda store, id: store.ledger.settle("s", "m", State.SHOWN),
     "ledger.decisions": lambda store, id: store.ledger.decisions("s"),

@@ -12,7 +12,7 @@ from typing import Any
 from opencode_memory.memory_file import Known
 from opencode_memory.memory_file.frame import NEW
 from opencode_memory.memory_file.selection import Body, body_of
-from opencode_memory.models import Category, Memory, Scope, Source, Status, Trust
+from opencode_memory.models import Category, Memory, ScopeKind, Source, Status, Trust
 from support.stores import NOW_MS
 
 AT = datetime.fromtimestamp(NOW_MS / 1000, UTC)
@@ -70,7 +70,7 @@ def memory(content: str, number: int = 1, **fields: Any) -> Memory:
         "key": number,
         "content": content,
         "category": Category.FACT,
-        "scope": Scope.PROJECT,
+        "scope": ScopeKind.PROJECT,
         "project": "app",
         "topic": None,
         "status": Status.ACTIVE,

@@ -13,7 +13,7 @@ from typing import IO, TYPE_CHECKING, Final, TextIO
 from opencode_memory.errors import InvalidInputError, OpencodeMemoryError, StorageError
 from opencode_memory.exchange import markdown, native_json
 from opencode_memory.exchange.results import ExportReport
-from opencode_memory.models import Category, Memory, Scope, Status
+from opencode_memory.models import Category, Memory, Scope, ScopeKind, Status
 from opencode_memory.text import clock
 from opencode_memory.text.clock import to_ms
 from opencode_memory.text.suggest import did_you_mean
@@ -61,9 +61,9 @@ def export_memories(
     categories = None if categories is None else arguments.texts(categories, field="categories")
     since_ms = arguments.milliseconds(since, field="since", zone=store.zone)
     check_format(format, EXPORT_FORMATS)
-    if scope is not None and scope not in tuple(Scope):
+    if scope is not None and scope not in tuple(ScopeKind):
         error = InvalidInputError(f"scope: unknown scope {scope!r}", field="scope")
-        error.hint = did_you_mean(scope, list(Scope))
+        error.hint = did_you_mean(scope, list(ScopeKind))
         raise error
     for category in categories or ():
         if category not in tuple(Category):
@@ -90,7 +90,7 @@ def _groups(
 ) -> Iterator[tuple[str | None, Category, Iterator[Memory]]]:
     names = [existing.name for existing in store.projects.list()] if project is None else [project]
     for name in (None, *sorted(names)):
-        if scope not in (None, Scope.GLOBAL if name is None else Scope.PROJECT):
+        if scope not in (None, ScopeKind.GLOBAL if name is None else ScopeKind.PROJECT):
             continue
         for category in Category:
             if categories is None or category in categories:
@@ -98,12 +98,10 @@ def _groups(
 
 
 def _pages(store: MemoryStore, project: str | None, category: Category, since_ms: int | None) -> Iterator[Memory]:
-    scope = "global" if project is None else "project"
+    scope = Scope.owned_by(project)
     for status in (Status.ACTIVE, Status.CANDIDATE):
         offset = 0
-        while page := store.list(
-            project=project, scope=scope, category=category, status=status, limit=_PAGE, offset=offset
-        ):
+        while page := store.list(scope=scope, category=category, status=status, limit=_PAGE, offset=offset):
             yield from (memory for memory in page if since_ms is None or to_ms(memory.created_at) >= since_ms)
             offset += len(page)
 

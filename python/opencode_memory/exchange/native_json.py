@@ -16,7 +16,7 @@ from typing import IO, TYPE_CHECKING, Any, Final
 
 from opencode_memory.errors import FormatVersionError, InvalidInputError
 from opencode_memory.exchange.source import TextSource
-from opencode_memory.models import Scope, Trust
+from opencode_memory.models import ScopeKind, Trust
 
 if TYPE_CHECKING:
     from opencode_memory.store.memory_store import MemoryStore
@@ -140,7 +140,7 @@ def load(
 
 def _memory(row: dict[str, Any], *, as_own: bool) -> dict[str, Any]:
     # A memory without a project is global; unless it is said, a store would take it for one of its own project.
-    scoped = {**row, "scope": Scope.GLOBAL} if row.get("project") is None else row
+    scoped = {**row, "scope": ScopeKind.GLOBAL} if row.get("project") is None else row
     return scoped if as_own else {**scoped, "trust": Trust.IMPORTED, "pinned": False, "verified_at": None}
 
 

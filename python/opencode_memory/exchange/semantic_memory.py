@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from opencode_memory.exchange.foreign import Fields, ForeignExport, ForeignLink, foreign_memory, stable_id
 from opencode_memory.exchange.source import TextSource
-from opencode_memory.models import Category, NewMemory, Scope, Source, Status
+from opencode_memory.models import Category, NewMemory, ScopeKind, Source, Status
 from opencode_memory.text.suggest import did_you_mean
 
 NAME: Final = "opencode-semantic-memory"
@@ -80,7 +80,7 @@ def _memory(fields: Fields, entities: Mapping[str, list[dict[str, Any]]]) -> New
         content=content,
         category=_CATEGORIES[category],
         project=fields.text("project"),
-        scope=None if fields.text("project") else Scope.GLOBAL,
+        scope=None if fields.text("project") else ScopeKind.GLOBAL,
         time=created_at,
         created_at=created_at,
         updated_at=resolved_at or created_at,

@@ -16,11 +16,11 @@ from opencode_memory.learning.admission import admit
 from opencode_memory.learning.extraction.blockers import TOPIC, OpenBlocker
 from opencode_memory.learning.extraction.candidate import Candidate
 from opencode_memory.learning.extraction.events import Message, SessionInfo
-from opencode_memory.learning.extraction.injected_text import with_more
+from opencode_memory.learning.extraction.injected_text import add_texts
 from opencode_memory.learning.extraction.session import Known, end, step
 from opencode_memory.learning.extraction.session_state import SessionState
-from opencode_memory.models import Category, Memory, NewMemory, RememberStatus, Source, Status, Trust
-from opencode_memory.store.learning_state import Lesson, Progress
+from opencode_memory.models import Category, Memory, NewMemory, RememberStatus, Scope, Source, Status, Trust
+from opencode_memory.store.learning_state import Batch, Progress
 
 if TYPE_CHECKING:
     from opencode_memory.store.memory_store import MemoryStore
@@ -33,7 +33,7 @@ _SETTLED: Final = "settled by a person"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Learned:
+class LearningResult:
     """What a stretch of a session came to.
 
     Attributes:
@@ -59,17 +59,17 @@ class Learner:
     def __init__(self, store: MemoryStore) -> None:
         self._store = store
 
-    def take(
+    def process(
         self,
         info: SessionInfo,
         messages: Sequence[Message],
         *,
         project: str | None,
         at_ms: int,
-        rests: bool = False,
+        is_idle: bool = False,
         feed: str | None = None,
         progress: Progress | None = None,
-    ) -> Learned:
+    ) -> LearningResult:
         """Take in a stretch of a session.
 
         Args:
@@ -77,16 +77,18 @@ class Learner:
             messages: Complete messages in order; those that have counted are passed over.
             project: The project that it belongs to.
             at_ms: The present moment.
-            rests: Whether nothing more is to be expected for now.
+            is_idle: Whether the session is idle, so that pending candidates and its summary are written.
             feed: Where they come from.
             progress: How far that feed is read with them.
 
         Raises:
             BusyError: Other processes read the same session all the time.
         """
-        return _until_won(lambda: self._take(info, messages, project, at_ms, feed, progress, rests=rests), info.id)
+        return _retry_on_conflict(
+            lambda: self._process(info, messages, project, at_ms, feed, progress, is_idle=is_idle), info.id
+        )
 
-    def pass_over(
+    def skip(
         self,
         info: SessionInfo,
         messages: Sequence[Message],
@@ -102,14 +104,14 @@ class Learner:
 
         def attempt() -> None:
             version, state = self._store.learning.open(info.id)
-            counted = _new_names(info, *self._fresh(info, messages))
+            counted = _new_names(info, *self._select_new(info, messages))
             self._store.learning.learn(
-                Lesson(session=info.id, version=version, state=state, counted=counted, feed=feed, progress=progress)
+                Batch(session=info.id, version=version, state=state, counted=counted, feed=feed, progress=progress)
             )
 
-        _until_won(attempt, info.id)
+        _retry_on_conflict(attempt, info.id)
 
-    def _take(
+    def _process(
         self,
         info: SessionInfo,
         messages: Sequence[Message],
@@ -118,19 +120,19 @@ class Learner:
         feed: str | None,
         progress: Progress | None,
         *,
-        rests: bool,
-    ) -> Learned:
+        is_idle: bool,
+    ) -> LearningResult:
         lessons = self._store.learning
         version, stored = lessons.open(info.id)
         state = SessionState.from_json(stored)
-        fresh, copies = self._fresh(info, messages)
-        if not fresh and not rests:
+        fresh, copies = self._select_new(info, messages)
+        if not fresh and not is_idle:
             if feed is not None and progress is not None:
                 lessons.set_progress(feed, info.id, progress)
-            return Learned()
+            return LearningResult()
         # What stood beside its messages is not learned from it.
         shown = [decision.text for decision in self._store.ledger.decisions(info.id)]
-        state = replace(state, given=with_more(state.given, shown))
+        state = replace(state, injected=add_texts(state.injected, shown))
         known = Known(tuple(self._open_blockers(project)))
         found: list[Candidate] = []
         for message in fresh:
@@ -138,23 +140,23 @@ class Learner:
             state, ready = step(info, state, message, known, is_copy=is_copy)
             state = state if is_copy else replace(state, own=state.own + 1)
             found += ready
-        if rests:
+        if is_idle:
             state, ready = end(info, state, at_ms=at_ms)
             found += ready
         # A fork has its past twice; it belongs to what is open there, but it was not said again.
-        found = list(self._unsettled([one for one in found if not one.is_copy], project))
+        found = list(self._drop_rejected([one for one in found if not one.is_copy], project))
         seen = list(self._seen(found, project, info.id))
         admitted = [
             (one.candidate, status) for one in seen if (status := admit(one.candidate, elsewhere=one.elsewhere))
         ]
         results = lessons.learn(
-            Lesson(
+            Batch(
                 session=info.id,
                 version=version,
                 state=state.to_json(),
                 counted=_new_names(info, fresh, copies),
-                sightings=_sightings(found, project),
-                memories=[_memory(candidate, status, info, project) for candidate, status in admitted],
+                sightings=_count_sightings(found, project),
+                memories=[_build_memory(candidate, status, info, project) for candidate, status in admitted],
                 feed=feed,
                 progress=progress,
             )
@@ -163,73 +165,72 @@ class Learner:
             (result.id, Status.CANDIDATE if result.status is RememberStatus.KEPT else status)
             for result, (_, status) in zip(results, admitted, strict=True)
         ]
-        return Learned(
+        return LearningResult(
             messages=len(fresh) - len(copies),
             active=tuple(id_ for id_, status in by_status if status is Status.ACTIVE),
             waiting=tuple(id_ for id_, status in by_status if status is Status.CANDIDATE),
         )
 
-    def _fresh(self, info: SessionInfo, messages: Sequence[Message]) -> tuple[list[Message], frozenset[str]]:
+    def _select_new(self, info: SessionInfo, messages: Sequence[Message]) -> tuple[list[Message], frozenset[str]]:
         """Return the messages that have not counted, and which of them are copies of some that have."""
         messages = list({message.id: message for message in messages}.values())
-        known = self._store.learning.counted([name for message in messages for name in _names(info, message)])
+        known = self._store.learning.counted([name for message in messages for name in _message_names(info, message)])
         fresh = [
             (message, copied) for message, own, copied in zip(messages, known[::2], known[1::2], strict=True) if not own
         ]
         return [message for message, _ in fresh], frozenset(message.id for message, copied in fresh if copied)
 
     def _seen(self, found: Sequence[Candidate], project: str | None, session: str) -> Iterator[_Seen]:
-        keys = [one.seen_as or "" for one in found]
+        keys = [one.normal_form or "" for one in found]
         counts = self._store.learning.seen_elsewhere(project, keys, session) if found else []
         for candidate, count in zip(found, counts, strict=True):
-            yield _Seen(candidate, count if candidate.seen_as else 0)
+            yield _Seen(candidate, count if candidate.normal_form else 0)
 
-    def _unsettled(self, found: Sequence[Candidate], project: str | None) -> Iterator[Candidate]:
+    def _drop_rejected(self, found: Sequence[Candidate], project: str | None) -> Iterator[Candidate]:
         """Leave out what a person has rejected or reworded."""
         for candidate in found:
-            marks = settled_marks(candidate.topic, candidate.seen_as)
+            marks = rejection_marks(candidate.topic, candidate.normal_form)
             if not marks or not any(self._store.learning.seen_elsewhere(project, marks, "")):
                 yield candidate
 
     def _open_blockers(self, project: str | None) -> Iterator[OpenBlocker]:
-        scope = "global" if project is None else "project"
-        for memory in self._store.list(project=project, scope=scope, category=Category.BLOCKER, limit=_MOST_BLOCKERS):
+        for memory in self._store.list(scope=Scope.owned_by(project), category=Category.BLOCKER, limit=_MOST_BLOCKERS):
             if memory.topic and memory.topic.startswith(TOPIC) and "resolved" not in memory.tags:
                 yield OpenBlocker(memory.topic, memory.content)
 
 
-def _names(info: SessionInfo, message: Message) -> tuple[str, str]:
+def _message_names(info: SessionInfo, message: Message) -> tuple[str, str]:
     return f"message:{info.id}:{message.id}", f"says:{message.digest}"
 
 
 def _new_names(info: SessionInfo, fresh: Sequence[Message], copies: frozenset[str]) -> list[str]:
     """Return the names that are new: those of a copy's words are known."""
-    names = (name for message in fresh for name in _names(info, message)[: 1 if message.id in copies else 2])
+    names = (name for message in fresh for name in _message_names(info, message)[: 1 if message.id in copies else 2])
     return list(dict.fromkeys(names))
 
 
-def settled_marks(topic: str | None, seen_as: object) -> list[str]:
+def rejection_marks(topic: str | None, normal_form: object) -> list[str]:
     """Return what a person settles when they reject or reword a memory with this topic, seen as this."""
     # A rejected choice does not settle what is chosen next.
     named = topic if topic is not None and not topic.startswith("learned:choice:") else None
-    return [f"settled:{one}" for one in (named, seen_as) if isinstance(one, str)]
+    return [f"settled:{form}" for form in (named, normal_form) if isinstance(form, str)]
 
 
-def settle(store: MemoryStore, memory: Memory) -> None:
+def record_rejection(store: MemoryStore, memory: Memory) -> None:
     """Note that a person has rejected or reworded a memory: its first wording is not learned again."""
-    marks = settled_marks(memory.topic, memory.metadata.get("seen_as"))
+    marks = rejection_marks(memory.topic, memory.metadata.get("seen_as"))
     if memory.trust is not Trust.EXTRACTED or not marks:
         return
 
     def attempt() -> None:
         version, state = store.learning.open(_SETTLED)
         sightings = [(memory.project, mark, 1) for mark in marks]
-        store.learning.learn(Lesson(session=_SETTLED, version=version, state=state, sightings=sightings))
+        store.learning.learn(Batch(session=_SETTLED, version=version, state=state, sightings=sightings))
 
-    _until_won(attempt, _SETTLED)
+    _retry_on_conflict(attempt, _SETTLED)
 
 
-def _until_won(attempt: Callable[[], _T], session: str) -> _T:
+def _retry_on_conflict(attempt: Callable[[], _T], session: str) -> _T:
     """Read and write a session again for as long as somebody else was faster, within reason."""
     for _ in range(_RACES):
         try:
@@ -239,17 +240,16 @@ def _until_won(attempt: Callable[[], _T], session: str) -> _T:
     raise BusyError(f"session {session} is being read by other processes; it is read again later")
 
 
-def _sightings(found: Sequence[Candidate], project: str | None) -> list[tuple[str | None, str, int]]:
-    counts = Counter(one.seen_as for one in found if one.seen_as is not None)
+def _count_sightings(found: Sequence[Candidate], project: str | None) -> list[tuple[str | None, str, int]]:
+    counts = Counter(one.normal_form for one in found if one.normal_form is not None)
     return [(project, what, times) for what, times in counts.items()]
 
 
-def _memory(candidate: Candidate, status: Status, info: SessionInfo, project: str | None) -> NewMemory:
+def _build_memory(candidate: Candidate, status: Status, info: SessionInfo, project: str | None) -> NewMemory:
     return NewMemory(
         content=candidate.content,
         category=candidate.category,
-        scope="global" if project is None else "project",
-        project=project,
+        scope=Scope.owned_by(project),
         topic=candidate.topic,
         time=candidate.at_ms or None,
         source=Source(tool=SOURCE, session=info.id, message=candidate.message or None),
@@ -257,5 +257,5 @@ def _memory(candidate: Candidate, status: Status, info: SessionInfo, project: st
         trust="extracted",
         status=status,
         confidence=candidate.confidence,
-        metadata={"rule": candidate.rule, "evidence": candidate.evidence, "seen_as": candidate.seen_as},
+        metadata={"rule": candidate.rule, "evidence": candidate.evidence, "seen_as": candidate.normal_form},
     )

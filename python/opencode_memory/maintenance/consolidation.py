@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
-from opencode_memory.models import Category, Memory, Trust
+from opencode_memory.models import Category, Memory, Scope, Trust
 
 if TYPE_CHECKING:
     from opencode_memory.store.memory_store import MemoryStore
@@ -59,16 +59,16 @@ def propose(store: MemoryStore, *, project: str | None, days_stale: int, at: dat
         at: The present moment.
         limit: Most findings of each kind.
     """
-    scope = "global" if project is None else "project"
+    scope = Scope.owned_by(project)
     before = at - timedelta(days=days_stale)
     stale: list[Memory] = []
     offset = 0
-    while page := store.list(project=project, scope=scope, older_than=before, limit=_PAGE, offset=offset):
+    while page := store.list(scope=scope, older_than=before, limit=_PAGE, offset=offset):
         offset += len(page)
         stale += [memory for memory in page if _is_stale(memory, before)]
     stale.sort(key=lambda memory: memory.used_at or memory.updated_at)
-    duplicates = _pairs(store, "similar", project, scope, at_least=DUPLICATE_FROM)
-    contradictions = _pairs(store, "contradicts", project, scope, at_least=0.0)
+    duplicates = _pairs(store, "similar", scope, at_least=DUPLICATE_FROM)
+    contradictions = _pairs(store, "contradicts", scope, at_least=0.0)
     found = (stale, duplicates, contradictions)
     return Proposal(
         stale=tuple(stale[:limit]),
@@ -101,9 +101,9 @@ def _resolved(memory: Memory) -> bool:
     return "resolved" in memory.tags
 
 
-def _pairs(store: MemoryStore, kind: str, project: str | None, scope: str, *, at_least: float) -> list[Pair]:
+def _pairs(store: MemoryStore, kind: str, scope: Scope, *, at_least: float) -> list[Pair]:
     pairs: list[Pair] = []
-    for link in store.links([kind], project=project, scope=scope):
+    for link in store.links([kind], scope=scope):
         if link.weight >= at_least:
             better, worse = sorted((store.get(link.source), store.get(link.target)), key=_standing, reverse=True)
             if not worse.pinned or kind == "contradicts":

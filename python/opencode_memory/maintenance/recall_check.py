@@ -16,7 +16,7 @@ from typing import Final
 from opencode_memory.errors import InvalidInputError, NotFoundError
 from opencode_memory.maintenance.rarity import Rarity, rarest_part
 from opencode_memory.maintenance.recall_report import Asked, Glimpse, Pair, RecallCheck, WayOfAsking
-from opencode_memory.models import ALL_PROJECTS, Category, Memory, Status
+from opencode_memory.models import ALL_PROJECTS, Category, Memory, Scope, Status
 from opencode_memory.store.memory_store import MemoryStore
 
 DEFAULT_SAMPLE: Final = 200
@@ -174,7 +174,7 @@ def _read(store: MemoryStore, project: str) -> Iterator[Memory]:
 
 def _ask(store: MemoryStore, memory: Memory, query: str, project: str) -> Asked:
     asked_in = memory.project if project == ALL_PROJECTS else project
-    hits = store.recall(query, project=asked_in, scope=None if asked_in else "global", limit=_ANSWERS)
+    hits = store.recall(query, scope=Scope.seen_from(asked_in), limit=_ANSWERS)
     return Asked(
         memory=glimpse(memory),
         query=query,

@@ -18,7 +18,7 @@ from opencode_memory.memory_file.disk import RELATIVE
 from opencode_memory.memory_file.headings import PLAIN, heading_of
 from opencode_memory.memory_file.report import BulletChange, told
 from opencode_memory.memory_file.selection import KeptBullet
-from opencode_memory.models import Memory, Scope, Source, Status, Trust
+from opencode_memory.models import Memory, ScopeKind, Source, Status, Trust
 from opencode_memory.text.formatting import short_id
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ def _remembered(store: MemoryStore, change: Change, *, project: str, trust: Trus
 
 def _edit(store: MemoryStore, change: Change, known: Mapping[str, Memory], done: Done, *, dry_run: bool) -> None:
     whose = change.id or ""
-    if known[whose].scope is Scope.GLOBAL:
+    if known[whose].scope is ScopeKind.GLOBAL:
         raise ConflictError(f"memory {short_id(whose)} is global, which the file of one project does not change")
     if not dry_run:
         category = None if change.category is None else change.category.value
@@ -147,7 +147,7 @@ def _edit(store: MemoryStore, change: Change, known: Mapping[str, Memory], done:
 
 def _archive(store: MemoryStore, change: Change, known: Mapping[str, Memory], done: Done, *, dry_run: bool) -> None:
     whose = change.id or ""
-    if known[whose].scope is Scope.GLOBAL:
+    if known[whose].scope is ScopeKind.GLOBAL:
         done.proposed.append(told(change, reason="it is global, which the file of one project does not change"))
         return
     if not dry_run:
@@ -176,7 +176,7 @@ def _keep(change: Change, reason: str, known: Mapping[str, Memory], done: Done) 
 
 
 def _put_away(store: MemoryStore, project: str) -> Collection[str]:
-    away = store.list(project=project, scope=Scope.PROJECT, status=Status.ARCHIVED, limit=_MOST_LOOKED_AT)
+    away = store.list(project=project, scope=ScopeKind.PROJECT, status=Status.ARCHIVED, limit=_MOST_LOOKED_AT)
     return frozenset(one_line(memory.content) for memory in away)
 
 

@@ -16,7 +16,7 @@ from opencode_memory.memory_file.diff import Known
 from opencode_memory.memory_file.last_written import LastWritten
 from opencode_memory.memory_file.part import read_part
 from opencode_memory.memory_file.selection import is_live
-from opencode_memory.models import Memory, Scope, Status
+from opencode_memory.models import Memory, ScopeKind, Status
 from opencode_memory.text.formatting import short_id
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def _ending_with(store: MemoryStore, name: str, project: str) -> Memory | None:
     except ConflictError:
         # In a large store the ends of ids may meet. Only the project's own can be meant.
         everything = store.list(
-            project=project, scope=Scope.PROJECT, status=list(Status), limit=_ALL, with_expired=True
+            project=project, scope=ScopeKind.PROJECT, status=list(Status), limit=_ALL, with_expired=True
         )
         fits = [one for one in everything if one.id.endswith(name)]
         return fits[0] if len(fits) == 1 else None

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 from opencode_memory.memory_file.bullet import bullet_line
 from opencode_memory.memory_file.bullet_text import shown
 from opencode_memory.memory_file.headings import HEADINGS, RANK, Heading, heading_of
-from opencode_memory.models import Memory, Scope, Status
+from opencode_memory.models import Memory, ScopeKind, Status
 from opencode_memory.text.formatting import short_id
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def memories_to_show(
         most: How many are wanted; a few more may come.
         at: The present moment.
     """
-    scope = None if with_global else Scope.PROJECT
+    scope = None if with_global else ScopeKind.PROJECT
     pinned = store.list(project=project, scope=scope, pinned=True, limit=_MOST_LOOKED_AT)
     yielded: set[str] = set()
     categories = list(dict.fromkeys(heading.category for heading in HEADINGS))

@@ -15,7 +15,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
-from opencode_memory.models import NewMemory, RememberStatus, Source, Trust
+from opencode_memory.models import NewMemory, RememberStatus, Scope, Source, Trust
 from opencode_memory.notes.files import Skipped, read_note
 from opencode_memory.notes.folder import ingest
 from opencode_memory.notes.note_memories import name_of
@@ -71,7 +71,7 @@ def bootstrap(store: MemoryStore, folder: Path, *, project: str | None) -> Boots
             skipped += report.skipped
             files += [name] * report.files
     for memory in _manifests(folder, project, files, skipped):
-        before = store.list(project=project, scope=_scope(project), tag=_tag(memory), limit=_MOST_PROJECTS)
+        before = store.list(scope=Scope.owned_by(project), tag=_tag(memory), limit=_MOST_PROJECTS)
         if any((one.topic, one.content) == (memory.topic, memory.content) for one in before):
             unchanged += 1
             continue
@@ -93,10 +93,6 @@ def _own_file(folder: Path, name: str) -> Path | None:
     return path if path.is_file() and real(path) == path else None
 
 
-def _scope(project: str | None) -> str:
-    return "global" if project is None else "project"
-
-
 def _tag(memory: NewMemory) -> str:
     return memory.tags[0]
 
@@ -115,8 +111,7 @@ def _manifests(folder: Path, project: str | None, files: list[str], skipped: lis
             yield NewMemory(
                 content=f"{name}: {content}",
                 category="fact",
-                project=project,
-                scope=_scope(project),
+                scope=Scope.owned_by(project),
                 # Without a project, many folders have a file of this name.
                 topic=f"bootstrap:{name if project is not None else name_of(path, None)}",
                 tags=(f"bootstrap:{name}",),

@@ -224,12 +224,12 @@ def _revived(store: MemoryStore, known: Mapping[str, _Known], changes: Iterator[
 
 def _read_known(store: MemoryStore, project: str | None, name: str) -> dict[str, _Known]:
     """Return what earlier runs left of a file or folder in a project, or in none, by topic."""
-    scope = Scope.GLOBAL if project is None else Scope.PROJECT
+    scope = Scope.owned_by(project)
     known: dict[str, _Known] = {}
     # In this order an active memory wins over a candidate, and that over an archived one of the same topic.
     for status in (Status.ARCHIVED, Status.CANDIDATE, Status.ACTIVE):
         offset = 0
-        while page := store.list(project=project, scope=scope, status=status, limit=_PAGE, offset=offset):
+        while page := store.list(scope=scope, status=status, limit=_PAGE, offset=offset):
             offset += len(page)
             for memory in page:
                 if memory.topic is not None and _lies_under(file_of(memory.topic), name):

@@ -34,7 +34,7 @@ class Progress:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Lesson:
+class Batch:
     """What a stretch of a session came to.
 
     Attributes:
@@ -88,7 +88,7 @@ class LearningState:
         """Note how far a feed was read where there was nothing to learn."""
         self._engine.set_feed_progress(feed, session, progress.mark, progress.cursor)
 
-    def learn(self, lesson: Lesson) -> list[RememberResult]:
+    def learn(self, batch: Batch) -> list[RememberResult]:
         """Write what a stretch of a session came to.
 
         Raises:
@@ -97,17 +97,17 @@ class LearningState:
         now_ms = self._engine.now_ms()
         written = self._engine.learn(
             {
-                "session": lesson.session,
-                "version": lesson.version,
-                "state": lesson.state,
-                "counted": [_key(name) for name in lesson.counted],
-                "sightings": list(lesson.sightings),
+                "session": batch.session,
+                "version": batch.version,
+                "state": batch.state,
+                "counted": [_key(name) for name in batch.counted],
+                "sightings": list(batch.sightings),
                 "memories": [
-                    records.new_memory(one, project=None, now_ms=now_ms, zone=self._zone) for one in lesson.memories
+                    records.new_memory(one, project=None, now_ms=now_ms, zone=self._zone) for one in batch.memories
                 ],
                 "progress": None
-                if lesson.feed is None or lesson.progress is None
-                else (lesson.feed, lesson.progress.mark, lesson.progress.cursor),
+                if batch.feed is None or batch.progress is None
+                else (batch.feed, batch.progress.mark, batch.progress.cursor),
             }
         )
         if written:

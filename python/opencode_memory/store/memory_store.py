@@ -10,11 +10,11 @@ import builtins
 import logging
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import datetime, tzinfo
+from datetime import tzinfo
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self, Unpack
 
 from opencode_memory._core import Engine
 from opencode_memory.config import paths
@@ -29,6 +29,7 @@ from opencode_memory.models import (
     RelatedMemory,
     RememberResult,
     RememberStatus,
+    Scope,
     Source,
 )
 from opencode_memory.store import arguments, records
@@ -42,6 +43,7 @@ from opencode_memory.store.ledger import Ledger
 from opencode_memory.store.projects import Projects
 from opencode_memory.store.reports import PurgeReport, Stats
 from opencode_memory.store.rows import Rows
+from opencode_memory.store.selection import Filter, Time, owner, select
 from opencode_memory.store.sessions import Sessions
 from opencode_memory.store.snapshots import remove_leftovers
 from opencode_memory.text.unicode import replace_surrogates
@@ -50,9 +52,6 @@ if TYPE_CHECKING:
     from opencode_memory.embedding.base import Embedder
 
 _log: Final = logging.getLogger(__name__)
-
-Time = datetime | str | int
-"""A moment: a ``datetime``, ISO 8601 text, or UTC milliseconds. Without a zone, this machine's is meant."""
 
 _UNCHANGED: Final = object()
 _MOST_RELATED: Final = 1000
@@ -164,7 +163,7 @@ class MemoryStore:
         content: str,
         *,
         category: str = "fact",
-        scope: str | None = None,
+        scope: Scope | str | None = None,
         project: str | None = None,
         topic: str | None = None,
         session: str | None = None,
@@ -264,7 +263,7 @@ class MemoryStore:
         time: Time | None = None,
         expires_at: Any = _UNCHANGED,
         metadata: Mapping[str, Any] | None = None,
-        scope: str | None = None,
+        scope: Scope | str | None = None,
         project: str | None = None,
         trust: str | None = None,
         verified: bool = False,
@@ -310,7 +309,7 @@ class MemoryStore:
         if metadata is not None:
             fields["metadata"] = arguments.json_object(metadata, field="metadata") or "{}"
         if scope is not None or project is not None:
-            fields["project"] = records.owner(scope, arguments.optional_text(project, field="project"), self._project)
+            fields["project"] = owner(scope, arguments.optional_text(project, field="project"), self._project)
         if trust is not None:
             fields["trust"] = arguments.text(trust, field="trust")
         if arguments.flag(verified, field="verified"):
@@ -389,47 +388,26 @@ class MemoryStore:
         query: str,
         *,
         limit: int = 10,
-        project: str | None = None,
-        scope: str | None = None,
-        category: str | Sequence[str] | None = None,
-        since: Time | None = None,
-        until: Time | None = None,
-        entity: str | None = None,
-        status: str | Sequence[str] | None = None,
         as_of: Time | None = None,
         explain: bool = False,
         unasked: bool = False,
+        **filters: Unpack[Filter],
     ) -> builtins.list[Hit]:
-        """Find memories by words and by meaning, best first. An answer may be empty.
+        """Find memories by words and by meaning, best first. The result may be empty.
 
         Args:
             query: Free text; operators have no meaning.
-            limit: Most hits, 1 to 1,000.
-            project: Look in this project and among the global memories; by default the store's own project.
-                ``ALL_PROJECTS`` looks everywhere. Without any project only global memories are found.
-            scope: ``global`` or ``project`` to leave the other out.
-            category: Only this category, or these.
-            since: Only memories that speak of this moment or later.
-            until: Only memories that speak of an earlier moment.
-            entity: Only memories about this.
-            status: Only memories in this state, or these; by default active ones.
-            as_of: Answer as the store stood at this moment; exact, and slow.
-            explain: Whether hits say why they are hits.
-            unasked: Whether nobody asked: what is found counts as no use of it.
+            limit: Maximum number of hits, 1 to 1,000.
+            as_of: Answer from the state of the store at this time; exact, and slow.
+            explain: Whether hits carry their explanation.
+            unasked: Whether the recall was made without a request of a user or model; it then counts as no use.
+            **filters: See ``Filter``.
 
         Raises:
-            InvalidInputError: An argument is not acceptable.
+            InvalidInputError: An argument is invalid.
         """
         question = _readable(query)
-        selection = records.selection(
-            project=self._project if project is None else project,
-            scope=scope,
-            category=category,
-            status=status,
-            since=self._milliseconds(since, "since"),
-            until=self._milliseconds(until, "until"),
-            entity=entity,
-        )
+        selection = self._select(**filters)
         most = arguments.count(limit, field="limit", least=1)
         arguments.flag(explain, field="explain")
         moment = self._milliseconds(as_of, "as_of")
@@ -453,66 +431,27 @@ class MemoryStore:
         return records.memory(self._engine.get(arguments.text(id, field="id")))
 
     def list(
-        self,
-        *,
-        project: str | None = None,
-        scope: str | None = None,
-        category: str | Sequence[str] | None = None,
-        status: str | Sequence[str] | None = None,
-        since: Time | None = None,
-        until: Time | None = None,
-        older_than: Time | None = None,
-        entity: str | None = None,
-        tag: str | None = None,
-        limit: int = 50,
-        offset: int = 0,
-        as_of: Time | None = None,
-        with_expired: bool = False,
-        pinned: bool = False,
+        self, *, limit: int = 50, offset: int = 0, as_of: Time | None = None, **filters: Unpack[Filter]
     ) -> builtins.list[Memory]:
-        """Return memories, those created last first.
+        """Return memories, newest first.
 
-        The filters are those of ``recall``. Besides them, ``older_than`` keeps memories created before a moment,
-        ``tag`` those with a tag, ``pinned`` those that are, and ``with_expired`` shows expired ones too. ``offset``
-        memories are left out first.
+        Args:
+            limit: Maximum number of memories.
+            offset: Number of memories to skip first.
+            as_of: The state of the store at this time.
+            **filters: See ``Filter``.
         """
-        selection = self._selection(
-            project,
-            scope,
-            category,
-            status,
-            since,
-            until,
-            older_than,
-            entity,
-            tag,
-            with_expired=with_expired,
-            pinned=pinned,
-        )
+        selection = self._select(**filters)
         for field, value in (("limit", limit), ("offset", offset)):
             arguments.count(value, field=field)
         return [
-            records.memory(found)
-            for found in self._engine.select(selection, limit, offset, self._milliseconds(as_of, "as_of"))
+            records.memory(memory)
+            for memory in self._engine.select(selection, limit, offset, self._milliseconds(as_of, "as_of"))
         ]
 
-    def count(
-        self,
-        *,
-        project: str | None = None,
-        scope: str | None = None,
-        category: str | Sequence[str] | None = None,
-        status: str | Sequence[str] | None = None,
-        since: Time | None = None,
-        until: Time | None = None,
-        older_than: Time | None = None,
-        entity: str | None = None,
-        tag: str | None = None,
-    ) -> int:
+    def count(self, **filters: Unpack[Filter]) -> int:
         """Return how many memories ``list`` would return without a limit."""
-        return self._engine.count(
-            self._selection(project, scope, category, status, since, until, older_than, entity, tag)
-        )
+        return self._engine.count(self._select(**filters))
 
     def history(self, id: str) -> builtins.list[HistoryEntry]:
         """Return everything that happened to a memory, oldest first; a deleted one has a history too."""
@@ -528,35 +467,31 @@ class MemoryStore:
         *,
         since: Time,
         project: str | None = None,
-        scope: str | None = None,
+        scope: Scope | str | None = None,
         category: str | Sequence[str] | None = None,
         limit: int = 10,
     ) -> builtins.list[tuple[Memory, int]]:
-        """Return what was used, or said again, most since the day of a moment, most first, with how often.
+        """Return the memories that were used or repeated most since the day of a time, with how often.
 
         Uses of the last eight days are known.
         """
-        moment = self._milliseconds(since, "since")
-        if moment is None:
-            raise InvalidInputError("since: a moment is needed", field="since")
-        selection = self._selection(project, scope, category, None, None, None, None, None, None)
-        found = self._engine.most_used(selection, moment, arguments.count(limit, field="limit"))
-        return [(records.memory(memory), uses) for memory, uses in found]
+        start = self._milliseconds(since, "since")
+        if start is None:
+            raise InvalidInputError("since: a time is needed", field="since")
+        selection = self._select(project=project, scope=scope, category=category)
+        used = self._engine.most_used(selection, start, arguments.count(limit, field="limit"))
+        return [(records.memory(memory), uses) for memory, uses in used]
 
-    def links(
-        self, kinds: Sequence[str], *, project: str | None = None, scope: str | None = None, limit: int = 1000
-    ) -> builtins.list[Link]:
-        """Return links between active memories, kind by kind, strongest first.
+    def links(self, kinds: Sequence[str], *, limit: int = 1000, **filters: Unpack[Filter]) -> builtins.list[Link]:
+        """Return links between active memories, by kind, strongest first.
 
         Args:
-            kinds: ``similar``, ``contradicts``, ``supersedes``, ``related`` ….
-            project: Between memories of this project and global ones; ``ALL_PROJECTS`` for all.
-            scope: ``global`` or ``project`` to leave the other out.
-            limit: Most links of each kind.
+            kinds: Kinds of links.
+            limit: Maximum number of links of each kind.
+            **filters: See ``Filter``; both memories have to pass.
         """
-        selection = self._selection(project, scope, None, None, None, None, None, None, None)
         found = self._engine.links(
-            selection, arguments.texts(kinds, field="kinds"), arguments.count(limit, field="limit")
+            self._select(**filters), arguments.texts(kinds, field="kinds"), arguments.count(limit, field="limit")
         )
         return [
             Link(source=source, target=target, kind=kind, weight=weight, reason=reason)
@@ -591,34 +526,8 @@ class MemoryStore:
     def _milliseconds(self, value: Time | None, field: str) -> int | None:
         return arguments.whole(arguments.milliseconds(value, field=field, zone=self._zone), field=field)
 
-    def _selection(
-        self,
-        project: str | None,
-        scope: str | None,
-        category: str | Sequence[str] | None,
-        status: str | Sequence[str] | None,
-        since: Time | None,
-        until: Time | None,
-        older_than: Time | None,
-        entity: str | None,
-        tag: str | None,
-        *,
-        with_expired: bool = False,
-        pinned: bool = False,
-    ) -> dict[str, Any]:
-        return records.selection(
-            project=self._project if project is None else project,
-            scope=scope,
-            category=category,
-            status=status,
-            since=self._milliseconds(since, "since"),
-            until=self._milliseconds(until, "until"),
-            created_before=self._milliseconds(older_than, "older_than"),
-            entity=entity,
-            tag=tag,
-            with_expired=arguments.flag(with_expired, field="with_expired"),
-            pinned_only=arguments.flag(pinned, field="pinned"),
-        )
+    def _select(self, **filters: Unpack[Filter]) -> dict[str, Any]:
+        return select(default=self._project, zone=self._zone, **filters)
 
 
 def _ids(ids: str | Sequence[str]) -> list[str]:

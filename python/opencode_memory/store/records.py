@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import fields
 from datetime import datetime, tzinfo
 from typing import Any, Final
 
 from opencode_memory.errors import InvalidInputError
 from opencode_memory.models import (
-    ALL_PROJECTS,
     Category,
     Explanation,
     HistoryEntry,
@@ -20,7 +19,7 @@ from opencode_memory.models import (
     NewMemory,
     Project,
     RelatedMemory,
-    Scope,
+    ScopeKind,
     Signal,
     Source,
     Status,
@@ -38,6 +37,7 @@ from opencode_memory.store.arguments import (
     ttl_ms,
     whole,
 )
+from opencode_memory.store.selection import owner
 from opencode_memory.text.suggest import did_you_mean
 
 _NEW_FIELDS: Final = tuple(field.name for field in fields(NewMemory))
@@ -116,78 +116,6 @@ def _entities(given: NewMemory, project: str | None) -> list[str]:
     return list(dict.fromkeys([*said, *found]))[: max(len(said), MOST_ENTITIES)]
 
 
-def owner(scope: str | None, project: str | None, default: str | None) -> str | None:
-    """Say whose a memory is: the name of a project, or None for global.
-
-    Raises:
-        InvalidInputError: Scope and project contradict each other.
-    """
-    if scope is None:
-        return project if project is not None else default
-    if scope == Scope.GLOBAL:
-        if project is not None:
-            raise InvalidInputError("scope: a global memory has no project; leave one of them out", field="scope")
-        return None
-    if scope == Scope.PROJECT:
-        named = project if project is not None else default
-        if named is None:
-            raise InvalidInputError("project: scope 'project' needs the name of a project", field="project")
-        return named
-    raise InvalidInputError(
-        f"scope: {scope!r} is neither 'global' nor 'project'; {did_you_mean(str(scope), tuple(Scope))}",
-        field="scope",
-        limit="global, project",
-    )
-
-
-def selection(
-    *,
-    project: str | None,
-    scope: str | None,
-    category: str | Sequence[str] | None = None,
-    status: str | Sequence[str] | None = None,
-    since: int | None = None,
-    until: int | None = None,
-    created_before: int | None = None,
-    entity: str | None = None,
-    tag: str | None = None,
-    with_expired: bool = False,
-    pinned_only: bool = False,
-) -> dict[str, Any]:
-    """Say which memories are meant, in the engine's words; times are UTC milliseconds."""
-    if scope not in (None, *Scope):
-        owner(scope, None, None)  # raises the error that names what is allowed
-    if scope == Scope.PROJECT and project in (None, ALL_PROJECTS) and project is None:
-        raise InvalidInputError("project: scope 'project' needs the name of a project", field="project")
-    if scope == Scope.GLOBAL or project is None:
-        where = "global"
-    else:
-        where = "everything" if project == ALL_PROJECTS else "project"
-    return {
-        "scope": where,
-        "project": optional_text(project, field="project"),
-        "with_global": scope != Scope.PROJECT,
-        "categories": _names(category, field="category"),
-        "statuses": _names(status, field="status"),
-        "since": since,
-        "until": until,
-        "created_before": created_before,
-        "entity": _entity(entity, project),
-        "tag": optional_text(tag, field="tag"),
-        "with_expired": with_expired,
-        "pinned_only": pinned_only,
-    }
-
-
-def _entity(entity: str | None, project: str | None) -> str | None:
-    """Return the name under which an entity is known, however it was written."""
-    if entity is None:
-        return None
-    from opencode_memory.entities import canonical  # noqa: PLC0415  few questions ask for one
-
-    return canonical(text(entity, field="entity"), project=None if project == ALL_PROJECTS else project)
-
-
 def entities_after_edit(before: Memory, content: str) -> list[str]:
     """Return what a memory is about after its text changed: what was said stays, what the text names follows it."""
     from opencode_memory.entities import find_entities  # noqa: PLC0415  few edits need it
@@ -207,7 +135,7 @@ def memory(found: Mapping[str, Any]) -> Memory:
         key=found["key"],
         content=found["content"],
         category=_CATEGORIES[found["category"]],
-        scope=Scope.GLOBAL if project is None else Scope.PROJECT,
+        scope=ScopeKind.GLOBAL if project is None else ScopeKind.PROJECT,
         project=project,
         topic=found["topic"],
         status=_STATUSES[found["status"]],
@@ -287,12 +215,6 @@ def project(found: Mapping[str, Any]) -> Project:
 
 def _optional_moment(value: int | None) -> datetime | None:
     return None if value is None else moment(value)
-
-
-def _names(value: str | Sequence[str] | None, *, field: str) -> list[str]:
-    if value is None:
-        return []
-    return [text(value, field=field)] if isinstance(value, str) else texts(value, field=field)
 
 
 def _end(given: NewMemory, now_ms: int, zone: tzinfo | None) -> int | None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from opencode_memory.errors import InvalidInputError
-from opencode_memory.models import RememberResult, Scope
+from opencode_memory.models import RememberResult, ScopeKind
 from opencode_memory.store import arguments
 from opencode_memory.store.snapshots import temporary_copy
 
@@ -60,8 +60,8 @@ class RowFilter:
 
     def _accepts_project(self, name: str | None) -> bool:
         if name is None:
-            return self.scope != Scope.PROJECT
-        return self.scope != Scope.GLOBAL and self.project in (None, name)
+            return self.scope != ScopeKind.PROJECT
+        return self.scope != ScopeKind.GLOBAL and self.project in (None, name)
 
     def _accepts_memory(self, row: Mapping[str, Any]) -> bool:
         return (

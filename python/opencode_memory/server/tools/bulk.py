@@ -10,7 +10,7 @@ from pydantic import Field
 from opencode_memory.errors import InvalidInputError
 from opencode_memory.maintenance import consolidation
 from opencode_memory.maintenance.consolidation import Pair, Proposal
-from opencode_memory.models import Category, Memory
+from opencode_memory.models import Category, Memory, Scope
 from opencode_memory.server.answers import Answer, format_facts, join_lines, memory_data
 from opencode_memory.server.call import Call
 from opencode_memory.server.toolbox import shape, tool
@@ -81,8 +81,7 @@ def _selected(call: Call, project: str | None, category: str | None, older_than_
     before = None if older_than_days is None else call.at - timedelta(days=older_than_days)
     found: list[Memory] = []
     while page := call.store.list(
-        project=where,
-        scope="global" if where is None else "project",
+        scope=Scope.owned_by(where),
         category=category,
         older_than=before,
         limit=_PAGE,

@@ -11,7 +11,7 @@ from pydantic import Field
 from opencode_memory import entities, exchange
 from opencode_memory.errors import ConflictError, InvalidInputError, StorageError
 from opencode_memory.exchange import markdown, native_json
-from opencode_memory.models import ALL_PROJECTS, Scope
+from opencode_memory.models import ALL_PROJECTS, ScopeKind
 from opencode_memory.notes.bootstrap import bootstrap
 from opencode_memory.notes.folder import ingest
 from opencode_memory.projects.identity import find_repository
@@ -48,7 +48,7 @@ def export_memories(
         target,
         format="markdown" if target.suffix in (".md", ".markdown") else "json",
         project=None if where == ALL_PROJECTS else where,
-        scope=Scope.GLOBAL if where is None else None,
+        scope=ScopeKind.GLOBAL if where is None else None,
         categories=categories,
         since=None if since_days is None else call.at - timedelta(days=since_days),
     )

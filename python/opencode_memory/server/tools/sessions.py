@@ -8,7 +8,7 @@ from pydantic import Field
 
 from opencode_memory import entities
 from opencode_memory.errors import ConflictError, InvalidInputError
-from opencode_memory.models import Session
+from opencode_memory.models import Scope, Session
 from opencode_memory.server.answers import Answer, join_lines
 from opencode_memory.server.call import Call
 from opencode_memory.server.toolbox import shape, tool
@@ -58,8 +58,7 @@ def session_end(call: Call, session_id: SessionId, summary: Content | None = Non
             category="event",
             tags=["session"],
             session=session_id,
-            project=call.client.project,
-            scope="global" if call.client.project is None else None,
+            scope=Scope.owned_by(call.client.project),
             trust="agent",
             source={"tool": "mcp", "session": session_id},
         )

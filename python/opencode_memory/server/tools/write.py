@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final
 from pydantic import Field
 
 from opencode_memory.errors import ConflictError, InvalidInputError
-from opencode_memory.models import ALL_PROJECTS, Memory, RememberResult, RememberStatus, Trust
+from opencode_memory.models import ALL_PROJECTS, Memory, RememberResult, RememberStatus, Scope, Trust
 from opencode_memory.server.answers import Answer, format_facts, indent, join_lines, memory_data
 from opencode_memory.server.call import Call
 from opencode_memory.server.toolbox import shape, tool
@@ -51,8 +51,8 @@ def remember(
     result = call.store.remember(
         _composed(content, parts),
         category=category,
-        scope=scope or ("global" if where is None else None),
-        project=None if scope == "global" else where,
+        scope=scope or Scope.owned_by(where),
+        project=where if scope == "project" else None,
         topic=topic,
         tags=tags or (),
         entities=entities or (),
@@ -108,8 +108,7 @@ def log_session(
     """Keep what a session did and what it learned."""
     where = _one_project(call, project)
     shared: dict[str, Any] = {
-        "project": where,
-        "scope": "global" if where is None else None,
+        "scope": Scope.owned_by(where),
         "entities": entities or (),
         "session": session_id,
         "trust": _AGENT,
