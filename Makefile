@@ -26,7 +26,7 @@ test-python:
 
 # Fetched before the tests begin, so that a registry out of reach is what is said, and first.
 e2e: tools ## Run the tests with whole programs, the real OpenCode among them (needs npm, git, and the package installed)
-	$(PYTHON) scripts/install_strangers.py
+	$(PYTHON) scripts/install_third_party.py
 	$(PYTHON) -m pytest tests/e2e
 
 lint: tools ## Check form, types and names

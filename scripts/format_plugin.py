@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
-from install_strangers import PLUGIN_LOCKED, ROOT, InstallError, install_plugin_tools
+from install_third_party import PLUGIN_LOCKED, ROOT, InstallError, install_plugin_tools
 
 SOURCE = ROOT / "python" / "opencode_memory" / "hosts" / "opencode" / "plugin"
 

@@ -17,7 +17,7 @@ from e2e.repositories import SHOP, repository
 from e2e.scripted_model import ScriptedModel
 from e2e.served import Served
 
-_INSTALL = Path(__file__).resolve().parents[2] / "scripts" / "install_strangers.py"
+_INSTALL = Path(__file__).resolve().parents[2] / "scripts" / "install_third_party.py"
 
 
 @pytest.fixture(scope="session")

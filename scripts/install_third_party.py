@@ -2,14 +2,14 @@
 
 ::
 
-    python scripts/install_strangers.py               # everything
-    python scripts/install_strangers.py opencode      # the OpenCode binary alone
-    python scripts/install_strangers.py node-tools    # the MCP inspector, the conformance suite, and a Node.js for both
-    python scripts/install_strangers.py plugin-tools  # what checks and formats the plugin in OpenCode
+    python scripts/install_third_party.py               # everything
+    python scripts/install_third_party.py opencode      # the OpenCode binary alone
+    python scripts/install_third_party.py node-tools    # the MCP inspector, the conformance suite, and a Node.js for both
+    python scripts/install_third_party.py plugin-tools  # what checks and formats the plugin in OpenCode
 
-All of it comes from the npm registry by the ``npm`` command, at one version each: ``tests/e2e/strangers/`` and
+All of it comes from the npm registry by the ``npm`` command, at one version each: ``tests/e2e/third_party/`` and
 ``tests/e2e/plugin_tools/`` hold lock files with the hashes, and those of OpenCode are below. It lands in
-``.cache/strangers/``, a folder for each version; what is there already is not fetched again. No package's own install
+``.cache/third_party/``, a folder for each version; what is there already is not fetched again. No package's own install
 script runs.
 """
 
@@ -30,8 +30,8 @@ from types import MappingProxyType
 from typing import Final
 
 ROOT: Final = Path(__file__).resolve().parent.parent
-CACHE: Final = ROOT / ".cache" / "strangers"
-LOCKED: Final = ROOT / "tests" / "e2e" / "strangers"
+CACHE: Final = ROOT / ".cache" / "third_party"
+LOCKED: Final = ROOT / "tests" / "e2e" / "third_party"
 PLUGIN_LOCKED: Final = ROOT / "tests" / "e2e" / "plugin_tools"
 
 OPENCODE: Final = "1.18.33"
