@@ -343,10 +343,10 @@ def test_an_empty_file_says_nothing(written: Written, content: bytes) -> None:
 @pytest.mark.parametrize(
     ("content", "wanted"),
     [
-        (b"[]", "no object"),
-        (b'"text"', "no object"),
-        (b"17", "no object"),
-        (b"null", "no object"),
+        (b"[]", "not an object"),
+        (b'"text"', "not an object"),
+        (b"17", "not an object"),
+        (b"null", "not an object"),
         (b"{", "line 1 Unexpected end of input"),
         (b'{\n"auditorModel": "a/b",,\n}', "line 2 Unexpected"),
         (b"// only a comment", "Unexpected end of input"),

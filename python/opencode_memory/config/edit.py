@@ -1,4 +1,4 @@
-"""Editing the configuration file in place: comments, order and everything else in it stay as the person wrote them."""
+"""Edits of the configuration file that keep its comments, its order and its formatting."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from opencode_memory.errors import ConfigError
 
 
 def set_value(file: Path, key: str, written: str, *, environment: Mapping[str, str]) -> None:
-    """Write one key into the configuration file, which is created when it does not exist.
+    """Write one key into the configuration file, and create the file if it does not exist.
 
     Raises:
-        ConfigError: The key is unknown, the value not acceptable, or the file cannot be read or written.
+        ConfigError: If the key is unknown, the value is invalid, or the file cannot be read or written.
     """
     value = validate(key, written, environment=environment, origin="config set")
     *tables, name = key.split(".")
@@ -35,7 +35,7 @@ def set_value(file: Path, key: str, written: str, *, environment: Mapping[str, s
 
 
 def unset_value(file: Path, key: str) -> bool:
-    """Take one key out of the configuration file, so that its default holds again; False when it was not there."""
+    """Remove one key from the configuration file, so that its default applies; return False if it was not set."""
     *tables, name = setting(key).key.split(".")
     document = _read(file)
     place: Any = document
@@ -58,10 +58,10 @@ def _read(file: Path) -> tomlkit.TOMLDocument:
 
 
 def _write(file: Path, text: str) -> None:
-    """Replace the file in one step, so that a crash leaves the old one or the new one."""
+    """Replace the file atomically, so that a crash leaves either the old file or the new file."""
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        # A configuration file is often a symbolic link into a repository of dotfiles; the link must survive.
+        # A configuration file is often a symbolic link into a dotfiles repository. Replacing the link would detach it.
         target = Path(os.path.realpath(file))
         with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=target.parent, delete=False) as temporary:
             temporary.write(text)

@@ -1,9 +1,8 @@
-"""The configuration: one frozen tree, built once, in which each value knows where it came from.
+"""Builds the configuration: one frozen tree that also records the origin of each value.
 
-Defaults give way to ``memory-config.jsonc``, that to our own file, the file to the environment, the environment to
-options. Only keys that something reads exist (``settings.py`` lists them); an unknown one is an error with a
-suggestion. In ``memory-config.jsonc``, which people share with another program, an error is noted and stops nothing.
-This is the only module that looks at ``os.environ``.
+Precedence, from lowest to highest: defaults, ``memory-config.jsonc``, ``memory.toml``, environment variables, options.
+``settings.py`` lists all keys; an unknown key is an error with a suggestion. Errors in ``memory-config.jsonc``, which
+another program also reads, become notices and never stop a command. Only this module reads ``os.environ``.
 """
 
 from __future__ import annotations
@@ -49,31 +48,31 @@ class Config:
 
     Attributes:
         data_dir: Folder of the store.
-        project: Name of the project; None to find it from the folder.
-        color: When output is coloured.
+        project: Name of the project; None to determine it from the folder.
+        color: When to color the output.
         recall: Settings of recall.
         embedding: Settings of the embedder.
         kv: Settings of the key-value store.
         backup: Settings of backups.
-        identity: Who the person is.
+        identity: Identity of the user.
         boot: Settings of the boot context.
         session: Settings of sessions and claims.
-        learning: What is learned from.
-        injection: What is put beside a message in OpenCode.
-        compaction: What is given to OpenCode when it compacts a session.
-        opencode: What the plugin in OpenCode goes by.
+        learning: Settings of learning.
+        injection: Settings of the memories that are added to messages in OpenCode.
+        compaction: Settings of the memories that are added to compactions in OpenCode.
+        opencode: Settings of the plugin in OpenCode.
         server: Settings of the server.
-        memory_file: Whether a project's memories are kept in a file.
-        max_memory_lines: Most lines of that file.
-        extraction_model: The optional memory model; None for none.
-        extraction_url: Where it is served.
-        extraction_key: Its key.
-        extraction_calls_per_day: Most requests in a day.
-        extraction_tokens_per_day: Most tokens in a day.
-        extraction_timeout_seconds: How long a request may take.
-        file: Where the configuration file is, or would be.
-        memory_config: The ``memory-config.jsonc`` that was read as well; None when there is none.
-        notices: What is wrong with that, or without effect.
+        memory_file: Whether a project's memories are also kept in a file.
+        max_memory_lines: Maximum number of lines in that file.
+        extraction_model: The optional memory model, if any.
+        extraction_url: Base URL of the memory model's server.
+        extraction_key: API key of the memory model.
+        extraction_calls_per_day: Maximum number of requests per day.
+        extraction_tokens_per_day: Maximum number of tokens per day.
+        extraction_timeout_seconds: Timeout of a request.
+        file: Path of the configuration file; it need not exist.
+        memory_config: The ``memory-config.jsonc`` that was also read, if any.
+        notices: Errors in that file, and keys without effect.
         origins: Key to ``default``, the name of that file, ``file``, or the name of a variable or an option.
         environment: The environment that the configuration was built from, for child processes.
     """
@@ -124,7 +123,7 @@ def setting(key: str, *, origin: str = "option") -> Setting:
     """Return the setting of a key.
 
     Raises:
-        ConfigError: There is no such key; the hint names the nearest.
+        ConfigError: If there is no such key; the hint names the nearest key.
     """
     if key not in BY_KEY:
         error = ConfigError(f"unknown configuration key {key!r} ({origin})", key=key, origin=origin)
@@ -137,11 +136,11 @@ def load(*, environment: Mapping[str, str], options: Mapping[str, str | None] | 
     """Build the configuration.
 
     Args:
-        environment: Environment variables, such as those of ``environment``.
-        options: Dotted key to what was given on the command line; None where nothing was.
+        environment: Environment variables, for example those of ``environment``.
+        options: Dotted key to the value of the command-line option; None if the option is absent.
 
     Raises:
-        ConfigError: A key is unknown, a value is not acceptable, or the file cannot be read.
+        ConfigError: If a key is unknown, a value is invalid, or the file cannot be read.
     """
     file = config_file(environment)
     values = {setting.key: setting.default(environment) for setting in SETTINGS}
@@ -160,9 +159,9 @@ def load(*, environment: Mapping[str, str], options: Mapping[str, str | None] | 
     memory_config = find(environment)
     notices: tuple[Notice, ...] = ()
     if memory_config is not None:
-        from opencode_memory.config.opencode_manager.read import read  # noqa: PLC0415  most people have no such file
+        from opencode_memory.config.opencode_manager.read import read  # noqa: PLC0415  most users have no such file
 
-        # The lowest layer comes last: where its log goes depends on where the others put the store.
+        # Read the lowest layer last, because its log file depends on the data_dir that the other layers set.
         found = read(memory_config, environment=environment, data_dir=values["data_dir"])
         notices = found.notices
         for key, value in found.values.items():
@@ -185,35 +184,35 @@ def _section(name: str, values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def config_file(environment: Mapping[str, str]) -> Path:
-    """Return the file that is read: ``$OPENCODE_MEMORY_CONFIG``, or the one in the XDG folder."""
+    """Return the path of the configuration file: ``$OPENCODE_MEMORY_CONFIG``, or the default path."""
     chosen = environment.get(PREFIX + "CONFIG", "").strip()
     return resolve_folder(chosen, environment) if chosen else default_config_file(environment)
 
 
 def validate(key: str, written: Any, *, environment: Mapping[str, str], origin: str) -> Any:
-    """Turn what was written for a key into its value.
+    """Convert the written form of a key's value, and validate it.
 
     Raises:
-        ConfigError: The key is unknown or the value not acceptable; it says where that was written.
+        ConfigError: If the key is unknown or the value is invalid; the message names the origin.
     """
     known = setting(key, origin=origin)
     try:
         return known.read(written, environment)
     except ValueError as error:
-        # A secret with a typo is a secret still.
-        shown = "not acceptable" if known.secret else repr(written)
+        # Never show a secret, even if it is invalid: a secret with a typo still gives most of it away.
+        shown = "invalid" if known.secret else repr(written)
         raise ConfigError(f"{key} is {shown} ({origin}); it must be {error}", key=key, origin=origin) from error
 
 
 def read_file(file: Path) -> dict[str, Any]:
-    """Return the dotted keys of a configuration file; none when it does not exist.
+    """Return the dotted keys of a configuration file, or no keys if it does not exist.
 
     Raises:
-        ConfigError: The file cannot be read or is not TOML.
+        ConfigError: If the file cannot be read or is not TOML.
     """
     if not file.is_file():
         return {}
-    import tomllib  # noqa: PLC0415  most people have no configuration file
+    import tomllib  # noqa: PLC0415  most users have no configuration file
 
     try:
         return _flatten(tomllib.loads(file.read_text(encoding="utf-8")))

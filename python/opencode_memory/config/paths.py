@@ -1,6 +1,6 @@
-"""Where files live, and whether a path stays where it may be.
+"""Default paths of the store and the configuration file, and confinement of paths to allowed folders.
 
-Pure functions of a mapping of environment variables (the XDG rules) and of the file system; nothing is created here.
+Pure functions of environment variables (the XDG rules) and of the file system. This module creates no files.
 """
 
 from __future__ import annotations
@@ -13,38 +13,38 @@ from opencode_memory.errors import ConfigError, InvalidInputError
 
 APPLICATION: Final = "opencode-memory"
 EXPORTS: Final = "exports"
-"""Folder in a data directory for the exports of clients; it holds nothing of the store."""
+"""Folder in a data directory for the exports of clients. It holds no files of the store."""
 
 
 def default_data_dir(environment: Mapping[str, str]) -> Path:
-    """Return the store's folder: ``$XDG_DATA_HOME/opencode-memory/store``.
+    """Return the default folder of the store: ``$XDG_DATA_HOME/opencode-memory/store``.
 
-    The folder above belongs to other programs as well (the predecessor of the same name keeps its database there), so
-    the store has one of its own and never touches what lies beside it.
+    The parent folder is shared: the predecessor of the same name keeps its database there. So the store has a folder of
+    its own and never touches the files beside it.
     """
     return _base(environment, "XDG_DATA_HOME", ".local/share") / APPLICATION / "store"
 
 
 def default_config_file(environment: Mapping[str, str]) -> Path:
-    """Return the configuration file: ``$XDG_CONFIG_HOME/opencode-memory/memory.toml``.
+    """Return the default configuration file: ``$XDG_CONFIG_HOME/opencode-memory/memory.toml``.
 
-    Not ``config.toml``: that name in this folder belongs to the predecessor, whose keys are not ours.
+    The name is not ``config.toml``, because that file in this folder belongs to the predecessor and has other keys.
     """
     return _base(environment, "XDG_CONFIG_HOME", ".config") / APPLICATION / "memory.toml"
 
 
 def confine(path: Path, roots: Iterable[Path]) -> Path:
-    """Resolve a path, symbolic links included, and require that it lies under one of the roots.
+    """Resolve a path with its symbolic links and require that it is inside one of the roots.
 
     Args:
-        path: What was asked for; it need not exist.
-        roots: Folders that may be used; they are resolved too.
+        path: The requested path; it need not exist.
+        roots: The allowed folders; they are also resolved.
 
     Returns:
         The resolved path.
 
     Raises:
-        InvalidInputError: The path leads out of every root.
+        InvalidInputError: If the path is outside all roots.
     """
     resolved = path.resolve()
     allowed = [root.resolve() for root in roots]
@@ -56,11 +56,11 @@ def confine(path: Path, roots: Iterable[Path]) -> Path:
 
 def _base(environment: Mapping[str, str], variable: str, below_home: str) -> Path:
     configured = Path(environment.get(variable, ""))
-    # The XDG specification has relative values ignored: they would move the store with the working folder.
+    # The XDG specification ignores relative values. Otherwise the store would move with the working folder.
     if configured.is_absolute():
         return configured
     home = environment.get("HOME") or environment.get("USERPROFILE")
     if not home:
-        message = f"neither {variable} nor HOME is set, so there is no place for {APPLICATION}"
+        message = f"cannot find the folder of {APPLICATION}: neither {variable} nor HOME is set"
         raise ConfigError(message, key=variable, origin="environment")
     return Path(home) / below_home

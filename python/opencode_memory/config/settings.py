@@ -1,6 +1,6 @@
-"""Every key that may be configured: what it does, its default, and what it accepts.
+"""Table of all configuration keys, with their purposes, defaults and valid values.
 
-The frozen tree that ``config.load`` builds is declared here too, section by section. Nothing is read here.
+This module also declares the frozen tree that ``config.load`` builds, section by section. It reads no files.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _DAY_SECONDS: Final = 86_400
 
 
 class Color(StrEnum):
-    """When output is coloured."""
+    """When to color the output."""
 
     AUTO = "auto"
     ALWAYS = "always"
@@ -29,14 +29,14 @@ class Color(StrEnum):
 
 
 class Tools(StrEnum):
-    """Which tools a server offers."""
+    """Set of tools that a server offers."""
 
     ALL = "all"
     CORE = "core"
 
 
 class MemoryFile(StrEnum):
-    """Whether a project's memories are kept in ``.opencode/MEMORY.md``."""
+    """Whether a project's memories are also kept in ``.opencode/MEMORY.md``."""
 
     AUTO = "auto"
     OFF = "off"
@@ -44,7 +44,7 @@ class MemoryFile(StrEnum):
 
 
 class LogFormat(StrEnum):
-    """How a server writes its log."""
+    """Format of a server's log."""
 
     TEXT = "text"
     JSON = "json"
@@ -52,35 +52,35 @@ class LogFormat(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecallConfig:
-    """How many hits a recall gives."""
+    """Settings of recall: the number of hits."""
 
     limit: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EmbeddingConfig:
-    """How the bundled model runs; ``threads`` 0 means one for each core."""
+    """Settings of the bundled model; ``threads`` 0 means one thread for each core."""
 
     threads: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KvConfig:
-    """How long a value of the key-value store lives by default; 0 means for ever."""
+    """Default lifetime of values in the key-value store; 0 means forever."""
 
     default_ttl_seconds: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BackupConfig:
-    """How many backups made without a path are kept; 0 means all."""
+    """Number of backups to keep in the store's own folder; 0 means all."""
 
     keep: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IdentityConfig:
-    """Who the person is, for the first lines of a boot context; both may be None."""
+    """Identity of the user, for the first lines of a boot context; both fields may be None."""
 
     user: str | None
     instance: str | None
@@ -88,7 +88,7 @@ class IdentityConfig:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BootConfig:
-    """What a boot context holds, and how much of it."""
+    """Sections of a boot context, and its budget."""
 
     max_tokens: int
     max_hot_items: int
@@ -105,23 +105,23 @@ class BootConfig:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionConfig:
-    """How long a session counts as alive after it was last heard of, in seconds."""
+    """Seconds after its last sign of life until a session counts as ended."""
 
     lease_seconds: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LearningConfig:
-    """Whether and from what is learned by itself.
+    """Settings of learning from sessions and notes.
 
     Attributes:
-        enabled: The switch for everything.
+        enabled: Whether to learn at all.
         sources: ``opencode`` (its database), ``live`` (its plugin), ``markdown`` (watched folders).
-        skip_projects: Projects of which nothing is learned.
-        watch: Folders of notes that are watched.
-        opencode_db: OpenCode's database; None for where OpenCode keeps it.
-        poll_seconds: How often that is looked at.
-        rest_seconds: After so long without a message a session rests: what waits in it is written.
+        skip_projects: Projects that are excluded from learning.
+        watch: Folders of notes to watch.
+        opencode_db: OpenCode's database; None for its default location.
+        poll_seconds: Interval between two reads of that database.
+        rest_seconds: Seconds without a message after which a session is idle and its pending candidates are written.
     """
 
     enabled: bool
@@ -135,13 +135,13 @@ class LearningConfig:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InjectionConfig:
-    """What is put beside a message in OpenCode.
+    """Settings of the block of memories that is added to a message in OpenCode.
 
     Attributes:
-        enabled: The switch.
-        max_tokens: Budget of a block.
-        max_results: Most memories in a block, directives aside.
-        subagent_tokens: Budget in the session of a subagent.
+        enabled: Whether to add blocks.
+        max_tokens: Token budget of a block.
+        max_results: Maximum number of memories in a block, not counting directives.
+        subagent_tokens: Token budget of a block in a subagent's session.
     """
 
     enabled: bool
@@ -152,12 +152,12 @@ class InjectionConfig:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompactionConfig:
-    """What is given to OpenCode when it compacts a session.
+    """Settings of the memories that are added when OpenCode compacts a session.
 
     Attributes:
-        enabled: The switch.
-        max_tokens: Budget of the memories.
-        custom_prompt: Whether the request for the summary is ours instead of OpenCode's.
+        enabled: Whether to add memories.
+        max_tokens: Token budget of the memories.
+        custom_prompt: Whether to replace OpenCode's prompt for the summary by our own.
     """
 
     enabled: bool
@@ -167,11 +167,11 @@ class CompactionConfig:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpencodeConfig:
-    """What the plugin in OpenCode goes by.
+    """Settings of the plugin in OpenCode.
 
     Attributes:
-        deadline_ms: How long a hook waits for the server.
-        auditor_model: ``provider/model`` of the auditor; None for OpenCode's own choice.
+        deadline_ms: Maximum time that a hook waits for the server.
+        auditor_model: ``provider/model`` of the auditor; None for OpenCode's default.
     """
 
     deadline_ms: int
@@ -180,7 +180,7 @@ class OpencodeConfig:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerConfig:
-    """How the server listens, whom it lets in, what it offers, and where it logs."""
+    """Settings of the server: its address, access rules, tools and log."""
 
     host: str
     port: int
@@ -197,15 +197,15 @@ class ServerConfig:
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """A key that may be configured.
+    """A configuration key.
 
     Attributes:
-        key: Dotted name in the file; the environment variable follows from it unless ``named`` says otherwise.
-        about: What it does, in a few words.
-        default: From the environment to the value that holds when nobody sets the key.
+        key: Dotted name in the file. The environment variable is derived from it unless ``named`` is set.
+        about: Purpose, in a few words.
+        default: Returns the default value for an environment.
         kind: The valid values.
-        named: The environment variable without its prefix, where people know it by another name.
-        secret: Whether the value is never shown.
+        named: The environment variable without its prefix, if it differs from the key.
+        secret: Whether to hide the value in all output.
     """
 
     key: str
@@ -217,14 +217,14 @@ class Setting:
 
     @property
     def variable(self) -> str:
-        """Name of the environment variable."""
+        """The name of the environment variable."""
         return PREFIX + (self.named or self.key.replace(".", "_").upper())
 
     def read(self, written: Any, environment: Mapping[str, str]) -> Any:
-        """Return the value of what was written for the key.
+        """Convert the written form of a value, and validate it.
 
         Raises:
-            ValueError: It is invalid; the message describes the valid values.
+            ValueError: If the value is invalid; the message describes the valid values.
         """
         value = self.kind.read(written)
         if value is None:
@@ -249,74 +249,113 @@ def _always(value: Any) -> Callable[[Mapping[str, str]], Any]:
 
 SETTINGS: Final = (
     Setting("data_dir", "folder of the store", default_data_dir, FOLDER),
-    Setting("project", "project to use instead of the one of the folder", _always(None), TEXT),
-    Setting("color", "auto, always or never; NO_COLOR is honoured", _default_color, one_of(*Color)),
-    Setting("recall.limit", "hits of a recall", _always(10), whole_number(1, 1000)),
-    Setting("embedding.threads", "threads of the embedder, 0 for all cores", _always(0), whole_number(0, 256)),
+    Setting("project", "project to use instead of the current folder's", _always(None), TEXT),
+    Setting("color", "when to color the output; auto respects NO_COLOR", _default_color, one_of(*Color)),
+    Setting("recall.limit", "number of results of a recall", _always(10), whole_number(1, 1000)),
+    Setting("embedding.threads", "threads of the embedding model; 0 for all cores", _always(0), whole_number(0, 256)),
     Setting(
         "kv.default_ttl_seconds",
-        "life of a key-value pair in seconds, 0 for ever",
+        "lifetime of a key-value pair in seconds; 0 for no end",
         _always(7 * _DAY_SECONDS),
         whole_number(0, 10**10),
     ),
-    Setting("backup.keep", "backups to keep, 0 for all", _always(10), whole_number(0, 10_000)),
-    Setting("identity.user", "your name on the forge", _always(None), TEXT),
-    Setting("identity.instance", "host of the forge", _always(None), TEXT),
-    Setting("boot.max_tokens", "budget of a boot context", _always(1500), whole_number(200, 100_000)),
-    Setting("boot.max_hot_items", "most hot memories in a boot context", _always(5), whole_number(0, 100)),
-    Setting("boot.identity", "whether it says who you are", _always(True), FLAG),
-    Setting("boot.directives", "whether it holds directives", _always(True), FLAG),
-    Setting("boot.habits", "whether it holds conventions and preferences", _always(True), FLAG),
-    Setting("boot.unresolved_blockers", "whether it holds unresolved blockers", _always(True), FLAG),
-    Setting("boot.active_sessions", "whether it holds active sessions and claims", _always(True), FLAG),
-    Setting("boot.hot_items", "whether it holds pinned and hot memories", _always(True), FLAG),
-    Setting("boot.recent_decisions", "whether it holds recent decisions", _always(True), FLAG),
-    Setting("boot.recent_solutions", "whether it holds recent solutions", _always(True), FLAG),
-    Setting("boot.plans", "whether it holds plans", _always(True), FLAG),
-    Setting("session.lease_seconds", "life of a silent session", _always(900), whole_number(30, 7 * _DAY_SECONDS)),
-    Setting("memory_file", "auto, ask or off: .opencode/MEMORY.md", _always(MemoryFile.ASK), one_of(*MemoryFile)),
-    Setting("max_memory_lines", "most lines of that file, 0 for none", _always(200), whole_number(0, 10_000)),
-    Setting("learning.enabled", "whether sessions are learned from", _always(True), FLAG),
-    Setting("learning.sources", "opencode, live, markdown", _always(LEARNING_SOURCES), some_of(*LEARNING_SOURCES)),
-    Setting("learning.skip_projects", "projects of which nothing is learned", _always(()), TEXTS),
-    Setting("learning.watch", "folders of notes that are watched", _always(()), TEXTS),
-    Setting("learning.opencode_db", "OpenCode's database instead of its own place", _always(None), FOLDER),
-    Setting("learning.poll_seconds", "how often that is looked at", _always(30), whole_number(1, 86_400)),
-    Setting("learning.rest_seconds", "silence after which a session rests", _always(120), whole_number(1, 86_400)),
-    Setting("injection.enabled", "whether memories are put beside messages", _always(True), FLAG),
-    Setting("injection.max_tokens", "budget of what is put there", _always(2000), whole_number(0, 100_000)),
-    Setting("injection.max_results", "most memories of it", _always(3), whole_number(1, 100)),
-    Setting("injection.subagent_tokens", "its budget for subagents", _always(600), whole_number(0, 100_000)),
-    Setting("compaction.enabled", "whether memories go into a compaction", _always(True), FLAG),
-    Setting("compaction.max_tokens", "budget of what goes there", _always(4000), whole_number(0, 100_000)),
-    Setting("compaction.custom_prompt", "whether its prompt is ours, too", _always(False), FLAG),
-    Setting("opencode.deadline_ms", "how long OpenCode waits for a memory", _always(400), whole_number(20, 10_000)),
-    Setting("opencode.auditor_model", "provider/model of the auditor", _always(None), TEXT),
-    Setting("extraction_model", "a model that rewords what was learned", _always(None), TEXT),
-    Setting("extraction_url", "base URL of its OpenAI-compatible server", _always(None), TEXT),
-    Setting("extraction_key", "its key, from the environment", _always(None), KEY, secret=True),
-    Setting("extraction_calls_per_day", "most requests to it in a day", _always(200), whole_number(1, 100_000)),
+    Setting("backup.keep", "number of backups to keep; 0 for all", _always(10), whole_number(0, 10_000)),
+    Setting("identity.user", "your user name on the code host", _always(None), TEXT),
+    Setting("identity.instance", "the code host, for example github.com", _always(None), TEXT),
+    Setting("boot.max_tokens", "token budget of a boot context", _always(1500), whole_number(200, 100_000)),
+    Setting("boot.max_hot_items", "maximum number of hot memories in a boot context", _always(5), whole_number(0, 100)),
+    Setting("boot.identity", "include your identity in boot contexts", _always(True), FLAG),
+    Setting("boot.directives", "include directives", _always(True), FLAG),
+    Setting("boot.habits", "include conventions and preferences", _always(True), FLAG),
+    Setting("boot.unresolved_blockers", "include unresolved blockers", _always(True), FLAG),
+    Setting("boot.active_sessions", "include active sessions and claims", _always(True), FLAG),
+    Setting("boot.hot_items", "include pinned and hot memories", _always(True), FLAG),
+    Setting("boot.recent_decisions", "include recent decisions", _always(True), FLAG),
+    Setting("boot.recent_solutions", "include recent solutions", _always(True), FLAG),
+    Setting("boot.plans", "include plans", _always(True), FLAG),
     Setting(
-        "extraction_tokens_per_day", "most tokens of it in a day", _always(200_000), whole_number(1000, 1_000_000_000)
+        "session.lease_seconds",
+        "seconds until a silent session counts as ended",
+        _always(900),
+        whole_number(30, 7 * _DAY_SECONDS),
     ),
-    Setting("extraction_timeout_seconds", "how long it may take", _always(30), whole_number(1, 600)),
-    Setting("server.host", "address that the server binds", _always("127.0.0.1"), TEXT, named="HOST"),
-    Setting("server.port", "its port, 0 for any free one", _always(9824), whole_number(0, 65_535), named="PORT"),
-    Setting("server.api_key", "key that every request must carry", _always(None), KEY, named="API_KEY", secret=True),
+    Setting(
+        "memory_file", "keep a project's memories in .opencode/MEMORY.md", _always(MemoryFile.ASK), one_of(*MemoryFile)
+    ),
+    Setting(
+        "max_memory_lines", "maximum number of lines in that file; 0 for none", _always(200), whole_number(0, 10_000)
+    ),
+    Setting("learning.enabled", "learn from sessions and notes", _always(True), FLAG),
+    Setting("learning.sources", "sources to learn from", _always(LEARNING_SOURCES), some_of(*LEARNING_SOURCES)),
+    Setting("learning.skip_projects", "projects that are excluded from learning", _always(()), TEXTS),
+    Setting("learning.watch", "folders of notes to watch", _always(()), TEXTS),
+    Setting("learning.opencode_db", "OpenCode's database, if not in its default location", _always(None), FOLDER),
+    Setting(
+        "learning.poll_seconds", "seconds between two reads of that database", _always(30), whole_number(1, 86_400)
+    ),
+    Setting(
+        "learning.rest_seconds",
+        "seconds without a message until a session counts as idle",
+        _always(120),
+        whole_number(1, 86_400),
+    ),
+    Setting("injection.enabled", "add relevant memories to messages", _always(True), FLAG),
+    Setting(
+        "injection.max_tokens", "token budget of the memories for a message", _always(2000), whole_number(0, 100_000)
+    ),
+    Setting("injection.max_results", "maximum number of memories for a message", _always(3), whole_number(1, 100)),
+    Setting(
+        "injection.subagent_tokens", "token budget in a subagent's session", _always(600), whole_number(0, 100_000)
+    ),
+    Setting("compaction.enabled", "add memories to compactions", _always(True), FLAG),
+    Setting(
+        "compaction.max_tokens",
+        "token budget of the memories for a compaction",
+        _always(4000),
+        whole_number(0, 100_000),
+    ),
+    Setting("compaction.custom_prompt", "also replace OpenCode's compaction prompt", _always(False), FLAG),
+    Setting(
+        "opencode.deadline_ms", "milliseconds that OpenCode waits for memories", _always(400), whole_number(20, 10_000)
+    ),
+    Setting("opencode.auditor_model", "model of the auditor agent, as provider/model", _always(None), TEXT),
+    Setting("extraction_model", "optional model that rewrites learned memories", _always(None), TEXT),
+    Setting("extraction_url", "base URL of that model's OpenAI-compatible server", _always(None), TEXT),
+    Setting(
+        "extraction_key", "API key of that server, for example from the environment", _always(None), KEY, secret=True
+    ),
+    Setting(
+        "extraction_calls_per_day",
+        "maximum number of requests to that model per day",
+        _always(200),
+        whole_number(1, 100_000),
+    ),
+    Setting(
+        "extraction_tokens_per_day",
+        "maximum number of tokens of that model per day",
+        _always(200_000),
+        whole_number(1000, 1_000_000_000),
+    ),
+    Setting("extraction_timeout_seconds", "timeout of a request to that model", _always(30), whole_number(1, 600)),
+    Setting("server.host", "address that the server listens on", _always("127.0.0.1"), TEXT, named="HOST"),
+    Setting(
+        "server.port", "port of the server; 0 for any free port", _always(9824), whole_number(0, 65_535), named="PORT"
+    ),
+    Setting("server.api_key", "API key that every request must send", _always(None), KEY, named="API_KEY", secret=True),
     Setting(
         "server.rate_limit",
-        "requests per minute of one session, 0 for no limit",
+        "requests per minute and session; 0 for no limit",
         _always(600),
         whole_number(0, 1_000_000),
         named="RATE_LIMIT",
     ),
-    Setting("server.allowed_hosts", "further names in the Host header", _always(()), TEXTS),
-    Setting("server.allowed_origins", "further origins of browsers", _always(()), TEXTS),
-    Setting("server.allowed_folders", "further folders for export, import and ingest", _always(()), TEXTS),
-    Setting("server.cross_project", "whether a client may name another project", _always(False), FLAG),
-    Setting("server.tools", "all or core", _always(Tools.ALL), one_of(*Tools)),
-    Setting("server.log_format", "text or json", _always(LogFormat.TEXT), one_of(*LogFormat)),
-    Setting("server.log_file", "file of the log instead of standard error", _always(None), FOLDER),
+    Setting("server.allowed_hosts", "additional names that the Host header may have", _always(()), TEXTS),
+    Setting("server.allowed_origins", "additional origins that browsers may send", _always(()), TEXTS),
+    Setting("server.allowed_folders", "additional folders for export, import and ingest", _always(()), TEXTS),
+    Setting("server.cross_project", "let clients access other projects than their own", _always(False), FLAG),
+    Setting("server.tools", "tools to offer", _always(Tools.ALL), one_of(*Tools)),
+    Setting("server.log_format", "format of the log", _always(LogFormat.TEXT), one_of(*LogFormat)),
+    Setting("server.log_file", "log file, instead of standard error", _always(None), FOLDER),
 )
 BY_KEY: Final = MappingProxyType({setting.key: setting for setting in SETTINGS})
 SECTIONS: Final[Mapping[str, type[Any]]] = MappingProxyType(

@@ -1,8 +1,8 @@
-"""``memory-config.jsonc``: what people who come from @opencode-manager/memory have configured there.
+"""Compatibility with ``memory-config.jsonc``, the configuration file of @opencode-manager/memory.
 
-``places`` says where it is and copies it once from where it was before, ``parse`` makes values of its text, ``keys`` is
-the table of what may stand in it and what that means here, ``reading`` brings the three together. Nothing in here
-raises because of what a file holds: what is wrong with it becomes a ``Notice``, and the rest of it counts.
+``file`` finds the file and copies it once from its old location, ``parse`` parses its text, ``keys`` maps its keys to
+our settings, and ``read`` combines them. The content of the file never raises an error: each problem becomes a
+``Notice``, and the valid keys still apply.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Where ``memory-config.jsonc`` is, where it was before, and copying it from there to here, once.
+"""Finds ``memory-config.jsonc`` and copies it once from its old location.
 
-The file at the old place is only ever read. What was copied is noted beside our own configuration file, so that who
-deletes the copy is rid of it.
+The file at the old location is only ever read. A note beside our own configuration file records the copy. So the file
+stays deleted if the user deletes the copy.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from opencode_memory.config.paths import default_config_file, default_data_dir
 from opencode_memory.errors import ConfigError
 
 MAX_BYTES: Final = 64 * 1024
-"""Most bytes that are read. The parser takes up to two seconds for so many, and the file that they ship has 2,400."""
+"""Maximum size of the file. The parser takes up to two seconds for this size; the shipped file has 2,400 bytes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Places:
-    """The file, the place it had before, and the note that it was copied from there."""
+    """The paths of the file, of the file at its old location, and of the note about the copy."""
 
     file: Path
     before: Path
@@ -30,7 +30,7 @@ class _Places:
 
 
 def find(environment: Mapping[str, str]) -> Path | None:
-    """Return the file to read: the one at its place, or else the one at the old place if that was never copied."""
+    """Return the file to read: the current one, or else the one at the old location unless it was ever copied."""
     places = _find_places(environment)
     if places is None:
         return None
@@ -40,19 +40,19 @@ def find(environment: Mapping[str, str]) -> Path | None:
 
 
 def migrate(environment: Mapping[str, str]) -> Path | None:
-    """Copy the file from its old place to the present one, byte for byte, unless there is one or it was done before.
+    """Copy the file byte for byte from its old location, unless a file exists or it was copied before.
 
-    A failure is logged and costs nothing: the old file is read in its place until another time.
+    A failure is only logged. The file at the old location stays in use, and a later call tries again.
 
     Returns:
-        The copy; None when none was made.
+        The path of the copy; None if there was no copy to make.
     """
     places = _find_places(environment)
     if places is None or os.path.lexists(places.note) or not os.path.lexists(places.before):
         return None
     try:
         copied = None if os.path.lexists(places.file) else _create(places.file, read_bounded(places.before))
-        # Also where both files are there already: whoever then deletes the newer one does not want the older one.
+        # Also write the note if both files exist: a user who then deletes the newer one does not want the older one.
         _create(places.note, _render_note(places).encode("utf-8", "backslashreplace"))
     except (OSError, ValueError) as error:
         import logging  # noqa: PLC0415  few commands load it
@@ -65,24 +65,24 @@ def migrate(environment: Mapping[str, str]) -> Path | None:
 
 
 def read_bounded(file: Path) -> bytes:
-    """Return what is in a file.
+    """Return the content of a file.
 
     Raises:
-        OSError: It cannot be read.
-        ValueError: It is no regular file, or too large.
+        OSError: If it cannot be read.
+        ValueError: If it is not a regular file, or is too large.
     """
-    # A pipe would be waited for, and a device never ends.
+    # Reading a FIFO would block, and a device may never return EOF.
     if not stat.S_ISREG(file.stat().st_mode):
         raise ValueError("it is not a regular file")
     with file.open("rb") as handle:
         content = handle.read(MAX_BYTES + 1)
     if len(content) > MAX_BYTES:
-        raise ValueError(f"it has more than {MAX_BYTES:,} bytes, and no more are read")
+        raise ValueError(f"it has more than {MAX_BYTES:,} bytes, the maximum")
     return content
 
 
 def describe_error(error: OSError | ValueError) -> str:
-    """Return what an error says, without the path that is named anyway."""
+    """Return the message of an error without its path, which the caller names."""
     return error.strerror or str(error) if isinstance(error, OSError) else str(error)
 
 
@@ -91,7 +91,7 @@ def _find_places(environment: Mapping[str, str]) -> _Places | None:
         ours = default_config_file(environment).parent
         data = default_data_dir(environment).parent.parent
     except ConfigError:
-        # Without a home there is no such file; whoever configures everything by variables needs none.
+        # Without a home there is no default location. A user may still configure everything by variables.
         return None
     return _Places(
         file=ours.parent / "opencode" / "memory-config.jsonc",
@@ -102,13 +102,13 @@ def _find_places(environment: Mapping[str, str]) -> _Places | None:
 
 def _render_note(places: _Places) -> str:
     return (
-        f"{places.before}\nis not read any more, and not copied again: its successor is\n{places.file}\n"
-        "Delete this note to have it copied again where that file is missing.\n"
+        f"{places.before}\nwas replaced by\n{places.file}\nand is no longer read or copied.\n"
+        "Delete this note to copy it again if the new file is missing.\n"
     )
 
 
 def _create(file: Path, content: bytes) -> Path | None:
-    """Write a new file for its owner only, complete or not at all; None when there is one by now."""
+    """Create a file for its owner only, complete or not at all; return None if it exists by now."""
     import tempfile  # noqa: PLC0415  once in the life of an installation
 
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -117,7 +117,7 @@ def _create(file: Path, content: bytes) -> Path | None:
         temporary.flush()
         os.fsync(temporary.fileno())
         try:
-            # Unlike a rename, a link never replaces a file that somebody wrote just now.
+            # Unlike a rename, a link never replaces a file that another process has just written.
             os.link(temporary.name, file)
         except FileExistsError:
             return None

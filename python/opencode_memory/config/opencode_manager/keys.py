@@ -1,6 +1,6 @@
-"""Every key of ``memory-config.jsonc``: what may stand there, its default there, and what it means here.
+"""Table of all keys of ``memory-config.jsonc``: their valid values, their defaults there and their effect here.
 
-A key either sets one of our settings or is known and without effect, and then the table says why.
+A key either sets one of our settings, or has no effect and gives the reason.
 """
 
 from __future__ import annotations
@@ -14,22 +14,24 @@ from typing import Any, Final
 from opencode_memory.config.value_kinds import FLAG, LINE, MODEL, PATH, ValueKind, number, one_of, whole_number
 
 Convert = Callable[[Mapping[str, Any], Path], Any]
-"""From the value of every key of the file, its default where it is absent, and our ``data_dir``, to what a setting is
-given; None to leave the setting alone."""
+"""Converts the values of all keys, with their defaults, and our ``data_dir`` to the value of a setting.
+
+None leaves the setting unchanged.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """A key that may stand in the file.
+    """A key of the file.
 
     Attributes:
         name: Its dotted name.
-        kind: What is accepted.
-        default: What holds in @opencode-manager/memory where it is absent.
-        meaning: What is to be said about its effect here; of one without effect, the reason.
-        setting: The setting that it sets; None when it has no effect.
-        convert: What that setting is given.
-        is_secret: Whether its value is never shown.
+        kind: The valid values.
+        default: Its default in @opencode-manager/memory.
+        meaning: A remark about its effect here, or the reason why it has none.
+        setting: The setting that it sets; None if it has no effect.
+        convert: Computes the value of that setting.
+        is_secret: Whether to hide its value in all output.
     """
 
     name: str
@@ -65,13 +67,13 @@ _TOKENS: Final = whole_number(0, 100_000)
 _COUNT: Final = whole_number(0, 1_000_000)
 _MILLISECONDS: Final = whole_number(0, 10**13)
 _BUNDLED: Final = "the bundled model is the only one"
-_NO_REQUESTS: Final = "no model is asked over the network for vectors"
-_NO_DEBUG: Final = "the log has no further level"
+_NO_REQUESTS: Final = "vectors are never computed over the network"
+_NO_DEBUG: Final = "the log has no debug level"
 _NO_LOOPS: Final = "there are no loops yet"
 _NO_SANDBOX: Final = "there is no sandbox yet"
 _NO_SIDEBAR: Final = "there is no sidebar yet"
-_BOTH: Final = "memories are injected when both say so"
-_FILE: Final = 'with no file, `server.log` in the folder of the store; `"enabled": false` sets nothing'
+_BOTH: Final = "memories are injected only if both keys are true"
+_FILE: Final = 'the default file is `server.log` in the folder of the store; `"enabled": false` sets nothing'
 
 KEYS: Final = (
     Key("embedding.provider", one_of("local", "openai", "voyage"), "local", _BUNDLED),
@@ -79,12 +81,12 @@ KEYS: Final = (
     Key("embedding.dimensions", whole_number(1, 65_536), 384, _BUNDLED),
     Key("embedding.baseUrl", LINE, "", _NO_REQUESTS, is_secret=True),
     Key("embedding.apiKey", LINE, "", _NO_REQUESTS, is_secret=True),
-    Key("dataDir", LINE, "~/.local/share/opencode/memory", "`data_dir` is the folder of our store, and another one"),
+    Key("dataDir", LINE, "~/.local/share/opencode/memory", "the store has its own folder, see `data_dir`"),
     Key(
         "dedupThreshold",
         number(0, 1),
         0.25,
-        "no text is dropped for being similar; it is replaced when the newer one surely says the same",
+        "a similar memory is not dropped; a newer one replaces it only if both certainly say the same",
     ),
     _setting_key("server.log_file", "logging.enabled", FLAG, False, meaning=_FILE, convert=_log_file),
     Key("logging.debug", FLAG, False, _NO_DEBUG),
@@ -98,24 +100,24 @@ KEYS: Final = (
         "memoryInjection.distanceThreshold",
         number(0, 2),
         0.5,
-        "words and meaning together decide what is relevant, by a measure that is not a distance",
+        "relevance combines words and meaning, and is not a distance",
     ),
     _setting_key("injection.max_tokens", "memoryInjection.maxTokens", _TOKENS, 2000),
     Key(
         "memoryInjection.cacheTtlMs",
         _MILLISECONDS,
         30_000,
-        "what was decided for a message holds for its whole session",
+        "the decision for a message is kept for its whole session",
     ),
     _setting_key("injection.enabled", "messagesTransform.enabled", FLAG, True, meaning=_BOTH, convert=_is_injected),
     Key("messagesTransform.debug", FLAG, False, _NO_DEBUG),
-    Key("executionModel", MODEL, "", "plans are not carried out in sessions of their own yet"),
+    Key("executionModel", MODEL, "", "plans are not executed in separate sessions yet"),
     _setting_key(
         "opencode.auditor_model",
         "auditorModel",
         MODEL,
         "",
-        meaning='`""` leaves it to OpenCode',
+        meaning='`""` leaves the choice to OpenCode',
         convert=lambda given, _data_dir: given["auditorModel"] or None,
     ),
     _setting_key(
@@ -123,7 +125,7 @@ KEYS: Final = (
         "defaultKvTtlMs",
         whole_number(1, 10**13),
         604_800_000,
-        meaning="milliseconds there, seconds here, rounded up",
+        meaning="converted from milliseconds to seconds, rounded up",
         convert=_ttl_seconds,
     ),
     Key("loop.enabled", FLAG, True, _NO_LOOPS),

@@ -1,4 +1,4 @@
-"""What a person should know about their ``memory-config.jsonc``; nothing of it ever stops a program."""
+"""Notices to the user about errors in ``memory-config.jsonc``. A notice never stops a command."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Literal
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """One thing that is wrong with the file, or that has no effect.
+    """An error in the file, or a key without effect.
 
     Attributes:
-        level: ``error`` for what cannot be right, ``note`` for what is right and does nothing here.
-        key: Dotted name of the key; empty when it is about the whole file.
-        text: What was found. It holds no secret and nothing that a terminal or a log could trip over.
-        hint: What to do about it.
+        level: ``error`` for an error, ``note`` for a valid key that has no effect here.
+        key: Dotted name of the key; empty if the notice is about the whole file.
+        text: The message. It contains no secrets and no control characters.
+        hint: The next step for the user, if any.
     """
 
     level: Literal["error", "note"]
@@ -25,7 +25,7 @@ class Notice:
 
 
 def log_notices(notices: Iterable[Notice]) -> None:
-    """Log them as warnings: a server that starts has nobody in front of it who would read them elsewhere."""
+    """Log notices as warnings, because a server has no terminal to print them on."""
     import logging  # noqa: PLC0415  few commands load it
 
     for notice in notices:

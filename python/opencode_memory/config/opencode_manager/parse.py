@@ -1,7 +1,6 @@
-"""From the bytes of a JSONC file to its values, by a parser that knows strings from comments.
+"""Parses JSONC files with a parser for JSON5, a superset of JSON with comments and trailing commas.
 
-A name that is given twice is still there twice, so that whoever reads can say so. The text is JSON5, of which JSON with
-comments and trailing commas is a part.
+Duplicate names are kept, so that the caller can report them.
 """
 
 from __future__ import annotations
@@ -21,18 +20,18 @@ class Member(NamedTuple):
 
 
 class Members(tuple[Member, ...]):
-    """What an object holds, in its order."""
+    """The members of an object, in order."""
 
     __slots__ = ()
 
 
 def parse(content: bytes) -> Members:
-    """Return the members of the object in a file; none of an empty file.
+    """Return the members of the object in a file; an empty file has no members.
 
     Raises:
-        ValueError: It is no text, no JSONC, or no object.
+        ValueError: If the content is not UTF-8, not JSONC, or not an object.
     """
-    import json5  # noqa: PLC0415  most people have no such file
+    import json5  # noqa: PLC0415  most users have no such file
 
     try:
         text = content.decode("utf-8-sig")
@@ -47,7 +46,7 @@ def parse(content: bytes) -> Members:
     except ValueError as error:
         raise ValueError(str(error).replace("<string>:", "line ")) from error
     if not isinstance(value, Members):
-        raise ValueError("it holds no object, which would begin with {")  # noqa: TRY004  of what is in a file
+        raise ValueError("it is not an object in braces { }")  # noqa: TRY004  an error of the content
     return value
 
 
@@ -56,7 +55,7 @@ def _members(pairs: Iterable[tuple[str, Any]]) -> Members:
 
 
 def _integer(text: str, base: int = 10) -> float:
-    # Python refuses to read thousands of digits, and no key takes a number of more than twenty.
+    # Python refuses to parse thousands of digits, and no key accepts a number of more than twenty.
     return int(text, base) if len(text) <= _MOST_DIGITS else math.inf
 
 

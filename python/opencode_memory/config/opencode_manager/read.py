@@ -1,4 +1,4 @@
-"""From a ``memory-config.jsonc`` to values of our settings, and notices about the rest of it."""
+"""Reads ``memory-config.jsonc``: converts its keys to values of our settings and reports the problems as notices."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ _MOST_UNKNOWN: Final = 20
 _SHOWN_CHARACTERS: Final = 60
 _GREAT: Final = 10**15
 _SCHEMA: Final = "$schema"
-"""It is for editors, in whatever file of JSON."""
+"""Editors use this key in any JSON file."""
 _SECTIONS: Final = frozenset(key.name.partition(".")[0] for key in KEYS if "." in key.name)
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What a file says.
+    """Result of reading a file.
 
     Attributes:
-        values: Key of a setting to its value; only of those that the file sets.
-        notices: What is wrong with the file, or without effect.
+        values: Key of a setting to its value, for the settings that the file sets.
+        notices: Errors in the file, and keys without effect.
     """
 
     values: Mapping[str, Any]
@@ -38,7 +38,7 @@ class Reading:
 
 @dataclass(slots=True)
 class _Contents:
-    """The keys of a file, before anybody looked at their values; of a name that is given twice the last counts."""
+    """The keys of a file before validation of their values. For a duplicate name, the last value applies."""
 
     origin: str
     given: dict[str, Any] = field(default_factory=dict)
@@ -50,18 +50,18 @@ class _Contents:
 
 
 def read(file: Path, *, environment: Mapping[str, str], data_dir: Path) -> Reading:
-    """Read a file. Nothing that it holds raises.
+    """Read a file; its content never raises an error.
 
     Args:
-        file: What ``find`` found.
-        environment: Says what ``~`` is.
-        data_dir: Folder of our store, where the log goes when the file asks for one and names none.
+        file: The path from ``find``.
+        environment: Environment variables, which define ``~``.
+        data_dir: Folder of our store. A log without a file name goes there.
     """
     try:
         members = parse(read_bounded(file))
     except (OSError, ValueError) as error:
         text = _escape(f"cannot read {file}: {describe_error(error)}")
-        return Reading({}, (Notice("error", "", text, "nothing in it counts until it can be read"),))
+        return Reading({}, (Notice("error", "", text, "none of its keys apply until the file can be read"),))
     contents = _Contents(file.name)
     _collect(contents, members)
     values = dict(_validate(contents))
@@ -89,16 +89,16 @@ def _collect(contents: _Contents, members: Members) -> None:
                 dotted = f"{name}.{inner}"
                 _add(contents, dotted, inner_value, is_known=dotted in BY_NAME)
         else:
-            # Not shown: who gives no object may have put a key there.
+            # Do not show the value: a user who writes text here may have pasted an API key.
             contents.error(name, f"{name} must be an object")
 
 
 def _deduplicate(contents: _Contents, members: Members, prefix: str) -> Iterator[Member]:
-    """Yield the members, of those with the same name the last."""
+    """Yield the members; of members with the same name, only the last."""
     last = {member.name: member for member in members}
     for name, count in Counter(member.name for member in members).items():
         if count > 1 and (prefix + name in BY_NAME or prefix + name in _SECTIONS):
-            contents.error(prefix + name, f"{prefix}{name} is given {count:,} times; the last one counts")
+            contents.error(prefix + name, f"{prefix}{name} is given {count:,} times; the last value applies")
     yield from last.values()
 
 
@@ -114,8 +114,8 @@ def _validate(contents: _Contents) -> Iterator[tuple[str, Any]]:
         key = BY_NAME[name]
         value = key.kind.validate(written)
         if value is None:
-            shown = "not acceptable" if key.is_secret else _format_value(written)
-            contents.error(name, f"{name} is {shown}; it must be {key.kind.accepts}", "meanwhile its default holds")
+            shown = "invalid" if key.is_secret else _format_value(written)
+            contents.error(name, f"{name} is {shown}; it must be {key.kind.accepts}", "until then its default applies")
         else:
             yield name, value
 
@@ -147,13 +147,13 @@ def _report_no_effect(key: Key, value: Any, origin: str) -> Notice:
 
 
 def _format_value(value: Any) -> str:
-    """Return a value as a person wrote it, if it is short, and what it is otherwise."""
+    """Return a short value as written, and the type of any other value."""
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
     if isinstance(value, str):
         return f'"{_escape(_truncate(value))}"'
     if isinstance(value, int | float):
-        return "NaN" if value != value else str(value) if abs(value) < _GREAT else "a very great number"  # noqa: PLR0124
+        return "NaN" if value != value else str(value) if abs(value) < _GREAT else "a very large number"  # noqa: PLR0124
     return "an object" if isinstance(value, Members) else "a list"
 
 
