@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from opencode_memory.learning.extraction.features import features
-from opencode_memory.learning.extraction.statements import readings
+from opencode_memory.learning.extraction.features import extract_features
+from opencode_memory.learning.extraction.statements import iterate_readings
 
 ROOT = Path(__file__).parents[1]
 DATA = ROOT / "tests" / "data" / "extraction"
@@ -81,7 +81,7 @@ def labelled() -> Iterator[Labelled]:
     the person's longest one states it, and the others, which only mention it, are left out.
     """
     for number, (said, expected) in enumerate(sequences()):
-        found = [(role, reading) for role, text in said for reading in readings(text)]
+        found = [(role, reading) for role, text in said for reading in iterate_readings(text)]
         states: dict[int, list[dict[str, Any]]] = {}
         mentions: set[int] = set()
         for one in expected:
@@ -95,7 +95,9 @@ def labelled() -> Iterator[Labelled]:
                 continue
             categories = tuple(dict.fromkeys(name for one in states.get(at, ()) for name in one["category"]))
             is_agent = role == "assistant"
-            yield Labelled(number, is_agent, reading.sentence.text, features(reading, is_agent=is_agent), categories)
+            yield Labelled(
+                number, is_agent, reading.sentence.text, extract_features(reading, is_agent=is_agent), categories
+            )
 
 
 def _says(text: str, expected: dict[str, Any]) -> bool:

@@ -88,7 +88,7 @@ def learned(sequence: Labelled, *, with_waiting: bool = False) -> list[Memory]:
     ):
         learner = Learner(store)
         for session in sequence.sessions:
-            learner.take(session.info, session.messages, project=session.project, at_ms=1_780_000_900_000, rests=True)
+            learner.process(session.info, session.messages, project=session.project, at_ms=1_780_000_900_000, is_idle=True)
         status = ("active", "candidate") if with_waiting else "active"
         return store.list(project=ALL_PROJECTS, status=status, limit=_ALL)
 

@@ -15,7 +15,7 @@ from typing import Final
 from opencode_memory._core import terms
 from opencode_memory.learning.admission import WAITING_FROM, active_from
 from opencode_memory.learning.extraction.candidate import Candidate
-from opencode_memory.learning.extraction.statements import Before, of_person
+from opencode_memory.learning.extraction.statements import Context, extract_from_user
 
 _CATEGORY: Final = {"commitment": "plan", "opinion": "preference"}
 _MOST_OF: Final = 0.6
@@ -29,7 +29,7 @@ def report(folder: Path) -> Iterator[str]:
         for one in map(json.loads, (folder / "labels.jsonl").read_text(encoding="utf-8").splitlines())
     }
     for name in ("active", "with what waits"):
-        found = [(one, [c for c in of_person(one["text"], Before()) if _counts(c, name)]) for one in texts]
+        found = [(one, [c for c in extract_from_user(one["text"], Context()) if _counts(c, name)]) for one in texts]
         for strict in (False, True):
             right = sum(
                 any(_meets(c, label, strict=strict) for label in labels[one["id"]]) for one, got in found for c in got

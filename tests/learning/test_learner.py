@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from opencode_memory import MemoryStore
-from opencode_memory.cli.review import accept, reject, what_waits
+from opencode_memory.cli.review import accept, list_waiting, reject
 from opencode_memory.errors import ConflictError
 from opencode_memory.hosts.opencode.feed.event_stream import LiveFeed
 from opencode_memory.hosts.opencode.feed.history_reader import OpenCodeReading
@@ -54,15 +54,15 @@ TOKEN = "ghp_" + "a1B2c3D4e5F6" * 3
 
 
 def learn(
-    store: MemoryStore, *events: Event, of: str = "ses_a", project: str | None = "app", rests: bool = True
+    store: MemoryStore, *events: Event, of: str = "ses_a", project: str | None = "app", is_idle: bool = True
 ) -> Any:
     """Let a session happen in one stretch, with messages of its own."""
     info = SessionInfo(id=of, directory=FOLDER)
-    return take(store, info, messages(*events, of=of), project=project, rests=rests)
+    return take(store, info, messages(*events, of=of), project=project, is_idle=is_idle)
 
 
 def take(store: MemoryStore, info: SessionInfo, told: Sequence[Message], **options: Any) -> Any:
-    return Learner(store).take(info, told, **({"project": "app", "at_ms": NOW_MS, "rests": True} | options))
+    return Learner(store).process(info, told, **({"project": "app", "at_ms": NOW_MS, "is_idle": True} | options))
 
 
 def known(store: MemoryStore, *, status: str | list[str] = "active", project: str | None = "app") -> list[str]:
@@ -110,7 +110,7 @@ def test_two_sessions_that_are_interleaved_give_what_each_alone_gives(tmp_path_f
         for number in (0, 1):
             take(alone, infos[number], told[number], project=projects[number])
         for number, one in interleaved(told, order):
-            take(mixed, infos[number], [one], project=projects[number], rests=False)
+            take(mixed, infos[number], [one], project=projects[number], is_idle=False)
         for number in (0, 1):
             take(mixed, infos[number], [], project=projects[number])
 
@@ -129,7 +129,7 @@ def test_a_session_read_in_any_stretches_gives_what_it_gives_in_one(tmp_path_fac
     ):
         take(whole, SHOP, told)
         for start, stop in itertools.pairwise(borders):
-            take(pieces, SHOP, told[start:stop], rests=False)
+            take(pieces, SHOP, told[start:stop], is_idle=False)
         take(pieces, SHOP, [])
 
         assert everything(pieces) == everything(whole)
@@ -172,7 +172,7 @@ def test_a_message_that_is_twice_in_a_stretch_counts_once(store):
 def test_a_message_counts_once_after_a_restart(open_store):
     told = messages(user(LEDGER), *[bash("make check")] * 2)
     before = open_store()
-    take(before, SHOP, told, rests=False)
+    take(before, SHOP, told, is_idle=False)
     before.close()
 
     after = open_store()
@@ -182,7 +182,7 @@ def test_a_message_counts_once_after_a_restart(open_store):
 
 def test_a_session_that_goes_on_after_a_restart_remembers_what_was_open(open_store):
     before = open_store()
-    take(before, SHOP, messages(fails("pytest"), edit()), rests=False)
+    take(before, SHOP, messages(fails("pytest"), edit()), is_idle=False)
     before.close()
 
     after = open_store()
@@ -208,7 +208,7 @@ def test_a_fork_is_no_repetition(store, page):
     before = everything(store)
 
     for start in range(0, len(copied), page):
-        take(store, OTHER, copied[start : start + page], rests=False)
+        take(store, OTHER, copied[start : start + page], is_idle=False)
     take(store, OTHER, [])
 
     assert everything(store) == before
@@ -241,26 +241,26 @@ def seen_as_of(command: str) -> str:
     from support.learning import found
 
     (one,) = [one for one in found(bash(command)) if one.category is Category.PROCEDURE]
-    return str(one.seen_as)
+    return str(one.normal_form)
 
 
 def between(store: MemoryStore, monkeypatch: pytest.MonkeyPatch, happens: Callable[[], Any]) -> None:
     """Let something happen once, after a learner has read and before it writes."""
-    lessons = store.learning
-    write, left = lessons.learn, [happens]
+    learning = store.learning
+    write, left = learning.write, [happens]
 
-    def learn_late(lesson: Any) -> Any:
+    def write_late(batch: Any) -> Any:
         if left:
             left.pop()()
-        return write(lesson)
+        return write(batch)
 
-    monkeypatch.setattr(type(lessons), "learn", lambda self, lesson: learn_late(lesson))
+    monkeypatch.setattr(type(learning), "write", lambda self, batch: write_late(batch))
 
 
 def test_who_lost_a_race_reads_again_and_doubles_nothing(store, monkeypatch):
     told = messages(user(LEDGER), bash("make check"), bash("make check"))
     rivals: list[Any] = []
-    between(store, monkeypatch, lambda: rivals.append(take(store, SHOP, told[:2], rests=False)))
+    between(store, monkeypatch, lambda: rivals.append(take(store, SHOP, told[:2], is_idle=False)))
 
     late = take(store, SHOP, told)
 
@@ -271,16 +271,16 @@ def test_who_lost_a_race_reads_again_and_doubles_nothing(store, monkeypatch):
 
 def test_what_lost_a_race_has_written_nothing(store):
     from opencode_memory.models import NewMemory
-    from opencode_memory.store.learning_state import Lesson
+    from opencode_memory.store.learning_state import Batch
 
     take(store, SHOP, messages(user("hello")))
 
     with pytest.raises(ConflictError):
-        store.learning.learn(
-            Lesson(session=SHOP.id, version=0, state="{}", counted=["x"], memories=[NewMemory(content="half")])
+        store.learning.write(
+            Batch(session=SHOP.id, version=0, state="{}", processed=["x"], memories=[NewMemory(content="half")])
         )
 
-    assert store.learning.counted(["x"]) == [False]
+    assert store.learning.are_processed(["x"]) == [False]
     assert known(store) == []
 
 
@@ -292,7 +292,9 @@ def test_two_threads_on_one_session_lose_nothing_and_double_nothing(open_store):
 
     def read(store: MemoryStore) -> None:
         start.wait()
-        counts.extend(take(store, SHOP, told[: number + 3], rests=False).messages for number in range(0, len(told), 3))
+        counts.extend(
+            take(store, SHOP, told[: number + 3], is_idle=False).messages for number in range(0, len(told), 3)
+        )
 
     threads = [threading.Thread(target=read, args=(one,)) for one in own]
     for thread in threads:
@@ -317,7 +319,7 @@ READER = """
         print("ready", flush=True)
         sys.stdin.readline()
         for number in range(0, len(told), 2):
-            taken = Learner(store).take(SESSION, told[: number + 2], project="app", at_ms=stores.NOW_MS)
+            taken = Learner(store).process(SESSION, told[: number + 2], project="app", at_ms=stores.NOW_MS)
             counted += taken.messages
     print(counted)
 """
@@ -346,17 +348,17 @@ KILLED = """
     from opencode_memory.learning.learner import Learner
     from opencode_memory.store.learning_state import LearningState
 
-    write = LearningState.learn
+    write = LearningState.write
 
-    def dies(self, lesson):
+    def die(self, batch):
         if sys.argv[2] == "after":
-            write(self, lesson)
+            write(self, batch)
         os.kill(os.getpid(), signal.SIGKILL)
 
-    LearningState.learn = dies
+    LearningState.write = die
     with stores.open_store(sys.argv[1]) as store:
         told = messages(user(LEDGER), *[bash("make check")] * 2)
-        Learner(store).take(SESSION, told, project="app", at_ms=stores.NOW_MS, rests=True)
+        Learner(store).process(SESSION, told, project="app", at_ms=stores.NOW_MS, is_idle=True)
 """
 
 
@@ -381,7 +383,7 @@ def candidate(store: MemoryStore, text: str = "Sort imports by length.", of: str
     from support.learning import found
 
     (one,) = [one for one in found(refused("please show the plan of it")) if one.category is Category.PREFERENCE]
-    return replace(one, content=text, confidence=0.5, seen_as=f"preference:{text}", topic=None)
+    return replace(one, content=text, confidence=0.5, normal_form=f"preference:{text}", topic=None)
 
 
 @pytest.fixture
@@ -389,11 +391,11 @@ def unsure(monkeypatch) -> Callable[..., Any]:
     """Make every rule find one thing that is not sure, in any message of a person."""
     from opencode_memory.learning.extraction import session
 
-    def of_person(text: str, before: Any) -> tuple[Any, ...]:
+    def extract_from_user(text: str, before: Any) -> tuple[Any, ...]:
         return (candidate(None, text),) if text.startswith("Sort") else ()
 
-    monkeypatch.setattr(session, "of_person", of_person)
-    return of_person
+    monkeypatch.setattr(session, "extract_from_user", extract_from_user)
+    return extract_from_user
 
 
 SORT = "Sort imports by length."
@@ -406,7 +408,7 @@ def test_what_is_not_sure_waits_and_is_neither_recalled_nor_listed(store, unsure
     assert known(store) == []
     assert known(store, status="candidate") == [SORT]
     assert texts(store.recall("sort imports")) == []
-    assert [one.content for one in what_waits(store, everywhere=False)] == [SORT]
+    assert [one.content for one in list_waiting(store, everywhere=False)] == [SORT]
 
 
 def test_what_waits_is_promoted_when_a_second_session_says_it(store, unsure):
@@ -442,7 +444,7 @@ def test_what_is_accepted_is_active_and_confirmed(store, unsure):
 
     assert accepted.status is Status.ACTIVE
     assert accepted.verified_at is not None
-    assert list(what_waits(store, everywhere=False)) == []
+    assert list(list_waiting(store, everywhere=False)) == []
 
 
 def test_what_was_accepted_as_edited_keeps_the_words_of_the_person(store, unsure):
@@ -595,9 +597,9 @@ def leaks(store: MemoryStore, data_dir: Path, needle: str) -> list[str]:
         [user("go"), agent(f"It turns out that {TOKEN} is the token of the release bot.")],
     ],
 )
-@pytest.mark.parametrize("rests", [True, False])
-def test_a_secret_is_written_nowhere(store, data_dir, events, rests):
-    learn(store, *events, rests=rests)
+@pytest.mark.parametrize("is_idle", [True, False])
+def test_a_secret_is_written_nowhere(store, data_dir, events, is_idle):
+    learn(store, *events, is_idle=is_idle)
 
     assert leaks(store, data_dir, TOKEN) == []
 
@@ -612,7 +614,7 @@ def test_a_secret_is_written_nowhere(store, data_dir, events, rests):
     ids=["the end of what the agent said", "a long command", "a changed line"],
 )
 def test_a_secret_that_is_cut_is_not_written_in_part(store, data_dir, events):
-    learn(store, *events, rests=False)
+    learn(store, *events, is_idle=False)
 
     assert leaks(store, data_dir, TOKEN[8:30]) == []
     assert files_holding(data_dir, TOKEN[-22:]) == []
@@ -732,7 +734,7 @@ def test_the_live_feed_and_the_database_together_count_each_message_once(open_st
         for batch in feed.take({"directory": FOLDER, "events": [line]}):
             info = batch.session
             project = ProjectResolver(store, {}).of_session(info.directory)
-            live += take(store, info, batch.messages, project=project, rests=False).messages
+            live += take(store, info, batch.messages, project=project, is_idle=False).messages
     read = reading(store, FORKS).read(at_ms=LONG_AFTER_MS)
 
     alone = open_store(store.data_dir.parent / "alone")
@@ -837,7 +839,7 @@ def test_what_was_said_to_the_subagents_of_a_paused_session_is_not_learned(store
     "switches", [Switches(enabled=False), Switches(sources=frozenset({"live", "markdown"}))], ids=["all", "source"]
 )
 def test_what_is_off_is_not_read(switches):
-    assert not switches.reads("opencode")
+    assert not switches.is_enabled("opencode")
 
 
 @pytest.mark.parametrize(

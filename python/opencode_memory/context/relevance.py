@@ -16,7 +16,7 @@ from statistics import median
 from typing import Final
 
 from opencode_memory._core import subject, terms
-from opencode_memory.learning.extraction.authored_text import without_private
+from opencode_memory.learning.extraction.authored_text import strip_private
 from opencode_memory.models import Category, Hit
 
 POOL: Final = 40
@@ -161,7 +161,7 @@ def query_of(text: str) -> str:
     What a memory or a tool put into the message, and what is quoted, is left out. Of pasted logs and code the lines
     stay that tell something; of a long text its beginning and its end.
     """
-    text = without_private(text)
+    text = strip_private(text)
     if len(text) > 2 * _READ_CHARACTERS:
         text = f"{text[:_READ_CHARACTERS]}\n{text[-_READ_CHARACTERS:]}"
     said, pasted = _parted(_GIVEN.sub("\n", text))

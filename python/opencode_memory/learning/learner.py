@@ -104,9 +104,9 @@ class Learner:
 
         def attempt() -> None:
             version, state = self._store.learning.open(info.id)
-            counted = _new_names(info, *self._select_new(info, messages))
-            self._store.learning.learn(
-                Batch(session=info.id, version=version, state=state, counted=counted, feed=feed, progress=progress)
+            processed = _new_names(info, *self._select_new(info, messages))
+            self._store.learning.write(
+                Batch(session=info.id, version=version, state=state, processed=processed, feed=feed, progress=progress)
             )
 
         _retry_on_conflict(attempt, info.id)
@@ -122,13 +122,13 @@ class Learner:
         *,
         is_idle: bool,
     ) -> LearningResult:
-        lessons = self._store.learning
-        version, stored = lessons.open(info.id)
+        stored_state = self._store.learning
+        version, stored = stored_state.open(info.id)
         state = SessionState.from_json(stored)
         fresh, copies = self._select_new(info, messages)
         if not fresh and not is_idle:
             if feed is not None and progress is not None:
-                lessons.set_progress(feed, info.id, progress)
+                stored_state.set_progress(feed, info.id, progress)
             return LearningResult()
         # What stood beside its messages is not learned from it.
         shown = [decision.text for decision in self._store.ledger.decisions(info.id)]
@@ -149,12 +149,12 @@ class Learner:
         admitted = [
             (one.candidate, status) for one in seen if (status := admit(one.candidate, elsewhere=one.elsewhere))
         ]
-        results = lessons.learn(
+        results = stored_state.write(
             Batch(
                 session=info.id,
                 version=version,
                 state=state.to_json(),
-                counted=_new_names(info, fresh, copies),
+                processed=_new_names(info, fresh, copies),
                 sightings=_count_sightings(found, project),
                 memories=[_build_memory(candidate, status, info, project) for candidate, status in admitted],
                 feed=feed,
@@ -174,7 +174,9 @@ class Learner:
     def _select_new(self, info: SessionInfo, messages: Sequence[Message]) -> tuple[list[Message], frozenset[str]]:
         """Return the messages that have not counted, and which of them are copies of some that have."""
         messages = list({message.id: message for message in messages}.values())
-        known = self._store.learning.counted([name for message in messages for name in _message_names(info, message)])
+        known = self._store.learning.are_processed(
+            [name for message in messages for name in _message_names(info, message)]
+        )
         fresh = [
             (message, copied) for message, own, copied in zip(messages, known[::2], known[1::2], strict=True) if not own
         ]
@@ -225,7 +227,7 @@ def record_rejection(store: MemoryStore, memory: Memory) -> None:
     def attempt() -> None:
         version, state = store.learning.open(_SETTLED)
         sightings = [(memory.project, mark, 1) for mark in marks]
-        store.learning.learn(Batch(session=_SETTLED, version=version, state=state, sightings=sightings))
+        store.learning.write(Batch(session=_SETTLED, version=version, state=state, sightings=sightings))
 
     _retry_on_conflict(attempt, _SETTLED)
 

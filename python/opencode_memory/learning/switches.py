@@ -35,15 +35,15 @@ class Switches:
     skip_projects: Collection[str] = field(default=())
 
     @classmethod
-    def of(cls, config: LearningConfig) -> Switches:
+    def from_config(cls, config: LearningConfig) -> Switches:
         """Read the configuration."""
         return cls(config.enabled, frozenset(config.sources), config.skip_projects)
 
-    def reads(self, source: str) -> bool:
+    def is_enabled(self, source: str) -> bool:
         """Say whether a source is read."""
         return self.enabled and source in self.sources
 
-    def passes_over(self, store: MemoryStore, project: str | None, session: SessionInfo) -> bool:
+    def skips(self, store: MemoryStore, project: str | None, session: SessionInfo) -> bool:
         """Say whether what is said in a session now is passed over for good; its subagents are a part of it."""
         names = filter(None, (session.id, session.parent))
         return project in self.skip_projects or is_off(store, project) or any(is_paused(store, name) for name in names)

@@ -41,7 +41,7 @@ class Batch:
         session: Which session.
         version: Its version when it was read.
         state: What is open in it now, JSON.
-        counted: Names of messages that have counted with this.
+        processed: Names of the messages that this batch processes.
         sightings: What was seen how often, by project.
         memories: What is remembered.
         feed: Which feed was read with this, if one was.
@@ -51,7 +51,7 @@ class Batch:
     session: str
     version: int
     state: str
-    counted: Sequence[str] = ()
+    processed: Sequence[str] = ()
     sightings: Sequence[tuple[str | None, str, int]] = ()
     memories: Sequence[NewMemory] = ()
     feed: str | None = None
@@ -70,7 +70,7 @@ class LearningState:
         """Return a session's version and what is open in it; 0 and ``{}`` before its first message."""
         return self._engine.learning(arguments.text(session, field="session")) or (0, "{}")
 
-    def counted(self, messages: Sequence[str]) -> list[bool]:
+    def are_processed(self, messages: Sequence[str]) -> list[bool]:
         """Say which messages have counted."""
         return self._engine.counted([_key(name) for name in messages])
 
@@ -88,7 +88,7 @@ class LearningState:
         """Note how far a feed was read where there was nothing to learn."""
         self._engine.set_feed_progress(feed, session, progress.mark, progress.cursor)
 
-    def learn(self, batch: Batch) -> list[RememberResult]:
+    def write(self, batch: Batch) -> list[RememberResult]:
         """Write what a stretch of a session came to.
 
         Raises:
@@ -100,7 +100,7 @@ class LearningState:
                 "session": batch.session,
                 "version": batch.version,
                 "state": batch.state,
-                "counted": [_key(name) for name in batch.counted],
+                "counted": [_key(name) for name in batch.processed],
                 "sightings": list(batch.sightings),
                 "memories": [
                     records.new_memory(one, project=None, now_ms=now_ms, zone=self._zone) for one in batch.memories

@@ -42,7 +42,7 @@ class Learning:
 
     def __init__(self, store: MemoryStore, config: Config) -> None:
         self._config = config
-        self._switches = Switches.of(config.learning)
+        self._switches = Switches.from_config(config.learning)
         self._projects = ProjectResolver(store, config.environment)
         self._folders = [Path(folder).expanduser().absolute() for folder in config.learning.watch]
         self._skips: SkipLog | None = None
@@ -55,11 +55,11 @@ class Learning:
     def duties(self) -> tuple[Duty, ...]:
         """Return the duties that are switched on."""
         found: list[Duty] = []
-        if self._switches.reads("opencode"):
+        if self._switches.is_enabled("opencode"):
             found.append(Duty(kind="opencode", do=self._read_opencode, is_due=always))
-        if self._switches.reads("live"):
+        if self._switches.is_enabled("live"):
             found.append(Duty(kind=REST, do=self._rest))
-        if self._switches.reads("markdown"):
+        if self._switches.is_enabled("markdown"):
             found.append(Duty(kind=NOTES, do=self._read_notes))
         if self._config.memory_file is not MemoryFile.OFF:
             found.append(Duty(kind=MEMORY_FILE, do=self._write_memory_file))
@@ -70,7 +70,7 @@ class Learning:
     @contextmanager
     def watching(self, store: MemoryStore) -> Iterator[None]:
         """Watch the configured folders of notes for as long as this lasts."""
-        if not self._folders or not self._switches.reads("markdown"):
+        if not self._folders or not self._switches.is_enabled("markdown"):
             yield
             return
         from opencode_memory.notes.watcher import NoteWatcher  # noqa: PLC0415  only with watched folders
@@ -133,9 +133,9 @@ class Learning:
         if left > 0:
             raise PutOffError("the session goes on", seconds=left)
         project = self._projects.of_session(info.directory)
-        if self._switches.passes_over(work.store, project, info):
+        if self._switches.skips(work.store, project, info):
             return
-        learned = Learner(work.store).take(info, (), project=project, at_ms=at_ms, rests=True)
+        learned = Learner(work.store).process(info, (), project=project, at_ms=at_ms, is_idle=True)
         if learned.active:
             self._ask_for_memory_file(work.store, info.directory, project)
 

@@ -26,7 +26,7 @@ from opencode_memory.learning.extraction.events import (
     ToolCall,
     ToolStatus,
     UserText,
-    cut,
+    truncate,
 )
 
 REFUSED = "The user rejected permission to use this specific tool call"
@@ -154,8 +154,8 @@ def test_long_texts_are_cut_wherever_they_stand():
     long = "a" * LONGEST_TEXT + "b"
     message = agent(text(long), tool(input={"content": long, "edits": [{"new": long}]}, output=long, error=long))
     said, call = message.events
-    assert said.text == call.output == call.error == cut(long)
-    assert call.input == {"content": cut(long), "edits": [{"new": cut(long)}]}
+    assert said.text == call.output == call.error == truncate(long)
+    assert call.input == {"content": truncate(long), "edits": [{"new": truncate(long)}]}
 
 
 def test_half_characters_are_replaced_so_that_everything_can_be_written():

@@ -18,8 +18,8 @@ from opencode_memory.learning.extraction import (
     sentences,
     statements,
 )
-from opencode_memory.learning.extraction.events import LONGEST_TEXT, Compaction, Event, ToolCall, cut
-from opencode_memory.learning.extraction.feedback import of_feedback
+from opencode_memory.learning.extraction.events import LONGEST_TEXT, Compaction, Event, ToolCall, truncate
+from opencode_memory.learning.extraction.feedback import extract_from_refusal
 from support.learning import LEDGER, agent, bash, edit, fails, found, refused, user
 
 pytestmark = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs a timer of the process's own time")
@@ -52,22 +52,22 @@ def full_of(atom: str, end: str = "\x01") -> str:
     return atom * (LONGEST_TEXT // len(atom)) + end
 
 
-OFFER = statements.Before("bash npm install\n1. use redis\n2. use memcached")
+OFFER = statements.Context("bash npm install\n1. use redis\n2. use memcached")
 READERS: dict[str, Callable[[str], object]] = {
-    "own_words": authored_text.own_words,
-    "sentences": sentences.sentences,
-    "of_person": lambda text: statements.of_person(text, OFFER),
-    "of_agent": statements.of_agent,
-    "takes_back": statements.takes_back,
-    "plays_a_role": lambda text: statements.plays_a_role(text, before=True),
-    "of_feedback": lambda text: of_feedback(text, "bash npm install"),
-    "resolutions": lambda text: blockers.resolutions(text, [blockers.OpenBlocker("t", "waiting for credentials")]),
-    "complaint": problems.complaint,
-    "normalised": commands.normalised,
+    "own_words": authored_text.extract_authored_text,
+    "sentences": sentences.split_sentences,
+    "of_person": lambda text: statements.extract_from_user(text, OFFER),
+    "of_agent": statements.extract_from_agent,
+    "takes_back": statements.is_retraction,
+    "plays_a_role": lambda text: statements.is_role_play(text, before=True),
+    "of_feedback": lambda text: extract_from_refusal(text, "bash npm install"),
+    "resolutions": lambda text: blockers.find_resolutions(text, [blockers.OpenBlocker("t", "waiting for credentials")]),
+    "complaint": problems.find_complaint,
+    "normalised": commands.normalise_command,
     "is_trivial": commands.is_trivial,
     "is_volatile": commands.is_volatile,
-    "takes_edits_back": commands.takes_edits_back,
-    "hashes": injected_text.hashes,
+    "takes_edits_back": commands.reverts_edits,
+    "hashes": injected_text.hash_triples,
 }
 PLAIN = [
     "word ", "word", "Ab", "a.b ", "0", "1 ", "é", "<private>", "<memory>", "<memory ", "< ", "```\nx\n", "'", '"',
@@ -115,7 +115,7 @@ def test_texts_made_to_be_slow_are_read_in_moments(reader, atom):
 def test_a_sentence_of_long_words_is_weighed_in_moments(atom):
     """A sentence may have seventy words, of any length."""
     with soon():
-        statements.of_person(f"We run {full_of(atom)}", OFFER)
+        statements.extract_from_user(f"We run {full_of(atom)}", OFFER)
 
 
 @pytest.mark.parametrize("atom", ["\n", "   \n", "1. a\n", "- ", "either ", "x\n"])
@@ -136,7 +136,7 @@ def test_an_offer_is_recognised_in_moments(atom):
 )
 def test_a_choice_is_recognised_in_moments(atom):
     with soon():
-        choices.chosen_option(full_of(atom), "1. use redis\n2. use memcached")
+        choices.find_choice(full_of(atom), "1. use redis\n2. use memcached")
 
 
 EVERYWHERE: list[Callable[[str], Event]] = [
@@ -158,8 +158,8 @@ EVERYWHERE: list[Callable[[str], Event]] = [
 @pytest.mark.parametrize("text", ["x" * 100_000, "x y " * 25_000, "We decided to use it. " * 4_500])
 def test_a_line_of_a_hundred_thousand_characters_is_read_in_moments_wherever_it_is(event, text):
     with soon():
-        found(event(cut(text)))
+        found(event(truncate(text)))
 
 
 def test_a_cut_text_is_as_long_as_is_said():
-    assert len(cut("x" * 100_000)) <= LONGEST_TEXT + 3
+    assert len(truncate("x" * 100_000)) <= LONGEST_TEXT + 3

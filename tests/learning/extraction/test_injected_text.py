@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from opencode_memory.learning.extraction.events import ToolCall
-from opencode_memory.learning.extraction.injected_text import MOST_HASHES, hashes, repeats, with_more
+from opencode_memory.learning.extraction.injected_text import MOST_HASHES, add_texts, hash_triples, repeats
 from opencode_memory.models import Category
 from support.learning import LEDGER, RUFF, agent, bash, found, learned, user
 
@@ -102,14 +102,14 @@ def test_what_an_agent_orders_is_never_the_persons_order():
 
 
 def test_the_hashes_of_what_was_given_are_bounded_and_the_oldest_go_first():
-    known = with_more((), [f"word{number} and then something" for number in range(MOST_HASHES)])
-    known = with_more(known, [FINDING])
+    known = add_texts((), [f"word{number} and then something" for number in range(MOST_HASHES)])
+    known = add_texts(known, [FINDING])
 
     assert len(known) == MOST_HASHES
     assert repeats(FINDING, known)
 
 
 def test_texts_without_words_repeat_nothing():
-    assert hashes("… !!") == ()
-    assert not repeats("…", hashes(FINDING))
+    assert hash_triples("… !!") == ()
+    assert not repeats("…", hash_triples(FINDING))
     assert not repeats(FINDING, ())

@@ -36,7 +36,7 @@ def test_a_command_that_succeeded_once_is_nothing_until_another_session_saw_it()
 def test_two_sessions_see_the_same_command_as_the_same():
     (first,), (second,) = procedures(bash("make check")), procedures(bash("make  check 2>&1 | tail -5"))
 
-    assert first.seen_as == second.seen_as is not None
+    assert first.normal_form == second.normal_form is not None
     assert first.topic == second.topic is not None
 
 
@@ -44,7 +44,7 @@ def test_arguments_that_matter_are_kept_and_tell_commands_apart():
     first, second = procedures(bash("pytest tests/unit -k ledger"), bash("pytest tests/unit -k invoice"))
 
     assert "-k ledger" in first.content
-    assert first.seen_as != second.seen_as
+    assert first.normal_form != second.normal_form
 
 
 def test_a_command_that_fails_is_no_procedure():

@@ -119,7 +119,7 @@ candidates = st.builds(
     evidence=words,
     at_ms=st.integers(0, 1 << 50),
     topic=st.none() | words,
-    seen_as=st.none() | words,
+    normal_form=st.none() | words,
     tags=st.lists(words, max_size=2).map(tuple),
     is_persons=st.booleans(),
 )
@@ -142,8 +142,8 @@ states = st.builds(
     passed=st.lists(st.tuples(words, st.integers(1, 9)), max_size=3).map(tuple),
     files=st.lists(words, max_size=3).map(tuple),
     pending=st.lists(candidates, max_size=3).map(tuple),
-    given=st.lists(st.integers(0, 1 << 32), max_size=3).map(tuple),
-    said=st.lists(st.integers(0, 1 << 32), max_size=3).map(tuple),
+    injected=st.lists(st.integers(0, 1 << 32), max_size=3).map(tuple),
+    proposed=st.lists(st.integers(0, 1 << 32), max_size=3).map(tuple),
     own=st.integers(0, 9),
 )
 

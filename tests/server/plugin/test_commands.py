@@ -12,7 +12,7 @@ import pytest
 from opencode_memory import MemoryStore
 from opencode_memory.errors import BusyError
 from opencode_memory.hosts.opencode.slash_commands import NO_ARGUMENTS
-from opencode_memory.learning.extraction.authored_text import own_words
+from opencode_memory.learning.extraction.authored_text import extract_authored_text
 from opencode_memory.models import ALL_PROJECTS
 from opencode_memory.server.plugin.commands import COMMANDS, run_command
 from opencode_memory.store.ledger import Decision, Shown, State
@@ -102,9 +102,9 @@ def test_nothing_that_we_tell_a_model_is_learned_as_the_users_words(world: World
     known(world, "We always squash commits", "convention")
     told = [session.types(name, "We always squash commits") for name in NAMES]
     for text in told:
-        assert own_words(text).text.strip() == ""
+        assert extract_authored_text(text).text.strip() == ""
     for command in COMMANDS.values():
-        assert own_words(command["template"]).text.strip() == NO_ARGUMENTS
+        assert extract_authored_text(command["template"]).text.strip() == NO_ARGUMENTS
 
 
 # /remember

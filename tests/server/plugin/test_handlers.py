@@ -156,14 +156,14 @@ def test_a_flush_is_answered_when_everything_is_taken(
     world: World, plugin: Plugin, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     entered, leave = threading.Event(), threading.Event()
-    learn = world.store.learning.learn
+    write = world.store.learning.write
 
     def slow(*arguments: Any, **named: Any) -> Any:
         entered.set()
         assert leave.wait(60)
-        return learn(*arguments, **named)
+        return write(*arguments, **named)
 
-    monkeypatch.setattr(world.store.learning, "learn", slow)
+    monkeypatch.setattr(world.store.learning, "write", slow)
     text = "We decided to use PostgreSQL for the ledger."
     events = [began(plugin.folder), *said("msg_1", text, created=NOW_MS), *said("msg_2", "Go on.", created=NOW_MS + 1)]
     plugin.tell(

@@ -426,14 +426,14 @@ def test_a_compaction_does_not_wait_for_what_takes_too_long(
 ) -> None:
     known(world, DIRECTIVE, "directive")
     leave, entered = threading.Event(), threading.Event()
-    learn = world.store.learning.learn
+    write = world.store.learning.write
 
     def slow(*arguments: Any, **named: Any) -> Any:
         entered.set()
         assert leave.wait(60)
-        return learn(*arguments, **named)
+        return write(*arguments, **named)
 
-    monkeypatch.setattr(world.store.learning, "learn", slow)
+    monkeypatch.setattr(world.store.learning, "write", slow)
     plugin.happens(began(folder), *said("msg_1", LEDGER, created=NOW_MS))
     try:
         assert DIRECTIVE in compacted(plugin)

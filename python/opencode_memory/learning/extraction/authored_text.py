@@ -51,33 +51,33 @@ QUOTE: Final = "«…»"
 
 
 @dataclass(frozen=True, slots=True)
-class OwnWords:
+class AuthoredText:
     """What a message says.
 
     Attributes:
         text: The person's own words, line by line; quotes of several words are ``«…»``.
-        given: What a memory had put into the message.
+        injected: What a memory had put into the message.
     """
 
     text: str
-    given: tuple[str, ...]
+    injected: tuple[str, ...]
 
 
-def own_words(message: str) -> OwnWords:
+def extract_authored_text(message: str) -> AuthoredText:
     """Return a person's own words in a message."""
-    text = without_private(message)
-    given = tuple(match[2].strip() for match in _GIVEN.finditer(text))
+    text = strip_private(message)
+    injected = tuple(match[2].strip() for match in _GIVEN.finditer(text))
     for block in (_GIVEN, _BLOCK, _FENCE):
         text = block.sub("\n", text)
     lines = [line for line in text.split("\n") if not _PASTED_LINE.match(line)]
-    return OwnWords("\n".join(_QUOTED.sub(_without_words, line) for line in lines), given)
+    return AuthoredText("\n".join(_QUOTED.sub(_mask_quote, line) for line in lines), injected)
 
 
-def without_private(text: str) -> str:
+def strip_private(text: str) -> str:
     """Remove what a person marked as private; what was never closed is private to its end."""
     return _PRIVATE.sub(" ", text)
 
 
-def _without_words(match: re.Match[str]) -> str:
+def _mask_quote(match: re.Match[str]) -> str:
     # A name in quotes is still a name; from three words on somebody else speaks.
     return QUOTE if len(match[0].split()) > 2 else match[0]  # noqa: PLR2004  see above

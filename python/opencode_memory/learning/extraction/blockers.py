@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from opencode_memory._core import terms
-from opencode_memory.learning.extraction.authored_text import own_words
-from opencode_memory.learning.extraction.candidate import LONGEST_EVIDENCE, Candidate, shortened
-from opencode_memory.learning.extraction.sentences import sentences
+from opencode_memory.learning.extraction.authored_text import extract_authored_text
+from opencode_memory.learning.extraction.candidate import LONGEST_EVIDENCE, Candidate, shorten
+from opencode_memory.learning.extraction.sentences import split_sentences
 from opencode_memory.models import Category
 
 TOPIC: Final = "learned:blocker:"
@@ -76,27 +76,27 @@ class OpenBlocker:
     content: str
 
 
-def resolutions(text: str, open_blockers: Iterable[OpenBlocker]) -> tuple[Candidate, ...]:
+def find_resolutions(text: str, open_blockers: Iterable[OpenBlocker]) -> tuple[Candidate, ...]:
     """Return the blockers that a text says are over, each with what resolved it."""
     waiting = list(open_blockers)
     found = []
-    for sentence in sentences(own_words(text).text):
+    for sentence in split_sentences(extract_authored_text(text).text):
         if sentence.is_question or not _OVER.search(sentence.text) or _NOT_YET.search(sentence.text):
             continue
-        words = _telling(sentence.text)
-        for blocker in [one for one in waiting if len(words & _telling(one.content)) >= _SHARED]:
+        words = _extract_terms(sentence.text)
+        for blocker in [one for one in waiting if len(words & _extract_terms(one.content)) >= _SHARED]:
             waiting.remove(blocker)
-            found.append(_resolved(blocker, sentence.text))
+            found.append(_make_resolution(blocker, sentence.text))
     return tuple(found)
 
 
-def _resolved(blocker: OpenBlocker, how: str) -> Candidate:
+def _make_resolution(blocker: OpenBlocker, how: str) -> Candidate:
     return Candidate(
         category=Category.BLOCKER,
-        content=f"{blocker.content.rstrip('. ')}. Resolved: {shortened(how, 300)}",
+        content=f"{blocker.content.rstrip('. ')}. Resolved: {shorten(how, 300)}",
         confidence=0.85,
         rule="a blocker is over",
-        evidence=shortened(how, LONGEST_EVIDENCE),
+        evidence=shorten(how, LONGEST_EVIDENCE),
         topic=blocker.topic,
         tags=("resolved",),
         is_persons=True,
@@ -104,6 +104,6 @@ def _resolved(blocker: OpenBlocker, how: str) -> Candidate:
     )
 
 
-def _telling(text: str) -> frozenset[str]:
+def _extract_terms(text: str) -> frozenset[str]:
     prose, identifiers = terms(text)
     return frozenset((*prose, *identifiers)) - _EVERYDAY

@@ -24,7 +24,7 @@ class Candidate:
         message: Id of the message that holds the evidence.
         at_ms: When that was.
         topic: What it replaces; None where nothing can be replaced.
-        seen_as: What counts as the same thing in another session; None where a repetition says nothing.
+        normal_form: What counts as the same thing in another session; None where a repetition says nothing.
         tags: Labels.
         is_persons: Whether it is what the person themself said.
         may_repeat: Whether it says something new although the session has said it already: what commands show, what was
@@ -40,13 +40,13 @@ class Candidate:
     message: str = ""
     at_ms: int = 0
     topic: str | None = None
-    seen_as: str | None = None
+    normal_form: str | None = None
     tags: tuple[str, ...] = ()
     is_persons: bool = False
     may_repeat: bool = False
     is_copy: bool = False
 
-    def placed(self, message: str, at_ms: int, *, is_copy: bool = False) -> Self:
+    def with_source(self, message: str, at_ms: int, *, is_copy: bool = False) -> Self:
         """Say where it comes from."""
         return replace(self, message=message, at_ms=at_ms, is_copy=is_copy)
 
@@ -61,7 +61,7 @@ class Candidate:
             "message": self.message,
             "at_ms": self.at_ms,
             "topic": self.topic,
-            "seen_as": self.seen_as,
+            "seen_as": self.normal_form,
             "tags": list(self.tags),
             "is_persons": self.is_persons,
             "may_repeat": self.may_repeat,
@@ -71,10 +71,12 @@ class Candidate:
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> Self:
         """Read what ``as_json`` gave."""
-        return cls(**{**value, "category": Category(value["category"]), "tags": tuple(value["tags"])})
+        fields = {**value, "category": Category(value["category"]), "tags": tuple(value["tags"])}
+        normal_form = fields.pop("seen_as", None)
+        return cls(**fields, normal_form=normal_form)
 
 
-def shortened(text: str, most: int) -> str:
+def shorten(text: str, most: int) -> str:
     """Put a text on one line of at most so many characters, cut at a word."""
     line = " ".join(text.split())
     if len(line) <= most:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from opencode_memory.learning.extraction.candidate import LONGEST_CONTENT, LONGEST_EVIDENCE, Candidate, shortened
-from opencode_memory.learning.extraction.subjects import seen_as
+from opencode_memory.learning.extraction.candidate import LONGEST_CONTENT, LONGEST_EVIDENCE, Candidate, shorten
+from opencode_memory.learning.extraction.subjects import normalise_statement
 from opencode_memory.models import Category
 
 _PICKS: Final = re.compile(
@@ -43,7 +43,7 @@ def is_choice(candidate: Candidate) -> bool:
     return candidate.rule in {_BY_NUMBER, _BY_NAME}
 
 
-def chosen_option(message: str, offer: str) -> Candidate | None:
+def find_choice(message: str, offer: str) -> Candidate | None:
     """Return what a person chose of what an agent offered, in the words of the offer.
 
     Args:
@@ -56,39 +56,39 @@ def chosen_option(message: str, offer: str) -> Candidate | None:
     if "?" in message[:80]:
         return None
     if picked is None or len(offered) < _FEWEST:
-        return _named(message, offer)
+        return _find_named_choice(message, offer)
     if picked["place"]:
         option = list(offered.values())[min(_PLACES[picked["place"].lower()], len(offered) - 1)]
     else:
         # A lone letter may be a word; a number at the beginning is a choice when such a number was offered.
         if picked["mark"].isalpha() and not (picked["word"] or picked["end"] in {".", ")", ",", ":", "", "!"}):
-            return _named(message, offer)
+            return _find_named_choice(message, offer)
         option = offered.get(picked["mark"].lower(), "")
     if not option:
         return None
     rest = " ".join(message[picked.end() :].split()).lstrip(".,:;! ")
-    plain = shortened(option.replace("**", "").replace("__", ""), _OPTION_CHARS)
-    content = shortened(f"Chosen: {plain.rstrip('.')}. {rest}".strip(), LONGEST_CONTENT)
+    plain = shorten(option.replace("**", "").replace("__", ""), _OPTION_CHARS)
+    content = shorten(f"Chosen: {plain.rstrip('.')}. {rest}".strip(), LONGEST_CONTENT)
     return Candidate(
         category=Category.DECISION,
         content=content,
         confidence=0.8,
         rule=_BY_NUMBER,
         may_repeat=True,
-        evidence=shortened(message, LONGEST_EVIDENCE),
-        seen_as=seen_as(Category.DECISION, plain),
+        evidence=shorten(message, LONGEST_EVIDENCE),
+        normal_form=normalise_statement(Category.DECISION, plain),
         is_persons=True,
     )
 
 
-def _named(message: str, offer: str) -> Candidate | None:
+def _find_named_choice(message: str, offer: str) -> Candidate | None:
     """Return what a person chose by its name, in their words: one of the options stands at the beginning of them."""
     names = {match["name"].lower() for match in _NAMED.finditer(offer)}
     opening = " ".join(re.findall(r"[\w.+#/-]+", message)[:_OPENING_WORDS]).lower()
     chosen = [name for name in names if re.search(rf"(?<![\w-]){re.escape(name.split(' ')[0])}(?![\w-])", opening)]
     if len(names) < _FEWEST or len({name.split(" ")[0] for name in chosen}) != 1 or _DOUBTS.search(message):
         return None
-    said = shortened(message, LONGEST_CONTENT)
+    said = shorten(message, LONGEST_CONTENT)
     if len(said.split()) > _LONGEST_CHOICE:
         return None
     return Candidate(
@@ -97,7 +97,7 @@ def _named(message: str, offer: str) -> Candidate | None:
         confidence=0.75,
         rule=_BY_NAME,
         may_repeat=True,
-        evidence=shortened(message, LONGEST_EVIDENCE),
-        seen_as=seen_as(Category.DECISION, said),
+        evidence=shorten(message, LONGEST_EVIDENCE),
+        normal_form=normalise_statement(Category.DECISION, said),
         is_persons=True,
     )

@@ -182,7 +182,7 @@ _PIPED: Final = re.compile(r"(?<!\|)\|(?![|&])")
 _CUTS: Final = re.compile(r"&&|\|\||;|\||\n")
 
 
-def normalised(command: str) -> str:
+def normalise_command(command: str) -> str:
     """Return what two runs of the same command have in common: without muted output and verbosity."""
     text = " ".join(command[:_MOST_READ].replace("\\\n", " ").split())
     for _ in range(_MOST_MUTES):
@@ -192,7 +192,7 @@ def normalised(command: str) -> str:
 
 def is_trivial(command: str) -> bool:
     """Say whether knowing that a command was run helps nobody: looking around, moving files, anything of git."""
-    return all(_is_trivial_part(part) for part in _parts(command[:_MOST_READ]))
+    return all(_is_trivial_part(part) for part in _split_commands(command[:_MOST_READ]))
 
 
 def is_volatile(command: str) -> bool:
@@ -202,26 +202,26 @@ def is_volatile(command: str) -> bool:
     )
 
 
-def takes_edits_back(command: str) -> bool:
+def reverts_edits(command: str) -> bool:
     """Say whether a command throws away what was edited, or may do so."""
     return bool(_TAKES_BACK.search(command[:_MOST_READ]))
 
 
-def hides_its_exit(command: str) -> bool:
+def hides_exit_code(command: str) -> bool:
     """Say whether the exit code is that of something behind a pipe, and tells nothing."""
     return bool(_PIPED.search(_QUOTED.sub("''", command[:_MOST_READ]))) and "pipefail" not in command
 
 
-def program(command: str) -> str:
+def find_program(command: str) -> str:
     """Return what a command runs first, without folder and wrappers."""
-    for word in _words(command):
+    for word in _split_words(command):
         if _ASSIGNMENT.match(word) or word in _WRAPPERS or word.startswith("-") or word.isdigit():
             continue
         return PurePosixPath(word).name
     return ""
 
 
-def _parts(command: str) -> list[str]:
+def _split_commands(command: str) -> list[str]:
     """Cut a line into its commands; what stands in quotes cuts nothing."""
     cuts = [match.span() for match in _CUTS.finditer(_QUOTED.sub(lambda match: "q" * len(match[0]), command))]
     starts = [0, *(end for _, end in cuts)]
@@ -230,14 +230,14 @@ def _parts(command: str) -> list[str]:
 
 
 def _is_trivial_part(part: str) -> bool:
-    name = program(part)
+    name = find_program(part)
     if not name or not _PROGRAM.fullmatch(name) or name in _TRIVIAL:
         return True
-    rest = _words(part)[1:]
+    rest = _split_words(part)[1:]
     return bool(rest) and (bool(_LOOKS_ONLY.match(rest[0])) or (rest == ["-v"] and name in _SAY_THEIR_VERSION))
 
 
-def _words(command: str) -> list[str]:
+def _split_words(command: str) -> list[str]:
     try:
         return shlex.split(command)
     except ValueError:

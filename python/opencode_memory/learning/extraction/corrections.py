@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from opencode_memory.learning.extraction.candidate import LONGEST_CONTENT, LONGEST_EVIDENCE, Candidate, shortened
+from opencode_memory.learning.extraction.candidate import LONGEST_CONTENT, LONGEST_EVIDENCE, Candidate, shorten
 from opencode_memory.learning.extraction.sentences import Sentence
-from opencode_memory.learning.extraction.subjects import choices_in, seen_as, topic_of
+from opencode_memory.learning.extraction.subjects import find_alternatives, make_topic, normalise_statement
 from opencode_memory.models import Category
 
 _PERHAPS: Final = 0.5
@@ -32,7 +32,7 @@ _ABOUT_NOW: Final = re.compile(
 )
 
 
-def correction(sentence: Sentence, action: str) -> Candidate | None:
+def find_correction(sentence: Sentence, action: str) -> Candidate | None:
     """Return what a sentence corrects, if it does.
 
     Args:
@@ -43,7 +43,7 @@ def correction(sentence: Sentence, action: str) -> Candidate | None:
         return None
     denied = _NO.match(sentence.text)
     rest = sentence.text[denied.end() :] if denied else sentence.core
-    chosen = choices_in(rest)
+    chosen = find_alternatives(rest)
     if (denied and chosen and _replaces(chosen, action)) or (_NOT.search(rest) and _names_two(chosen)):
         confidence = 0.8
     elif _USE_NOT.search(rest) and not _ABOUT_NOW.search(rest) and (chosen or len(rest.split()) >= _LEAST_WORDS):
@@ -52,15 +52,15 @@ def correction(sentence: Sentence, action: str) -> Candidate | None:
         confidence = _PERHAPS
     else:
         return None
-    content = shortened(rest[:1].upper() + rest[1:], LONGEST_CONTENT)
+    content = shorten(rest[:1].upper() + rest[1:], LONGEST_CONTENT)
     return Candidate(
         category=Category.PREFERENCE,
         content=content,
         confidence=confidence,
         rule="correction",
-        evidence=shortened(sentence.text, LONGEST_EVIDENCE),
-        topic=topic_of(Category.PREFERENCE, content),
-        seen_as=seen_as(Category.PREFERENCE, content),
+        evidence=shorten(sentence.text, LONGEST_EVIDENCE),
+        topic=make_topic(Category.PREFERENCE, content),
+        normal_form=normalise_statement(Category.PREFERENCE, content),
         is_persons=True,
     )
 
@@ -73,6 +73,6 @@ def _names_two(chosen: frozenset[tuple[str, str]]) -> bool:
 
 def _replaces(chosen: frozenset[tuple[str, str]], action: str) -> bool:
     """Whether something was chosen where the agent had taken another thing of the same kind."""
-    taken = choices_in(action)
+    taken = find_alternatives(action)
     kinds = {kind for kind, _ in chosen} & {kind for kind, _ in taken}
     return any((kind, name) not in taken for kind, name in chosen if kind in kinds)

@@ -7,30 +7,30 @@ from collections.abc import Mapping
 from pathlib import PurePosixPath
 from typing import Any, Final
 
-from opencode_memory.learning.extraction.candidate import shortened
+from opencode_memory.learning.extraction.candidate import shorten
 
 EDITING: Final = frozenset({"edit", "write", "multiedit", "patch", "apply_patch"})
 _MOST_CHARS: Final = 70
 
 
-def edited_files(tool: str, given: Mapping[str, Any], *, directory: str) -> tuple[str, ...]:
+def list_edited_files(tool: str, arguments: Mapping[str, Any], *, directory: str) -> tuple[str, ...]:
     """Return the files that a tool call changed, relative to the session's folder where they lie in it."""
     if tool not in EDITING:
         return ()
-    path = given.get("filePath") or given.get("file_path") or given.get("path")
+    path = arguments.get("filePath") or arguments.get("file_path") or arguments.get("path")
     if isinstance(path, str) and path:
-        return (relative(path, directory),)
-    text = given.get("patchText") or given.get("patch") or given.get("input")
+        return (make_relative(path, directory),)
+    text = arguments.get("patchText") or arguments.get("patch") or arguments.get("input")
     if not isinstance(text, str):
         return ()
     marks = ("*** Update File: ", "*** Add File: ", "*** Delete File: ", "+++ b/")
     found = (line.removeprefix(mark).strip() for line in text.splitlines() for mark in marks if line.startswith(mark))
-    return tuple(dict.fromkeys(relative(name, directory) for name in found))
+    return tuple(dict.fromkeys(make_relative(name, directory) for name in found))
 
 
-def change_in_a_line(given: Mapping[str, Any]) -> str:
+def summarize_change(arguments: Mapping[str, Any]) -> str:
     """Return what an edit replaced by what: the first lines that differ; empty for a new file."""
-    old, new = given.get("oldString"), given.get("newString")
+    old, new = arguments.get("oldString"), arguments.get("newString")
     if not isinstance(old, str) or not isinstance(new, str):
         return ""
     before, after = old.splitlines(), new.splitlines()
@@ -40,21 +40,21 @@ def change_in_a_line(given: Mapping[str, Any]) -> str:
         before, after = before[:-1], after[:-1]
     was, becomes = (next((line.strip() for line in lines if line.strip()), "") for lines in (before, after))
     if was and becomes:
-        return f"`{shortened(was, _MOST_CHARS)}` became `{shortened(becomes, _MOST_CHARS)}`"
+        return f"`{shorten(was, _MOST_CHARS)}` became `{shorten(becomes, _MOST_CHARS)}`"
     if becomes:
-        return f"added `{shortened(becomes, _MOST_CHARS)}`"
-    return f"removed `{shortened(was, _MOST_CHARS)}`" if was else ""
+        return f"added `{shorten(becomes, _MOST_CHARS)}`"
+    return f"removed `{shorten(was, _MOST_CHARS)}`" if was else ""
 
 
-def marks(given: Mapping[str, Any], files: tuple[str, ...]) -> tuple[tuple[str, int, int], ...]:
+def hash_edit(arguments: Mapping[str, Any], files: tuple[str, ...]) -> tuple[tuple[str, int, int], ...]:
     """Return what tells an edit from the one that undoes it: the file, and hashes of before and after."""
-    old, new = given.get("oldString"), given.get("newString")
+    old, new = arguments.get("oldString"), arguments.get("newString")
     if not isinstance(old, str) or not isinstance(new, str) or len(files) != 1:
         return ()
     return ((files[0], zlib.crc32(old.encode(errors="replace")), zlib.crc32(new.encode(errors="replace"))),)
 
 
-def relative(path: str, directory: str) -> str:
+def make_relative(path: str, directory: str) -> str:
     """Return a path as it is called in the session's folder."""
     if directory and PurePosixPath(path).is_relative_to(directory):
         return str(PurePosixPath(path).relative_to(directory))

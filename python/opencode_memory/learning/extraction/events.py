@@ -115,7 +115,7 @@ class SessionInfo:
     title: str = ""
 
 
-def cut(text: str) -> str:
+def truncate(text: str) -> str:
     """Shorten a text to its beginning and its end, where errors and results are."""
     if len(text) <= LONGEST_TEXT:
         return text

@@ -95,7 +95,7 @@ _TAKEN_BACK: Final = re.compile(
 )
 
 
-def states_nothing(sentence: Sentence) -> bool:
+def is_hypothetical_or_reported(sentence: Sentence) -> bool:
     """Say whether a sentence only supposes something, or tells what is written somewhere."""
     if len(sentence.core) > _LONGEST:
         return True
@@ -112,7 +112,7 @@ def is_sarcasm(sentence: Sentence) -> bool:
     return bool(_SARCASM.search(sentence.text))
 
 
-def is_of_others(text: str) -> bool:
+def is_opinion_of_others(text: str) -> bool:
     """Say whether a sentence tells what somebody else thinks, or what is written somewhere."""
     return bool(_OTHERS.search(text) or _REPORTED.search(text))
 
@@ -122,21 +122,21 @@ def is_task(sentence: Sentence) -> bool:
     return bool(_TASK.match(sentence.core))
 
 
-def orders_text(sentence: Sentence) -> bool:
+def is_text_request(sentence: Sentence) -> bool:
     """Say whether what follows is text that is wanted, translated or played, and nobody's statement."""
     return bool(_ORDERED_TEXT.search(_CODE.sub("`…`", sentence.text)))
 
 
-def begins_requirements(sentence: Sentence) -> bool:
+def starts_requirements(sentence: Sentence) -> bool:
     """Say whether what follows are requirements of what is being built."""
     return bool(_REQUIREMENT.search(sentence.core)) and not sentence.is_question
 
 
-def turns_away(sentence: Sentence) -> bool:
+def changes_subject(sentence: Sentence) -> bool:
     """Say whether the speaker leaves what was said before."""
     return sentence.is_aside or bool(_TURNS_AWAY.match(sentence.text))
 
 
-def takes_back(sentence: Sentence) -> bool:
+def is_retraction(sentence: Sentence) -> bool:
     """Say whether the speaker takes back what was said just before."""
     return bool(_TAKEN_BACK.search(sentence.text)) and len(sentence.text.split()) <= 16  # noqa: PLR2004  a remark, not a statement

@@ -46,33 +46,33 @@ class Reading:
     of: int
 
 
-def features(reading: Reading, *, is_agent: bool) -> dict[str, float]:
+def extract_features(reading: Reading, *, is_agent: bool) -> dict[str, float]:
     """Return what is weighed of a sentence, by name."""
     sentence = reading.sentence
     kinds = AGENT if is_agent else PERSON
-    found = dict(_cues(kinds, sentence.core))
+    found = dict(_iterate_cues(kinds, sentence.core))
     marks = {
         "aside": sentence.is_aside,
         "item": sentence.is_item,
-        "of others": exclusions.is_of_others(sentence.text),
+        "of others": exclusions.is_opinion_of_others(sentence.text),
         "sarcasm": exclusions.is_sarcasm(sentence),
-        "a requirement": exclusions.begins_requirements(sentence),
+        "a requirement": exclusions.starts_requirements(sentence),
         "a task": exclusions.is_task(sentence),
         "particular": bool(_PARTICULAR.search(sentence.text)),
         "quotes": "«" in sentence.text,
     }
     found.update({f"is {name}": 1.0 for name, holds in marks.items() if holds})
     found["words"] = min(len(sentence.core.split()), _MOST_WORDS) / _MOST_WORDS
-    words = tokens(sentence.core)
+    words = tokenize(sentence.core)
     found.update({f"word {word}": 0.5 for word in words})
     found.update({f"pair {a} {b}": 0.5 for a, b in pairwise(words)})
     found.update({f"starts {' '.join(words[:count])}": 0.7 for count in (1, 2) if len(words) >= count})
-    found.update({f"after {word}": 0.3 for word in tokens(reading.before)[:2]})
-    found.update({f"before {word}": 0.3 for word in tokens(reading.after)[:2]})
+    found.update({f"after {word}": 0.3 for word in tokenize(reading.before)[:2]})
+    found.update({f"before {word}": 0.3 for word in tokenize(reading.after)[:2]})
     return found
 
 
-def tokens(text: str) -> list[str]:
+def tokenize(text: str) -> list[str]:
     """Return the words of a sentence, names masked, in lower case."""
     for pattern, mask in _MASKS:
         text = pattern.sub(mask, text)
@@ -80,7 +80,7 @@ def tokens(text: str) -> list[str]:
     return _TOKEN.findall(text)
 
 
-def _cues(kinds: Iterable[Kind], core: str) -> Iterable[tuple[str, float]]:
+def _iterate_cues(kinds: Iterable[Kind], core: str) -> Iterable[tuple[str, float]]:
     for kind in kinds:
         for one in kind.cues:
             if one.pattern.search(core):

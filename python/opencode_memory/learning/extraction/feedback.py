@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from opencode_memory.learning.extraction.authored_text import own_words, without_private
-from opencode_memory.learning.extraction.candidate import LONGEST_CONTENT, LONGEST_EVIDENCE, Candidate, shortened
-from opencode_memory.learning.extraction.sentences import sentences
-from opencode_memory.learning.extraction.statements import Before, of_person
-from opencode_memory.learning.extraction.subjects import seen_as, topic_of
+from opencode_memory.learning.extraction.authored_text import extract_authored_text, strip_private
+from opencode_memory.learning.extraction.candidate import LONGEST_CONTENT, LONGEST_EVIDENCE, Candidate, shorten
+from opencode_memory.learning.extraction.sentences import split_sentences
+from opencode_memory.learning.extraction.statements import Context, extract_from_user
+from opencode_memory.learning.extraction.subjects import make_topic, normalise_statement
 from opencode_memory.models import Category
 
 _NOW: Final = re.compile(
@@ -24,19 +24,21 @@ _NOW_ONLY: Final = 0.35
 _LEAST_WORDS: Final = 3
 
 
-def of_feedback(text: str, action: str) -> tuple[Candidate, ...]:
+def extract_from_refusal(text: str, action: str) -> tuple[Candidate, ...]:
     """Return what a refusal says about what is wanted.
 
     Args:
         text: What the person said.
         action: What they refused.
     """
-    text = without_private(text)
-    found = [one for one in of_person(text, Before(action)) if one.category in _WANTED]
-    said = " ".join(sentence.text for sentence in sentences(own_words(text).text) if not sentence.is_question)
+    text = strip_private(text)
+    found = [one for one in extract_from_user(text, Context(action)) if one.category in _WANTED]
+    said = " ".join(
+        sentence.text for sentence in split_sentences(extract_authored_text(text).text) if not sentence.is_question
+    )
     if len(said.split()) < _LEAST_WORDS:
         return ()
-    content = shortened(said, LONGEST_CONTENT)
+    content = shorten(said, LONGEST_CONTENT)
     category = max(found, key=lambda one: one.confidence).category if found else Category.PREFERENCE
     about_now = _NOW.search(said) is not None
     return (
@@ -45,9 +47,9 @@ def of_feedback(text: str, action: str) -> tuple[Candidate, ...]:
             content=content,
             confidence=_SURE if found else _NOW_ONLY if about_now else _PERHAPS,
             rule="refused a tool",
-            evidence=shortened(f"{text} (refused: {action})", LONGEST_EVIDENCE),
-            topic=topic_of(category, content),
-            seen_as=seen_as(category, content),
+            evidence=shorten(f"{text} (refused: {action})", LONGEST_EVIDENCE),
+            topic=make_topic(category, content),
+            normal_form=normalise_statement(category, content),
             is_persons=True,
         ),
     )

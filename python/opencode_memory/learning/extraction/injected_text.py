@@ -22,10 +22,10 @@ _OUR_COMMANDS: Final = re.compile(r"(?:^|[\s;&|(/])(?:opencode-memory|ocm-mem)\b
 _OUR_FILE: Final = ".opencode/MEMORY.md"
 
 
-def is_ours(tool: str, given: Mapping[str, Any]) -> bool:
+def is_memory_call(tool: str, arguments: Mapping[str, Any]) -> bool:
     """Say whether a tool call talks to a memory: one of its tools, its command line, or the file that it writes."""
-    named = [str(value) for value in given.values() if isinstance(value, str)]
-    command = given.get("command")
+    named = [str(value) for value in arguments.values() if isinstance(value, str)]
+    command = arguments.get("command")
     return (
         bool(_OUR_TOOLS.search(tool))
         or any(name.endswith(_OUR_FILE) for name in named)
@@ -33,7 +33,7 @@ def is_ours(tool: str, given: Mapping[str, Any]) -> bool:
     )
 
 
-def hashes(text: str) -> tuple[int, ...]:
+def hash_triples(text: str) -> tuple[int, ...]:
     """Return the hashes of a text's word triples, in order; of fewer words, one of all of them."""
     words = [word.lower() for word in _WORD.findall(text)]
     if not words:
@@ -42,14 +42,14 @@ def hashes(text: str) -> tuple[int, ...]:
     return tuple(zlib.crc32(" ".join(words[start : start + _SIZE]).encode()) for start in range(last))
 
 
-def with_more(known: tuple[int, ...], texts: Iterable[str]) -> tuple[int, ...]:
+def add_texts(known: tuple[int, ...], texts: Iterable[str]) -> tuple[int, ...]:
     """Add texts to what was given; the oldest is forgotten first."""
-    fresh = [one for text in texts for one in hashes(text)]
+    fresh = [triple for text in texts for triple in hash_triples(text)]
     return tuple(dict.fromkeys((*known, *fresh)))[-MOST_HASHES:] if fresh else known
 
 
 def repeats(text: str, known: Iterable[int]) -> bool:
     """Say whether a text mostly repeats what was given."""
-    own = hashes(text)
-    given = frozenset(known)
-    return bool(own) and bool(given) and sum(one in given for one in own) >= REPEATS_FROM * len(own)
+    own = hash_triples(text)
+    injected = frozenset(known)
+    return bool(own) and bool(injected) and sum(triple in injected for triple in own) >= REPEATS_FROM * len(own)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from opencode_memory.learning.extraction.candidate import shortened
+from opencode_memory.learning.extraction.candidate import shorten
 
 _MOST_CHARS: Final = 200
 _SECOND_CHARS: Final = 140
@@ -43,21 +43,21 @@ _NOISE: Final = re.compile(
 )
 
 
-def complaint(output: str) -> str:
+def find_complaint(output: str) -> str:
     """Return the line of a failing command's output that says most, and a second one where it says something else."""
     lines = [" ".join(line.split()) for line in _ANSI.sub("", output).split("\n")]
     judged = [(_weight(line), -number, line) for number, line in enumerate(lines) if line]
     best = sorted((one for one in judged if one[0] > 0), reverse=True)
     if not best:
-        return shortened(next((line for line in reversed(lines) if line), ""), _MOST_CHARS)
+        return shorten(next((line for line in reversed(lines) if line), ""), _MOST_CHARS)
     first = _clean(best[0][2])
     others = (_clean(line) for weight, _, line in best[1:] if weight >= _WORTH_A_SECOND)
     second = next((line for line in others if line not in first and first not in line), None)
-    told = shortened(first, _MOST_CHARS)
-    return told if second is None else f"{told}; {shortened(second, _SECOND_CHARS)}"
+    told = shorten(first, _MOST_CHARS)
+    return told if second is None else f"{told}; {shorten(second, _SECOND_CHARS)}"
 
 
-def complains(output: str) -> bool:
+def looks_failed(output: str) -> bool:
     """Say whether an output looks like that of a command that failed."""
     return any(_weight(" ".join(line.split())) >= _SURELY for line in _ANSI.sub("", output).split("\n")[:_MOST_LINES])
 

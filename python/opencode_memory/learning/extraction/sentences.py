@@ -89,21 +89,21 @@ _LASTING: Final = re.compile(
 )
 
 
-def sentences(text: str) -> tuple[Sentence, ...]:
+def split_sentences(text: str) -> tuple[Sentence, ...]:
     """Cut a text into sentences."""
     found: list[Sentence] = []
     for raw in text.split("\n"):
         line = _BLANKS.sub(" ", raw)[:_LONGEST_LINE]
         is_item = bool(_LIST_MARK.match(line))
-        for piece, is_aside in _pieces(_LIST_MARK.sub("", line)):
+        for piece, is_aside in _split_asides(_LIST_MARK.sub("", line)):
             if not re.search(r"[^\W\d_]", piece):
                 continue
             core = _OPENING.sub("", piece).strip()
-            found.append(Sentence(piece, core or piece, asks(piece, core), is_aside, len(found), is_item))
+            found.append(Sentence(piece, core or piece, is_question(piece, core), is_aside, len(found), is_item))
     return tuple(found)
 
 
-def asks(piece: str, core: str) -> bool:
+def is_question(piece: str, core: str) -> bool:
     """Say whether a sentence asks, with or without its mark; a polite wish for every time is no question."""
     if _REQUESTS.match(core):
         return not _LASTING.search(core)
@@ -112,7 +112,7 @@ def asks(piece: str, core: str) -> bool:
     return bool(_ASKS.match(core)) and ": " not in core
 
 
-def _pieces(line: str) -> list[tuple[str, bool]]:
+def _split_asides(line: str) -> list[tuple[str, bool]]:
     pieces: list[tuple[str, bool]] = []
     for whole in _split(line):
         start, aside = 0, False

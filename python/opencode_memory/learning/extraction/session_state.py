@@ -17,6 +17,8 @@ MOST_BLOCKERS: Final = 20
 LONGEST_TEXT: Final = 1500
 MOST_OF_ONE: Final = 10
 LONGEST_NAME: Final = 200
+_FIELDS: Final = {"given": "injected", "said": "proposed"}
+"""Attributes by their names in stored JSON, where the two differ."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +39,7 @@ class Failure:
     change: str = ""
     edits: tuple[tuple[str, int, int], ...] = ()
 
-    def bounded(self) -> Self:
+    def trim(self) -> Self:
         """Forget what has grown too long."""
         return replace(
             self,
@@ -47,6 +49,16 @@ class Failure:
             complaints=tuple(said[:LONGEST_NAME] for said in self.complaints),
             change=self.change[:LONGEST_NAME],
         )
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> Self:
+        """Build a failure from stored JSON."""
+        lists = {
+            "complaints": tuple(value["complaints"]),
+            "files": tuple(value["files"]),
+            "edits": tuple((file, was, becomes) for file, was, becomes in value["edits"]),
+        }
+        return cls(**{**value, **lists})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,8 +76,8 @@ class SessionState:
         passed: How often each command succeeded, by the same.
         files: Files that were edited, last first.
         pending: Candidates that wait for the next thing that the person says: they might take it back.
-        given: Hashes of what a memory gave to the session.
-        said: Hashes of what was proposed from the session already.
+        injected: Hashes of what a memory gave to the session.
+        proposed: Hashes of what was proposed from the session already.
         blockers: Topics and texts of blockers that were found in the session and are not over.
         own: Messages that are the session's own, and not copied from the one that it was forked from.
     """
@@ -80,16 +92,16 @@ class SessionState:
     passed: tuple[tuple[str, int], ...] = ()
     files: tuple[str, ...] = ()
     pending: tuple[Candidate, ...] = field(default=())
-    given: tuple[int, ...] = ()
-    said: tuple[int, ...] = ()
+    injected: tuple[int, ...] = ()
+    proposed: tuple[int, ...] = ()
     blockers: tuple[tuple[str, str], ...] = ()
     own: int = 0
 
-    def bounded(self) -> Self:
+    def trim(self) -> Self:
         """Forget the oldest of what has grown too long."""
         return replace(
             self,
-            failures=tuple((key, failure.bounded()) for key, failure in self.failures[-MOST_FAILURES:]),
+            failures=tuple((key, failure.trim()) for key, failure in self.failures[-MOST_FAILURES:]),
             blockers=self.blockers[-MOST_BLOCKERS:],
             passed=self.passed[-MOST_COMMANDS:],
             files=tuple(name[-LONGEST_NAME:] for name in self.files[:MOST_FILES]),
@@ -98,29 +110,24 @@ class SessionState:
             outcome=self.outcome[:LONGEST_TEXT],
             action=self.action[-LONGEST_TEXT:],
             offer=self.offer[-LONGEST_TEXT:],
-            said=self.said[-MOST_SAID:],
+            proposed=self.proposed[-MOST_SAID:],
         )
 
     def to_json(self) -> str:
         """Return what ``from_json`` reads."""
         value: dict[str, Any] = {
-            **{
-                name: getattr(self, name)
-                for name in (
-                    "goal",
-                    "outcome",
-                    "action",
-                    "offer",
-                    "offered_ago",
-                    "pretending",
-                    "files",
-                    "passed",
-                    "given",
-                    "said",
-                    "own",
-                    "blockers",
-                )
-            },
+            "goal": self.goal,
+            "outcome": self.outcome,
+            "action": self.action,
+            "offer": self.offer,
+            "offered_ago": self.offered_ago,
+            "pretending": self.pretending,
+            "files": self.files,
+            "passed": self.passed,
+            "given": self.injected,
+            "said": self.proposed,
+            "own": self.own,
+            "blockers": self.blockers,
             "failures": [(key, asdict(failure)) for key, failure in self.failures],
             "pending": [candidate.as_json() for candidate in self.pending],
         }
@@ -129,29 +136,12 @@ class SessionState:
     @classmethod
     def from_json(cls, text: str) -> Self:
         """Read what ``to_json`` gave; what was forgotten (``{}``) begins anew."""
-        value = json.loads(text)
-        failures = [
-            (
-                key,
-                Failure(
-                    **{
-                        **one,
-                        "complaints": tuple(one["complaints"]),
-                        "files": tuple(one["files"]),
-                        "edits": tuple((file, was, becomes) for file, was, becomes in one["edits"]),
-                    }
-                ),
-            )
-            for key, one in value.pop("failures", ())
-        ]
-        pending = tuple(Candidate.from_json(one) for one in value.pop("pending", ()))
+        value: dict[str, Any] = {_FIELDS.get(name, name): stored for name, stored in json.loads(text).items()}
+        failures = tuple((key, Failure.from_json(failure)) for key, failure in value.pop("failures", ()))
+        pending = tuple(Candidate.from_json(candidate) for candidate in value.pop("pending", ()))
         blockers = tuple((topic, content) for topic, content in value.pop("blockers", ()))
         passed = tuple((key, times) for key, times in value.pop("passed", ()))
-        rest: dict[str, Any] = {name: tuple(one) if isinstance(one, list) else one for name, one in value.items()}
-        return cls(
-            failures=tuple(failures),
-            pending=pending,
-            passed=passed,
-            blockers=blockers,
-            **rest,
-        )
+        plain: dict[str, Any] = {
+            name: tuple(stored) if isinstance(stored, list) else stored for name, stored in value.items()
+        }
+        return cls(failures=failures, pending=pending, passed=passed, blockers=blockers, **plain)

@@ -11,14 +11,14 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from opencode_memory.learning.extraction import exclusions
-from opencode_memory.learning.extraction.authored_text import own_words
-from opencode_memory.learning.extraction.candidate import LONGEST_CONTENT, LONGEST_EVIDENCE, Candidate, shortened
-from opencode_memory.learning.extraction.choices import chosen_option
-from opencode_memory.learning.extraction.corrections import correction
-from opencode_memory.learning.extraction.features import Reading, features
-from opencode_memory.learning.extraction.sentences import sentences
-from opencode_memory.learning.extraction.subjects import seen_as, topic_of
-from opencode_memory.learning.extraction.weights import named, table
+from opencode_memory.learning.extraction.authored_text import extract_authored_text
+from opencode_memory.learning.extraction.candidate import LONGEST_CONTENT, LONGEST_EVIDENCE, Candidate, shorten
+from opencode_memory.learning.extraction.choices import find_choice
+from opencode_memory.learning.extraction.corrections import find_correction
+from opencode_memory.learning.extraction.features import Reading, extract_features
+from opencode_memory.learning.extraction.sentences import split_sentences
+from opencode_memory.learning.extraction.subjects import make_topic, normalise_statement
+from opencode_memory.learning.extraction.weights import load_table, name_rule
 
 _LEAST_WORDS: Final = 3
 _MOST_WORDS: Final = 70
@@ -42,7 +42,7 @@ _STOPS_PLAYING: Final = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Before:
+class Context:
     """What came just before a message of a person.
 
     Attributes:
@@ -54,7 +54,7 @@ class Before:
     offer: str = ""
 
 
-def of_person(message: str, before: Before) -> tuple[Candidate, ...]:
+def extract_from_user(message: str, before: Context) -> tuple[Candidate, ...]:
     """Return what a person states in a message.
 
     Args:
@@ -62,34 +62,34 @@ def of_person(message: str, before: Before) -> tuple[Candidate, ...]:
         before: What came before it.
     """
     found: list[tuple[int, Candidate]] = []
-    if before.offer and (chosen := chosen_option(own_words(message).text, before.offer)) is not None:
+    if before.offer and (chosen := find_choice(extract_authored_text(message).text, before.offer)) is not None:
         found.append((0, chosen))
-    for reading in readings(message):
+    for reading in iterate_readings(message):
         number = reading.sentence.number
-        if exclusions.takes_back(reading.sentence):
+        if exclusions.is_retraction(reading.sentence):
             found = found[:-1] if found and found[-1][0] >= number - _NEAR else []
             continue
         candidate = max(
-            filter(None, (correction(reading.sentence, before.action), _weighed(reading, is_agent=False))),
+            filter(None, (find_correction(reading.sentence, before.action), _judge(reading, is_agent=False))),
             key=lambda one: one.confidence,
             default=None,
         )
         if candidate is not None and (number, candidate.evidence) not in [(at, one.evidence) for at, one in found]:
-            found = _appended(found, number, candidate)
+            found = _append(found, number, candidate)
     return tuple(candidate for _, candidate in found)
 
 
-def of_agent(text: str) -> tuple[Candidate, ...]:
+def extract_from_agent(text: str) -> tuple[Candidate, ...]:
     """Return what an agent states as a finding."""
     weighed = (
-        _weighed(reading, is_agent=True)
-        for reading in readings(text)
+        _judge(reading, is_agent=True)
+        for reading in iterate_readings(text)
         if not exclusions.is_from_memory(reading.sentence)
     )
     return tuple(candidate for candidate in weighed if candidate is not None)
 
 
-def _appended(found: list[tuple[int, Candidate]], number: int, candidate: Candidate) -> list[tuple[int, Candidate]]:
+def _append(found: list[tuple[int, Candidate]], number: int, candidate: Candidate) -> list[tuple[int, Candidate]]:
     """Add a statement; what only makes sense with the one before it becomes one with it."""
     if found and found[-1][0] == number - 1 and _REFERS.match(candidate.evidence):
         before = found[-1][1]
@@ -99,16 +99,16 @@ def _appended(found: list[tuple[int, Candidate]], number: int, candidate: Candid
     return [*found, (number, candidate)]
 
 
-def readings(text: str) -> Iterator[Reading]:
+def iterate_readings(text: str) -> Iterator[Reading]:
     """Yield the sentences of a text that may state something."""
-    all_of_it = sentences(own_words(text).text)
+    all_of_it = split_sentences(extract_authored_text(text).text)
     ordered = requirements = False
     for sentence in all_of_it:
-        if exclusions.turns_away(sentence):
+        if exclusions.changes_subject(sentence):
             ordered = requirements = False
-        requirements = requirements or exclusions.begins_requirements(sentence)
-        ordered = ordered or exclusions.orders_text(sentence)
-        if ordered or requirements or sentence.is_question or exclusions.states_nothing(sentence):
+        requirements = requirements or exclusions.starts_requirements(sentence)
+        ordered = ordered or exclusions.is_text_request(sentence)
+        if ordered or requirements or sentence.is_question or exclusions.is_hypothetical_or_reported(sentence):
             continue
         number = sentence.number
         before = all_of_it[number - 1].text if number else ""
@@ -116,24 +116,24 @@ def readings(text: str) -> Iterator[Reading]:
         yield Reading(sentence, before, after, len(all_of_it))
 
 
-def takes_back(message: str) -> bool:
+def is_retraction(message: str) -> bool:
     """Say whether a message begins by taking back the one before it."""
-    first = sentences(own_words(message).text)[:1]
-    return bool(first) and exclusions.takes_back(first[0])
+    first = split_sentences(extract_authored_text(message).text)[:1]
+    return bool(first) and exclusions.is_retraction(first[0])
 
 
-def plays_a_role(message: str, *, before: bool) -> bool:
+def is_role_play(message: str, *, before: bool) -> bool:
     """Say whether a person speaks in a role, or has begun to."""
     if before and _STOPS_PLAYING.search(message):
         return False
     return before or bool(_PLAYS.search(message[:200]))
 
 
-def _weighed(reading: Reading, *, is_agent: bool) -> Candidate | None:
+def _judge(reading: Reading, *, is_agent: bool) -> Candidate | None:
     sentence = reading.sentence
     if len(sentence.core) > _MOST_CHARS or not _LEAST_WORDS <= len(sentence.core.split()) <= _MOST_WORDS:
         return None
-    judgement = table(is_agent=is_agent).judge(features(reading, is_agent=is_agent))
+    judgement = load_table(is_agent=is_agent).judge(extract_features(reading, is_agent=is_agent))
     if judgement.confidence < _LEAST:
         return None
     said = sentence.core[:1].upper() + sentence.core[1:]
@@ -144,14 +144,14 @@ def _weighed(reading: Reading, *, is_agent: bool) -> Candidate | None:
         and len(reading.before) <= _LONGEST_CONTEXT
     ):
         said = f"{reading.before[:1].upper()}{reading.before[1:]} {said}"
-    content = shortened(said, LONGEST_CONTENT)
+    content = shorten(said, LONGEST_CONTENT)
     return Candidate(
         category=judgement.category,
         content=content,
         confidence=round(judgement.confidence, 2),
-        rule=named(judgement),
-        evidence=shortened(sentence.core, LONGEST_EVIDENCE),
-        topic=topic_of(judgement.category, content),
-        seen_as=seen_as(judgement.category, content),
+        rule=name_rule(judgement),
+        evidence=shorten(sentence.core, LONGEST_EVIDENCE),
+        topic=make_topic(judgement.category, content),
+        normal_form=normalise_statement(judgement.category, content),
         is_persons=not is_agent,
     )

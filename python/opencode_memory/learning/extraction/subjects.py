@@ -48,25 +48,25 @@ _CHOSEN: Final = re.compile(
 )
 
 
-def choices_in(text: str) -> frozenset[tuple[str, str]]:
+def find_alternatives(text: str) -> frozenset[tuple[str, str]]:
     """Return the alternatives that a text names, each with its kind."""
     return frozenset((_KIND_OF[match[1].lower()], match[1].lower()) for match in _NAMES.finditer(text))
 
 
-def topic_of(category: Category, content: str) -> str | None:
+def make_topic(category: Category, content: str) -> str | None:
     """Return what a statement would replace: the earlier choice of the same kind; None where it replaces nothing.
 
     A blocker has a topic too, so that its resolution finds it.
     """
     if category is Category.BLOCKER:
-        return f"learned:{seen_as(category, content) or 'blocker:other'}"
-    kinds = {kind for kind, _ in choices_in(content)} & _EXCLUSIVE
+        return f"learned:{normalise_statement(category, content) or 'blocker:other'}"
+    kinds = {kind for kind, _ in find_alternatives(content)} & _EXCLUSIVE
     if category not in _CHOOSES or len(kinds) != 1 or not _CHOSEN.search(content):
         return None
     return f"learned:choice:{kinds.pop()}"
 
 
-def seen_as(category: Category, content: str) -> str | None:
+def normalise_statement(category: Category, content: str) -> str | None:
     """Return what is the same for the same statement in other words order; None when it has too few words to tell."""
     found = sorted({*terms(content)[0]})
     if len(found) < _LEAST_TERMS:

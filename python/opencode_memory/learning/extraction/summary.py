@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from opencode_memory.learning.extraction.candidate import LONGEST_EVIDENCE, Candidate, shortened
+from opencode_memory.learning.extraction.candidate import LONGEST_EVIDENCE, Candidate, shorten
 from opencode_memory.learning.extraction.session_state import SessionState
 from opencode_memory.models import Category
 
@@ -13,7 +13,7 @@ _MOST_COMMANDS: Final = 5
 _LINE: Final = 200
 
 
-def summary(session: str, state: SessionState) -> Candidate | None:
+def summarize_session(session: str, state: SessionState) -> Candidate | None:
     """Return a session's summary; None when nothing was edited and no command worth a word was run."""
     if not state.goal or not (state.files or state.passed or state.failures):
         return None
@@ -24,19 +24,19 @@ def summary(session: str, state: SessionState) -> Candidate | None:
         more = len(state.files) - _MOST_FILES
         lines.append(f"Files: {', '.join(state.files[:_MOST_FILES])}{f' and {more} more' if more > 0 else ''}")
     if state.passed:
-        lines.append("Commands: " + ", ".join(f"`{shortened(key, 100)}`" for key, _ in state.passed[-_MOST_COMMANDS:]))
+        lines.append("Commands: " + ", ".join(f"`{shorten(key, 100)}`" for key, _ in state.passed[-_MOST_COMMANDS:]))
     if state.failures:
-        failing = [f"`{shortened(one.command, 100)}` fails{_because(one.complaints)}" for _, one in state.failures[-2:]]
+        failing = [f"`{shorten(one.command, 100)}` fails{_because(one.complaints)}" for _, one in state.failures[-2:]]
         lines.append(f"Open: {'; '.join(failing)}")
     return Candidate(
         category=Category.CONVERSATION,
-        content="\n".join(shortened(line, 2 * _LINE) for line in lines),
+        content="\n".join(shorten(line, 2 * _LINE) for line in lines),
         confidence=1.0,
         rule="summary of a session",
-        evidence=shortened(state.goal, LONGEST_EVIDENCE),
+        evidence=shorten(state.goal, LONGEST_EVIDENCE),
         topic=f"session:{session}",
     )
 
 
 def _because(complaints: tuple[str, ...]) -> str:
-    return f": {shortened(complaints[-1], _LINE)}" if complaints else ""
+    return f": {shorten(complaints[-1], _LINE)}" if complaints else ""

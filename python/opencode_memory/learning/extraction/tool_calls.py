@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Final
 
 from opencode_memory.learning.extraction import commands, edits, problems
-from opencode_memory.learning.extraction.candidate import LONGEST_EVIDENCE, Candidate, shortened
+from opencode_memory.learning.extraction.candidate import LONGEST_EVIDENCE, Candidate, shorten
 from opencode_memory.learning.extraction.events import ToolCall, ToolStatus
 from opencode_memory.learning.extraction.session_state import Failure, SessionState
 from opencode_memory.models import Category
@@ -25,36 +25,34 @@ _SEEN_ONCE: Final = 0.25
 def step(state: SessionState, call: ToolCall, *, directory: str) -> tuple[SessionState, tuple[Candidate, ...]]:
     """Take in one tool call."""
     if call.status is ToolStatus.COMPLETED and call.tool in edits.EDITING:
-        return _edited(state, call, directory), ()
+        return _record_edit(state, call, directory), ()
     command = call.input.get("command")
     if call.tool not in {"bash", "shell"} or not isinstance(command, str) or call.status is not ToolStatus.COMPLETED:
         return state, ()
-    if commands.takes_edits_back(command) and call.exit == 0:
+    if commands.reverts_edits(command) and call.exit == 0:
         forgotten = tuple((key, replace(one, files=(), change="", edits=())) for key, one in state.failures)
         return replace(state, failures=forgotten, files=()), ()
     if commands.is_trivial(command) or call.exit is None:
         return state, ()
-    if call.exit == 0 and commands.hides_its_exit(command) and problems.complains(call.output):
+    if call.exit == 0 and commands.hides_exit_code(command) and problems.looks_failed(call.output):
         return state, ()  # Something behind the pipe succeeded; what came before it did not.
     where = call.input.get("workdir")
     command = command.removeprefix(f"cd {directory} && ") if directory else command
-    key = commands.normalised(
+    key = commands.normalise_command(
         command if not isinstance(where, str) or where == directory else f"cd {where} && {command}"
     )
-    return _failed(state, call, key, command) if call.exit else _passed(state, call, key, command)
+    return _record_failure(state, call, key, command) if call.exit else _record_success(state, call, key, command)
 
 
-def _edited(state: SessionState, call: ToolCall, directory: str) -> SessionState:
-    files = edits.edited_files(call.tool, call.input, directory=directory)
-    change = edits.change_in_a_line(call.input)
-    made = edits.marks(call.input, files)
-    failures = tuple((key, _with_edit(one, files, change, made)) for key, one in state.failures)
+def _record_edit(state: SessionState, call: ToolCall, directory: str) -> SessionState:
+    files = edits.list_edited_files(call.tool, call.input, directory=directory)
+    change = edits.summarize_change(call.input)
+    made = edits.hash_edit(call.input, files)
+    failures = tuple((key, _add_edit(one, files, change, made)) for key, one in state.failures)
     return replace(state, failures=failures, files=tuple(dict.fromkeys((*files, *state.files))))
 
 
-def _with_edit(
-    failure: Failure, files: tuple[str, ...], change: str, made: tuple[tuple[str, int, int], ...]
-) -> Failure:
+def _add_edit(failure: Failure, files: tuple[str, ...], change: str, made: tuple[tuple[str, int, int], ...]) -> Failure:
     """Note an edit; one that puts back what another had changed takes that away."""
     kept = failure.edits
     for file, was, becomes in made:
@@ -67,8 +65,10 @@ def _with_edit(
     return replace(failure, files=left, change=(change or failure.change) if left else "", edits=kept)
 
 
-def _failed(state: SessionState, call: ToolCall, key: str, command: str) -> tuple[SessionState, tuple[Candidate, ...]]:
-    said = problems.complaint(call.output)
+def _record_failure(
+    state: SessionState, call: ToolCall, key: str, command: str
+) -> tuple[SessionState, tuple[Candidate, ...]]:
+    said = problems.find_complaint(call.output)
     before = dict(state.failures).get(key)
     if before is None:
         failure = Failure(command=command, complaints=(said,) if said else ())
@@ -78,7 +78,9 @@ def _failed(state: SessionState, call: ToolCall, key: str, command: str) -> tupl
     return replace(state, failures=(*others, (key, failure))), ()
 
 
-def _passed(state: SessionState, call: ToolCall, key: str, command: str) -> tuple[SessionState, tuple[Candidate, ...]]:
+def _record_success(
+    state: SessionState, call: ToolCall, key: str, command: str
+) -> tuple[SessionState, tuple[Candidate, ...]]:
     failure = dict(state.failures).get(key)
     times = dict(state.passed).get(key, 0) + 1
     after = replace(
@@ -88,41 +90,41 @@ def _passed(state: SessionState, call: ToolCall, key: str, command: str) -> tupl
     )
     found = []
     if failure is not None and failure.files and failure.complaints:
-        found.append(_solution(failure, key))
+        found.append(_make_solution(failure, key))
     if not commands.is_volatile(command):
-        found.append(_procedure(call, key, command, times))
+        found.append(_make_procedure(call, key, command, times))
     return after, tuple(found)
 
 
-def _solution(failure: Failure, key: str) -> Candidate:
+def _make_solution(failure: Failure, key: str) -> Candidate:
     complaints = " and then ".join(failure.complaints)
     files = ", ".join(failure.files[:_MOST_FILES])
     more = len(failure.files) - _MOST_FILES
-    told = f"`{shortened(failure.command, 160)}` failed: {complaints.rstrip('.')}. What helped: {files}{f' and {more} more' if more > 0 else ''} changed"
+    told = f"`{shorten(failure.command, 160)}` failed: {complaints.rstrip('.')}. What helped: {files}{f' and {more} more' if more > 0 else ''} changed"
     mark = hashlib.blake2b("\n".join((key, *failure.complaints[:1])).encode(), digest_size=8).hexdigest()
     return Candidate(
         category=Category.SOLUTION,
         content=f"{told} ({failure.change})." if failure.change else f"{told}.",
         confidence=_SURE,
         rule="failed, edited, passed",
-        evidence=shortened(f"{failure.command}: {complaints}", LONGEST_EVIDENCE),
+        evidence=shorten(f"{failure.command}: {complaints}", LONGEST_EVIDENCE),
         topic=f"learned:solution:{mark}",
     )
 
 
-def _procedure(call: ToolCall, key: str, command: str, times: int) -> Candidate:
+def _make_procedure(call: ToolCall, key: str, command: str, times: int) -> Candidate:
     about = call.input.get("description")
     line = " ".join(command.split())
     mark = hashlib.blake2b(key.encode(), digest_size=12).hexdigest()
     return Candidate(
         category=Category.PROCEDURE,
-        content=f"{shortened(about, 80).rstrip('.')}: `{line}`"
+        content=f"{shorten(about, 80).rstrip('.')}: `{line}`"
         if isinstance(about, str) and about.strip()
         else f"`{line}`",
         confidence=_SURE if times >= REPETITIONS else _SEEN_ONCE,
         rule=f"succeeded {times} times" if times >= REPETITIONS else "succeeded",
-        evidence=shortened(line, LONGEST_EVIDENCE),
+        evidence=shorten(line, LONGEST_EVIDENCE),
         topic=f"learned:procedure:{mark}",
-        seen_as=f"command:{mark}",
+        normal_form=f"command:{mark}",
         may_repeat=True,
     )

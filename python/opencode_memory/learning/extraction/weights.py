@@ -65,7 +65,7 @@ class Table:
 
 
 @cache
-def table(*, is_agent: bool) -> Table:
+def load_table(*, is_agent: bool) -> Table:
     """Return the weights for what an agent says, or a person."""
     text = resources.files(__package__).joinpath(_FILE).read_text(encoding="utf-8")
     found = json.loads(text)["agent" if is_agent else "person"]
@@ -76,7 +76,7 @@ def table(*, is_agent: bool) -> Table:
     )
 
 
-def named(judgement: Judgement) -> str:
+def name_rule(judgement: Judgement) -> str:
     """Name the rule that found something: the cue that counted most, or the word."""
     by_name = [reason for reason in judgement.reasons if reason.startswith(_NAMED)]
     return (by_name or list(judgement.reasons) or ["words"])[0].removeprefix("cue ")

@@ -51,7 +51,7 @@ class Watch:
         self._learning = LiveLearning(
             server.store,
             projects=server.projects,
-            switches=Switches.of(config.learning),
+            switches=Switches.from_config(config.learning),
             rest_seconds=config.learning.rest_seconds,
             on_batch=self._follow,
         )

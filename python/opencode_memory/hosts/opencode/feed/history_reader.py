@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from opencode_memory.errors import InvalidInputError
 from opencode_memory.hosts.opencode.feed.database import OpenCodeDatabase, SessionHead
-from opencode_memory.learning.learner import Learned, Learner
+from opencode_memory.learning.learner import Learner, LearningResult
 from opencode_memory.learning.switches import Switches
 from opencode_memory.projects.identity import real
 from opencode_memory.store.learning_state import Progress
@@ -100,7 +100,7 @@ class OpenCodeReading:
             InvalidInputError: It is no database of OpenCode.
         """
         known = self._store.learning.progress(self._feed)
-        learned: list[Learned] = []
+        learned: list[LearningResult] = []
         folders: dict[str, str | None] = {}
         with OpenCodeDatabase(self._path) as database:
             heads = [head for head in database.sessions() if self._is_news(head, known.get(head.info.id), at_ms)]
@@ -142,13 +142,13 @@ class OpenCodeReading:
         known: Progress | None,
         at_ms: int,
         keeps_on: Callable[[], bool],
-    ) -> list[Learned]:
+    ) -> list[LearningResult]:
         cursor = None if known is None else known.cursor
-        found: list[Learned] = []
+        found: list[LearningResult] = []
         while True:
             # For each page, since the user may rename the project or switch learning off while a long session is read.
             project = self._projects.of_session(head.info.directory)
-            passes_over = self._switches.passes_over(self._switched, project, head.info)
+            passes_over = self._switches.skips(self._switched, project, head.info)
             page = database.messages(head.info.id, cursor, now_ms=at_ms, limit=_PAGE)
             is_last = page.is_end or page.cursor == cursor
             rests = is_last and not page.waits and self._rests(head, at_ms)
@@ -156,15 +156,15 @@ class OpenCodeReading:
             cursor = page.cursor
             reached = Progress(mark=mark, cursor=cursor)
             if passes_over:
-                self._learner.pass_over(head.info, page.messages, feed=self._feed, progress=reached)
+                self._learner.skip(head.info, page.messages, feed=self._feed, progress=reached)
             else:
                 found.append(
-                    self._learner.take(
+                    self._learner.process(
                         head.info,
                         page.messages,
                         project=project,
                         at_ms=at_ms,
-                        rests=rests,
+                        is_idle=rests,
                         feed=self._feed,
                         progress=reached,
                     )

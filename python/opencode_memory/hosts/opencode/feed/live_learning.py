@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from opencode_memory.hosts.opencode.feed.event_stream import Batch, LiveFeed
-from opencode_memory.learning.learner import Learned, Learner
+from opencode_memory.learning.learner import Learner, LearningResult
 
 if TYPE_CHECKING:
     from opencode_memory.learning.extraction.events import SessionInfo
@@ -50,7 +50,7 @@ class LiveLearning:
         self._feed = LiveFeed()
         self._learner = Learner(store)
 
-    def take(self, params: object, *, at_ms: int) -> list[Learned]:
+    def take(self, params: object, *, at_ms: int) -> list[LearningResult]:
         """Take the parameters of an ``events`` notification; returns what each session came to.
 
         Args:
@@ -62,7 +62,7 @@ class LiveLearning:
             BusyError: Other processes read the same session all the time.
         """
         batches = self._feed.take(params)
-        if not self._switches.reads("live"):
+        if not self._switches.is_enabled("live"):
             for batch in batches:
                 self._on_batch(batch)
             return []
@@ -70,10 +70,10 @@ class LiveLearning:
         for batch in batches:
             self._on_batch(batch)
             project = self._projects.of_session(batch.session.directory)
-            if self._switches.passes_over(self._store, project, batch.session):
-                self._learner.pass_over(batch.session, batch.messages)
+            if self._switches.skips(self._store, project, batch.session):
+                self._learner.skip(batch.session, batch.messages)
                 continue
-            learned.append(self._learner.take(batch.session, batch.messages, project=project, at_ms=at_ms))
+            learned.append(self._learner.process(batch.session, batch.messages, project=project, at_ms=at_ms))
             if batch.ended:
                 self._ask_for_rest(batch.session, at_ms)
         return learned
@@ -84,13 +84,13 @@ class LiveLearning:
         if batch is None:
             return False
         self._on_batch(batch)
-        if not self._switches.reads("live"):
+        if not self._switches.is_enabled("live"):
             return False
         project = self._projects.of_session(batch.session.directory)
-        if self._switches.passes_over(self._store, project, batch.session):
-            self._learner.pass_over(batch.session, batch.messages)
+        if self._switches.skips(self._store, project, batch.session):
+            self._learner.skip(batch.session, batch.messages)
             return False
-        learned = self._learner.take(batch.session, batch.messages, project=project, at_ms=at_ms, rests=True)
+        learned = self._learner.process(batch.session, batch.messages, project=project, at_ms=at_ms, is_idle=True)
         return bool(learned.active)
 
     def _ask_for_rest(self, session: SessionInfo, at_ms: int) -> None:

@@ -18,7 +18,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from opencode_memory.learning.extraction.authored_text import without_private
+from opencode_memory.learning.extraction.authored_text import strip_private
 from opencode_memory.learning.extraction.events import (
     AssistantText,
     Compaction,
@@ -28,7 +28,7 @@ from opencode_memory.learning.extraction.events import (
     ToolCall,
     ToolStatus,
     UserText,
-    cut,
+    truncate,
 )
 from opencode_memory.text.unicode import replace_surrogates
 
@@ -94,7 +94,11 @@ def essence_of(part: Mapping[str, Any]) -> dict[str, Any] | None:
     match part:
         case {"type": "text", "text": str(text)}:
             hidden = bool(part.get("synthetic")) or bool(part.get("ignored"))
-            return {"type": "text", "text": "" if hidden else cut(without_private(_clean(text))), "synthetic": hidden}
+            return {
+                "type": "text",
+                "text": "" if hidden else truncate(strip_private(_clean(text))),
+                "synthetic": hidden,
+            }
         case {"type": "tool", "tool": str(tool), "state": {"status": str(status)} as state} if tool:
             return {
                 "type": "tool",
@@ -160,7 +164,7 @@ def _events(info: Mapping[str, Any], essences: Sequence[Mapping[str, Any]]) -> I
     elif info.get("role") == "assistant" and info.get("summary") is True:
         summary = "\n".join(_texts(essences))
         if summary and not info.get("error"):
-            yield Compaction(summary=cut(summary)), ["summary", summary]
+            yield Compaction(summary=truncate(summary)), ["summary", summary]
     elif info.get("role") == "assistant" and not {info.get("mode"), info.get("agent")} & _HIDDEN_AGENTS:
         for part in essences:
             if part["type"] == "text" and part["text"].strip():
@@ -204,8 +208,8 @@ def _ended(state: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "status": state["status"],
         "input": _bounded(given, _DEEPEST_INPUT) if isinstance(given, Mapping) else {},
-        "output": cut(_words(state.get("output"))),
-        "error": cut(_words(state.get("error"))),
+        "output": truncate(_words(state.get("output"))),
+        "error": truncate(_words(state.get("error"))),
         "metadata": {"exit": code} if isinstance(code, int) and not isinstance(code, bool) else {},
     }
 
@@ -217,9 +221,11 @@ def _is_running(part: Mapping[str, Any]) -> bool:
 def _bounded(value: Any, depth: int) -> Any:
     """Copy the arguments of a tool with long texts cut, and nothing below what any tool has."""
     if isinstance(value, str):
-        return cut(_clean(value))
+        return truncate(_clean(value))
     if isinstance(value, Mapping):
-        return {cut(_clean(str(key))): _bounded(member, depth - 1) for key, member in value.items()} if depth else {}
+        return (
+            {truncate(_clean(str(key))): _bounded(member, depth - 1) for key, member in value.items()} if depth else {}
+        )
     if isinstance(value, list | tuple):
         return [_bounded(member, depth - 1) for member in value] if depth else []
     return value if value is None or isinstance(value, bool | int | float) else str(value)
