@@ -24,7 +24,7 @@ from opencode_memory.learning.extraction.statements import iterate_readings
 
 ROOT = Path(__file__).parents[1]
 DATA = ROOT / "tests" / "data" / "extraction"
-TARGET = ROOT / "python" / "opencode_memory" / "extraction" / "weights.json"
+TARGET = ROOT / "python" / "opencode_memory" / "learning" / "extraction" / "weights.json"
 SEEN_AT_LEAST = 3
 STEPS = 500
 KEPT_FROM = 0.05
