@@ -1,12 +1,12 @@
-"""Turn runs into tables: for the terminal, or as markdown for ``docs/benchmarks.md``.
+"""Renders benchmark runs as tables, for the terminal or as markdown for ``docs/benchmarks.md``.
 
 ``python -m benches.speed.report benches/results/*.json`` renders saved results of every kind as markdown.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
-import sys
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -41,12 +41,15 @@ Table = list[list[str]]
 def tables(run: Run) -> list[tuple[str, Table]]:
     """Return the tables of a run with their titles; the first row of each is its head."""
     return [
-        ("Median in ms, hydrated, k = 10; in brackets how many times as long as opencode-memory", _latencies(run)),
-        ("Recall@10 against exact search, and the share of queries whose own memory was among the ten", _quality(run)),
+        ("Median in ms, hydrated, k = 10. The factor in brackets is relative to opencode-memory", _latencies(run)),
+        (
+            "Recall@10 against exact search, and the share of queries for which the source memory was among the ten",
+            _quality(run),
+        ),
         ("p99 and processor time per call, ms", _tails(run)),
         ("One acknowledged insert", _inserts(run)),
-        ("Building, starting, and what it takes", _weights(run)),
-        ("How each is set up", _setups(run)),
+        ("Build time, start time, memory and disk", _weights(run)),
+        ("Configuration of each engine", _setups(run)),
     ]
 
 
@@ -189,10 +192,12 @@ def _render(path: Path) -> str:
     return "\n".join([f"### {raw['title']}", "", "| | measured | goal |", "| --- | ---: | --- |", *rows, ""])
 
 
-def main(paths: Sequence[str]) -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     """Print each result file as markdown."""
-    print("\n".join(_render(Path(path)) for path in paths))
+    parser = argparse.ArgumentParser(description="Render saved results as markdown tables.")
+    parser.add_argument("results", type=Path, nargs="+", help="JSON files that a benchmark wrote")
+    print("\n".join(map(_render, parser.parse_args(arguments).results)))
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()
