@@ -122,7 +122,7 @@ def test_without_a_server_nothing_waits_and_nothing_throws(hooks: Hooks) -> None
         assert called.output == output
     assert hooks.call("dispose").failed is None
     remembered = hooks.call("tool:memory-findings", {"action": "list"}, {"sessionID": "s", "messageID": "m"})
-    assert "does not answer" in str(remembered.failed)
+    assert "did not answer" in str(remembered.failed)
 
 
 @pytest.mark.parametrize(

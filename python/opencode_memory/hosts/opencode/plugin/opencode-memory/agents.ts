@@ -1,9 +1,12 @@
-// What the permission rules of agents that only read cannot say by themselves.
+// The read-only shell: restricts the commands of agents that only read.
 //
-// OpenCode's rules judge each command that its parser finds in a line, and so never see a redirection around several
-// (`{ git log; } > file`), one without a command (`> file`), or what has an effect without being a command
-// (`export GIT_EXTERNAL_DIFF=...`); and an "always" that the user gave in the session of another agent outranks an agent's
-// denials. So a line is refused here unless it is words and spaces, and then asked about by the agent's own rules.
+// OpenCode's permission rules judge each command that its parser finds in a line. They miss:
+// - a redirection around several commands, for example `{ git log; } > file`;
+// - a redirection without a command, for example `> file`;
+// - an assignment with an effect, for example `export GIT_EXTERNAL_DIFF=...`.
+// Also, an "always" that the user gave in the session of another agent outranks an agent's denials.
+// So a line may have only plain words and spaces. Then it is checked against the agent's own rules.
+
 import { resolve } from "node:path"
 import type { Hooks } from "@opencode-ai/plugin"
 
@@ -11,68 +14,72 @@ type Table = Readonly<Record<string, unknown>>
 type Agent = { readonly prompt?: string; readonly permission?: Table }
 export type Agents = Record<string, Agent>
 
-// No quotes, which can be put inside a word to hide it; no wildcards, since a file may be called like an option.
+// No quotes, because they can split a word and hide it, for example `--out"put"`. No wildcards,
+// because a file may be named like an option.
 const PLAIN = /^[\w ./:@=,%+^~-]+$/
 
 const isTable = (value: unknown): value is Table => typeof value === "object" && value !== null
-const asTable = (said: unknown): Table => (isTable(said) ? said : { "*": said })
+const asTable = (rule: unknown): Table => (isTable(rule) ? rule : { "*": rule })
 
-// OpenCode puts an agent's rules after the user's own, so an agent that may read would read what is denied to all of them.
-// What the agent is denied stays so, and its list of commands is its own.
-export function keepingTheirs<A extends Agent>(agent: A, theirs: unknown): A {
-  if (!isTable(theirs)) return agent
+// Apply the user's own rules to an agent. OpenCode puts an agent's rules after the user's. So an
+// agent that may read could read files that the user denied to all agents. The agent's own denials
+// and its list of shell commands stay.
+export function mergePermissions<A extends Agent>(agent: A, userRules: unknown): A {
+  if (!isTable(userRules)) return agent
   const permission: Record<string, unknown> = {}
-  for (const [name, ours] of Object.entries(agent.permission ?? {})) {
-    permission[name] = ours
-    if (ours === "deny" || name === "bash") continue
-    for (const [pattern, said] of Object.entries(theirs)) {
+  for (const [name, own] of Object.entries(agent.permission ?? {})) {
+    permission[name] = own
+    if (own === "deny" || name === "bash") continue
+    for (const [pattern, rule] of Object.entries(userRules)) {
       if (!matches(pattern, name)) continue
-      const rules = asTable(said)
+      const rules = asTable(rule)
       permission[name] = "*" in rules ? rules : { ...asTable(permission[name]), ...rules }
     }
   }
   return { ...agent, permission }
 }
 
-// Hooks that veto. A command is not run outside of the session's folder: a folder inside may be a repository of its own,
-// whose configuration names programs that git runs.
-export function readingShell(agents: Readonly<Agents>, directory: string) {
+// Hooks that veto shell commands. A command must run in the session's own folder. A folder below
+// may be another repository, whose configuration can name programs that git runs.
+export function readOnlyShell(agents: Readonly<Agents>, directory: string) {
   const readers = new Map<string, string>()
-  const listOf = (name = ""): Table | undefined => {
+  const rulesOf = (name = ""): Table | undefined => {
     const bash = agents[name]?.permission?.bash
     return isTable(bash) ? bash : undefined
   }
   const hooks: Required<Pick<Hooks, "chat.params" | "tool.execute.before">> = {
-    // A call of the model comes before the tools that it asks for, so the agent of a session is known by then.
+    // OpenCode calls the model before any tool that the model requests, so the session's agent is
+    // known when a tool runs.
     "chat.params": async ({ sessionID, agent, message }) => {
-      // Titles and summaries are made by agents of their own, in the middle of the session of another.
+      // Titles and summaries have their own agents, which run in the session of another agent.
       if (agent !== message?.agent) return
-      if (listOf(agent)) readers.set(sessionID, agent)
+      if (rulesOf(agent)) readers.set(sessionID, agent)
       else readers.delete(sessionID)
     },
     "tool.execute.before": async ({ tool, sessionID }, output) => {
       const agent = readers.get(sessionID)
-      const list = listOf(agent)
-      if (list === undefined || tool !== "bash") return
+      const rules = rulesOf(agent)
+      if (rules === undefined || tool !== "bash") return
       const { command, workdir } = output.args ?? {}
-      const here = workdir === undefined || resolve(directory, String(workdir)) === resolve(directory)
+      const isHere =
+        workdir === undefined || resolve(directory, String(workdir)) === resolve(directory)
       const line = typeof command === "string" && PLAIN.test(command) ? command.trim() : ""
-      const rule = Object.entries(list).findLast(([pattern]) => matches(pattern, line))
-      if (here && line && rule?.[1] === "allow") return
-      throw new Error(refusal(agent, list))
+      const rule = Object.entries(rules).findLast(([pattern]) => matches(pattern, line))
+      if (isHere && line && rule?.[1] === "allow") return
+      throw new Error(describeRefusal(agent, rules))
     },
   }
   return hooks
 }
 
-function refusal(agent: string | undefined, list: Table): string {
-  const commands = Object.keys(list).filter((pattern) => list[pattern] === "allow")
+function describeRefusal(agent: string | undefined, rules: Table): string {
+  const commands = Object.keys(rules).filter((pattern) => rules[pattern] === "allow")
   return `The agent ${agent} only reads. In the shell it runs one command at a time, without quotes, wildcards, pipes,
 redirections or variables, in the project's own folder, and without options that write: ${commands.join(", ")}.
 Files are read by other tools.`
 }
 
-// As OpenCode matches: `*` is anything, and ` *` at the end may be absent.
+// Match as OpenCode does: `*` stands for any text, and ` *` at the end is optional.
 function matches(pattern: string, text: string): boolean {
   const parts = pattern.split("*").map((part) => part.replace(/[.+?^${}()|[\]\\]/g, "\\$&"))
   return new RegExp(`^${parts.join(".*").replace(/ \.\*$/, "( .*)?")}$`).test(text)

@@ -1,17 +1,19 @@
-// The connection to the server: JSON-RPC 2.0 over a WebSocket, which is lost and found again without anybody waiting for it.
+// Connection to the server: JSON-RPC 2.0 over a WebSocket. It reconnects by itself, and no caller
+// waits for a lost connection.
 
 import type { PluginInput } from "@opencode-ai/plugin"
-import { authorization, type Manifest, type Params, start } from "./manifest"
-import { request as ask, toast } from "./opencode"
+import { authorization, type Manifest, type Params, startServer } from "./manifest"
+import { request as requestOpenCode, toast } from "./opencode"
 
 type Answer = Params | undefined
 
 const FLUSH_MS = 50
 const DISPOSE_MS = 900
+const HELLO_MS = 5_000
 const FIRST_PAUSE_MS = 200
-const LONGEST_PAUSE_MS = 30_000
-const MOST_QUEUED = 1_000
-const MOST_UNSENT_BYTES = 16_000_000
+const MAX_PAUSE_MS = 30_000
+const MAX_QUEUED = 1_000
+const MAX_UNSENT_BYTES = 16_000_000
 
 export class Bridge {
   private socket: WebSocket | undefined
@@ -19,10 +21,10 @@ export class Bridge {
   private isClosed = false
   private pause = FIRST_PAUSE_MS
   private timer: ReturnType<typeof setTimeout> | undefined
-  private number = 0
-  private readonly waiting = new Map<number, (answer: Answer) => void>()
+  private lastId = 0
+  private readonly pending = new Map<number, (answer: Answer) => void>()
   private events: unknown[] = []
-  private told: [string, Params][] = []
+  private notifications: [string, Params][] = []
   private types = new Set<string>()
   deadline: number
 
@@ -34,23 +36,26 @@ export class Bridge {
     this.connect()
   }
 
-  // Ask the server; undefined when it is not there or not quick enough.
+  // Send a request. Resolves to undefined if the server is not connected, fails, or answers too
+  // late.
   call(method: string, params: Params, ms = this.deadline): Promise<Answer> {
     if (!this.isReady) return Promise.resolve(undefined)
     this.flush()
     return this.request(method, params, ms)
   }
 
-  // Tell the server, now or when it is back.
+  // Send a notification now, or after the next connection.
   tell(method: string, params: Params): void {
-    if (this.told.push([method, params]) > MOST_QUEUED) this.told.shift()
+    if (this.notifications.push([method, params]) > MAX_QUEUED) this.notifications.shift()
     this.flush()
   }
 
+  // Queue an event of OpenCode's bus. Before the first connection, no types of events are known.
   forward(event: { type: string; properties?: unknown }): void {
     if (!this.types.has(event.type)) return
-    // Half of a message must never be taken for all of it: what is too much goes altogether, and the connection with it.
-    if (this.events.push({ type: event.type, properties: event.properties }) > MOST_QUEUED) {
+    // Drop all queued events and the connection if there are too many. If only some were dropped,
+    // the server would take a part of a message for the whole message.
+    if (this.events.push({ type: event.type, properties: event.properties }) > MAX_QUEUED) {
       this.events = []
       if (this.isReady) this.socket?.close()
     }
@@ -67,29 +72,30 @@ export class Bridge {
   private connect(): void {
     this.timer = undefined
     if (this.isClosed) return
-    // Headers are Bun's own; the type knows browsers only.
+    // Bun's WebSocket takes headers; the type describes the one of browsers, which does not.
     const options = { headers: authorization(this.manifest) } as unknown as string[]
     const socket = new WebSocket(`${this.manifest.url.replace(/^http/, "ws")}/bridge`, options)
     this.socket = socket
     socket.onopen = () => void this.greet(socket).catch(() => socket.close())
-    socket.onmessage = (message) => this.take(socket, String(message.data))
-    socket.onclose = () => this.lost()
+    socket.onmessage = (message) => this.dispatch(socket, String(message.data))
+    socket.onclose = () => this.reconnect()
   }
 
-  private lost(): void {
-    for (const id of this.waiting.keys()) this.settle(id, undefined)
+  private reconnect(): void {
+    for (const id of this.pending.keys()) this.resolve(id, undefined)
     if (this.isClosed) return
-    if (!this.isReady) start(this.manifest)
+    // A connection that never became ready means that no server is running.
+    if (!this.isReady) startServer(this.manifest)
     this.isReady = false
     this.timer = setTimeout(() => this.connect(), this.pause)
     this.timer.unref?.()
-    this.pause = Math.min(this.pause * 2, LONGEST_PAUSE_MS)
+    this.pause = Math.min(this.pause * 2, MAX_PAUSE_MS)
   }
 
   private async greet(socket: WebSocket): Promise<void> {
     const { version, protocol } = this.manifest
     const params = { protocol, version, directory: this.input.directory, pid: process.pid }
-    const answer = await this.request("hello", params, 5_000)
+    const answer = await this.request("hello", params, HELLO_MS)
     if (!answer) return socket.close()
     if (answer.refused) {
       this.isClosed = true
@@ -104,25 +110,27 @@ export class Bridge {
   }
 
   private request(method: string, params: Params, ms: number): Promise<Answer> {
-    const id = ++this.number
-    const answer = new Promise<Answer>((resolve) => this.waiting.set(id, resolve))
-    const late = setTimeout(() => this.settle(id, undefined), ms)
+    const id = ++this.lastId
+    const answer = new Promise<Answer>((resolve) => this.pending.set(id, resolve))
+    const late = setTimeout(() => this.resolve(id, undefined), ms)
     this.send({ id, method, params })
     return answer.finally(() => clearTimeout(late))
   }
 
-  private settle(id: number, answer: Answer): void {
-    this.waiting.get(id)?.(answer)
-    this.waiting.delete(id)
+  private resolve(id: number, answer: Answer): void {
+    this.pending.get(id)?.(answer)
+    this.pending.delete(id)
   }
 
-  private take(socket: WebSocket, text: string): void {
+  private dispatch(socket: WebSocket, text: string): void {
     let message: Params = {}
     try {
       message = { ...JSON.parse(text) }
     } catch {}
     if (typeof message.method === "string") {
-      const answer = (rest: object) => this.socket === socket && this.send({ id: message.id, ...rest })
+      // A new connection must not get the answer to a request of the old one.
+      const answer = (rest: object) =>
+        this.socket === socket && this.send({ id: message.id, ...rest })
       const params = (message.params ?? {}) as Params
       this.serve(message.method, params).then(
         (result) => answer({ result }),
@@ -130,11 +138,12 @@ export class Bridge {
       )
       return
     }
-    this.settle(message.id as number, (message.error ? undefined : (message.result ?? undefined)) as Answer)
+    const result = message.error ? undefined : (message.result ?? undefined)
+    this.resolve(message.id as number, result as Answer)
   }
 
   private async serve(method: string, params: Params): Promise<unknown> {
-    if (method === "oc.request") return await ask(this.input, params)
+    if (method === "oc.request") return await requestOpenCode(this.input, params)
     if (method === "oc.subscribe") this.types = new Set(params.types as string[])
     else if (method === "toast") await toast(this.input, params)
     else throw new Error(`there is no method ${method}`)
@@ -145,15 +154,17 @@ export class Bridge {
     if (!this.isReady) return
     clearTimeout(this.timer)
     this.timer = undefined
-    if ((this.socket?.bufferedAmount ?? 0) > MOST_UNSENT_BYTES) return
-    for (const [method, params] of this.told.splice(0)) this.send({ method, params })
+    if ((this.socket?.bufferedAmount ?? 0) > MAX_UNSENT_BYTES) return
+    for (const [method, params] of this.notifications.splice(0)) this.send({ method, params })
     const params = { directory: this.input.directory, events: this.events.splice(0) }
     if (params.events.length > 0) this.send({ method: "events", params })
   }
 
   private send(message: object): void {
-    // Pictures and documents teach nothing, and would hold up what is asked after them.
-    const lean = (key: string, value: unknown) => (key === "url" && `${value}`.startsWith("data:") ? "data:" : value)
-    this.socket?.send(JSON.stringify({ jsonrpc: "2.0", ...message }, lean))
+    // Leave out the data of pictures and documents: nothing is learned from it, and it would delay
+    // the next requests.
+    const withoutData = (key: string, value: unknown) =>
+      key === "url" && `${value}`.startsWith("data:") ? "data:" : value
+    this.socket?.send(JSON.stringify({ jsonrpc: "2.0", ...message }, withoutData))
   }
 }

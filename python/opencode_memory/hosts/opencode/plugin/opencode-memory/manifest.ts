@@ -1,4 +1,5 @@
-// What `opencode-memory setup` wrote beside the plugin: where the server is, how it is started, and what OpenCode is given.
+// The manifest that `opencode-memory setup` wrote beside the plugin: the server's address, the
+// command that starts the server, and the agents, commands and tools for OpenCode.
 
 import { spawn } from "node:child_process"
 import { readFileSync } from "node:fs"
@@ -18,7 +19,10 @@ export interface Manifest {
   tool: Record<string, { description: string; args: { properties?: Record<string, unknown> } }>
 }
 
-// One process of OpenCode has an instance of the plugin for each folder; they start the server once.
+const START_PAUSE_MS = 20_000
+
+// Shared by all instances of the plugin: OpenCode creates one for each folder, and together they
+// start the server once.
 let startedAt = 0
 
 export function readManifest(beside: string): Manifest | undefined {
@@ -30,7 +34,7 @@ export function readManifest(beside: string): Manifest | undefined {
   }
 }
 
-// The server makes the file when it first runs.
+// Returns no header if there is no token yet: the server creates the file when it first runs.
 export function authorization(manifest: Manifest): Record<string, string> {
   try {
     return { Authorization: `Bearer ${readFileSync(manifest.token_file, "utf8").trim()}` }
@@ -39,16 +43,21 @@ export function authorization(manifest: Manifest): Record<string, string> {
   }
 }
 
-export function hangs(manifest: Manifest): Promise<boolean> {
-  const asked = fetch(`${manifest.url}/health`, { signal: AbortSignal.timeout(manifest.deadline_ms) })
-  return asked.then(() => false, (error: Error) => error.name === "TimeoutError") // biome-ignore format: one thought
+// Whether the server accepts connections but does not answer in time.
+export async function isHanging(manifest: Manifest): Promise<boolean> {
+  try {
+    await fetch(`${manifest.url}/health`, { signal: AbortSignal.timeout(manifest.deadline_ms) })
+    return false
+  } catch (error) {
+    return (error as Error).name === "TimeoutError"
+  }
 }
 
-export function start(manifest: Manifest): void {
+export function startServer(manifest: Manifest): void {
   const [program, ...rest] = manifest.start
-  if (!program || Date.now() - startedAt < 20_000) return
+  if (!program || Date.now() - startedAt < START_PAUSE_MS) return
   startedAt = Date.now()
-  // It outlives OpenCode, and holds nothing of it.
+  // The server outlives OpenCode, so it must not keep OpenCode's folder or pipes open.
   const child = spawn(program, rest, { detached: true, stdio: "ignore", cwd: "/" })
   child.on("error", () => {})
   child.unref()
