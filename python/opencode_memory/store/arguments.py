@@ -22,15 +22,15 @@ _LONGEST_SECONDS: Final = 1e12
 
 
 def milliseconds(value: datetime | str | int | None, *, field: str, zone: tzinfo | None = None) -> int | None:
-    """Turn a moment into UTC milliseconds.
+    """Convert a time to UTC milliseconds.
 
     Args:
         value: An aware or naive ``datetime``, ISO 8601 text, or UTC milliseconds.
         field: Named in the error.
-        zone: Zone of moments that name none; None for this machine's.
+        zone: Zone of times that name none; None for this machine's.
 
     Raises:
-        InvalidInputError: The value is none of these, or lies outside the calendar.
+        InvalidInputError: The value has another type, is not a date, or is outside the calendar.
     """
     if value is None or (isinstance(value, int) and not isinstance(value, bool)):
         return value
@@ -40,7 +40,7 @@ def milliseconds(value: datetime | str | int | None, *, field: str, zone: tzinfo
             moment = datetime.fromisoformat(moment.strip())
         if not isinstance(moment, datetime):
             raise InvalidInputError(
-                f"{field}: {type(value).__name__} is no time; give a datetime, ISO 8601 text or UTC milliseconds",
+                f"{field}: {type(value).__name__} is not a time; give a datetime, ISO 8601 text or UTC milliseconds",
                 field=field,
             )
         if moment.tzinfo is None:
@@ -50,12 +50,12 @@ def milliseconds(value: datetime | str | int | None, *, field: str, zone: tzinfo
         if isinstance(error, InvalidInputError):
             raise
         raise InvalidInputError(
-            f"{field}: {value!r} is no time; write 2026-03-31 or 2026-03-31T14:00", field=field
+            f"{field}: {value!r} is not a time; write 2026-03-31 or 2026-03-31T14:00", field=field
         ) from error
 
 
 def moment(value: int) -> datetime:
-    """Return the moment of UTC milliseconds."""
+    """Convert UTC milliseconds to a datetime."""
     # Not fromtimestamp(value / 1000): a float does not hold the milliseconds of the year 9999.
     return _EPOCH + timedelta(milliseconds=value)
 
@@ -69,7 +69,7 @@ def text(value: object, *, field: str) -> str:
             value.encode()
         except UnicodeEncodeError as error:
             raise InvalidInputError(
-                f"{field}: has a lone surrogate at character {error.start}, which is not text", field=field
+                f"{field}: has a lone surrogate at character {error.start}, which is not valid text", field=field
             ) from error
     return value
 
@@ -80,7 +80,7 @@ def optional_text(value: object, *, field: str) -> str | None:
 
 
 def texts(values: object, *, field: str) -> list[str]:
-    """Require a sequence of texts; a single text is not one, although it could be iterated."""
+    """Require a sequence of texts; refuse a single text, although it could be iterated."""
     if isinstance(values, str) or not isinstance(values, Iterable):
         raise InvalidInputError(f"{field}: must be a list of texts", field=field)
     return [text(value, field=field) for value in values]
@@ -118,7 +118,7 @@ def number(value: object, *, field: str) -> float | None:
 
 
 def flag(value: object, *, field: str) -> bool:
-    """Require true or false: any other value has a truth too, and "no" is true."""
+    """Require true or false. Other values are refused, because the truth value of "no" would be true."""
     if not isinstance(value, bool):
         raise InvalidInputError(f"{field}: must be true or false, not {type(value).__name__}", field=field)
     return value
@@ -146,12 +146,14 @@ def project_name(value: object) -> str | None:
     """Require the name of one project, or None."""
     name = optional_text(value, field="project")
     if name is not None and (not name.strip() or name == ALL_PROJECTS):
-        raise InvalidInputError(f"project: {name!r} names no project; leave it out instead", field="project")
+        raise InvalidInputError(
+            f"project: {name!r} is not the name of a project; leave it out instead", field="project"
+        )
     return name
 
 
 def identity(value: object) -> tuple[list[str], list[str], str | None]:
-    """Require what a repository is recognised by."""
+    """Require a project identity."""
     if not isinstance(value, ProjectIdentity):
         raise InvalidInputError(f"identity: must be a ProjectIdentity, not {type(value).__name__}", field="identity")
     return (
@@ -162,7 +164,7 @@ def identity(value: object) -> tuple[list[str], list[str], str | None]:
 
 
 def json_object(value: object, *, field: str) -> str | None:
-    """Write a mapping as JSON; None and an empty one are None."""
+    """Write a mapping as JSON; None for None and for an empty mapping."""
     if value is None:
         return None
     if not isinstance(value, Mapping):

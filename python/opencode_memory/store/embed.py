@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 _PAGE: Final = 1024
 _PATIENCE: Final = 12
-"""Failures without a success in between, after which the model is at fault and not a text. Finding the one bad text
-among a page of 1024 takes 11."""
+"""Number of failures in a row after which the model, not a text, is considered faulty. Finding one bad text in a page
+of 1024 takes 11."""
 
 Progress = Callable[[int, int], None]
 
@@ -37,20 +37,21 @@ def embed_pending(
     """Embed memories that wait, oldest first, and compare them with their neighbours.
 
     Args:
-        engine: Whose memories; its active model must be the embedder's.
+        engine: The engine of the store; its active model becomes the embedder's.
         embedder: Turns texts into vectors.
         progress: Called with memories done and memories that waited.
-        limit: Most memories to embed.
-        should_stop: Asked between batches.
-        compare: Whether they are compared, too.
-        skip: Keys of memories that are left out.
-        on_failure: Called with the key of each memory that cannot be embedded, and why, instead of raising in the end.
+        limit: Maximum number of memories to embed.
+        should_stop: Called between batches.
+        compare: Whether to compare the memories with their neighbours.
+        skip: Keys of memories to leave out.
+        on_failure: Called with the key of each memory that cannot be embedded, and the error; without it the first
+            error is raised at the end.
 
     Returns:
-        How many memories got their vectors.
+        The number of memories that got their vectors.
 
     Raises:
-        EmbeddingError: A text could not be embedded. The others were, unless it is the model that fails.
+        EmbeddingError: A text could not be embedded. The other texts were, unless the model itself fails.
     """
     engine.activate_model(embedder.model_id, embedder.dimension)
     total = engine.count_pending_embeddings()
@@ -62,7 +63,7 @@ def embed_pending(
         if not page:
             break
         after_key = page[-1][0]
-        page = [one for one in page if one[0] not in skip]
+        page = [(key, text) for key, text in page if key not in skip]
         done += _embed_around_failures(engine, embedder, page, failures)
         if progress is not None:
             progress(min(done, total), total)
@@ -74,7 +75,7 @@ def embed_pending(
 
 
 class _Failures:
-    """What went wrong in one run: the first error, and how many came since something went right."""
+    """Failures of one run: the first error, and the number of failures since the last success."""
 
     def __init__(self, tell: Callable[[int, Exception], None] | None) -> None:
         self.first: EmbeddingError | InvalidInputError | None = None
@@ -83,14 +84,15 @@ class _Failures:
 
 
 def _embed_around_failures(engine: Engine, embedder: Embedder, page: list[tuple[int, str]], failures: _Failures) -> int:
-    """Embed a page, halving it around texts that fail, so that one bad text does not keep the others waiting."""
+    """Embed a page; bisect it around texts that fail, so that one bad text does not block the others."""
     try:
         stored = _embed_page(engine, embedder, page)
     except ModelNotFoundError:
         raise
     except (EmbeddingError, InvalidInputError) as error:
         failures.first = failures.first or error
-        # With somebody to tell, only a single text counts: halving a page around a few bad ones fails often.
+        # With `on_failure`, count only failures of single texts. Bisecting a page around a few bad texts produces many
+        # failures that say nothing about the model.
         failures.in_a_row += 1 if failures.tell is None or len(page) == 1 else 0
         if failures.in_a_row >= _PATIENCE:
             if failures.tell is None or not _works(embedder):
@@ -107,7 +109,7 @@ def _embed_around_failures(engine: Engine, embedder: Embedder, page: list[tuple[
 
 
 def _works(embedder: Embedder) -> bool:
-    """Try the model on a text that it can embed if it can embed any."""
+    """Return whether the model can embed a trivial text."""
     try:
         return len(embedder.embed(["memory"])) == 1
     except (EmbeddingError, InvalidInputError):

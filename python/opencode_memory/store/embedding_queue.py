@@ -39,7 +39,7 @@ class EmbeddingQueue:
         engine: The engine of the store.
         data_dir: Its folder, for the lock between processes.
         embedder: Turns texts into vectors; None for the bundled model, which is loaded when it is first needed.
-        in_background: Whether a thread of this process embeds what it writes.
+        in_background: Whether a thread of this process embeds its new memories.
     """
 
     def __init__(self, engine: Engine, data_dir: Path, *, embedder: Embedder | None, in_background: bool) -> None:
@@ -85,7 +85,7 @@ class EmbeddingQueue:
         progress: Progress | None = None,
         limit: int | None = None,
     ) -> int:
-        """Wait for other processes that embed, then embed what waits; return the number of memories embedded."""
+        """Wait for other processes that embed, then embed waiting memories; return the number of memories embedded."""
         with embedding_turn(self._data_dir):
             return embed_pending(self._engine, embedder, progress=progress, limit=limit)
 
@@ -130,7 +130,7 @@ class EmbeddingQueue:
         with self._lock:
             if self._background is None:
                 self._background = BackgroundEmbedding(self._engine, embedder, self._data_dir)
-                # Nothing will notify the thread once the store is gone.
+                # Once the store is gone, no write wakes the thread any more.
                 weakref.finalize(self, self._background.abandon)
             background = self._background
         background.notify()
@@ -217,14 +217,14 @@ class BackgroundEmbedding:
 
 @contextmanager
 def embedding_turn(folder: Path, *, give_up: Callable[[], bool] = lambda: False) -> Iterator[bool]:
-    """Wait until this process may embed for a data directory.
+    """Wait for the turn of this process to embed for a data directory.
 
     Args:
         folder: The data directory.
         give_up: Called while another process embeds; if it returns true, the rest is left to that process.
 
     Yields:
-        Whether it is this process's turn.
+        Whether this process has the turn.
     """
     descriptor = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:

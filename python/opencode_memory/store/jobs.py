@@ -1,7 +1,7 @@
-"""Work that waits: the queue of the store, which any number of workers share.
+"""The job queue of a store, shared by any number of workers.
 
-A job is known by its kind and subject, and is in the queue once. Who claims it has it for the time of a lease; who dies
-loses it then, and another one takes it up.
+A job is identified by its kind and subject, and is in the queue once. A worker claims it for the time of a lease. If
+the worker dies, the lease ends and another worker claims the job.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ class Job:
 
     Attributes:
         id: Its number.
-        kind: What is to be done.
-        subject: To what; empty where the kind says it all.
+        kind: The kind of work.
+        subject: The object of the work; empty if the kind is enough.
         payload: Further arguments.
         attempts: How often it was claimed.
-        run_at: Not before this moment.
-        lease_until: Until when its worker has it; None when nobody has it.
-        worker: Who has it.
-        dead_at: Since when it is not tried any more; None while it is.
+        run_at: The earliest time to run it.
+        lease_until: The end of its lease; None if no worker has it.
+        worker: The worker that has it.
+        dead_at: The time of its last failure, if it is not retried any more; else None.
         error: Why the last attempt failed.
-        created_at: When it was asked for.
+        created_at: The time it was enqueued.
     """
 
     id: int
@@ -57,7 +57,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobCounts:
-    """How many jobs of a kind wait, are being done, and are dead."""
+    """Numbers of waiting, running and dead jobs of a kind."""
 
     kind: str
     waiting: int
@@ -66,7 +66,7 @@ class JobCounts:
 
 
 class Jobs:
-    """The queue of a store; ``MemoryStore.jobs`` is it."""
+    """The job queue of a store; ``MemoryStore.jobs`` is one."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -74,10 +74,10 @@ class Jobs:
     def enqueue(
         self, kind: str, subject: str = "", *, payload: Mapping[str, Any] = _NOTHING, delay_seconds: float = 0
     ) -> int:
-        """Ask for work; returns the job's number.
+        """Add a job; return its number.
 
-        What waits already is not asked for twice; what is being done is done again afterwards; what is dead stays so
-        unless the payload is another one.
+        A job that waits already stays in the queue once. A running job runs again afterwards. A dead job stays dead
+        unless the payload is different.
         """
         text = arguments.json_object(payload, field="payload") or "{}"
         return self._engine.enqueue(
@@ -88,12 +88,12 @@ class Jobs:
         )
 
     def claim(self, worker: str, *, kinds: Sequence[str] = (), lease_seconds: float = LEASE_SECONDS) -> Job | None:
-        """Take the job whose turn it is; None when nothing is due.
+        """Claim the next job that is due; None if there is none.
 
         Args:
-            worker: Who takes it; a name that no other worker has.
+            worker: The name of the worker; no other worker may have it.
             kinds: Only jobs of these kinds; empty for all.
-            lease_seconds: For how long.
+            lease_seconds: Duration of the lease.
         """
         found = self._engine.claim_job(
             arguments.text(worker, field="worker"), arguments.texts(kinds, field="kinds"), round(lease_seconds * 1000)
@@ -101,57 +101,57 @@ class Jobs:
         return None if found is None else _job(found)
 
     def renew(self, job: Job, *, lease_seconds: float = LEASE_SECONDS) -> bool:
-        """Keep a job for longer; false when another worker has it by now, and this one has to stop."""
+        """Renew the lease of a job; false if another worker has the job by now, so that this worker has to stop."""
         return self._engine.renew_job(job.id, job.worker or "", round(lease_seconds * 1000))
 
     def done(self, job: Job, *, again_at: datetime | None = None) -> bool:
-        """Say that a job is done; false when another worker has it by now.
+        """Mark a job as done; false if another worker has it by now.
 
         Args:
             job: As it was claimed.
-            again_at: When it is due again; None for never.
+            again_at: The time it is due again; None for never.
         """
         next_ms = arguments.milliseconds(again_at, field="again_at")
         return self._engine.job_done(job.id, job.worker or "", next_ms)
 
     def failed(self, job: Job, error: str, *, is_final: bool = False, retry_after_seconds: float | None = None) -> bool:
-        """Say that an attempt failed; false when another worker has the job by now.
+        """Mark an attempt as failed; false if another worker has the job by now.
 
         Args:
             job: As it was claimed.
-            error: Why, for people.
-            is_final: Whether trying again cannot help.
-            retry_after_seconds: Pause before the next attempt; None for one that grows with each failure.
+            error: The reason, for people.
+            is_final: Whether the job must not be retried.
+            retry_after_seconds: Pause before the next attempt; None for a pause that grows with each failure.
         """
         after_ms = None if retry_after_seconds is None else round(retry_after_seconds * 1000)
         told = replace_surrogates(error)
         return self._engine.job_failed(job.id, job.worker or "", told, not is_final, after_ms)
 
     def drop(self, job: Job) -> bool:
-        """Take a job out of the queue, whatever its state; whether it was there."""
+        """Remove a job from the queue in any state; return whether it was there."""
         return self._engine.drop_job(job.id)
 
     def has(self, kind: str, subject: str = "") -> bool:
-        """Say whether a job is in the queue, dead ones too."""
+        """Return whether a job is in the queue, alive or dead."""
         return self._engine.knows_job(arguments.text(kind, field="kind"), arguments.text(subject, field="subject"))
 
     def revive(self, id: int | None = None) -> int:
-        """Let a dead job be tried again, or all of them; returns how many."""
+        """Let a dead job be retried, or all dead jobs; return how many."""
         return self._engine.revive_jobs(id)
 
     def list(self, *, limit: int = 100) -> builtins.list[Job]:
-        """Return jobs, dead ones first, then as they are due."""
+        """Return jobs, dead jobs first, then in the order in which they are due."""
         return [_job(found) for found in self._engine.jobs(arguments.count(limit, field="limit"))]
 
     def counts(self) -> builtins.list[JobCounts]:
-        """Return how many jobs there are, kind by kind."""
+        """Return the numbers of jobs of each kind."""
         return [
             JobCounts(kind=kind, waiting=waiting, running=running, dead=dead)
             for kind, waiting, running, dead in self._engine.job_counts()
         ]
 
     def next_at(self) -> datetime | None:
-        """Return when the next job is due; None when none waits."""
+        """Return the time at which the next job is due; None if no job waits."""
         due = self._engine.next_job_at()
         return None if due is None else arguments.moment(due)
 

@@ -1,4 +1,4 @@
-"""The key-value store: JSON values with an end of life, in a namespace per project."""
+"""The key-value store: JSON values that expire, in one namespace for each project."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ DEFAULT_TTL_SECONDS: Final = 7 * 24 * 3600.0
 
 
 class KeyValues:
-    """The values of a store; ``MemoryStore.kv`` is one.
+    """The key-value pairs of a store; ``MemoryStore.kv`` is one.
 
-    Every method takes ``project``, by default the store's own; without one the global namespace is meant.
+    Every method takes ``project``, by default the store's own. Without a project, the global namespace is meant.
     """
 
     def __init__(self, engine: Engine, project: str | None) -> None:
@@ -32,14 +32,14 @@ class KeyValues:
         Args:
             key: 1 to 512 characters.
             value: Any JSON value, at most 1 MiB as JSON.
-            ttl_seconds: Its life; None for no end.
+            ttl_seconds: Its time to live; None if it never expires.
             project: Its namespace.
 
         Returns:
-            Kinds of secrets that were replaced in it.
+            Kinds of secrets that were redacted in it.
 
         Raises:
-            InvalidInputError: The key, the value or the life is not acceptable.
+            InvalidInputError: The key, the value or the time to live is invalid.
         """
         life = (
             None if ttl_seconds is None else arguments.ttl_ms(arguments.number(ttl_seconds, field="ttl_seconds") or 0)
@@ -58,12 +58,12 @@ class KeyValues:
         return None if found is None else records.kv_entry(found)
 
     def list(self, prefix: str = "", *, project: str | None = None) -> builtins.list[KvEntry]:
-        """Return live values whose key starts with ``prefix``, in order of their keys."""
+        """Return live values whose key starts with ``prefix``, ordered by key."""
         found = self._engine.kv_list(self._namespace(project), arguments.text(prefix, field="prefix"))
         return [records.kv_entry(value) for value in found]
 
     def delete(self, key: str, *, project: str | None = None) -> bool:
-        """Delete a value; whether there was a live one."""
+        """Delete a value; return whether there was a live one."""
         return self._engine.kv_delete(self._namespace(project), arguments.text(key, field="key"))
 
     def _namespace(self, project: str | None) -> str | None:

@@ -1,6 +1,6 @@
-"""What the store keeps of sessions that are learned from, and how a stretch of one is written: all of it, or nothing.
+"""Persistent state of session learning. Each batch of processed messages is written in one transaction.
 
-Nothing here knows what is worth learning; ``learning`` does.
+This module does not decide what is worth learning; ``learning`` does.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ _KEY_BYTES: Final = 16
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """How far a feed was read in a session.
+    """Position of a feed in a session.
 
     Attributes:
-        mark: What the feed said of the session when it was read; another mark means news.
-        cursor: Where to read on; None for the beginning.
+        mark: The feed's version of the session when it was read; if it differs, there are new messages.
+        cursor: Where to continue; None for the beginning.
     """
 
     mark: str
@@ -35,17 +35,17 @@ class Progress:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Batch:
-    """What a stretch of a session came to.
+    """The result of processing some messages of a session.
 
     Attributes:
-        session: Which session.
+        session: The id of the session.
         version: Its version when it was read.
-        state: What is open in it now, JSON.
+        state: The state of its extraction after the batch, as JSON.
         processed: Names of the messages that this batch processes.
-        sightings: What was seen how often, by project.
-        memories: What is remembered.
-        feed: Which feed was read with this, if one was.
-        progress: And how far.
+        sightings: How often a statement was seen, by project.
+        memories: The memories to write.
+        feed: The feed that the messages came from, if any.
+        progress: The position of the feed after the batch.
     """
 
     session: str
@@ -59,7 +59,7 @@ class Batch:
 
 
 class LearningState:
-    """What was processed of each session; ``MemoryStore.learning`` is one."""
+    """The processed messages of each session; ``MemoryStore.learning`` is one."""
 
     def __init__(self, engine: Engine, zone: tzinfo | None, on_write: Callable[[], None]) -> None:
         self._engine = engine
@@ -67,32 +67,32 @@ class LearningState:
         self._on_write = on_write
 
     def open(self, session: str) -> tuple[int, str]:
-        """Return a session's version and what is open in it; 0 and ``{}`` before its first message."""
+        """Return the version and the extraction state of a session; 0 and ``{}`` before its first message."""
         return self._engine.learning(arguments.text(session, field="session")) or (0, "{}")
 
     def are_processed(self, messages: Sequence[str]) -> list[bool]:
-        """Say which messages have counted."""
+        """Return for each message whether it was processed."""
         return self._engine.counted([_key(name) for name in messages])
 
     def seen_elsewhere(self, project: str | None, what: Sequence[str], session: str) -> list[int]:
-        """Say in how many other sessions of a project each of these was seen."""
+        """Return in how many other sessions of a project each statement was seen."""
         return self._engine.seen_elsewhere(project, arguments.texts(what, field="what"), session)
 
     def progress(self, feed: str) -> dict[str, Progress]:
-        """Return how far a feed was read, by session."""
+        """Return the position of a feed, by session."""
         return {
             session: Progress(mark=mark, cursor=cursor) for session, mark, cursor in self._engine.feed_progress(feed)
         }
 
     def set_progress(self, feed: str, session: str, progress: Progress) -> None:
-        """Note how far a feed was read where there was nothing to learn."""
+        """Store the position of a feed after messages that were skipped."""
         self._engine.set_feed_progress(feed, session, progress.mark, progress.cursor)
 
     def write(self, batch: Batch) -> list[RememberResult]:
-        """Write what a stretch of a session came to.
+        """Write the result of a batch.
 
         Raises:
-            ConflictError: Another process has read the session on meanwhile: read it again.
+            ConflictError: Another process has processed messages of the session meanwhile; read it again.
         """
         now_ms = self._engine.now_ms()
         written = self._engine.learn(
@@ -103,7 +103,8 @@ class LearningState:
                 "counted": [_key(name) for name in batch.processed],
                 "sightings": list(batch.sightings),
                 "memories": [
-                    records.new_memory(one, project=None, now_ms=now_ms, zone=self._zone) for one in batch.memories
+                    records.new_memory(memory, project=None, now_ms=now_ms, zone=self._zone)
+                    for memory in batch.memories
                 ],
                 "progress": None
                 if batch.feed is None or batch.progress is None

@@ -1,8 +1,8 @@
-"""What stands beside the messages of OpenCode's sessions: each decision once, and what came of what was shown.
+"""The ledger: which memories were added to which message of a session, and whether they helped.
 
-A decision, "nothing" and "too late" included, is final, and replayed byte for byte whenever its session is sent again.
-Nothing here decides; it only says what was decided first. A purge goes before replay: it erases every decision that
-quotes what it erases.
+A decision is final, also if it is "nothing" or "too late". It is replayed byte for byte whenever its session is sent
+again. This module only records decisions; ``context`` makes them. A purge overrides replay: it erases every decision
+that quotes an erased memory.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _NOT_YET: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class State(StrEnum):
-    """What became of a decision; only ``offered`` moves on by itself, to ``shown`` or ``late``."""
+    """State of a decision; only ``offered`` changes, to ``shown`` or ``late``."""
 
     OFFERED = "offered"
     SHOWN = "shown"
@@ -35,7 +35,7 @@ class State(StrEnum):
 
 
 class Outcome(StrEnum):
-    """What a memory that was shown came to."""
+    """Effect of a memory that was shown."""
 
     USED = "used"
     CONTRADICTED = "contradicted"
@@ -53,9 +53,9 @@ class Shown:
     Attributes:
         memory: Its id.
         key: The version of its text.
-        score: What it scored.
-        why: What spoke for it, for people.
-        outcome: What it came to, as far as that was noted; a new decision has none.
+        score: Its score.
+        why: The reasons for showing it, for people.
+        outcome: Its effect, if that was recorded; a new decision has none.
     """
 
     memory: str
@@ -67,20 +67,20 @@ class Shown:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """What was decided for one message.
+    """The decision on one message.
 
     Attributes:
         session: The session.
         message: The message, unique in its session.
-        project: The project that the session works on; None for none.
-        at: When; the store says, whatever is given.
-        state: What became of it.
-        text: What stands beside the message, byte for byte. What is offered has one; what is shown may be without,
-            if it is sent once and never replayed; nothing else has one.
-        tokens: How long that is, or was, for a model.
+        project: The project of the session; None if it has none.
+        at: The time of the decision; set by the store.
+        state: Its state.
+        text: The text added to the message, byte for byte. An offered decision has one. A shown decision may have none
+            if it is sent once and never replayed. Other decisions have none.
+        tokens: Length of the text in tokens.
         shown: The memories in the text, in their order.
-        about: How it came about, JSON; never the text of a memory, since a purge looks for memories in ``shown``.
-            Empty once it is erased.
+        about: How the decision was made, as JSON. Never the text of a memory, because a purge looks for memories in
+            ``shown`` only. Empty once the decision is erased.
     """
 
     session: str
@@ -96,7 +96,7 @@ class Decision:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usefulness:
-    """To how many sessions a memory was shown, to how many of them it was of use, and how many found it to be wrong."""
+    """Numbers of sessions that were shown a memory, that used it, and that contradicted it."""
 
     shown: int
     used: int
@@ -105,14 +105,14 @@ class Usefulness:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionSummary:
-    """A session that something was decided for.
+    """A session with decisions.
 
     Attributes:
         session: Its id.
         project: The project of its last decision.
-        messages: How many messages were decided on.
-        shown: How many memories were shown to it, each counted once.
-        last_at: When the last decision was made.
+        messages: Number of messages with a decision.
+        shown: Number of different memories shown.
+        last_at: Time of the last decision.
     """
 
     session: str
@@ -123,15 +123,15 @@ class SessionSummary:
 
 
 class Ledger:
-    """The decisions of a store; ``MemoryStore.ledger`` is it."""
+    """The decisions of a store; ``MemoryStore.ledger`` is one."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
     def decide(self, decision: Decision) -> Decision:
-        """Write a decision, unless one was made on this message before; return the one that counts, as it is stored.
+        """Write a decision unless the message has one already; return the decision that is stored.
 
-        Secrets in its text, in ``about`` and in what spoke for a memory are replaced, so what is returned is shown.
+        Secrets in its text, in ``about`` and in the reasons are redacted. Show the returned decision, not the given.
 
         Raises:
             ConflictError: A memory in it was removed meanwhile; recall again.
@@ -145,18 +145,18 @@ class Ledger:
                 "text": arguments.text(decision.text, field="text"),
                 "tokens": arguments.count(decision.tokens, field="tokens"),
                 "about": arguments.json_object(decision.about, field="about") or "{}",
-                "shown": [_row(one) for one in decision.shown],
+                "shown": [_row(shown) for shown in decision.shown],
             }
         )
         return _decision(decided)
 
     def settle(self, session: str, message: str, state: State) -> bool:
-        """Say whether a decision that was offered arrived; false when it was settled before, or is not known.
+        """Record whether an offered decision arrived; false if that was recorded before, or for an unknown decision.
 
         Args:
             session: Its session.
             message: Its message.
-            state: ``shown`` or ``late``; what came late was not shown, so its text goes.
+            state: ``shown`` or ``late``. A late text was not shown, so it is removed.
         """
         return self._engine.settle(
             arguments.text(session, field="session"),
@@ -169,29 +169,29 @@ class Ledger:
         return [_decision(found) for found in self._engine.decisions(arguments.text(session, field="session"))]
 
     def sessions(self, *, project: str | None = ALL_PROJECTS, limit: int = 20) -> list[SessionSummary]:
-        """Return sessions that something was decided for, the newest first.
+        """Return sessions with decisions, newest first.
 
         Args:
             project: Only decisions of this project; None for those of no project.
-            limit: How many at most.
+            limit: Maximum number of sessions.
         """
         everywhere = project == ALL_PROJECTS
         found = self._engine.decided_sessions(
             None if everywhere else arguments.project_name(project), everywhere, arguments.count(limit, field="limit")
         )
-        return [SessionSummary(**(one | {"last_at": arguments.moment(one["last_at"])})) for one in found]
+        return [SessionSummary(**(session | {"last_at": arguments.moment(session["last_at"])})) for session in found]
 
     def find(self, prefix: str) -> list[str]:
-        """Return the sessions whose id starts or ends with this, the newest first; a full id is that session alone."""
+        """Return sessions whose id starts or ends with ``prefix``, newest first; for a full id only that session."""
         return self._engine.find_sessions(arguments.text(prefix, field="session"))
 
     def note(self, session: str, memories: Sequence[str], outcome: Outcome) -> int:
-        """Note what memories that were shown to a session came to.
+        """Record the effect of memories that were shown to a session.
 
         ``used`` may turn into ``contradicted``, never the other way.
 
         Returns:
-            For how many memories that is news.
+            The number of memories whose outcome changed.
         """
         return self._engine.note_outcome(
             arguments.text(session, field="session"),
@@ -200,7 +200,7 @@ class Ledger:
         )
 
     def usefulness(self, memories: Sequence[str]) -> dict[str, Usefulness]:
-        """Say what memories have come to, each of them by its id; a session that saw one often counts once."""
+        """Return the usefulness of memories by id; each session counts once."""
         ids = arguments.texts(memories, field="memories")
         return {
             id_: Usefulness(shown=shown, used=used, contradicted=contradicted)
@@ -208,17 +208,17 @@ class Ledger:
         }
 
 
-def _row(one: Shown) -> tuple[str, int, float, str]:
-    if one.outcome is not None:
+def _row(shown: Shown) -> tuple[str, int, float, str]:
+    if shown.outcome is not None:
         raise InvalidInputError("outcome: a new decision has none; note it later", field="outcome")
-    score = arguments.number(one.score, field="score")
+    score = arguments.number(shown.score, field="score")
     if score is None:
         raise InvalidInputError("score: is missing", field="score")
     return (
-        arguments.text(one.memory, field="memory"),
-        arguments.count(one.key, field="key"),
+        arguments.text(shown.memory, field="memory"),
+        arguments.count(shown.key, field="key"),
         score,
-        arguments.text(one.why, field="why"),
+        arguments.text(shown.why, field="why"),
     )
 
 

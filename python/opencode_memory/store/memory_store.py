@@ -1,4 +1,4 @@
-"""The Python API: a store of memories that is opened, asked and closed.
+"""The Python API: opens a store of memories, writes to it and queries it.
 
 ``MemoryStore`` is safe to share between threads, and several processes may open one data directory at once. It adds to
 the engine what needs Python: the embedding model, which is loaded when the first text is embedded.
@@ -68,21 +68,21 @@ def open(  # noqa: A001  `opencode_memory.open` reads like what it does
     background: bool = True,
     clock_ms: int | None = None,
 ) -> MemoryStore:
-    """Open a store, creating it when there is none.
+    """Open a store; create it if it does not exist.
 
     Args:
         data_dir: Its folder; by default ``$XDG_DATA_HOME/opencode-memory/store``.
-        project: The project that memories belong to, and are looked for in, unless a call says otherwise.
-        embedder: What turns texts into vectors; by default the bundled all-MiniLM-L6-v2, loaded when it is needed.
+        project: The project to write to and to search in, unless a call names another.
+        embedder: Turns texts into vectors; by default the bundled all-MiniLM-L6-v2, loaded when it is first needed.
         read_only: Never write; the store must exist.
-        actor: Who writes, for the history: ``user``, ``agent``, ``extracted``, ``tool`` or ``imported``.
+        actor: The writer that the history names: ``user``, ``agent``, ``extracted``, ``tool`` or ``imported``.
         zone: Zone of times that name none; None for this machine's.
-        background: Whether threads of this process embed and index what is written. Without them, call
-            ``embed_pending``; every memory is found by its words either way.
-        clock_ms: Let the store's clock stand at this moment, for tests.
+        background: Whether threads of this process embed and index new memories. Without them, call
+            ``indexes.embed_pending``. Full-text search finds every memory either way.
+        clock_ms: A fixed time for the store's clock, for tests.
 
     Raises:
-        InvalidInputError: An argument is not acceptable.
+        InvalidInputError: An argument is invalid.
         StorageError: The folder cannot be used; it may lie on a network file system.
         CorruptStoreError: The file there is damaged or not a store.
         FormatVersionError: The store was written by a newer version.
@@ -120,7 +120,7 @@ class MemoryStore:
         self.backups = Backups(engine, self._queue.notify)
         self.rows = Rows(engine, partial(_write, engine, self._queue, project=project, zone=zone))
         self.learning = LearningState(engine, zone, self._queue.notify)
-        # A program that ends without closing still stops the engine's thread before the interpreter goes away.
+        # If a program ends without closing the store, this stops the engine's thread before the interpreter ends.
         self._finalizer = weakref.finalize(self, engine.close)
 
     def __enter__(self) -> Self:
@@ -143,7 +143,7 @@ class MemoryStore:
 
     @property
     def is_writable(self) -> bool:
-        """Whether anything can be written here, uses of memories included; false with ``read_only``."""
+        """Whether the store can be written, including the use counters; false with ``read_only``."""
         return self._engine.is_writable
 
     @property
@@ -153,7 +153,7 @@ class MemoryStore:
 
     @property
     def project(self) -> str | None:
-        """The project that is meant when a call names none."""
+        """The project of calls that name none."""
         return self._project
 
     # Writing
@@ -181,15 +181,15 @@ class MemoryStore:
         confidence: float | None = None,
         metadata: Mapping[str, Any] | None = None,
     ) -> RememberResult:
-        """Write a memory; when this returns it is durable, and every recall in any process finds it.
+        """Write a memory. When this returns, the memory is durable and every recall in any process finds it.
 
-        The arguments are those of ``NewMemory``. Secrets are replaced before anything is stored. The same text in the
-        same scope is merged, the same topic is updated; the result says so.
+        The arguments are those of ``NewMemory``. Secrets are redacted before the memory is stored. The same text in the
+        same scope is merged, and a memory with the same topic is updated; the result says which.
 
         Raises:
             InvalidInputError: An argument is not acceptable; the error names the field and the limit.
-            BusyError: Another process held the store for too long.
-            StorageError: The disk refused.
+            BusyError: Another process locked the store for too long.
+            StorageError: The disk is full or failed.
         """
         given = NewMemory(
             content=content,
@@ -221,11 +221,11 @@ class MemoryStore:
         batch_size: int = 1000,
         progress: Callable[[int], None] | None = None,
     ) -> builtins.list[RememberResult]:
-        """Write many memories, a batch at a time; each batch is written whole or, on an error, not at all.
+        """Write many memories in batches; if a batch fails, none of it is written.
 
         Args:
-            memories: ``NewMemory`` or mappings with its fields; read as they are needed.
-            batch_size: Memories of one transaction.
+            memories: ``NewMemory`` or mappings with its fields; iterated as they are needed.
+            batch_size: Number of memories in one transaction.
             progress: Called with the number of memories that are durable.
 
         Returns:
@@ -268,26 +268,26 @@ class MemoryStore:
         trust: str | None = None,
         verified: bool = False,
     ) -> Memory:
-        """Change a memory; what is not named stays. The earlier version stays in its history.
+        """Change a memory; fields that are not named stay. The history keeps the earlier version.
 
         Args:
             id: Its id, or a beginning or end of it of at least 6 characters that no other memory has.
             content: New text.
             category: New category.
-            topic: New topic, None for none.
+            topic: New topic; None removes it.
             tags: New tags.
             entities: New entities.
-            time: New time that it speaks of.
-            expires_at: New end of its life, None for none.
+            time: New time that the memory speaks of.
+            expires_at: New time at which it expires; None for never.
             metadata: New metadata.
-            scope: Move it: ``global``, or ``project`` with the project's name.
+            scope: Move it to a ``Scope``; or ``global``, or ``project`` with the project's name.
             project: Move it into this project.
             trust: New trust.
-            verified: Note that it was confirmed just now.
+            verified: Mark it as confirmed now.
 
         Raises:
             NotFoundError: There is no such memory.
-            ConflictError: Its new topic is held by another memory, or the id fits several.
+            ConflictError: Another memory has the new topic, or several memories match the id.
         """
         fields: dict[str, Any] = {}
         if content is not None:
@@ -321,7 +321,7 @@ class MemoryStore:
         return changed
 
     def archive(self, ids: str | Sequence[str], *, reason: str | None = None) -> builtins.list[Memory]:
-        """Put memories away; ``restore`` brings them back."""
+        """Archive memories; ``restore`` brings them back."""
         found = self._engine.archive(_ids(ids), arguments.optional_text(reason, field="reason"))
         return [records.memory(memory) for memory in found]
 
@@ -329,7 +329,7 @@ class MemoryStore:
         """Bring archived or superseded memories back, or accept candidates.
 
         Raises:
-            ConflictError: A memory's topic is held by another one now.
+            ConflictError: Another memory has the topic now.
         """
         return [records.memory(memory) for memory in self._engine.restore(_ids(ids))]
 
@@ -338,10 +338,10 @@ class MemoryStore:
         return self._engine.delete(_ids(ids))
 
     def purge(self, ids: str | Sequence[str]) -> PurgeReport:
-        """Erase memories at once and for good, history, vectors and free space of the file included."""
+        """Erase memories permanently, with their history, their vectors and the free space of the file."""
         report = self._engine.purge(_ids(ids))
         exports = [
-            f"an export is running, and its copy in {folder} holds the text until it ends"
+            f"an export is running; its copy in {folder} holds the text until the export ends"
             for folder in remove_leftovers(self.data_dir)
         ]
         return PurgeReport(
@@ -351,15 +351,15 @@ class MemoryStore:
         )
 
     def pin(self, ids: str | Sequence[str]) -> builtins.list[Memory]:
-        """Keep memories in sight."""
+        """Pin memories, so that they stay visible."""
         return [records.memory(memory) for memory in self._engine.pin(_ids(ids), True)]
 
     def unpin(self, ids: str | Sequence[str]) -> builtins.list[Memory]:
-        """Take the pin off again."""
+        """Unpin memories."""
         return [records.memory(memory) for memory in self._engine.pin(_ids(ids), False)]
 
     def link(self, source: str, target: str, kind: str = "related", reason: str = "", *, weight: float = 1.0) -> None:
-        """Link two memories; the same pair and kind is replaced."""
+        """Link two memories; an earlier link of the same kind is replaced."""
         texts = [
             arguments.text(value, field=field)
             for field, value in (("source", source), ("target", target), ("kind", kind), ("reason", reason))
@@ -368,14 +368,14 @@ class MemoryStore:
         self._engine.link(texts[0], texts[1], texts[2], 1.0 if strength is None else strength, texts[3])
 
     def undo(self, id: str | Sequence[str] | None = None) -> builtins.list[HistoryEntry]:
-        """Take back the last operation, or the last change of one memory, or of each of several, all or none.
+        """Undo the last operation, or the last change of one memory, or of each of several (all or none).
 
         Returns:
-            The changes that were taken back, newest first.
+            The undone changes, newest first.
 
         Raises:
-            NotFoundError: There is nothing to take back.
-            ConflictError: A later change stands in the way; it has to be taken back first.
+            NotFoundError: There is nothing to undo.
+            ConflictError: A later change depends on it; undo that one first.
         """
         undone = self._engine.undo(None if id is None else _ids(id))
         self._queue.notify()
@@ -418,7 +418,7 @@ class MemoryStore:
         return [records.hit(hit, explained=explain) for hit in found]
 
     def note_uses(self, ids: Sequence[str]) -> None:
-        """Count a use of each of these memories, as a recall does of what it returns."""
+        """Count a use of each memory, as a recall does for its hits."""
         self._engine.note_uses(arguments.texts(ids, field="ids"))
 
     def get(self, id: str) -> Memory:
@@ -426,7 +426,7 @@ class MemoryStore:
 
         Raises:
             NotFoundError: There is no such memory.
-            ConflictError: Several memories fit.
+            ConflictError: Several memories match.
         """
         return records.memory(self._engine.get(arguments.text(id, field="id")))
 
@@ -454,11 +454,11 @@ class MemoryStore:
         return self._engine.count(self._select(**filters))
 
     def history(self, id: str) -> builtins.list[HistoryEntry]:
-        """Return everything that happened to a memory, oldest first; a deleted one has a history too."""
+        """Return all changes of a memory, oldest first. A deleted memory has a history too."""
         return [records.history_entry(entry) for entry in self._engine.history(arguments.text(id, field="id"))]
 
     def related(self, id: str, *, limit: int = 10) -> builtins.list[RelatedMemory]:
-        """Return memories that are linked to one, then those that are near in meaning."""
+        """Return memories linked to a memory, then memories that are similar in meaning."""
         most = min(arguments.count(limit, field="limit"), _MOST_RELATED)
         return [records.related_memory(found) for found in self._engine.related(arguments.text(id, field="id"), most)]
 
@@ -501,11 +501,11 @@ class MemoryStore:
     # Keeping
 
     def maintain(self) -> tuple[int, int]:
-        """Clean up what no answer shows any more; returns expired values and forgotten versions."""
+        """Remove expired values and old versions; return how many of each."""
         return self._engine.maintain()
 
     def stats(self) -> Stats:
-        """Return the store in numbers."""
+        """Return statistics of the store."""
         found = self._engine.stats()
         by_status = dict(found.pop("by_status"))
         by_category = dict(found.pop("by_category"))
@@ -535,7 +535,7 @@ def _ids(ids: str | Sequence[str]) -> list[str]:
 
 
 def _readable(query: object) -> str:
-    """A query with parts that are not text is answered by the rest of it."""
+    """Replace parts of a query that are not valid text, so that the rest can be answered."""
     if not isinstance(query, str):
         raise InvalidInputError(f"query: must be text, not {type(query).__name__}", field="query")
     return replace_surrogates(query)

@@ -1,4 +1,4 @@
-"""What the operations that keep a store sound say of their work."""
+"""Reports of operations on a store: verify, rebuild, repair, purge, statistics."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerifyReport:
-    """What ``verify`` found.
+    """Result of ``verify``.
 
     Attributes:
-        memories: Memories looked at.
-        lexical_documents: Documents of the lexical index looked at.
-        graph_vectors: Vectors of the graph looked at; 0 while the store is small enough to do without one.
-        store_problems: Damage to the truth: text may be lost, a backup helps.
-        index_problems: Damage to derived files: ``repair`` rebuilds them.
-        pending_embeddings: Memories that wait for their vectors; not a problem.
+        memories: Number of memories checked.
+        lexical_documents: Number of documents of the lexical index checked.
+        graph_vectors: Number of vectors of the graph checked; 0 if the store is too small to have a graph.
+        store_problems: Damage to the store itself. Text may be lost; restore a backup.
+        index_problems: Damage to derived files; ``repair`` rebuilds them.
+        pending_embeddings: Number of memories that wait for their vectors; not a problem.
     """
 
     memories: int
@@ -30,18 +30,18 @@ class VerifyReport:
 
     @property
     def ok(self) -> bool:
-        """Whether nothing is wrong."""
+        """Whether there are no problems."""
         return not self.problems
 
     @property
     def problems(self) -> list[str]:
-        """Everything that is wrong, the truth first."""
+        """All problems, those of the store itself first."""
         return [*self.store_problems, *self.index_problems]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RebuildReport:
-    """What a rebuild of the derived indexes did.
+    """Result of a rebuild of the indexes.
 
     Attributes:
         texts: Texts in the new lexical index.
@@ -56,12 +56,12 @@ class RebuildReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RepairReport:
-    """What ``repair`` found, did, and could not do.
+    """Result of ``repair``.
 
     Attributes:
-        found: Problems before.
-        remaining: Problems after; damage to the truth stays until a backup is restored.
-        rebuilt: What was rebuilt, None when nothing had to be.
+        found: Problems before the repair.
+        remaining: Problems after it. Damage to the store itself stays until a backup is restored.
+        rebuilt: The rebuild; None if none was needed.
     """
 
     found: tuple[str, ...]
@@ -70,18 +70,18 @@ class RepairReport:
 
     @property
     def ok(self) -> bool:
-        """Whether nothing is wrong any more."""
+        """Whether no problem remains."""
         return not self.remaining
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PurgeReport:
-    """What ``purge`` erased and what still holds it.
+    """Result of ``purge``.
 
     Attributes:
-        memories: Memories erased.
-        backups: Backups that hold at least one of them; delete those too, or make new ones.
-        problems: What could not be cleaned, and why.
+        memories: Number of memories erased.
+        backups: Backups that still hold at least one of them; delete or replace them.
+        problems: Files that could not be cleaned, and why.
     """
 
     memories: int
@@ -91,7 +91,7 @@ class PurgeReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Backup:
-    """A backup that the store knows of and that is still there."""
+    """A backup that the store made and that still exists."""
 
     path: Path
     at: datetime
@@ -100,21 +100,21 @@ class Backup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stats:
-    """A store in numbers.
+    """Statistics of a store.
 
     Attributes:
         memories: Memories of every status.
         by_status: Memories of each status.
-        by_category: Active memories of each category that there is.
-        expired: Active memories past their life.
+        by_category: Active memories of each category in use.
+        expired: Active memories that have expired.
         projects: Projects.
         kv: Live values of the key-value store.
         pending_embeddings: Memories that wait for their vectors.
-        model: Id of the model that the vectors come from, None before the first.
-        model_mismatch: Why recall goes by words only, None when it does not.
+        model: Id of the model of the vectors; None before the first vector.
+        model_mismatch: Why recall uses full-text search only; None if it does not.
         dimension: Length of a vector.
         lexical_documents: Texts in the lexical index.
-        lexical_tail: Texts that it has not absorbed; they are found all the same.
+        lexical_tail: Texts that are not in it yet; recall finds them anyway.
         vectors: Vectors that are compared.
         graph_vectors: Vectors in the graph; 0 while every vector is compared one by one.
         seq: Number of the last change.

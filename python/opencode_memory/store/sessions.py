@@ -1,7 +1,7 @@
-"""Sessions of agents and what they claim, so that two of them do not work on the same thing.
+"""Sessions of agents and their claims, so that two agents do not work on the same item.
 
-Both are leases in the store: whoever is not heard of for too long loses nothing at once, but what it claims may be
-taken over. Every process that opens the store sees the same, and of two that race for a claim one wins.
+Both are leases in the store. After its lease a session keeps its claims until another session takes them over.
+Every process that opens the store sees the same claims, and of two sessions that race for a claim one wins.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ LEASE_SECONDS: Final = 900.0
 class Sessions:
     """The sessions of a store; ``MemoryStore.sessions`` is one.
 
-    Every method takes ``project``, by default the store's own; without one, sessions that belong to no project.
+    Every method takes ``project``, by default the store's own. Without a project, the sessions without one are meant.
     """
 
     def __init__(self, engine: Engine, project: str | None) -> None:
@@ -37,12 +37,12 @@ class Sessions:
         lease_seconds: float = LEASE_SECONDS,
         project: str | None = None,
     ) -> Session:
-        """Begin a session, or hear of it again; its claims stay.
+        """Start a session, or renew it; its claims stay.
 
         Args:
             session: Its id.
-            working_on: What it works on; None leaves what was said before.
-            lease_seconds: How long it counts as alive when nothing more is heard of it.
+            working_on: The current task; None keeps the earlier one.
+            lease_seconds: How long the session counts as alive without a heartbeat.
             project: Its project.
         """
         return _session(
@@ -55,7 +55,7 @@ class Sessions:
         )
 
     def heartbeat(self, session: str, *, lease_seconds: float = LEASE_SECONDS, project: str | None = None) -> Session:
-        """Hear of a session again.
+        """Renew the lease of a session.
 
         Raises:
             NotFoundError: It was never started.
@@ -65,7 +65,7 @@ class Sessions:
         return _session(self._engine.session_heartbeat(self._owner(project), name, _lease_ms(lease_seconds)))
 
     def end(self, session: str, *, project: str | None = None) -> Session:
-        """Let a session end; returns it with the claims that it gave up.
+        """End a session; return it with the claims that it released.
 
         Raises:
             NotFoundError: It was never started.
@@ -73,23 +73,23 @@ class Sessions:
         return _session(self._engine.session_end(self._owner(project), arguments.text(session, field="session_id")))
 
     def active(self, *, project: str | None = None) -> builtins.list[Session]:
-        """Return the sessions that are alive, heard of last first."""
+        """Return the sessions that are alive, most recently renewed first."""
         return [_session(found) for found in self._engine.sessions(self._owner(project))]
 
     def claim(
         self, session: str, item: str, *, lease_seconds: float = LEASE_SECONDS, project: str | None = None
     ) -> Claimed:
-        """Claim something for one session alone; the session is started if need be.
+        """Claim an item for one session; start the session if needed.
 
         Args:
-            session: Who claims.
-            item: ``!12``, ``src/app.py``, or any words; what means the same thing is the same claim.
-            lease_seconds: How long the session counts as alive when nothing more is heard of it.
-            project: Where.
+            session: The session that claims.
+            item: ``!12``, ``src/app.py``, or any words; different spellings of one item are the same claim.
+            lease_seconds: How long the session counts as alive without a heartbeat.
+            project: Its project.
 
         Returns:
-            Who has it now. What a living session has stays there; a silent one loses it, and the answer says whose it
-            was.
+            The current owner. A claim of a living session stays with it. If the lease of its session has ended, the
+            claim is taken over and the result names the previous owner.
         """
         owner = self._owner(project)
         found = self._engine.claim(
@@ -105,7 +105,7 @@ class Sessions:
         )
 
     def release(self, session: str, item: str, *, project: str | None = None) -> bool:
-        """Give a claim up; whether the session had it.
+        """Release a claim; return whether the session had it.
 
         Raises:
             ConflictError: Another session has it.

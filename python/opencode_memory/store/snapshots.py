@@ -1,7 +1,7 @@
-"""Copies of the store that live as long as one export or import, and what is left of them when that is killed.
+"""Temporary copies of a store for one export or import, and removal of copies that a killed process left behind.
 
-A copy holds every text, so one that nobody uses any more must not outlive the next export or purge. Whether it is in
-use is told by a lock on its folder, which ends with the process however that ends.
+A copy holds every text, so an unused copy must not outlive the next export or purge. A lock on its folder marks a copy
+as in use; the lock ends with the process, also if the process is killed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _PREFIX: Final = "dump-"
 
 @contextmanager
 def temporary_copy(engine: Engine) -> Iterator[Engine]:
-    """Open a copy of a store as it is now, for reading.
+    """Open a copy of the current state of a store, for reading.
 
     Raises:
         StorageError: There is no room, or no permission, for a copy.
@@ -39,13 +39,13 @@ def temporary_copy(engine: Engine) -> Iterator[Engine]:
 
 @contextmanager
 def private_folder(data_dir: Path | None) -> Iterator[Path]:
-    """Make a folder for texts of a store, which is gone afterwards, or with the next export if this process is killed.
+    """Make a temporary folder for texts of a store; if this process is killed, the next export removes it.
 
     Args:
-        data_dir: The store's folder, beside whose files there is room; None where nothing may be written there.
+        data_dir: The store's folder, which then contains the temporary one; None if it is read-only.
 
     Raises:
-        StorageError: There is no room, or no permission, for one.
+        StorageError: There is no room, or no permission, for the folder.
     """
     if data_dir is not None:
         remove_leftovers(data_dir)
@@ -59,7 +59,7 @@ def private_folder(data_dir: Path | None) -> Iterator[Path]:
 
 
 def remove_leftovers(data_dir: Path) -> list[Path]:
-    """Remove copies that a killed process left behind; returns those that are in use."""
+    """Remove copies that a killed process left behind; return those that are in use."""
     in_use = []
     for folder in data_dir.glob(f"{_PREFIX}*"):
         lock = _try_lock(folder, fcntl.LOCK_EX)
@@ -82,7 +82,7 @@ def _create(place: Path | None) -> Path:
 
 
 def _try_lock(folder: Path, kind: int) -> int | None:
-    """Lock a folder; None when another process has it, or when it is gone."""
+    """Lock a folder; None if another process has locked it, or if it does not exist any more."""
     try:
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except OSError:
@@ -97,6 +97,6 @@ def _try_lock(folder: Path, kind: int) -> int | None:
 
 def _unlock(descriptor: int | None) -> None:
     if descriptor is not None:
-        # A child that was forked meanwhile has the descriptor too: closing ours would not give the lock back.
+        # A child that was forked meanwhile has the descriptor too, so closing ours would not release the lock.
         fcntl.flock(descriptor, fcntl.LOCK_UN)
         os.close(descriptor)
