@@ -11,7 +11,7 @@ import pytest
 from opencode_memory import InvalidInputError, MemoryStore, Scope
 from opencode_memory._core import Engine
 from support.embedders import WordEmbedder
-from support.stores import NOW_MS, recalled, set_clock, texts
+from support.stores import NOW_MS, bound_store, recalled, set_clock, texts
 
 CROWD = 3000
 NEEDLE = "the walrus sleeps on the northern ice"
@@ -62,7 +62,7 @@ def asked(
 def _open(folder: Path, graph_from: int | None) -> MemoryStore:
     engine = Engine(folder, graph_from=graph_from, background=False, clock_ms=NOW_MS)
     embedder = WordEmbedder(dimension=32, synonyms={"pinniped": "walrus"})
-    return MemoryStore(engine, project="app", embedder=embedder, zone=None, background=False)
+    return bound_store(engine, project="app", embedder=embedder)
 
 
 @pytest.mark.parametrize(

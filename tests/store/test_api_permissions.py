@@ -13,7 +13,7 @@ from opencode_memory import MemoryStore
 from opencode_memory._core import Engine
 from opencode_memory.exchange import export_memories
 from support.embedders import WordEmbedder
-from support.stores import NOW_MS
+from support.stores import NOW_MS, bound_store
 
 
 @pytest.fixture(autouse=True, params=[0o022, 0o000, 0o077], ids=oct)
@@ -32,7 +32,7 @@ def _open_to_others(folder: Path) -> dict[str, str]:
 def test_no_file_can_be_read_by_others_whatever_was_done(tmp_path: Path) -> None:
     data_dir = tmp_path / "deep" / "store"
     engine = Engine(data_dir, graph_from=10, background=False, clock_ms=NOW_MS)
-    store = MemoryStore(engine, project="app", embedder=WordEmbedder(dimension=16), zone=None, background=False)
+    store = bound_store(engine, project="app", embedder=WordEmbedder(dimension=16))
     steps: dict[str, Callable[[], object]] = {
         "opened": lambda: None,
         "written": lambda: store.remember_many({"content": f"walrus {number}"} for number in range(20)),
@@ -62,7 +62,7 @@ def _during_an_export(store: MemoryStore, data_dir: Path) -> None:
 
 def test_a_backup_elsewhere_and_an_export_are_private_too(tmp_path: Path) -> None:
     engine = Engine(tmp_path / "store", background=False, clock_ms=NOW_MS)
-    with MemoryStore(engine, project=None, embedder=WordEmbedder(), zone=None, background=False) as store:
+    with bound_store(engine, project=None, embedder=WordEmbedder()) as store:
         store.remember("a walrus")
         store.backups.create(tmp_path / "backup.db")
         export_memories(store, tmp_path / "export.json")

@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+import gc
+
 import pytest
 
-from opencode_memory import ALL_PROJECTS, ConflictError, InvalidInputError, MemoryStore, NotFoundError, ProjectIdentity
-from support.stores import NOW_MS, recalled, set_clock, texts
+from opencode_memory import (
+    ALL_PROJECTS,
+    ClosedError,
+    ConflictError,
+    InvalidInputError,
+    MemoryStore,
+    NotFoundError,
+    ProjectIdentity,
+)
+from support.stores import NOW_MS, open_store, recalled, set_clock, texts
 
 ROOT_A, ROOT_B = "a" * 40, "b" * 40
 
@@ -247,3 +257,22 @@ def test_a_project_cannot_be_merged_into_itself_or_from_nowhere(store: MemorySto
         with pytest.raises(NotFoundError, match="nowhere"):
             store.projects.merge(*pair)
     assert texts(store.list()) == ["a walrus"]
+
+
+def test_store_bound_to_a_project_shares_its_files_with_the_first(store) -> None:
+    shop = store.for_project("shop")
+    shop.remember("walrus")
+
+    assert shop.project == "shop"
+    assert [memory.project for memory in store.list(project="shop")] == ["shop"]
+    shop.close()
+    with pytest.raises(ClosedError):
+        store.list()
+
+
+def test_bound_store_outlives_the_variable_of_the_first(data_dir) -> None:
+    shop = open_store(data_dir).for_project("shop")
+    gc.collect()
+    shop.remember("walrus")
+    assert shop.count() == 1
+    shop.close()

@@ -20,7 +20,7 @@ from opencode_memory import ClosedError, MemoryStore, OpencodeMemoryError, Proje
 from opencode_memory.exchange import export_memories, import_memories
 from opencode_memory.store.embedding_queue import embedding_turn
 from opencode_memory.store.jobs import Job, Jobs
-from opencode_memory.store.learning_state import LearningState, Batch, Progress
+from opencode_memory.store.learning_state import Batch, LearningState, Progress
 from opencode_memory.store.ledger import Decision, Ledger, Outcome, State
 from support import processes
 from support.embedders import HookedEmbedder
@@ -140,6 +140,7 @@ _USES: dict[str, Callable[[MemoryStore, str], object]] = {
     "backups.list": lambda store, id: store.backups.list(),
     "maintain": lambda store, id: store.maintain(),
     "stats": lambda store, id: store.stats(),
+    "for_project": lambda store, id: store.for_project("app").list(),
     "most_used": lambda store, id: store.most_used(since="2026-01-01"),
     "note_uses": lambda store, id: store.note_uses([id]),
     "links": lambda store, id: store.links(["similar"]),

@@ -22,7 +22,7 @@ from opencode_memory._core import Engine
 from opencode_memory.embedding import OnnxEmbedder
 from support.embedders import WordEmbedder
 from support.processes import run
-from support.stores import DAY_MS, NOW_MS, open_store, recalled, set_clock
+from support.stores import DAY_MS, NOW_MS, bound_store, open_store, recalled, set_clock
 
 SAME = 1e-5
 """Scores are the same up to the rounding of half and single precision: how rare a word is scales all of them alike."""
@@ -502,7 +502,7 @@ def test_catching_up_does_not_change_what_is_returned(store: MemoryStore) -> Non
 def test_catching_up_the_graph_does_not_change_which_chunk_counts(tmp_path: Path) -> None:
     embedder = WordEmbedder(dimension=4096, synonyms={"pinniped": "walrus"})
     engine = Engine(tmp_path / "store", graph_from=20, background=False, clock_ms=NOW_MS)
-    with MemoryStore(engine, project="app", embedder=embedder, zone=None, background=False) as store:
+    with bound_store(engine, project="app", embedder=embedder) as store:
         first_chunk = " ".join(f"filler{number}" for number in range(64))
         store.remember_many({"content": f"{first_chunk} walrus a{number}"} for number in range(50))
         short = [f"walrus walrus b{number} c{number} d{number} e{number} f{number}" for number in range(10)]

@@ -8,6 +8,9 @@ from typing import Any
 
 import opencode_memory
 from opencode_memory import Hit, Memory, MemoryStore
+from opencode_memory._core import Engine
+from opencode_memory.embedding.base import Embedder
+from opencode_memory.store.embedding_queue import EmbeddingQueue
 from support.embedders import WordEmbedder
 
 NOW_MS = 1_790_000_000_000
@@ -43,3 +46,9 @@ def files_holding(folder: Path, needle: str | bytes) -> list[str]:
     wanted = needle.encode() if isinstance(needle, str) else needle
     files = [path for path in sorted(folder.rglob("*")) if path.is_file()]
     return [str(path.relative_to(folder)) for path in files if wanted in path.read_bytes()]
+
+
+def bound_store(engine: Engine, *, project: str | None, embedder: Embedder) -> MemoryStore:
+    """Return a store over an engine with options that ``open`` does not have."""
+    queue = EmbeddingQueue(engine, engine.data_dir, embedder=embedder, in_background=False)
+    return MemoryStore(engine, queue, project=project, zone=None)

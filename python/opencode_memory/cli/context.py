@@ -83,18 +83,16 @@ class Invocation:
         """
         import opencode_memory  # noqa: PLC0415  see the module's docstring
 
-        project = self.config.project
-        if project is None:
+        with opencode_memory.open(
+            self.config.data_dir, project=self.config.project, embedder=self._embedder(), background=background
+        ) as store:
+            if self.config.project is not None:
+                yield store
+                return
             from opencode_memory.projects.resolver import ProjectResolver  # noqa: PLC0415  see the module's docstring
 
-            # Opening costs a millisecond, and only an open store can say what its projects are recognised by.
-            with opencode_memory.open(self.config.data_dir, background=False) as store:
-                projects = ProjectResolver(store, self.config.environment)
-                project = projects.ensure(self.folder) if creates_project else projects.find(self.folder)
-        with opencode_memory.open(
-            self.config.data_dir, project=project, embedder=self._embedder(), background=background
-        ) as store:
-            yield store
+            projects = ProjectResolver(store, self.config.environment)
+            yield store.for_project(projects.ensure(self.folder) if creates_project else projects.find(self.folder))
 
     @contextmanager
     def open_unbound_store(self, *, actor: str, background: bool = True) -> Iterator[MemoryStore]:

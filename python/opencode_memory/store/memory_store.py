@@ -98,19 +98,28 @@ def open(  # noqa: A001  `opencode_memory.open` reads like what it does
         background=arguments.flag(background, field="background"),
         clock_ms=arguments.whole(clock_ms, field="clock_ms"),
     )
-    return MemoryStore(engine, project=project, embedder=embedder, zone=zone, background=background and not read_only)
+    queue = EmbeddingQueue(engine, engine.data_dir, embedder=embedder, in_background=background and not read_only)
+    return MemoryStore(engine, queue, project=project, zone=zone)
 
 
 class MemoryStore:
     """An open store; use it as a context manager, or call ``close``."""
 
     def __init__(
-        self, engine: Engine, *, project: str | None, embedder: Embedder | None, zone: tzinfo | None, background: bool
+        self,
+        engine: Engine,
+        queue: EmbeddingQueue,
+        *,
+        project: str | None,
+        zone: tzinfo | None,
+        parent: MemoryStore | None = None,
     ) -> None:
         self._engine = engine
+        # A bound store keeps its parent alive, because the parent's end closes the engine that both use.
+        self._parent = parent
         self._project = project
         self._zone = zone
-        self._queue = EmbeddingQueue(engine, engine.data_dir, embedder=embedder, in_background=background)
+        self._queue = queue
         self.kv = KeyValues(engine, self._project)
         self.sessions = Sessions(engine, self._project)
         self.jobs = Jobs(engine)
@@ -121,7 +130,7 @@ class MemoryStore:
         self.rows = Rows(engine, partial(_write, engine, self._queue, project=project, zone=zone))
         self.learning = LearningState(engine, zone, self._queue.notify)
         # If a program ends without closing the store, this stops the engine's thread before the interpreter ends.
-        self._finalizer = weakref.finalize(self, engine.close)
+        self._finalizer = weakref.finalize(self, engine.close) if parent is None else None
 
     def __enter__(self) -> Self:
         return self
@@ -133,8 +142,21 @@ class MemoryStore:
 
     def close(self) -> None:
         """Embed what this process wrote and close the files. Closing twice is fine."""
-        self._queue.close()
-        self._finalizer()
+        if self._parent is not None:
+            self._parent.close()
+        elif self._finalizer is not None:
+            self._queue.close()
+            self._finalizer()
+
+    def for_project(self, project: str | None) -> MemoryStore:
+        """Return this store bound to a project. Both share their files, so closing one closes both."""
+        return MemoryStore(
+            self._engine,
+            self._queue,
+            project=arguments.project_name(project),
+            zone=self._zone,
+            parent=self._parent or self,
+        )
 
     @property
     def data_dir(self) -> Path:
