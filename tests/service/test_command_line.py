@@ -139,7 +139,7 @@ def test_the_predecessor_is_told_at_the_installation_and_stays(ask: Any, supervi
     code, said = ask(install_service)
     assert code == 0
     assert f"{database}, {unit}" in said
-    assert "Nothing of it is touched" in said
+    assert "Its files are not changed" in said
     assert "opencode-memory import FILE" in said
     ask(uninstall_service)
     assert (database.read_text(), unit.read_text()) == ("theirs", "theirs")
@@ -315,4 +315,4 @@ def test_the_commands_as_they_are_typed(
     ]
     supervisor.path.write_text("[Service]\n")
     assert main(["service", "uninstall"]) == 2
-    assert "stays as it is" in capsys.readouterr().err
+    assert "left unchanged" in capsys.readouterr().err

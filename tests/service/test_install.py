@@ -94,7 +94,7 @@ def test_what_others_wrote_under_the_name_is_neither_replaced_nor_removed(
         lambda: plan_install(place, OTHER),
         lambda: plan_uninstall(place),
     ):
-        with pytest.raises(ConflictError, match="stays as it is"):
+        with pytest.raises(ConflictError, match="left unchanged"):
             attempt()
     assert run.ran == []
     assert before is None or tree(tmp_path) == before

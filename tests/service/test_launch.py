@@ -72,7 +72,7 @@ def test_project_and_colour_of_this_shell_stay_here(home: dict[str, str]) -> Non
 def test_a_key_of_this_shell_is_refused_and_never_shown(home: dict[str, str], in_file: str) -> None:
     configured(home, in_file)
     config = load(environment=home | {"OPENCODE_MEMORY_API_KEY": "s3cret"})
-    with pytest.raises(ConfigError, match="no service file may hold a secret") as caught:
+    with pytest.raises(ConfigError, match="service files must not hold secrets") as caught:
         plan_launch(config, python=PYTHON)
     assert "[server] in " in str(caught.value.hint)
     assert "s3cret" not in f"{caught.value} {caught.value.hint}"
@@ -80,12 +80,12 @@ def test_a_key_of_this_shell_is_refused_and_never_shown(home: dict[str, str], in
 
 @pytest.mark.parametrize("path", ["/a\nExecStartPre=/bin/evil", "/a\x1b[31m", "/\udcff"])
 def test_a_path_that_no_file_can_hold_is_refused(home: dict[str, str], path: str) -> None:
-    with pytest.raises(InvalidInputError, match="no service file can hold"):
+    with pytest.raises(InvalidInputError, match="a service file cannot hold"):
         plan_launch(load(environment=home, options={"data_dir": path}), python=PYTHON)
 
 
 def test_any_free_port_is_no_port_for_a_service(home: dict[str, str]) -> None:
-    with pytest.raises(ConfigError, match="needs one that clients know"):
+    with pytest.raises(ConfigError, match="needs a port that clients know"):
         plan_launch(load(environment=home | {"OPENCODE_MEMORY_PORT": "0"}), python=PYTHON)
 
 
@@ -116,7 +116,7 @@ def test_the_service_sees_what_was_meant_here(home: dict[str, str]) -> None:
 
 @pytest.mark.parametrize("python", [None, "", "python3"])
 def test_a_python_that_does_not_know_where_it_is_cannot_be_started(python: str | None) -> None:
-    with pytest.raises(InvalidInputError, match="no service can start"):
+    with pytest.raises(InvalidInputError, match="cannot be started in the background"):
         require_interpreter(python)
 
 

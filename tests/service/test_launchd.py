@@ -81,6 +81,6 @@ def test_each_platform_has_its_own_and_the_others_are_told() -> None:
     assert find_supervisor("linux", environment, uid=1).path == Path(
         "/home/jo/.config/systemd/user/opencode-memory-serve.service"
     )
-    with pytest.raises(Exception, match="not for freebsd14") as caught:
+    with pytest.raises(Exception, match="and freebsd14 has neither") as caught:
         find_supervisor("freebsd14", environment, uid=1)
     assert "opencode-memory serve" in str(caught.value.hint)

@@ -124,7 +124,7 @@ def test_the_predecessor_is_told_with_the_way_over_and_the_shared_port() -> None
     )
     text = explain_incumbent(found, port=9824)
     assert "/d/memory.db, /u/opencode-memory.service" in text
-    assert "Nothing of it is touched" in text
+    assert "Its files are not changed" in text
     assert "opencode-memory import FILE" in text
     assert "opencode-memory config set server.port 9825" in text
     assert "config set" not in explain_incumbent(found, port=9911)
@@ -291,17 +291,17 @@ def test_a_process_that_has_ended_has_no_command() -> None:
         (
             holder(is_ours=True, version="0.1.0", pid=123),
             "Port 9824 of 127.0.0.1 is held by another opencode-memory 0.1.0 (process 123).",
-            "use that one, or take another port: `opencode-memory config set server.port 9825`",
+            "use that server, or take another port: `opencode-memory config set server.port 9825`",
         ),
         (
             holder(is_incumbent=True, version="0.68.0", pid=123, command="python -m opencode_memory.http_server"),
             (
                 "Port 9824 of 127.0.0.1 is held by opencode-semantic-memory 0.68.0, a predecessor of the same name "
-                "(process 123). Nothing of it is touched."
+                "(process 123). It is left unchanged."
             ),
             (
-                "its memories come over with `opencode-memory import FILE`, FILE being what its tool "
-                "memory_export_memories writes; stop it, or take another port: "
+                "to import its memories, run its tool memory_export_memories and then "
+                "`opencode-memory import FILE`; stop it, or take another port: "
                 "`opencode-memory config set server.port 9825`"
             ),
         ),

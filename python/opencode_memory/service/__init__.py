@@ -1,7 +1,7 @@
-"""The server as a background service of the person who installs it: a systemd user unit or a launchd agent.
+"""The server as a background service of the current user: a systemd user unit or a launchd agent.
 
-``launch`` says what is started, ``systemd`` and ``launchd`` how their systems are told, ``steps`` puts it in place and
-takes it away again. Only files that were written here are ever changed, and the predecessor's names are never used.
+``launch`` builds the command line, ``systemd`` and ``launchd`` render the service file, and ``install`` installs and
+removes it. Only files that this package wrote are changed, and the names of the predecessor's services are never used.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ __all__ = ["supervisor_of"]
 
 
 def find_supervisor(platform: str, environment: Mapping[str, str], *, uid: int) -> Supervisor:
-    """Return what keeps services running on a platform.
+    """Return the supervisor of services on a platform.
 
     Args:
-        platform: As ``sys.platform`` names it.
-        environment: Where the folders of the person are.
-        uid: The person.
+        platform: The value of ``sys.platform``.
+        environment: Environment variables, which define the user's folders.
+        uid: Id of the user.
 
     Raises:
-        OpencodeMemoryError: There is nothing that is known here.
+        OpencodeMemoryError: If the platform has no supported supervisor.
     """
     if platform == "darwin":
         return Launchd(home=Path(environment.get("HOME", "/")), uid=uid)
     if platform == "linux":
         return Systemd(folder=default_config_file(environment).parent.parent / "systemd" / "user")
-    error = OpencodeMemoryError(f"services are known here for systemd and launchd, not for {platform}")
-    error.hint = "have `opencode-memory serve` started by what your system offers"
+    error = OpencodeMemoryError(f"services need systemd or launchd, and {platform} has neither")
+    error.hint = "start `opencode-memory serve` with the service manager of your system"
     raise error

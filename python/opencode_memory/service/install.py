@@ -1,4 +1,4 @@
-"""Putting the service in place and taking it away; the answer is what was done, and what is left to do."""
+"""Installs and removes the service, and reports which commands ran and which are left for the user."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _PAUSES_SECONDS: Final = (0.2, 0.5, 1.0, 2.0, 4.0)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """A command, and what became of it; a code of None means that it was not run."""
+    """A command and its result; a code of None means that it was not run."""
 
     command: Command
     code: int | None = None
@@ -26,14 +26,14 @@ class Step:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What was done, or with a dry run what would be.
+    """Result of an installation or a removal, or the plan for one.
 
     Attributes:
         path: The file of the service.
-        text: What is in it, or was.
-        change: What became of it.
-        steps: The commands, in their order; after one that failed, none was run.
-        left: The commands to run later, when not all went well.
+        text: Its content, or its last content.
+        change: The change of the file.
+        steps: The commands in order. After a failed command, no further command is run.
+        left: The commands to run later, because a command failed.
     """
 
     path: Path
@@ -44,11 +44,11 @@ class Outcome:
 
 
 def plan_install(supervisor: Supervisor, launch: Launch) -> Outcome:
-    """Say what an installation would do.
+    """Plan an installation without changing anything.
 
     Raises:
-        ConflictError: There is a file of the same name that was not written here.
-        StorageError: It cannot be read.
+        ConflictError: If a file of the same name exists that this package did not write.
+        StorageError: If it cannot be read.
     """
     text = supervisor.render(launch)
     change = plan_change(supervisor.path, text)
@@ -59,24 +59,24 @@ def plan_install(supervisor: Supervisor, launch: Launch) -> Outcome:
 def install(
     supervisor: Supervisor, launch: Launch, *, run: Runner, pause: Callable[[float], None] = time.sleep
 ) -> Outcome:
-    """Write the file and start the service, now and at every login; doing it again changes nothing.
+    """Write the file and start the service, now and at every login. A second installation changes nothing.
 
     Args:
         supervisor: The supervisor of services.
-        launch: What is started.
+        launch: Command line and environment of the service.
         run: Runs the commands.
-        pause: Waits for so many seconds between attempts.
+        pause: Waits for a number of seconds between attempts.
 
     Raises:
-        ConflictError: There is a file of the same name that was not written here.
-        StorageError: It cannot be read or written.
+        ConflictError: If a file of the same name exists that this package did not write.
+        StorageError: If it cannot be read or written.
     """
     plan = plan_install(supervisor, launch)
     for folder in supervisor.folders:
         make_folder(folder)
     if plan.change is not Change.UNCHANGED:
         write(supervisor.path, plan.text)
-    # A file can be new and the service still known: it was removed by hand.
+    # The service may still be loaded although its file is new: the user may have removed the old file by hand.
     loaded = supervisor.state(run).loaded
     changed = plan.change is Change.REPLACED or (plan.change is Change.CREATED and bool(loaded))
     commands = supervisor.commands_to_start(changed=changed, loaded=loaded)
@@ -86,11 +86,11 @@ def install(
 
 
 def plan_uninstall(supervisor: Supervisor) -> Outcome | None:
-    """Say what a removal would do; None when there is nothing to remove.
+    """Plan a removal without changing anything; return None if there is no service.
 
     Raises:
-        ConflictError: The file was not written here.
-        StorageError: It cannot be read.
+        ConflictError: If this package did not write the file.
+        StorageError: If it cannot be read.
     """
     text = read_own(supervisor.path)
     if text is None:
@@ -100,11 +100,13 @@ def plan_uninstall(supervisor: Supervisor) -> Outcome | None:
 
 
 def uninstall(supervisor: Supervisor, *, run: Runner) -> Outcome | None:
-    """Stop the service and remove its file, even when it could not be stopped: it shall not be back at the next login.
+    """Stop the service and remove its file.
+
+    The file is removed even if the service could not be stopped. Otherwise it would start again at the next login.
 
     Raises:
-        ConflictError: The file was not written here.
-        StorageError: It cannot be read or removed.
+        ConflictError: If this package did not write the file.
+        StorageError: If it cannot be read or removed.
     """
     plan = plan_uninstall(supervisor)
     if plan is None:

@@ -1,8 +1,8 @@
-"""What a service starts, and with which settings.
+"""Builds the command line and the environment of the service.
 
-A service does not inherit the shell of the person who installs it. So the configuration is built once as the service
-will see it, with the home alone, and what is different here is carried along; what the configuration file says is not,
-since the service reads that file itself.
+A service does not inherit the shell of the user who installs it. So the configuration is built a second time with only
+the home folder, as the service sees it. Values that differ are passed to the service as options and variables. Values
+from the configuration file are not passed, because the service reads that file itself.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ from opencode_memory.errors import ConfigError, InvalidInputError
 
 _CONFIG: Final = PREFIX + "CONFIG"
 _OPTIONS: Final = MappingProxyType({"data_dir": "--data-dir", "server.host": "--host", "server.port": "--port"})
-# They belong to the shell and the terminal: one resident server serves all projects, and paints nothing.
+# Settings of the shell and the terminal: one resident server serves all projects, and prints no colors.
 _LEFT_BEHIND: Final = frozenset({"project", "color"})
 _NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
-# Neither a unit nor a property list can hold them; a line break would even begin a setting of its own.
+# Neither a unit nor a property list can hold these characters. A line break would even start another setting.
 _UNFIT: Final = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Launch:
-    """What is started.
+    """Command line and environment of the service.
 
     Attributes:
-        arguments: The program, by its absolute path, and its arguments.
-        environment: What is set for it, and nothing else of the environment here.
+        arguments: The absolute path of the program, and its arguments.
+        environment: All variables that are set for the service.
     """
 
     arguments: tuple[str, ...]
@@ -43,16 +43,16 @@ class Launch:
 
 
 def plan_launch(config: Config, *, python: str, defaults: Mapping[str, str] = _NOTHING) -> Launch:
-    """Work out how the running program is started as a service.
+    """Build the command line that starts the running program as a service.
 
     Args:
-        config: The configuration here, with the environment and the options.
-        python: The interpreter of the running program, by its absolute path.
-        defaults: Key to what holds for the service when nobody configures that key.
+        config: The current configuration, with the environment and the options.
+        python: Absolute path of the running program's interpreter.
+        defaults: Defaults of configuration keys that apply to the service alone.
 
     Raises:
-        ConfigError: A secret is in the environment, which no service inherits, or the port is any free one.
-        InvalidInputError: A path holds characters that no service file can hold.
+        ConfigError: If a secret comes from the environment, which a service does not inherit, or the port is 0.
+        InvalidInputError: If a path contains characters that a service file cannot hold.
     """
     home = {"HOME": config.environment["HOME"]} if "HOME" in config.environment else {}
     environment: dict[str, str] = {}
@@ -74,11 +74,11 @@ def plan_launch(config: Config, *, python: str, defaults: Mapping[str, str] = _N
             environment[setting.variable] = _format_value(value)
     if config.server.port == 0:
         raise ConfigError(
-            "server.port is 0, any free port; a service needs one that clients know",
+            "server.port is 0 (any free port), but a service needs a port that clients know",
             key="server.port",
             origin=config.origins["server.port"],
         )
-    # -P: without it a file of the home, in which services start, could take the place of a module.
+    # Services start in the home folder. Without -P, a file there could shadow a Python module.
     arguments = (python, "-P", "-m", "opencode_memory.cli", "serve", *options)
     for text in (*arguments, *environment.values()):
         _validate_text(text)
@@ -89,8 +89,8 @@ def config_of(launch: Launch, environment: Mapping[str, str]) -> Config:
     """Build the configuration as the service sees it.
 
     Args:
-        launch: How it is started.
-        environment: The environment here, of which the service shares the home.
+        launch: Command line and environment of the service.
+        environment: The current environment, whose home folder the service shares.
 
     Raises:
         ConfigError: As for every configuration.
@@ -114,27 +114,27 @@ def _secret_error(setting: Setting, config: Config) -> ConfigError:
     origin = config.origins[setting.key]
     section, _, name = setting.key.rpartition(".")
     error = ConfigError(
-        f"{setting.key} comes from {origin}, which a service does not see, and no service file may hold a secret",
+        f"{setting.key} comes from {origin}, which a service does not inherit, and service files must not hold secrets",
         key=setting.key,
         origin=origin,
     )
-    error.hint = f"put `{name} = ...` with the same value under [{section}] in {config.file}, for your eyes alone"
+    error.hint = f"put `{name} = ...` with the same value under [{section}] in {config.file}, readable only by you"
     return error
 
 
 def _validate_text(text: str) -> None:
     if _UNFIT.search(text):
-        raise InvalidInputError(f"{text!r} holds characters that no service file can hold", field="path")
+        raise InvalidInputError(f"{text!r} contains characters that a service file cannot hold", field="path")
 
 
 def require_interpreter(python: str | None) -> str:
-    """Return the interpreter that runs this, or say that it is not known.
+    """Return the path of the running interpreter, and require that it is known.
 
     Raises:
-        InvalidInputError: Python does not know where it is, as when it is embedded in another program.
+        InvalidInputError: If Python does not know its own path, for example if it is embedded in another program.
     """
     if not python or not Path(python).is_absolute():
         raise InvalidInputError(
-            "Python does not say where its own program is, so no service can start it", field="path"
+            "Python does not know the path of its own program, so it cannot be started in the background", field="path"
         )
     return python

@@ -20,11 +20,11 @@ _INPUT_OUTPUT_ERROR: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class Launchd:
-    """The person's launchd.
+    """The launchd instance of the user.
 
     Attributes:
-        home: The person's home.
-        uid: The person's number.
+        home: Home folder of the user.
+        uid: Id of the user.
     """
 
     home: Path
@@ -37,27 +37,27 @@ class Launchd:
 
     @property
     def folders(self) -> tuple[Path, ...]:
-        """The folder of the logs, which launchd does not create."""
+        """The log folder, which launchd does not create."""
         return (self._log_folder,)
 
     @property
     def links(self) -> tuple[Path, ...]:
-        """None."""
+        """No links."""
         return ()
 
     @property
     def defaults(self) -> Mapping[str, str]:
-        """A log file: nothing else keeps what the server says, and the server turns its own file over."""
+        """A log file, because launchd keeps no output. The server rotates this file itself."""
         return MappingProxyType({"server.log_file": str(self._log_folder / "serve.log")})
 
     @property
     def retry_exit_code(self) -> int | None:
-        """What ``bootstrap`` says while the agent that was booted out has not ended yet."""
+        """Exit code of ``bootstrap`` while the previous agent has not ended yet."""
         return _INPUT_OUTPUT_ERROR
 
     @property
     def logs(self) -> str:
-        """What the server said before it had a log."""
+        """Command that shows the server's output before it opens its log."""
         return f"tail -f {self._log_folder / 'start.log'}"
 
     @property
@@ -66,7 +66,7 @@ class Launchd:
 
     def render(self, launch: Launch) -> str:
         """Return the text of the property list."""
-        # ProcessType is left at its default: as a background process the server would be slowed down.
+        # Keep the default ProcessType, because launchd would throttle a background process.
         content: dict[str, Any] = {
             "Label": LABEL,
             "ProgramArguments": list(launch.arguments),
@@ -79,11 +79,11 @@ class Launchd:
             "StandardErrorPath": str(self._log_folder / "start.log"),
         }
         text = plistlib.dumps(content, sort_keys=False).decode()
-        # A comment, since launchd may say what it thinks of a key that it does not know.
+        # The mark is a comment, because launchd may warn about an unknown key.
         return text.replace("<plist ", f"<!-- {MARK} -->\n<plist ", 1)
 
     def parse(self, text: str) -> Launch:
-        """Return what a property list that was written here starts."""
+        """Parse a property list that ``render`` wrote."""
         content = plistlib.loads(text.encode())
         return Launch(
             arguments=tuple(content.get("ProgramArguments", ())),
@@ -91,7 +91,7 @@ class Launchd:
         )
 
     def commands_to_start(self, *, changed: bool, loaded: bool | None) -> tuple[Command, ...]:
-        """Return the commands that start the agent; one that is loaded has to go before it can be loaded anew."""
+        """Return the commands that start the agent; a changed agent must be unloaded before it is loaded again."""
         enable: Command = ("launchctl", "enable", self._target)
         bootstrap: Command = ("launchctl", "bootstrap", self._domain, str(self.path))
         if loaded and changed:
@@ -103,7 +103,7 @@ class Launchd:
         return () if loaded is False else self.commands_to_stop_removed()
 
     def commands_to_forget(self) -> tuple[Command, ...]:
-        """Return nothing: launchd forgets what is stopped."""
+        """Return no commands, because launchd forgets a stopped agent."""
         return ()
 
     def commands_to_stop_removed(self) -> tuple[Command, ...]:
@@ -111,7 +111,7 @@ class Launchd:
         return (("launchctl", "bootout", self._target),)
 
     def state(self, run: Runner) -> ServiceState:
-        """Ask launchd; it knows an agent only while that is loaded, and then starts it at login too."""
+        """Query the state from launchd, which knows only loaded agents and starts them at login."""
         ran = run(("launchctl", "print", self._target))
         if ran.code == _NO_SUCH_SERVICE:
             return ServiceState(loaded=False, enabled=False, active=False, pid=None, text="not loaded")

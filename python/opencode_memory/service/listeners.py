@@ -1,7 +1,7 @@
-"""Who listens on a TCP port of this machine, as Linux tells it in ``/proc``.
+"""Finds the processes that listen on a TCP port of this machine, from Linux's ``/proc``.
 
-Only looks, and only as far as it is allowed to: the sockets of other users are listed, their processes are not. Other
-systems have no ``/proc``, and nothing is found there.
+This module only reads, with the permissions of the user. It sees the sockets of other users, but not their processes.
+On systems without ``/proc`` it finds no listeners.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ _LISTENING: Final = "0A"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listener:
-    """A socket that listens.
+    """A listening socket.
 
     Attributes:
-        address: Where; an unspecified address is all of them.
+        address: Its address; an unspecified address stands for all addresses.
         port: Its port.
-        uid: The user whose it is.
-        inode: What the kernel calls it in the list of a process's open files.
+        uid: Id of its user.
+        inode: Its inode, which identifies it among the open files of a process.
     """
 
     address: Address
@@ -37,26 +37,26 @@ class Listener:
     inode: int
 
     def conflicts_with(self, address: Address) -> bool:
-        """Say whether nobody else can listen at this address while this socket does."""
+        """Return whether this socket keeps other sockets from listening at an address."""
         return self.address.is_unspecified or address.is_unspecified or self.address == address
 
 
 def find_listeners(port: int, *, proc: Path = PROC) -> list[Listener]:
-    """Return the sockets that listen on a port, in the order of the kernel's tables."""
+    """Find the sockets that listen on a port, in the order of the kernel's tables."""
     return [
         listener for name in ("tcp", "tcp6") for listener in _read_table(proc / "net" / name) if listener.port == port
     ]
 
 
 def find_process(inode: int, *, proc: Path = PROC) -> int | None:
-    """Return the process that holds a socket, the first when several do; None when it is not ours to see."""
+    """Find the process that holds a socket, the first one if there are several; None if it is not visible."""
     wanted = f"socket:[{inode}]"
     numbers = sorted(int(folder.name) for folder in proc.iterdir() if folder.name.isdecimal()) if proc.is_dir() else []
     return next((number for number in numbers if wanted in _list_open_files(proc / str(number))), None)
 
 
 def read_command(pid: int, *, proc: Path = PROC) -> tuple[str, ...]:
-    """Return the command line of a process; nothing when it has ended or hides it."""
+    """Return the command line of a process; empty if it has ended or is not visible."""
     try:
         line = (proc / str(pid) / "cmdline").read_bytes()
     except OSError:
@@ -67,7 +67,7 @@ def read_command(pid: int, *, proc: Path = PROC) -> tuple[str, ...]:
 def _read_table(file: Path) -> Iterator[Listener]:
     try:
         rows = file.read_text(encoding="ascii").splitlines()[1:]
-    except OSError:  # Another system than Linux, one without IPv6, or one that hides it.
+    except OSError:  # Not Linux, no IPv6, or no permission.
         return
     for row in rows:
         _, local, _, state, _, _, _, uid, _, inode, *_ = row.split()
@@ -77,7 +77,7 @@ def _read_table(file: Path) -> Iterator[Listener]:
 
 
 def _parse_address(digits: str) -> Address:
-    """Read an address: words of 32 bits, each printed as the number that it is to the processor."""
+    """Parse an address: 32-bit words in hexadecimal digits, each in the byte order of the processor."""
     words = (int(digits[start : start + 8], 16).to_bytes(4, sys.byteorder) for start in range(0, len(digits), 8))
     address = ip_address(b"".join(words))
     return getattr(address, "ipv4_mapped", None) or address
@@ -86,8 +86,8 @@ def _parse_address(digits: str) -> Address:
 def _list_open_files(process: Path) -> Iterator[str]:
     try:
         files = list((process / "fd").iterdir())
-    except OSError:  # It is another user's, or has just ended.
+    except OSError:  # Another user's process, or it has just ended.
         return
     for file in files:
-        with suppress(OSError):  # It was closed just now.
+        with suppress(OSError):  # The process has just closed the file.
             yield str(file.readlink())

@@ -1,6 +1,6 @@
-"""What systemd and launchd have in common: a file that describes the service, and commands that make it count.
+"""Common interface of systemd and launchd: a file that describes the service, and commands that load and start it.
 
-Commands are run by a function that is handed in, so that everything else can be tried where neither of them is.
+The caller passes the function that runs commands, so that tests need neither systemd nor launchd.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _TIMED_OUT: Final = 124
 
 @dataclass(frozen=True, slots=True)
 class CommandResult:
-    """What became of a command: its exit code, and all that it said."""
+    """Exit code of a command, and its standard output and error."""
 
     code: int
     output: str
@@ -34,14 +34,14 @@ Runner = Callable[[Command], CommandResult]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServiceState:
-    """What the supervisor says of the service.
+    """State of the service, as the supervisor reports it.
 
     Attributes:
-        loaded: Whether it knows the service; None when it could not be asked, as with the other two.
+        loaded: Whether the supervisor knows the service; None if it is unreachable, as for the next two.
         enabled: Whether it starts the service at login.
         active: Whether the service runs.
-        pid: Its process.
-        text: The state in the supervisor's own words, or why it could not be asked.
+        pid: Process id of the service, if it runs.
+        text: The state in the supervisor's own words, or the reason why it is unreachable.
     """
 
     loaded: bool | None
@@ -52,7 +52,7 @@ class ServiceState:
 
 
 class Supervisor(Protocol):
-    """What keeps services running."""
+    """Program that keeps services running: systemd or launchd."""
 
     @property
     def path(self) -> Path:
@@ -60,53 +60,53 @@ class Supervisor(Protocol):
 
     @property
     def folders(self) -> tuple[Path, ...]:
-        """Folders that have to be there before it starts."""
+        """Folders that must exist before the service starts."""
 
     @property
     def links(self) -> tuple[Path, ...]:
-        """Links to the file that the supervisor makes, and may not be there to remove."""
+        """Links to the file that the supervisor creates, and cannot remove if it is unreachable."""
 
     @property
     def defaults(self) -> Mapping[str, str]:
-        """Key to what the service needs where nobody configured that key."""
+        """Defaults of configuration keys that apply to the service alone."""
 
     @property
     def retry_exit_code(self) -> int | None:
-        """The exit code of a command that has to be tried again in a moment; None when there is none."""
+        """Exit code of a command that must be retried; None if there is none."""
 
     @property
     def logs(self) -> str:
-        """The command that shows what the service says, when it has no log file."""
+        """Command that shows the output of a service without a log file."""
 
     def render(self, launch: Launch) -> str:
         """Return the text of the file."""
 
     def parse(self, text: str) -> Launch:
-        """Return what a file that was written here starts."""
+        """Parse a file that ``render`` wrote."""
 
     def commands_to_start(self, *, changed: bool, loaded: bool | None) -> tuple[Command, ...]:
-        """Return the commands that start the service, now and at every login, from a file that is in place.
+        """Return the commands that start the service, now and at every login, after its file is written.
 
         Args:
-            changed: Whether the file is another than the one that the supervisor may know.
-            loaded: Whether it knows one.
+            changed: Whether the file differs from the one that the supervisor may have loaded.
+            loaded: Whether the supervisor has loaded the service.
         """
 
     def commands_to_stop(self, *, loaded: bool | None) -> tuple[Command, ...]:
-        """Return the commands that stop the service while its file is there."""
+        """Return the commands that stop the service while its file exists."""
 
     def commands_to_forget(self) -> tuple[Command, ...]:
-        """Return the commands for when its file is gone."""
+        """Return the commands that make the supervisor forget a removed file."""
 
     def commands_to_stop_removed(self) -> tuple[Command, ...]:
-        """Return the commands that stop the service when its file is gone already."""
+        """Return the commands that stop the service after its file was removed."""
 
     def state(self, run: Runner) -> ServiceState:
-        """Ask for the state of the service."""
+        """Query the state of the service."""
 
 
 def make_runner(environment: Mapping[str, str]) -> Runner:
-    """Return what runs commands with an environment; it raises nothing, an exit code says it all."""
+    """Return a function that runs commands in an environment. It never raises; failures become exit codes."""
 
     def run(command: Command) -> CommandResult:
         try:

@@ -1,7 +1,7 @@
-"""The predecessor of the same name (opencode-semantic-memory on PyPI), and whoever else holds the server's port.
+"""Finds the process that holds the server's port, and an installation of opencode-semantic-memory, the predecessor.
 
-Everything here only looks: files are not opened for writing, services are not stopped, and nothing is asked of a
-server but its health. Both programs say ``opencode-memory`` of themselves there; only ours names its process.
+This module only reads. It opens no file for writing, stops no service, and requests only the health of a server.
+Both programs report the name ``opencode-memory`` there, but only ours reports its process id.
 """
 
 from __future__ import annotations
@@ -31,9 +31,7 @@ SERVICES: Final = (
     "opencode-memory-enrich.service",
 )
 AGENTS: Final = ("com.opencode.memory.plist", "com.opencode.memory.daemon.plist", "com.opencode.memory.worker.plist")
-IMPORTING: Final = (
-    "its memories come over with `opencode-memory import FILE`, FILE being what its tool memory_export_memories writes"
-)
+IMPORTING: Final = "to import its memories, run its tool memory_export_memories and then `opencode-memory import FILE`"
 _PORT: Final = 9824
 _LOOPBACK: Final = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}  # noqa: S104  nothing is bound here
 _MOST_BYTES: Final = 65_536
@@ -42,13 +40,13 @@ _LONGEST_COMMAND: Final = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Incumbent:
-    """What was found of the predecessor; each of it may be missing, but not all.
+    """Files of the predecessor, of which at least one exists.
 
     Attributes:
-        database: Its SQLite file.
-        vectors: The folder of its vectors.
+        database: Its SQLite file, if any.
+        vectors: The folder of its vectors, if any.
         units: Its systemd units and launchd agents.
-        config: Its configuration file.
+        config: Its configuration file, if any.
     """
 
     database: Path | None
@@ -59,16 +57,16 @@ class Incumbent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PortHolder:
-    """Who holds a port.
+    """Process that holds a port.
 
     Attributes:
-        pid: The process; None when the system does not say, as for another user's.
+        pid: Its process id; None if it is not visible, for example because it belongs to another user.
         command: Its command line.
         is_ours: Whether it is a server of this program.
-        is_incumbent: Whether it is the predecessor's.
-        version: What it says that its version is.
-        uid: The user whose it is, where the system says.
-        http_status: What it answered when asked for its health; None when it does not speak HTTP, or took too long.
+        is_incumbent: Whether it is a server of the predecessor.
+        version: The version that it reports.
+        uid: Id of its user, if visible.
+        http_status: HTTP status of its health; None if it did not answer over HTTP in time.
     """
 
     pid: int | None
@@ -81,10 +79,10 @@ class PortHolder:
 
 
 def find_incumbent(environment: Mapping[str, str]) -> Incumbent | None:
-    """Look for the predecessor's files; None when there are none.
+    """Find the predecessor's files; return None if there are none.
 
-    It keeps to ``~/.local/share`` and ``~/.config`` whatever the XDG variables say, unless its configuration names
-    another place, and its documentation speaks of both; so both are looked at.
+    The predecessor uses ``~/.local/share`` and ``~/.config`` regardless of the XDG variables, unless its configuration
+    names another folder. Its documentation mentions the XDG folders as well, so this function searches both.
     """
     home = Path(environment.get("HOME", ""))
     configs = [home / ".config", default_config_file(environment).parent.parent]
@@ -104,28 +102,28 @@ def find_incumbent(environment: Mapping[str, str]) -> Incumbent | None:
 
 
 def explain_incumbent(found: Incumbent, *, port: int) -> str:
-    """Say what there is of the predecessor, that it stays, and how to take its memories over."""
+    """Describe the files of the predecessor, and how to import its memories."""
     places = [str(place) for place in (found.database, *found.units) if place is not None]
     text = (
-        f"{NAME}, a predecessor of the same name, is here too ({', '.join(places or [str(found.config)])}). "
-        f"Nothing of it is touched; {IMPORTING}."
+        f"{NAME}, a predecessor of the same name, is also installed ({', '.join(places or [str(found.config)])}). "
+        f"Its files are not changed; {IMPORTING}."
     )
     if found.units and port == _PORT:
-        text += f" Its services use port {port} as well: stop them, or `{_format_port_command(port)}`."
+        text += f" Its services also use port {port}: stop them, or run `{_format_port_command(port)}`."
     return text
 
 
 def find_port_holder(host: str, port: int, *, timeout_seconds: float = 2.0, proc: Path = PROC) -> PortHolder | None:
-    """Find out who listens where a server wants to listen.
+    """Find the process that listens on the address of a server.
 
     Args:
         host: Address or name that the server binds.
         port: Its port.
-        timeout_seconds: How long each step of asking for the health may take.
-        proc: Where Linux tells of its processes.
+        timeout_seconds: Timeout of each step of the health request.
+        proc: Linux's process file system.
 
     Returns:
-        None when nobody does, or the host is not known.
+        None if the port is free or the host is unknown.
     """
     listener = _find_listener(host, port, proc=proc)
     answer = _ask_health(host, port, timeout_seconds=timeout_seconds)
@@ -150,21 +148,21 @@ def find_port_holder(host: str, port: int, *, timeout_seconds: float = 2.0, proc
 
 
 def explain_holder(holder: PortHolder, host: str, port: int) -> str:
-    """Say who holds a port, in one or two sentences."""
+    """Describe the process that holds a port, in one or two sentences."""
     version = f" {holder.version}" if holder.version else ""
     text = f"Port {port} of {host} is held by "
     whose = _describe_owner(holder)
     if holder.is_ours:
         return f"{text}another opencode-memory{version}{whose}."
     if holder.is_incumbent:
-        return f"{text}{NAME}{version}, a predecessor of the same name{whose}. Nothing of it is touched."
+        return f"{text}{NAME}{version}, a predecessor of the same name{whose}. It is left unchanged."
     return f"{text}another program{whose}{f': {_truncate(holder.command)}' if holder.command else ''}."
 
 
 def hint_for_holder(holder: PortHolder, port: int) -> str:
-    """Say what can be done about it."""
+    """Return the next step for a user who wants the port."""
     if holder.is_ours:
-        return f"use that one, or take another port: `{_format_port_command(port)}`"
+        return f"use that server, or take another port: `{_format_port_command(port)}`"
     if holder.is_incumbent:
         return f"{IMPORTING}; stop it, or take another port: `{_format_port_command(port)}`"
     return f"stop it, or take another port: `{_format_port_command(port)}`"
@@ -177,12 +175,12 @@ def _find_first(places: Iterable[Path]) -> Path | None:
 def _exists(place: Path) -> bool:
     try:
         return place.is_absolute() and place.exists()
-    except OSError:  # A folder that may not be looked into holds nothing that we could speak of.
+    except OSError:  # No permission to look into the folder.
         return False
 
 
 def _read_storage_path(config: Path, home: Path) -> Path | None:
-    """Return the folder that the predecessor's configuration names; a broken file is its own business."""
+    """Return the folder that the predecessor's configuration names, if any. A broken file is ignored."""
     try:
         written = tomllib.loads(config.read_text(encoding="utf-8")).get("storage", {}).get("path")
     except (OSError, ValueError, AttributeError):
@@ -195,21 +193,21 @@ def _read_storage_path(config: Path, home: Path) -> Path | None:
 def _find_listener(host: str, port: int, *, proc: Path) -> Listener | None:
     try:
         addresses = {ip_address(found[4][0]) for found in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)}
-    except (OSError, ValueError):  # A name that nobody knows; a link-local address with a zone that is not here.
+    except (OSError, ValueError):  # An unknown name, or a link-local address with an unknown zone.
         return None
-    heard = (
-        one for one in find_listeners(port, proc=proc) if any(one.conflicts_with(address) for address in addresses)
-    )
-    return next(heard, None)
+    for listener in find_listeners(port, proc=proc):
+        if any(listener.conflicts_with(address) for address in addresses):
+            return listener
+    return None
 
 
 def _ask_health(host: str, port: int, *, timeout_seconds: float) -> tuple[int | None, Mapping[str, Any]] | None:
-    """Ask for the health; None when nobody is there, (None, {}) when somebody is who does not answer like a server."""
-    # Not urllib: the proxies of the environment have no say in what is on this machine, and redirects lead elsewhere.
+    """Request the health; return None if the port is free, and (None, {}) if the holder does not answer over HTTP."""
+    # urllib would send the request through the proxies of the environment, and follow redirects to other machines.
     try:
         connection = HTTPConnection(_LOOPBACK.get(host, host), port, timeout=timeout_seconds)
         connection.connect()
-    except (OSError, HTTPException, ValueError):  # Also what can be no name of a host.
+    except (OSError, HTTPException, ValueError):  # ValueError: an invalid host name.
         return None
     try:
         connection.request("GET", "/health", headers={"Accept": "application/json", "Connection": "close"})
@@ -250,7 +248,7 @@ def _describe_owner(holder: PortHolder) -> str:
 def _user_name(uid: int) -> str:
     try:
         return pwd.getpwuid(uid).pw_name
-    except KeyError:  # It has a number only, as in a container.
+    except KeyError:  # A user without a name, for example in a container.
         return str(uid)
 
 

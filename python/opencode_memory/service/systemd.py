@@ -1,7 +1,7 @@
 """The service as a systemd user unit: its text, and the commands of ``systemctl --user``.
 
-Everything that is carried into the unit goes through ``quote``: systemd would take a percent sign for a specifier, a
-dollar sign for a variable, and a blank for the end of a word.
+All values in the unit are escaped by ``quote``. Otherwise systemd would read a percent sign as a specifier, a dollar
+sign as a variable, and a space as the end of a word.
 """
 
 from __future__ import annotations
@@ -19,42 +19,43 @@ from opencode_memory.service.manager import MARK, Command, Runner, ServiceState
 UNIT: Final = "opencode-memory-serve.service"
 _TEMPLATE: Final = """\
 # {mark}
-# `opencode-memory service uninstall` removes it. Settings of yours: systemctl --user edit {unit}
+# To remove it: opencode-memory service uninstall. To add settings of your own: systemctl --user edit {unit}
 
 [Unit]
-Description=opencode-memory, the memory of coding agents
-# A server that cannot start (the port is taken, say) gives up after some tries instead of filling the journal for ever.
+Description=opencode-memory, memory for coding agents
+# If the server cannot start, for example because the port is in use, give up after some attempts.
+# Otherwise the failures would fill the journal.
 StartLimitIntervalSec=10min
 StartLimitBurst=10
 
 [Service]
-# Not simple: a program that is no longer there shall fail the start and not vanish quietly.
+# With Type=simple, the start would succeed even if the program no longer exists.
 Type=exec
 ExecStart={command}
 {environment}Restart=on-failure
 RestartSec=5
-# The server is told first and ends its own worker; what is left after that is killed.
+# Only the server gets the signal first, and ends its own worker. Remaining processes are then killed.
 KillMode=mixed
 KillSignal=SIGTERM
 TimeoutStopSec=10
 UMask=0077
 
-# What a unit of a user may give up by itself.
+# Privileges that a user unit can drop.
 NoNewPrivileges=yes
 LockPersonality=yes
 RestrictNamespaces=yes
 RestrictRealtime=yes
 RestrictSUIDSGID=yes
 SystemCallArchitectures=native
-# Netlink is how names are resolved.
+# Name resolution needs netlink.
 RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6 AF_NETLINK
-# Left out on purpose:
+# Omitted on purpose:
 # - ProtectSystem, ProtectHome, PrivateTmp, PrivateDevices, ProtectKernelTunables, ProtectControlGroups, ProtectProc and
-#   their like need a mount namespace, which a user may not have: without one they do nothing or fail the start.
-# - CapabilityBoundingSet, ProtectKernelModules, ProtectKernelLogs, ProtectClock drop capabilities that a user's systemd
-#   does not hold: the start fails with 218/CAPABILITIES.
-# - MemoryDenyWriteExecute and SystemCallFilter: which memory and calls the libraries of the model use is theirs to
-#   change, and the first one that is not allowed ends the server.
+#   similar settings need a mount namespace. Where users cannot create one, they have no effect or fail the start.
+# - CapabilityBoundingSet, ProtectKernelModules, ProtectKernelLogs and ProtectClock drop capabilities that a user's
+#   systemd does not hold, so the start fails with 218/CAPABILITIES.
+# - MemoryDenyWriteExecute and SystemCallFilter: a new version of the model's libraries may use other memory mappings or
+#   system calls, and the first forbidden one would end the server.
 
 [Install]
 WantedBy=default.target
@@ -63,49 +64,49 @@ _PLAIN: Final = re.compile(r"[A-Za-z0-9_@/.,:=+$%-]+")
 _UNSAFE: Final = re.compile(r'[\x00-\x1f\x7f"\\]')
 _ESCAPED: Final = re.compile(r"\\(?:x([0-9a-f]{2})|(.))")
 _WORD: Final = re.compile(r'"((?:[^"\\]|\\.)*)"|(\S+)')
-# systemd refuses a program in whose path one of these is, and a variable in it is never replaced as in an argument.
+# systemd refuses a program path that contains one of these characters, and never expands variables in it.
 _NO_PROGRAM: Final = re.compile(r"""["'\\$]""")
 _ENV: Final = "/usr/bin/env"
 
 
 @dataclass(frozen=True, slots=True)
 class Systemd:
-    """The person's own systemd.
+    """The systemd instance of the user.
 
     Attributes:
-        folder: Where its units are.
+        folder: The folder of its units.
     """
 
     folder: Path
 
     @property
     def path(self) -> Path:
-        """The unit."""
+        """The unit file."""
         return self.folder / UNIT
 
     @property
     def folders(self) -> tuple[Path, ...]:
-        """None besides the unit's own: the journal needs no folder."""
+        """No folders, because the journal needs none."""
         return ()
 
     @property
     def links(self) -> tuple[Path, ...]:
-        """The link that says that the unit is enabled."""
+        """The link that enables the unit."""
         return (self.folder / "default.target.wants" / UNIT,)
 
     @property
     def defaults(self) -> Mapping[str, str]:
-        """None: the journal takes what the server says."""
+        """No defaults, because the journal collects the server's output."""
         return MappingProxyType({})
 
     @property
     def retry_exit_code(self) -> int | None:
-        """None: systemctl waits by itself."""
+        """No exit code, because systemctl itself waits."""
         return None
 
     @property
     def logs(self) -> str:
-        """Where the journal has it."""
+        """Command that shows the journal of the unit."""
         return f"journalctl --user --unit {UNIT}"
 
     def render(self, launch: Launch) -> str:
@@ -123,7 +124,7 @@ class Systemd:
         )
 
     def parse(self, text: str) -> Launch:
-        """Return what a unit that was written here starts."""
+        """Parse a unit that ``render`` wrote."""
         arguments = tuple(_parse_words(text, "ExecStart", variables=True))
         environment = dict(
             word.split("=", 1) for word in _parse_words(text, "Environment", variables=False) if "=" in word
@@ -134,7 +135,7 @@ class Systemd:
         )
 
     def commands_to_start(self, *, changed: bool, loaded: bool | None) -> tuple[Command, ...]:  # noqa: ARG002  as launchd's
-        """Return the commands that start the unit; only a restart makes a server of the old unit one of the new."""
+        """Return the commands that start the unit; only a restart makes a running server use a changed unit."""
         reload = _systemctl("daemon-reload")
         if changed:
             return (reload, _systemctl("enable", UNIT), _systemctl("restart", UNIT))
@@ -145,15 +146,15 @@ class Systemd:
         return (_systemctl("disable", "--now", UNIT),)
 
     def commands_to_forget(self) -> tuple[Command, ...]:
-        """Return the command that lets systemd see that the unit is gone."""
+        """Return the command that makes systemd forget the removed unit."""
         return (_systemctl("daemon-reload"),)
 
     def commands_to_stop_removed(self) -> tuple[Command, ...]:
-        """Return the commands that end a server whose unit is gone."""
+        """Return the commands that stop a server whose unit was removed."""
         return (_systemctl("stop", UNIT), _systemctl("daemon-reload"))
 
     def state(self, run: Runner) -> ServiceState:
-        """Ask systemd."""
+        """Query the state from systemd."""
         names = ("LoadState", "UnitFileState", "ActiveState", "SubState", "Result", "MainPID")
         ran = run(_systemctl("show", UNIT, f"--property={','.join(names)}"))
         if ran.code != 0:
@@ -172,13 +173,13 @@ class Systemd:
 
 
 def quote(word: str, *, variables: bool) -> str:
-    r"""Write a word so that systemd reads it as it is, whatever is in it.
+    r"""Escape a word so that systemd reads exactly this text.
 
     The rules are those of systemd.syntax(7), systemd.unit(5) for specifiers, and systemd.service(5) for variables.
 
     Args:
-        word: What is meant.
-        variables: Whether it stands in a command line, where variables are replaced.
+        word: The text.
+        variables: Whether the word is part of a command line, where systemd expands variables.
 
     >>> print(quote("/home/jo/100% of $HOME", variables=True))
     "/home/jo/100%% of $$HOME"
@@ -196,7 +197,7 @@ def _escape(character: str) -> str:
 
 
 def _parse_words(text: str, setting: str, *, variables: bool) -> Iterator[str]:
-    """Yield the words of a setting, as ``quote`` wrote them."""
+    """Yield the words of a setting, and undo ``quote``."""
     for line in re.findall(rf"^{setting}=(.*)$", text, re.MULTILINE):
         for quoted, plain in _WORD.findall(line):
             word = plain or _ESCAPED.sub(lambda match: chr(int(match[1], 16)) if match[1] else match[2], quoted)

@@ -1,7 +1,7 @@
-"""The one file of the service: whose it is, and how it is replaced and removed.
+"""Reads, replaces and removes the file of the service.
 
-A file without our mark belongs to somebody else, and so does a link (a masked unit is a link to nowhere): neither is
-written to nor removed.
+A file without our mark was written by the user or another program. So was a symbolic link, for example a masked unit.
+Such a file is never changed or removed.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from typing import Final
 from opencode_memory.errors import ConflictError, StorageError
 from opencode_memory.service.manager import MARK
 
-# Nothing in it is secret, and both systems want to read it; whatever it leads to guards itself.
+# The file contains no secrets, and systemd and launchd must be able to read it.
 _MODE: Final = 0o644
 _FOLDER_MODE: Final = 0o700
 
 
 class Change(StrEnum):
-    """What becomes of the file."""
+    """Change of the file."""
 
     CREATED = "created"
     REPLACED = "replaced"
@@ -31,11 +31,11 @@ class Change(StrEnum):
 
 
 def read_own(path: Path) -> str | None:
-    """Return the text of the file that was written here; None when there is no file.
+    """Return the text of a file that this module wrote; None if there is no file.
 
     Raises:
-        ConflictError: There is a file, and it was not written here.
-        StorageError: It cannot be read.
+        ConflictError: If this module did not write the file.
+        StorageError: If it cannot be read.
     """
     try:
         if not stat.S_ISREG(path.lstat().st_mode):
@@ -51,11 +51,11 @@ def read_own(path: Path) -> str | None:
 
 
 def plan_change(path: Path, text: str) -> Change:
-    """Say what writing a text would be.
+    """Return the change that writing a text would make.
 
     Raises:
-        ConflictError: There is a file, and it was not written here.
-        StorageError: It cannot be read.
+        ConflictError: If this module did not write the existing file.
+        StorageError: If it cannot be read.
     """
     before = read_own(path)
     if before is None:
@@ -64,10 +64,10 @@ def plan_change(path: Path, text: str) -> Change:
 
 
 def write(path: Path, text: str) -> None:
-    """Put a text in place in one step, so that a crash leaves the old file or the new one.
+    """Write the file atomically, so that a crash leaves either the old file or the new file.
 
     Raises:
-        StorageError: The file system refuses.
+        StorageError: If the file cannot be written.
     """
     try:
         make_folder(path.parent)
@@ -88,24 +88,24 @@ def write(path: Path, text: str) -> None:
 
 
 def make_folder(folder: Path) -> None:
-    """Create a folder, and those above it, for the person alone; those that exist stay as they are.
+    """Create a folder and its missing parents, accessible only to the user. Existing folders stay unchanged.
 
     Raises:
-        StorageError: The file system refuses.
+        StorageError: If a folder cannot be created.
     """
     try:
-        # Path.mkdir gives its mode to the last one only.
-        for missing in reversed([one for one in (folder, *folder.parents) if not one.is_dir()]):
+        # Path.mkdir applies its mode only to the last folder.
+        for missing in reversed([parent for parent in (folder, *folder.parents) if not parent.is_dir()]):
             missing.mkdir(mode=_FOLDER_MODE, exist_ok=True)
     except OSError as error:
         raise StorageError(f"cannot create {folder}: {error.strerror or error}", path=str(folder)) from error
 
 
 def remove(path: Path, links: tuple[Path, ...]) -> None:
-    """Remove the file, and the links to it that its supervisor left.
+    """Remove the file, and the links to it that its supervisor left behind.
 
     Raises:
-        StorageError: The file system refuses.
+        StorageError: If the file or a link cannot be removed.
     """
     try:
         path.unlink(missing_ok=True)
@@ -117,6 +117,6 @@ def remove(path: Path, links: tuple[Path, ...]) -> None:
 
 
 def _foreign_file_error(path: Path) -> ConflictError:
-    error = ConflictError(f"{path} was not written by `opencode-memory service install`, so it stays as it is")
-    error.hint = "look what it is; when it can go, remove it by hand and try again"
+    error = ConflictError(f"{path} was not written by `opencode-memory service install`, so it is left unchanged")
+    error.hint = "check the file; if you do not need it, remove it and try again"
     return error
