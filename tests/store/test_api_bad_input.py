@@ -254,7 +254,7 @@ def test_the_words_of_an_odd_query_still_count(store: MemoryStore, query: str) -
 
 
 @pytest.mark.parametrize("query", [None, 5, b"walrus", ["walrus"], 1.5, object()])
-def test_a_query_that_is_no_text_is_refused(store: MemoryStore, query: Any) -> None:
+def test_query_that_is_not_text_is_refused(store: MemoryStore, query: Any) -> None:
     with pytest.raises(InvalidInputError) as error:
         store.recall(query)
     assert error.value.field == "query"
@@ -335,7 +335,7 @@ def test_a_moment_before_the_year_one_is_refused(store: MemoryStore) -> None:
 @pytest.mark.parametrize(
     "path", ["", "\0", "a\0b", "\ud800", "~nobody-of-that-name/x", 5, b"bytes", None, []], ids=ascii
 )
-def test_what_is_no_path_is_refused(store: MemoryStore, path: Any) -> None:
+def test_value_that_is_not_a_path_is_refused(store: MemoryStore, path: Any) -> None:
     uses: dict[str, Callable[[], object]] = {
         "source": lambda: store.backups.restore(path),
         "target": lambda: export_memories(store, path),

@@ -21,7 +21,7 @@ from support.stores import NOW_MS, recalled, set_clock, texts
 NOW = datetime.fromtimestamp(NOW_MS / 1000, UTC)
 
 
-def test_an_edit_changes_what_is_named_and_nothing_else(store: MemoryStore) -> None:
+def test_edit_changes_only_the_named_fields(store: MemoryStore) -> None:
     id = store.remember("the deploy needs a VPN", tags=["ops"], topic="deploy", metadata={"a": 1}, pinned=True).id
     before = store.get(id)
     set_clock(store, NOW_MS + 1000)
@@ -68,7 +68,7 @@ def test_an_edited_text_is_found_by_its_new_words_only(store: MemoryStore) -> No
     assert recalled(store, "heron") == ["the azure heron"]
 
 
-def test_an_edited_text_is_found_by_its_new_words_only_after_the_index_has_absorbed_it(store: MemoryStore) -> None:
+def test_edited_text_is_found_by_its_new_words_only(store: MemoryStore) -> None:
     id = store.remember("the crimson walrus").id
     store.indexes.catch_up()
     store.edit(id, content="the azure heron")
@@ -84,7 +84,7 @@ def test_a_new_tag_and_a_new_topic_are_found_as_words(store: MemoryStore) -> Non
     assert recalled(store, "walrus") == recalled(store, "heron") == ["nothing to see"]
 
 
-def test_an_edit_that_changes_nothing_leaves_no_history(store: MemoryStore) -> None:
+def test_edit_without_a_change_leaves_no_history(store: MemoryStore) -> None:
     id = store.remember("same", tags=["a"]).id
     store.edit(id, content="same", tags=["a"])
     assert [entry.kind for entry in store.history(id)] == ["create"]
@@ -165,7 +165,7 @@ def test_an_unknown_id_is_named(store: MemoryStore, method: str) -> None:
 
 
 @pytest.mark.parametrize("method", ["archive", "restore", "delete", "pin", "unpin", "purge"])
-def test_no_ids_is_nothing_to_do(store: MemoryStore, method: str) -> None:
+def test_operations_on_no_ids_do_nothing(store: MemoryStore, method: str) -> None:
     store.remember("stays")
     getattr(store, method)([])
     assert texts(store.list()) == ["stays"]
@@ -190,7 +190,7 @@ def test_a_pin_survives_an_update_of_the_topic(store: MemoryStore) -> None:
     assert store.get(id).pinned
 
 
-def test_a_pin_decides_between_equals_and_buries_nothing(store: MemoryStore) -> None:
+def test_pin_breaks_ties_and_does_not_bury_better_hits(store: MemoryStore) -> None:
     plain, pinned = store.remember("walrus north").id, store.remember("walrus south").id
     assert recalled(store, "walrus")[0] == "walrus south"  # the newer one of two equals
     store.pin(plain)

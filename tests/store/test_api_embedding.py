@@ -28,7 +28,7 @@ def test_each_text_is_embedded_once_wherever_it_stands(open_store) -> None:
     assert embedder.embedded == ["the same walrus"]
 
 
-def test_a_rebuild_of_the_indexes_embeds_nothing(open_store, data_dir) -> None:
+def test_index_rebuild_does_not_embed_again(open_store, data_dir) -> None:
     embedder = WordEmbedder(synonyms=SYNONYMS)
     store = open_store(project="app", embedder=embedder)
     store.remember_many({"content": f"walrus {number}"} for number in range(20))
@@ -51,7 +51,7 @@ def test_embedding_can_be_done_in_steps_and_says_how_far_it_is(open_store) -> No
     assert (store.stats().pending_embeddings, store.indexes.embed_pending()) == (0, 0)
 
 
-def test_another_model_is_said_and_words_are_found_until_everything_is_embedded_anew(
+def test_model_mismatch_is_reported_and_words_are_searched_until_reindex(
     open_store, caplog: pytest.LogCaptureFixture
 ) -> None:
     old = open_store(project="app", embedder=WordEmbedder("model-a", synonyms=SYNONYMS))
@@ -140,7 +140,7 @@ def test_a_memory_that_was_written_after_a_store_was_asked_is_found_by_its_meani
         assert recalled(handle, "pinniped") == ["walrus"]
 
 
-def test_a_failed_embedding_loses_nothing_and_is_tried_again(open_store) -> None:
+def test_failed_embedding_is_retried(open_store) -> None:
     embedder = DownEmbedder()
     store = open_store(embedder=embedder)
     store.remember("walrus")
@@ -270,7 +270,7 @@ def test_a_text_that_is_deleted_while_it_is_being_embedded_stays_deleted(open_st
     assert store.indexes.verify().ok
 
 
-def test_a_store_that_is_closed_has_embedded_what_it_wrote(open_store) -> None:
+def test_closed_store_has_embedded_its_writes(open_store) -> None:
     embedder = WordEmbedder()
     store = open_store(embedder=embedder, background=True)
     store.remember("walrus")
@@ -279,7 +279,7 @@ def test_a_store_that_is_closed_has_embedded_what_it_wrote(open_store) -> None:
     assert embedder.embedded == ["walrus"]
 
 
-def test_what_another_process_left_is_embedded_by_the_next_one(open_store) -> None:
+def test_texts_left_by_another_process_are_embedded(open_store) -> None:
     open_store().remember("walrus")
     store = open_store(background=True)
     store.remember("heron")

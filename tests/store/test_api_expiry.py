@@ -48,7 +48,7 @@ def test_an_expired_memory_lives_again_when_its_end_is_moved(store: MemoryStore)
     assert recalled(store, "walrus") == ["a walrus"]
 
 
-def test_an_expired_topic_is_written_anew_whatever_its_trust(store: MemoryStore) -> None:
+def test_expired_topic_is_replaced_regardless_of_trust(store: MemoryStore) -> None:
     store.remember("We use MySQL", topic="database", ttl_seconds=1)
     set_clock(store, NOW_MS + 1000)
     store.remember("We use PostgreSQL", topic="database", trust="tool")
@@ -64,7 +64,7 @@ def test_an_end_in_the_same_second_as_a_text_date_is_exact(store: MemoryStore) -
     assert store.list() == []
 
 
-def test_a_value_lives_seven_days_unless_told_otherwise(store: MemoryStore) -> None:
+def test_value_expires_after_seven_days_by_default(store: MemoryStore) -> None:
     store.kv.set("default", 1)
     store.kv.set("for ever", 2, ttl_seconds=None)
     store.kv.set("short", 3, ttl_seconds=0.5)
@@ -92,7 +92,7 @@ def test_an_expired_value_begins_a_new_life_when_it_is_set_again(store: MemorySt
     assert (entry.value, entry.created_at) == (2, NOW + timedelta(seconds=5))
 
 
-def test_cleaning_up_removes_what_has_expired_and_nothing_else(store: MemoryStore) -> None:
+def test_maintain_removes_only_expired_values(store: MemoryStore) -> None:
     store.kv.set("gone", 1, ttl_seconds=1)
     store.kv.set("here", 2, ttl_seconds=100)
     store.remember("a walrus", ttl_seconds=1)
@@ -103,7 +103,7 @@ def test_cleaning_up_removes_what_has_expired_and_nothing_else(store: MemoryStor
 
 
 @pytest.mark.parametrize("seconds", [0, -1, float("nan"), float("inf"), -float("inf"), 1e300, 10**400])
-def test_a_life_that_is_none_is_refused(store: MemoryStore, seconds: float) -> None:
+def test_invalid_ttl_is_refused(store: MemoryStore, seconds: float) -> None:
     for write in (
         lambda: store.remember("x", ttl_seconds=seconds),
         lambda: store.kv.set("k", 1, ttl_seconds=seconds),

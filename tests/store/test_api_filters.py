@@ -91,7 +91,7 @@ def test_without_a_filter_the_crowd_answers(asked: tuple[MemoryStore, str]) -> N
     assert len(store.recall(query)) == 10
 
 
-def test_a_filter_that_nothing_passes_gives_nothing(asked: tuple[MemoryStore, str]) -> None:
+def test_filter_without_matches_returns_no_hits(asked: tuple[MemoryStore, str]) -> None:
     store, query = asked
     assert store.recall(query, category="blocker") == []
     assert store.recall(query, entity="!13") == []

@@ -91,7 +91,7 @@ def test_a_reindex_tells_its_stages(filled: MemoryStore) -> None:
     assert "words" in stages
 
 
-def test_progress_that_raises_ends_the_work_and_harms_nothing(filled: MemoryStore) -> None:
+def test_error_in_progress_ends_the_work_without_damage(filled: MemoryStore) -> None:
     def stop(*_: object) -> None:
         raise KeyboardInterrupt
 
@@ -102,7 +102,7 @@ def test_progress_that_raises_ends_the_work_and_harms_nothing(filled: MemoryStor
     assert filled.indexes.verify().ok
 
 
-def test_a_backup_brings_back_everything(filled: MemoryStore, tmp_path: Path) -> None:
+def test_restored_backup_holds_all_rows(filled: MemoryStore, tmp_path: Path) -> None:
     filled.kv.set("k", 1)
     path = filled.backups.create(tmp_path / "backup.db")
     assert path == tmp_path / "backup.db"
@@ -153,7 +153,7 @@ def test_without_a_name_a_backup_goes_beside_the_store_and_is_listed(filled: Mem
     assert [backup.path for backup in filled.backups.list()] == [second]
 
 
-def test_a_backup_overwrites_nothing(filled: MemoryStore, tmp_path: Path) -> None:
+def test_backup_to_an_existing_file_is_refused(filled: MemoryStore, tmp_path: Path) -> None:
     file = tmp_path / "precious"
     file.write_text("precious")
     with pytest.raises(ConflictError, match="precious"):
@@ -169,7 +169,7 @@ def test_backups_are_still_known_after_one_of_them_was_restored(filled: MemorySt
 
 
 @pytest.mark.parametrize("kind", ["missing", "a folder", "garbage", "empty", "another database"])
-def test_what_is_no_backup_is_not_restored(filled: MemoryStore, tmp_path: Path, kind: str) -> None:
+def test_file_that_is_not_a_backup_is_not_restored(filled: MemoryStore, tmp_path: Path, kind: str) -> None:
     source = tmp_path / "source"
     if kind == "a folder":
         source.mkdir()
@@ -296,7 +296,7 @@ def test_deleted_memories_are_forgotten_after_thirty_days_and_not_before(store: 
         store.undo(id)
 
 
-def test_statistics_count_what_there_is(open_store) -> None:
+def test_statistics_count_memories_and_indexes(open_store) -> None:
     store = open_store(project="app")
     assert store.stats().memories == 0
     store.remember("one", category="decision")
@@ -341,7 +341,7 @@ def test_a_store_that_is_only_read_changes_no_file(filled: MemoryStore, open_sto
     }
 
 
-def test_reading_a_store_that_is_not_there_creates_nothing(open_store, data_dir: Path) -> None:
+def test_read_only_open_of_a_missing_store_creates_no_file(open_store, data_dir: Path) -> None:
     with pytest.raises(StorageError, match="no store"):
         open_store(read_only=True)
     assert not data_dir.exists()
@@ -394,7 +394,7 @@ def test_a_closed_store_says_so(filled: MemoryStore) -> None:
             use()
 
 
-def test_everything_is_there_when_the_store_is_opened_again(filled: MemoryStore, open_store) -> None:
+def test_reopened_store_holds_all_memories(filled: MemoryStore, open_store) -> None:
     expected = sorted(texts(filled.list()))
     filled.close()
     again = open_store(project="app")

@@ -98,7 +98,7 @@ def test_a_value_over_the_limit_is_refused_with_the_limit(store: MemoryStore) ->
 
 
 @pytest.mark.parametrize("value", [object(), {1, 2}, b"bytes", float("nan"), float("inf"), {"a": object()}, "\ud800"])
-def test_what_is_no_json_is_refused(store: MemoryStore, value: object) -> None:
+def test_value_that_is_not_json_is_refused(store: MemoryStore, value: object) -> None:
     with pytest.raises(InvalidInputError) as error:
         store.kv.set("k", value)
     assert error.value.field == "value"

@@ -29,7 +29,7 @@ def _open_to_others(folder: Path) -> dict[str, str]:
     return {str(path): oct(mode) for path, mode in modes.items() if mode & 0o077}
 
 
-def test_no_file_can_be_read_by_others_whatever_was_done(tmp_path: Path) -> None:
+def test_files_are_private_after_every_operation(tmp_path: Path) -> None:
     data_dir = tmp_path / "deep" / "store"
     engine = Engine(data_dir, graph_from=10, background=False, clock_ms=NOW_MS)
     store = bound_store(engine, project="app", embedder=WordEmbedder(dimension=16))

@@ -113,7 +113,7 @@ def test_the_work_trees_of_a_repository_share_a_project(store: MemoryStore) -> N
     assert len(store.projects.list()) == 1
 
 
-def test_a_remote_names_the_project_whatever_the_folder(store: MemoryStore) -> None:
+def test_remote_decides_the_project_before_the_folder(store: MemoryStore) -> None:
     first = ProjectIdentity(remotes=("github.com/acme/shop",), root_commits=(ROOT_A,), folder="/home/ada/shop")
     clone = ProjectIdentity(remotes=("github.com/acme/shop",), root_commits=(ROOT_A,), folder="/tmp/elsewhere")
     assert store.projects.resolve(first) == store.projects.resolve(clone) == "github.com/acme/shop"
@@ -172,7 +172,7 @@ def test_a_folder_that_holds_another_remotes_repository_now_is_another_project(s
     assert store.projects.resolve(new) == "github.com/acme/new"
 
 
-def test_a_folder_that_holds_another_remotes_repository_is_another_project_before_its_roots_are_read(
+def test_folder_with_a_repository_of_another_remote_is_another_project(
     store: MemoryStore,
 ) -> None:
     """The root commits cost a walk through the history; without them two remotes still tell two projects apart."""
@@ -195,7 +195,7 @@ def test_a_folder_outside_git_is_named_by_its_path(store: MemoryStore) -> None:
     assert store.projects.resolve(ProjectIdentity(folder="/home/ada/notes")) == "/home/ada/notes"
 
 
-def test_an_identity_of_nothing_is_refused(store: MemoryStore) -> None:
+def test_empty_identity_is_refused(store: MemoryStore) -> None:
     with pytest.raises(InvalidInputError):
         store.projects.resolve(ProjectIdentity())
 

@@ -15,7 +15,7 @@ def meaningful(open_store) -> MemoryStore:
     return open_store(project="app", embedder=WordEmbedder(synonyms={"pinniped": "walrus"}))
 
 
-def test_a_memory_is_found_by_its_words_at_once_and_by_its_meaning_when_it_is_embedded(meaningful: MemoryStore) -> None:
+def test_memory_is_found_by_words_at_once_and_by_meaning_once_embedded(meaningful: MemoryStore) -> None:
     meaningful.remember("walrus")
     assert recalled(meaningful, "walrus") == ["walrus"]
     assert recalled(meaningful, "pinniped") == []

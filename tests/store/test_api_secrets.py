@@ -123,7 +123,7 @@ def test_a_value_that_only_its_name_makes_a_secret_is_replaced(store: MemoryStor
         "secret = load_secret_from_vault()",
     ],
 )
-def test_what_only_speaks_of_secrets_stays_to_the_letter(store: MemoryStore, text: str) -> None:
+def test_text_about_secrets_is_not_redacted(store: MemoryStore, text: str) -> None:
     result = store.remember(text, metadata={"note": text})
     assert result.redactions == ()
     assert (store.get(result.id).content, store.get(result.id).metadata) == (text, {"note": text})

@@ -46,7 +46,7 @@ def test_every_error_is_public_and_stands_where_the_tree_shows_it() -> None:
 
 
 @pytest.mark.parametrize("cls", [MemoryStore, KeyValues, Sessions])
-def test_every_public_method_says_what_it_does(cls: type) -> None:
+def test_every_public_method_has_a_docstring(cls: type) -> None:
     for name, method in inspect.getmembers(cls, inspect.isfunction):
         if not name.startswith("_"):
             assert inspect.getdoc(method), name

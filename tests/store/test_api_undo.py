@@ -41,7 +41,7 @@ _CHANGES: dict[str, Callable[[MemoryStore, str], object]] = {
 
 
 @pytest.mark.parametrize("name", _CHANGES)
-def test_an_undo_brings_back_everything_as_it_was(store: MemoryStore, name: str) -> None:
+def test_undo_restores_all_fields(store: MemoryStore, name: str) -> None:
     id = store.remember("a crimson walrus", topic="bird", tags=["old"], metadata={"a": 1}).id
     store.remember("beside it")
     store.remember("in another project", project="other", topic="bird")
@@ -135,7 +135,7 @@ def test_undo_reaches_a_memory_of_a_project_that_was_merged_away(store: MemorySt
     assert {project.name for project in store.projects.list()} == {"app", "other"}
 
 
-def test_the_history_says_who_did_what_and_when(open_store) -> None:
+def test_history_records_actor_change_and_time(open_store) -> None:
     person, agent = open_store(), open_store(actor="agent")
     id = person.remember("We use MySQL", topic="database").id
     set_clock(agent, NOW_MS + 1000)
@@ -166,7 +166,7 @@ def test_changes_made_together_share_their_operation(store: MemoryStore) -> None
     assert store.history(ids[0])[0].operation != store.history(ids[0])[1].operation
 
 
-def test_an_undo_is_in_the_history_and_what_it_took_back_is_marked(store: MemoryStore) -> None:
+def test_undo_is_recorded_and_marks_the_undone_change(store: MemoryStore) -> None:
     id = store.remember("one").id
     store.edit(id, content="two")
     store.undo()
@@ -184,7 +184,7 @@ def test_a_deleted_memory_has_a_history(store: MemoryStore) -> None:
     assert (last.kind, last.before.content, last.after) == ("delete", "a walrus", None)
 
 
-def test_nothing_to_undo_is_said(store: MemoryStore) -> None:
+def test_undo_without_a_change_raises_not_found(store: MemoryStore) -> None:
     for arguments in ((), ("00000000-0000-7000-8000-000000000000",)):
         with pytest.raises(NotFoundError):
             store.undo(*arguments)
@@ -199,7 +199,7 @@ def test_values_and_embeddings_are_no_operations(store: MemoryStore) -> None:
     assert store.kv.get("k") == 1
 
 
-def test_what_was_undone_can_be_said_again(store: MemoryStore) -> None:
+def test_undone_memory_can_be_written_again(store: MemoryStore) -> None:
     store.remember("a walrus")
     store.undo()
     assert store.remember("a walrus").status is RememberStatus.STORED

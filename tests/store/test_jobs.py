@@ -33,7 +33,7 @@ def drained(store: MemoryStore) -> Iterator[Job]:
         assert store.jobs.done(job)
 
 
-def test_a_job_is_given_to_one_worker_and_gone_when_it_is_done(store: MemoryStore) -> None:
+def test_job_is_claimed_once_and_removed_when_done(store: MemoryStore) -> None:
     number = store.jobs.enqueue("notes", "a.md", payload={"why": ["it", "changed"]})
     job = claimed(store, "first")
     assert (job.id, job.kind, job.subject, job.payload) == (number, "notes", "a.md", {"why": ["it", "changed"]})
@@ -44,7 +44,7 @@ def test_a_job_is_given_to_one_worker_and_gone_when_it_is_done(store: MemoryStor
     assert not store.jobs.done(job)
 
 
-def test_what_waits_is_in_the_queue_once_and_due_at_the_earliest_moment_asked_for(store: MemoryStore) -> None:
+def test_waiting_job_is_queued_once_with_the_earliest_due_time(store: MemoryStore) -> None:
     number = store.jobs.enqueue("notes", "a.md", delay_seconds=100)
     assert store.jobs.enqueue("notes", "a.md", delay_seconds=10) == number
     assert store.jobs.enqueue("notes", "a.md", delay_seconds=1000) == number
@@ -55,7 +55,7 @@ def test_what_waits_is_in_the_queue_once_and_due_at_the_earliest_moment_asked_fo
     assert claimed(store).id == number
 
 
-def test_what_is_asked_for_again_while_it_is_done_is_done_again_once(store: MemoryStore) -> None:
+def test_job_enqueued_while_running_runs_once_more(store: MemoryStore) -> None:
     store.jobs.enqueue("notes", "a.md")
     job = claimed(store)
     for _ in range(3):
@@ -68,7 +68,7 @@ def test_what_is_asked_for_again_while_it_is_done_is_done_again_once(store: Memo
     assert store.jobs.list() == []
 
 
-def test_what_is_asked_for_while_a_recurring_job_runs_does_not_wait_for_the_next_period(store: MemoryStore) -> None:
+def test_job_enqueued_during_a_recurring_run_is_due_at_once(store: MemoryStore) -> None:
     store.jobs.enqueue("read")
     job = claimed(store)
     store.jobs.enqueue("read")
@@ -87,7 +87,7 @@ def test_new_arguments_that_come_while_a_job_is_done_are_those_of_the_next_time(
     assert claimed(store).payload == {"project": "new"}
 
 
-def test_a_lease_that_ran_out_gives_the_job_to_another_and_the_late_end_changes_nothing(store: MemoryStore) -> None:
+def test_late_end_of_an_expired_lease_is_ignored(store: MemoryStore) -> None:
     store.jobs.enqueue("notes", "a.md")
     late = claimed(store, "late")
     set_clock(store, NOW_MS + LEASE_MS - 1)
@@ -158,7 +158,7 @@ def test_a_success_forgets_earlier_failures(store: MemoryStore) -> None:
     assert (job.attempts, job.error, job.run_at) == (0, None, at(NOW_MS + DAY_MS))
 
 
-def test_what_is_dead_stays_so_until_it_is_revived_or_its_arguments_change(store: MemoryStore) -> None:
+def test_dead_job_stays_dead_until_revived_or_changed(store: MemoryStore) -> None:
     number = store.jobs.enqueue("file", "shop", payload={"project": "a"})
     store.jobs.failed(claimed(store), "no", is_final=True)
     assert store.jobs.enqueue("file", "shop", payload={"project": "a"}) == number
@@ -245,7 +245,7 @@ def test_a_worker_gets_only_the_kinds_that_it_asks_for(store: MemoryStore) -> No
     assert claimed(store).kind == "embed"
 
 
-def test_dead_jobs_are_listed_first_and_then_what_is_due_next(store: MemoryStore) -> None:
+def test_jobs_are_listed_dead_first_then_by_due_time(store: MemoryStore) -> None:
     store.jobs.enqueue("a")
     store.jobs.failed(claimed(store), "no", is_final=True)
     store.jobs.enqueue("c", delay_seconds=20)
@@ -275,7 +275,7 @@ def test_an_error_is_kept_without_secrets_and_not_for_its_length(store: MemorySt
     assert len(job.error) <= 500
 
 
-def test_an_error_that_is_no_valid_text_is_kept_all_the_same(store: MemoryStore) -> None:
+def test_job_error_with_lone_surrogates_is_stored(store: MemoryStore) -> None:
     store.jobs.enqueue("notes", "a.md")
     assert store.jobs.failed(claimed(store), "cannot read caf\udce9.md\0")
     [job] = store.jobs.list()
@@ -312,7 +312,7 @@ def test_a_lease_has_limits(store: MemoryStore, seconds: float) -> None:
     assert claimed(store).attempts == 1
 
 
-def test_a_read_only_store_shows_its_jobs_and_gives_none_away(open_store: OpenStore) -> None:
+def test_read_only_store_lists_jobs_and_refuses_claims(open_store: OpenStore) -> None:
     open_store().jobs.enqueue("notes", "a.md")
     reader = open_store(read_only=True)
     assert [job.subject for job in reader.jobs.list()] == ["a.md"]
@@ -329,7 +329,7 @@ def test_the_queue_survives_the_store_being_closed(open_store: OpenStore) -> Non
     assert (again.id, again.attempts, again.created_at) == (job.id, 2, job.created_at)
 
 
-def test_asking_for_nothing_writes_nothing(store: MemoryStore) -> None:
+def test_empty_request_writes_nothing(store: MemoryStore) -> None:
     store.jobs.enqueue("notes", "a.md", delay_seconds=timedelta(days=1).total_seconds())
     path = store.data_dir / "store.db-wal"
     before = path.stat().st_size if path.exists() else 0
@@ -338,7 +338,7 @@ def test_asking_for_nothing_writes_nothing(store: MemoryStore) -> None:
     assert (path.stat().st_size if path.exists() else 0) == before
 
 
-def test_what_is_dead_or_being_done_costs_an_idle_worker_no_write(store: MemoryStore) -> None:
+def test_idle_worker_does_not_write_for_dead_or_running_jobs(store: MemoryStore) -> None:
     for subject in "ab":
         store.jobs.enqueue("notes", subject)
     store.jobs.failed(claimed(store), "no", is_final=True)
@@ -350,7 +350,7 @@ def test_what_is_dead_or_being_done_costs_an_idle_worker_no_write(store: MemoryS
     assert path.stat().st_size == before
 
 
-def test_a_worker_without_the_duty_that_is_due_writes_nothing(store: MemoryStore) -> None:
+def test_worker_without_the_due_duty_writes_nothing(store: MemoryStore) -> None:
     store.jobs.enqueue("notes", "a.md")
     path = store.data_dir / "store.db-wal"
     before = path.stat().st_size

@@ -59,7 +59,7 @@ def test_the_first_decision_stays_and_is_returned_as_it_was_stored(store: Memory
     assert store.ledger.decisions("ses_1") == [stored]
 
 
-def test_nothing_and_too_late_and_what_is_sent_once_are_decisions_too(store: MemoryStore) -> None:
+def test_nothing_late_and_unreplayed_texts_are_decisions(store: MemoryStore) -> None:
     first = store.ledger.decide(nothing("msg_1", about={"reason": "nothing relevant"}))
     second = store.ledger.decide(replace(nothing("msg_2"), state=State.LATE))
     assert [first.state, second.state] == [State.NOTHING, State.LATE]
@@ -96,7 +96,7 @@ def test_an_offer_is_settled_once(store: MemoryStore) -> None:
     assert caught.value.limit == "shown, late"
 
 
-def test_what_memories_came_to_is_counted_by_session(store: MemoryStore) -> None:
+def test_usefulness_counts_each_session_once(store: MemoryStore) -> None:
     one, two, three = ids(store, 3)
     for session in ("ses_1", "ses_2"):
         for message in ("msg_1", "msg_2"):
@@ -177,7 +177,7 @@ def test_a_session_is_found_by_either_end_of_its_id(store: MemoryStore) -> None:
         ("outcome", None, {"shown": (Shown(memory="x", key=1, score=1.0, why="", outcome=Outcome.USED),)}),
     ],
 )
-def test_what_breaks_a_rule_is_refused_by_name_and_leaves_nothing(
+def test_invalid_field_is_refused_by_name_and_writes_nothing(
     store: MemoryStore, field: str, limit: str | None, changes: dict[str, Any]
 ) -> None:
     with pytest.raises(InvalidInputError) as caught:
@@ -187,7 +187,7 @@ def test_what_breaks_a_rule_is_refused_by_name_and_leaves_nothing(
     assert store.projects.list() == []
 
 
-def test_what_lies_at_a_limit_is_kept(store: MemoryStore) -> None:
+def test_values_at_a_limit_are_accepted(store: MemoryStore) -> None:
     memories = ids(store, 200)
     decision = offered("m" * 512, *memories, text="x" * 262_144, session="s" * 512)
     assert store.ledger.decide(decision) == replace(decision, at=NOW)
@@ -196,7 +196,7 @@ def test_what_lies_at_a_limit_is_kept(store: MemoryStore) -> None:
         store.ledger.decide(offered("msg_1", one, one))
 
 
-def test_a_secret_is_replaced_in_what_is_written_and_in_what_is_replayed(store: MemoryStore, data_dir: Path) -> None:
+def test_secret_is_redacted_in_the_stored_and_replayed_text(store: MemoryStore, data_dir: Path) -> None:
     (one,) = ids(store, 1)
     why = (Shown(memory=one, key=1, score=1.0, why=f"words: {TOKEN}"),)
     decision = offered("msg_1", text=f"the token is {TOKEN}", shown=why, about={"query": [TOKEN], TOKEN: 1})
@@ -247,9 +247,7 @@ def test_sessions_are_forgotten_half_a_year_after_their_last_decision(store: Mem
     assert [one.message for one in store.ledger.decisions("ses_1")] == ["msg_1", "msg_2"]
 
 
-def test_processes_that_decide_on_one_message_at_once_have_the_same_decision(
-    store: MemoryStore, data_dir: Path
-) -> None:
+def test_concurrent_processes_agree_on_one_decision(store: MemoryStore, data_dir: Path) -> None:
     code = """
         import sys
         from pathlib import Path

@@ -57,7 +57,7 @@ NEGATIONS = [
 ]
 
 
-def test_what_says_nearly_the_same_is_similar(store: MemoryStore) -> None:
+def test_near_equal_statements_are_linked_similar(store: MemoryStore) -> None:
     older, newer = write_pair(
         store,
         "We use pnpm to install packages in this repository",
@@ -69,7 +69,7 @@ def test_what_says_nearly_the_same_is_similar(store: MemoryStore) -> None:
     assert [(kind, direction) for kind, direction, _ in linked(store, older)] == [("similar", "in")]
 
 
-def test_what_is_about_the_same_thing_is_related(store: MemoryStore) -> None:
+def test_memories_about_one_entity_are_related(store: MemoryStore) -> None:
     _, newer = write_pair(
         store,
         "The gateway retries failed requests three times",
@@ -78,7 +78,7 @@ def test_what_is_about_the_same_thing_is_related(store: MemoryStore) -> None:
     assert [(kind, reason[:8]) for kind, _, reason in linked(store, newer)] == [("related", "cosine 0")]
 
 
-def test_what_has_more_to_say_extends(store: MemoryStore) -> None:
+def test_longer_statement_extends_the_shorter(store: MemoryStore) -> None:
     older, newer = write_pair(
         store,
         "The billing service stores invoices in PostgreSQL",
@@ -90,7 +90,7 @@ def test_what_has_more_to_say_extends(store: MemoryStore) -> None:
     assert linked(store, older)[0][1] == "in"
 
 
-def test_what_was_said_with_less_later_does_not_extend(store: MemoryStore) -> None:
+def test_shorter_later_statement_does_not_extend(store: MemoryStore) -> None:
     _, newer = write_pair(
         store,
         "The billing service stores invoices in PostgreSQL and archives them to S3 after one year",
@@ -99,7 +99,7 @@ def test_what_was_said_with_less_later_does_not_extend(store: MemoryStore) -> No
     assert [kind for kind, _, _ in linked(store, newer)] in (["related"], ["same_entity"])
 
 
-def test_what_names_one_entity_says_which(store: MemoryStore) -> None:
+def test_link_names_the_common_entity(store: MemoryStore) -> None:
     _, newer = write_pair(store, *MIGRATIONS, entities=("ci-runner",))
     [(kind, _, reason)] = linked(store, newer)
     assert kind == "same_entity"
@@ -107,7 +107,7 @@ def test_what_names_one_entity_says_which(store: MemoryStore) -> None:
 
 
 @pytest.mark.parametrize("by", ["session", "source"])
-def test_what_was_said_soon_after_in_one_session_is_a_sequence(store: MemoryStore, by: str) -> None:
+def test_near_turns_of_a_session_are_a_sequence(store: MemoryStore, by: str) -> None:
     options: dict[str, Any] = {"session": "s1"} if by == "session" else {"source": {"session": "s1"}}
     _, newer = write_pair(store, *MIGRATIONS, **options)
     [(kind, _, reason)] = linked(store, newer)
@@ -125,14 +125,12 @@ def test_what_was_said_soon_after_in_one_session_is_a_sequence(store: MemoryStor
     ],
     ids=["two sessions", "one has none", "none", "eleven minutes"],
 )
-def test_what_was_not_said_together_is_no_sequence(
-    store: MemoryStore, first: dict[str, Any], second: dict[str, Any]
-) -> None:
+def test_distant_turns_are_not_a_sequence(store: MemoryStore, first: dict[str, Any], second: dict[str, Any]) -> None:
     _, newer = write_pair(store, *MIGRATIONS, first=first, **second)
     assert [kind for kind, _, _ in linked(store, newer)] == ["related"]
 
 
-def test_what_has_nothing_to_do_with_each_other_is_not_linked(store: MemoryStore) -> None:
+def test_unrelated_memories_are_not_linked(store: MemoryStore) -> None:
     _, newer = write_pair(
         store, "Invoices are written in euros", "The linter is ruff", session="s1", entities=("ci-runner",)
     )

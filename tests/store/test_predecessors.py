@@ -61,7 +61,7 @@ def test_01_a_correction_by_one_word_is_never_taken_for_a_duplicate(
     assert link.kind == ("contradicts" if pair in CONTRADICTIONS else "similar")
 
 
-def test_i9_01_the_newer_of_two_equal_statements_is_kept_and_the_older_stays_reachable(open_store) -> None:
+def test_i9_01_newer_equal_statement_wins_and_the_older_stays_reachable(open_store) -> None:
     store = open_store(embedder=ConstantEmbedder(1.0))
     old = store.remember("don't push to main").id
     new = store.remember("do not push to main").id
@@ -84,7 +84,7 @@ def test_01_a_statement_of_lower_trust_supersedes_nothing(open_store, trust: str
     assert store.get(id).status is Status.ACTIVE
 
 
-def test_02_a_directive_of_one_project_does_not_swallow_that_of_another(store: MemoryStore) -> None:
+def test_02_equal_directives_of_two_projects_stay_two(store: MemoryStore) -> None:
     one = store.remember("Always squash commits", category="directive", project="a")
     two = store.remember("Always squash commits", category="directive", project="b")
     everywhere = store.remember("Always squash commits", category="directive", scope="global")
@@ -100,7 +100,7 @@ def test_03_long_texts_with_the_same_beginning_are_two_memories(store: MemorySto
     assert recalled(store, "that end")[0].endswith("that end")
 
 
-def test_03_what_a_duplicate_knows_is_added_and_the_answer_says_merged(store: MemoryStore) -> None:
+def test_03_duplicate_is_merged_with_its_fields_and_reported(store: MemoryStore) -> None:
     first = store.remember("the same text", metadata={"a": 1})
     second = store.remember("the same text", metadata={"b": 2}, tags=["t"], entities=["!12"])
     assert (second.id, second.status) == (first.id, RememberStatus.MERGED)
@@ -108,7 +108,7 @@ def test_03_what_a_duplicate_knows_is_added_and_the_answer_says_merged(store: Me
     assert (memory.metadata, memory.tags, memory.entities) == ({"a": 1, "b": 2}, ("t",), ("!12",))
 
 
-def test_04_an_entity_that_is_named_again_and_again_is_one(store: MemoryStore) -> None:
+def test_04_repeated_entity_is_stored_once(store: MemoryStore) -> None:
     for _ in range(3):
         store.remember("about the merge request", entities=["!12", " !12", "!12"])
     store.remember("also about it", entities=["!12"])
@@ -136,9 +136,7 @@ def test_06_editing_a_hundred_times_leaves_the_index_sound(open_store) -> None:
     assert store.stats().lexical_documents == 1
 
 
-def test_07_an_export_has_archived_memories_entities_dates_and_no_end_at_ten_thousand(
-    open_store, tmp_path: Path
-) -> None:
+def test_07_export_holds_all_memories_with_status_entities_and_dates(open_store, tmp_path: Path) -> None:
     store = open_store(project="app")
     id = store.remember("archived", entities=["!12"], time="2020-01-01T00:00+00:00", expires_at=NOW_MS + 30 * DAY_MS).id
     store.archive(id)
@@ -173,7 +171,7 @@ def test_08_deleted_memories_take_no_place_among_the_best(open_store) -> None:
     assert store.stats().vectors == 1
 
 
-def test_10_what_failed_often_is_embedded_in_the_end_and_what_waits_is_said(open_store) -> None:
+def test_10_memory_that_failed_often_is_embedded_in_the_end(open_store) -> None:
     embedder = DownEmbedder()
     store = open_store(embedder=embedder)
     store.remember("a walrus")
@@ -186,7 +184,7 @@ def test_10_what_failed_often_is_embedded_in_the_end_and_what_waits_is_said(open
     assert store.stats().pending_embeddings == 0
 
 
-def test_10_what_was_edited_while_it_waited_is_embedded(open_store) -> None:
+def test_10_memory_edited_while_waiting_is_embedded(open_store) -> None:
     store = open_store(embedder=WordEmbedder(synonyms={"pinniped": "walrus"}))
     id = store.remember("a heron").id
     store.edit(id, content="a walrus")
@@ -203,7 +201,7 @@ def test_11_an_end_is_a_moment_however_it_is_written(store: MemoryStore, end: st
     assert recalled(store, "walrus") == []
 
 
-def test_14_what_a_scope_selects_is_all_that_a_clean_up_can_reach(store: MemoryStore) -> None:
+def test_14_cleanup_reaches_only_memories_in_scope(store: MemoryStore) -> None:
     store.remember("of app")
     store.remember("of other", project="other")
     store.remember("of everybody", scope="global")
@@ -213,7 +211,7 @@ def test_14_what_a_scope_selects_is_all_that_a_clean_up_can_reach(store: MemoryS
     assert store.stats().vectors == 2
 
 
-def test_15_another_model_is_said_and_a_reindex_leaves_no_vector_of_the_old_one(open_store) -> None:
+def test_15_reindex_replaces_all_vectors_of_another_model(open_store) -> None:
     old = open_store(project="app", embedder=WordEmbedder("old"))
     for name in ("app", "other"):
         old.remember(f"walrus of {name}", project=name)
@@ -292,7 +290,7 @@ def test_19_a_program_that_needs_no_vectors_loads_no_model(data_dir: Path) -> No
     assert done.stdout.splitlines() == ["[]", "1", "[]"], done.stderr
 
 
-def test_20_texts_are_embedded_together_and_not_one_by_one(open_store) -> None:
+def test_20_texts_are_embedded_in_batches(open_store) -> None:
     batches: list[Sequence[str]] = []
     store = open_store(embedder=HookedEmbedder(batches.append))
     store.remember_many({"content": f"walrus {number}"} for number in range(3000))
@@ -301,7 +299,7 @@ def test_20_texts_are_embedded_together_and_not_one_by_one(open_store) -> None:
     assert sum(map(len, batches)) == 3000
 
 
-def test_22_of_two_that_embed_at_once_each_text_is_embedded_by_one(open_store) -> None:
+def test_22_two_embedding_processes_embed_each_text_once(open_store) -> None:
     embedder = WordEmbedder()
     one, two = open_store(embedder=embedder, background=True), open_store(embedder=embedder, background=True)
     for number in range(50):
@@ -329,7 +327,7 @@ def test_27_secrets_are_replaced(store: MemoryStore, data_dir: Path) -> None:
     assert files_holding(data_dir, token) == []
 
 
-def test_28_what_was_dropped_or_merged_is_never_called_stored(store: MemoryStore) -> None:
+def test_28_merged_memory_is_not_reported_as_stored(store: MemoryStore) -> None:
     store.remember("We use PostgreSQL", topic="database")
     assert store.remember("We use PostgreSQL", topic="database").status is RememberStatus.MERGED
     assert store.remember("We use SQLite", topic="database").status is RememberStatus.UPDATED
@@ -348,7 +346,7 @@ def test_29_a_project_is_that_of_the_caller(open_store) -> None:
     assert recalled(store, "walrus") == []
 
 
-def test_30_statistics_say_what_waits(store: MemoryStore) -> None:
+def test_30_statistics_count_pending_embeddings(store: MemoryStore) -> None:
     store.remember_many([{"content": "one"}, {"content": "two"}])
     assert (store.stats().pending_embeddings, store.stats().lexical_tail) == (2, 2)
     store.indexes.embed_pending()
@@ -356,7 +354,7 @@ def test_30_statistics_say_what_waits(store: MemoryStore) -> None:
     assert (store.stats().pending_embeddings, store.stats().lexical_tail) == (0, 0)
 
 
-def test_31_whatever_is_shown_has_an_id_by_which_it_can_be_changed(store: MemoryStore) -> None:
+def test_31_every_shown_memory_can_be_changed_by_its_id(store: MemoryStore) -> None:
     store.remember("Port 5128 is taken", category="blocker")
     [blocker] = store.list(category="blocker")
     store.archive(blocker.id[-8:])

@@ -242,7 +242,7 @@ def _in_a_fork(work: Callable[[], Any]) -> str:
 
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
 @pytest.mark.parametrize("background", [False, True])
-def test_a_forked_child_is_told_and_the_parent_goes_on(open_store, background: bool) -> None:
+def test_forked_child_gets_an_error_and_the_parent_continues(open_store, background: bool) -> None:
     store = open_store(project="app", background=background)
     id = store.remember("a walrus").id
     store.recall("walrus")
@@ -454,7 +454,7 @@ def test_an_importer_that_is_killed_is_resumed_to_the_complete_result(
 
 
 @pytest.mark.parametrize("end", ["sys.exit()", "os._exit(0)", "raise SystemExit(0)", "os.kill(os.getpid(), 9)", "pass"])
-def test_a_program_that_ends_without_closing_loses_nothing(data_dir: Path, end: str) -> None:
+def test_program_that_ends_without_closing_keeps_all_memories(data_dir: Path, end: str) -> None:
     done = processes.run(
         PRELUDE
         + f"""
@@ -474,7 +474,7 @@ def test_a_program_that_ends_without_closing_loses_nothing(data_dir: Path, end: 
         assert store.indexes.verify().ok
 
 
-def test_a_store_that_nobody_holds_any_more_is_closed(data_dir: Path) -> None:
+def test_unreferenced_store_is_closed(data_dir: Path) -> None:
     before = threading.active_count()
     store = open_store(data_dir, background=True)
     store.remember("a walrus")

@@ -116,7 +116,7 @@ def test_of_two_equal_answers_the_one_to_the_question_comes_first(store: MemoryS
 
 
 @pytest.mark.parametrize("distance", [1, 2, 3, 4, 2**62])
-def test_a_neighbourhood_reaches_two_places_whatever_lies_between(store: MemoryStore, distance: int) -> None:
+def test_window_reaches_two_positions_to_each_side(store: MemoryStore, distance: int) -> None:
     store.remember("walrus one two three", session="s", position=7)
     store.remember("walrus four five six", session="s", position=7 + distance)
     found = signals(store, "walrus")
@@ -207,7 +207,7 @@ def conversation(store: MemoryStore) -> None:
 @pytest.mark.parametrize("position", [2, 1], ids=["in a gap", "at the place of another"])
 @pytest.mark.parametrize("is_indexed", [False, True])
 @pytest.mark.parametrize("kind", _STRANGERS)
-def test_i7_what_may_not_be_returned_changes_no_score(
+def test_i7_filtered_memories_do_not_change_scores(
     store: MemoryStore, kind: str, position: int, *, is_indexed: bool
 ) -> None:
     stranger, options = _STRANGERS[kind]
@@ -226,7 +226,7 @@ def test_i7_what_may_not_be_returned_changes_no_score(
 
 
 @pytest.mark.parametrize("position", [2, 1])
-def test_what_may_be_returned_changes_scores(store: MemoryStore, position: int) -> None:
+def test_unfiltered_memories_change_scores(store: MemoryStore, position: int) -> None:
     conversation(store)
     store.indexes.embed_pending()
     before = scores(store, "walrus")
@@ -307,7 +307,7 @@ def test_a_turn_that_another_process_says_is_context_at_once(store: MemoryStore)
     assert all(AROUND & set(given) for given in signals(store, "walrus").values())
 
 
-def test_when_the_later_of_two_memories_at_one_place_goes_the_earlier_one_stands_there_again(
+def test_earlier_memory_returns_to_its_position_when_the_later_goes(
     store: MemoryStore,
 ) -> None:
     store.remember("walrus one two three", session="s", position=0)
@@ -319,7 +319,7 @@ def test_when_the_later_of_two_memories_at_one_place_goes_the_earlier_one_stands
     assert scores(store, "walrus") == pytest.approx(before, abs=SAME)
 
 
-def test_a_pin_does_not_decide_who_stands_at_a_place(store: MemoryStore) -> None:
+def test_pin_does_not_decide_which_memory_holds_a_position(store: MemoryStore) -> None:
     store.remember("heron one two three", session="s", position=0)
     first = store.remember("walrus walrus five six", session="s", position=1).id
     store.remember("walrus seven eight nine", session="s", position=1)
@@ -484,7 +484,7 @@ def _mixture(store: MemoryStore) -> list[str]:
 QUERIES = ("walrus", "Which animal comes in week 7?", "heron keeper noon", "what did the keeper say", "otter lynx")
 
 
-def test_catching_up_does_not_change_what_is_returned(store: MemoryStore) -> None:
+def test_catch_up_does_not_change_the_hits(store: MemoryStore) -> None:
     ids = _mixture(store)
     store.indexes.embed_pending()
     for _ in range(3):

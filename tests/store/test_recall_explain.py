@@ -97,7 +97,7 @@ def test_the_contributions_add_up_to_the_score(asked: tuple[MemoryStore, dict[st
             assert total == pytest.approx(hit.score, abs=1e-9), (query, str(hit.explanation))
 
 
-def test_every_signal_is_known_once_and_said_in_words(asked: tuple[MemoryStore, dict[str, Any]]) -> None:
+def test_every_signal_has_one_name_and_a_description(asked: tuple[MemoryStore, dict[str, Any]]) -> None:
     store, options = asked
     for query in QUERIES:
         for hit in explained(store, query, options):
@@ -232,7 +232,7 @@ def test_an_answer_as_of_now_is_the_answer_of_now(store: MemoryStore) -> None:
     assert set(recalled(store, query, limit=100, as_of=NOW_MS)) == set(recalled(store, query, limit=100))
 
 
-def test_an_answer_as_of_an_earlier_moment_adds_up_to_what_was_there(store: MemoryStore) -> None:
+def test_as_of_signals_add_up_to_the_score(store: MemoryStore) -> None:
     id = store.remember("walrus of old", session="s", position=0).id
     set_clock(store, NOW_MS + 1000)
     store.edit(id, content="walrus of today")

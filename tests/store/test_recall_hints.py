@@ -55,7 +55,7 @@ _HINTED: dict[str, tuple[str, dict[str, Any], str]] = {
 
 @pytest.mark.parametrize("kind", _KINDS)
 @pytest.mark.parametrize("hint", _HINTED)
-def test_hints_are_for_turns_and_for_nothing_else(store: MemoryStore, hint: str, kind: str) -> None:
+def test_hints_apply_to_turns_only(store: MemoryStore, hint: str, kind: str) -> None:
     text, how, query = _HINTED[hint]
     id = store.remember(text, **how, **_KINDS[kind]).id
     store.remember("Ada and a heron", speaker="Ada", session="t", position=0)  # so that the speaker asked for is there
@@ -83,7 +83,7 @@ def test_a_question_mark_costs_a_turn_and_no_note(open_store, tmp_path, text: st
         assert scores[1] == pytest.approx(scores[0], abs=SAME)
 
 
-def test_a_note_that_names_its_session_is_worth_what_a_note_without_one_is(store: MemoryStore) -> None:
+def test_note_with_a_session_scores_like_a_note_without(store: MemoryStore) -> None:
     store.remember("The walrus needs alpha", category="decision", session="ses_1")
     store.remember("The walrus needs bravo", category="decision")
     hits = store.recall("walrus needs")
@@ -111,7 +111,7 @@ def test_a_long_text_is_long_in_every_script(store: MemoryStore, text: str, *, i
 # Who said it
 
 
-def test_what_an_assistant_said_counts_less_and_less_so_when_it_is_asked_for(store: MemoryStore) -> None:
+def test_assistant_turn_scores_lower_unless_asked_for(store: MemoryStore) -> None:
     store.remember("alpha walrus colony", session="s", position=0, speaker="user")
     for position, speaker in enumerate(("assistant", "Assistant", "AI", "agent"), 10):
         store.remember(f"walrus colony {position}", session="s", position=position * 10, speaker=speaker)
@@ -148,7 +148,7 @@ def test_a_named_speaker_comes_first(store: MemoryStore, names: tuple[str, str],
     assert not any("speaker" in signals for signals in given(store, "walrus").values())
 
 
-def test_a_name_that_nobody_has_and_the_role_user_are_no_speakers(store: MemoryStore) -> None:
+def test_unknown_names_and_the_role_user_are_not_speakers(store: MemoryStore) -> None:
     for position, speaker in enumerate(("user", "Ben", "assistant")):
         store.remember(f"walrus {position}", session="s", position=10 * position, speaker=speaker)
     store.indexes.embed_pending()
@@ -163,7 +163,7 @@ def test_a_name_that_nobody_has_and_the_role_user_are_no_speakers(store: MemoryS
         assert any("speaker" in signals for signals in found.values()) == is_named
 
 
-def test_a_turn_of_an_unknown_speaker_is_not_said_to_be_somebody_else_s(store: MemoryStore) -> None:
+def test_turn_of_an_unknown_speaker_is_not_attributed_to_another(store: MemoryStore) -> None:
     store.remember("walrus one", session="s", position=0, speaker="Ada")
     store.remember("walrus two", session="s", position=10)
     store.indexes.embed_pending()
@@ -221,7 +221,7 @@ def test_a_day_in_the_question_draws_memories_of_that_day_nearer(
 
 @pytest.mark.parametrize("is_embedded", [False, True])
 @pytest.mark.parametrize("time", ["last March", "on 7 July 2023", "since Tuesday", "in 2020-01"])
-def test_a_day_in_the_question_excludes_nothing(store: MemoryStore, time: str, *, is_embedded: bool) -> None:
+def test_day_in_a_question_does_not_filter(store: MemoryStore, time: str, *, is_embedded: bool) -> None:
     store.remember_many({"content": f"walrus number {number}", "time": NOW_MS - number * 10**9} for number in range(40))
     store.remember_many({"content": f"heron number {number}"} for number in range(40))
     if is_embedded:
@@ -274,7 +274,7 @@ _FRAMES = [
 
 @pytest.mark.parametrize("subject", ["the walrus colony", "heron feeding times in the northern bay", "otter"])
 @pytest.mark.parametrize("frame", _FRAMES)
-def test_the_frame_of_a_request_finds_nobody(store: MemoryStore, frame: str, subject: str) -> None:
+def test_frame_of_a_request_matches_no_memory(store: MemoryStore, frame: str, subject: str) -> None:
     store.remember("The walrus colony rests on the northern ice")
     store.remember("Heron feeding times: six and eight in the northern bay")
     store.remember("The otter bay is closed")
@@ -298,7 +298,7 @@ def test_the_frame_of_a_request_finds_nobody(store: MemoryStore, frame: str, sub
         "Remind me",
     ],
 )
-def test_a_request_that_is_nothing_but_frame_is_searched_for_as_it_is(store: MemoryStore, request_: str) -> None:
+def test_request_without_a_subject_is_searched_as_it_is(store: MemoryStore, request_: str) -> None:
     store.remember("Remind me: the order of items is five conversations that I brought up to summarize")
     store.remember("an otter")
     store.indexes.embed_pending()

@@ -9,7 +9,7 @@ def uses(store: MemoryStore) -> dict[str, int]:
     return {memory.content: count for memory, count in store.most_used(since="2000-01-01")}
 
 
-def test_what_is_found_for_somebody_who_asked_is_used_and_what_is_looked_up_unasked_is_not(store: MemoryStore) -> None:
+def test_only_requested_recalls_count_as_use(store: MemoryStore) -> None:
     store.remember("The walrus is built with make.")
     assert len(store.recall("walrus", unasked=True)) == 1
     assert uses(store) == {}
@@ -17,7 +17,7 @@ def test_what_is_found_for_somebody_who_asked_is_used_and_what_is_looked_up_unas
     assert uses(store) == {"The walrus is built with make.": 1}
 
 
-def test_what_was_taken_up_is_used_and_what_is_gone_is_not_counted(store: MemoryStore) -> None:
+def test_usefulness_ignores_deleted_memories(store: MemoryStore) -> None:
     kept = store.remember("The walrus is built with make.").id
     gone = store.remember("The seal is built with ninja.").id
     store.delete([gone])
