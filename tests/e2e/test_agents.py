@@ -156,7 +156,7 @@ WITHOUT_THE_SHELL: list[Call] = [
 """Calls of tools that write files or memories, one of them of a server that nobody knows."""
 
 PLUGIN = """
-import { keepingTheirs, readingShell } from %(source)s;
+import { mergePermissions, readOnlyShell } from %(source)s;
 const agents = %(agents)s;
 const names = ["memory-write", "memory-edit", "memory-delete", "memory-kv-set", "memory-kv-delete", "memory-read", "deploy"];
 export default {
@@ -173,10 +173,10 @@ export default {
     return {
       config: async (config) => {
         config.agent ??= {};
-        for (const [name, agent] of Object.entries(agents)) config.agent[name] ??= keepingTheirs(agent, config.permission);
+        for (const [name, agent] of Object.entries(agents)) config.agent[name] ??= mergePermissions(agent, config.permission);
       },
       tool: Object.fromEntries(names.map((name) => [name, tool(name)])),
-      ...readingShell(agents, directory),
+      ...readOnlyShell(agents, directory),
     };
   },
 };
@@ -184,8 +184,8 @@ export default {
 """What the plugin does with the agents, and tools that leave a file behind."""
 
 ASK = """
-import { readingShell } from %(source)s;
-const hooks = readingShell(%(agents)s, "/project");
+import { readOnlyShell } from %(source)s;
+const hooks = readOnlyShell(%(agents)s, "/project");
 const { agents, calls } = await Bun.stdin.json();
 for (const agent of agents) await hooks["chat.params"]({ sessionID: "s", agent, message: { agent: agents[0] } });
 const refused = [];

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-import time
 from pathlib import Path
 
 import pytest
@@ -16,7 +15,8 @@ from support.mcp import HANDSHAKE, Roots
 
 PROJECT = "forge.example/team/shop"
 PATIENCE_SECONDS = 30
-AT_MOST_SECONDS = 2
+TIMED_OUT = ("a call took longer than", "timeout graceful shutdown exceeded")
+"""Lines of the log for a wait that ended by its time limit: for running calls, and for open connections."""
 
 
 @pytest.fixture
@@ -24,42 +24,40 @@ def shop(tmp_path: Path) -> Path:
     return repository(tmp_path / "shop", remote=f"https://{PROJECT}.git")
 
 
-def end(served: Served, how: signal.Signals, shop: Path) -> tuple[int, float, dict[str, str]]:
+def end(served: Served, how: signal.Signals, shop: Path) -> tuple[int, dict[str, str]]:
     """End a server while a session is open, a writer is at work, and embeddings are pending.
 
-    Returns its exit code, how many seconds it took, and what it had acknowledged.
+    Returns its exit code and the memories that it had acknowledged, by id.
     """
     with connected(served.url, mode=HANDSHAKE, list_roots_callback=Roots(shop)) as agent:
         acknowledged = of_session(agent.ok("log_session", **session()).data)
         with Writer(served.url, shop) as writer:
             assert writer.wrote.wait(PATIENCE_SECONDS)
             assert agent.ok("memory_status").data["pending_embeddings"] > 0
-            begun = time.monotonic()
             served.send(how)
             code = served.wait(PATIENCE_SECONDS)
-            seconds = time.monotonic() - begun
-    return code, seconds, acknowledged | writer.acknowledged
+    return code, acknowledged | writer.acknowledged
 
 
-def test_when_it_is_asked_to_it_ends_cleanly_within_two_seconds_and_loses_nothing(served: Served, shop: Path) -> None:
-    code, seconds, acknowledged = end(served, signal.SIGTERM, shop)
+def test_server_that_gets_sigterm_ends_before_any_time_limit_and_loses_nothing(served: Served, shop: Path) -> None:
+    code, acknowledged = end(served, signal.SIGTERM, shop)
     assert code == 0, served.said
-    assert seconds < AT_MOST_SECONDS
     assert served.wait_for_all(PATIENCE_SECONDS), "its worker is still there"
     assert not [line for line in served.said if "ERROR" in line or "Traceback" in line]
+    assert not [line for line in served.said if any(timed_out in line for timed_out in TIMED_OUT)]
     assert len(acknowledged) > MANY
     assert_all_there(served.data_dir, PROJECT, acknowledged)
 
 
 def test_when_it_is_killed_nothing_is_lost_and_nobody_is_left_behind(served: Served, shop: Path) -> None:
-    code, _, acknowledged = end(served, signal.SIGKILL, shop)
+    code, acknowledged = end(served, signal.SIGKILL, shop)
     assert code == -signal.SIGKILL
     assert served.wait_for_all(PATIENCE_SECONDS), "its worker is still there"
     assert_all_there(served.data_dir, PROJECT, acknowledged)
 
 
 def test_the_next_server_has_what_a_killed_one_acknowledged(served: Served, shop: Path) -> None:
-    _, _, acknowledged = end(served, signal.SIGKILL, shop)
+    _, acknowledged = end(served, signal.SIGKILL, shop)
     last = list(acknowledged)[-1]
     with Served(served.data_dir.parent) as next_one, connected(next_one.url, list_roots_callback=Roots(shop)) as agent:
         found = agent.ok("recall", query=acknowledged[last], limit=20).data["memories"]

@@ -9,7 +9,6 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -193,7 +192,7 @@ def test_a_server_that_is_asked_to_end_does_so_at_once_and_acknowledges_nothing_
     home = {"HOME": str(tmp_path), "XDG_DATA_HOME": str(tmp_path / "data"), "XDG_CONFIG_HOME": str(tmp_path / "config")}
     process = subprocess.Popen(
         [sys.executable, "-m", "opencode_memory.cli", "serve", "--no-worker", "--port", "0"],
-        env=processes.environment(PYTHONWARNINGS="default", **home),
+        env=processes.environment(PYTHONWARNINGS="default", OPENCODE_MEMORY_LOG_LEVEL="info", **home),
         stdin=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
@@ -219,16 +218,18 @@ def test_a_server_that_is_asked_to_end_does_so_at_once_and_acknowledges_nothing_
                 for number in range(60)
             ]
             waiting[0].result(30)
-            begun = time.monotonic()
             process.send_signal(signal.SIGTERM)
             assert process.wait(30) == 0
-            assert time.monotonic() - begun < 3
             said = process.stderr.read()
             acknowledged = [answer.result()["text"] for answer in waiting if answer.exception(30) is None]
     finally:
         process.kill()
         process.communicate()
     assert "Traceback" not in said
+    # The server logs each of these when a wait ends by its time limit: for a plugin's answer, for a running call, and
+    # for open connections.
+    for waited in ("was not answered in", "a call took longer than", "timeout graceful shutdown exceeded"):
+        assert waited not in said
     assert acknowledged
     with open_store(store) as kept:
         stored = {memory.content for memory in kept.list(project="*", limit=1000)}
