@@ -54,7 +54,7 @@ def test_a_memory_of_one_session_is_there_in_the_next_in_its_repository_and_its_
     assert FACT in recalled(opencode, model, shop)
     in_bakery = recalled(opencode, model, bakery)
     assert FACT not in in_bakery
-    assert "Nothing known in forge.example/team/bakery" in in_bakery
+    assert "No memory in forge.example/team/bakery" in in_bakery
     assert FACT in recalled(opencode, model, worktree(shop, tmp_path / "shop-side"))
     assert memories(served.data_dir) == [memory]
 

@@ -95,7 +95,7 @@ def test_the_sections_come_in_their_order_each_with_what_belongs_there(world: Wo
         assert f"[{short_id(id)}]" in section(reply.text, name), name
         assert reply.data["sections"][name] == {"shown": [id]}
     assert section(reply.text, "identity") == f"user: ada\nforge: gitlab.com\nproject: {PROJECT}"
-    assert section(reply.text, "active_sessions").startswith("- s1: the walrus (heard of now; claims !12)")
+    assert section(reply.text, "active_sessions").startswith("- s1: the walrus (last seen now; claims !12)")
     assert reply.data["tokens"] <= tokens(world, reply.text) <= 4000
 
 

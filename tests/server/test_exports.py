@@ -51,7 +51,7 @@ def test_a_client_reads_and_replaces_its_own_exports(world: World) -> None:
     assert len(contents(Path(written))) == 2
     agent.ok("import_memories", input_path=written)
     assert "is no note" in agent.refused("ingest_file", file_path=written)
-    assert "holds exports" in agent.refused("bootstrap_memory", path=str(Path(written).parent))
+    assert "is a folder of exports" in agent.refused("bootstrap_memory", path=str(Path(written).parent))
 
 
 @pytest.mark.parametrize("suffix", ["json", "md"])
@@ -88,14 +88,14 @@ def test_nothing_new_is_written_into_the_folder_of_git(world: World) -> None:
     agent = world.agent(folder)
     for path in (".git", ".git/new.json", ".GIT/new.json", "sub/into/new.json"):
         text = agent.refused("export_memories", output_path=path)
-        assert "git's own folder" in text
-        assert "choose a free name" in text
+        assert "lies in a .git folder" in text
+        assert "choose a name that does not exist" in text
 
 
 def test_what_is_no_file_is_not_replaced_and_not_waited_for(world: World) -> None:
     folder = world.repository("walrus")
     os.mkfifo(folder / "pipe")
-    assert "is no export" in world.agent(folder).refused("export_memories", output_path="pipe")
+    assert "is not an export" in world.agent(folder).refused("export_memories", output_path="pipe")
 
 
 @pytest.mark.parametrize("above", [False, True], ids=["home", "above it"])

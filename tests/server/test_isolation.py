@@ -178,7 +178,7 @@ def test_an_entity_of_another_project_tells_nothing_of_it(scene: Scene, stranger
 def test_a_linked_memory_that_moved_to_another_project_is_not_shown(scene: Scene, stranger: Agent) -> None:
     scene.world.store.edit(scene.other, project=BEES)
     reply = scene.agent.ok("get_linked_memories", memory_id=scene.fact)
-    assert reply.text == "Nothing is linked to it."
+    assert reply.text == "No memory is linked to it."
     assert "not found" in scene.agent.refused("undo", memory_ids=[scene.other])
 
 

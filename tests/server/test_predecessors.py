@@ -125,7 +125,7 @@ def test_a_query_that_nothing_answers_gets_nothing(agent: Agent, query: str) -> 
     agent.remember("The walrus sleeps")
     reply = agent.ok("recall", query=query)
     assert reply.data["memories"] == []
-    assert reply.text.startswith("Nothing known")
+    assert reply.text.startswith("No memory in")
 
 
 # 27: nothing that a memory contains ends the block that it stands in
@@ -144,10 +144,10 @@ def test_a_heading_in_a_memory_is_none_of_the_context(agent: Agent) -> None:
 def test_an_error_is_flagged_and_says_what_comes_next(agent: Agent) -> None:
     blocked = agent.remember("The walrus")
     for tool, arguments, wanted in (
-        ("kv_get", {"key": "none"}, "Next: kv_list shows the keys"),
-        ("resolve_blocker", {"memory_id": blocked}, "Next: edit_memory changes its category"),
+        ("kv_get", {"key": "none"}, "Next: kv_list lists the keys"),
+        ("resolve_blocker", {"memory_id": blocked}, "Next: edit_memory can change its category"),
         ("session_heartbeat", {"session_id": "none"}, "session_start"),
-        ("enrich_entity", {"entity_ref": "!12"}, "Next: get_context shows"),
+        ("enrich_entity", {"entity_ref": "!12"}, "Next: get_context lists the memories"),
         ("get_memory", {"memory_id": "abcdef12"}, 'memory "abcdef12" was not found'),
     ):
         assert wanted in agent.refused(tool, **arguments)
@@ -168,7 +168,7 @@ def test_the_status_says_what_waits(world: World, agent: Agent) -> None:
     for number in range(3):
         agent.remember(f"The walrus number {number}")
     reply = agent.ok("memory_status")
-    assert "3 wait for their vectors" in reply.text
+    assert "3 waiting to be embedded" in reply.text
     assert reply.data["pending_embeddings"] == 3
     assert reply.data["memories"] == {"project": 3, "global": 0}
     world.store.indexes.embed_pending()

@@ -42,7 +42,7 @@ def test_agents_see_each_other(agent: Agent, other: Agent) -> None:
     assert first.data["others"] == []
     second = other.ok("session_start", session_id="s2", working_on="the bees")
     assert [one["id"] for one in second.data["others"]] == ["s1"]
-    assert "- s1: the walrus (heard of now)" in second.text
+    assert "- s1: the walrus (last seen now)" in second.text
     assert active(agent) == {"s1": [], "s2": []}
 
 
@@ -79,7 +79,7 @@ def test_an_end_releases_every_claim(agent: Agent, other: Agent) -> None:
     for item in ("!12", "src/app.py"):
         agent.ok("claim_item", session_id="s1", item_ref=item)
     reply = agent.ok("session_end", session_id="s1")
-    assert reply.text == "Session s1 ended and gave up !12, src/app.py."
+    assert reply.text == "Session s1 ended and released !12, src/app.py."
     assert active(agent) == {}
     assert "yours" in other.ok("claim_item", session_id="s2", item_ref="!12").text
 
@@ -100,7 +100,7 @@ def test_a_silent_session_loses_its_claim_to_whoever_asks_and_the_answer_says_wh
     other.refused("claim_item", session_id="s2", item_ref="!12")
     world.pass_time(2)
     reply = other.ok("claim_item", session_id="s2", item_ref="!12")
-    assert reply.text == "!12 is yours. It was claimed by session s1, last heard of 15 min ago."
+    assert reply.text == "!12 is yours. It was claimed by session s1, last seen 15 min ago."
     assert reply.data["claim"]["taken_over_from"]["id"] == "s1"
     assert "s2" in agent.refused("claim_item", session_id="s1", item_ref="!12")
     assert active(agent) == {"s2": ["!12"]}
@@ -136,8 +136,8 @@ def test_only_its_owner_releases_a_claim(agent: Agent, other: Agent) -> None:
     agent.ok("claim_item", session_id="s1", item_ref="!12")
     assert "only its owner releases it" in other.refused("release_item", session_id="s2", item_ref="!12")
     assert active(agent) == {"s1": ["!12"]}
-    assert agent.ok("release_item", session_id="s1", item_ref="!12").text == "!12 is free."
-    assert agent.ok("release_item", session_id="s1", item_ref="!12").text == "It was not claimed."
+    assert agent.ok("release_item", session_id="s1", item_ref="!12").text == "Released !12."
+    assert agent.ok("release_item", session_id="s1", item_ref="!12").text == "This session did not claim it."
     assert active(agent) == {"s1": []}
 
 

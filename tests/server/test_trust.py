@@ -274,7 +274,7 @@ def test_a_consolidation_proposes_and_changes_nothing_unless_asked(world: World,
     reply = agent.ok("consolidate_memory")
     assert world.dump() == before
     assert {len(reply.data[kind]) for kind in ("stale", "duplicates", "contradictions")} == {1, 2}
-    assert "Proposed; nothing was changed." in reply.text
+    assert "Proposal only. Nothing was changed." in reply.text
     agent.ok("consolidate_memory", apply=True)
     assert world.store.get(one).status == world.store.get(two).status == "active"
     assert world.store.get(stale).status == world.store.get(twin).status == "archived"

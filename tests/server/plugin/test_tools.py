@@ -313,7 +313,7 @@ def test_a_value_is_kept_for_as_long_as_was_asked_in_milliseconds(world: World, 
     world.pass_time(2)
     with pytest.raises(NotFoundError) as raised:
         session.tool("memory-kv-get", key="state")
-    assert raised.value.hint == "memory-kv-list shows the keys"
+    assert raised.value.hint == "memory-kv-list lists the keys"
 
 
 def test_a_value_lives_seven_days_unless_it_is_said_otherwise(world: World, session: Session) -> None:
@@ -322,7 +322,7 @@ def test_a_value_lives_seven_days_unless_it_is_said_otherwise(world: World, sess
     assert entry.expires_at is not None
     assert entry.expires_at.timestamp() * 1000 == NOW_MS + 7 * DAY_MS
     assert session.told("memory-kv-delete", key="state") == "Deleted."
-    assert session.told("memory-kv-delete", key="state") == "There was no such value."
+    assert session.told("memory-kv-delete", key="state") == "There was no value for this key."
 
 
 # memory-health
@@ -330,7 +330,7 @@ def test_a_value_lives_seven_days_unless_it_is_said_otherwise(world: World, sess
 
 def test_health_says_what_waits_and_reindex_embeds_it(session: Session) -> None:
     written(session, "The walrus sleeps")
-    assert "1 wait for their vectors" in session.told("memory-health")
+    assert "1 waiting to be embedded" in session.told("memory-health")
     assert session.told("memory-health", action="reindex") == "Embedded 1; indexed 1 text, 0 vectors."
     assert session.told("memory-health", action="check").startswith("healthy")
     assert contents(session, query="walrus") == ["The walrus sleeps"]

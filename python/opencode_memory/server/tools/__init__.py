@@ -1,4 +1,4 @@
-"""The tools, one file for each kind of work; ``TOOLS`` is what a server offers."""
+"""The MCP tools, one module per kind of work. ``TOOLS`` lists them in the order in which a server offers them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The types of arguments that several tools share, with their limits."""
+"""Types of tool arguments that several tools share, with their limits."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Name = Annotated[str | None, Field(max_length=512)]
 Project = Annotated[str | None, Field(max_length=512, description="default: yours")]
 Entities = Annotated[
     list[Annotated[str, Field(max_length=512)]] | None,
-    Field(max_length=64, description="what it is about, e.g. !12, src/app.py"),
+    Field(max_length=64, description="subjects, e.g. !12, src/app.py"),
 ]
 Labels = Annotated[list[Annotated[str, Field(max_length=512)]] | None, Field(max_length=64)]
 When = Annotated[str | None, Field(max_length=64, description="2026-03-31, yesterday, 3d")]

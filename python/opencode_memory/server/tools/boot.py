@@ -1,4 +1,4 @@
-"""The tool that an agent calls first."""
+"""The tool that an agent calls first in a session."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def get_boot_context(
     max_tokens: Annotated[int | None, Field(ge=200, le=100_000)] = None,
     project: Project = None,
 ) -> Answer:
-    """Call first in a session: directives, open blockers, who else is at work, pinned and recent memories."""
+    """Call first in a session. Returns directives, open blockers, active sessions, pinned and recent memories."""
     where = call.resolve_project(project)
     budget = max_tokens or call.config.boot.max_tokens
     head = call.count_tokens(_HEAD)

@@ -1,4 +1,4 @@
-"""Tools that put many memories in order at once."""
+"""Tools that archive many memories at once."""
 
 from __future__ import annotations
 
@@ -32,21 +32,21 @@ def bulk_archive(
     dry_run: bool = False,
     project: Project = None,
 ) -> Answer:
-    """Archive many memories: by ids, or those of a category and age. Global and pinned ones only by id."""
+    """Archive many memories, by ids or by category and age. Global and pinned memories only by id."""
     if (memory_ids is None) == (category is None and older_than_days is None):
         raise InvalidInputError(
-            "bulk_archive: give memory_ids, or category and/or older_than_days, not both", field="memory_ids"
+            "bulk_archive: give either memory_ids, or category and/or older_than_days", field="memory_ids"
         )
     if memory_ids is not None:
         ids = call.get_visible_ids(memory_ids)
     else:
         ids = [memory.id for memory in _selected(call, project, category, older_than_days)]
     if dry_run:
-        text = f"Would archive {counted(len(ids), 'memory')}; nothing was changed."
+        text = f"Would archive {counted(len(ids), 'memory')}. Nothing was changed."
     else:
         archived = call.store.archive(ids, reason=reason) if ids else []
-        text = f"Archived {counted(len(archived), 'memory')}; restore_memory brings each back."
-    some = ", ".join(f"[{short_id(one)}]" for one in ids[:_SHOWN])
+        text = f"Archived {counted(len(archived), 'memory')}. restore_memory brings each back."
+    some = ", ".join(f"[{short_id(id_)}]" for id_ in ids[:_SHOWN])
     return Answer(join_lines(text, some), {"ids": ids, "archived": 0 if dry_run else len(ids)})
 
 
@@ -55,28 +55,28 @@ def consolidate_memory(
     call: Call,
     days_stale: Annotated[int, Field(ge=1, le=36_500)] = 90,
     project: Project = None,
-    apply: Annotated[bool, Field(description="archive what is proposed")] = False,
+    apply: Annotated[bool, Field(description="archive the proposed memories")] = False,
     limit: Annotated[int, Field(ge=1, le=200)] = 20,
 ) -> Answer:
-    """Find stale, duplicate and contradicting memories. Only proposes, unless apply=true."""
+    """Find stale, duplicate and contradicting memories. Changes nothing unless apply=true."""
     where = call.resolve_project(project)
     found = consolidation.propose(call.store, project=where, days_stale=days_stale, at=call.at, limit=limit)
     archived = consolidation.apply(call.store, found) if apply else []
-    heading = f"Archived {counted(len(archived), 'memory')}." if apply else "Proposed; nothing was changed."
+    heading = f"Archived {counted(len(archived), 'memory')}." if apply else "Proposal only. Nothing was changed."
     text = join_lines(
         heading,
-        *_section("Stale, would be archived", [_line(call, memory) for memory in found.stale]),
-        *_section("Duplicates, the second would be archived", [_pair(call, pair) for pair in found.duplicates]),
-        *_section("Contradictions, decide which holds and archive the other", _contradictions(call, found)),
+        *_section("Stale, to be archived", [_line(call, memory) for memory in found.stale]),
+        *_section("Duplicates, the second to be archived", [_pair(call, pair) for pair in found.duplicates]),
+        *_section("Contradictions: decide which one is valid and archive the other", _contradictions(call, found)),
         f"… and {found.more} more" if found.more else None,
     )
-    nothing = not (found.stale or found.duplicates or found.contradictions)
-    return Answer("Nothing to put in order." if nothing else text, _data(found, archived))
+    is_empty = not (found.stale or found.duplicates or found.contradictions)
+    return Answer("Found no stale, duplicate or contradicting memories." if is_empty else text, _data(found, archived))
 
 
 def _selected(call: Call, project: str | None, category: str | None, older_than_days: int | None) -> list[Memory]:
     if category is not None and category not in tuple(Category):
-        raise InvalidInputError(f"category: {category!r} is none of {', '.join(Category)}", field="category")
+        raise InvalidInputError(f"category: {category!r} is not one of {', '.join(Category)}", field="category")
     where = call.resolve_project(project)
     before = None if older_than_days is None else call.at - timedelta(days=older_than_days)
     found: list[Memory] = []
@@ -108,20 +108,20 @@ def _contradictions(call: Call, found: Proposal) -> list[str]:
 
 
 def _data(found: Proposal, archived: list[Memory]) -> dict[str, Any]:
-    def pairs(of: tuple[Pair, ...]) -> list[dict[str, Any]]:
+    def to_data(pairs: tuple[Pair, ...]) -> list[dict[str, Any]]:
         return [
             {
                 "keep": memory_data(pair.keep, most_bytes=160),
                 "archive": memory_data(pair.archive, most_bytes=160),
                 "reason": pair.reason,
             }
-            for pair in of
+            for pair in pairs
         ]
 
     return {
         "stale": [memory_data(memory, most_bytes=160) for memory in found.stale],
-        "duplicates": pairs(found.duplicates),
-        "contradictions": pairs(found.contradictions),
+        "duplicates": to_data(found.duplicates),
+        "contradictions": to_data(found.contradictions),
         "more": found.more,
         "archived": [memory.id for memory in archived],
     }

@@ -1,4 +1,4 @@
-"""Tools that put one memory right: out of sight, back again, resolved, pinned."""
+"""Tools that change the state of a memory: archive, restore, delete, undo, pin, resolve."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ RESOLVED = "resolved"
 
 @tool(repeats=True, core=True, answers=shape(memories="array"))
 def archive_memory(call: Call, memory_id: MemoryId, reason: Reason = None) -> Answer:
-    """Put a memory that no longer holds out of sight; restore_memory brings it back."""
+    """Hide a memory that is no longer valid. restore_memory brings it back."""
     memory = call.get_visible(memory_id)
     archived = call.store.archive(memory.id, reason=reason)
     return _done("Archived", archived, "restore_memory brings it back")
@@ -29,91 +29,91 @@ def archive_memory(call: Call, memory_id: MemoryId, reason: Reason = None) -> An
 
 @tool(repeats=True, answers=shape(memories="array"))
 def restore_memory(call: Call, memory_id: MemoryId) -> Answer:
-    """Bring an archived or replaced memory back."""
-    return _done("Back again", call.store.restore(call.get_visible(memory_id).id))
+    """Restore an archived or replaced memory."""
+    return _done("Restored", call.store.restore(call.get_visible(memory_id).id))
 
 
 @tool(destroys=True, repeats=True, answers=shape(id="string"))
 def delete_memory(
     call: Call,
     memory_id: MemoryId,
-    also_delete_vector: Annotated[bool, Field(description="always so")] = True,
+    also_delete_vector: Annotated[bool, Field(description="must be true")] = True,
 ) -> Answer:
-    """Delete a memory; undo brings it back for 30 days. Prefer archive_memory."""
+    """Delete a memory. undo restores it for 30 days. Prefer archive_memory."""
     if not also_delete_vector:
         raise InvalidInputError(
-            "also_delete_vector: a vector never stays without its memory", field="also_delete_vector"
+            "also_delete_vector: must be true; a vector cannot be kept without its memory", field="also_delete_vector"
         )
     memory = call.get_visible(memory_id)
     call.store.delete(memory.id)
     return Answer(
-        f"Deleted [{short_id(memory.id)}] {one_line(memory.content, 80)}. For 30 days undo brings it back: {memory.id}",
+        f"Deleted [{short_id(memory.id)}] {one_line(memory.content, 80)}. For 30 days, undo restores it: {memory.id}",
         {"id": memory.id},
     )
 
 
 @tool(answers=shape(undone="array"))
 def undo(call: Call, memory_ids: MemoryIds) -> Answer:
-    """Take the last change of each of these memories back: an edit, an archive, a delete."""
-    undone = call.store.undo([_changed_here(call, one) for one in memory_ids])
-    lines = [f"[{short_id(change.id)}] {one_line(change.kind)} taken back" for change in undone]
+    """Undo the last change (edit, archive or delete) of each memory."""
+    undone = call.store.undo([_get_undoable_id(call, memory_id) for memory_id in memory_ids])
+    lines = [f"[{short_id(change.id)}] {one_line(change.kind)} undone" for change in undone]
     kinds = [{"id": change.id, "kind": one_line(change.kind)} for change in undone]
     return Answer("\n".join(lines), {"undone": kinds})
 
 
 @tool(repeats=True)
 def pin_memory(call: Call, memory_id: MemoryId, pinned: bool = True) -> Answer:
-    """Keep a memory in every boot context (when the user asks), or with pinned=false no longer."""
+    """Show a memory in every boot context, if the user asks for it. pinned=false unpins it."""
     memory = call.get_visible(memory_id)
     changed = call.store.pin(memory.id) if pinned else call.store.unpin(memory.id)
-    return _done("Pinned" if pinned else "No longer pinned", changed)
+    return _done("Pinned" if pinned else "Unpinned", changed)
 
 
 @tool(repeats=True, answers=shape(memories="array"))
 def resolve_blocker(call: Call, memory_id: MemoryId, resolution: Detail = None) -> Answer:
-    """Mark a blocker as resolved, with how."""
+    """Mark a blocker as resolved."""
     memory = _blocker(call, memory_id)
-    said = (resolution or "").strip() or memory.metadata.get("resolution")
-    if RESOLVED in memory.tags and said == memory.metadata.get("resolution"):
-        return _done("Resolved already", [memory], "unresolve_blocker opens it again")
+    how = (resolution or "").strip() or memory.metadata.get("resolution")
+    if RESOLVED in memory.tags and how == memory.metadata.get("resolution"):
+        return _done("Already resolved", [memory], "unresolve_blocker reopens it")
     metadata = {**memory.metadata, "resolved_at": to_json(call.at)}
     content = memory.content
-    if said:
-        metadata["resolution"] = said
-        content = f"{_unresolved_text(memory)}\nResolved: {said}"
+    if how:
+        metadata["resolution"] = how
+        content = f"{_strip_resolution(memory)}\nResolved: {how}"
     tags = list(dict.fromkeys([*memory.tags, RESOLVED]))
     changed = call.store.edit(memory.id, content=content, tags=tags, metadata=metadata)
-    return _done("Resolved", [changed], "unresolve_blocker opens it again")
+    return _done("Resolved", [changed], "unresolve_blocker reopens it")
 
 
 @tool(repeats=True, answers=shape(memories="array"))
 def unresolve_blocker(call: Call, memory_id: MemoryId) -> Answer:
-    """Open a resolved blocker again."""
+    """Reopen a resolved blocker."""
     memory = _blocker(call, memory_id)
     if RESOLVED not in memory.tags:
         raise ConflictError(f"blocker [{short_id(memory.id)}] is not resolved")
-    content = _unresolved_text(memory)
+    content = _strip_resolution(memory)
     metadata = {name: value for name, value in memory.metadata.items() if name not in ("resolved_at", "resolution")}
     tags = [tag for tag in memory.tags if tag != RESOLVED]
-    return _done("Open again", [call.store.edit(memory.id, content=content, tags=tags, metadata=metadata)])
+    return _done("Reopened", [call.store.edit(memory.id, content=content, tags=tags, metadata=metadata)])
 
 
 def _blocker(call: Call, id: str) -> Memory:
     memory = call.get_visible(id)
     if memory.category is not Category.BLOCKER:
         error = ConflictError(f"[{short_id(memory.id)}] is a {memory.category}, not a blocker")
-        error.hint = "edit_memory changes its category"
+        error.hint = "edit_memory can change its category"
         raise error
     return memory
 
 
-def _unresolved_text(memory: Memory) -> str:
+def _strip_resolution(memory: Memory) -> str:
     resolution = memory.metadata.get("resolution")
     return memory.content.removesuffix(f"\nResolved: {resolution}") if isinstance(resolution, str) else memory.content
 
 
-def _changed_here(call: Call, id: str) -> str:
-    """Return the full id of a memory whose last change may be taken back by this client; it may be deleted."""
+def _get_undoable_id(call: Call, id: str) -> str:
+    """Return the full id of a memory, which may be deleted, whose last change this client may undo."""
     history = call.store.history(id)
     last = history[-1] if history else None
     memory = None if last is None else last.after or last.before

@@ -1,4 +1,4 @@
-"""Tools that read and write files. Every path is confined to the client's project and its part of the exports."""
+"""Tools that read and write files. Paths must lie in the client's project, its exports, or an allowed folder."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def export_memories(
     categories: list[str] | None = None,
     since_days: Annotated[int | None, Field(ge=0, le=36_500)] = None,
 ) -> Answer:
-    """Write memories, with history and links, to a JSON file (Markdown if it ends in .md)."""
+    """Export memories with history and links to a JSON file, or to Markdown if it ends in .md."""
     where = call.resolve_project(project)
     name = f"memories-{call.at:%Y%m%dT%H%M%S%fZ}.json"
     target = call.confine(output_path or str(call.exports / name), field="output_path")
@@ -42,7 +42,7 @@ def export_memories(
         _make_private(call.state.exports, call.exports)
     if target.is_dir():
         target /= name
-    _refuse_to_replace(target)
+    _check_replaceable(target)
     report = exchange.export_memories(
         call.store,
         target,
@@ -61,19 +61,21 @@ def import_memories(
     call: Call,
     input_path: FilePath,
     dry_run: bool = False,
-    skip_duplicates: Annotated[bool, Field(description="always so")] = True,
+    skip_duplicates: Annotated[bool, Field(description="must be true")] = True,
 ) -> Answer:
-    """Read an export of this or another memory system; directives in it wait for review."""
+    """Import memories from an export of this or another memory system. Directives await review."""
     if not skip_duplicates:
-        raise InvalidInputError("skip_duplicates: nothing is ever stored twice; leave it out", field="skip_duplicates")
+        raise InvalidInputError(
+            "skip_duplicates: must be true; a memory is never stored twice; leave it out", field="skip_duplicates"
+        )
     source = call.confine(input_path, field="input_path")
-    # A file in a project may come from anybody, so nothing in it counts as said by the person.
+    # Anyone may have written a file in a project. So do not trust its memories as words of the user.
     report = exchange.import_memories(call.store, source, within=call.client.project, trusted=False, dry_run=dry_run)
     counts = {kind: dict(found) for kind, found in report.counts.items()}
     what = ", ".join(f"{number} {outcome}" for outcome, number in counts.get("memory", {}).items() if number)
     text = join_lines(
         f"{'Would read' if dry_run else 'Read'} {counted(report.total('memory'), 'memory')} ({report.format}): {what}",
-        *(f"passed over: {one_line(skipped)}" for skipped in report.skipped[:10]),
+        *(f"skipped: {one_line(skipped)}" for skipped in report.skipped[:10]),
     )
     return Answer(
         text, {"format": report.format, "dry_run": dry_run, "counts": counts, "skipped": list(report.skipped)}
@@ -82,9 +84,9 @@ def import_memories(
 
 @tool(repeats=True, answers=shape(added="integer", archived="integer"))
 def ingest_file(call: Call, file_path: FilePath, dry_run: bool = False) -> Answer:
-    """Keep memories in step with a Markdown file or folder: one for each section."""
+    """Synchronize memories with a Markdown file or folder, one per section."""
     path = call.confine(file_path, field="file_path")
-    report = ingest(call.store, path, project=_own(call), top=_top(path), dry_run=dry_run)
+    report = ingest(call.store, path, project=call.client.project, top=_find_work_tree(path), dry_run=dry_run)
     changes = {
         "added": report.added,
         "updated": report.updated,
@@ -93,7 +95,7 @@ def ingest_file(call: Call, file_path: FilePath, dry_run: bool = False) -> Answe
     }
     text = join_lines(
         f"{counted(report.files, 'note')}: " + ", ".join(f"{number} {what}" for what, number in changes.items()),
-        *(f"passed over: {one_line(skipped.file)}: {one_line(skipped.reason)}" for skipped in report.skipped[:10]),
+        *(f"skipped: {one_line(skipped.file)}: {one_line(skipped.reason)}" for skipped in report.skipped[:10]),
     )
     data: dict[str, Any] = to_json(report)
     return Answer(text, data)
@@ -101,19 +103,19 @@ def ingest_file(call: Call, file_path: FilePath, dry_run: bool = False) -> Answe
 
 @tool(repeats=True, answers=shape(added="integer"))
 def bootstrap_memory(call: Call, path: Annotated[str, Field(max_length=4096)] = ".") -> Answer:
-    """Learn first facts of a project from its README, agent instructions and manifests."""
+    """Store first facts about a project from its README, agent instructions and manifests."""
     folder = call.confine(path, field="path")
     if not call.client.folders and path == ".":
-        raise InvalidInputError("path: this client has no project folder; name one", field="path")
+        raise InvalidInputError("path: this client has no project folder; give the path of one", field="path")
     if not folder.is_dir():
         raise InvalidInputError(f"path: {path!r} is not a folder", field="path")
     if folder.is_relative_to(call.state.exports.resolve()):
-        raise InvalidInputError(f"path: {path!r} holds exports, which say nothing of a project", field="path")
-    report = bootstrap(call.store, folder, project=_own(call))
+        raise InvalidInputError(f"path: {path!r} is a folder of exports, not of a project", field="path")
+    report = bootstrap(call.store, folder, project=call.client.project)
     text = join_lines(
-        f"Read {', '.join(report.files) or 'nothing'}: {report.added} added, {report.updated} updated, "
+        f"Read {', '.join(report.files) or 'no file'}: {report.added} added, {report.updated} updated, "
         f"{report.unchanged} unchanged.",
-        *(f"passed over: {one_line(skipped.file)}: {one_line(skipped.reason)}" for skipped in report.skipped[:10]),
+        *(f"skipped: {one_line(skipped.file)}: {one_line(skipped.reason)}" for skipped in report.skipped[:10]),
     )
     data: dict[str, Any] = to_json(report)
     return Answer(text, data)
@@ -126,15 +128,11 @@ def enrich_entity(
     """Fetch title and state of a merge request, issue or epic from its forge."""
     name = entities.canonical(entity_ref, project=call.resolve_project(project))
     error = ConflictError(f"{one_line(name, 120)} cannot be enriched: no forge is configured")
-    error.hint = "get_context shows what the memory knows about it"
+    error.hint = "get_context lists the memories about it"
     raise error
 
 
-def _own(call: Call) -> str | None:
-    return call.client.project
-
-
-def _top(path: Path) -> Path | None:
+def _find_work_tree(path: Path) -> Path | None:
     repository = find_repository(path if path.is_dir() else path.parent)
     return repository.work_tree if repository is not None else None
 
@@ -147,17 +145,17 @@ def _make_private(*folders: Path) -> None:
             raise StorageError(f"cannot create {folder}: {error.strerror}", path=str(folder)) from error
 
 
-def _refuse_to_replace(target: Path) -> None:
-    """Refuse a target that is anything else than a free name or an export of ours, or that is part of git."""
-    problem = "lies in git's own folder" if ".git" in (part.lower() for part in target.parts) else None
+def _check_replaceable(target: Path) -> None:
+    """Refuse a target inside ``.git``, and an existing target that is not an export of this program."""
+    problem = "lies in a .git folder" if ".git" in (part.lower() for part in target.parts) else None
     try:
         if problem is None and target.exists() and not _is_export(target):
-            problem = "exists and is no export of this memory"
+            problem = "already exists and is not an export of this program"
     except OSError as error:
-        raise StorageError(f"cannot look at {target}: {error.strerror}", path=str(target)) from error
+        raise StorageError(f"cannot read {target}: {error.strerror}", path=str(target)) from error
     if problem is not None:
         refusal = InvalidInputError(f"output_path: {target} {problem}", field="output_path")
-        refusal.hint = "choose a free name; only an earlier export is replaced"
+        refusal.hint = "choose a name that does not exist; only earlier exports are replaced"
         raise refusal
 
 

@@ -1,4 +1,4 @@
-"""Tools for short-lived values by key."""
+"""Tools for the key-value store of short-lived values."""
 
 from __future__ import annotations
 
@@ -25,25 +25,25 @@ def kv_set(
     call: Call,
     key: Key,
     value: Annotated[Any, Field(description="any JSON")],
-    ttl_seconds: Annotated[float | None, Field(gt=0, le=1e10, description="default 7 days")] = None,
+    ttl_seconds: Annotated[float | None, Field(gt=0, le=1e10, description="default: 7 days")] = None,
 ) -> Answer:
-    """Keep a value for a while, e.g. the state of a task."""
+    """Store a value for a limited time, e.g. the state of a task."""
     default = call.config.kv.default_ttl_seconds or None
     life = default if ttl_seconds is None else ttl_seconds
     redactions = call.store.kv.set(key, value, ttl_seconds=life, project=call.client.project)
-    secrets = f" Secrets were left out: {', '.join(redactions)}." if redactions else ""
+    secrets = f" Secrets were redacted: {', '.join(redactions)}." if redactions else ""
     return Answer(
-        f"Kept{'' if life is None else f' for {life:g} seconds'}.{secrets}", {"key": key, "ttl_seconds": life}
+        f"Stored{'' if life is None else f' for {life:g} seconds'}.{secrets}", {"key": key, "ttl_seconds": life}
     )
 
 
 @tool(reads=True, answers=shape(key="string"))
 def kv_get(call: Call, key: Key) -> Answer:
-    """The value of a key."""
+    """Get the value of a key."""
     entry = call.store.kv.entry(key, project=call.client.project)
     if entry is None:
-        error = NotFoundError(f"there is no value under {key!r}", id=key)
-        error.hint = "kv_list shows the keys"
+        error = NotFoundError(f"there is no value for the key {key!r}", id=key)
+        error.hint = "kv_list lists the keys"
         raise error
     data = {"key": key, "value": entry.value, "expires_at": to_json(entry.expires_at)}
     return Answer(indent(_text(entry.value), _WHOLE), data)
@@ -51,13 +51,13 @@ def kv_get(call: Call, key: Key) -> Answer:
 
 @tool(reads=True, answers=shape(entries="array"))
 def kv_list(call: Call, prefix: Annotated[str, Field(max_length=512)] = "") -> Answer:
-    """Keys and the beginnings of their values."""
+    """List keys with the beginning of each value."""
     found = call.store.kv.list(prefix, project=call.client.project)
     if not found:
         return Answer("There are no values.", {"entries": []})
     lines = [
         f"{one_line(entry.key, 120)} = {one_line(_text(entry.value), 120)}"
-        + ("" if entry.expires_at is None else f" (ends {age(entry.expires_at, at=call.at)})")
+        + ("" if entry.expires_at is None else f" (expires {age(entry.expires_at, at=call.at)})")
         for entry in found[:100]
     ]
     more = f"… {counted(len(found), 'key')} in all" if len(found) > len(lines) else None
@@ -68,8 +68,8 @@ def kv_list(call: Call, prefix: Annotated[str, Field(max_length=512)] = "") -> A
 @tool(destroys=True, repeats=True)
 def kv_delete(call: Call, key: Key) -> Answer:
     """Delete a value."""
-    was_there = call.store.kv.delete(key, project=call.client.project)
-    return Answer("Deleted." if was_there else "There was no such value.", {"key": key, "deleted": was_there})
+    existed = call.store.kv.delete(key, project=call.client.project)
+    return Answer("Deleted." if existed else "There was no value for this key.", {"key": key, "deleted": existed})
 
 
 def _text(value: Any) -> str:

@@ -1,4 +1,4 @@
-"""Tools that find memories."""
+"""Tools that search and read memories."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _MOST_OF_AN_ENTITY: Final = 200
 _WHOLE_TEXTS: Final = 10
 _LIST_BYTES: Final = 12_000
 _WHOLE_BYTES: Final = 1_000_000
-"""More than any memory takes, its indentation included."""
+"""Larger than any memory with its indentation."""
 _PAST: Final = (Status.ACTIVE, Status.SUPERSEDED, Status.ARCHIVED)
 
 
@@ -67,7 +67,7 @@ def recall(
     entity: Annotated[str | None, Field(max_length=512)] = None,
     compact: Annotated[bool, Field(description="one line each")] = False,
 ) -> Answer:
-    """Find memories by words and meaning, best first; may be empty. Use before assuming how something works."""
+    """Search memories by words and meaning, best first. May find none. Use before assuming how something works."""
     where = call.resolve_project(project)
     hits = call.store.recall(
         query,
@@ -81,9 +81,9 @@ def recall(
     call.state.count_recall(found=bool(hits))
     memories = [hit.memory for hit in hits]
     if not memories:
-        return Answer(f"Nothing known in {_where(where)} answers this.", {"memories": []})
+        return Answer(f"No memory in {_format_scope(where)} matches the query.", {"memories": []})
     text = join_lines(
-        f"{counted(len(memories), 'memory')} from {_where(where)}, best first:",
+        f"{counted(len(memories), 'memory')} from {_format_scope(where)}, best first:",
         format_list(memories, at=call.at, project=where, compact=compact),
     )
     data = [memory_data(hit.memory) | {"score": round(hit.score, 4)} for hit in hits]
@@ -96,24 +96,25 @@ def get_context(
     entity_ref: Annotated[str, Field(min_length=1, max_length=512, description="!12, #34, &5, URL, @user, file, name")],
     project: Project = None,
 ) -> Answer:
-    """Everything known about one merge request, issue, epic, person or file. Use before working on it."""
+    """List memories about a merge request, issue, epic, person or file. Use before working on it."""
     where = call.resolve_project(project)
     name = entities.canonical(entity_ref, project=where)
     found = call.store.list(entity=name, project=where, limit=_MOST_OF_AN_ENTITY)
     total = call.store.count(entity=name, project=where)
     shown = entities.short(name, project=where)
     if not found:
-        return Answer(f"Nothing is known about {one_line(shown)} in {_where(where)}.", {"entity": name, "memories": []})
+        text = f"There are no memories about {one_line(shown)} in {_format_scope(where)}."
+        return Answer(text, {"entity": name, "memories": []})
     text = join_lines(
-        f"{counted(total, 'memory')} about {one_line(shown)} in {_where(where)}, newest first:",
-        within(format_list(found, at=call.at, project=where, compact=len(found) > _WHOLE_TEXTS), of=total),
+        f"{counted(total, 'memory')} about {one_line(shown)} in {_format_scope(where)}, newest first:",
+        limit_lines(format_list(found, at=call.at, project=where, compact=len(found) > _WHOLE_TEXTS), total=total),
     )
     return Answer(text, {"entity": name, "total": total, "memories": [memory_data(memory) for memory in found]})
 
 
 @tool(reads=True, answers=shape(memory="object", history="array"))
 def get_memory(call: Call, memory_id: MemoryId) -> Answer:
-    """One memory in full, with its source and its history."""
+    """Get one memory in full, with its source and history."""
     memory = call.get_visible(memory_id)
     history = call.store.history(memory.id)
     source = memory.source
@@ -146,7 +147,7 @@ def get_linked_memories(
     link_types: Annotated[Labels, Field(description="similar, contradicts, supersedes, related, near")] = None,
     limit: Limit = 10,
 ) -> Answer:
-    """Memories linked to one, or near it in meaning."""
+    """List memories linked to a memory or similar to it."""
     memory = call.get_visible(memory_id)
     found = [
         related
@@ -154,9 +155,9 @@ def get_linked_memories(
         if (not link_types or related.kind in link_types) and _may_see(call, related.memory)
     ][:limit]
     if not found:
-        return Answer("Nothing is linked to it.", {"linked": []})
+        return Answer("No memory is linked to it.", {"linked": []})
     lines = [
-        f"{_relation(related)} {format_facts(related.memory, at=call.at, project=call.client.project)}: "
+        f"{_format_relation(related)} {format_facts(related.memory, at=call.at, project=call.client.project)}: "
         f"{one_line(related.memory.content)}"
         for related in found
     ]
@@ -182,7 +183,8 @@ def search_history(
     hits = call.store.recall(query, limit=limit, project=where, category=category, status=statuses)
     call.state.count_recall(found=bool(hits))
     if not hits:
-        return Answer(f"Nothing in {_where(where)}, past memories included, answers this.", {"memories": []})
+        text = f"No current or past memory in {_format_scope(where)} matches the query."
+        return Answer(text, {"memories": []})
     memories = [hit.memory for hit in hits]
     return Answer(
         join_lines(f"{counted(len(hits), 'memory')}:", format_list(memories, at=call.at, project=where)),
@@ -190,20 +192,21 @@ def search_history(
     )
 
 
-def within(text: str, *, of: int, most_bytes: int = _LIST_BYTES) -> str:
-    """Keep whole lines of a list within a size, and say that there is more."""
+def limit_lines(text: str, *, total: int, most_bytes: int = _LIST_BYTES) -> str:
+    """Truncate a list at a line break to a maximum size, and append a note that there are more memories."""
     kept: list[str] = []
     used = 0
     lines = text.splitlines()
     for line in lines:
         used += len(line.encode()) + 1
         if used > most_bytes:
-            return "\n".join([*kept, f"… more of {counted(of, 'memory')}; recall with this entity finds what matters"])
+            note = f"… {counted(total, 'memory')} in total; use recall with this entity to search them"
+            return "\n".join([*kept, note])
         kept.append(line)
     return text
 
 
-def _where(project: str | None) -> str:
+def _format_scope(project: str | None) -> str:
     if project == ALL_PROJECTS:
         return "all projects"
     return "the global memories" if project is None else f"{format_project(project)} and the global memories"
@@ -213,6 +216,6 @@ def _may_see(call: Call, memory: Memory) -> bool:
     return call.client.project is None or call.client.may_cross or memory.project in (None, call.client.project)
 
 
-def _relation(related: RelatedMemory) -> str:
+def _format_relation(related: RelatedMemory) -> str:
     arrow = {"out": "→", "in": "←"}.get(related.direction, "-")
     return f"{arrow} {one_line(related.kind, 40)}"

@@ -1,4 +1,4 @@
-"""Tools by which agents that work at the same time keep out of each other's way."""
+"""Tools that coordinate agents which work at the same time: sessions and claims."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from opencode_memory.server.toolbox import shape, tool
 from opencode_memory.server.tools.argument_types import Content, ItemRef, SessionId
 from opencode_memory.text.clock import age
 from opencode_memory.text.display import one_line
-from opencode_memory.text.formatting import counted, short_id
+from opencode_memory.text.formatting import short_id
 from opencode_memory.text.json_values import to_json
 
 _WorkingOn = Annotated[str | None, Field(max_length=500)]
@@ -23,14 +23,14 @@ _WorkingOn = Annotated[str | None, Field(max_length=500)]
 
 @tool(repeats=True, answers=shape(session="object", others="array"))
 def session_start(call: Call, session_id: SessionId, working_on: _WorkingOn = None) -> Answer:
-    """Tell other agents what you work on; again after a restart keeps your claims."""
+    """Tell other agents what you work on. Calling it again after a restart keeps your claims."""
     session = call.store.sessions.start(
         session_id, working_on=working_on, lease_seconds=_lease(call), project=call.client.project
     )
-    others = [one for one in call.store.sessions.active(project=call.client.project) if one.id != session.id]
+    others = [other for other in call.store.sessions.active(project=call.client.project) if other.id != session.id]
     text = join_lines(
-        f"Session {one_line(session.id, 80)} runs; it counts as silent after {_lease(call)} seconds without a call.",
-        f"Also at work, {counted(len(others), 'session')}:" if others else None,
+        f"Session {one_line(session.id, 80)} is active. It expires after {_lease(call)} seconds without a call.",
+        f"Other active sessions ({len(others)}):" if others else None,
         *(session_line(call, other) for other in others),
     )
     return Answer(text, {"session": to_json(session), "others": to_json(others)})
@@ -40,14 +40,14 @@ def session_start(call: Call, session_id: SessionId, working_on: _WorkingOn = No
 def session_heartbeat(call: Call, session_id: SessionId) -> Answer:
     """Keep a session and its claims alive during long work."""
     session = call.store.sessions.heartbeat(session_id, lease_seconds=_lease(call), project=call.client.project)
-    return Answer(f"Alive, {age(session.lease_until, at=call.at)} at most.", {"session": to_json(session)})
+    return Answer(f"The lease expires {age(session.lease_until, at=call.at)}.", {"session": to_json(session)})
 
 
 @tool(repeats=True, answers=shape(session="object", released="array"))
 def session_end(call: Call, session_id: SessionId, summary: Content | None = None) -> Answer:
-    """End a session, release its claims, and keep its summary."""
+    """End a session, release its claims and store its summary."""
     if summary is not None and not summary.strip():
-        raise InvalidInputError("summary: is empty; leave it out", field="summary")
+        raise InvalidInputError("summary: must not be empty; leave it out", field="summary")
     session = call.store.sessions.end(session_id, project=call.client.project)
     released = [claim.item for claim in session.claims]
     data: dict[str, Any] = {"session": to_json(session), "released": released}
@@ -64,13 +64,13 @@ def session_end(call: Call, session_id: SessionId, summary: Content | None = Non
         )
         stored = f" Its summary is [{short_id(result.id)}]."
         data["summary_id"] = result.id
-    gave_up = f" and gave up {', '.join(_short(call, item) for item in released)}" if released else ""
-    return Answer(f"Session {one_line(session.id, 80)} ended{gave_up}.{stored}", data)
+    claims = f" and released {', '.join(_short(call, item) for item in released)}" if released else ""
+    return Answer(f"Session {one_line(session.id, 80)} ended{claims}.{stored}", data)
 
 
 @tool(reads=True, answers=shape(sessions="array"))
 def get_active_sessions(call: Call) -> Answer:
-    """Who works here just now, and what they claim."""
+    """List active sessions and their claims."""
     sessions = call.store.sessions.active(project=call.client.project)
     lines = [session_line(call, session) for session in sessions]
     return Answer("\n".join(lines) or "No session is active.", {"sessions": to_json(sessions)})
@@ -78,7 +78,7 @@ def get_active_sessions(call: Call) -> Answer:
 
 @tool(repeats=True, answers=shape(claim="object"))
 def claim_item(call: Call, session_id: SessionId, item_ref: ItemRef) -> Answer:
-    """Claim something before working on it, so that no other agent does."""
+    """Claim an item before working on it, so that no other agent takes it."""
     claimed = call.store.sessions.claim(session_id, item_ref, lease_seconds=_lease(call), project=call.client.project)
     item = _short(call, claimed.item)
     if not claimed.granted:
@@ -86,33 +86,34 @@ def claim_item(call: Call, session_id: SessionId, item_ref: ItemRef) -> Answer:
         what = f", which works on {one_line(owner.working_on, 120)}" if owner.working_on else ""
         error = ConflictError(
             f"{item} is claimed by session {one_line(owner.id, 80)}{what}: claimed {age(claimed.since, at=call.at)}, "
-            f"last heard of {age(owner.seen_at, at=call.at)}"
+            f"last seen {age(owner.seen_at, at=call.at)}"
         )
-        error.hint = "work on something else, or ask the user; a silent session loses its claims by itself"
+        error.hint = "work on something else, or ask the user; the claims of a session expire with its lease"
         raise error
-    before = claimed.taken_over_from
-    taken = (
-        f" It was claimed by session {one_line(before.id, 80)}, last heard of {age(before.seen_at, at=call.at)}."
-        if before is not None
+    previous = claimed.taken_over_from
+    taken_over = (
+        f" It was claimed by session {one_line(previous.id, 80)}, last seen {age(previous.seen_at, at=call.at)}."
+        if previous is not None
         else ""
     )
-    return Answer(f"{item} is yours.{taken}", {"claim": to_json(claimed)})
+    return Answer(f"{item} is yours.{taken_over}", {"claim": to_json(claimed)})
 
 
 @tool(repeats=True)
 def release_item(call: Call, session_id: SessionId, item_ref: ItemRef) -> Answer:
-    """Give a claim up."""
-    had = call.store.sessions.release(session_id, item_ref, project=call.client.project)
+    """Release a claim."""
+    released = call.store.sessions.release(session_id, item_ref, project=call.client.project)
     item = one_line(entities.canonical(item_ref, project=call.client.project), 120)
-    return Answer(f"{_short(call, item)} is free." if had else "It was not claimed.", {"released": had})
+    text = f"Released {_short(call, item)}." if released else "This session did not claim it."
+    return Answer(text, {"released": released})
 
 
 def session_line(call: Call, session: Session) -> str:
-    """Say in one line who works on what."""
+    """Describe a session in one line."""
     what = f": {one_line(session.working_on, 120)}" if session.working_on else ""
     claims = ", ".join(_short(call, claim.item) for claim in session.claims)
     seen = age(session.seen_at, at=call.at)
-    return f"- {one_line(session.id, 80)}{what} (heard of {seen}{f'; claims {claims}' if claims else ''})"
+    return f"- {one_line(session.id, 80)}{what} (last seen {seen}{f'; claims {claims}' if claims else ''})"
 
 
 def _short(call: Call, item: str) -> str:

@@ -1,4 +1,4 @@
-"""The tool that says how the memory is."""
+"""The tool that reports the health and the size of the store."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from opencode_memory.text.json_values import to_json
 
 @tool(reads=True, core=True, answers=shape(status="string", problems="array"))
 def memory_status(call: Call) -> Answer:
-    """Whether the memory is healthy, what it holds here, and what still waits."""
+    """Show health, number of memories and pending work."""
     stats = call.store.stats()
     where = call.client.project
     here = call.store.count(scope=Scope.owned_by(where)) if where is not None else None
     shared = call.store.count(scope=Scope.global_only())
     health = call.state.health()
-    waiting = f"{stats.pending_embeddings} wait for their vectors, {stats.lexical_tail} for the index"
+    waiting = f"{stats.pending_embeddings} waiting to be embedded, {stats.lexical_tail} to be indexed"
     jobs = call.store.jobs.counts()
-    dead = sum(one.dead for one in jobs)
+    dead = sum(count.dead for count in jobs)
     candidates = call.store.count(project=where, status="candidate")
     text = join_lines(
         f"{health.status}{': ' + '; '.join(health.problems) if health.problems else ''}.",
         f"Project {where}: {counted(here, 'memory')}." if here is not None else "No project is known for this client.",
         f"Global: {counted(shared, 'memory')}. Background: {health.background}; {waiting}.",
-        f"{counted(dead, 'job')} failed for good; `opencode-memory jobs` says why." if dead else None,
-        f"{counted(candidates, 'memory')} wait for the user's review." if candidates else None,
+        f"{counted(dead, 'job')} failed permanently; see `opencode-memory jobs`." if dead else None,
+        f"Waiting for the user's review: {counted(candidates, 'memory')}." if candidates else None,
         stats.model_mismatch,
     )
     data = {
@@ -38,7 +38,7 @@ def memory_status(call: Call) -> Answer:
         "pending_embeddings": stats.pending_embeddings,
         "index_tail": stats.lexical_tail,
         "candidates": candidates,
-        "jobs": {"waiting": sum(one.waiting + one.running for one in jobs), "failed": dead},
+        "jobs": {"waiting": sum(count.waiting + count.running for count in jobs), "failed": dead},
         "background": health.background,
         "model": stats.model,
         "bytes": stats.store_bytes + stats.lexical_bytes + stats.graph_bytes,

@@ -1,4 +1,4 @@
-"""Tools that write memories. What an agent writes is known as its own; it never passes for what a person said."""
+"""Tools that write memories. Their trust is always ``agent``, so they never pass for words of the user."""
 
 from __future__ import annotations
 
@@ -41,15 +41,15 @@ def remember(
     entities: Entities = None,
     project: Project = None,
     scope: Annotated[ScopeName | None, Field(description="global: about the user, in every project")] = None,
-    topic: Annotated[Name, Field(description="writing a topic again replaces its text")] = None,
+    topic: Annotated[Name, Field(description="reusing a topic replaces its text")] = None,
     tags: Labels = None,
     session: Annotated[Name, Field(description="session id")] = None,
 ) -> Answer:
-    """Store what is worth knowing next time: a decision, convention, preference, procedure, solution, blocker."""
-    where = _one_project(call, project)
-    parts = _given_parts(what, why, learned)
+    """Store knowledge for later sessions: a decision, convention, preference, procedure, solution or blocker."""
+    where = _resolve_single_project(call, project)
+    parts = _collect_parts(what, why, learned)
     result = call.store.remember(
-        _composed(content, parts),
+        _compose(content, parts),
         category=category,
         scope=scope or Scope.owned_by(where),
         project=where if scope == "project" else None,
@@ -61,7 +61,9 @@ def remember(
         source={"tool": "mcp", "session": session},
         metadata=parts,
     )
-    return Answer(_told(result), {"id": result.id, "status": result.status, "redacted": list(result.redactions)})
+    return Answer(
+        _format_result(result), {"id": result.id, "status": result.status, "redacted": list(result.redactions)}
+    )
 
 
 @tool(core=True, answers=shape(memory="object"))
@@ -76,14 +78,14 @@ def edit_memory(
     topic: Name = None,
     tags: Labels = None,
 ) -> Answer:
-    """Correct a memory that is wrong or out of date; its history is kept."""
+    """Correct a wrong or outdated memory. Its history is kept."""
     memory = call.get_visible(memory_id)
-    parts = _given_parts(what, why, learned)
+    parts = _collect_parts(what, why, learned)
     changes: dict[str, Any] = {}
     if content is not None or parts:
         known = {name: memory.metadata[name] for name in _PARTS if isinstance(memory.metadata.get(name), str)}
-        base = _without_parts(memory.content, known) if content is None else content
-        changes["content"] = _composed(base, known | parts)
+        base = _strip_parts(memory.content, known) if content is None else content
+        changes["content"] = _compose(base, known | parts)
         changes["metadata"] = {**memory.metadata, **parts}
     others = {"category": category, "topic": topic, "tags": tags}
     changes |= {name: value for name, value in others.items() if value is not None}
@@ -92,7 +94,7 @@ def edit_memory(
             "edit_memory: give content, what, why, learned, category, topic or tags", field="content"
         )
     changed = call.store.edit(memory.id, **changes)
-    text = join_lines(f"Changed [{short_id(changed.id)}]; undo takes it back.", _shown(call, changed))
+    text = join_lines(f"Changed [{short_id(changed.id)}]. undo restores the previous text.", _show(call, changed))
     return Answer(text, {"memory": memory_data(changed)})
 
 
@@ -100,13 +102,13 @@ def edit_memory(
 def log_session(
     call: Call,
     summary: Content,
-    learnings: Annotated[list[Content] | None, Field(max_length=100, description="each becomes a fact")] = None,
+    learnings: Annotated[list[Content] | None, Field(max_length=100, description="each is stored as a fact")] = None,
     entities: Entities = None,
     session_id: Name = None,
     project: Project = None,
 ) -> Answer:
-    """Keep what a session did and what it learned."""
-    where = _one_project(call, project)
+    """Store a session's summary and learnings."""
+    where = _resolve_single_project(call, project)
     shared: dict[str, Any] = {
         "scope": Scope.owned_by(where),
         "entities": entities or (),
@@ -114,10 +116,10 @@ def log_session(
         "trust": _AGENT,
         "source": {"tool": "mcp", "session": session_id},
     }
-    given = [{"content": summary, "category": "event", "tags": ["session"], **shared}]
-    given += [{"content": learning, "category": "fact", **shared} for learning in learnings or ()]
-    first, *others = call.store.remember_many(given)
-    lines = [f"Session: {_told(first)}", *(f"Learned: {_told(result)}" for result in others)]
+    memories = [{"content": summary, "category": "event", "tags": ["session"], **shared}]
+    memories += [{"content": learning, "category": "fact", **shared} for learning in learnings or ()]
+    first, *others = call.store.remember_many(memories)
+    lines = [f"Session: {_format_result(first)}", *(f"Learned: {_format_result(result)}" for result in others)]
     results = [{"id": result.id, "status": result.status} for result in (first, *others)]
     return Answer("\n".join(lines), {"memories": results})
 
@@ -141,44 +143,44 @@ def link_memories(
     )
 
 
-def _one_project(call: Call, asked: str | None) -> str | None:
-    where = call.resolve_project(asked)
+def _resolve_single_project(call: Call, requested: str | None) -> str | None:
+    where = call.resolve_project(requested)
     if where == ALL_PROJECTS:
-        raise InvalidInputError("project: name one project to write into", field="project")
+        raise InvalidInputError("project: name one project to write to", field="project")
     return where
 
 
-def _told(result: RememberResult) -> str:
-    said = {
-        RememberStatus.STORED: "stored as [{}].",
-        RememberStatus.MERGED: "known already; merged into [{}].",
-        RememberStatus.UPDATED: "replaced the text of its topic, [{}]; undo takes it back.",
-        RememberStatus.KEPT: "its topic is held by a memory of higher trust; stored as candidate [{}] for review.",
+def _format_result(result: RememberResult) -> str:
+    text = {
+        RememberStatus.STORED: "Stored as [{}].",
+        RememberStatus.MERGED: "Already known. Merged into [{}].",
+        RememberStatus.UPDATED: "Replaced the text of its topic, [{}]. undo restores the previous text.",
+        RememberStatus.KEPT: "A memory of higher trust has this topic. Stored as candidate [{}] for review.",
     }[result.status].format(short_id(result.id))
-    secrets = f" Secrets were left out: {', '.join(result.redactions)}." if result.redactions else ""
-    return said[:1].upper() + said[1:] + secrets
+    secrets = f" Secrets were redacted: {', '.join(result.redactions)}." if result.redactions else ""
+    return text + secrets
 
 
-def _given_parts(what: str | None, why: str | None, learned: str | None) -> dict[str, str]:
+def _collect_parts(what: str | None, why: str | None, learned: str | None) -> dict[str, str]:
     given = {"what": what, "why": why, "learned": learned}
     return {name: text.strip() for name, text in given.items() if text is not None and text.strip()}
 
 
-def _composed(content: str, parts: Mapping[str, str]) -> str:
-    """Put the parts below the statement, where words and meaning find them."""
-    return join_lines(content.rstrip(), *(_line(name, parts[name]) for name in _PARTS if name in parts))
+def _compose(content: str, parts: Mapping[str, str]) -> str:
+    """Append the parts to the statement, so that both searches find them."""
+    return join_lines(content.rstrip(), *(_format_part(name, parts[name]) for name in _PARTS if name in parts))
 
 
-def _without_parts(content: str, parts: Mapping[str, str]) -> str:
+def _strip_parts(content: str, parts: Mapping[str, str]) -> str:
     for name in reversed(_PARTS):
         if name in parts:
-            content = content.removesuffix("\n" + _line(name, parts[name]))
+            content = content.removesuffix("\n" + _format_part(name, parts[name]))
     return content
 
 
-def _line(name: str, text: str) -> str:
+def _format_part(name: str, text: str) -> str:
     return f"{_PARTS[name]}: {text}"
 
 
-def _shown(call: Call, memory: Memory) -> str:
+def _show(call: Call, memory: Memory) -> str:
     return join_lines(format_facts(memory, at=call.at, project=call.client.project), indent(memory.content))
