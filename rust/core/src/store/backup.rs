@@ -1,7 +1,7 @@
-//! Backups: a compact copy by `VACUUM INTO`, and its way back row by row.
+//! Backups: written as a compact copy by `VACUUM INTO`, restored row by row.
 //!
 //! Restoring puts the rows *into* the open file, in one transaction, instead of replacing it, so processes that have it
-//! open go on with the restored state. The restored store gets a new id, and keys and numbers continue after the highest
+//! open continue with the restored state. The restored store gets a new id, and keys and numbers continue after the highest
 //! ever used (I6).
 
 use std::os::unix::fs::MetadataExt;
@@ -32,7 +32,7 @@ impl Store {
         snapshot.pragma_update(None, "query_only", false)?;
         let copied = snapshot.execute("VACUUM INTO ?1", [name]);
         snapshot.pragma_update(None, "query_only", true)?;
-        snapshot.execute_batch("BEGIN")?; // what dropping the snapshot expects
+        snapshot.execute_batch("BEGIN")?; // dropping the snapshot ends this transaction
         if let Err(error) = copied {
             open::remove_if_there(&partial)?;
             return Err(open::describe("write a backup to", target, error));
@@ -44,14 +44,14 @@ impl Store {
         crate::durable::sync_folder_of(target)
     }
 
-    /// Replace everything by what `source` holds; returns the number of memories.
+    /// Replace all rows by those of `source`; returns the number of memories.
     pub fn restore(&self, source: &Path) -> Result<usize> {
         examine(source)?;
         let source = fs_err::canonicalize(source).map_err(|error| Error::storage("resolve", source, error))?;
         self.exclusively(|connection| {
             let itself = (source.to_string_lossy().into_owned(), modified_ms(&source)?);
             connection.execute("ATTACH DATABASE ?1 AS source", [open::uri(&source, open::Access::ReadOnly)])?;
-            // Rows go in table by table; inside of a transaction this would do nothing.
+            // Rows are inserted table by table. Inside a transaction this pragma has no effect.
             connection.pragma_update(None, "foreign_keys", false)?;
             let restored = replace_everything(connection, itself);
             connection.pragma_update(None, "foreign_keys", true)?;
@@ -81,7 +81,7 @@ impl super::WriteTx<'_> {
     }
 }
 
-/// Whether a backup holds any of these memories, in its rows, its history or what was shown of them.
+/// Whether a backup holds any of these memories, in its rows, its history or its ledger.
 pub fn holds_any(backup: &Path, ids: &[String]) -> Result<bool> {
     let fail = |error| open::describe("read", backup, error);
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
@@ -105,7 +105,7 @@ fn modified_ms(file: &Path) -> Result<i64> {
     Ok(metadata.mtime() * 1000 + metadata.mtime_nsec() / 1_000_000)
 }
 
-/// Refuse what is not a sound store of ours before anything is touched.
+/// Refuse a file that is not an undamaged store, before any row is changed.
 fn examine(source: &Path) -> Result<()> {
     let from = open::reader(source, open::Access::ReadOnly)?;
     if schema::inspect(&from, source).map_err(|error| error.located(source))? == schema::Found::Nothing {
@@ -128,7 +128,7 @@ fn replace_everything(connection: &mut Connection, source: (String, i64)) -> Res
         .prepare("SELECT name FROM main.sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'")?
         .query_map([], |row| row.get(0))?
         .collect::<rusqlite::Result<_>>()?;
-    // What was backed up since would be forgotten, and a purge could not name it: notes of backups are added up.
+    // Keep the list of backups made since. Otherwise a purge could not name them.
     write.execute("INSERT OR IGNORE INTO main.backup SELECT * FROM source.backup", [])?;
     write.execute("INSERT OR IGNORE INTO main.backup(path, at) VALUES (?1, ?2)", source)?;
     for table in tables.iter().filter(|table| *table != "backup") {

@@ -1,7 +1,7 @@
-//! The change log: outbox for the indexes, tombstones, and the feed by which processes learn of each other's writes.
+//! The change log: outbox for the indexes, tombstones, and the feed that tells processes of each other's writes.
 //!
 //! I6: `seq` is AUTOINCREMENT and never reused. A [`Head`] names a point of one history: store, number and the random
-//! mark of its transaction; a mark that does not match says that this is another history (a restored backup).
+//! mark of its transaction; a mark that does not match means another history (a restored backup).
 
 use rusqlite::{Connection, OptionalExtension};
 use serde::{Deserialize, Serialize};
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::WriteTx;
 use crate::error::Result;
 
-/// What happened to a key.
+/// The kind of change of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Op {
@@ -17,7 +17,7 @@ pub enum Op {
     Put = 1,
     /// The key is gone.
     Delete = 2,
-    /// What a filter looks at changed; the text did not.
+    /// Filter columns changed; the text did not.
     Touch = 3,
     /// Its vectors changed.
     Embed = 4,
@@ -40,7 +40,7 @@ impl Op {
 pub struct Change {
     /// The memory's key.
     pub key: i64,
-    /// What happened to it.
+    /// The kind of change.
     pub op: Op,
 }
 
@@ -83,13 +83,13 @@ pub fn store_id(connection: &Connection) -> Result<String> {
     Ok(connection.prepare_cached("SELECT value FROM meta WHERE name = 'store_id'")?.query_row([], |row| row.get(0))?)
 }
 
-/// Whether `mark` lies on this store's history, so that what follows it can be read from the log.
+/// Whether `mark` lies on this store's history, so that later changes can be read from the log.
 pub fn is_on_history(connection: &Connection, mark: &Head) -> Result<bool> {
     if mark.store_id != store_id(connection)? {
         return Ok(false);
     }
     if mark.seq == 0 {
-        // Before the first change; readable while nothing was trimmed.
+        // Before the first change; readable until the log is trimmed.
         return Ok(trimmed_seq(connection)? == 0);
     }
     let nonce: Option<i64> = connection
@@ -128,7 +128,7 @@ fn trimmed_seq(connection: &Connection) -> Result<i64> {
 
 /// Whether `mark` may lie on this store's history: its change is gone from the log, or matches.
 ///
-/// Enough for an index that is only read: what it lacks is in the overlay, and what is gone the mirror drops.
+/// This is enough for reading an index: missing texts are in the overlay, and the mirror drops deleted ones.
 pub fn could_be_on_history(connection: &Connection, mark: &Head) -> Result<bool> {
     if mark.store_id != store_id(connection)? {
         return Ok(false);

@@ -1,4 +1,4 @@
-//! Is the truth sound: `SQLite`'s own check, and the rules that its tables keep among each other.
+//! Integrity checks of the store: `SQLite`'s own check, and rules between its tables.
 
 use rusqlite::Connection;
 
@@ -6,14 +6,14 @@ use crate::error::Result;
 use crate::model::enums::Category;
 use crate::text;
 
-/// Everything that is wrong with the store, in words; empty when sound.
+/// All problems of the store, as text; empty if there are none.
 pub fn problems(connection: &Connection) -> Result<Vec<String>> {
     let mut found = Vec::new();
     let mut statement = connection.prepare("PRAGMA integrity_check(20)")?;
     let said: Vec<String> = statement.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
     found.extend(said.into_iter().filter(|line| line != "ok").map(|line| format!("SQLite: {line}")));
     if !found.is_empty() {
-        return Ok(found); // what follows would only repeat it
+        return Ok(found); // further checks would only repeat it
     }
     for (sql, what) in [
         (
@@ -71,7 +71,7 @@ pub fn problems(connection: &Connection) -> Result<Vec<String>> {
     Ok(found)
 }
 
-/// Rows whose enums or hashes do not fit.
+/// Rows with invalid enums or hashes.
 fn unreadable(connection: &Connection) -> Result<Vec<String>> {
     let mut found = Vec::new();
     let mut statement = connection.prepare("SELECT id, category, content_hash, content FROM memory")?;

@@ -1,4 +1,4 @@
-//! The store in numbers.
+//! Statistics of the store.
 
 use rusqlite::Connection;
 
@@ -20,7 +20,7 @@ pub struct Counts {
     pub kv: usize,
 }
 
-/// Count everything.
+/// Compute the statistics.
 pub fn counts(connection: &Connection, now_ms: i64) -> Result<Counts> {
     let mut counts =
         Counts { by_status: Status::ALL.iter().map(|status| (status.as_str(), 0)).collect(), ..Counts::default() };

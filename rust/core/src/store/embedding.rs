@@ -1,7 +1,7 @@
 //! Vectors: half-precision, unit length, keyed by model and exact text, and mapped to memories by chunks.
 //!
-//! A vector costs the model, so it is truth: a rebuild of an index embeds nothing. Vectors of another model than the
-//! active one are kept but never compared with.
+//! A vector is expensive to compute, so it is part of the truth, and an index rebuild does not embed again. Vectors of an
+//! inactive model are kept but never compared.
 
 use half::f16;
 use half::slice::HalfFloatSliceExt;
@@ -38,11 +38,11 @@ pub struct Chunk {
 pub struct Pending {
     /// Its key.
     pub key: i64,
-    /// What the embedder is to see.
+    /// The text for the embedder.
     pub text: String,
 }
 
-/// The active model, or nothing before the first embedding.
+/// The active model; `None` before the first embedding.
 pub fn active_model(connection: &Connection) -> Result<Option<Model>> {
     Ok(connection
         .prepare_cached(
@@ -131,7 +131,7 @@ impl WriteTx<'_> {
         self.execute("UPDATE meta SET value = ?1 WHERE name = 'active_model'", [id])?;
         if before.as_ref().is_none_or(|before| before.id != id) {
             // Key 0 names no memory: it tells every process, this one included, that all vectors are to be read again,
-            // also the first time, since vectors of a length that nobody has heard of are not compared.
+            // Also the first time, because vectors of an unknown length are not compared.
             self.log(0, Op::Embed)?;
         }
         Ok(before.is_some_and(|before| before.id != id))
@@ -175,7 +175,7 @@ impl WriteTx<'_> {
         Ok(self.last_insert_rowid())
     }
 
-    /// Forget vectors of other models, once the active one has embedded everything.
+    /// Delete the vectors of other models once the active model has embedded all texts.
     pub fn drop_other_models(&self) -> Result<usize> {
         const OTHER: &str = "model <> (SELECT value FROM meta WHERE name = 'active_model')";
 

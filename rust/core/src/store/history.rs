@@ -1,6 +1,6 @@
-//! What was changed, when and by whom: the ground of undo and of "as of".
+//! The history of changes, from which undo and "as of" are computed.
 //!
-//! A row keeps the memory as it was *before* the change; what came after is the next row's before, or the present.
+//! A row keeps the memory as it was *before* the change. The state after it is the next row's before, or the current row.
 
 use rusqlite::{Connection, OptionalExtension, Row};
 
@@ -20,13 +20,13 @@ pub struct Recorded {
     pub id: String,
     /// When.
     pub at: i64,
-    /// What.
+    /// The kind of change.
     pub kind: String,
-    /// Who.
+    /// The writer.
     pub actor: Trust,
     /// The operation that took it back.
     pub undone_by: Option<i64>,
-    /// The memory before; `None` when the change created it.
+    /// The memory before the change; `None` if the change created it.
     pub before: Option<Memory>,
 }
 
@@ -119,7 +119,7 @@ pub fn last_of(connection: &Connection, id: &str) -> Result<Option<Recorded>> {
     Ok(found.into_iter().next())
 }
 
-/// What a memory was changed by after a change, if anything; undone changes and the undoing itself left out.
+/// The next change of a memory after a change, if any, without undone changes and the undo itself.
 pub fn changed_after(connection: &Connection, change: &Recorded) -> Result<Option<String>> {
     // The past that an import brought is recorded after the import, but lies before it.
     Ok(connection
@@ -131,7 +131,7 @@ pub fn changed_after(connection: &Connection, change: &Recorded) -> Result<Optio
         .optional()?)
 }
 
-/// Everything that happened to a memory, oldest first.
+/// All changes of a memory, oldest first.
 pub fn of(connection: &Connection, id: &str) -> Result<Vec<HistoryEntry>> {
     let rows = collect(connection, &format!("WHERE memory = ?1 AND NOT ({IS_NOTE}) ORDER BY seq"), [id])?;
     let present = memory::by_id(connection, id)?;
@@ -162,7 +162,7 @@ pub fn states_before_changes_after(connection: &Connection, at: i64) -> Result<V
     Ok(rows.into_iter().map(|row| (row.id, row.before)).collect())
 }
 
-/// Rows in order, after `seq`, at most `limit`: what an export reads.
+/// At most `limit` rows after `seq`, in order, for exports.
 pub fn page(connection: &Connection, after_seq: i64, limit: usize) -> Result<Vec<Recorded>> {
     let tail = format!("WHERE seq > ?1 AND NOT ({IS_NOTE}) ORDER BY seq LIMIT ?2");
     collect(connection, &tail, (after_seq, limit as i64))
@@ -191,7 +191,7 @@ pub fn restore_rows(write: &WriteTx<'_>, rows: &[Recorded]) -> Result<usize> {
     Ok(added)
 }
 
-/// Forget versions of deleted memories whose deletion lies before `before_ms`.
+/// Delete the versions of memories that were deleted before `before_ms`.
 pub fn forget_deleted(write: &WriteTx<'_>, before_ms: i64) -> Result<usize> {
     Ok(write.execute(
         "DELETE FROM history WHERE memory NOT IN (SELECT id FROM memory) \

@@ -1,8 +1,8 @@
-//! Work that waits: a queue of jobs, outside of the change log, since no answer is made of them.
+//! The job queue. It is not part of the change log, because no recall reads it.
 //!
-//! A job is claimed by one `UPDATE` that gives it a lease; a worker that dies loses it when the lease runs out, and not
-//! before. A kind and a subject are in the queue once: who asks for work that waits already adds nothing, and who asks for
-//! work that is being done has it done again. The kind that was served longest ago comes first, so none starves another.
+//! One `UPDATE` claims a job and gives it a lease. If the worker dies, another worker can claim the job when the lease ends,
+//! not before. A job is identified by kind and subject and is in the queue once: enqueuing a waiting job adds no row, and
+//! enqueuing a running job lets it run again. The kind that was served longest ago comes first, so that no kind starves.
 
 use rusqlite::{Connection, OptionalExtension, Row};
 
@@ -20,36 +20,36 @@ const LONGEST_PAUSE_MS: i64 = 3_600_000;
 pub struct Job {
     /// Its number, never reused.
     pub id: i64,
-    /// What is to be done.
+    /// The kind of work.
     pub kind: String,
-    /// To what; empty where the kind says it all.
+    /// The object of the work; empty if the kind is enough.
     pub subject: String,
     /// Further arguments, JSON.
     pub payload: String,
     /// How often it was claimed.
     pub attempts: i64,
-    /// Not before this moment.
+    /// The earliest time to run it.
     pub run_at: i64,
-    /// Until when its worker has it.
+    /// The end of its lease.
     pub lease_until: Option<i64>,
-    /// Who has it.
+    /// The worker that has it.
     pub worker: Option<String>,
-    /// Since when it is not tried any more.
+    /// The time since when it is not retried any more.
     pub dead_at: Option<i64>,
     /// Why the last attempt failed.
     pub error: Option<String>,
-    /// When it was asked for first.
+    /// The time it was first enqueued.
     pub created_at: i64,
 }
 
-/// What becomes of a job after an attempt.
+/// The result of an attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ending {
-    /// It is done; a recurring one is due again at this moment.
+    /// The job is done; a recurring job is due again at this time.
     Done(Option<i64>),
-    /// It failed; it is tried again after so many milliseconds, or after a growing pause.
+    /// The attempt failed; retry after so many milliseconds, or after a growing pause.
     Failed(String, Option<i64>),
-    /// It failed, and trying again cannot help.
+    /// The attempt failed, and a retry cannot help.
     Hopeless(String),
 }
 
@@ -71,7 +71,7 @@ fn from_row(row: &Row<'_>) -> rusqlite::Result<Job> {
     })
 }
 
-/// Jobs, dead ones first, then in the order in which they are due.
+/// Jobs, dead jobs first, then in the order in which they are due.
 pub fn list(connection: &Connection, limit: usize) -> Result<Vec<Job>> {
     let sql = format!("SELECT {COLUMNS} FROM job ORDER BY dead_at IS NULL, dead_at DESC, run_at, id LIMIT ?1");
     let mut statement = connection.prepare_cached(&sql)?;
@@ -79,7 +79,7 @@ pub fn list(connection: &Connection, limit: usize) -> Result<Vec<Job>> {
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
-/// How many jobs of each kind wait, are being done, and are dead.
+/// Numbers of waiting, running and dead jobs of each kind.
 pub fn counts(connection: &Connection, now_ms: i64) -> Result<Vec<(String, usize, usize, usize)>> {
     let mut statement = connection.prepare_cached(
         "SELECT kind, count(*) FILTER (WHERE dead_at IS NULL AND coalesce(lease_until, 0) <= ?1), \
@@ -93,20 +93,20 @@ pub fn counts(connection: &Connection, now_ms: i64) -> Result<Vec<(String, usize
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
-/// Whether a job is in the queue, in whatever state.
+/// Whether a job is in the queue, in any state.
 pub fn is_known(connection: &Connection, kind: &str, subject: &str) -> Result<bool> {
     Ok(connection.prepare_cached("SELECT 1 FROM job WHERE kind = ?1 AND subject = ?2")?.exists((kind, subject))?)
 }
 
-/// When the next job is due: a moment that may have passed; nothing when no job waits.
+/// The time at which the next job is due, which may have passed; `None` if no job waits.
 pub fn next_due(connection: &Connection) -> Result<Option<i64>> {
     let sql = "SELECT min(max(run_at, coalesce(lease_until, 0))) FROM job WHERE dead_at IS NULL";
     Ok(connection.prepare_cached(sql)?.query_row([], |row| row.get(0))?)
 }
 
 impl WriteTx<'_> {
-    /// Ask for work. What waits already is due at the earlier moment; what is being done is done again; what is dead
-    /// stays so, unless the arguments are new.
+    /// Add a job. A waiting job becomes due at the earlier time; a running job runs again; a dead job stays dead unless
+    /// its arguments changed.
     pub fn enqueue(&self, kind: &str, subject: &str, payload: &str, run_at: i64) -> Result<i64> {
         Ok(self
             .prepare_cached(
@@ -121,9 +121,9 @@ impl WriteTx<'_> {
             .query_row((kind, subject, payload, run_at, self.now_ms), |row| row.get(0))?)
     }
 
-    /// Give a worker the job whose turn it is, among these kinds, or among all.
+    /// Claim the next due job of these kinds, or of all kinds.
     pub fn claim_job(&self, worker: &str, kinds: &[String], lease_ms: i64) -> Result<Option<Job>> {
-        // Whoever dies of a job again and again does not say so.
+        // A worker that is killed by a job cannot report the failure, so attempts are counted at the claim.
         self.execute(
             "UPDATE job SET dead_at = ?1, error = coalesce(error, 'every worker that had it died') \
              WHERE dead_at IS NULL AND attempts >= ?2 AND lease_until <= ?1",
@@ -149,13 +149,13 @@ impl WriteTx<'_> {
         Ok(claimed)
     }
 
-    /// Keep a job for longer; false when it belongs to somebody else by now.
+    /// Renew a lease; false if another worker has the job by now.
     pub fn renew_job(&self, id: i64, worker: &str, lease_ms: i64) -> Result<bool> {
         let sql = "UPDATE job SET lease_until = ?3 WHERE id = ?1 AND worker = ?2 AND dead_at IS NULL";
         Ok(self.prepare_cached(sql)?.execute((id, worker, self.now_ms + lease_ms))? == 1)
     }
 
-    /// Say how an attempt ended; false when the job belongs to somebody else by now, and then nothing changes.
+    /// Record the result of an attempt; false, without a change, if another worker has the job by now.
     pub fn end_job(&self, id: i64, worker: &str, ending: &Ending) -> Result<bool> {
         let sql = format!("SELECT {COLUMNS}, again FROM job WHERE id = ?1 AND worker = ?2 AND dead_at IS NULL");
         let held = self
@@ -184,12 +184,12 @@ impl WriteTx<'_> {
         Ok(true)
     }
 
-    /// Take a job out of the queue, whatever its state; whether it was there.
+    /// Remove a job from the queue in any state; whether it was there.
     pub fn drop_job(&self, id: i64) -> Result<bool> {
         Ok(self.prepare_cached("DELETE FROM job WHERE id = ?1")?.execute([id])? == 1)
     }
 
-    /// Let dead jobs be tried again, one or all; returns how many.
+    /// Revive one dead job or all of them; returns how many.
     pub fn revive_jobs(&self, id: Option<i64>) -> Result<usize> {
         Ok(self.execute(
             "UPDATE job SET dead_at = NULL, attempts = 0, run_at = ?1 WHERE dead_at IS NOT NULL AND (?2 IS NULL OR id = ?2)",

@@ -1,4 +1,4 @@
-//! The key-value store: JSON values in a namespace per project, with an end of life that is exact at read time (I7).
+//! The key-value store: JSON values in a namespace per project, with an expiry that is exact at read time (I7).
 
 use rusqlite::{Connection, OptionalExtension, Row};
 
@@ -57,7 +57,7 @@ impl WriteTx<'_> {
         Ok(live)
     }
 
-    /// Clean up what has expired.
+    /// Delete expired values.
     pub fn kv_purge_expired(&self) -> Result<usize> {
         Ok(self.execute("DELETE FROM kv WHERE expires_at <= ?1", [self.now_ms])?)
     }
@@ -71,7 +71,7 @@ pub fn get(connection: &Connection, project: i64, name: &str, now_ms: i64) -> Re
     Ok(connection.prepare_cached(&sql)?.query_row((project, now_ms, name), from_row).optional()?)
 }
 
-/// Live values whose key starts with `prefix`, in order of their keys.
+/// Live values whose key starts with `prefix`, ordered by key.
 pub fn list(connection: &Connection, project: i64, prefix: &str, now_ms: i64) -> Result<Vec<Value>> {
     let sql = format!(
         "SELECT name, value, created_at, updated_at, expires_at FROM kv \
@@ -82,7 +82,7 @@ pub fn list(connection: &Connection, project: i64, prefix: &str, now_ms: i64) ->
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
-/// Live values of every namespace: what an export reads.
+/// Live values of every namespace, for exports.
 pub fn everything(connection: &Connection, now_ms: i64) -> Result<Vec<(i64, Value)>> {
     let mut statement = connection.prepare_cached(
         "SELECT name, value, created_at, updated_at, expires_at, project FROM kv \

@@ -1,32 +1,32 @@
-//! What is known of the sessions that are learned from: how far each was read, what is open in it, which messages have
-//! counted, and where something was seen. Outside of the change log, since no answer is made of it.
+//! State of session learning: the position of each feed, the extraction state of each session, the processed messages, and
+//! the sessions in which a statement was seen. It is not part of the change log, because no recall reads it.
 
 use rusqlite::{Connection, OptionalExtension};
 
 use super::WriteTx;
 use crate::error::{Error, Result};
 
-/// What is open in a session.
+/// The extraction state of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Learning {
     /// Raised by every write.
     pub version: i64,
-    /// JSON, the extraction's own.
+    /// JSON; only the extraction reads it.
     pub state: String,
 }
 
-/// How far a feed was read in one session.
+/// The position of a feed in one session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Progress {
     /// The session.
     pub session: String,
-    /// What the feed said of it when it was read last; another mark means news.
+    /// The feed's version of the session at the last read; if it differs, there are new messages.
     pub mark: String,
-    /// Where to read on.
+    /// Where to continue.
     pub cursor: Option<String>,
 }
 
-/// What is open in a session; nothing before its first message.
+/// The extraction state of a session; `None` before its first message.
 pub fn of(connection: &Connection, session: &str) -> Result<Option<Learning>> {
     Ok(connection
         .prepare_cached("SELECT version, state FROM learning WHERE session = ?1")?
@@ -34,7 +34,7 @@ pub fn of(connection: &Connection, session: &str) -> Result<Option<Learning>> {
         .optional()?)
 }
 
-/// How far a feed was read, session by session.
+/// The position of a feed in each session.
 pub fn progress(connection: &Connection, feed: &str) -> Result<Vec<Progress>> {
     let mut statement = connection.prepare_cached("SELECT session, mark, cursor FROM feed WHERE feed = ?1")?;
     let rows = statement
@@ -42,13 +42,13 @@ pub fn progress(connection: &Connection, feed: &str) -> Result<Vec<Progress>> {
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
-/// Which of these messages have counted.
+/// Whether each of these messages was processed.
 pub fn counted(connection: &Connection, messages: &[Vec<u8>]) -> Result<Vec<bool>> {
     let mut statement = connection.prepare_cached("SELECT 1 FROM counted WHERE message = ?1")?;
     messages.iter().map(|message| Ok(statement.exists([message])?)).collect()
 }
 
-/// In how many other sessions each of these was seen.
+/// In how many other sessions each of these statements was seen.
 pub fn seen_elsewhere(connection: &Connection, project: i64, what: &[String], session: &str) -> Result<Vec<usize>> {
     let sql = "SELECT count(*) FROM sighting WHERE project = ?1 AND what = ?2 AND session <> ?3";
     let mut statement = connection.prepare_cached(sql)?;
@@ -57,10 +57,10 @@ pub fn seen_elsewhere(connection: &Connection, project: i64, what: &[String], se
 }
 
 impl WriteTx<'_> {
-    /// Set what is open in a session.
+    /// Set the extraction state of a session.
     ///
     /// # Errors
-    /// [`Error::Conflict`] when somebody else has read the session on since `version`.
+    /// [`Error::Conflict`] if another process has processed the session since `version`.
     pub fn set_learning(&self, session: &str, version: i64, state: &str) -> Result<()> {
         let found = of(self, session)?.map_or(0, |learning| learning.version);
         if found != version {
@@ -75,7 +75,7 @@ impl WriteTx<'_> {
         Ok(())
     }
 
-    /// Note how far a feed was read.
+    /// Set the position of a feed.
     pub fn set_progress(&self, feed: &str, progress: &Progress) -> Result<()> {
         self.prepare_cached(
             "INSERT INTO feed(feed, session, mark, cursor) VALUES (?1, ?2, ?3, ?4) \
@@ -85,10 +85,10 @@ impl WriteTx<'_> {
         Ok(())
     }
 
-    /// Let a message count, from now on never again.
+    /// Mark a message as processed.
     ///
     /// # Errors
-    /// [`Error::Conflict`] when it has counted meanwhile, in this session or in one that it was copied to.
+    /// [`Error::Conflict`] if it was processed meanwhile, in this session or in a copy of it.
     pub fn count_message(&self, message: &[u8]) -> Result<()> {
         let sql = "INSERT OR IGNORE INTO counted(message) VALUES (?1)";
         if self.prepare_cached(sql)?.execute([message])? == 1 {
@@ -97,7 +97,7 @@ impl WriteTx<'_> {
         Err(Error::Conflict("a message was read by another process meanwhile".into()))
     }
 
-    /// Note that something was seen in a session.
+    /// Record that a statement was seen in a session.
     pub fn note_sighting(&self, project: i64, what: &str, session: &str, times: usize) -> Result<()> {
         self.prepare_cached(
             "INSERT INTO sighting(project, what, session, times, seen_at) VALUES (?1, ?2, ?3, ?4, ?5) \
@@ -108,7 +108,7 @@ impl WriteTx<'_> {
         Ok(())
     }
 
-    /// Forget what is open in sessions, which may quote what is to be erased; what they said has counted all the same.
+    /// Delete extraction states, because they may quote an erased text. The messages stay processed.
     pub fn forget_open(&self, sessions: &[String]) -> Result<()> {
         for session in sessions {
             self.prepare_cached("UPDATE learning SET state = '{}', version = version + 1 WHERE session = ?1")?
@@ -117,9 +117,9 @@ impl WriteTx<'_> {
         Ok(())
     }
 
-    /// Forget what was seen once, long ago, and what is open in sessions that nobody has touched since.
+    /// Delete old statements that were seen once, and extraction states of sessions without recent messages.
     pub fn forget_sightings(&self, before_ms: i64) -> Result<()> {
-        // What a person has settled stays so.
+        // Decisions of the user are kept.
         self.execute("DELETE FROM sighting WHERE seen_at < ?1 AND what NOT LIKE 'settled:%'", [before_ms])?;
         self.execute(
             "UPDATE learning SET state = '{}', version = version + 1 WHERE updated_at < ?1 AND state <> '{}'",

@@ -1,7 +1,7 @@
-//! What was put beside the messages of a session, and what came of it. Outside of the change log and the history: it tells
-//! of memories, but no answer is made of it.
+//! The ledger: which memories were added to which message of a session, and their outcomes. It is not part of the change log
+//! and the history, because no recall reads it.
 //!
-//! A decision is written once. Afterwards only its state may move, from offered to shown or late, and a purge may erase it.
+//! A decision is written once. Afterwards its state may change from offered to shown or late, and a purge may erase it.
 
 use std::path::PathBuf;
 
@@ -31,7 +31,7 @@ pub fn of(connection: &Connection, session: &str, message: &str) -> Result<Optio
     Ok(Some(decision))
 }
 
-/// Every decision of a session, in order of time.
+/// The decisions of a session, ordered by time.
 pub fn decisions(connection: &Connection, session: &str) -> Result<Vec<Decision>> {
     let mut statement = connection.prepare_cached(&format!("{SELECT} WHERE i.session = ?1 ORDER BY i.message"))?;
     let mut decisions: Vec<Decision> =
@@ -39,7 +39,7 @@ pub fn decisions(connection: &Connection, session: &str) -> Result<Vec<Decision>
     let sql = format!("{SELECT_SHOWN} WHERE session = ?1 ORDER BY message");
     let mut statement = connection.prepare_cached(&sql)?;
     let mut rows = statement.query([session])?;
-    // Both come in the order of their key, so that neither the texts nor anything else is sorted by SQLite.
+    // Both are read in the order of their keys, so that SQLite does not sort the texts.
     let mut places: Vec<i64> = Vec::new();
     let mut at = 0;
     while let Some(row) = rows.next()? {
@@ -59,14 +59,14 @@ pub fn decisions(connection: &Connection, session: &str) -> Result<Vec<Decision>
     Ok(decisions)
 }
 
-/// Put what was shown into the order of its places.
+/// Sort the shown memories by position.
 fn in_place(decision: &mut Decision, places: &mut Vec<i64>) {
     let mut rows: Vec<(i64, Shown)> = places.drain(..).zip(std::mem::take(&mut decision.shown)).collect();
     rows.sort_by_key(|(place, _)| *place);
     decision.shown = rows.into_iter().map(|(_, shown)| shown).collect();
 }
 
-/// Sessions that something was decided for, the newest first.
+/// Sessions with decisions, newest first.
 pub fn sessions(connection: &Connection, scope: &Scope, limit: usize) -> Result<Vec<Summary>> {
     let (all, name) = match scope {
         Scope::Everything => ("1", None),
@@ -96,7 +96,7 @@ pub fn sessions(connection: &Connection, scope: &Scope, limit: usize) -> Result<
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
-/// Sessions whose id starts or ends with `part`, the newest first; the one that it names, if it names one.
+/// Sessions whose id starts or ends with `part`, newest first; only the session with this id, if there is one.
 pub fn sessions_like(connection: &Connection, part: &str) -> Result<Vec<String>> {
     if connection.prepare_cached("SELECT 1 FROM injection WHERE session = ?1")?.exists([part])? {
         return Ok(vec![part.to_owned()]);
@@ -110,9 +110,9 @@ pub fn sessions_like(connection: &Connection, part: &str) -> Result<Vec<String>>
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
-/// What memories have come to, one by one.
+/// The usefulness of each memory.
 pub fn usefulness(connection: &Connection, memories: &[String]) -> Result<Vec<Usefulness>> {
-    // A session that has contradicted a memory does not speak for it, whatever it has said before.
+    // A session that contradicted a memory does not count as a use, even if it used the memory before.
     let mut statement = connection.prepare_cached(
         "SELECT count(*), count(*) FILTER (WHERE found = 1), count(*) FILTER (WHERE found = 2) FROM \
          (SELECT max(CASE d.outcome WHEN 'contradicted' THEN 2 WHEN 'used' THEN 1 ELSE 0 END) AS found \
@@ -137,10 +137,10 @@ pub fn ids_like(connection: &Connection, part: &str) -> Result<Vec<String>> {
 }
 
 impl WriteTx<'_> {
-    /// Write a decision, unless there is one on this message already; returns the one that counts.
+    /// Write a decision unless the message has one already; returns the stored decision.
     ///
     /// # Errors
-    /// [`Error::Conflict`] when a memory in it is gone by now: a purge must not be outrun.
+    /// [`Error::Conflict`] if a memory in it does not exist any more; otherwise the decision would outlive a purge.
     pub fn decide(&self, decision: &Decision) -> Result<Decision> {
         let Decision { session, message, .. } = decision;
         if let Some(found) = of(self, session, message)? {
@@ -178,15 +178,15 @@ impl WriteTx<'_> {
         of(self, session, message)?.ok_or_else(|| Error::not_found("decision", message))
     }
 
-    /// Move a decision from offered to `state`; whether it did. What came late was not shown, and has no text.
+    /// Change the state of an offered decision; whether it changed. A late text was not shown, so it is removed.
     pub fn settle(&self, session: &str, message: &str, state: State) -> Result<bool> {
         let sql = "UPDATE injection SET state = ?3, text = iif(?3 = 'late', '', text), tokens = iif(?3 = 'late', 0, tokens) \
              WHERE session = ?1 AND message = ?2 AND state = 'offered'";
         Ok(self.prepare_cached(sql)?.execute((session, message, state.as_str()))? == 1)
     }
 
-    /// Note what memories that were shown to a session came to; returns how many of them that is news for. Of use may turn
-    /// into contradicted, never the other way.
+    /// Record the outcome of memories that a session was shown; returns how many outcomes changed. Used may become
+    /// contradicted, never the reverse.
     pub fn note_outcome(&self, session: &str, memories: &[String], outcome: Outcome) -> Result<usize> {
         let mut update = self.prepare_cached(
             "UPDATE injected SET outcome = ?3 WHERE memory = ?2 AND session = ?1 \
@@ -200,7 +200,7 @@ impl WriteTx<'_> {
         Ok(changed)
     }
 
-    /// Erase every decision that quotes a memory, and what is noted of that memory; returns how many there were.
+    /// Erase the decisions that quote a memory, and its outcomes; returns how many decisions there were.
     pub fn erase_decisions(&self, memory: &str) -> Result<usize> {
         self.execute(
             "UPDATE injection SET state = 'erased', text = '', tokens = 0, about = '{}' \
@@ -210,7 +210,7 @@ impl WriteTx<'_> {
         Ok(self.execute("DELETE FROM injected WHERE memory = ?1", [memory])?)
     }
 
-    /// Forget sessions whose last decision is older than this: of one that goes on, every decision is needed.
+    /// Delete sessions whose last decision is older than this. A session in use needs all of its decisions.
     pub fn forget_decisions(&self, before_ms: i64) -> Result<()> {
         let old = "SELECT session FROM injection INDEXED BY injection_by_time GROUP BY session HAVING max(at) < ?1";
         self.execute(&format!("DELETE FROM injected WHERE session IN ({old})"), [before_ms])?;
@@ -249,7 +249,7 @@ fn shown(row: &Row<'_>) -> Result<Shown> {
     })
 }
 
-/// A name that the store holds; one that nobody knows is damage.
+/// Parse a stored name; an unknown name is damage.
 fn known<T>(name: &str, parse: fn(&str) -> Result<T>) -> Result<T> {
     parse(name).map_err(|_| Error::CorruptStore {
         path: PathBuf::new(),

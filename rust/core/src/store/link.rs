@@ -1,4 +1,4 @@
-//! Links between memories. They refer to ids, so they survive edits; a link whose end was deleted is not shown.
+//! Links between memories. They refer to ids, so they survive edits; a link to a deleted memory is not shown.
 
 use rusqlite::{Connection, Row};
 
@@ -35,8 +35,8 @@ impl WriteTx<'_> {
 }
 
 impl WriteTx<'_> {
-    /// Forget links that were found by comparing a text that has changed. Those that somebody set have another reason, and
-    /// what was superseded stays so.
+    /// Delete the links that comparing a changed text had found. Links that a caller set have another reason, and a
+    /// superseded memory stays superseded.
     pub fn forget_found_links(&self, id: &str) -> Result<()> {
         self.prepare_cached(
             "DELETE FROM link WHERE (source = ?1 OR target = ?1) AND kind <> 'supersedes' AND reason LIKE '%cosine _.___%'",
@@ -51,7 +51,7 @@ pub fn of(connection: &Connection, id: &str) -> Result<Vec<Link>> {
     collect(connection, "WHERE source = ?1 OR target = ?1 ORDER BY weight DESC, created_at DESC", [id])
 }
 
-/// All links, in order, after a given one: what an export reads.
+/// Links after a given one, in order, for exports.
 pub fn page(connection: &Connection, offset: usize, limit: usize) -> Result<Vec<Link>> {
     collect(connection, "ORDER BY source, target, kind LIMIT ?1 OFFSET ?2", (limit as i64, offset as i64))
 }

@@ -1,7 +1,7 @@
-//! The truth: one `SQLite` file. Nothing outside of this folder knows SQL.
+//! The store: one `SQLite` file, the only source of truth. No code outside of this folder uses SQL.
 //!
 //! A write is one `BEGIN IMMEDIATE` transaction that holds rows, change log and history; its commit is the
-//! acknowledgement (I1). A read is a [`Snapshot`]. Nothing here knows about indexes.
+//! acknowledgement (I1). A read is a [`Snapshot`]. This folder does not know the indexes.
 
 pub mod backup;
 pub mod change;
@@ -81,7 +81,7 @@ impl Store {
         Ok(snapshot)
     }
 
-    /// Refuse what a store that was opened for reading does not allow.
+    /// Refuse writes to a store that was opened read-only.
     pub fn check_writable(&self) -> Result<()> {
         if self.is_writable() { Ok(()) } else { Err(self.read_only_error()) }
     }
@@ -100,7 +100,7 @@ impl Store {
             actor,
             operation: Cell::new(None),
         };
-        // An error drops the transaction, which rolls back: nothing is half done.
+        // An error drops the transaction, which rolls it back.
         let value = body(&write).map_err(|error| error.located(&self.file))?;
         crate::crash::point("store:before-commit");
         transaction.commit().map_err(|error| self.error("write to", error))?;
@@ -108,7 +108,7 @@ impl Store {
         Ok(value)
     }
 
-    /// Lend the writer's connection outside of a transaction, for what `SQLite` does not allow inside of one.
+    /// Lend the writer's connection outside of a transaction, for statements that `SQLite` refuses inside one.
     pub fn exclusively<T>(&self, body: impl FnOnce(&mut Connection) -> Result<T>) -> Result<T> {
         let mut guard = self.writer.lock();
         let connection = guard.as_mut().ok_or_else(|| self.read_only_error())?;
@@ -189,7 +189,7 @@ pub struct WriteTx<'a> {
     pub now_ms: i64,
     /// The random mark of this transaction.
     pub nonce: i64,
-    /// Who writes.
+    /// The writer.
     pub actor: Trust,
     operation: Cell<Option<i64>>,
 }

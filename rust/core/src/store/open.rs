@@ -16,14 +16,14 @@ use crate::error::{Error, Result};
 const BUSY_TIMEOUT: Duration = Duration::from_secs(20);
 const BUSY_POLL: Duration = Duration::from_millis(5);
 
-/// What the file system allows.
+/// The access that the file system allows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
     /// Reads and writes.
     ReadWrite,
     /// Reads, beside writers that may exist.
     ReadOnly,
-    /// Reads of a folder that nobody can write to: `SQLite` cannot even place its shared memory there.
+    /// Reads in a read-only folder: `SQLite` cannot even create its shared memory there.
     Immutable,
 }
 
@@ -115,7 +115,7 @@ fn configure(connection: &Connection) -> rusqlite::Result<()> {
     connection.pragma_update(None, "cache_size", -4096)?;
     connection.pragma_update(None, "temp_store", "MEMORY")?;
     connection.pragma_update(None, "trusted_schema", false)?;
-    // SQLite finds a damaged page when it reads it, instead of returning what is there.
+    // Let SQLite report a damaged page instead of returning its content.
     connection.pragma_update(None, "cell_size_check", true)
 }
 
@@ -133,7 +133,7 @@ fn read_access(file: &Path) -> Result<Access> {
         return Ok(Access::ReadOnly);
     }
     // In a folder that we cannot write to, SQLite cannot create the shared memory of a WAL. With no WAL beside it, the
-    // file is complete and nobody is changing it.
+    // file is complete and no process is changing it.
     let wal = wal_of(file);
     let wal_is_empty = fs_err::metadata(&wal).map_or(true, |metadata| metadata.len() == 0);
     if wal_is_empty {
@@ -183,7 +183,7 @@ pub fn create_file(file: &Path) -> Result<()> {
         .map_err(|source| Error::storage("open", file, source))
 }
 
-/// Remove a file, or a folder with everything in it; that it is not there is fine.
+/// Remove a file, or a folder with its content; no error if it does not exist.
 pub fn remove_if_there(path: &Path) -> Result<()> {
     let removed = match fs_err::symlink_metadata(path) {
         Ok(found) if found.is_dir() => fs_err::remove_dir_all(path),
@@ -191,7 +191,7 @@ pub fn remove_if_there(path: &Path) -> Result<()> {
         Err(error) => Err(error),
     };
     match removed {
-        // Where a file stands in the place of a folder, nothing is in that folder.
+        // If a file has taken the place of the folder, the folder has no content.
         Err(error) if !matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
             Err(Error::storage("remove", path, error))
         }

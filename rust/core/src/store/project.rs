@@ -8,7 +8,7 @@ use rusqlite::{Connection, OptionalExtension};
 use super::WriteTx;
 use crate::error::{Error, Result};
 
-/// What a repository can be recognised by.
+/// The marks by which a repository is recognised.
 #[derive(Debug, Clone, Default)]
 pub struct Identity {
     /// `host/path` of its remotes, the most telling first.
@@ -72,7 +72,7 @@ pub fn find(connection: &Connection, identity: &Identity) -> Result<Option<i64>>
             // Another repository may stand in the folder now; its first commits tell.
             let known = marks(connection, project, "root")?;
             let same = if known.is_empty() || identity.root_commits.is_empty() {
-                // A remote that came later is fine, but two remotes that share nothing are two repositories.
+                // A remote may be added later, but two sets of remotes without a common one are two repositories.
                 identity.remotes.is_empty() || marks(connection, project, "remote")?.is_empty()
             } else {
                 identity.root_commits.iter().any(|root| known.contains(root))
@@ -92,7 +92,7 @@ pub fn find(connection: &Connection, identity: &Identity) -> Result<Option<i64>>
     unmarked(connection, identity)
 }
 
-/// A project that was named as this one would be, and that nothing is recognised by yet, is meant by its name.
+/// A project that has this name and no marks yet is taken for the same project.
 fn unmarked(connection: &Connection, identity: &Identity) -> Result<Option<i64>> {
     for name in names(identity)? {
         match id_of(connection, Some(&name))? {
@@ -125,7 +125,7 @@ impl WriteTx<'_> {
         Ok(self.last_insert_rowid())
     }
 
-    /// The project of an identity, created when it is new; what is new in the identity is added to its marks.
+    /// The project of an identity, created if needed; new parts of the identity are added to its marks.
     pub fn project_of(&self, identity: &Identity) -> Result<String> {
         let id = match find(self, identity)? {
             Some(id) => id,
@@ -141,7 +141,7 @@ impl WriteTx<'_> {
     pub fn mark(&self, project: i64, kind: &str, values: &[String]) -> Result<()> {
         for value in values {
             if kind == "folder" {
-                // The folder's repository was replaced: the folder goes with what stands in it now.
+                // The repository in the folder was replaced; the folder belongs to the current one.
                 self.execute(
                     "DELETE FROM project_mark WHERE kind = 'folder' AND value = ?1 AND project <> ?2",
                     (value, project),
@@ -257,7 +257,7 @@ fn marks(connection: &Connection, project: i64, kind: &str) -> Result<Vec<String
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
-/// Whether a project carries every mark of an identity, so that nothing needs to be written.
+/// Whether a project carries every mark of an identity, so that no write is needed.
 pub fn knows(connection: &Connection, project: i64, identity: &Identity) -> Result<bool> {
     for (kind, values) in [
         ("remote", identity.remotes.as_slice()),
@@ -266,7 +266,7 @@ pub fn knows(connection: &Connection, project: i64, identity: &Identity) -> Resu
     ] {
         for value in values {
             let holders = marked(connection, kind, value)?;
-            // A remote that another project holds stays there, so it is nothing to write either.
+            // A remote of another project stays there, so it needs no write either.
             if !holders.contains(&project) && (kind != "remote" || holders.is_empty()) {
                 return Ok(false);
             }

@@ -1,4 +1,4 @@
-//! Erasing for good: rows, history, vectors, links, free pages and the WAL.
+//! Permanent erasure: rows, history, vectors, links, free pages and the WAL.
 
 use super::change::Op;
 use super::{Store, WriteTx, memory};
@@ -19,7 +19,7 @@ impl WriteTx<'_> {
             }
             traces += self.execute("DELETE FROM history WHERE memory = ?1", [id])?;
             traces += self.erase_decisions(id)?;
-            // Versions of other memories that name this one keep only its id, which says nothing.
+            // Versions of other memories that name this one keep only its id, which holds no text.
             self.execute("DELETE FROM link WHERE source = ?1 OR target = ?1", [id])?;
             self.execute("DELETE FROM use_count WHERE memory = ?1", [id])?;
             self.execute("DELETE FROM use_day WHERE memory = ?1", [id])?;

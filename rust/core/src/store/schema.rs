@@ -1,4 +1,4 @@
-//! The layout of `store.db`: tables, format number, and how an older format is brought up.
+//! The layout of `store.db`: tables, format number, and migrations of older formats.
 
 use std::path::Path;
 
@@ -272,7 +272,7 @@ CREATE TABLE backup(
 ) STRICT, WITHOUT ROWID;
 ";
 
-/// What is in a file that was just opened.
+/// The content of a file that was just opened.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Found {
     /// An empty file.
@@ -281,7 +281,7 @@ pub enum Found {
     Current,
 }
 
-/// Tell what the file holds, refusing what is not ours or is too new.
+/// Inspect a file; refuse files of other programs and of newer formats.
 pub fn inspect(connection: &Connection, path: &Path) -> Result<Found> {
     // One snapshot for the three: another process may be creating the store between them.
     let _snapshot = connection.is_autocommit().then(|| connection.unchecked_transaction()).transpose()?;

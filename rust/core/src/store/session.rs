@@ -1,45 +1,45 @@
-//! Sessions of agents and their claims: leases, outside of the change log, since no answer is made of them.
+//! Sessions of agents and their claims, as leases. They are not part of the change log, because no recall reads them.
 //!
-//! A session is alive while it has not ended and its lease runs. A claim belongs to a session; whose lease has run out
-//! loses it to whoever claims next, and not before, so an agent that was only slow finds its claims where they were.
+//! A session is alive until it ends or its lease ends. A claim belongs to a session. After the lease the session keeps the
+//! claim until another session claims the item, so that an agent that was only slow still has its claims.
 
 use rusqlite::{Connection, OptionalExtension, Row};
 
 use super::WriteTx;
 use crate::error::Result;
 
-/// A session and what it holds.
+/// A session and its claims.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Session {
     /// Its id, as the agent gave it.
     pub name: String,
-    /// What it said that it works on.
+    /// Its current task.
     pub working_on: Option<String>,
-    /// When it began, or began again after its end.
+    /// The time it started, or was restarted after its end.
     pub started_at: i64,
-    /// When it was last heard of.
+    /// The time of its last heartbeat.
     pub seen_at: i64,
-    /// Until when it counts as alive without being heard of.
+    /// The end of its lease.
     pub lease_until: i64,
-    /// When it ended.
+    /// The time it ended.
     pub ended_at: Option<i64>,
-    /// What it claims, first claimed first.
+    /// Its claims, oldest first.
     pub claims: Vec<Claim>,
 }
 
-/// Something that one session alone works on.
+/// An item that one session works on exclusively.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Claim {
-    /// What is claimed.
+    /// The item.
     pub item: String,
     /// The session that claimed it.
     pub session: String,
-    /// Since when.
+    /// The time of the claim.
     pub claimed_at: i64,
 }
 
 impl Session {
-    /// Whether it has neither ended nor fallen silent for too long.
+    /// Whether it has not ended and its lease has not.
     pub fn is_alive(&self, now_ms: i64) -> bool {
         self.ended_at.is_none() && self.lease_until > now_ms
     }
@@ -77,7 +77,7 @@ pub fn get(connection: &Connection, project: i64, name: &str) -> Result<Option<S
     Ok(Some(session))
 }
 
-/// Sessions that are alive, heard of last first.
+/// Sessions that are alive, most recent heartbeat first.
 pub fn alive(connection: &Connection, project: i64, now_ms: i64) -> Result<Vec<Session>> {
     let mut statement = connection.prepare_cached(
         "SELECT name FROM session WHERE project = ?1 AND ended_at IS NULL AND lease_until > ?2 \
@@ -92,7 +92,7 @@ pub fn alive(connection: &Connection, project: i64, now_ms: i64) -> Result<Vec<S
     Ok(sessions)
 }
 
-/// Who claims something, if anybody does.
+/// The claim of an item, if any.
 pub fn claim_of(connection: &Connection, project: i64, item: &str) -> Result<Option<Claim>> {
     Ok(connection
         .prepare_cached("SELECT item, session, claimed_at FROM claim WHERE project = ?1 AND item = ?2")?
@@ -101,7 +101,7 @@ pub fn claim_of(connection: &Connection, project: i64, item: &str) -> Result<Opt
 }
 
 impl WriteTx<'_> {
-    /// Begin a session, or hear of it again; an ended one begins anew, and every one keeps its claims.
+    /// Start or renew a session; an ended session starts again. Claims are kept.
     pub fn begin_session(&self, project: i64, name: &str, working_on: Option<&str>, lease_until: i64) -> Result<()> {
         self.prepare_cached(
             "INSERT INTO session(project, name, working_on, started_at, seen_at, lease_until) \
@@ -114,7 +114,7 @@ impl WriteTx<'_> {
         Ok(())
     }
 
-    /// Let a session end: its lease and its claims go.
+    /// End a session: remove its lease and its claims.
     pub fn end_session(&self, project: i64, name: &str) -> Result<()> {
         self.prepare_cached("UPDATE session SET ended_at = ?3, lease_until = ?3 WHERE project = ?1 AND name = ?2")?
             .execute((project, name, self.now_ms))?;
@@ -122,7 +122,7 @@ impl WriteTx<'_> {
         Ok(())
     }
 
-    /// Give something to a session, whoever had it before.
+    /// Give an item to a session, regardless of its earlier owner.
     pub fn give_claim(&self, project: i64, item: &str, session: &str) -> Result<()> {
         self.prepare_cached(
             "INSERT INTO claim(project, item, session, claimed_at) VALUES (?1, ?2, ?3, ?4) \
@@ -133,13 +133,13 @@ impl WriteTx<'_> {
         Ok(())
     }
 
-    /// Take a claim away.
+    /// Remove a claim.
     pub fn drop_claim(&self, project: i64, item: &str) -> Result<()> {
         self.prepare_cached("DELETE FROM claim WHERE project = ?1 AND item = ?2")?.execute((project, item))?;
         Ok(())
     }
 
-    /// Forget sessions that were last heard of before a moment, and what they claimed.
+    /// Delete sessions whose last heartbeat is older than a time, and their claims.
     pub fn forget_sessions(&self, before_ms: i64) -> Result<usize> {
         let forgotten = self.execute("DELETE FROM session WHERE seen_at < ?1 AND lease_until < ?1", [before_ms])?;
         self.execute(

@@ -26,7 +26,7 @@ pub fn add(write: &WriteTx<'_>, uses: &[(String, i64)]) -> Result<()> {
     Ok(())
 }
 
-/// Forget the days that nobody asks for any more.
+/// Delete the counters of days that are not queried any more.
 pub fn forget_days(write: &WriteTx<'_>) -> Result<usize> {
     let oldest = write.now_ms.div_euclid(DAY_MS) - DAYS;
     Ok(write.prepare_cached("DELETE FROM use_day WHERE day < ?1")?.execute([oldest])?)
