@@ -12,7 +12,7 @@ use std::path::Path;
 
 use opencode_memory_core::Engine;
 use opencode_memory_core::crash;
-use opencode_memory_core::index::catch_up::Reins;
+use opencode_memory_core::index::catch_up::Control;
 use opencode_memory_core::model::Patch;
 
 use support::child::{self, say, task};
@@ -154,7 +154,7 @@ fn run(engine: &Engine, step: Step, round: usize) {
         Step::Backup => engine.backup(&backup).expect("a backup"),
         Step::Restore => drop(engine.restore_backup(&backup).expect("a restored backup")),
         Step::Purge(number) => {
-            let report = engine.purge(&[id(number)], &Reins::loose()).expect("a purge");
+            let report = engine.purge(&[id(number)], &Control::none()).expect("a purge");
             assert!(report.problems.is_empty(), "{report:?}");
         }
     }

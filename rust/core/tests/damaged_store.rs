@@ -59,7 +59,7 @@ fn use_everything(dir: &Path) -> Result<BTreeSet<String>> {
     if !report.store_problems.is_empty() {
         return Err(Error::CorruptStore { path: dir.to_owned(), message: report.store_problems.join("; ") });
     }
-    engine.catch_up(&opencode_memory_core::index::catch_up::Reins::loose())?;
+    engine.catch_up(&opencode_memory_core::index::catch_up::Control::none())?;
     engine.remember(NewMemory::new(text(TEXTS)))?;
     engine.undo(None)?;
     Ok(held)

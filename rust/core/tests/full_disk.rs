@@ -9,7 +9,7 @@ mod support;
 use std::ffi::CString;
 use std::path::Path;
 
-use opencode_memory_core::index::catch_up::Reins;
+use opencode_memory_core::index::catch_up::Control;
 use opencode_memory_core::index::snapshot;
 use opencode_memory_core::model::NewMemory;
 use opencode_memory_core::{Engine, Error};
@@ -102,9 +102,9 @@ fn on_a_small_disk(dir: &Path) {
         look(&engine, &numbers, bytes);
         // With this little, indexes can be made or not; either way nothing is lost, and no manifest names a stump.
         let _ = engine.kv_set(None, "key", "\"value\"", None);
-        let _ = engine.catch_up(&Reins::loose());
+        let _ = engine.catch_up(&Control::none());
         look(&engine, &numbers, bytes);
-        let _ = engine.rebuild_indexes(&Reins::loose());
+        let _ = engine.rebuild_indexes(&Control::none());
         assert_sound_or_absent(dir);
         look(&engine, &numbers, bytes);
         drop(engine);
@@ -126,7 +126,7 @@ fn on_a_small_disk(dir: &Path) {
         // An older graph would leave its room to the new one.
         let _ = std::fs::remove_dir_all(snapshot::folder(dir));
         leave(dir, pages * 4_096);
-        match engine.rebuild_indexes(&Reins::loose()) {
+        match engine.rebuild_indexes(&Control::none()) {
             Err(error) if error.to_string().contains("lexical") => without_words += 1,
             Err(_) => without_graph += 1,
             Ok(_) => whole += 1,
@@ -170,7 +170,7 @@ fn look(engine: &Engine, numbers: &[usize], bytes: u64) {
 fn forget(engine: &Engine, numbers: &mut Vec<usize>) {
     let long: Vec<String> =
         all(engine).into_iter().filter(|memory| memory.content.len() > 1_000).map(|memory| memory.id).collect();
-    engine.purge(&long, &Reins::loose()).expect("a purge");
+    engine.purge(&long, &Control::none()).expect("a purge");
     let kept: Vec<String> = all(engine).into_iter().map(|memory| memory.content).collect();
     numbers.retain(|number| kept.contains(&text(*number)));
 }
@@ -198,7 +198,7 @@ fn with_a_limit_to_files(dir: &Path) {
     look(&engine, &numbers, 0);
     for bytes in [0, 100, 1_000, 4_000, 10_000] {
         limit(bytes);
-        let _ = engine.rebuild_indexes(&Reins::loose());
+        let _ = engine.rebuild_indexes(&Control::none());
         assert_sound_or_absent(dir);
         look(&engine, &numbers, bytes);
     }

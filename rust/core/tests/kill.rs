@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Instant;
 
-use opencode_memory_core::index::catch_up::Reins;
+use opencode_memory_core::index::catch_up::Control;
 use opencode_memory_core::model::Patch;
 use opencode_memory_core::{Engine, Options};
 
@@ -63,8 +63,8 @@ fn child() {
     listen();
     while next + 20 < first + NUMBERS {
         match random.below(10) {
-            0 => drop(engine.catch_up(&Reins::loose())),
-            1 if random.below(6) == 0 => drop(engine.rebuild_indexes(&Reins::loose())),
+            0 => drop(engine.catch_up(&Control::none())),
+            1 if random.below(6) == 0 => drop(engine.rebuild_indexes(&Control::none())),
             1 => drop(embed(&engine)),
             kind => {
                 let write = choose(kind, &mut next, &mut mine, &mut random);

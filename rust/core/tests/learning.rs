@@ -86,7 +86,7 @@ fn a_secret_in_what_is_open_is_never_stored_and_a_purge_takes_what_is_open_with_
         .expect("learned");
     let open = engine.learning("ses_1").expect("read").expect("known");
     assert!(!open.state.contains(secret), "{}", open.state);
-    engine.purge(&[results[0].id.clone()], &opencode_memory_core::index::catch_up::Reins::loose()).expect("purged");
+    engine.purge(&[results[0].id.clone()], &opencode_memory_core::index::catch_up::Control::none()).expect("purged");
     assert_eq!(engine.learning("ses_1").expect("read").expect("known").state, "{}");
 }
 

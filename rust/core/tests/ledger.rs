@@ -4,7 +4,7 @@
 
 mod support;
 
-use opencode_memory_core::index::catch_up::Reins;
+use opencode_memory_core::index::catch_up::Control;
 use opencode_memory_core::model::Scope;
 use opencode_memory_core::model::enums::{Outcome, State};
 use opencode_memory_core::model::ledger::{Decision, Shown, Usefulness};
@@ -237,7 +237,7 @@ fn a_purge_erases_every_decision_that_quotes_the_memory_and_nothing_else() {
     let other = engine.decide(offered("msg_3", &ids[1..])).expect("decided");
     let backup = dir.path().join("backup.db");
     engine.backup(&backup).expect("a backup");
-    engine.purge(&ids[..1], &Reins::loose()).expect("purged");
+    engine.purge(&ids[..1], &Control::none()).expect("purged");
     let decisions = engine.decisions("ses_1").expect("decisions");
     for decision in &decisions[..2] {
         assert_eq!((decision.state, decision.text.as_str(), decision.about.as_str()), (State::Erased, "", "{}"));
@@ -258,7 +258,7 @@ fn a_decision_cannot_outrun_the_purge_of_a_memory_in_it() {
     let dir = support::folder();
     let engine = open(dir.path());
     let ids = remember(&engine, 0..2);
-    engine.purge(&ids[..1], &Reins::loose()).expect("purged");
+    engine.purge(&ids[..1], &Control::none()).expect("purged");
     let error = engine.decide(offered("msg_1", &ids)).expect_err("it is gone");
     assert!(matches!(error, Error::Conflict(_)), "{error}");
     assert_eq!(engine.decisions("ses_1").expect("decisions"), []);
@@ -279,11 +279,11 @@ fn a_memory_whose_past_is_forgotten_is_purged_from_what_still_quotes_it_and_the_
     assert_eq!(engine.history(&ids[0]).expect_err("forgotten").kind(), ErrorKind::NotFound);
     let backup = dir.path().join("backup.db");
     engine.backup(&backup).expect("a backup");
-    let report = engine.purge(&ids, &Reins::loose()).expect("purged");
+    let report = engine.purge(&ids, &Control::none()).expect("purged");
     assert_eq!((report.memories, report.problems.as_slice()), (1, [].as_slice()));
     assert_eq!(report.backups, [backup.canonicalize().expect("a path")]);
     assert_eq!(engine.decisions("ses_1").expect("decisions")[0].state, State::Erased);
-    assert_eq!(engine.purge(&ids, &Reins::loose()).expect_err("no trace").kind(), ErrorKind::NotFound);
+    assert_eq!(engine.purge(&ids, &Control::none()).expect_err("no trace").kind(), ErrorKind::NotFound);
 }
 
 #[test]

@@ -7,7 +7,7 @@ mod support;
 use std::collections::BTreeSet;
 
 use opencode_memory_core::Engine;
-use opencode_memory_core::index::catch_up::Reins;
+use opencode_memory_core::index::catch_up::Control;
 use opencode_memory_core::model::{NewMemory, Scope, Selection};
 use opencode_memory_core::store::embedding::Chunk;
 
@@ -97,7 +97,7 @@ fn a_large_store_finds_them_by_the_graph_and_in_its_tail_and_never_in_another_pr
     }
     compare(&engine);
     // From here on the graph holds what there is, and what comes is its tail.
-    engine.catch_up(&Reins::loose()).expect("caught up");
+    engine.catch_up(&Control::none()).expect("caught up");
     let stats = engine.stats().expect("stats");
     // The same text in two projects has one vector.
     assert_eq!((stats.graph_vectors, stats.vectors), (2 * GROUPS, 4 * GROUPS));
@@ -119,7 +119,7 @@ fn more_copies_than_the_graph_proposes_do_not_hide_those_of_the_own_project() {
     }
     compare(&engine);
     write(&engine, "app", 80);
-    engine.catch_up(&Reins::loose()).expect("caught up");
+    engine.catch_up(&Control::none()).expect("caught up");
     // The project is large enough to go by the graph.
     assert!(engine.stats().expect("stats").graph_vectors > 70 * GROUPS);
     compare(&engine);

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::fs::File;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use opencode_memory_core::index::catch_up::{LOCK, Reins};
+use opencode_memory_core::index::catch_up::{Control, LOCK};
 use opencode_memory_core::index::{lexical, snapshot};
 use opencode_memory_core::model::report::Outcome;
 use opencode_memory_core::model::{NewMemory, Patch, RecallRequest};
@@ -38,7 +38,7 @@ fn child() {
         ["wait for the lock"] => {
             remember(&engine, 100..150);
             embed(&engine);
-            let impatient = Reins { is_interrupted: &|| true, progress: &|_, _, _| {} };
+            let impatient = Control { is_interrupted: &|| true, progress: &|_, _, _| {} };
             assert!(matches!(engine.catch_up(&impatient), Err(Error::Interrupted)));
             assert!(matches!(engine.rebuild_indexes(&impatient), Err(Error::Interrupted)));
         }
@@ -239,7 +239,7 @@ fn i4_only_who_holds_the_lock_writes_derived_files() {
     }
     children[1].hear_all();
     children.iter_mut().for_each(Child::assert_done);
-    let report = engine.catch_up(&Reins { is_interrupted: &|| true, progress: &|_, _, _| {} });
+    let report = engine.catch_up(&Control { is_interrupted: &|| true, progress: &|_, _, _| {} });
     assert!(matches!(report, Err(Error::Interrupted)));
     assert_eq!(before, derived());
     lock.unlock().expect("the lock");

@@ -7,7 +7,7 @@ mod support;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use opencode_memory_core::index::catch_up::Reins;
+use opencode_memory_core::index::catch_up::Control;
 use opencode_memory_core::model::{NewMemory, Patch};
 use opencode_memory_core::store::{FILE, wal_of};
 use opencode_memory_core::{Clock, Engine, Error, Options, Result};
@@ -46,7 +46,7 @@ fn lock_away(dir: &Path) {
 /// Every operation that changes something, by name.
 fn writes(engine: &Engine, id: &str) -> Vec<(&'static str, Option<Error>)> {
     let ids = [id.to_owned()];
-    let reins = Reins::loose();
+    let control = Control::none();
     let backup = engine.data_dir().join("backup.db");
     vec![
         ("remember", engine.remember(NewMemory::new("something new")).err()),
@@ -55,12 +55,12 @@ fn writes(engine: &Engine, id: &str) -> Vec<(&'static str, Option<Error>)> {
         ("delete", engine.delete(&ids).err()),
         ("pin", engine.pin(&ids, true).err()),
         ("undo", engine.undo(None).err()),
-        ("purge", engine.purge(&ids, &reins).err()),
+        ("purge", engine.purge(&ids, &control).err()),
         ("kv_set", engine.kv_set(None, "key", "1", None).err()),
         ("kv_delete", engine.kv_delete(None, "key").err()),
         ("activate_model", engine.activate_model("another", 4).err()),
-        ("catch_up", engine.catch_up(&reins).err()),
-        ("rebuild_indexes", engine.rebuild_indexes(&reins).err()),
+        ("catch_up", engine.catch_up(&control).err()),
+        ("rebuild_indexes", engine.rebuild_indexes(&control).err()),
         ("restore_backup", engine.restore_backup(&backup).err()),
         ("maintain", engine.maintain().err()),
     ]

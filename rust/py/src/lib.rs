@@ -3,10 +3,10 @@
 // Arguments are owned before the interpreter's lock is released, and PyO3 extracts owned values.
 #![allow(clippy::needless_pass_by_value)]
 
+mod control;
 mod convert;
 mod engine;
 mod errors;
-mod reins;
 
 use pyo3::prelude::*;
 

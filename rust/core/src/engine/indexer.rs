@@ -11,7 +11,7 @@ use parking_lot::{Condvar, Mutex};
 
 use super::Shared;
 use crate::error::{Error, Result};
-use crate::index::catch_up::{Goals, Reins, catch_up};
+use crate::index::catch_up::{Control, Goals, catch_up};
 use crate::model::report::CatchUpReport;
 
 /// Writes that pause for this long are taken as done.
@@ -113,7 +113,7 @@ impl Shared {
             return Ok(CatchUpReport::default());
         }
         let goals = Goals { lexical, graph, rebuild: false, graph_from: self.options.graph_from, threads: 1 };
-        let reins = Reins { is_interrupted: &|| self.indexer.is_closing(), progress: &|_, _, _| {} };
-        catch_up(&self.store, &self.clock, &self.data_dir, goals, &reins)
+        let control = Control { is_interrupted: &|| self.indexer.is_closing(), progress: &|_, _, _| {} };
+        catch_up(&self.store, &self.clock, &self.data_dir, goals, &control)
     }
 }

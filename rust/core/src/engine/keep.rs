@@ -8,7 +8,7 @@ use rustc_hash::FxHashSet;
 use super::{Engine, Shared};
 use crate::clock::DAY_MS;
 use crate::error::{Error, Result};
-use crate::index::catch_up::{Goals, Lock, Reins, catch_up, try_lock};
+use crate::index::catch_up::{Control, Goals, Lock, catch_up, try_lock};
 use crate::index::lexical::{self, Lexical};
 use crate::index::snapshot;
 use crate::model::report::{CatchUpReport, PurgeReport, VerifyReport};
@@ -113,13 +113,13 @@ impl Engine {
     }
 
     /// Build the derived indexes anew from the store. Nothing is embedded.
-    pub fn rebuild_indexes(&self, reins: &Reins<'_>) -> Result<CatchUpReport> {
-        self.enter()?.catch_up_patiently(true, reins)
+    pub fn rebuild_indexes(&self, control: &Control<'_>) -> Result<CatchUpReport> {
+        self.enter()?.catch_up_patiently(true, control)
     }
 
     /// Bring the derived indexes up to the store.
-    pub fn catch_up(&self, reins: &Reins<'_>) -> Result<CatchUpReport> {
-        self.enter()?.catch_up_patiently(false, reins)
+    pub fn catch_up(&self, control: &Control<'_>) -> Result<CatchUpReport> {
+        self.enter()?.catch_up_patiently(false, control)
     }
 
     /// Write a complete copy of the store to `target`.
@@ -153,7 +153,7 @@ impl Engine {
     }
 
     /// Erase memories at once and for good: rows, history, vectors, indexes, free pages and WAL.
-    pub fn purge(&self, ids: &[String], reins: &Reins<'_>) -> Result<PurgeReport> {
+    pub fn purge(&self, ids: &[String], control: &Control<'_>) -> Result<PurgeReport> {
         let shared = self.enter()?;
         let mut full = Vec::with_capacity(ids.len());
         for id in ids {
@@ -164,7 +164,7 @@ impl Engine {
         let mut report = PurgeReport { memories, ..PurgeReport::default() };
         for (what, done) in [
             ("free pages and WAL", shared.store.scrub()),
-            ("indexes", shared.catch_up_patiently(true, reins).map(drop)),
+            ("indexes", shared.catch_up_patiently(true, control).map(drop)),
         ] {
             if let Err(error) = done {
                 report.problems.push(format!("{what} may still hold the text: {error}; run the purge again"));
@@ -211,7 +211,7 @@ impl Shared {
     }
 
     /// Catch up in the foreground: another process's run is waited for, because the caller wants the result.
-    fn catch_up_patiently(&self, rebuild: bool, reins: &Reins<'_>) -> Result<CatchUpReport> {
+    fn catch_up_patiently(&self, rebuild: bool, control: &Control<'_>) -> Result<CatchUpReport> {
         self.store.check_writable()?;
         let goals = Goals {
             lexical: true,
@@ -222,11 +222,11 @@ impl Shared {
         };
         let begun = Instant::now();
         loop {
-            let report = catch_up(&self.store, &self.clock, &self.data_dir, goals, reins)?;
+            let report = catch_up(&self.store, &self.clock, &self.data_dir, goals, control)?;
             if !report.lock_was_held {
                 return Ok(report);
             }
-            if (reins.is_interrupted)() {
+            if (control.is_interrupted)() {
                 return Err(Error::Interrupted);
             }
             if begun.elapsed() > LOCK_PATIENCE {

@@ -46,17 +46,17 @@ pub struct Goals {
     pub threads: usize,
 }
 
-/// How a long run talks to its caller.
-pub struct Reins<'a> {
-    /// Whether to stop; asked often.
+/// Callbacks through which a caller watches a long operation and can stop it.
+pub struct Control<'a> {
+    /// Return true to stop the operation; called often.
     pub is_interrupted: &'a (dyn Fn() -> bool + Sync),
-    /// Told how much was done: stage, done, of.
+    /// Called with the progress: name of the stage, number of items done, number of items in all.
     pub progress: &'a (dyn Fn(&'static str, usize, usize) + Sync),
 }
 
-impl Reins<'_> {
-    /// Reins that nobody holds.
-    pub fn loose() -> Self {
+impl Control<'_> {
+    /// Callbacks that never stop the operation and ignore its progress.
+    pub fn none() -> Self {
         Self { is_interrupted: &|| false, progress: &|_, _, _| {} }
     }
 
@@ -71,7 +71,7 @@ pub fn catch_up(
     clock: &Clock,
     data_dir: &Path,
     goals: Goals,
-    reins: &Reins<'_>,
+    control: &Control<'_>,
 ) -> Result<CatchUpReport> {
     let Some(_lock) = try_lock(data_dir)? else {
         return Ok(CatchUpReport { lock_was_held: true, ..CatchUpReport::default() });
@@ -83,12 +83,12 @@ pub fn catch_up(
         if goals.rebuild {
             LexicalWriter::remove(data_dir)?;
         }
-        let mark = match lexical(store, data_dir, reins, &mut report) {
+        let mark = match lexical(store, data_dir, control, &mut report) {
             Err(Error::Index { .. }) => {
                 // Stuck or damaged: everything in it can be made again.
                 LexicalWriter::remove(data_dir)?;
                 report = CatchUpReport { lexical_rebuilt: true, ..CatchUpReport::default() };
-                lexical(store, data_dir, reins, &mut report)?
+                lexical(store, data_dir, control, &mut report)?
             }
             other => other?,
         };
@@ -98,7 +98,7 @@ pub fn catch_up(
         if goals.rebuild {
             snapshot::remove(data_dir)?;
         }
-        if let Some(manifest) = graph(store, data_dir, goals, reins, &mut report)? {
+        if let Some(manifest) = graph(store, data_dir, goals, control, &mut report)? {
             marks.push(manifest.head.seq);
         }
     }
@@ -131,7 +131,7 @@ pub fn try_lock(data_dir: &Path) -> Result<Option<Lock>> {
     }
 }
 
-fn lexical(store: &Store, data_dir: &Path, reins: &Reins<'_>, report: &mut CatchUpReport) -> Result<Mark> {
+fn lexical(store: &Store, data_dir: &Path, control: &Control<'_>, report: &mut CatchUpReport) -> Result<Mark> {
     let mut writer = LexicalWriter::open(data_dir)?;
     let at = store.read()?;
     let head = change::head(&at)?;
@@ -159,7 +159,7 @@ fn lexical(store: &Store, data_dir: &Path, reins: &Reins<'_>, report: &mut Catch
     let mut last_key = mark.last_key;
     let mut uncommitted = 0;
     loop {
-        reins.check()?;
+        control.check()?;
         let page = memory::page(&at, last_key, PAGE)?;
         let Some(last) = page.last() else { break };
         last_key = last.key;
@@ -168,7 +168,7 @@ fn lexical(store: &Store, data_dir: &Path, reins: &Reins<'_>, report: &mut Catch
         }
         report.lexical_added += page.len();
         uncommitted += page.len();
-        (reins.progress)("words", report.lexical_added, waiting);
+        (control.progress)("words", report.lexical_added, waiting);
         if uncommitted >= COMMIT_EVERY {
             writer.commit(&Mark::at(head.clone(), last_key, kept + report.lexical_added))?;
             uncommitted = 0;
@@ -191,7 +191,7 @@ fn graph(
     store: &Store,
     data_dir: &Path,
     goals: Goals,
-    reins: &Reins<'_>,
+    control: &Control<'_>,
     report: &mut CatchUpReport,
 ) -> Result<Option<Manifest>> {
     let at = store.read()?;
@@ -215,7 +215,7 @@ fn graph(
             // A file that does not load, or that does not take what its manifest says it lacks, is one that is rebuilt.
             if let Ok(graph) = snapshot::load(data_dir, &manifest, goals.threads) {
                 let after = manifest.last_embedding;
-                match extend(&at, data_dir, &graph, after, tail, &model, head.clone(), goals, reins, report) {
+                match extend(&at, data_dir, &graph, after, tail, &model, head.clone(), goals, control, report) {
                     Err(Error::Index { .. }) => report.vectors_added = 0,
                     extended => return extended.map(Some),
                 }
@@ -224,7 +224,7 @@ fn graph(
     }
     let graph = Graph::new(model.dimension, live, goals.threads)?;
     report.graph_rebuilt = true;
-    extend(&at, data_dir, &graph, 0, live, &model, head, goals, reins, report).map(Some)
+    extend(&at, data_dir, &graph, 0, live, &model, head, goals, control, report).map(Some)
 }
 
 /// Tombstones cost every query: beyond three in ten the graph is built anew.
@@ -242,7 +242,7 @@ fn extend(
     model: &embedding::Model,
     head: Head,
     goals: Goals,
-    reins: &Reins<'_>,
+    control: &Control<'_>,
     report: &mut CatchUpReport,
 ) -> Result<Manifest> {
     graph.grow(count, goals.threads)?;
@@ -251,9 +251,9 @@ fn extend(
         let rows: Vec<(i64, Vec<f16>)> = embedding::page_in_use(at, model, last, VECTOR_PAGE)?;
         let Some((key, _)) = rows.last() else { break };
         last = *key;
-        graph.add(&rows, goals.threads, reins.is_interrupted)?;
+        graph.add(&rows, goals.threads, control.is_interrupted)?;
         report.vectors_added += rows.len();
-        (reins.progress)("vectors", report.vectors_added, count);
+        (control.progress)("vectors", report.vectors_added, count);
     }
     snapshot::save(data_dir, graph, head, last, &model.name, model.dimension)
 }

@@ -9,7 +9,7 @@ pub mod files;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use opencode_memory_core::index::catch_up::Reins;
+use opencode_memory_core::index::catch_up::Control;
 use opencode_memory_core::model::query::{RecallRequest, Scope, Selection};
 use opencode_memory_core::model::report::VerifyReport;
 use opencode_memory_core::model::{Hit, Memory, NewMemory, Status};
@@ -183,12 +183,12 @@ pub fn all(engine: &Engine) -> Vec<Memory> {
 
 /// Bring the indexes up to the store.
 pub fn catch_up(engine: &Engine) {
-    engine.catch_up(&Reins::loose()).expect("a catch-up");
+    engine.catch_up(&Control::none()).expect("a catch-up");
 }
 
 /// Build the indexes anew.
 pub fn rebuild(engine: &Engine) {
-    engine.rebuild_indexes(&Reins::loose()).expect("a rebuild");
+    engine.rebuild_indexes(&Control::none()).expect("a rebuild");
 }
 
 /// Nothing is wrong, neither with the truth nor with what is derived from it.

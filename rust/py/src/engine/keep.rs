@@ -7,9 +7,9 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use super::Engine;
+use crate::control::driven;
 use crate::convert::dict;
 use crate::errors::detached;
-use crate::reins::driven;
 
 #[pymethods]
 impl Engine {
@@ -49,13 +49,13 @@ impl Engine {
 
     #[pyo3(signature = (progress=None))]
     fn rebuild_indexes<'py>(&self, py: Python<'py>, progress: Option<Py<PyAny>>) -> PyResult<Bound<'py, PyDict>> {
-        let report = driven(py, progress.as_ref(), |reins| self.core.rebuild_indexes(reins))?;
+        let report = driven(py, progress.as_ref(), |control| self.core.rebuild_indexes(control))?;
         caught_up(py, report)
     }
 
     #[pyo3(signature = (progress=None))]
     fn catch_up<'py>(&self, py: Python<'py>, progress: Option<Py<PyAny>>) -> PyResult<Bound<'py, PyDict>> {
-        let report = driven(py, progress.as_ref(), |reins| self.core.catch_up(reins))?;
+        let report = driven(py, progress.as_ref(), |control| self.core.catch_up(control))?;
         caught_up(py, report)
     }
 
@@ -76,7 +76,7 @@ impl Engine {
     }
 
     fn purge<'py>(&self, py: Python<'py>, ids: Vec<String>) -> PyResult<Bound<'py, PyDict>> {
-        let report = driven(py, None, |reins| self.core.purge(&ids, reins))?;
+        let report = driven(py, None, |control| self.core.purge(&ids, control))?;
         Ok(dict!(py, "memories": report.memories, "backups": report.backups, "problems": report.problems))
     }
 

@@ -1,7 +1,7 @@
-//! How a long operation hears Ctrl-C and tells its progress.
+//! Interruption by Ctrl-C and progress callbacks of long operations.
 
 use opencode_memory_core::Error;
-use opencode_memory_core::index::catch_up::Reins;
+use opencode_memory_core::index::catch_up::Control;
 use parking_lot::Mutex;
 use pyo3::prelude::*;
 
@@ -11,7 +11,7 @@ use crate::errors::raised;
 pub fn driven<T: Send>(
     py: Python<'_>,
     progress: Option<&Py<PyAny>>,
-    work: impl FnOnce(&Reins<'_>) -> Result<T, Error> + Send,
+    work: impl FnOnce(&Control<'_>) -> Result<T, Error> + Send,
 ) -> PyResult<T> {
     let stopped: Mutex<Option<PyErr>> = Mutex::new(None);
     let stop = |error: PyErr| {
@@ -34,7 +34,7 @@ pub fn driven<T: Send>(
             stop(error);
         }
     };
-    let result = py.detach(|| work(&Reins { is_interrupted: &is_interrupted, progress: &tell }));
+    let result = py.detach(|| work(&Control { is_interrupted: &is_interrupted, progress: &tell }));
     match (stopped.into_inner(), result) {
         (Some(error), Err(Error::Interrupted)) => Err(error),
         (_, Err(error)) => Err(raised(py, &error)),
