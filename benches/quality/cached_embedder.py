@@ -1,9 +1,8 @@
-"""An embedder that keeps what another one computed in a file, so that a second run takes seconds.
+"""Caches the vectors of another embedder in a file, so that a second run takes seconds.
 
-A vector is kept under the model's id, which includes the hash of its file, and the hash of the text. Pieces are not
-kept: how texts are cut is the embedder's business and may change. Each text goes through the model alone, because
-the last bits of a vector depend on the batch that it was in: so results are the same with a file, with half of one, and
-without.
+The key of a vector is the model's id, which includes the hash of the model file, and the hash of the text. Chunks are
+not cached, because the embedder may change how it cuts texts. Each text goes through the model alone, because the last
+bits of a vector depend on the batch. Therefore results are the same with a full, a partial or no cache file.
 """
 
 from __future__ import annotations
@@ -27,11 +26,11 @@ _TEXT: Final = b"text\0"
 _QUERY: Final = b"query\0"
 _SCHEMA: Final = "CREATE TABLE IF NOT EXISTS vector (model TEXT, hash BLOB, value BLOB, PRIMARY KEY (model, hash))"
 _COMMIT_EVERY: Final = 100
-"""Vectors that a run which is stopped may lose."""
+"""Number of vectors that an interrupted run may lose."""
 
 
 class CachedEmbedder:
-    """Answers as ``inner`` does, from the file where it can; satisfies ``Embedder``. For one thread."""
+    """Returns the vectors of ``inner``, from the file if possible. Satisfies ``Embedder``. Not thread-safe."""
 
     def __init__(self, inner: Embedder, file: sqlite3.Connection) -> None:
         self._inner = inner
@@ -42,7 +41,7 @@ class CachedEmbedder:
     @classmethod
     @contextmanager
     def open(cls, inner: Embedder, path: Path | None) -> Iterator[Self]:
-        """Use the file at ``path``, made when it is not there; None keeps vectors in memory only."""
+        """Use the file at ``path`` and create it if it does not exist; None keeps vectors in memory only."""
         if path is not None:
             path.parent.mkdir(parents=True, exist_ok=True)
         file = sqlite3.connect(":memory:" if path is None else path)
@@ -80,7 +79,7 @@ class CachedEmbedder:
         return self._vector(_QUERY, text) if vector is None else vector
 
     def prepare(self, queries: Iterable[str]) -> None:
-        """Embed queries ahead, so that a recall that is timed waits for no model and no file; forgets earlier ones."""
+        """Embed queries in advance, so that a timed recall waits neither for the model nor for a file."""
         self._queries = {query: self._vector(_QUERY, query) for query in queries}
 
     def _vector(self, kind: bytes, text: str) -> Vectors:

@@ -1,7 +1,7 @@
 """Compare two runs question by question: ``python -m benches.quality.compare BEFORE.jsonl AFTER.jsonl``.
 
-The files are what ``benches.quality.run --out`` wrote. A difference is better when it is positive; p is of a paired
-sign-flip test. Of several metrics and sets some differ by chance: look for p well below 0.05.
+``benches.quality.run --out`` writes the files. A positive difference is an improvement; p comes from a paired sign-flip
+test. Among several metrics and sets some differ by chance, so look for p well below 0.05.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from .results import read_results
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Compare and print; 2 when a file cannot be read."""
+    """Compare two runs and print the result. Return 2 if a file cannot be read."""
     parser = argparse.ArgumentParser(prog="python -m benches.quality.compare", description=__doc__)
     parser.add_argument("before", type=Path, help="the run to compare with")
     parser.add_argument("after", type=Path, help="the run to judge")

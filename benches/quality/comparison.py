@@ -1,4 +1,4 @@
-"""Two runs beside each other, question by question."""
+"""Compares two runs question by question."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Pair = tuple[QuestionResult, QuestionResult]
 
 @dataclass(frozen=True, slots=True)
 class MetricComparison:
-    """One metric: its mean in both runs, the p-value of the difference, and for how many questions which is better."""
+    """One metric: its mean in both runs, the p-value of the difference, and the numbers of wins and losses."""
 
     metric: str
     before: float
@@ -31,13 +31,13 @@ class MetricComparison:
 
     @property
     def difference(self) -> float:
-        """How much better the second run is."""
+        """Improvement of the second run."""
         return self.after - self.before
 
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """A question that the second run answers worse, by one metric."""
+    """A question that the second run answers worse by one metric."""
 
     result: QuestionResult
     before: float
@@ -46,12 +46,12 @@ class Loss:
 
 @dataclass(frozen=True, slots=True)
 class SetComparison:
-    """What two runs have in common of one set.
+    """Comparison of two runs on one set.
 
     Attributes:
         set: Name of the set.
         answerable: Questions with evidence in both runs, and their metrics.
-        metrics: One comparison for each metric; last, when there are questions without an answer, that of the
+        metrics: One comparison for each metric. If there are questions without an answer, the last one compares the
             share of empty answers to them.
         worst: The largest losses, largest first.
     """
@@ -65,7 +65,7 @@ class SetComparison:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Two runs; questions that only one of them asked, or that they judged by other evidence, are left out."""
+    """Comparison of two runs, without questions that only one run asked or that were judged by different evidence."""
 
     sets: tuple[SetComparison, ...]
     left_out: int
@@ -77,7 +77,7 @@ def compare(before: Sequence[QuestionResult], after: Sequence[QuestionResult], *
     Args:
         before: The run to compare with.
         after: The run to judge.
-        by: The metric that losses are ranked by.
+        by: The metric that ranks the losses.
     """
     of_key = {result.key: result for result in after}
     pairs = [(one, of_key[one.key]) for one in before if one.key in of_key and _is_same(one, of_key[one.key])]
@@ -89,7 +89,7 @@ def compare(before: Sequence[QuestionResult], after: Sequence[QuestionResult], *
 
 
 def _is_same(one: QuestionResult, other: QuestionResult) -> bool:
-    """Whether two results are of the same question, held against the same evidence."""
+    """Return whether two results belong to the same question and the same evidence."""
     return (one.text, one.turns, one.sessions, set(one.metrics)) == (
         other.text,
         other.turns,

@@ -1,6 +1,7 @@
-"""What every question set is turned into: conversations of turns, and questions with the places of their answers.
+"""Common form of all question sets: conversations of turns, and questions with the places of their answers.
 
-Nothing here knows a file format or the store. A turn's id is unique in its conversation; a question's in its set.
+This module knows neither file formats nor the store. The id of a turn is unique in its conversation, the id of a
+question in its set.
 """
 
 from __future__ import annotations
@@ -12,12 +13,12 @@ from pathlib import Path
 
 
 class DataError(Exception):
-    """A data directory lacks a file, or a file has not the layout that its set is published in."""
+    """A file of a data directory is missing or does not have the layout of its set."""
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One message: what becomes one memory. ``position`` counts from 0 in its session."""
+    """One message, which becomes one memory. ``position`` counts from 0 in its session."""
 
     id: str
     session: str
@@ -29,15 +30,15 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question and where its answer was said.
+    """A question and the places of its answer.
 
     Attributes:
         id: Unique in the set.
         category: One of the set's categories.
-        text: What is asked.
-        turns: Ids of the turns that hold the answer; empty when the set only names sessions.
-        sessions: Ids of the sessions that hold it.
-        is_answerable: False when the set asks on purpose for what was never said.
+        text: The question.
+        turns: Ids of the turns that contain the answer; empty if the set names sessions only.
+        sessions: Ids of the sessions that contain it.
+        is_answerable: False if the set deliberately asks for missing information.
     """
 
     id: str
@@ -50,7 +51,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """Turns in the order in which they were said, and what is asked at the moment ``asked_at``."""
+    """Turns in chronological order, and the questions that are asked at ``asked_at``."""
 
     id: str
     turns: tuple[Turn, ...]
@@ -63,10 +64,10 @@ class QuestionSet:
     """A published set of questions.
 
     Attributes:
-        name: What the command line calls it.
-        title: What people call it.
-        folder: Where it lies in the data directory.
-        load: Reads the conversations of that folder, one after the other; raises ``DataError``.
+        name: Its name on the command line.
+        title: Its published name.
+        folder: Its folder in the data directory.
+        load: Yields the conversations of that folder; raises ``DataError``.
     """
 
     name: str
@@ -76,9 +77,9 @@ class QuestionSet:
 
 
 def located(turns: tuple[Turn, ...], ids: list[str]) -> tuple[frozenset[str], frozenset[str]]:
-    """Return the turns among ``ids`` that exist, and the sessions that they are in.
+    """Return the turns among ``ids`` that exist, and their sessions.
 
-    An annotation that names no turn can be found by nobody, so it is not counted against anybody.
+    Annotations that name no existing turn are dropped, because no system could find them.
     """
     session_of = {turn.id: turn.session for turn in turns}
     found = [id_ for id_ in ids if id_ in session_of]

@@ -1,7 +1,7 @@
-"""What is learned of labelled sessions: precision and recall, through the learner and a real store.
+"""Measures precision and recall of learning from labelled sessions, through the learner and a real store.
 
-A memory is right when it has an acceptable category and the words without which it would be useless; anything else that
-is active afterwards is noise. Summaries of sessions are left out. ``python -m benches.quality.extraction --help``
+A memory is right if its category is acceptable and it contains the necessary words. Any other active memory is noise.
+Summaries of sessions are left out. ``python -m benches.quality.extraction --help``
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _ALL = 10_000
 
 @dataclass(slots=True)
 class Score:
-    """What was right, noise, and missed."""
+    """Numbers of right, noisy and missed memories."""
 
     right: int = 0
     noise: int = 0
@@ -37,17 +37,17 @@ class Score:
 
     @property
     def precision(self) -> float:
-        """Share of what was learned that is right."""
+        """Share of the learned memories that are right."""
         return self.right / max(1, self.right + self.noise)
 
     @property
     def recall(self) -> float:
-        """Share of what must be learned that was."""
+        """Share of the expected memories that were learned."""
         return self.found / max(1, self.wanted)
 
 
 def judged(sequences: Sequence[Labelled], *, with_waiting: bool = False) -> Score:
-    """Learn from each sequence in a store of its own, and compare."""
+    """Learn from each sequence in its own store, and compare with the labels."""
     score = Score()
     for sequence in sequences:
         memories = [
@@ -81,20 +81,22 @@ def judged(sequences: Sequence[Labelled], *, with_waiting: bool = False) -> Scor
 
 
 def learned(sequence: Labelled, *, with_waiting: bool = False) -> list[Memory]:
-    """Return the memories that a sequence leaves behind."""
+    """Return the memories that were learned from a sequence."""
     with (
         tempfile.TemporaryDirectory() as folder,
         opencode_memory.open(Path(folder) / "store", background=False) as store,
     ):
         learner = Learner(store)
         for session in sequence.sessions:
-            learner.process(session.info, session.messages, project=session.project, at_ms=1_780_000_900_000, is_idle=True)
+            learner.process(
+                session.info, session.messages, project=session.project, at_ms=1_780_000_900_000, is_idle=True
+            )
         status = ("active", "candidate") if with_waiting else "active"
         return store.list(project=ALL_PROJECTS, status=status, limit=_ALL)
 
 
 def lines(name: str, score: Score) -> Iterator[str]:
-    """Put a score into words."""
+    """Format a score."""
     yield (
         f"{name:<22} precision {score.precision:.3f} ({score.right} of {score.right + score.noise})   "
         f"recall {score.recall:.3f} ({score.found} of {score.wanted})   "
@@ -124,7 +126,7 @@ def main() -> None:
 
 
 def lines_of_waiting(score: Score) -> str:
-    """Say what is reached with what waits for a person."""
+    """Report precision and recall if candidates for review count as learned."""
     return f"    with what waits: precision {score.precision:.3f}, recall {score.recall:.3f}"
 
 

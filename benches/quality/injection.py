@@ -1,7 +1,7 @@
-"""What is put beside labelled messages: precision, recall, and how often nothing is, through a real store.
+"""Measures which memories are added to labelled messages: precision, recall and empty results, through a real store.
 
-A memory is right when it is labelled for its message. What is labelled as being about the same matter counts neither
-for nor against; anything else is noise. ``python -m benches.quality.injection --help``
+A memory is right if it is labelled for its message. A memory with the label ``also`` is about the same subject and does
+not count. Any other memory is noise. ``python -m benches.quality.injection --help``
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from opencode_memory.models import Hit, Memory
 FOLDER: Final = Path(__file__).parents[2] / "tests" / "data" / "injection"
 SETS: Final = ("tuning", "held_out")
 STORES: Final = ("as written", "fewer memories", "one large project")
-"""How the memories lie: in their projects; in each no more than ten that no message is about; all of them in one."""
+"""Distributions of the memories: in their projects; ten unlabelled ones in each project; all in one project."""
 TUNINGS: Final = tuple(
     sorted(
         (
@@ -46,7 +46,7 @@ TUNINGS: Final = tuple(
         key=lambda one: one.first,
     )
 )
-"""What is used, among other bars."""
+"""The thresholds in use, among others for comparison."""
 _CLOCK_MS: Final = 1_780_000_000_000
 _DAY_MS: Final = 86_400_000
 _UNRELATED: Final = 10
@@ -56,15 +56,15 @@ _ALL: Final = "all"
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A message of a person to a coding agent.
+    """A message of a user to a coding agent.
 
     Attributes:
         id: Unique in both sets.
-        project: Where it was written.
-        kind: What kind of message it is.
-        text: What the person wrote.
-        relevant: Ids of the memories that should be beside it.
-        also: Ids of those that may be.
+        project: Project of the message.
+        kind: Kind of the message.
+        text: Text of the user.
+        relevant: Ids of the memories that should be added.
+        also: Ids of the memories that may be added.
     """
 
     id: str
@@ -77,7 +77,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Looked:
-    """A message, what was looked up for it, what was found, under the names of the set, and the seconds it took."""
+    """A message, its query, its hits under the names of the set, and the seconds of the recall."""
 
     message: Message
     query: str
@@ -88,19 +88,19 @@ class Looked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figures:
-    """How well a set went, in counts that can be added.
+    """Results of a set, as counts that can be added.
 
     Attributes:
         right: Memories that were shown and labelled.
         noise: Memories that were shown and not labelled.
         wanted: Memories that are labelled.
-        served: Messages with labelled memories that got one of them.
+        served: Messages with labelled memories that got at least one of them.
         needy: Messages with labelled memories.
-        empty: Messages with nothing labelled that got nothing.
-        idle: Messages with nothing labelled.
-        messages: All of them.
+        empty: Messages without labels that got no memory.
+        idle: Messages without labels.
+        messages: All messages.
         shown: Memories that were shown.
-        tokens: Of the blocks, their frames included.
+        tokens: Tokens of the blocks, including their frames.
     """
 
     right: int = 0
@@ -120,17 +120,17 @@ class Figures:
 
     @property
     def precision(self) -> float:
-        """Share of what was shown that is right."""
+        """Share of the shown memories that are right."""
         return self.right / max(1, self.right + self.noise)
 
     @property
     def recall(self) -> float:
-        """Share of what should be shown that was."""
+        """Share of the labelled memories that were shown."""
         return self.right / max(1, self.wanted)
 
     @property
     def silence(self) -> float:
-        """Share of the messages with nothing labelled that got nothing."""
+        """Share of the messages without labels that got no memory."""
         return self.empty / max(1, self.idle)
 
     def __str__(self) -> str:
@@ -157,7 +157,7 @@ def messages(name: str) -> list[Message]:
 
 
 def look(asked: Sequence[Message], embedder: CachedEmbedder, *, stores: str = STORES[0]) -> list[Looked]:
-    """Look up what is known for each message, as it is done before a message is sent to a model.
+    """Recall memories for each message, as the server does before a message is sent to a model.
 
     Args:
         asked: The messages.
@@ -173,12 +173,12 @@ def look(asked: Sequence[Message], embedder: CachedEmbedder, *, stores: str = ST
 
 
 def devmembench(folder: Path, embedder: CachedEmbedder, *, as_turns: bool) -> list[Looked]:
-    """Look up DevMemBench's questions as messages; what is of the sessions that hold the answer counts as labelled.
+    """Recall memories for DevMemBench's questions. Memories of the sessions with the answer count as labelled.
 
     Args:
         folder: ``devmembench``.
         embedder: Turns texts into vectors.
-        as_turns: Whether its messages are kept as turns of conversations, or as facts.
+        as_turns: Whether its messages are stored as turns of conversations instead of facts.
     """
     (sessions,) = QUESTION_SETS["devmembench"].load(folder)
     rows: list[tuple[str, dict[str, Any]]] = []
@@ -202,7 +202,7 @@ def devmembench(folder: Path, embedder: CachedEmbedder, *, as_turns: bool) -> li
 
 
 def figures(looked: Iterable[Looked], *, by: Tuning = TUNED) -> Figures:
-    """Judge what is shown beside messages."""
+    """Count right and noisy memories of messages."""
     found = Figures()
     for one in looked:
         name_of = {hit.memory.id: name for hit, name in zip(one.hits, one.names, strict=True)}
@@ -226,12 +226,12 @@ def figures(looked: Iterable[Looked], *, by: Tuning = TUNED) -> Figures:
 
 
 def bars(by: Tuning) -> str:
-    """Put bars into words."""
+    """Format thresholds."""
     return f"{by.first:.2f}/{by.others:.2f}, at most {by.most}"
 
 
 def main() -> None:
-    """Report what is reached."""
+    """Report the figures."""
     parser = argparse.ArgumentParser(prog="python -m benches.quality.injection", description=__doc__)
     parser.add_argument("--set", choices=SETS, action="append", help="one set; by default both")
     parser.add_argument("--data", type=Path, default=FOLDER.parent / "quality", help="the folder with devmembench")
@@ -320,7 +320,7 @@ def _looked(
             store.indexes.embed_pending()
             store.indexes.catch_up()
         name_of = {result.id: name for result, (name, _) in zip(written, rows, strict=True)}
-        # Reopened for reading: what was found for one message leaves no trace that could change the next.
+        # Read-only. Otherwise the hits of one message would count as uses and change the next result.
         with opencode_memory.open(
             folder, embedder=embedder, read_only=True, background=False, clock_ms=clock_ms
         ) as store:

@@ -1,4 +1,4 @@
-"""Sessions labelled with what must be learned of them: ``tests/data/extraction``."""
+"""Sessions with labels for the memories that must be learned from them: ``tests/data/extraction``."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ _REJECTED: Final = "with the following feedback: "
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """Something that must be learned, or may be.
+    """A memory that must or may be learned.
 
     Attributes:
-        categories: Those that are acceptable.
-        words: Each a list of alternatives, of which one has to be in the text.
-        none: Words that must not be.
-        optional: Whether it need not be learned.
+        categories: Acceptable categories.
+        words: Lists of alternatives; the text has to contain one word of each list.
+        none: Words that the text must not contain.
+        optional: Whether it may be missing.
     """
 
     categories: tuple[str, ...]
@@ -43,11 +43,11 @@ class Expected:
     optional: bool
 
     def fits(self, category: str, content: str) -> bool:
-        """Say whether a memory is this."""
+        """Return whether a memory matches."""
         return category in self.categories and self.says(content)
 
     def says(self, content: str) -> bool:
-        """Say whether a text has the words, whatever its category."""
+        """Return whether a text contains the words, regardless of its category."""
         text = content.lower()
         return all(any(word.lower() in text for word in any_of) for any_of in self.words) and not any(
             word.lower() in text for word in self.none
@@ -65,7 +65,7 @@ class LabelledSession:
 
 @dataclass(frozen=True, slots=True)
 class Labelled:
-    """A sequence of sessions and what must be learned of them."""
+    """A sequence of sessions and the expected memories."""
 
     id: str
     about: str
@@ -87,7 +87,7 @@ def read(name: str) -> Iterator[Labelled]:
 
 
 def expected(found: dict[str, Any]) -> Expected:
-    """Read what must be learned."""
+    """Read the expected memories."""
     return Expected(
         categories=tuple(found["category"]),
         words=tuple((one,) if isinstance(one, str) else tuple(one) for one in found["all"]),
@@ -131,5 +131,5 @@ def _event(event: dict[str, Any]) -> Event:
 
 
 def labels(sequences: Sequence[Labelled]) -> int:
-    """Return how many things must be learned."""
+    """Return the number of memories that must be learned."""
     return sum(not one.optional for sequence in sequences for one in sequence.expected)

@@ -1,8 +1,8 @@
-"""The memory-extraction set: twenty short texts of an assistant, and what should be remembered of each.
+"""The memory-extraction set: twenty short texts of an assistant, and the expected memories of each.
 
-Its types are mapped to categories: a commitment is a plan, an opinion a preference. A label is met when a memory of
-that category has most of its words. The texts are notes that an assistant made about itself, so they are read as a
-person's own words.
+Its types are mapped to categories: a commitment is a plan, an opinion a preference. A label is met if a memory of that
+category has most of its words. The texts are notes that an assistant made about itself, so they are read as texts of a
+user.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _MOST_OF: Final = 0.6
 
 
 def report(folder: Path) -> Iterator[str]:
-    """Yield lines with precision and recall, by substance alone and with the category."""
+    """Yield lines with precision and recall, by content alone and with the category."""
     texts = [json.loads(line) for line in (folder / "dataset.jsonl").read_text(encoding="utf-8").splitlines()]
     labels = {
         one["id"]: one["memories"]

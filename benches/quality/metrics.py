@@ -1,7 +1,7 @@
-"""How good a ranking is: pure functions of the ranked hits and the evidence.
+"""Metrics of a ranking: pure functions of the ranked hits and the evidence.
 
-Evidence is turns, or sessions where a set names no more. A hit counts for its turn or, then, for its session; a session
-that was hit before counts no second time.
+Evidence is a set of turns, or of sessions if a set names no turns. A hit counts for its turn or for its session. Only
+the first hit of a session counts.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ NDCG_10: Final = "ndcg@10"
 METRICS: Final = (RECALL_5, RECALL_10, SESSION_RECALL_10, SESSION_HIT_10, SESSION_HIT_5, MRR, NDCG_10)
 
 EMPTY: Final = "empty"
-"""Of questions without an answer: 1 if none was given."""
+"""Metric of questions without an answer: 1 if the answer was empty."""
 
 
 @dataclass(frozen=True, slots=True)
 class RankedTurn:
-    """A hit: the turn that was found, its session, and the score that the recall gave it."""
+    """A hit: its turn, its session and its score."""
 
     turn: str
     session: str
@@ -37,12 +37,12 @@ class RankedTurn:
 def measure(hits: Sequence[RankedTurn], turns: AbstractSet[str], sessions: AbstractSet[str]) -> dict[str, float]:
     """Return each of ``METRICS``, from 0 to 1.
 
-    Figures of sessions are at so many different sessions, in the order in which their first turns were found.
+    Metrics of sessions count different sessions, in the order of their first hits.
 
     Args:
         hits: The answer, best first.
-        turns: Ids of the turns that hold the answer; empty to go by sessions.
-        sessions: Ids of the sessions that hold it, at least one.
+        turns: Ids of the turns that contain the answer; empty to use sessions.
+        sessions: Ids of the sessions that contain it, at least one.
     """
     found_sessions = list(dict.fromkeys(hit.session for hit in hits))
     found = [hit.turn for hit in hits] if turns else [hit.session for hit in hits]
@@ -59,17 +59,17 @@ def measure(hits: Sequence[RankedTurn], turns: AbstractSet[str], sessions: Abstr
 
 
 def recall(found: Sequence[str], evidence: AbstractSet[str], k: int) -> float:
-    """Return the share of the evidence that is among the first ``k`` found."""
+    """Return the share of the evidence among the first ``k`` hits."""
     return len(evidence & set(found[:k])) / len(evidence)
 
 
 def reciprocal_rank(found: Sequence[str], evidence: AbstractSet[str]) -> float:
-    """Return one divided by the rank of the first evidence; 0 when there is none."""
+    """Return one divided by the rank of the first evidence; 0 if there is none."""
     return next((1 / rank for rank, one in enumerate(found, 1) if one in evidence), 0.0)
 
 
 def ndcg(found: Sequence[str], evidence: AbstractSet[str], k: int) -> float:
-    """Return the discounted gain of the first ``k``, against evidence first; each piece of evidence gains 1, once."""
+    """Return the discounted gain of the first ``k`` hits, relative to the ideal order. Each evidence counts 1, once."""
     first_ranks: dict[str, int] = {}
     for rank, one in enumerate(found[:k], 1):
         if one in evidence:

@@ -1,4 +1,4 @@
-"""The figures of a run, by set and category, as text of 80 columns or as JSON."""
+"""Renders the figures of a run by set and category, as text of 80 columns or as JSON."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ ALL: Final = "all"
 
 @dataclass(frozen=True, slots=True)
 class Unanswerable:
-    """Questions without an answer: how many came back empty, and the mean number of hits of all of them."""
+    """Questions without an answer: the number of empty answers, and the mean number of hits."""
 
     questions: int
     empty: int
@@ -41,16 +41,16 @@ class Unanswerable:
 
 @dataclass(frozen=True, slots=True)
 class SetFigures:
-    """What was measured of one set.
+    """Figures of one set.
 
     Attributes:
         title: The set.
         categories: Number of questions with evidence and the mean of each metric, by category; ``ALL`` comes first.
-        empty: Answers to these questions that came back empty.
+        empty: Number of empty answers to these questions.
         unjudged: Questions left out because the set names no evidence.
         unanswerable: Questions without an answer.
-        recall_ms: Median and 95th percentile of the time of one recall, query vector given.
-        seconds: All in all, embedding and writing included.
+        recall_ms: Median and 95th percentile of the time of one recall, with a given query vector.
+        seconds: Total time, including embedding and writing.
     """
 
     title: str
@@ -63,7 +63,7 @@ class SetFigures:
 
 
 def figures(title: str, answered: Sequence[Answered], seconds: float) -> SetFigures:
-    """Summarise what was answered."""
+    """Summarise the results."""
     results = [one.result for one in answered]
     answerable = [result for result in results if result.is_answerable]
     judged = [result for result in answerable if result.metrics]

@@ -1,6 +1,6 @@
-"""What came of each question, and its file: one JSON object on a line, in the order in which the set asks.
+"""Results of the questions and their file format: one JSON object per line, in the order of the set.
 
-The file holds no times and no ids that change from run to run: the same engine writes the same bytes.
+The file contains no times and no ids that change from run to run, so the same engine writes the same bytes.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from .metrics import EMPTY, RankedTurn, measure
 
 @dataclass(frozen=True, slots=True)
 class QuestionResult:
-    """A question, its answer, and how good that is.
+    """A question, its answer, and the metrics of the answer.
 
     Attributes:
         set: Name of the question set.
         conversation: Id of the conversation that was asked.
         question: Id of the question.
         category: Its category.
-        text: What was asked.
-        is_answerable: Whether there was an answer to find.
-        turns: Ids of the turns that hold the answer, sorted.
-        sessions: Ids of the sessions that hold it, sorted.
-        hits: What was found, best first.
-        metrics: Each of ``metrics.METRICS``; ``metrics.EMPTY`` alone for a question without an answer; nothing when
-            the set does not say where the answer is.
+        text: The question.
+        is_answerable: Whether the conversation contains an answer.
+        turns: Ids of the turns that contain the answer, sorted.
+        sessions: Ids of the sessions that contain it, sorted.
+        hits: Hits, best first.
+        metrics: Each of ``metrics.METRICS``; only ``metrics.EMPTY`` for a question without an answer; empty if the set
+            does not name the place of the answer.
     """
 
     set: str
@@ -46,7 +46,7 @@ class QuestionResult:
 
     @property
     def key(self) -> tuple[str, str, str]:
-        """What the same question is recognised by in another run."""
+        """Key that identifies the same question in another run."""
         return (self.set, self.conversation, self.question)
 
 
@@ -73,7 +73,7 @@ def judged(set_: str, conversation: Conversation, question: Question, hits: tupl
 
 
 def write_results(path: Path, results: Iterable[QuestionResult]) -> None:
-    """Write results, a line each."""
+    """Write results, one per line."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w", encoding="utf-8") as lines:
         lines.writelines(json.dumps(_fields(result), ensure_ascii=False) + "\n" for result in results)
@@ -83,7 +83,7 @@ def read_results(path: Path) -> list[QuestionResult]:
     """Read results back.
 
     Raises:
-        DataError: The file is not there, or a line of it is not a result.
+        DataError: The file does not exist, or a line is not a result.
     """
     try:
         lines = path.read_text(encoding="utf-8").split("\n")

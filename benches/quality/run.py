@@ -1,7 +1,7 @@
 """Ask the question sets and print how good the answers are: ``python -m benches.quality.run --data DIR``.
 
 The data directory holds a folder for each set: ``locomo``, ``beam-100k``, ``devmembench``, ``longmemeval``.
-README.md in this folder says where they come from and how they are read.
+README.md in this folder names their origin and explains how they are read.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from .results import write_results
 NO_CACHE: Final = "none"
 LEAST_DEPTH: Final = 10
 DEPTH: Final = 100
-"""Below this, figures at 10 would say nothing."""
+"""Minimum number of hits; metrics at 10 need ten hits."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Ask, print, write; 2 when the data cannot be read."""
+    """Ask all questions, print and write the results. Return 2 if the data cannot be read."""
     options = _parser().parse_args(arguments)
     chosen = list(dict.fromkeys(options.set.split(",")))
     if unknown := sorted(set(chosen) - set(QUESTION_SETS)):
@@ -60,16 +60,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def ask_set(set_: QuestionSet, data: Path, embedder: CachedEmbedder, *, limit: int = DEPTH) -> list[Answered]:
-    """Ask everything of a set.
+    """Ask all questions of a set.
 
     Args:
         set_: The set.
-        data: The data directory, in which the set has its folder.
+        data: The data directory, which contains the folder of the set.
         embedder: Turns texts into vectors.
-        limit: Hits of an answer, at least 10.
+        limit: Number of hits of an answer, at least 10.
 
     Raises:
-        DataError: The set is not there, or cannot be read.
+        DataError: The set does not exist or cannot be read.
     """
     answered: list[Answered] = []
     for conversation in set_.load(data / set_.folder):
@@ -82,7 +82,7 @@ def ask_set(set_: QuestionSet, data: Path, embedder: CachedEmbedder, *, limit: i
 
 
 def _tell(line: str) -> None:
-    """Show on a terminal, on one line, what is being done."""
+    """Show the progress on one line of a terminal."""
     if sys.stderr.isatty():
         print(f"\r\x1b[K{line}", end="", file=sys.stderr, flush=True)
 

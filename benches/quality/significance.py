@@ -1,8 +1,8 @@
-"""Whether a difference between two runs is more than chance: a sign-flip permutation test of paired differences.
+"""Tests whether a difference between two runs is more than chance, by a sign-flip permutation of paired differences.
 
-If two runs were equally good, each question's difference could as well have had the other sign. The p-value is the
-share of random signs that give a mean at least as far from zero as the one seen. Seeded: the same differences give the
-same p-value.
+If two runs were equally good, the difference of each question could as well have the other sign. The p-value is the
+share of random signs that give a mean at least as far from zero as the observed one. The seed is fixed, so the same
+differences give the same p-value.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ SEED: Final = 20_260_321
 
 _BLOCK: Final = 1_000
 _ROUNDING: Final = 1e-9
-"""Sums of the same numbers in another order may differ by this, and still count as equal."""
+"""Tolerance for sums of the same numbers in another order."""
 
 
 def p_value(differences: npt.NDArray[np.float64]) -> float:
@@ -31,5 +31,5 @@ def p_value(differences: npt.NDArray[np.float64]) -> float:
     for _ in range(RESAMPLES // _BLOCK):
         signs = rng.integers(0, 2, (_BLOCK, len(changed)), dtype=np.int8) * 2 - 1
         as_far += int(np.count_nonzero(np.abs(signs @ changed) >= seen))
-    # The signs as they were are one of the possibilities, so that p is never 0.
+    # The observed signs are one of the possibilities, so p is never 0.
     return (as_far + 1) / (RESAMPLES + 1)

@@ -1,1 +1,1 @@
-"""The speed benchmark: opencode-memory beside its peers, in the same run, on the same data."""
+"""Speed benchmark: compares opencode-memory with other engines in the same run, on the same data."""

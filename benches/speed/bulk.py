@@ -1,7 +1,7 @@
-"""How much of the embedder's own speed is left in a bulk import: ``python -m benches.speed.bulk``.
+"""Measures the overhead of a bulk import over the embedder alone: ``python -m benches.speed.bulk``.
 
 The same new texts go through the bundled embedder alone, and through ``remember_many`` and ``embed_pending`` into a
-store, in alternating rounds. What is lost on the way is reading, writing, deduplication and indexing.
+store, in alternating rounds. The difference is the cost of reading, writing, deduplication and indexing.
 """
 
 from __future__ import annotations

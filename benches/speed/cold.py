@@ -1,4 +1,4 @@
-"""What a person waits for who starts from nothing: ``python -m benches.speed.cold``.
+"""Measures cold starts: ``python -m benches.speed.cold``.
 
 Whole processes, from start to exit, on all cores, with the file cache warm: the command line's help and one recall, an
 import, and the first answer of a large store. The stores hold looked-up vectors under the bundled model's id: the
@@ -31,7 +31,7 @@ RECALL_GOAL, HELP_GOAL, OPEN_GOAL, GREETING_GOAL = "at most 900", "below 150", "
 
 
 def _process_ms(command: Sequence[str], times: int, environment: Mapping[str, str]) -> float:
-    """Return the median of how long a whole process takes; it must succeed."""
+    """Return the median duration of a whole process, which must succeed."""
     taken = []
     for _ in range(times):
         start = time.perf_counter()

@@ -1,8 +1,8 @@
-"""What it costs to see a turn with what was said around it: ``python -m benches.speed.context``.
+"""Measures the cost of scoring turns together with their neighbours: ``python -m benches.speed.context``.
 
 The same texts and vectors twice: once as turns of conversations, with session, position and speaker, once as notes,
-which have no neighbours, so that nothing is left but plain fusion. Both stores answer the same questions in alternating
-rounds, each in a process of its own.
+which have no neighbours, so that only plain fusion is left. Both stores answer the same questions in alternating
+rounds, each in its own process.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
 TURNS: Final = 20
-"""Turns of a conversation."""
+"""Number of turns of a conversation."""
 K: Final = 10
 
 
 def _new(memory: Memory, said: Counter[str], *, is_turn: bool) -> dict[str, Any]:
-    """Return what is remembered; ``said`` counts the turns of each project."""
+    """Return the memory to write; ``said`` counts the turns of each project."""
     note: dict[str, Any] = {
         "content": memory.content,
         "project": memory.project,
@@ -72,7 +72,7 @@ def _serve(directory: Path, data: Path, shape: DataShape, pipe: Connection, *, i
             embedder.forget()
         store.indexes.catch_up()
     queries = dataset.queries("general")
-    # Opened anew: what building took does not count.
+    # Reopened, so that the memory that building took does not count.
     with opencode_memory.open(directory, embedder=embedder, read_only=True, background=False) as store:
         pipe.send("ready")
         while pipe.recv():

@@ -61,7 +61,7 @@ FORMAT: Final = 1
 
 @dataclass(frozen=True, slots=True)
 class DataShape:
-    """What a data set is made from; the same shape gives the same bytes."""
+    """Parameters of a data set; the same parameters give the same bytes."""
 
     n: int
     filter_share: float = 0.01
@@ -72,7 +72,7 @@ class DataShape:
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """A memory to be stored, and, without its vector, what an engine has to return."""
+    """A memory to store. An engine has to return it without its vector."""
 
     row: int
     content: str

@@ -1,4 +1,4 @@
-"""Embedders that cost nothing, so that a benchmark measures the engine and not the model."""
+"""Embedders without cost, so that a benchmark measures the engine and not the model."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class PrecomputedEmbedder:
-    """Looks vectors up by their text; a text that was never given is the harness's mistake and raises ``KeyError``."""
+    """Looks vectors up by their text. An unknown text is an error of the harness and raises ``KeyError``."""
 
     dimension = DIMENSION
 
@@ -30,7 +30,7 @@ class PrecomputedEmbedder:
         self._vectors.update(zip(texts, vectors, strict=True))
 
     def forget(self) -> None:
-        """Drop everything that was given, to keep a long build small."""
+        """Drop all vectors, to limit memory during a long build."""
         self._vectors.clear()
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
@@ -47,7 +47,7 @@ class PrecomputedEmbedder:
 
 
 class HashedEmbedder:
-    """Gives every text a vector that depends on nothing but the text; without meaning, but always there."""
+    """Derives a vector from each text alone. The vectors have no meaning but always exist."""
 
     model_id = "hashed"
     dimension = DIMENSION

@@ -4,9 +4,8 @@
 
     python benches/speed/embedding.py [--texts 300] [--rounds 5] [--json]
 
-Texts have about 33 tokens. Rounds of the configurations take turns, so that a change in the machine's load meets all
-of them; the table has medians. Each configuration runs in a process of its own, which is what its memory is measured
-by.
+Texts have about 33 tokens. Rounds of the configurations alternate, so that a change of the machine's load affects
+all of them; the table has medians. Each configuration runs in its own process, so that its memory can be measured.
 """
 
 from __future__ import annotations
@@ -55,7 +54,7 @@ class Round:
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """How texts are handed to the embedder: all in one call, or one by one."""
+    """Whether texts are passed to the embedder in one call or one by one."""
 
     name: str
     threads: int
@@ -70,7 +69,7 @@ CONFIGURATIONS: Final = (
 
 
 def measure_load() -> Load:
-    """Load the embedder in a process that has nothing loaded yet."""
+    """Load the embedder in a fresh process."""
     start = time.perf_counter()
     from opencode_memory.embedding import OnnxEmbedder  # noqa: PLC0415 - this is what is measured
 
@@ -95,7 +94,7 @@ def measure_load() -> Load:
 
 
 class Subject:
-    """An embedder in a process of its own, where it stays loaded between rounds."""
+    """An embedder in its own process, where it stays loaded between rounds."""
 
     def __init__(self, configuration: Configuration, texts: list[str]) -> None:
         context = get_context("spawn")

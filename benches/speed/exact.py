@@ -1,4 +1,4 @@
-"""Exact nearest neighbours by numpy, the measure of every engine's recall."""
+"""Exact nearest neighbours by numpy, against which the recall of every engine is measured."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""How cost grows with the store: ``python -m benches.speed.growth --sizes 10000,100000,1000000``.
+"""Measures how cost grows with the size of the store: ``python -m benches.speed.growth --sizes 10000,100000,1000000``.
 
-Each size gets a store of its own, written in bulk, and is asked in a process of its own.
+Each size has its own store, which is written in bulk and asked in a separate process.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def _write(directory: Path, dataset: Dataset) -> tuple[float, float]:
     """Write everything, then index what is left; the seconds of both."""
     embedder = PrecomputedEmbedder(find_model().model_id)
     begun = time.perf_counter()
-    # Indexes follow in the background, as for everybody: near duplicates are looked for among all that is there.
+    # Indexes follow in the background as usual: near duplicates are searched for among all earlier memories.
     with opencode_memory.open(directory, embedder=embedder) as store:
         for batch in dataset.batches(10_000):
             embedder.give((memory.content for memory in batch.memories), batch.vectors)

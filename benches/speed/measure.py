@@ -1,7 +1,7 @@
 """The schedule of a run: build each engine in turn, then let all answer in alternating rounds.
 
-All engines live at the same time, each in its own process, and answer one after the other within a round. Whatever else
-the machine does hits them alike, and a ratio of two medians means more than either.
+All engines live at the same time, each in its own process, and answer one after the other within a round. Other load
+of the machine affects all of them, so a ratio of two medians means more than either median.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ MB: Final = 1e6
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What to run."""
+    """Options of a run."""
 
     engines: tuple[str, ...]
     rounds: int
@@ -49,7 +49,7 @@ class Measurement:
     """One run in progress."""
 
     def __init__(self, dataset: Dataset, plan: Plan, say: Callable[[str], None]) -> None:
-        """Nothing starts yet; ``say`` is told what is being done."""
+        """Prepare a run without starting it; ``say`` receives progress messages."""
         self._dataset = dataset
         self._plan = plan
         self._say = say
@@ -58,7 +58,7 @@ class Measurement:
         self._figures = {name: EngineFigures(name, _version(name)) for name in plan.engines}
 
     def run(self) -> Run:
-        """Build, ask, insert; an engine that fails is left out from there on, and its failure is reported."""
+        """Build, ask and insert. An engine that fails is reported and left out from then on."""
         for name in self._plan.engines:
             self._try(name, partial(self._build, name))
         with ExitStack() as stack:
@@ -115,7 +115,7 @@ class Measurement:
             return None
         keys = ("import_ms", "open_ms", "first_ms")
         self._figures[name].start = Start(*(median(start[key] for start in starts) for key in keys))
-        # Named now, measured later: what stays without samples is shown as not measured.
+        # The report shows an operation without samples as not measured.
         self._figures[name].operations = dict.fromkeys(starts[-1]["operations"], Timing(0, 0, 0, 0))
         return remote
 

@@ -1,4 +1,4 @@
-"""What every benchmark of this folder can be told, and where it puts things unless told otherwise."""
+"""Common options of the benchmarks in this folder, with their defaults."""
 
 from __future__ import annotations
 

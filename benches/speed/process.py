@@ -1,4 +1,4 @@
-"""What the operating system knows about a process: memory, processor time, threads' core, bytes on disk."""
+"""Figures of the operating system: memory and cores of a process, bytes on disk."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _STATUS: Final = Path("/proc/self/status")
 
 @dataclass(frozen=True, slots=True)
 class Resident:
-    """Resident memory in bytes: now, of that not backed by files, and the most there ever was."""
+    """Resident memory in bytes: current, current without files, and peak."""
 
     now: int
     anonymous: int
@@ -58,7 +58,7 @@ def pin(core: int | None) -> None:
 
 
 def disk_bytes(directory: Path) -> int:
-    """Return what a directory really takes on disk: sparse files by their blocks, not by their length."""
+    """Return the size of a directory on disk. Sparse files count by their blocks, not by their length."""
     return sum(path.lstat().st_blocks * 512 for path in directory.rglob("*") if path.is_file())
 
 

@@ -1,4 +1,4 @@
-"""What a rebuild of all indexes costs beside usearch alone: ``python -m benches.speed.rebuild``.
+"""Compares a rebuild of all indexes with usearch alone: ``python -m benches.speed.rebuild``.
 
 ``reindex`` reads texts and cached embeddings from the store and builds both indexes; usearch alone is given the vectors
 in memory and builds its graph with the same parameters, on as many threads.
@@ -41,7 +41,7 @@ def _usearch_seconds(dataset: Dataset, threads: int) -> float:
 
 
 def _reindex_seconds(directory: Path) -> float:
-    # Knows no text: a rebuild that embeds anything again fails here instead of only taking longer.
+    # This embedder knows no text. If the rebuild embedded a text again, it would fail instead of only taking longer.
     embedder = PrecomputedEmbedder(find_model().model_id)
     with opencode_memory.open(directory, embedder=embedder) as store:
         start = time.perf_counter()

@@ -1,4 +1,4 @@
-"""The runner's end of a worker: start it, ask it, stop it."""
+"""Client of a worker process: starts it, sends commands, stops it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class EngineFailedError(RuntimeError):
-    """An engine raised, or its process died; the message says what."""
+    """An engine raised an exception or its process died; the message has the details."""
 
 
 class Remote:

@@ -81,7 +81,7 @@ def plain(run: Run) -> str:
 
 
 def ratio(value: float | None, ours: float | None) -> str:
-    """Write how many times as much as ours a figure is; nothing where either is missing."""
+    """Format the ratio of a figure to ours; empty if either is missing."""
     return "" if value is None or not ours else f" ({TIMES}{number(value / ours, 2)})"
 
 

@@ -1,4 +1,4 @@
-"""What a run finds out, and its file: plain dataclasses, written to and read from JSON."""
+"""Results of a run and their file format: plain dataclasses, written to and read from JSON."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NOTHING: Final = "-"
 
 
 def number(value: float | None, digits: int = 3) -> str:
-    """Write a figure with three significant digits, or a dash for what was not measured."""
+    """Write a figure with three significant digits, or a dash if it was not measured."""
     if value is None:
         return NOTHING
     if abs(value) >= 10 ** (digits - 1):
@@ -28,7 +28,7 @@ def number(value: float | None, digits: int = 3) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Build:
-    """Making the store, all indexes complete, and what it takes on disk."""
+    """Building a store with complete indexes, and its size on disk."""
 
     seconds: float
     cpu_seconds: float
@@ -74,7 +74,7 @@ class Timing:
 
 @dataclass(slots=True)
 class EngineFigures:
-    """All that was measured of one engine; what it does not have, or did not reach, is missing."""
+    """Figures of one engine. Operations that it does not support, or did not reach, are missing."""
 
     engine: str
     version: str

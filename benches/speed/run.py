@@ -40,7 +40,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the benchmark; 1 when an engine failed."""
+    """Run the benchmark. Return 1 if an engine failed."""
     options = _parser().parse_args(arguments)
     engines = tuple(options.engines.split(","))
     unknown = set(engines) - set(ENGINES)

@@ -1,8 +1,8 @@
-"""Whether requests wait for background work: ``python -m benches.speed.served``.
+"""Measures whether requests wait for background work: ``python -m benches.speed.served``.
 
-Paced clients of the resident server call recall and remember over HTTP, once while nothing else happens and once while
-the worker embeds a backlog. Both phases ask the same of stores that hold the same; rounds alternate, so what disturbs
-the machine disturbs both. Clients run in a process of their own, and a call that fails ends the run.
+Paced clients of the resident server call recall and remember over HTTP, once without other load and once while
+the worker embeds a backlog. Both phases send the same requests to stores with the same content. Rounds alternate, so
+other load of the machine affects both. Clients run in their own process, and a failed call ends the run.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ if TYPE_CHECKING:
 
 _SERVES: Final = "serves http"
 _CALLS: Final = ("recall", "recall", "recall", "remember")
-"""What a client calls, over and over: an agent asks more often than it tells."""
+"""Calls that a client repeats. Agents recall more often than they remember."""
 
 
 @dataclass(slots=True)
 class Phase:
-    """The times of one phase in milliseconds, by tool, and how much the worker did meanwhile."""
+    """The times of one phase in milliseconds, by tool, and the number of memories that the worker embedded."""
 
     times: dict[str, list[float]] = field(default_factory=lambda: {"recall": [], "remember": []})
     embedded: int = 0

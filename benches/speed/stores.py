@@ -1,4 +1,4 @@
-"""Finished stores on disk: built once by an engine in its own process, and copied before anything writes to them."""
+"""Finished stores on disk. An engine builds each in its own process; a copy is made before a write."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Stores:
     """The stores of one data set, one folder per engine, each with a note of how its build went."""
 
     def __init__(self, dataset: Dataset, *, reuse: bool, core: int | None) -> None:
-        """Nothing is built yet; with ``reuse``, what an earlier run built is taken as it is."""
+        """Build no store yet; with ``reuse``, use the stores of an earlier run."""
         self._dataset = dataset
         self._root = dataset.directory.with_name(f"{dataset.directory.name}-stores")
         self._reuse = reuse

@@ -1,4 +1,4 @@
-"""Counting the syncs of another process with strace, where strace is there and may attach."""
+"""Counts the syncs of another process with strace, if strace exists and may attach."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Made-up developer notes: a Zipf vocabulary with identifiers, paths and error codes mixed in.
 
 Texts are built from whole blocks of random numbers, so a million of them take seconds, and the same seed gives the same
-texts on every machine. A text has words that everybody uses, words of its cluster (so that words and vectors agree on
-what is near), and details of its own.
+texts on every machine. A text has common words, words of its cluster (so that words and vectors agree about
+neighbours), and details of its own.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def detail(number: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Writer:
-    """Writes the texts of one data set; clusters have their own words, everybody shares the vocabulary."""
+    """Writes the texts of one data set. Clusters have their own words and share a common vocabulary."""
 
     words: list[str]
     cumulative: NDArray[np.float64]

@@ -1,7 +1,7 @@
 """Clustered unit vectors that behave like sentence embeddings.
 
 Two levels of clusters, and noise whose variance falls off along the axes, as in real embeddings, where most directions
-carry little: independent Gaussian vectors have no neighbours worth finding, and mislead every index. A fixed rotation
+carry little: independent Gaussian vectors have no meaningful neighbours and mislead every index. A fixed rotation
 spreads the axes over all dimensions, so that per-dimension quantisation is not flattered either.
 """
 
@@ -30,7 +30,7 @@ def normalised(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
 
 @dataclass(frozen=True, slots=True)
 class Space:
-    """Where the clusters of one data set lie; ``centres`` is (clusters, 384), rows of length 1."""
+    """Positions of the clusters of one data set; ``centres`` is (clusters, 384), rows of length 1."""
 
     centres: NDArray[np.float32]
     shape: NDArray[np.float32]
@@ -53,7 +53,7 @@ class Space:
         Args:
             centres: (k, 384), rows of length 1.
             spread: Mean length of the noise.
-            rng: Where the noise comes from.
+            rng: Source of the noise.
         """
         noise = rng.standard_normal((len(centres), DIMENSION), dtype=np.float32) @ self.shape
         lengths = spread * rng.uniform(0.5, 1.5, (len(centres), 1)).astype(np.float32)

@@ -1,7 +1,7 @@
-"""How long until one process's write is seen by another's recall: ``python -m benches.speed.visibility``.
+"""Measures how soon another process finds a write: ``python -m benches.speed.visibility``.
 
-The promise is the next recall, always. One process writes; as soon as a write is acknowledged, the other recalls a word
-that only this memory holds. A recall that does not find it is a miss, and one miss is a defect.
+The next recall has to find it. One process writes; as soon as a write is acknowledged, the other recalls a word that
+only this memory contains. A recall that does not find it is a miss, and one miss is a defect.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def _measure(directory: Path, data: Path, n: int, writes: int) -> tuple[list[flo
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure, print, save; 1 when a write was not seen by the next recall."""
+    """Measure, print, save. Return 1 if the next recall missed a write."""
     parser = argparse.ArgumentParser(prog="python -m benches.speed.visibility", description=__doc__)
     add_options(parser, n=1_000)
     parser.add_argument("--writes", type=int, default=2_000, help="writes that are looked for (default %(default)s)")

@@ -1,4 +1,4 @@
-"""One engine in a process of its own, driven over a pipe: one JSON object per line in, one per line out.
+"""One engine in its own process, driven over a pipe: one JSON object per line in, one per line out.
 
 The process is fresh, single-threaded and pinned to one core before the engine's library is imported, so that memory,
 import time and processor time are the engine's alone.
@@ -141,7 +141,7 @@ class Worker:
 def main(arguments: list[str]) -> None:
     """Answer commands until standard input ends."""
     engine, data_directory, store_directory, core = arguments
-    # Libraries write to standard output as they please: keep the pipe for ourselves, and give them standard error.
+    # Libraries may write to standard output. Redirect them to standard error, so that they cannot disturb the pipe.
     pipe = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     pin(int(core) if core else None)

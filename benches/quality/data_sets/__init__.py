@@ -1,4 +1,4 @@
-"""The question sets, each in the layout in which it is published; a new one is one module and a line here."""
+"""Readers of the question sets in their published layouts. A new set needs one module and one line here."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from . import beam, devmembench, locomo, longmemeval
 QUESTION_SETS: Final = {
     one.name: one for one in (locomo.LOCOMO, beam.BEAM, devmembench.DEVMEMBENCH, longmemeval.LONGMEMEVAL)
 }
-"""By name."""
+"""Question sets by name."""
 
 DEFAULT_SETS: Final = (locomo.LOCOMO.name, beam.BEAM.name, devmembench.DEVMEMBENCH.name)
-"""LongMemEval is left out: embedding its 500 haystacks takes hours the first time."""
+"""Sets of a run without ``--set``. LongMemEval is left out, because embedding its 500 haystacks takes hours."""

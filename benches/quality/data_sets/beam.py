@@ -1,6 +1,6 @@
 """BEAM: long chats with an assistant, of long messages; one chat is one store, one batch of a chat one session.
 
-Read from numbered folders with ``chat.json`` and ``probing_questions.json``. A batch is what was said from one time
+Read from numbered folders with ``chat.json`` and ``probing_questions.json``. A batch holds the messages from one time
 anchor to the next. Questions ask for ten abilities; those for abstention have no answer.
 """
 
@@ -45,7 +45,7 @@ def message_ids(source: Any) -> list[str]:
 
 
 def without_plan_reference(content: str) -> str:
-    """Return a message without the note on how the set was made, ``->-> 1,3``, that some end with."""
+    """Return a message without its note on how the set was made, for example ``->-> 1,3``."""
     return _PLAN_REFERENCE.sub("", content)
 
 

@@ -1,7 +1,7 @@
 """DevMemBench: a developer's sessions with a coding assistant, over several projects, all in one store.
 
-Read from ``sessions.json`` and ``questions.json``. Evidence names sessions and no messages; the questions for
-abstention have none.
+Read from ``sessions.json`` and ``questions.json``. Evidence names sessions, not messages. Questions for
+abstention have no evidence.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Reading the JSON of a question set, so that what is missing, broken or different is named by its path."""
+"""Reads the JSON of a question set and names the path of a file that is missing, broken or different."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def read_json(path: Path) -> Any:
     """Return the content of a file.
 
     Raises:
-        DataError: It is not there, or not JSON.
+        DataError: The file does not exist or is not JSON.
     """
     try:
         return json.loads(path.read_text(encoding="utf-8"))
@@ -27,7 +27,7 @@ def read_json(path: Path) -> Any:
 
 @contextmanager
 def layout_of(title: str, path: Path) -> Iterator[None]:
-    """Turn what goes wrong when JSON has another shape than expected into a ``DataError`` that names the file."""
+    """Convert errors that come from an unexpected shape of JSON into a ``DataError`` that names the file."""
     try:
         yield
     except (AttributeError, KeyError, TypeError, ValueError) as error:

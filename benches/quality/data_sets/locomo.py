@@ -1,8 +1,8 @@
 """LoCoMo: two people chat over months, in dated sessions; one conversation is one store.
 
-Read from ``locomo.json``, or ``locomo10.json`` as it is published. A picture that somebody shares is known by its
-caption, in the words of the set's own prompts. Every question with evidence counts, the adversarial ones (category 5)
-too: what they twist is in the conversation, and is to be found.
+Read from ``locomo.json``, or ``locomo10.json`` as it is published. A shared picture is represented by its
+caption, in the words of the set's own prompts. All questions with evidence count, including the adversarial ones
+(category 5), because the statement that they twist is in the conversation.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def load(folder: Path) -> Iterator[Conversation]:
 
 
 def dialog_ids(evidence: Sequence[str]) -> list[str]:
-    """Return the dialog ids of an annotation, those written as ``D8:6; D9:17`` or ``D:11:26`` included."""
+    """Return the dialog ids of an annotation, including forms such as ``D8:6; D9:17`` and ``D:11:26``."""
     return [f"D{session}:{turn}" for part in evidence for session, turn in _DIALOG_ID.findall(part)]
 
 

@@ -1,8 +1,8 @@
-"""LongMemEval: each question has a haystack of chat sessions of its own, and so a store of its own.
+"""LongMemEval: each question has its own haystack of chat sessions, and therefore its own store.
 
-Read from ``longmemeval_s*.json`` or ``longmemeval_oracle*.json``, whichever is there, in this order. The turns marked
+Read from ``longmemeval_s*.json`` or ``longmemeval_oracle*.json``, the first that exists. The turns marked
 ``has_answer`` are the evidence; a question without marked turns is judged by its sessions. Ids that end with ``_abs``
-ask for what was never said.
+ask for missing information.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""One module per engine, all with the same protocol; a module imports its library, so only the chosen one is loaded."""
+"""Adapters with the same protocol. Each module imports its library, so only the chosen one is loaded."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from .base import Peer
 
 ENGINES: Final = ("ours", "lancedb", "chroma", "sqlite_vec", "zvec", "qdrant_edge")
-"""Every engine that is compared; ``bare_sqlite`` is the yardstick for inserts and is not one of them."""
+"""The compared engines. ``bare_sqlite`` is only the yardstick for inserts."""
 
 PACKAGES: Final = {
     "ours": "opencode-memory",
@@ -19,7 +19,7 @@ PACKAGES: Final = {
     "zvec": "zvec",
     "qdrant_edge": "qdrant-edge-py",
 }
-"""The name that each engine is installed under."""
+"""Name of the package of each engine."""
 
 
 def load(engine: str) -> type[Peer]:

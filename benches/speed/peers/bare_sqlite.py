@@ -25,7 +25,7 @@ INSERT: Final = "INSERT INTO memory VALUES (NULL, ?, ?, ?, ?, 'active', ?, ?, ?,
 
 
 class Engine(Peer):
-    """Stores, and can do nothing else; it is filled like the others, so that its tree has the same depth."""
+    """Only stores rows. It is filled like the others, so that its tree has the same depth."""
 
     operations: frozenset[Operation] = frozenset()
     configuration = "one table, WAL, FULL, one commit per row"

@@ -1,4 +1,4 @@
-"""What every engine can be asked, and what they share: HNSW parameters, and rank fusion for those that have none."""
+"""Protocol of all engines, with shared HNSW parameters, and rank fusion for engines without their own."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ RRF_K: Final = 60
 class Peer(Protocol):
     """One engine with one store in one directory.
 
-    Answers are hydrated: the text and the metadata of each memory, not only its key. An engine lists in ``operations``
-    what it has, and leaves the others as they are here.
+    Answers are hydrated: the text and the metadata of each memory, not only its key. An engine lists its
+    operations in ``operations`` and does not override the others.
     """
 
     operations: frozenset[Operation]
@@ -40,7 +40,7 @@ class Peer(Protocol):
     """How the engine is set up, in a few words, for the report."""
 
     def __init__(self, directory: Path) -> None:
-        """Remember where the store is; touch nothing."""
+        """Keep the path of the store; do not open it."""
 
     def build(self, batches: Iterable[Batch]) -> None:
         """Make the store, with all its indexes complete, and close it."""

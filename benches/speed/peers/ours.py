@@ -1,7 +1,7 @@
 """opencode-memory, through its public Python API only, with vectors given by an embedder that looks them up.
 
-The API has one question, ``recall``, which is always hybrid. The parts are asked for in ways that a user has too: a
-word that no memory holds leaves only the vectors; a store that is opened with another model answers by words until
+The API has one kind of search, ``recall``, which is always hybrid. The parts are measured in ways that any user has: a
+word that no memory contains leaves only the vectors; a store opened with another model answers by words until
 ``reindex``.
 """
 
