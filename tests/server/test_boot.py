@@ -83,7 +83,7 @@ def tokens(world: World, text: str) -> int:
 def test_an_empty_memory_says_so(tmp_path: Path) -> None:
     with World(tmp_path) as world:
         text = world.agent().ok("get_boot_context").text
-    assert text == "Nothing is remembered here yet."
+    assert text == "There are no memories here yet."
 
 
 def test_the_sections_come_in_their_order_each_with_what_belongs_there(world: World, agent: Agent) -> None:

@@ -20,24 +20,24 @@ class Metrics:
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
-        self.calls = self._counter("tool_calls", "Calls of tools by outcome: ok, refused, error.", "tool", "outcome")
+        self.calls = self._counter("tool_calls", "Tool calls by outcome: ok, refused, error.", "tool", "outcome")
         self.seconds = Histogram(
             f"{PREFIX}_tool_seconds",
-            "How long calls of tools took.",
+            "Duration of tool calls.",
             ["tool"],
             buckets=_SECONDS,
             registry=self.registry,
         )
         self.recalls = self._counter("recalls", "Recalls by result: hit, miss.", "result")
         self.requests = self._counter("http_requests", "HTTP requests by path and status.", "path", "status")
-        self.refused = self._counter("http_refused", "HTTP requests refused before they were read.", "reason")
-        self.worker_starts = self._counter("worker_starts", "How often the worker process was started.")
-        self.up = self._gauge("healthy", "1 while the server is healthy.")
+        self.refused = self._counter("http_refused", "HTTP requests that a guard refused, by reason.", "reason")
+        self.worker_starts = self._counter("worker_starts", "Starts of the worker process.")
+        self.up = self._gauge("healthy", "1 if the server is healthy.")
         self.memories = self._gauge("memories", "Memories by status.", "status")
         self.bytes = self._gauge("bytes", "Bytes on disk by part.", "part")
-        self.pending = self._gauge("pending_embeddings", "Memories that wait for their vectors.")
-        self.lag = self._gauge("index_lag", "Texts that the lexical index has not absorbed.")
-        self.vectors = self._gauge("vectors", "Vectors that are compared.")
+        self.pending = self._gauge("pending_embeddings", "Memories that wait to be embedded.")
+        self.lag = self._gauge("index_lag", "Texts that are not yet in the full-text index.")
+        self.vectors = self._gauge("vectors", "Vectors in the vector index.")
         self.projects = self._gauge("projects", "Projects.")
 
     def read(self, stats: Stats | None, *, healthy: bool) -> bytes:

@@ -99,25 +99,25 @@ def _build_routes(
     begun, version = time.monotonic(), opencode_memory.__version__
 
     async def health(_: Request) -> Response:
-        found = await anyio.to_thread.run_sync(state.health)
+        current = await anyio.to_thread.run_sync(state.health)
         body = {
             "server": NAME,
             "version": version,
-            "status": found.status,
-            "problems": list(found.problems),
+            "status": current.status,
+            "problems": list(current.problems),
             "pid": os.getpid(),
             "uptime_seconds": round(time.monotonic() - begun),
         }
-        return JSONResponse(body, status_code=200 if found.ok else _UNAVAILABLE)
+        return JSONResponse(body, status_code=200 if current.ok else _UNAVAILABLE)
 
     async def stats(_: Request) -> Response:
         def read() -> Any:
-            found = state.health()
+            current = state.health()
             return to_json(
                 {
                     "store": _read_stats(state),
-                    "background": found.background,
-                    "problems": found.problems,
+                    "background": current.background,
+                    "problems": current.problems,
                     "mcp_sessions": _count_sessions(endpoints),
                     "plugins": bridge.plugins,
                 }

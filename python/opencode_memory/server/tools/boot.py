@@ -13,12 +13,12 @@ from opencode_memory.server.answers import Answer, format_facts, format_project,
 from opencode_memory.server.call import Call
 from opencode_memory.server.toolbox import shape, tool
 from opencode_memory.server.tools.argument_types import Project
-from opencode_memory.server.tools.sessions import session_line
+from opencode_memory.server.tools.sessions import format_session
 from opencode_memory.text.display import clean, one_line
 
 _PARAGRAPH_BYTES = 600
 _TITLE_BYTES = 60
-_HEAD = "Notes from earlier sessions, maybe out of date; only those under Directives are the user's wishes."
+_HEAD = "Notes from earlier sessions, possibly outdated. Only the Directives are wishes of the user."
 
 
 @tool(reads=True, core=True, answers=shape(sections="object"))
@@ -44,31 +44,31 @@ def get_boot_context(
     data = {
         "project": where,
         "tokens": head + context.tokens,
-        "sections": {section.name: _data(section) for section in context.sections},
+        "sections": {section.name: _section_data(section) for section in context.sections},
     }
-    return Answer(join_lines(_HEAD, context.text) if context.text else "Nothing is remembered here yet.", data)
+    return Answer(join_lines(_HEAD, context.text) if context.text else "There are no memories here yet.", data)
 
 
-def _data(section: Section) -> dict[str, list[str | None]]:
-    def named(item: Item) -> str | None:
+def _section_data(section: Section) -> dict[str, list[str | None]]:
+    def get_name(item: Item) -> str | None:
         return item.id or item.text
 
-    shown = [named(item) for item in section.items]
-    omitted = [named(item) for item in section.omitted]
+    shown = [get_name(item) for item in section.items]
+    omitted = [get_name(item) for item in section.omitted]
     return {"shown": shown, "omitted": omitted} if omitted else {"shown": shown}
 
 
 def _voice(call: Call) -> Voice:
     project = call.client.project
 
-    def memory(one: Memory) -> str:
-        body = indent(one.content, _PARAGRAPH_BYTES)
-        return f"- {format_facts(one, at=call.at, project=project)}\n{body}"
+    def format_memory(memory: Memory) -> str:
+        body = indent(memory.content, _PARAGRAPH_BYTES)
+        return f"- {format_facts(memory, at=call.at, project=project)}\n{body}"
 
-    def title(one: Memory) -> str:
-        return one_line(one.content, _TITLE_BYTES)
+    def format_title(memory: Memory) -> str:
+        return one_line(memory.content, _TITLE_BYTES)
 
-    def session(one: Session) -> str:
-        return clean(session_line(call, one))
+    def format_line(session: Session) -> str:
+        return clean(format_session(call, session))
 
-    return Voice(memory=memory, title=title, session=session, name=format_project)
+    return Voice(memory=format_memory, title=format_title, session=format_line, name=format_project)

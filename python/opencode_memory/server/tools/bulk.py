@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import timedelta
 from typing import Annotated, Any
 
@@ -40,7 +41,7 @@ def bulk_archive(
     if memory_ids is not None:
         ids = call.get_visible_ids(memory_ids)
     else:
-        ids = [memory.id for memory in _selected(call, project, category, older_than_days)]
+        ids = [memory.id for memory in _select(call, project, category, older_than_days)]
     if dry_run:
         text = f"Would archive {counted(len(ids), 'memory')}. Nothing was changed."
     else:
@@ -60,54 +61,58 @@ def consolidate_memory(
 ) -> Answer:
     """Find stale, duplicate and contradicting memories. Changes nothing unless apply=true."""
     where = call.resolve_project(project)
-    found = consolidation.propose(call.store, project=where, days_stale=days_stale, at=call.at, limit=limit)
-    archived = consolidation.apply(call.store, found) if apply else []
+    proposal = consolidation.propose(call.store, project=where, days_stale=days_stale, at=call.at, limit=limit)
+    archived = consolidation.apply(call.store, proposal) if apply else []
     heading = f"Archived {counted(len(archived), 'memory')}." if apply else "Proposal only. Nothing was changed."
     text = join_lines(
         heading,
-        *_section("Stale, to be archived", [_line(call, memory) for memory in found.stale]),
-        *_section("Duplicates, the second to be archived", [_pair(call, pair) for pair in found.duplicates]),
-        *_section("Contradictions: decide which one is valid and archive the other", _contradictions(call, found)),
-        f"… and {found.more} more" if found.more else None,
+        *_format_section("Stale, to be archived", [_format_memory(call, memory) for memory in proposal.stale]),
+        *_format_section("Duplicates, the second to be archived", _format_pairs(call, proposal.duplicates)),
+        *_format_section(
+            "Contradictions: decide which one is valid and archive the other",
+            _format_pairs(call, proposal.contradictions),
+        ),
+        f"… and {proposal.more} more" if proposal.more else None,
     )
-    is_empty = not (found.stale or found.duplicates or found.contradictions)
-    return Answer("Found no stale, duplicate or contradicting memories." if is_empty else text, _data(found, archived))
+    if not (proposal.stale or proposal.duplicates or proposal.contradictions):
+        text = "Found no stale, duplicate or contradicting memories."
+    return Answer(text, _to_data(proposal, archived))
 
 
-def _selected(call: Call, project: str | None, category: str | None, older_than_days: int | None) -> list[Memory]:
+def _select(call: Call, project: str | None, category: str | None, older_than_days: int | None) -> list[Memory]:
     if category is not None and category not in tuple(Category):
         raise InvalidInputError(f"category: {category!r} is not one of {', '.join(Category)}", field="category")
     where = call.resolve_project(project)
     before = None if older_than_days is None else call.at - timedelta(days=older_than_days)
-    found: list[Memory] = []
+    memories: list[Memory] = []
     while page := call.store.list(
         scope=Scope.owned_by(where),
         category=category,
         older_than=before,
         limit=_PAGE,
-        offset=len(found),
+        offset=len(memories),
     ):
-        found += page
-    return [memory for memory in found if not memory.pinned]
+        memories += page
+    return [memory for memory in memories if not memory.pinned]
 
 
-def _section(heading: str, lines: list[str]) -> list[str]:
+def _format_section(heading: str, lines: list[str]) -> list[str]:
     return [f"{heading}:", *lines] if lines else []
 
 
-def _line(call: Call, memory: Memory) -> str:
+def _format_memory(call: Call, memory: Memory) -> str:
     return f"- {format_facts(memory, at=call.at, project=call.client.project)}: {one_line(memory.content, 120)}"
 
 
-def _pair(call: Call, pair: Pair) -> str:
-    return f"{_line(call, pair.keep)}\n  {_line(call, pair.archive)}"
+def _format_pair(call: Call, pair: Pair) -> str:
+    return f"{_format_memory(call, pair.keep)}\n  {_format_memory(call, pair.archive)}"
 
 
-def _contradictions(call: Call, found: Proposal) -> list[str]:
-    return [_pair(call, pair) for pair in found.contradictions]
+def _format_pairs(call: Call, pairs: Iterable[Pair]) -> list[str]:
+    return [_format_pair(call, pair) for pair in pairs]
 
 
-def _data(found: Proposal, archived: list[Memory]) -> dict[str, Any]:
+def _to_data(proposal: Proposal, archived: list[Memory]) -> dict[str, Any]:
     def to_data(pairs: tuple[Pair, ...]) -> list[dict[str, Any]]:
         return [
             {
@@ -119,9 +124,9 @@ def _data(found: Proposal, archived: list[Memory]) -> dict[str, Any]:
         ]
 
     return {
-        "stale": [memory_data(memory, most_bytes=160) for memory in found.stale],
-        "duplicates": to_data(found.duplicates),
-        "contradictions": to_data(found.contradictions),
-        "more": found.more,
+        "stale": [memory_data(memory, most_bytes=160) for memory in proposal.stale],
+        "duplicates": to_data(proposal.duplicates),
+        "contradictions": to_data(proposal.contradictions),
+        "more": proposal.more,
         "archived": [memory.id for memory in archived],
     }

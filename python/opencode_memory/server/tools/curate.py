@@ -24,13 +24,13 @@ def archive_memory(call: Call, memory_id: MemoryId, reason: Reason = None) -> An
     """Hide a memory that is no longer valid. restore_memory brings it back."""
     memory = call.get_visible(memory_id)
     archived = call.store.archive(memory.id, reason=reason)
-    return _done("Archived", archived, "restore_memory brings it back")
+    return _format_done("Archived", archived, "restore_memory brings it back")
 
 
 @tool(repeats=True, answers=shape(memories="array"))
 def restore_memory(call: Call, memory_id: MemoryId) -> Answer:
     """Restore an archived or replaced memory."""
-    return _done("Restored", call.store.restore(call.get_visible(memory_id).id))
+    return _format_done("Restored", call.store.restore(call.get_visible(memory_id).id))
 
 
 @tool(destroys=True, repeats=True, answers=shape(id="string"))
@@ -66,16 +66,16 @@ def pin_memory(call: Call, memory_id: MemoryId, pinned: bool = True) -> Answer:
     """Show a memory in every boot context, if the user asks for it. pinned=false unpins it."""
     memory = call.get_visible(memory_id)
     changed = call.store.pin(memory.id) if pinned else call.store.unpin(memory.id)
-    return _done("Pinned" if pinned else "Unpinned", changed)
+    return _format_done("Pinned" if pinned else "Unpinned", changed)
 
 
 @tool(repeats=True, answers=shape(memories="array"))
 def resolve_blocker(call: Call, memory_id: MemoryId, resolution: Detail = None) -> Answer:
     """Mark a blocker as resolved."""
-    memory = _blocker(call, memory_id)
+    memory = _get_blocker(call, memory_id)
     how = (resolution or "").strip() or memory.metadata.get("resolution")
     if RESOLVED in memory.tags and how == memory.metadata.get("resolution"):
-        return _done("Already resolved", [memory], "unresolve_blocker reopens it")
+        return _format_done("Already resolved", [memory], "unresolve_blocker reopens it")
     metadata = {**memory.metadata, "resolved_at": to_json(call.at)}
     content = memory.content
     if how:
@@ -83,22 +83,22 @@ def resolve_blocker(call: Call, memory_id: MemoryId, resolution: Detail = None) 
         content = f"{_strip_resolution(memory)}\nResolved: {how}"
     tags = list(dict.fromkeys([*memory.tags, RESOLVED]))
     changed = call.store.edit(memory.id, content=content, tags=tags, metadata=metadata)
-    return _done("Resolved", [changed], "unresolve_blocker reopens it")
+    return _format_done("Resolved", [changed], "unresolve_blocker reopens it")
 
 
 @tool(repeats=True, answers=shape(memories="array"))
 def unresolve_blocker(call: Call, memory_id: MemoryId) -> Answer:
     """Reopen a resolved blocker."""
-    memory = _blocker(call, memory_id)
+    memory = _get_blocker(call, memory_id)
     if RESOLVED not in memory.tags:
         raise ConflictError(f"blocker [{short_id(memory.id)}] is not resolved")
     content = _strip_resolution(memory)
     metadata = {name: value for name, value in memory.metadata.items() if name not in ("resolved_at", "resolution")}
     tags = [tag for tag in memory.tags if tag != RESOLVED]
-    return _done("Reopened", [call.store.edit(memory.id, content=content, tags=tags, metadata=metadata)])
+    return _format_done("Reopened", [call.store.edit(memory.id, content=content, tags=tags, metadata=metadata)])
 
 
-def _blocker(call: Call, id: str) -> Memory:
+def _get_blocker(call: Call, id: str) -> Memory:
     memory = call.get_visible(id)
     if memory.category is not Category.BLOCKER:
         error = ConflictError(f"[{short_id(memory.id)}] is a {memory.category}, not a blocker")
@@ -123,10 +123,10 @@ def _get_undoable_id(call: Call, id: str) -> str:
     return last.id
 
 
-def _done(what: str, memories: list[Memory], hint: str = "") -> Answer:
-    lines = [f"{what}: [{short_id(memory.id)}] {one_line(memory.content, 80)}" for memory in memories[:10]]
+def _format_done(action: str, memories: list[Memory], hint: str = "") -> Answer:
+    lines = [f"{action}: [{short_id(memory.id)}] {one_line(memory.content, 80)}" for memory in memories[:10]]
     if len(memories) > len(lines):
-        lines.append(f"… {counted(len(memories), 'memory')} in all")
+        lines.append(f"… {counted(len(memories), 'memory')} in total")
     if hint:
         lines[-1] += f" ({hint})"
     return Answer("\n".join(lines), {"memories": [memory_data(memory, most_bytes=80) for memory in memories]})

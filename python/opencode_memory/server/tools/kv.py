@@ -46,23 +46,23 @@ def kv_get(call: Call, key: Key) -> Answer:
         error.hint = "kv_list lists the keys"
         raise error
     data = {"key": key, "value": entry.value, "expires_at": to_json(entry.expires_at)}
-    return Answer(indent(_text(entry.value), _WHOLE), data)
+    return Answer(indent(_format_value(entry.value), _WHOLE), data)
 
 
 @tool(reads=True, answers=shape(entries="array"))
 def kv_list(call: Call, prefix: Annotated[str, Field(max_length=512)] = "") -> Answer:
     """List keys with the beginning of each value."""
-    found = call.store.kv.list(prefix, project=call.client.project)
-    if not found:
+    entries = call.store.kv.list(prefix, project=call.client.project)
+    if not entries:
         return Answer("There are no values.", {"entries": []})
     lines = [
-        f"{one_line(entry.key, 120)} = {one_line(_text(entry.value), 120)}"
+        f"{one_line(entry.key, 120)} = {one_line(_format_value(entry.value), 120)}"
         + ("" if entry.expires_at is None else f" (expires {age(entry.expires_at, at=call.at)})")
-        for entry in found[:100]
+        for entry in entries[:100]
     ]
-    more = f"… {counted(len(found), 'key')} in all" if len(found) > len(lines) else None
-    entries = [{"key": entry.key, "expires_at": to_json(entry.expires_at)} for entry in found]
-    return Answer(join_lines(*lines, more), {"entries": entries})
+    more = f"… {counted(len(entries), 'key')} in total" if len(entries) > len(lines) else None
+    data = [{"key": entry.key, "expires_at": to_json(entry.expires_at)} for entry in entries]
+    return Answer(join_lines(*lines, more), {"entries": data})
 
 
 @tool(destroys=True, repeats=True)
@@ -72,5 +72,5 @@ def kv_delete(call: Call, key: Key) -> Answer:
     return Answer("Deleted." if existed else "There was no value for this key.", {"key": key, "deleted": existed})
 
 
-def _text(value: Any) -> str:
+def _format_value(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -31,7 +31,7 @@ def session_start(call: Call, session_id: SessionId, working_on: _WorkingOn = No
     text = join_lines(
         f"Session {one_line(session.id, 80)} is active. It expires after {_lease(call)} seconds without a call.",
         f"Other active sessions ({len(others)}):" if others else None,
-        *(session_line(call, other) for other in others),
+        *(format_session(call, other) for other in others),
     )
     return Answer(text, {"session": to_json(session), "others": to_json(others)})
 
@@ -64,7 +64,7 @@ def session_end(call: Call, session_id: SessionId, summary: Content | None = Non
         )
         stored = f" Its summary is [{short_id(result.id)}]."
         data["summary_id"] = result.id
-    claims = f" and released {', '.join(_short(call, item) for item in released)}" if released else ""
+    claims = f" and released {', '.join(_format_item(call, item) for item in released)}" if released else ""
     return Answer(f"Session {one_line(session.id, 80)} ended{claims}.{stored}", data)
 
 
@@ -72,7 +72,7 @@ def session_end(call: Call, session_id: SessionId, summary: Content | None = Non
 def get_active_sessions(call: Call) -> Answer:
     """List active sessions and their claims."""
     sessions = call.store.sessions.active(project=call.client.project)
-    lines = [session_line(call, session) for session in sessions]
+    lines = [format_session(call, session) for session in sessions]
     return Answer("\n".join(lines) or "No session is active.", {"sessions": to_json(sessions)})
 
 
@@ -80,7 +80,7 @@ def get_active_sessions(call: Call) -> Answer:
 def claim_item(call: Call, session_id: SessionId, item_ref: ItemRef) -> Answer:
     """Claim an item before working on it, so that no other agent takes it."""
     claimed = call.store.sessions.claim(session_id, item_ref, lease_seconds=_lease(call), project=call.client.project)
-    item = _short(call, claimed.item)
+    item = _format_item(call, claimed.item)
     if not claimed.granted:
         owner = claimed.owner
         what = f", which works on {one_line(owner.working_on, 120)}" if owner.working_on else ""
@@ -104,19 +104,19 @@ def release_item(call: Call, session_id: SessionId, item_ref: ItemRef) -> Answer
     """Release a claim."""
     released = call.store.sessions.release(session_id, item_ref, project=call.client.project)
     item = one_line(entities.canonical(item_ref, project=call.client.project), 120)
-    text = f"Released {_short(call, item)}." if released else "This session did not claim it."
+    text = f"Released {_format_item(call, item)}." if released else "This session did not claim it."
     return Answer(text, {"released": released})
 
 
-def session_line(call: Call, session: Session) -> str:
+def format_session(call: Call, session: Session) -> str:
     """Describe a session in one line."""
     what = f": {one_line(session.working_on, 120)}" if session.working_on else ""
-    claims = ", ".join(_short(call, claim.item) for claim in session.claims)
+    claims = ", ".join(_format_item(call, claim.item) for claim in session.claims)
     seen = age(session.seen_at, at=call.at)
     return f"- {one_line(session.id, 80)}{what} (last seen {seen}{f'; claims {claims}' if claims else ''})"
 
 
-def _short(call: Call, item: str) -> str:
+def _format_item(call: Call, item: str) -> str:
     return one_line(entities.short(item, project=call.client.project), 120)
 
 
