@@ -1,23 +1,22 @@
-"""The tables in docs/configuration.md are what is read; UPDATE_DOCS=1 writes them anew."""
+"""Tables of docs/configuration.md compared with the code; UPDATE_DOCS=1 writes them again."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from docs.tables import check_tables
 from opencode_memory.config.opencode_manager.file import MAX_BYTES
 from opencode_memory.config.opencode_manager.keys import KEYS, Key
 from opencode_memory.config.settings import SETTINGS, Setting
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "configuration.md"
-END = "<!-- end -->"
 
 
-def shown(value: Any) -> str:
+def format_default(value: Any) -> str:
     if value is None or value == ():
         return ""
     if isinstance(value, bool):
@@ -25,7 +24,7 @@ def shown(value: Any) -> str:
     return f"`{', '.join(value) if isinstance(value, tuple) else value}`"
 
 
-def accepted(setting: Setting) -> str:
+def read_kind(setting: Setting) -> str:
     with pytest.raises(ValueError, match=r"\w") as caught:
         setting.read(object(), {})
     return str(caught.value)
@@ -44,38 +43,40 @@ def table(heading: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 def settings() -> str:
     rows = [
-        (f"`{one.key}`", f"`{one.variable}`", shown(one.default({"HOME": "~"})), accepted(one), one.about)
-        for one in SETTINGS
+        (
+            f"`{setting.key}`",
+            f"`{setting.variable}`",
+            format_default(setting.default({"HOME": "~"})),
+            read_kind(setting),
+            setting.about,
+        )
+        for setting in SETTINGS
     ]
-    return table(("key", "variable", "default", "accepted", "what it is"), rows)
+    return table(("key", "variable", "default", "accepted", "meaning"), rows)
 
 
 def keys() -> str:
     rows = [
-        (f"`{key.name}`", key.kind.accepts, '`""`' if key.default == "" else shown(key.default), meaning(key))
+        (f"`{key.name}`", key.kind.accepts, '`""`' if key.default == "" else format_default(key.default), meaning(key))
         for key in KEYS
     ]
-    return table(("key", "accepted", "default there", "here"), rows)
+    return table(("key", "accepted", "default of the original", "meaning here"), rows)
 
 
-def between(text: str, name: str, current: str) -> str:
-    before, rest = text.split(f"<!-- {name} -->\n")
-    _, after = rest.split(END, maxsplit=1)
-    return f"{before}<!-- {name} -->\n{current}{END}{after}"
+def test_tables_show_all_settings_and_keys() -> None:
+    check_tables(DOCUMENT, {"settings": settings(), "keys": keys()})
 
 
-def test_the_tables_are_what_is_read() -> None:
-    text = DOCUMENT.read_text(encoding="utf-8")
-    current = between(between(text, "settings", settings()), "keys", keys())
-    if os.environ.get("UPDATE_DOCS"):
-        DOCUMENT.write_text(current, encoding="utf-8")
-    assert text == current or os.environ.get("UPDATE_DOCS")
-
-
-def test_the_limit_is_the_one_that_holds() -> None:
+def test_document_names_the_size_limit() -> None:
     assert f"at most {MAX_BYTES // 1024} KiB" in DOCUMENT.read_text(encoding="utf-8")
 
 
-def test_no_folder_of_a_person_is_in_the_tables() -> None:
+def test_tables_name_no_home_folder() -> None:
     assert "/home/" not in settings() + keys()
     assert str(Path.home()) not in settings() + keys()
+
+
+def test_text_names_the_default_number_of_added_memories() -> None:
+    results = next(setting for setting in SETTINGS if setting.key == "injection.max_results")
+    text = " ".join(DOCUMENT.read_text(encoding="utf-8").split())
+    assert f"at most {results.default({})} memories are added to a message" in text
