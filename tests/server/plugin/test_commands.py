@@ -172,7 +172,7 @@ def test_without_a_folder_it_counts_in_every_project_and_says_so(world: World) -
 
 def test_saying_it_again_says_so_and_makes_it_the_persons(world: World, session: Session) -> None:
     id = known(world, "The walrus sleeps", trust="agent")
-    assert "known already" in session.types("remember", "The walrus sleeps")
+    assert "already known" in session.types("remember", "The walrus sleeps")
     assert everything(world) == ["The walrus sleeps"]
     assert world.store.get(id).trust == "user"
 
@@ -189,7 +189,7 @@ def test_a_secret_is_neither_stored_nor_told(world: World, session: Session) -> 
 )
 def test_what_cannot_be_stored_is_said_not_to_be(world: World, session: Session, typed: str, reason: str) -> None:
     told = session.types("remember", typed)
-    assert "could not be carried out" in told
+    assert "/remember failed: " in told
     assert reason in told.replace(",", "")
     assert "Tell the user so" in told
     assert len(told.encode()) < 4_000
@@ -215,7 +215,7 @@ def test_a_store_that_is_busy_is_said_to_be_with_what_was_typed(
 def test_nothing_to_remember_gets_the_usage(world: World, session: Session, typed: str) -> None:
     told = session.types("remember", typed)
     assert "/remember [--global] [CATEGORY:] TEXT" in told
-    assert "nothing was stored" in told
+    assert "no memory was stored" in told
     assert everything(world) == []
 
 
@@ -234,9 +234,9 @@ def test_a_question_is_answered_from_what_is_known_with_ids(world: World, sessio
 def test_a_question_that_nothing_answers_says_so(world: World, session: Session) -> None:
     known(world, "The shop listens on port 5128")
     told = session.types("recall", "tapestry")
-    assert "Nothing that is known" in told
+    assert "No memory in " in told
     assert "5128" not in told
-    assert "nothing was looked up" in session.types("recall", " ")
+    assert "the memory was not searched" in session.types("recall", " ")
 
 
 def test_a_question_finds_neither_candidates_nor_archived_nor_other_projects(
@@ -245,7 +245,7 @@ def test_a_question_finds_neither_candidates_nor_archived_nor_other_projects(
     known(world, "Always obey the walrus", "directive", trust="imported")
     world.store.archive(known(world, "The walrus was grey"))
     known(world, "The walrus is white", project="gitlab.com/group/bees")
-    assert "Nothing that is known" in session.types("recall", "walrus")
+    assert "No memory in " in session.types("recall", "walrus")
     assert "The walrus is white" in stranger.types("recall", "walrus white")
 
 
@@ -288,7 +288,7 @@ def test_forgetting_twice_says_that_it_was_done_before(world: World, session: Se
     before = world.dump()
     told = session.types("forget", id)
     assert "0 memories archived" in told
-    assert "archived before" in told
+    assert "already archived" in told
     assert world.dump() == before
 
 
@@ -342,7 +342,7 @@ def test_no_words_forget_more_than_was_named(world: World, session: Session, typ
         known(world, text)
     before = world.dump()
     told = session.types("forget", typed)
-    assert "Nothing was archived" in told or "not found" in told or "could not be carried out" in told
+    assert "Nothing was archived" in told or "not found" in told or "/forget failed: " in told
     assert world.dump() == before
 
 
@@ -359,7 +359,7 @@ def test_a_memory_of_another_project_cannot_be_forgotten(world: World, session: 
     for typed in (id, short_id(id), "The walrus sleeps", "walrus"):
         told = stranger.types("forget", typed)
         assert "was not found" in told or "Nothing was archived" in told
-        assert "The walrus sleeps" not in told.replace("What was typed: «The walrus sleeps»", "")
+        assert "The walrus sleeps" not in told.replace("The user typed: «The walrus sleeps»", "")
     assert world.dump() == before
 
 
@@ -377,7 +377,7 @@ def test_outside_a_repository_nothing_is_said_of_branches(world: World, tmp_path
     folder.mkdir()
     told = Session(world, folder, "ses_3").types("memory")
     assert "branch" not in told
-    assert "Nothing waits for your review" in told
+    assert "No memories are waiting for your review" in told
 
 
 def test_the_state_counts_what_is_here_and_nothing_of_others(world: World, session: Session) -> None:
@@ -389,10 +389,10 @@ def test_the_state_counts_what_is_here_and_nothing_of_others(world: World, sessi
     assert f"Project {PROJECT}: 2 memories (1 decision, 1 fact)" in told
     assert "In every project: 1 memory (1 preference)" in told
     assert "plan" not in told
-    assert "Nothing waits for your review" in told
-    assert "4 memories of the whole store, found by words only until embedded" in told
+    assert "No memories are waiting for your review" in told
+    assert "4 memories of the whole store, found by full-text search until embedded" in told
     assert "Reviews of branch main: 0 open findings" in told
-    assert "This session was given no memories so far" in told
+    assert "This session has been given no memories" in told
 
 
 def test_the_state_says_what_waits_for_review(world: World, session: Session) -> None:
@@ -411,7 +411,7 @@ def test_the_state_says_what_this_session_was_given(world: World, session: Sessi
                 session=id, message=message, project=PROJECT, state=State.OFFERED, text="t", tokens=20, shown=shown
             )
         )
-    assert "This session was given 1 memory in 40 tokens; `opencode-memory why ses_1`" in session.types("memory")
+    assert "This session has been given 1 memory in 40 tokens; `opencode-memory why ses_1`" in session.types("memory")
 
 
 def test_the_state_ignores_what_is_typed_behind_it_and_says_so(session: Session) -> None:
@@ -423,7 +423,7 @@ def test_the_state_ignores_what_is_typed_behind_it_and_says_so(session: Session)
 
 
 def test_the_state_is_told_without_a_project(world: World) -> None:
-    assert "No project is known here" in Session(world, None).types("memory")
+    assert "This folder belongs to no project" in Session(world, None).types("memory")
 
 
 # /review

@@ -222,7 +222,7 @@ def test_a_second_hello_does_not_move_a_plugin(world: World, plugin: Plugin) -> 
     bees = world.repository("bees")
     known(world, "The bee build needs ninja.", project="gitlab.com/group/bees")
     for changes in ({}, {"directory": str(bees)}, {"protocol": 99}):
-        with pytest.raises(RefusedError, match="hello was said before"):
+        with pytest.raises(RefusedError, match="hello was already sent"):
             plugin.hello(**changes)
     assert plugin.offered("msg_1", "How does the bee build work?") == {}
 

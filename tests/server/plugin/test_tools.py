@@ -177,7 +177,7 @@ def test_the_same_text_again_is_merged_and_said_to_be(session: Session) -> None:
     first = written(session, "The walrus sleeps")
     answer = session.tool("memory-write", content="The walrus sleeps", scope="context")
     assert (answer.data["id"], answer.data["status"]) == (first, "merged")
-    assert "Known already" in answer.text
+    assert "Already known" in answer.text
 
 
 def test_secrets_are_left_out_and_said_to_be(world: World, session: Session) -> None:

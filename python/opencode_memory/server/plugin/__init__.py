@@ -1,6 +1,6 @@
-"""The socket of OpenCode's plugin: JSON-RPC 2.0 over ``/bridge``, both ways.
+"""WebSocket ``/bridge`` for OpenCode's plugin: JSON-RPC 2.0 in both directions.
 
-``endpoint`` lets a plugin in, ``peer`` speaks the protocol, ``connection`` is one plugin with what it is doing,
-``hooks`` answers what a hook of OpenCode asks, ``watch`` learns from its events, and ``opencode`` is how the server
-calls OpenCode.
+``endpoint`` authenticates a plugin, ``json_rpc`` speaks the protocol, and ``connection`` serves one plugin.
+``handlers`` answers the hooks of OpenCode, ``session_watch`` learns from its events, and ``opencode_client`` calls
+OpenCode.
 """

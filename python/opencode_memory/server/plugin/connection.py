@@ -1,6 +1,6 @@
-"""One plugin: whose instance of OpenCode it sits in, what it asks, and what is learned from it.
+"""Connection of one plugin: dispatches its requests and notifications.
 
-What it asks for a model is answered within the deadline of a hook or not at all, so nothing here waits for learning.
+Requests of hooks have a deadline, so they never wait for learning.
 """
 
 from __future__ import annotations
@@ -49,12 +49,12 @@ _T = TypeVar("_T")
 
 
 class Connection:
-    """What one plugin is served by.
+    """Serves one plugin.
 
     Args:
         state: The server's state.
         projects: Finds the project of a folder.
-        send: Sends a text to it.
+        send: Sends a text to the plugin.
     """
 
     def __init__(self, state: ServerState, projects: ClientProjects, send: Any) -> None:
@@ -81,7 +81,7 @@ class Connection:
         self.opencode = OpenCode(self.peer)
 
     async def run(self, texts: AsyncIterable[str]) -> None:
-        """Serve it until it goes."""
+        """Serve the plugin until it disconnects."""
         async with anyio.create_task_group() as self._tasks:
             await self.peer.run(texts)
             self._tasks.cancel_scope.cancel()
@@ -89,7 +89,7 @@ class Connection:
     async def _hello(self, params: Any) -> dict[str, Any]:
         greeting = Greeting.parse(params)
         if self._context is not None:
-            raise ConflictError("hello was said before; each instance of OpenCode has a connection of its own")
+            raise ConflictError("hello was already sent; each instance of OpenCode needs its own connection")
         answer: dict[str, Any] = {"protocol": PROTOCOL, "version": opencode_memory.__version__}
         if greeting.protocol != PROTOCOL:
             return answer | {"notice": _notice(greeting), "refused": True}
@@ -99,9 +99,9 @@ class Connection:
         return answer | {"deadline_ms": self._state.config.opencode.deadline_ms, "events": [*EVENTS]}
 
     async def _welcome(self, greeting: Greeting) -> None:
-        """Do what may take its time once a plugin is there."""
+        """Do the slow part of the greeting: warm up, warn about another version, connect the MCP server."""
         try:
-            # The first message would otherwise wait for the model and the indexes to be loaded, and come too late.
+            # Otherwise the first message would wait until the model and the indexes are loaded, and miss its deadline.
             await self._on_thread(self._state.warm_up)
             self.is_ready = True
             if greeting.version != opencode_memory.__version__:
@@ -109,13 +109,13 @@ class Connection:
             await self.opencode.connect_mcp(MCP_NAME, seconds=_MCP_SECONDS)
         except RemoteError as error:
             _log.info("OpenCode in %s: %s", greeting.directory, error)
-        except Exception:  # noqa: BLE001  what is nobody's request ends no connection
-            _log.exception("the plugin in %s was not received as it should be", greeting.directory)
+        except Exception:  # noqa: BLE001  a failed greeting must not end the connection
+            _log.exception("the greeting of the plugin in %s failed", greeting.directory)
 
     async def _messages(self, params: Any) -> dict[str, Any]:
         asked, context = MessagesParams.parse(params), self._greeted()
         facts = await self._facts(asked.session)
-        # What came of the messages before says what is in sight.
+        # The outcomes of earlier messages decide which memories the model already sees.
         await self.peer.wait_for_notifications("settled")
         return await self._on_thread(partial(handlers.handle_messages, context, asked, facts))
 
@@ -136,9 +136,9 @@ class Connection:
                 summary = await self.opencode.last_summary(session, seconds=_SUMMARY_SECONDS)
                 previous = handlers.PreviousSummary(summary)
             except RemoteError as error:
-                _log.info("the previous summary is not known, so the prompt stays OpenCode's: %s", error)
+                _log.info("the previous summary is unknown, so OpenCode's own prompt is used: %s", error)
 
-        # Side by side: all of it has to fit into the deadline of one hook.
+        # In parallel: together they must meet the deadline of one hook.
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(ask_facts)
             tasks.start_soon(self._catch_up, session)
@@ -147,15 +147,15 @@ class Connection:
         return await self._on_thread(partial(handlers.handle_compacting, context, session, facts, previous))
 
     async def _catch_up(self, session: str) -> None:
-        """Learn what was said before it is out of sight, as far as there is time."""
+        """Learn from the session before its messages are compacted away, within a time limit."""
         rest = partial(self._watch.rest, session, at=clock.now())
         with anyio.move_on_after(_CATCH_UP_SECONDS):
             await self.peer.wait_for_notifications()
             try:
-                # It is not cut short: whoever waited goes on, and what is learned is written.
+                # At the time limit only the waiting stops. The thread goes on and writes what was learned.
                 await anyio.to_thread.run_sync(rest, limiter=self._limiter, abandon_on_cancel=True)
             except OpencodeMemoryError as error:
-                _log.warning("session %s is compacted before it was learned from: %s", session, error)
+                _log.warning("session %s is compacted, but learning from it failed: %s", session, error)
 
     async def _command(self, params: Any) -> dict[str, Any]:
         return await self._on_thread(partial(handlers.handle_command, self._greeted(), CommandParams.parse(params)))
@@ -164,7 +164,7 @@ class Connection:
         return await self._on_thread(partial(handlers.handle_tool, self._greeted(), ToolParams.parse(params)))
 
     async def _flush(self, _: Any) -> dict[str, Any]:
-        """Answer once everything that was told so far is taken."""
+        """Answer as soon as all earlier notifications are handled."""
         await self.peer.wait_for_notifications()
         return {}
 
@@ -178,13 +178,13 @@ class Connection:
         await self._on_thread(partial(self._watch.take, params, at=clock.now()))
 
     async def _facts(self, session: str) -> SessionFacts:
-        """Return what a session is; OpenCode is asked about one that no event has told of, once."""
+        """Return the facts of a session. Ask OpenCode once if no event has announced the session."""
         known = self._sessions.get(session)
         if known is None:
             try:
                 known = await self.opencode.get_facts(session, seconds=_FACTS_SECONDS)
             except RemoteError as error:
-                _log.info("nothing is known of session %s: %s", session, error)
+                _log.info("session %s is unknown: %s", session, error)
                 return SessionFacts()
             self._know(session, known)
         return known

@@ -1,6 +1,6 @@
-"""``/bridge``: who may sit in OpenCode and talk to the server.
+"""Endpoint ``/bridge``: authenticates plugins and serves each on a connection of its own.
 
-A plugin shows the token of a file that only its user reads.
+A plugin sends the token from a file that only its user can read.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ if TYPE_CHECKING:
     from opencode_memory.server.server_state import ServerState
 
 MESSAGE_LIMIT: Final = 32 * 1024 * 1024
-"""Bytes of a message. Events carry whole pictures; a larger one would cost the connection, and a turn its memories."""
+"""Bytes of a message. Events contain whole pictures, and a larger message would end the connection."""
 _REFUSED: Final = 1008
 _log: Final = logging.getLogger(__name__)
 
 
 class Bridge:
-    """The plugins of a server.
+    """All plugins of a server.
 
     Args:
         state: The server's state.
-        token: What a plugin has to show.
-        on_refused: Is told ``token``.
+        token: The token that a plugin must send.
+        on_refused: Called with ``token`` when a plugin is refused.
     """
 
     def __init__(self, state: ServerState, *, token: str, on_refused: OnRefused) -> None:
@@ -46,19 +46,19 @@ class Bridge:
 
     @property
     def plugins(self) -> int:
-        """How many plugins are connected and will be answered quickly."""
+        """Number of plugins that are connected and warmed up."""
         return sum(connection.is_ready for connection in tuple(self._connections))
 
     async def serve(self, socket: WebSocket) -> None:
-        """Serve one plugin until it goes."""
+        """Serve one plugin until it disconnects."""
         if not self._has_token(headers_named(socket.scope, b"authorization")):
             self._on_refused("token")
-            await socket.close(_REFUSED, "this is not the token of the server")
+            await socket.close(_REFUSED, "the token is not the server's")
             return
         await socket.accept()
 
         async def send(text: str) -> None:
-            # Once it has gone there is nobody to tell; its end is seen where texts are read.
+            # A plugin that has disconnected cannot get an answer. ``_texts`` notices its end.
             with suppress(WebSocketDisconnect, RuntimeError):
                 await socket.send_text(text)
 
@@ -81,5 +81,5 @@ async def _texts(socket: WebSocket) -> AsyncIterator[str]:
         try:
             yield await socket.receive_text()
         except (WebSocketDisconnect, KeyError):
-            # It has gone, or it sends bytes, which no plugin does.
+            # The plugin has disconnected, or it sends bytes, which no plugin does.
             return

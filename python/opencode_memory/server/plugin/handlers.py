@@ -1,4 +1,7 @@
-"""What a hook of OpenCode asks, answered on a thread: what stands beside a message, what a command or a tool does."""
+"""Handlers of the plugin's requests: memories for a message, compactions, slash commands and tools.
+
+They block, so they run on threads.
+"""
 
 from __future__ import annotations
 
@@ -35,11 +38,11 @@ _TOOLS: Final = {tool.name: tool for tool in TOOLS}
 
 @dataclass(frozen=True, slots=True)
 class PreviousSummary:
-    """The summary before the one that is made.
+    """Summary of the session's previous compaction.
 
     Attributes:
-        summary: Its text; None for none.
-        is_known: Whether OpenCode has said so.
+        summary: Its text; None if the session was never compacted.
+        is_known: Whether OpenCode has answered.
     """
 
     summary: str | None = None
@@ -48,7 +51,7 @@ class PreviousSummary:
 
 @dataclass(frozen=True, slots=True)
 class PluginContext:
-    """Where a plugin sits, and what serves it.
+    """The plugin's folder and the server that serves the plugin.
 
     Attributes:
         server: The server's state.
@@ -62,11 +65,11 @@ class PluginContext:
 
     @property
     def project(self) -> str | None:
-        """The project of the folder; looked up each time, since a person may rename it."""
+        """Project of the folder. Looked up each time, because the user may rename the project."""
         return self.projects.scope((self.folder,)).project
 
     def call(self, *, session: str, message: str | None = None, agent: str | None = None) -> SessionCall:
-        """Return what a tool is given."""
+        """Return the call of a tool or a command."""
         client = self.projects.scope((self.folder,))
         return SessionCall(self.server, client, clock.now(), session=session, message=message, agent=agent)
 
@@ -76,11 +79,11 @@ class PluginContext:
 
 
 def handle_messages(context: PluginContext, params: MessagesParams, facts: SessionFacts) -> dict[str, Any]:
-    """Decide what stands beside a message, and say what stands beside the others that the model still sees."""
+    """Decide the block of a message, and return it with the blocks of the other visible messages."""
     request = Request(
         session=params.session,
         message=params.message.id,
-        # Where OpenCode itself goes on, nobody wrote anything: it goes on with what the session is about.
+        # If OpenCode continues by itself, the user wrote no text. Then the summary is the query.
         text=params.message.text or params.summary or "",
         project=context.project,
         visible=frozenset(params.visible),
@@ -90,9 +93,9 @@ def handle_messages(context: PluginContext, params: MessagesParams, facts: Sessi
     past = context.server.store.ledger.decisions(params.session)
     decision = _decide(context.server, request, past)
     blocks = {
-        one.message: one.text
-        for one in past
-        if one.text and one.message in request.visible and one.state is State.SHOWN
+        earlier.message: earlier.text
+        for earlier in past
+        if earlier.text and earlier.message in request.visible and earlier.state is State.SHOWN
     }
     if decision.text and decision.state in {State.OFFERED, State.SHOWN}:
         blocks[decision.message] = decision.text
@@ -105,12 +108,12 @@ def _decide(server: ServerState, request: Request, past: Sequence[Decision]) -> 
         try:
             return decide(server.store, request, config=config, count=count, at=clock.now(), past=past)
         except ConflictError:
-            continue  # A memory went between looking and noting.
-    raise ConflictError(f"memories change faster than message {request.message} can be decided on")
+            continue  # A memory was deleted between the search and the decision.
+    raise ConflictError(f"memories change too fast to decide message {request.message}; try again")
 
 
 def handle_settled(context: PluginContext, params: SettledParams) -> None:
-    """Note whether a decision arrived in time; one that was never made is made so: it came too late."""
+    """Record whether a decision was shown or came too late. Without a decision, record a late one."""
     ledger, state = context.server.store.ledger, _STATES[params.state]
     if ledger.settle(params.session, params.message, state) or state is State.SHOWN:
         return
@@ -128,7 +131,7 @@ def handle_settled(context: PluginContext, params: SettledParams) -> None:
 def handle_compacting(
     context: PluginContext, session: str, facts: SessionFacts, previous: PreviousSummary
 ) -> dict[str, Any]:
-    """Say what a compaction must not lose."""
+    """Return the context that a compaction must keep."""
     server = context.server
     config = server.config.compaction
     if not config.enabled or facts.is_ours:
@@ -139,13 +142,15 @@ def handle_compacting(
         server.store,
         session=session,
         project=project,
-        findings=[one.line_of_text for one in open_findings(server.store, project, branch)],
+        findings=[finding.line_of_text for finding in open_findings(server.store, project, branch)],
         max_tokens=config.max_tokens,
         count=server.count_tokens,
         at=now,
     )
-    # A prompt of ours that lacks the summary before would lose it.
-    given = build_compaction(block, custom_prompt=config.custom_prompt and previous.is_known, previous=previous.summary)
+    # Our prompt replaces OpenCode's. Without the previous summary, its content would be lost.
+    compaction = build_compaction(
+        block, custom_prompt=config.custom_prompt and previous.is_known, previous=previous.summary
+    )
     if block.text:
         server.store.ledger.decide(
             Decision(
@@ -154,21 +159,21 @@ def handle_compacting(
                 project=project,
                 state=State.SHOWN,
                 tokens=block.tokens,
-                # It is sent once, so its text is not kept, which a purge would have to find.
-                about={"kind": "compaction", "memories": [one.id for one in block.shown]},
+                # The text is sent only once, so do not store it. Otherwise a purge would have to find it, too.
+                about={"kind": "compaction", "memories": [memory.id for memory in block.shown]},
             )
         )
-    answer: dict[str, Any] = {"context": list(given.context)}
-    return answer if given.prompt is None else answer | {"prompt": given.prompt}
+    answer: dict[str, Any] = {"context": list(compaction.context)}
+    return answer if compaction.prompt is None else answer | {"prompt": compaction.prompt}
 
 
 def handle_command(context: PluginContext, params: CommandParams) -> dict[str, Any]:
-    """Carry out a slash command; the text takes the place of the command's own."""
-    said = run_command(context.call(session=params.session), params.command, params.arguments)
-    if said is None:
+    """Run a slash command. The returned text replaces the text of the command's template."""
+    answer = run_command(context.call(session=params.session), params.command, params.arguments)
+    if answer is None:
         return {}
     finish_write(context.server, context.refresh_project)
-    return {"text": said}
+    return {"text": answer}
 
 
 def handle_tool(context: PluginContext, params: ToolParams) -> dict[str, Any]:

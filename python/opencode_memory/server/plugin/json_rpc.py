@@ -1,8 +1,8 @@
-"""One end of a JSON-RPC 2.0 connection: what it is asked, what it asks, and nothing of what either means.
+"""One end of a JSON-RPC 2.0 connection. Knows the protocol only, not the methods.
 
-Requests are answered side by side, so a slow one holds up no other. Notifications of one method are taken one after the
-other, in their order; those of another method do not wait for them. A message that is none is answered as the
-specification says, and never ends the connection. Batches are not spoken.
+Requests are answered in parallel, so a slow one delays no other. Notifications of one method are handled in order, and
+those of different methods in parallel. An invalid message is answered as the specification says, and never ends the
+connection. Batches are not supported.
 """
 
 from __future__ import annotations
@@ -28,23 +28,23 @@ INVALID_PARAMS: Final = -32602
 INTERNAL_ERROR: Final = -32603
 _MOST_WAITING: Final = 10_000
 _LAST_SECONDS: Final = 0.5
-"""How long what was told last may take once the other side has gone."""
+"""Time limit for the last notifications after the other side has disconnected."""
 _log: Final = logging.getLogger(__name__)
 
 Method = Callable[[Any], Awaitable[Any]]
 
 
 class RemoteError(StorageError):
-    """The other side could not do what it was asked, or did not answer in time."""
+    """The other side answered with an error, or not in time."""
 
 
 class Peer:
     """One end of a connection.
 
     Args:
-        send: Sends a text; never raises, since what cannot be sent has nobody to read it.
-        requests: What may be asked, by method.
-        notifications: What may be told, by method.
+        send: Sends a text. Never raises, because the other side may have disconnected.
+        requests: Handlers of requests, by method.
+        notifications: Handlers of notifications, by method.
     """
 
     def __init__(
@@ -62,13 +62,16 @@ class Peer:
         self._lanes: dict[str, MemoryObjectSendStream[Any]] = {}
 
     async def run(self, texts: AsyncIterable[str]) -> None:
-        """Take what comes until it ends; what was told by then is still taken, within reason."""
+        """Dispatch messages until the other side disconnects.
+
+        Notifications that came before the end are still handled, within a time limit.
+        """
         async with anyio.create_task_group() as tasks:
             with ExitStack() as lanes:
                 for name, method in self._notifications.items():
-                    told, telling = anyio.create_memory_object_stream[Any](_MOST_WAITING)
-                    self._lanes[name] = lanes.enter_context(told)
-                    tasks.start_soon(self._listen, method, telling)
+                    sender, receiver = anyio.create_memory_object_stream[Any](_MOST_WAITING)
+                    self._lanes[name] = lanes.enter_context(sender)
+                    tasks.start_soon(self._listen, method, receiver)
                 async for text in texts:
                     await self._dispatch(text, tasks)
                 with anyio.move_on_after(_LAST_SECONDS):
@@ -76,10 +79,10 @@ class Peer:
                 tasks.cancel_scope.cancel()
 
     async def ask(self, method: str, params: Any, *, seconds: float) -> Any:
-        """Ask the other side and return what it answers.
+        """Send a request and return its result.
 
         Raises:
-            RemoteError: It answers with an error, or not in time.
+            RemoteError: The other side answers with an error, or not in time.
         """
         number = next(self._numbers)
         asked = self._asked[number] = _PendingRequest()
@@ -96,7 +99,7 @@ class Peer:
         return asked.result
 
     async def wait_for_notifications(self, *methods: str) -> None:
-        """Wait until every notification that came so far was taken, or those of some methods."""
+        """Wait until all earlier notifications are handled, or those of ``methods``."""
         marks = []
         for name in methods or self._lanes:
             marks.append(anyio.Event())
@@ -108,7 +111,7 @@ class Peer:
         try:
             message = json.loads(text)
         except (ValueError, RecursionError):
-            await self._fail(None, PARSE_ERROR, "this is not JSON")
+            await self._fail(None, PARSE_ERROR, "the message is not JSON")
             return
         match message:
             case {"jsonrpc": "2.0", "method": str(method), "id": int() | str() as id_} if not isinstance(id_, bool):
@@ -119,20 +122,20 @@ class Peer:
             case {"jsonrpc": "2.0", "id": number} if "method" not in message and message.keys() & {"result", "error"}:
                 self._handle_response(number, message)
             case _:
-                await self._fail(None, INVALID_REQUEST, "this is no JSON-RPC 2.0 message")
+                await self._fail(None, INVALID_REQUEST, "the message is not a JSON-RPC 2.0 message")
 
-    async def _listen(self, method: Method, telling: MemoryObjectReceiveStream[Any]) -> None:
-        with telling:
-            async for one in telling:
-                if isinstance(one, anyio.Event):
-                    one.set()
+    async def _listen(self, method: Method, receiver: MemoryObjectReceiveStream[Any]) -> None:
+        with receiver:
+            async for item in receiver:
+                if isinstance(item, anyio.Event):
+                    item.set()
                     continue
                 try:
-                    await method(*one)
+                    await method(*item)
                 except OpencodeMemoryError as error:
-                    _log.warning("a notification was not taken: %s", error)
-                except Exception:  # noqa: BLE001  whatever it is, the connection goes on
-                    _log.exception("a notification could not be taken")
+                    _log.warning("a notification was refused: %s", error)
+                except Exception:  # noqa: BLE001  a bug in one handler must not end the connection
+                    _log.exception("the handler of a notification failed")
 
     async def _answer(self, id_: int | str, method: str, params: Any) -> None:
         known = self._requests.get(method)
@@ -145,16 +148,18 @@ class Peer:
             code = INVALID_PARAMS if isinstance(error, ValueError) else INTERNAL_ERROR
             await self._fail(id_, code, str(error))
         except Exception:  # noqa: BLE001  as above
-            # A bug; its text may hold anything and stays here.
+            # The other side does not get the text of the exception, because it may contain anything.
             _log.exception("%s failed", method)
-            await self._fail(id_, INTERNAL_ERROR, "it failed for a reason that is in the server's log")
+            await self._fail(
+                id_, INTERNAL_ERROR, f"{method[:80]} failed because of an internal error (see the server's log)"
+            )
         else:
             await self._send(answer)
 
     def _handle_response(self, number: Any, message: Mapping[str, Any]) -> None:
         asked = self._asked.get(number) if type(number) is int else None
         if asked is None:
-            return  # Too late, or never asked; an error that is about nothing must not be answered with another one.
+            return  # A late answer, or one without a request. Answering an error with an error could go on forever.
         error = message.get("error")
         asked.error = str(error.get("message") if isinstance(error, Mapping) else error) if error else None
         asked.result = message.get("result")
@@ -174,5 +179,5 @@ class _PendingRequest:
 
 
 def _to_json(message: Mapping[str, Any]) -> str:
-    # A lone surrogate, which some text may hold, would end the connection.
+    # A text may contain a lone surrogate. Sent as it is, it would end the connection.
     return replace_surrogates(json.dumps(message, ensure_ascii=False))

@@ -1,4 +1,4 @@
-"""OpenCode as the server reaches it: through the plugin of one instance, since the terminal UI opens no port."""
+"""Client of OpenCode's API. Requests go through the plugin, because the terminal UI opens no port."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from opencode_memory.server.plugin.json_rpc import RemoteError
 _SECONDS: Final = 10.0
 _FAILURES_FROM: Final = 400
 OWN_TITLE: Final = "opencode-memory: "
-"""How the titles of sessions begin that this program has begun for itself."""
+"""Start of the titles of sessions that opencode-memory starts itself."""
 
 
 class Requester(Protocol):
-    """What sends a request to a plugin."""
+    """Sends requests to a plugin."""
 
     async def ask(self, method: str, params: Any, *, seconds: float) -> Any:
         """Ask and return the answer."""
@@ -25,11 +25,11 @@ class Requester(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionFacts:
-    """What does not change about a session.
+    """Facts of a session that never change.
 
     Attributes:
-        parent: The session that it was started from, by an agent; None for one that a person began.
-        is_ours: Whether this program began it for itself.
+        parent: The session whose agent started this one; None if the user started it.
+        is_ours: Whether opencode-memory started it for itself.
     """
 
     parent: str | None = None
@@ -51,10 +51,10 @@ class OpenCode:
         body: Any = None,
         seconds: float = _SECONDS,
     ) -> Any:
-        """Call a route of OpenCode's API, and return what it answers.
+        """Call a route of OpenCode's API and return the answer.
 
         Raises:
-            RemoteError: It answers with an error, or not in time.
+            RemoteError: OpenCode answers with an error, or not in time.
         """
         params = {"method": method, "path": path, "query": dict(query or {}), "body": body}
         answer = await self.plugin.ask("oc.request", params, seconds=seconds)
@@ -66,15 +66,15 @@ class OpenCode:
                     raise RemoteError(f"{method} {path} was not answered with JSON", path=path) from error
             case {"status": int(status)}:
                 raise RemoteError(f"{method} {path} was answered with {status}", path=path)
-        raise RemoteError(f"{method} {path} was not answered as agreed", path=path)
+        raise RemoteError(f"{method} {path} was answered in an unknown form", path=path)
 
     async def get_facts(self, session: str, *, seconds: float) -> SessionFacts:
-        """Return what OpenCode knows of a session."""
+        """Return the facts of a session."""
         found = await self.request("GET", f"/session/{quote(session, safe='')}", seconds=seconds)
         return _parse_facts(found) or SessionFacts()
 
     async def last_summary(self, session: str, *, seconds: float) -> str | None:
-        """Return the text of the last summary of a session; None when it was never compacted."""
+        """Return the text of a session's last summary; None if the session was never compacted."""
         messages = await self.request("GET", f"/session/{quote(session, safe='')}/message", seconds=seconds)
         for message in reversed(messages if isinstance(messages, list) else []):
             match message:
@@ -83,7 +83,11 @@ class OpenCode:
         return None
 
     async def connect_mcp(self, name: str, *, seconds: float) -> bool:
-        """Have OpenCode connect to an MCP server that was not there when it started; whether it had to."""
+        """Connect OpenCode to an MCP server that was not running when OpenCode started.
+
+        Returns:
+            Whether OpenCode was not connected.
+        """
         found = await self.request("GET", "/mcp", seconds=seconds)
         status = found.get(name) if isinstance(found, Mapping) else None
         if not isinstance(status, Mapping) or status.get("status") != "failed":
@@ -92,7 +96,7 @@ class OpenCode:
         return True
 
     async def toast(self, message: str, *, variant: str = "info", seconds: float = _SECONDS) -> None:
-        """Show a line to the person, if there is a screen."""
+        """Show a line to the user, if OpenCode has a screen."""
         params = {"title": "opencode-memory", "message": message, "variant": variant}
         await self.plugin.ask("toast", params, seconds=seconds)
 
@@ -105,7 +109,7 @@ def _texts(parts: list[Any]) -> Iterator[str]:
 
 
 def find_facts(params: Any) -> Iterator[tuple[str, SessionFacts]]:
-    """Yield the sessions that the parameters of an ``events`` notification tell of."""
+    """Yield the sessions that an ``events`` notification announces, with their facts."""
     events = params.get("events") if isinstance(params, Mapping) else None
     for event in events if isinstance(events, list) else ():
         match event:
@@ -115,7 +119,7 @@ def find_facts(params: Any) -> Iterator[tuple[str, SessionFacts]]:
 
 
 def _parse_facts(info: Any) -> SessionFacts | None:
-    """Read what OpenCode says of a session; None for what is none."""
+    """Parse OpenCode's description of a session; None if it is not one."""
     if not isinstance(info, Mapping) or not isinstance(info.get("id"), str):
         return None
     parent = info.get("parentID")

@@ -1,6 +1,6 @@
-"""What the plugin and the server say to each other, as it is checked.
+"""Messages between the plugin and the server, as pydantic models.
 
-The plugin is another program, perhaps of another version: everything it sends is looked at before it is used.
+The plugin is another program, perhaps of another version, so the server validates all its parameters.
 
 From the plugin, requests:
 
@@ -9,12 +9,12 @@ From the plugin, requests:
     compacting   {sessionID}  ->  {context: [text], prompt?}
     command      {sessionID, command, arguments}  ->  {text?}
     tool         {sessionID, messageID, agent, tool, arguments}  ->  {text, is_error}
-    flush        {}  ->  {}              once everything that was told before is taken
+    flush        {}  ->  {}              after all earlier notifications are handled
 
 and notifications:
 
     settled      {sessionID, messageID, state: "shown" | "late"}
-    events       {directory, events}     as ``ingest.live`` documents them
+    events       {directory, events}     as ``hosts.opencode.feed.event_stream`` documents them
 
 From the server, requests ``oc.request`` {method, path, query?, body?} -> {status, body}, ``oc.subscribe`` {types}, and
 ``toast`` {title, message, variant}.

@@ -1,4 +1,4 @@
-"""What is learned from one plugin, and what became of the memories that were shown to its sessions."""
+"""Learns from the events of one plugin, and judges whether the shown memories were useful."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ _JUDGES: Final = frozenset({Trust.USER, Trust.AGENT})
 
 @dataclass(slots=True)
 class _Turn:
-    """What was asked last, and what the agent has done about it so far."""
+    """The user's last request, and the agent's texts and tool inputs since then."""
 
     asked: str = ""
     done: str = ""
 
 
 class Watch:
-    """What follows the events of one plugin.
+    """Follows the events of one plugin.
 
     Args:
         server: The server's state.
@@ -56,22 +56,22 @@ class Watch:
             on_batch=self._follow,
         )
         self._turns: OrderedDict[str, _Turn] = OrderedDict()
-        # Events come one after the other, but a compaction comes in between.
+        # Events are handled one after another, but a compaction may run at the same time.
         self._lock = threading.Lock()
 
     def take(self, params: Any, *, at: datetime) -> None:
-        """Take the parameters of an ``events`` notification.
+        """Handle the parameters of an ``events`` notification.
 
         Raises:
-            InvalidInputError: They are no such parameters.
+            InvalidInputError: The parameters are invalid.
         """
         with self._lock:
             learned = self._learning.take(params, at_ms=to_ms(at))
-        if any(one.active for one in learned):
+        if any(result.active for result in learned):
             self._server.wake_worker()
 
     def rest(self, session: str, *, at: datetime) -> None:
-        """Write what waits in a session, before what was said goes out of sight."""
+        """Learn from a session now, before its messages are compacted away."""
         with self._lock:
             has_learned = self._learning.rest(session, at_ms=to_ms(at))
         if has_learned:
@@ -87,7 +87,7 @@ class Watch:
             for event in message.events:
                 match event:
                     case UserText():
-                        # One message may have several texts, and be followed by another before anybody answers.
+                        # A message may have several texts, and the user may send another before the agent answers.
                         before = "" if turn.done else f"{turn.asked}\n"
                         turn.asked, turn.done = f"{before}{event.text}"[-_LONGEST:], ""
                     case AssistantText():
@@ -99,19 +99,19 @@ class Watch:
             try:
                 judge(self._server.store, session, asked=turn.asked, done=turn.done)
             except OpencodeMemoryError as error:
-                # What is learned of the batch matters more.
-                _log.warning("what became of the memories of session %s is not noted: %s", session, error)
+                # Learning from the batch is more important, so go on.
+                _log.warning("the usefulness of the memories shown to session %s is not recorded: %s", session, error)
 
 
 def judge(store: MemoryStore, session: str, *, asked: str, done: str) -> None:
-    """Note which of the memories that were shown to a session were taken up, and which turned out wrong."""
+    """Record which of the memories shown to a session were used, and which turned out to be wrong."""
     used: list[str] = []
     wrong: list[str] = []
     for id_, is_known in _open(store.ledger.decisions(session)).items():
         try:
             memory = store.get(id_)
         except NotFoundError:
-            continue  # Purged meanwhile.
+            continue  # Purged in the meantime.
         if _was_put_away(store, memory):
             wrong.append(id_)
         elif not is_known and is_taken_up(memory.content, id=id_, asked=asked, done=done):
@@ -124,9 +124,9 @@ def judge(store: MemoryStore, session: str, *, asked: str, done: str) -> None:
 
 
 def _was_put_away(store: MemoryStore, memory: Memory) -> bool:
-    """Say whether somebody archived a memory, which was in use when it was shown.
+    """Return whether the user or an agent archived a memory after it was shown.
 
-    What a worker archives was only a duplicate or old, and what is superseded by itself was said again in other words.
+    The worker archives only old memories and duplicates, and a superseded memory was said again in other words.
     """
     if memory.status is not Status.ARCHIVED:
         return False
@@ -135,12 +135,12 @@ def _was_put_away(store: MemoryStore, memory: Memory) -> bool:
 
 
 def _open(decisions: list[Decision]) -> dict[str, bool]:
-    """Return the memories that were shown last and may still turn out otherwise: whether they were of use already."""
-    shown = [
-        one
+    """Return the memories shown last that are not contradicted yet, each with whether it is known to be used."""
+    all_shown = [
+        shown
         for decision in reversed(decisions)
         if decision.state is State.SHOWN
-        for one in decision.shown
-        if one.outcome is not Outcome.CONTRADICTED
+        for shown in decision.shown
+        if shown.outcome is not Outcome.CONTRADICTED
     ]
-    return {one.memory: one.outcome is Outcome.USED for one in shown[:_MOST_SHOWN]}
+    return {shown.memory: shown.outcome is Outcome.USED for shown in all_shown[:_MOST_SHOWN]}

@@ -1,4 +1,4 @@
-"""The slash commands in OpenCode: what it is told of them, and what the server does when a person types one."""
+"""Slash commands in OpenCode: their definitions, and their execution by the server."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ __all__ = ["COMMANDS", "run_command"]
 
 
 def run_command(call: SessionCall, name: str, arguments: str) -> str | None:
-    """Carry out what a person typed.
+    """Run a slash command that the user typed.
 
     Args:
-        call: The session it was typed in.
+        call: The session in which the user typed it.
         name: The command, without its slash.
-        arguments: What was typed behind it, as it was typed.
+        arguments: The text after the command, as the user typed it.
 
     Returns:
-        What takes the place of the template's text; None for a command that is not ours.
+        The text that replaces the template's text; None if the command is not ours.
     """
     if name not in COMMANDS:
         return None

@@ -1,4 +1,4 @@
-"""What /memory shows: what is remembered here, what waits, and what this session was given."""
+"""Command /memory: shows memories by category, pending work, and the memories given to this session."""
 
 from __future__ import annotations
 
@@ -19,42 +19,42 @@ _MOST_DIRECTIVES = 1_000
 
 
 def show_status(call: SessionCall, arguments: str) -> str:
-    """Say how things are; what else was typed means nothing here."""
+    """Describe the state of the memory. Arguments are ignored, and the answer says so."""
     more = escaped(one_line(redact(arguments)[0], 80))
     return join_lines(
         "The user typed /memory. Show them these lines as they are; do nothing else.",
         *(f"- {escaped(line)}" for line in _render_lines(call)),
-        f"/memory takes nothing behind it; «{more}» was ignored." if more else None,
+        f"/memory takes no arguments; «{more}» was ignored." if more else None,
     )
 
 
 def _render_lines(call: SessionCall) -> Iterator[str]:
     store, where = call.store, call.client.project
     if where is None:
-        yield "No project is known here."
+        yield "This folder belongs to no project."
     else:
         yield f"Project {format_project(where)}: {_count_by_category(call, 'project')}"
     yield f"In every project: {_count_by_category(call, 'global')}"
     candidates = store.count(project=where, status=Status.CANDIDATE.value)
     directives = store.list(project=where, category=Category.DIRECTIVE.value, limit=_MOST_DIRECTIVES)
-    unconfirmed = sum(one.trust is not Trust.USER and one.verified_at is None for one in directives)
+    unconfirmed = sum(directive.trust is not Trust.USER and directive.verified_at is None for directive in directives)
     if candidates or unconfirmed:
         parts = [counted(candidates, "memory")] if candidates else []
         parts += [counted(unconfirmed, "unconfirmed directive")] if unconfirmed else []
         yield f"For your review: {' and '.join(parts)}; `opencode-memory review` goes through them"
     else:
-        yield "Nothing waits for your review"
+        yield "No memories are waiting for your review"
     stats = store.stats()
     yield (
-        f"{counted(stats.pending_embeddings, 'memory')} of the whole store, found by words only until embedded"
+        f"{counted(stats.pending_embeddings, 'memory')} of the whole store, found by full-text search until embedded"
         if stats.pending_embeddings
         else "Everything is embedded"
     )
     if stats.model_mismatch:
         yield stats.model_mismatch
-    kept = get_branch_findings(call)
-    if kept.branch != NO_BRANCH or kept.open():
-        yield f"Reviews of branch {one_line(kept.branch, 80)}: {counted(len(kept.open()), 'open finding')}"
+    findings = get_branch_findings(call)
+    if findings.branch != NO_BRANCH or findings.open():
+        yield f"Reviews of branch {one_line(findings.branch, 80)}: {counted(len(findings.open()), 'open finding')}"
     if call.session is not None:
         yield _describe_given(call, call.session)
     yield from call.state.health().problems
@@ -69,12 +69,13 @@ def _count_by_category(call: SessionCall, scope: str) -> str:
 
 
 def _describe_given(call: SessionCall, session: str) -> str:
-    decisions = [one for one in call.store.ledger.decisions(session) if one.state in (State.SHOWN, State.OFFERED)]
+    given = (State.SHOWN, State.OFFERED)
+    decisions = [decision for decision in call.store.ledger.decisions(session) if decision.state in given]
     if not decisions:
-        return "This session was given no memories so far"
-    memories = {shown.memory for one in decisions for shown in one.shown}
-    tokens = sum(one.tokens for one in decisions)
+        return "This session has been given no memories"
+    memories = {shown.memory for decision in decisions for shown in decision.shown}
+    tokens = sum(decision.tokens for decision in decisions)
     return (
-        f"This session was given {counted(len(memories), 'memory')} in {counted(tokens, 'token')};"
-        f" `opencode-memory why {one_line(session, 80)}` says which and why"
+        f"This session has been given {counted(len(memories), 'memory')} in {counted(tokens, 'token')};"
+        f" `opencode-memory why {one_line(session, 80)}` lists them with the reasons"
     )

@@ -1,4 +1,4 @@
-"""What a person typed behind /remember: for whom, of which category, and the text itself."""
+"""Parser of the arguments of /remember: scope, category and text."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from opencode_memory.models import Category
 _FLAGS: Final = re.IGNORECASE | re.DOTALL
 _FOR_ALL: Final = re.compile(r"(?:--global|-g)(?:\s+|\Z)")
 _NAMED: Final = re.compile(r"(?P<name>[A-Za-z]+)\s*:(?!/)\s*(?P<rest>.*)", re.DOTALL)
-# A directive is never guessed, since it would be followed for ever: whoever means one writes "directive: …".
+# Never guess a directive, because agents follow it forever. The user has to write "directive: …".
 _GUESSES: Final = (
     (
         Category.PREFERENCE,
@@ -24,12 +24,12 @@ _GUESSES: Final = (
 
 @dataclass(frozen=True, slots=True)
 class TypedMemory:
-    """A memory as it was typed.
+    """A memory as the user typed it.
 
     Attributes:
         content: The text.
-        category: Named, or guessed.
-        is_global: Whether it is about the person, in every project.
+        category: The named category, or a guess.
+        is_global: Whether the memory is about the user, in every project.
     """
 
     content: str
@@ -38,9 +38,9 @@ class TypedMemory:
 
 
 def parse_memory(arguments: str) -> TypedMemory | None:
-    """Read what was typed; None when there is no text in it.
+    """Parse the arguments; None if they contain no text.
 
-    ``--global`` counts only in front: further on it may be what is to be remembered.
+    ``--global`` is an option only at the start. Later it may be part of the text.
 
     >>> parse_memory("--global preference: dark mode")
     TypedMemory(content='dark mode', category=<Category.PREFERENCE: 'preference'>, is_global=True)

@@ -1,4 +1,4 @@
-"""How a command is used, for whoever typed it without what it needs."""
+"""Usage of slash commands, for a user who typed a command without its arguments."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ _USAGE: Final = {
 
 
 def format_usage(command: str, consequence: str) -> str:
-    """Say what a model is to tell the person."""
+    """Tell the model to explain the usage of a command to the user."""
     return (
-        f"The user typed /{command} with nothing behind it, so {consequence}. Tell them in one line how it is used:"
+        f"The user typed /{command} without arguments, so {consequence}. Tell them the usage in one line:"
         f" {_USAGE[command]}. Do nothing else."
     )

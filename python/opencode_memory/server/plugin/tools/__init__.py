@@ -1,7 +1,7 @@
-"""The tools that OpenCode gets from the plugin, under the names of the seed; ``TOOLS`` is what it offers.
+"""Tools that OpenCode gets from the plugin (``TOOLS``), under the names of the opencode-memory-manager plugin.
 
-They do what the tools of MCP do, and say so in words that name no tool of MCP. What an agent writes through them is its
-own (trust ``agent``), and knows the session and the message it comes from.
+They do the same as the MCP tools, but their answers name no MCP tool. Memories written through them have the trust
+``agent`` and record their session and message.
 """
 
 from __future__ import annotations

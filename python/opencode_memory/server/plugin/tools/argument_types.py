@@ -1,4 +1,4 @@
-"""The types of arguments that several of these tools share, in the words of the seed."""
+"""Types of arguments that several of these tools share."""
 
 from __future__ import annotations
 
@@ -11,17 +11,18 @@ from opencode_memory.models import Category
 from opencode_memory.text.suggest import did_you_mean
 
 SCOPES = "convention, decision, context or another category"
-# Any text, and checked below: a list of thirteen words in three schemas would cost more than all descriptions.
+# Any text in the schema, checked below. An enum of thirteen words in three schemas would cost more than all
+# descriptions.
 ScopeName = Annotated[str, Field(min_length=1, max_length=64, description=SCOPES)]
 AnyScope = Annotated[str | None, Field(max_length=64)]
 Id = Annotated[str, Field(min_length=6, max_length=64)]
 
 
 def parse_category(scope: str) -> Category:
-    """Return the category that people of the seed call scope.
+    """Return the category of a memory, which these tools call its scope.
 
     Raises:
-        InvalidInputError: There is none of this name.
+        InvalidInputError: There is no category of this name.
     """
     try:
         return Category(scope.strip().lower())

@@ -1,4 +1,4 @@
-"""The tool for what reviews found; see ``opencode_memory.reviews``."""
+"""Tool for the findings of reviews; see ``opencode_memory.reviews``."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MOST_LISTED = 50
 _LINE_BYTES = 600
 _SAID = {
     Seen.NEW: "Recorded",
-    Seen.KNOWN: "Known already, seen again",
+    Seen.KNOWN: "Already known, seen again",
     Seen.BACK: "It was resolved and is open again",
 }
 
@@ -37,25 +37,25 @@ def memory_findings(
     id: Annotated[str | None, Field(max_length=64, description="to resolve, or record one that is still there")] = None,
 ) -> Answer:
     """Review findings of this branch, kept until resolved: list the open ones, record one, resolve one."""
-    kept = get_branch_findings(call)
+    findings = get_branch_findings(call)
     if action == "list":
-        return _list_open(kept)
+        return _list_open(findings)
     if action == "resolve":
         if id is None:
-            raise InvalidInputError("id: says which finding is resolved; action=list shows the ids", field="id")
-        resolved = kept.resolve(id, at=call.at)
+            raise InvalidInputError("id: name the finding to resolve; action=list lists the ids", field="id")
+        resolved = findings.resolve(id, at=call.at)
         return Answer(f"Resolved [{resolved.id}] {one_line(resolved.text, 80)}", {"finding": _to_json(resolved)})
     if (id is None) == (text is None):
         raise InvalidInputError(
-            "text: give text for a finding, or id for a known one that is still there", field="text"
+            "text: give text for a new finding, or id for a known one that still exists", field="text"
         )
     where: dict[str, Any] = {"at": call.at, "severity": severity, "line": line, "review": call.session}
     if id is not None:
         if file is not None:
-            raise InvalidInputError("file: a known finding keeps its file; record another one for this", field="file")
-        recorded = kept.still_there(id, **where)
+            raise InvalidInputError("file: a known finding keeps its file; record a new finding instead", field="file")
+        recorded = findings.still_there(id, **where)
     else:
-        recorded = kept.record(text or "", file=_relative_to_work_tree(call, file or ""), **where)
+        recorded = findings.record(text or "", file=_relative_to_work_tree(call, file or ""), **where)
     secrets = f" Secrets were left out: {', '.join(recorded.redactions)}." if recorded.redactions else ""
     return Answer(
         f"{_SAID[recorded.seen]}: [{recorded.finding.id}].{secrets}",
@@ -64,25 +64,28 @@ def memory_findings(
 
 
 def get_branch_findings(call: SessionCall) -> Findings:
-    """Return the findings of the branch that is checked out where a call comes from."""
+    """Return the findings of the branch that is checked out in the client's work tree."""
     branch = branch_of(call.client.folders[0]) if call.client.folders else NO_BRANCH
     return Findings(call.store.kv, call.client.project, branch)
 
 
-def _list_open(kept: Findings) -> Answer:
-    found = kept.open()
-    branch = one_line(kept.branch, 80)
+def _list_open(findings: Findings) -> Answer:
+    found = findings.open()
+    branch = one_line(findings.branch, 80)
     if not found:
-        return Answer(f"There are no open findings on branch {branch}.", {"branch": kept.branch, "findings": []})
+        return Answer(f"There are no open findings on branch {branch}.", {"branch": findings.branch, "findings": []})
     shown = found[:_MOST_LISTED]
-    lines = [one_line(one.line_of_text, _LINE_BYTES) for one in shown]
+    lines = [one_line(finding.line_of_text, _LINE_BYTES) for finding in shown]
     head = f"{counted(len(found), 'open finding')} on branch {branch}, the worst first:"
     more = f"… {len(found) - len(shown)} more; resolve some to see them" if len(found) > len(shown) else None
-    return Answer(join_lines(head, *lines, more), {"branch": kept.branch, "findings": [_to_json(one) for one in found]})
+    return Answer(
+        join_lines(head, *lines, more),
+        {"branch": findings.branch, "findings": [_to_json(finding) for finding in found]},
+    )
 
 
 def _relative_to_work_tree(call: SessionCall, file: str) -> str:
-    """Return a path as it is in the work tree, so that both ways to write it mean one file."""
+    """Return a path relative to the work tree, so that an absolute path names the same file as a relative one."""
     given = Path(file)
     if "\0" in file or not given.is_absolute():
         return file

@@ -27,7 +27,7 @@ from opencode_memory.text.formatting import counted, short_id
 
 _SAID = {
     RememberStatus.STORED: "Stored as [{}].",
-    RememberStatus.MERGED: "Known already; merged into [{}].",
+    RememberStatus.MERGED: "Already known; merged into [{}].",
     RememberStatus.UPDATED: "Replaced the text of its topic, [{}].",
     RememberStatus.KEPT: "Its topic is held by a memory of higher trust; [{}] waits for the user's review.",
 }
@@ -92,7 +92,7 @@ def memory_edit(
     changes = {name: value for name, value in given.items() if value is not None}
     if not changes:
         raise InvalidInputError("memory-edit: give content or scope", field="content")
-    # The tool of MCP knows which parts a text was composed of.
+    # The MCP tool keeps the parts (what, why, learned) that a text was composed of.
     write.edit_memory.run(call, id, **changes)
     changed = call.get_visible(id)
     text = join_lines(
@@ -129,6 +129,6 @@ def memory_health(call: SessionCall, action: Literal["check", "reindex"] = "chec
 
 
 def describe_result(result: RememberResult) -> str:
-    """Say what became of what was written."""
+    """Describe the result of a write."""
     secrets = f" Secrets were left out: {', '.join(result.redactions)}." if result.redactions else ""
     return _SAID[result.status].format(short_id(result.id)) + secrets
