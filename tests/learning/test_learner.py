@@ -853,11 +853,11 @@ def test_what_is_off_is_not_read(switches):
 )
 def test_the_worker_has_no_duty_to_read_what_is_off(store, tmp_path, given, is_read):
     from opencode_memory.config.load import load
-    from opencode_memory.worker.learning_duties import Learning
+    from opencode_memory.worker.learning_duties import LearningDuties
 
     loaded = load(environment={"HOME": str(tmp_path)}, options=given)
 
-    assert ("opencode" in [duty.kind for duty in Learning(store, loaded).duties()]) is is_read
+    assert ("opencode" in [duty.kind for duty in LearningDuties(store, loaded).duties()]) is is_read
 
 
 # The command line.

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from opencode_memory._core import terms
-from opencode_memory.maintenance.rarity import MOST_CHARACTERS, Rarity, rarest_part
+from opencode_memory.maintenance.rarity import MOST_CHARACTERS, Rarity, find_rarest_part
 
 
 def rarity_of(texts: Iterable[str]) -> Rarity:
@@ -23,50 +23,50 @@ def rarity_of(texts: Iterable[str]) -> Rarity:
 def test_rarest_part_is_what_the_other_texts_do_not_say() -> None:
     common = "the team deploys every service from the main branch after the nightly build"
     asked = f"{common} but Ulla ships pumps elsewhere, {common}"
-    assert rarest_part(asked, rarity_of([*[common] * 20, asked])) == "Ulla ships pumps elsewhere,"
+    assert find_rarest_part(asked, rarity_of([*[common] * 20, asked])) == "Ulla ships pumps elsewhere,"
 
 
 def test_rarity_is_counted_over_the_texts_that_were_read() -> None:
     texts = ["walrus heron", "walrus otter", "walrus heron"]
     rarity = rarity_of(texts)
-    assert 0 < rarity.of("walrus") < rarity.of("heron") < rarity.of("otter") < rarity.of("kestrel")
-    assert rarity.of("herons") == rarity.of("heron")
-    assert rarity.of("the") == 0
-    assert rarity.of("heron") == pytest.approx(math.log(1 + 1.5 / 2.5))
+    assert 0 < rarity.score("walrus") < rarity.score("heron") < rarity.score("otter") < rarity.score("kestrel")
+    assert rarity.score("herons") == rarity.score("heron")
+    assert rarity.score("the") == 0
+    assert rarity.score("heron") == pytest.approx(math.log(1 + 1.5 / 2.5))
 
 
 def test_identifier_is_as_rare_as_its_rarest_term() -> None:
     rarity = rarity_of(["parse the order total", "order total", "parseOrderTotal"])
-    assert rarity.of("parseOrderTotal") > rarity.of("total")
+    assert rarity.score("parseOrderTotal") > rarity.score("total")
 
 
 def test_part_does_not_end_with_words_that_nothing_is_searched_by() -> None:
-    assert rarest_part("of the walrus and the", rarity_of(["of the walrus and the"])) == "walrus"
+    assert find_rarest_part("of the walrus and the", rarity_of(["of the walrus and the"])) == "walrus"
 
 
 def test_earliest_of_equal_parts_is_taken() -> None:
     text = "alpha beta gamma delta epsilon zeta"
-    assert rarest_part(text, rarity_of([text])) == "alpha beta gamma delta"
+    assert find_rarest_part(text, rarity_of([text])) == "alpha beta gamma delta"
 
 
 def test_repeated_word_is_counted_once() -> None:
     text = "walrus Walrus otter walrus heron kestrel"
-    assert rarest_part(text, rarity_of([text])) == "otter walrus heron kestrel"
+    assert find_rarest_part(text, rarity_of([text])) == "otter walrus heron kestrel"
 
 
 def test_line_breaks_become_blanks() -> None:
-    assert rarest_part("walrus\n\n  heron", rarity_of(["walrus heron"])) == "walrus heron"
+    assert find_rarest_part("walrus\n\n  heron", rarity_of(["walrus heron"])) == "walrus heron"
 
 
 @pytest.mark.parametrize("text", ["", "   ", "the of and", "!!! …", "\n"])
 def test_text_without_a_word_to_search_by_has_no_part(text: str) -> None:
-    assert rarest_part(text, rarity_of([text])) is None
+    assert find_rarest_part(text, rarity_of([text])) is None
 
 
 def test_text_without_spaces_is_asked_for_by_a_piece_of_it() -> None:
     others = ["東京の天気は今日も晴れで明日は雨が降るかもしれませんが傘は要りません"] * 5
     text = "東京の天気は今日も晴れで倉庫の鍵は金庫にあり明日は雨が降るかもしれませんが傘は要りません"
-    part = rarest_part(text, rarity_of([*others, text]))
+    part = find_rarest_part(text, rarity_of([*others, text]))
     assert part is not None
     assert "倉庫の鍵" in part
     assert len(part) <= 24
@@ -74,12 +74,12 @@ def test_text_without_spaces_is_asked_for_by_a_piece_of_it() -> None:
 
 def test_part_of_long_words_has_fewer_of_them() -> None:
     words = ["walrus" * 5, "heron" * 6, "kestrel" * 5]
-    assert rarest_part(" ".join(words), rarity_of(words)) == words[0]
+    assert find_rarest_part(" ".join(words), rarity_of(words)) == words[0]
 
 
 @given(st.lists(st.text(max_size=200), min_size=1, max_size=5))
 def test_part_is_consecutive_text_that_is_short_and_can_be_searched_for(texts: list[str]) -> None:
-    part = rarest_part(texts[0], rarity_of(texts))
+    part = find_rarest_part(texts[0], rarity_of(texts))
     if part is None:
         return
     assert part in " ".join(texts[0].split())

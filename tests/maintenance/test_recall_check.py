@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opencode_memory.maintenance.recall_check import glimpse, is_stale, is_unused, sample_places
+from opencode_memory.maintenance.recall_check import is_stale, is_unused, sample_places, summarize
 from opencode_memory.models import Category, Memory, ScopeKind, Source, Status, Trust
 
 NOW = datetime(2026, 9, 21, tzinfo=UTC)
@@ -64,7 +64,7 @@ def test_memory_is_stale_when_nobody_touched_it_for_180_days(touched: str) -> No
 
 
 def test_glimpse_shows_the_first_words_on_one_line() -> None:
-    assert glimpse(replace(MEMORY, content="# Title\n\n  text")).excerpt == "# Title text"
-    long = glimpse(replace(MEMORY, content="word " * 20_000)).excerpt
+    assert summarize(replace(MEMORY, content="# Title\n\n  text")).excerpt == "# Title text"
+    long = summarize(replace(MEMORY, content="word " * 20_000)).excerpt
     assert len(long) <= 100
     assert long.endswith("word…")

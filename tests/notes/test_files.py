@@ -90,7 +90,7 @@ def test_ignore_rules_agree_with_git(tmp_path: Path, lines: list[str], data: st.
         subprocess.run(["git", "init", "-q", str(tmp_path)], env=GIT_ENVIRONMENT, check=True)
     (tmp_path / ".gitignore").write_text("\n".join(lines) + "\n", encoding="utf-8")
     path = PurePosixPath(*data.draw(st.lists(NAMES, min_size=1, max_size=3)))
-    rules = IgnoreRules().within(PurePosixPath(), tmp_path / ".gitignore")
+    rules = IgnoreRules().extend(PurePosixPath(), tmp_path / ".gitignore")
     chain = [*[*reversed(path.parents)][1:], path]
     ours = any(rules.ignores(part, is_folder=part != path) for part in chain)
     command = ["git", "-C", str(tmp_path), "check-ignore", "-q", "--no-index", "--", path.as_posix()]
@@ -99,11 +99,17 @@ def test_ignore_rules_agree_with_git(tmp_path: Path, lines: list[str], data: st.
 
 @pytest.mark.parametrize(
     ("line", "path", "ignored"),
-    [("***/*", "a", True), ("a/***", "a/b", True), ("a/***/b", "a/x/b", True), ("*//", "a", False), ("a//", "a", False)],
+    [
+        ("***/*", "a", True),
+        ("a/***", "a/b", True),
+        ("a/***/b", "a/x/b", True),
+        ("*//", "a", False),
+        ("a//", "a", False),
+    ],
 )
 def test_ignore_rules_read_stars_and_slashes_as_git_does(tmp_path: Path, line: str, path: str, ignored: bool) -> None:
     (tmp_path / ".gitignore").write_text(line, encoding="utf-8")
-    rules = IgnoreRules().within(PurePosixPath(), tmp_path / ".gitignore")
+    rules = IgnoreRules().extend(PurePosixPath(), tmp_path / ".gitignore")
     assert rules.ignores(PurePosixPath(path), is_folder=True) is ignored
 
 

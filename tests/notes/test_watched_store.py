@@ -254,7 +254,7 @@ def test_ignored_hidden_and_foreign_files_and_exports_cause_no_work(
     (notes / "b.md").write_text("stays\n")
     for folder in ("target", "node_modules", ".obsidian", "vendor/.git"):
         (notes / folder).mkdir(parents=True)
-    scene = watch(notes.parent, top=notes.parent, without=[exports])
+    scene = watch(notes.parent, top=notes.parent, exclude=[exports])
     for name in (
         "ignored.md", ".hidden.md", "code.py", "target/x.md", "node_modules/x.md", ".obsidian/x.md", "vendor/x.md",
     ):  # fmt: skip
@@ -451,13 +451,13 @@ def test_reading_breaks_off_between_files_and_goes_on_another_time(store: Memory
 
     read: list[int] = []
 
-    def keep() -> None:
+    def heartbeat() -> None:
         read.append(len(read))
         if len(read) == 5:
             raise InterruptedError
 
     with pytest.raises(InterruptedError):
-        reader(store, notes, keep=keep)(notes)
+        reader(store, notes, heartbeat=heartbeat)(notes)
     assert len(contents(store)) < 20
     reader(store, notes)(notes)
     assert len(contents(store)) == 20

@@ -17,18 +17,28 @@ from hypothesis import strategies as st
 
 from opencode_memory import BusyError
 from opencode_memory.notes import tree, watcher
-from opencode_memory.notes.change_set import Heard, judge, to_read
-from opencode_memory.notes.file_events import Batch, Mailbox
+from opencode_memory.notes.change_set import Changes, classify_events, find_paths_to_read
+from opencode_memory.notes.file_events import EventBatch, EventQueue
 from opencode_memory.notes.files import Skipped, find_notes
 from opencode_memory.notes.folder import IngestReport
 from opencode_memory.notes.reread import SkipLog
-from opencode_memory.notes.tree import Folder, Note, Passed, StoppedError, Tree, look, nearest, stamp_of, walk
+from opencode_memory.notes.tree import (
+    Folder,
+    Note,
+    SkippedPath,
+    StoppedError,
+    Tree,
+    compute_stamp,
+    find_ingest_path,
+    scan,
+    walk,
+)
 from opencode_memory.notes.watcher import NoteWatcher
 
 NAMES = st.sampled_from(["a", "b", "c.md", "d.md"])
 PATHS = st.lists(NAMES, min_size=1, max_size=4).map(lambda names: "/".join(["/r", *names]))
 NOTES = st.dictionaries(PATHS, st.integers(0, 1), max_size=8)
-Step = Sequence[Path] | Batch | Callable[[], object] | None
+Step = Sequence[Path] | EventBatch | Callable[[], object] | None
 QUIET = None
 
 
@@ -51,7 +61,7 @@ def test_every_changed_note_is_read_and_no_other_and_no_fewer_paths_say_so(
     )
     changed = {path for path in before | after if before.get(path) != after.get(path)} | (named & after.keys())
     unchanged = after.keys() - changed
-    chosen = to_read(before, after, named, root="/r")
+    chosen = find_paths_to_read(before, after, named, root="/r")
     assert all(covers(chosen, path) for path in changed)
     assert not any(covers(chosen, path) for path in unchanged)
     folders = {"/".join(parts[:end]) for path in changed for parts in [path.split("/")] for end in range(2, len(parts))}
@@ -61,41 +71,43 @@ def test_every_changed_note_is_read_and_no_other_and_no_fewer_paths_say_so(
 
 
 def test_note_alone_in_its_folder_is_named_itself_and_a_folder_that_came_whole_is_named_once() -> None:
-    assert to_read({}, {"/r/a/b.md": 1}, (), root="/r") == ["/r/a/b.md"]
-    assert to_read({"/r/x.md": 1}, {"/r/x.md": 1, "/r/a/b.md": 1, "/r/a/c/d.md": 1}, (), root="/r") == ["/r/a"]
-    assert to_read({"/r/a/b.md": 1, "/r/a/c/d.md": 1}, {}, (), root="/r") == ["/r/a"]
+    assert find_paths_to_read({}, {"/r/a/b.md": 1}, (), root="/r") == ["/r/a/b.md"]
+    assert find_paths_to_read({"/r/x.md": 1}, {"/r/x.md": 1, "/r/a/b.md": 1, "/r/a/c/d.md": 1}, (), root="/r") == [
+        "/r/a"
+    ]
+    assert find_paths_to_read({"/r/a/b.md": 1, "/r/a/c/d.md": 1}, {}, (), root="/r") == ["/r/a"]
 
 
 def test_named_note_is_read_although_its_stamp_is_the_same() -> None:
     notes = {"/r/a.md": 1, "/r/b.md": 1}
-    assert to_read(notes, notes, ["/r/a.md"], root="/r") == ["/r/a.md"]
-    assert to_read(notes, notes, ["/r/never.md"], root="/r") == []
+    assert find_paths_to_read(notes, notes, ["/r/a.md"], root="/r") == ["/r/a.md"]
+    assert find_paths_to_read(notes, notes, ["/r/never.md"], root="/r") == []
 
 
 # What events mean
 
 
-def heard(*paths: str, folder: bool = False) -> Heard:
-    return judge(paths, notes={"/r/a.md"}, folders={"/r", "/r/sub"}, is_folder=lambda _: folder)
+def heard(*paths: str, folder: bool = False) -> Changes:
+    return classify_events(paths, notes={"/r/a.md"}, folders={"/r", "/r/sub"}, is_folder=lambda _: folder)
 
 
 def test_known_note_is_named_and_an_unknown_one_has_to_be_looked_for() -> None:
-    assert heard("/r/a.md") == Heard(notes=frozenset({"/r/a.md"}))
-    assert heard("/r/sub/new.MD") == Heard(looks=True)
+    assert heard("/r/a.md") == Changes(notes=frozenset({"/r/a.md"}))
+    assert heard("/r/sub/new.MD") == Changes(needs_scan=True)
 
 
 @pytest.mark.parametrize("path", ["/r/.gitignore", "/r/sub/.gitignore", "/r/sub/.git"])
 def test_rules_of_what_is_ignored_have_to_be_looked_at(path: str) -> None:
-    assert heard(path) == Heard(looks=True)
+    assert heard(path) == Changes(needs_scan=True)
 
 
 @pytest.mark.parametrize("path", ["/r/sub", "/r"])
 def test_known_folder_that_came_or_went_is_watched_anew(path: str) -> None:
-    assert heard(path) == Heard(moves=True)
+    assert heard(path) == Changes(needs_rewatch=True)
 
 
 def test_new_folder_is_watched() -> None:
-    assert heard("/r/sub/v1.2", folder=True) == Heard(moves=True)
+    assert heard("/r/sub/v1.2", folder=True) == Changes(needs_rewatch=True)
 
 
 @pytest.mark.parametrize(
@@ -108,8 +120,10 @@ def test_what_is_no_note_or_lies_where_nobody_looks_means_nothing(path: str) -> 
 
 @given(st.lists(PATHS), st.lists(PATHS))
 def test_it_does_not_matter_how_events_are_grouped(first: list[str], second: list[str]) -> None:
-    def meaning(paths: Sequence[str]) -> Heard:
-        return judge(paths, notes={"/r/c.md"}, folders={"/r", "/r/a"}, is_folder=lambda path: path.endswith("b"))
+    def meaning(paths: Sequence[str]) -> Changes:
+        return classify_events(
+            paths, notes={"/r/c.md"}, folders={"/r", "/r/a"}, is_folder=lambda path: path.endswith("b")
+        )
 
     assert meaning(first) | meaning(second) == meaning([*second, *first, *first])
 
@@ -118,24 +132,24 @@ def test_it_does_not_matter_how_events_are_grouped(first: list[str], second: lis
 
 
 def test_events_wait_until_they_are_taken_once() -> None:
-    mailbox = Mailbox()
-    mailbox.put(["/a", "/b"])
-    mailbox.put(["/b", "/c"])
-    assert mailbox.take(0) == Batch(frozenset({"/a", "/b", "/c"}))
-    assert mailbox.take(0) is None
+    queue = EventQueue()
+    queue.put(["/a", "/b"])
+    queue.put(["/b", "/c"])
+    assert queue.take(0) == EventBatch(frozenset({"/a", "/b", "/c"}))
+    assert queue.take(0) is None
 
 
 def test_of_too_many_events_it_is_only_kept_that_they_were_too_many() -> None:
-    mailbox = Mailbox()
-    mailbox.put([f"/{number}" for number in range(30_000)])
-    mailbox.put([f"/{number}" for number in range(30_000, 60_000)])
-    assert mailbox.take(0) == Batch(lost="more than 50000 files changed at once")
+    queue = EventQueue()
+    queue.put([f"/{number}" for number in range(30_000)])
+    queue.put([f"/{number}" for number in range(30_000, 60_000)])
+    assert queue.take(0) == EventBatch(lost="more than 50000 files changed at once")
 
 
 def test_wait_for_events_ends_when_it_is_woken() -> None:
-    mailbox = Mailbox()
-    mailbox.wake()
-    assert mailbox.take(3600) is None
+    queue = EventQueue()
+    queue.wake()
+    assert queue.take(3600) is None
 
 
 # What a look finds
@@ -187,7 +201,7 @@ def test_walk_finds_what_an_ingest_finds_and_every_path_leads_to_what_the_ingest
     walked = {one.path for one in walk(root, top=top) if isinstance(one, Folder)}
     for path in made:
         if path.is_relative_to(root):
-            place = nearest(root, path, top=top)
+            place = find_ingest_path(root, path, top=top)
             assert (place == path) == (path in notes)
             assert path in notes or str(place) in walked
 
@@ -198,14 +212,14 @@ def test_link_in_place_of_a_note_or_a_folder_leads_nowhere(tmp_path: Path) -> No
     (tmp_path / "notes/link").symlink_to(tmp_path / "elsewhere")
     notes = tmp_path / "notes"
     assert seen(notes) == [Skipped(str(notes / "a.md"), "symbolic link, not followed"), notes / "sub/a.md"]
-    assert nearest(notes, notes / "a.md", top=None) == notes
-    assert nearest(notes, notes / "link/a.md", top=None) == notes
+    assert find_ingest_path(notes, notes / "a.md", top=None) == notes
+    assert find_ingest_path(notes, notes / "link/a.md", top=None) == notes
 
 
 def test_path_that_is_gone_leads_to_itself_and_so_does_a_folder_that_is_gone(tmp_path: Path) -> None:
     for path in (tmp_path / "gone.md", tmp_path / "gone/too.md", tmp_path):
-        assert nearest(tmp_path, path, top=None) == path
-    assert nearest(tmp_path / "gone", tmp_path / "gone/a.md", top=None) == tmp_path / "gone/a.md"
+        assert find_ingest_path(tmp_path, path, top=None) == path
+    assert find_ingest_path(tmp_path / "gone", tmp_path / "gone/a.md", top=None) == tmp_path / "gone/a.md"
 
 
 def test_name_that_is_not_utf8_is_passed_over_with_a_reason_that_can_be_printed(tmp_path: Path) -> None:
@@ -219,12 +233,12 @@ def test_name_that_is_not_utf8_is_passed_over_with_a_reason_that_can_be_printed(
 def test_stamp_tells_an_edit_and_another_file_of_the_same_size_and_time(tmp_path: Path) -> None:
     note = tmp_path / "a.md"
     note.write_text("one")
-    first = stamp_of(note.stat())
-    assert stamp_of(note.stat()) == first
+    first = compute_stamp(note.stat())
+    assert compute_stamp(note.stat()) == first
     (tmp_path / "b.md").write_text("two")
     shutil.copystat(note, tmp_path / "b.md")
     (tmp_path / "b.md").replace(note)
-    assert stamp_of(note.stat()) != first
+    assert compute_stamp(note.stat()) != first
 
 
 def test_folder_may_be_nested_deeper_than_calls(tmp_path: Path) -> None:
@@ -235,7 +249,7 @@ def test_folder_may_be_nested_deeper_than_calls(tmp_path: Path) -> None:
         os.close(here)
         here = inner
     os.close(here)
-    found = look(tmp_path, top=None)
+    found = scan(tmp_path, top=None)
     subprocess.run(["rm", "-r", str(tmp_path / "d")], check=True)
     assert len(found.folders) == 1501
 
@@ -244,13 +258,13 @@ def test_nothing_is_taken_for_gone_that_only_cannot_be_looked_at(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     touch(tmp_path, "a.md", "sub/b.md", "sub-2/c.md")
-    before = look(tmp_path, top=None)
+    before = scan(tmp_path, top=None)
     forbid(monkeypatch, tmp_path / "sub")
     (tmp_path / "sub-2/c.md").unlink()
-    after = look(tmp_path, top=None, before=before)
+    after = scan(tmp_path, top=None, before=before)
     assert after.notes.keys() == {str(tmp_path / "a.md"), str(tmp_path / "sub/b.md")}
     assert str(tmp_path / "sub") not in after.folders
-    assert Passed(str(tmp_path / "sub"), "Permission denied") in walk(tmp_path, top=None)
+    assert SkippedPath(str(tmp_path / "sub"), "Permission denied") in walk(tmp_path, top=None)
 
 
 def forbid(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
@@ -277,7 +291,7 @@ def test_look_breaks_off_between_files(tmp_path: Path) -> None:
 
     stop = After()
     with pytest.raises(StoppedError):
-        look(tmp_path, top=None, stop=stop)
+        scan(tmp_path, top=None, stop=stop)
     assert stop.left == -1
 
 
@@ -298,20 +312,20 @@ class Scene:
         self.steps: list[Step] = []
         scene = self
 
-        class ScriptedMailbox(Mailbox):
-            def take(self, timeout_seconds: float) -> Batch | None:
+        class ScriptedQueue(EventQueue):
+            def take(self, timeout_seconds: float) -> EventBatch | None:
                 while scene.steps:
                     step = scene.steps.pop(0)
                     if callable(step):
                         step()
-                    elif step is None or isinstance(step, Batch):
+                    elif step is None or isinstance(step, EventBatch):
                         return step
                     else:
-                        return Batch(frozenset(map(str, step)))
+                        return EventBatch(frozenset(map(str, step)))
                 scene.stop.set()
                 return None
 
-        class ScriptedEvents:
+        class ScriptedObserver:
             def __init__(self, folders: Collection[str], **_: object) -> None:
                 scene.watched.append(set(folders))
                 if scene.refusals:
@@ -321,8 +335,8 @@ class Scene:
             def close(self) -> None:
                 scene.open_now -= 1
 
-        monkeypatch.setattr(watcher, "Mailbox", ScriptedMailbox)
-        monkeypatch.setattr(watcher, "FileEvents", ScriptedEvents)
+        monkeypatch.setattr(watcher, "EventQueue", ScriptedQueue)
+        monkeypatch.setattr(watcher, "FileSystemObserver", ScriptedObserver)
         monkeypatch.setattr(watcher, "_IS_RECURSIVE", False)
 
     def play(self, *steps: Step, **options: Any) -> list[str]:
@@ -360,7 +374,7 @@ def test_save_after_a_report_is_reported_too_even_within_one_tick_of_the_clock(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     touch(scene.folder, "a.md", "b.md")
-    monkeypatch.setattr(watcher, "stamp_of", lambda _: 0)
+    monkeypatch.setattr(watcher, "compute_stamp", lambda _: 0)
     note = scene.folder / "a.md"
     assert scene.play([note], QUIET, [note], QUIET) == ["a.md", "a.md"]
 
@@ -369,7 +383,7 @@ def test_note_that_was_named_is_reported_although_everything_was_looked_at_anew_
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     touch(scene.folder, "a.md", "b.md", "sub/c.md")
-    monkeypatch.setattr(tree, "stamp_of", lambda _: 0)
+    monkeypatch.setattr(tree, "compute_stamp", lambda _: 0)
     assert scene.play([scene.folder / "a.md", scene.folder / "sub"], QUIET) == ["a.md"]
     assert len(scene.watched) == 2
 
@@ -384,7 +398,7 @@ def test_edit_of_a_known_note_needs_no_look(scene: Scene, monkeypatch: pytest.Mo
     a, b = scene.folder / "a.md", scene.folder / "b.md"
 
     def no_more_looks() -> None:
-        monkeypatch.setattr(watcher, "look", lambda *_, **__: pytest.fail("looked"))
+        monkeypatch.setattr(watcher, "scan", lambda *_, **__: pytest.fail("looked"))
 
     assert scene.play(no_more_looks, a.unlink, scene.write("b.md", "new"), [a, b], QUIET, [b], QUIET) == [
         "a.md", "b.md", "b.md",
@@ -443,9 +457,9 @@ def test_folder_that_appears_while_the_system_is_told_what_to_watch_is_watched_t
     def late(*arguments: Any, **options: Any) -> Tree:
         if next(looks) == 1:
             touch(scene.folder, "late/1.md")
-        return look(*arguments, **options)
+        return scan(*arguments, **options)
 
-    monkeypatch.setattr(watcher, "look", late)
+    monkeypatch.setattr(watcher, "scan", late)
     assert scene.play(QUIET) == []
     assert scene.watched[-1] == {str(scene.folder), str(scene.folder / "late")}
 
@@ -458,7 +472,7 @@ def test_change_while_other_folders_begin_to_be_watched_is_not_missed(scene: Sce
 
 def test_what_was_lost_is_found_by_looking_again(scene: Scene, caplog: pytest.LogCaptureFixture) -> None:
     touch(scene.folder, "a.md", "b.md")
-    lost = Batch(lost="the system forgot")
+    lost = EventBatch(lost="the system forgot")
     assert scene.play(scene.write("a.md", "1"), lost, QUIET, scene.write("a.md", "2"), lost, QUIET) == ["a.md", "a.md"]
     assert [record.getMessage() for record in caplog.records if record.levelname == "WARNING"] == [
         "events of the watched folders were lost (the system forgot); they are looked at again"
@@ -467,7 +481,7 @@ def test_what_was_lost_is_found_by_looking_again(scene: Scene, caplog: pytest.Lo
 
 def test_everything_is_looked_at_again_from_time_to_time(scene: Scene) -> None:
     touch(scene.folder, "a.md", "b.md")
-    assert scene.play(scene.write("a.md", "unheard"), QUIET, look_again_seconds=0) == ["a.md"]
+    assert scene.play(scene.write("a.md", "unheard"), QUIET, rescan_seconds=0) == ["a.md"]
     assert scene.play(scene.write("a.md", "unheard"), QUIET) == ["a.md"]
 
 
@@ -475,7 +489,7 @@ def test_ignored_and_hidden_folders_and_other_repositories_and_exports_are_not_e
     touch(scene.folder, "a.md", "target/1.md", ".obsidian/2.md", "node_modules/3.md", "vendor/4.md", "exports/5.md")
     touch(scene.folder, "vendor/.git/HEAD")
     (scene.folder / ".gitignore").write_text("/target/\n")
-    assert scene.play(QUIET, without=[scene.folder / "exports"]) == []
+    assert scene.play(QUIET, exclude=[scene.folder / "exports"]) == []
     assert scene.watched == [{str(scene.folder)}]
 
 
@@ -542,7 +556,7 @@ def test_polling_reports_a_note_only_once_it_rests(scene: Scene, monkeypatch: py
         looks.append("look")
         if len(looks) in (2, 3, 4):
             (scene.folder / "a.md").write_text("x" * len(looks))
-        return look(*arguments, **options)
+        return scan(*arguments, **options)
 
     def reported(path: Path) -> None:
         when.append(len(looks))
@@ -550,7 +564,7 @@ def test_polling_reports_a_note_only_once_it_rests(scene: Scene, monkeypatch: py
         if len(when) == 2:
             scene.stop.set()
 
-    monkeypatch.setattr(watcher, "look", writing)
+    monkeypatch.setattr(watcher, "scan", writing)
     assert scene.play(polling=True, on_change=reported) == ["a.md"]
     assert scene.watched == []
     assert when == [1, 5]
@@ -564,9 +578,9 @@ def test_note_that_never_rests_is_reported_by_polling_all_the_same(
 
     def writing(*arguments: Any, **options: Any) -> Tree:
         (scene.folder / "a.md").write_text("x" * next(texts))
-        return look(*arguments, **options)
+        return scan(*arguments, **options)
 
-    monkeypatch.setattr(watcher, "look", writing)
+    monkeypatch.setattr(watcher, "scan", writing)
     polled = Polled(scene)
     polled.then(lambda: None, lambda: None, scene.stop.set)
     assert scene.play(polling=True, on_change=polled) == ["a.md", "a.md"]
@@ -575,7 +589,7 @@ def test_note_that_never_rests_is_reported_by_polling_all_the_same(
 def test_after_a_while_the_system_is_asked_again(scene: Scene) -> None:
     touch(scene.folder, "a.md", "b.md")
     scene.refusals = [RuntimeError("Too many open files"), RuntimeError("Too many open files")]
-    assert scene.play(scene.write("a.md", "heard"), [scene.folder / "a.md"], QUIET, look_again_seconds=0) == ["a.md"]
+    assert scene.play(scene.write("a.md", "heard"), [scene.folder / "a.md"], QUIET, rescan_seconds=0) == ["a.md"]
     assert len(scene.watched) >= 3
 
 
@@ -620,10 +634,10 @@ def test_stop_in_the_middle_of_a_look_ends_the_watcher(scene: Scene, monkeypatch
 
     def stopped(*arguments: Any, **options: Any) -> Tree:
         scene.stop.set()
-        return look(*arguments, **options)
+        return scan(*arguments, **options)
 
     def stop_at_the_next_look() -> None:
-        monkeypatch.setattr(watcher, "look", stopped)
+        monkeypatch.setattr(watcher, "scan", stopped)
 
     assert scene.play(stop_at_the_next_look, [scene.folder / "sub"], QUIET, lambda: pytest.fail("went on")) == []
 
@@ -651,15 +665,15 @@ def report(*skipped: tuple[str, str]) -> IngestReport:
 def test_file_is_told_of_once_until_it_was_read_or_the_reason_is_another(caplog: pytest.LogCaptureFixture) -> None:
     skips = SkipLog()
     for one in (report(("/r/a.md", "x")), report(("/r/a.md", "x")), report(("/r/a.md", "y"))):
-        skips.tell(Path("/r"), one)
+        skips.warn(Path("/r"), one)
     assert [record.getMessage() for record in caplog.records] == [
         "/r/a.md is passed over: x",
         "/r/a.md is passed over: y",
     ]
     caplog.clear()
-    skips.tell(Path("/r/b.md"), report())
-    skips.tell(Path("/r/a.md"), report(("/r/a.md", "y")))
+    skips.warn(Path("/r/b.md"), report())
+    skips.warn(Path("/r/a.md"), report(("/r/a.md", "y")))
     assert caplog.records == []
-    skips.tell(Path("/r"), report())
-    skips.tell(Path("/r/a.md"), report(("/r/a.md", "y")))
+    skips.warn(Path("/r"), report())
+    skips.warn(Path("/r/a.md"), report(("/r/a.md", "y")))
     assert len(caplog.records) == 1

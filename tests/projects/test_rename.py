@@ -6,8 +6,8 @@ from pathlib import Path
 
 from opencode_memory.config.load import load
 from opencode_memory.projects.resolver import ProjectResolver
-from opencode_memory.worker.learning_duties import MEMORY_FILE, Learning
-from opencode_memory.worker.run import work
+from opencode_memory.worker.learning_duties import MEMORY_FILE, LearningDuties
+from opencode_memory.worker.run import run_worker
 from support.bridge import PROJECT, Plugin, began, idle, said
 from support.mcp import World
 from support.memory_files import git
@@ -44,7 +44,7 @@ def test_plugin_connection_follows_a_rename(tmp_path: Path) -> None:
 def test_worker_follows_a_rename(tmp_path: Path) -> None:
     with FakeOpenCode(tmp_path / "opencode.db") as opencode, open_store(tmp_path / "store") as store:
         environment = {"HOME": str(tmp_path), "OPENCODE_MEMORY_LEARNING_OPENCODE_DB": str(opencode.path)}
-        duties = [duty for duty in Learning(store, load(environment=environment)).duties() if duty.kind == "opencode"]
+        duties = [duty for duty in LearningDuties(store, load(environment=environment)).duties() if duty.kind == "opencode"]
 
         def read(session: str, text: str) -> None:
             opencode.session(session)
@@ -52,7 +52,7 @@ def test_worker_follows_a_rename(tmp_path: Path) -> None:
             opencode.agent(session, f"msg_{session}_2", "Done.", at=1_001)
             for job in store.jobs.list():
                 store.jobs.drop(job)
-            work(store, duties, wait=until_idle, lower_priority=False)
+            run_worker(store, duties, wait=until_idle, lower_priority=False)
 
         read("ses_1", FIRST)
         [project] = store.projects.list()
@@ -69,12 +69,12 @@ def test_memory_file_of_a_renamed_project_is_written_from_the_new_name(tmp_path:
     git(tree, "init", "--quiet")
     environment = {"HOME": str(tmp_path), "PATH": "/usr/bin:/bin", "OPENCODE_MEMORY_MEMORY_FILE": "auto"}
     with open_store(tmp_path / "store") as store:
-        duties = [duty for duty in Learning(store, load(environment=environment)).duties() if duty.kind == MEMORY_FILE]
+        duties = [duty for duty in LearningDuties(store, load(environment=environment)).duties() if duty.kind == MEMORY_FILE]
         old = ProjectResolver(store, environment).ensure(tree)
         store.remember(FIRST, category="decision", project=old)
         store.jobs.enqueue(MEMORY_FILE, str(tree), payload={"project": old})
         store.projects.rename(old, NEW_NAME)
-        work(store, duties, wait=until_idle, lower_priority=False)
+        run_worker(store, duties, wait=until_idle, lower_priority=False)
 
         assert FIRST in (tree / ".opencode" / "MEMORY.md").read_text()
         assert [project.name for project in store.projects.list()] == [NEW_NAME]

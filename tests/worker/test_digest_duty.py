@@ -17,8 +17,8 @@ from opencode_memory import Memory, MemoryStore, Status
 from opencode_memory.config.load import load
 from opencode_memory.text import clock as real_clock
 from opencode_memory.worker.duty import Duty
-from opencode_memory.worker.learning_duties import Learning
-from opencode_memory.worker.run import ask_for_what_is_due, do_next
+from opencode_memory.worker.learning_duties import LearningDuties
+from opencode_memory.worker.run import enqueue_due_jobs, run_next_job
 from support.model_server import MODEL, ModelServer, Received, Reply, judges, note, refuses, says
 from support.stores import DAY_MS, NOW_MS, SECOND_MS, files_holding, set_clock
 
@@ -41,7 +41,7 @@ class Scene:
     def duties(self, **settings: str) -> dict[str, Duty]:
         changes = {f"OPENCODE_MEMORY_{name.upper()}": value for name, value in settings.items()}
         environment = {"HOME": str(self._folder), "XDG_CONFIG_HOME": str(self._folder / "config"), **changes}
-        learning = Learning(self.store, load(environment=environment))
+        learning = LearningDuties(self.store, load(environment=environment))
         return {duty.kind: duty for duty in learning.duties() if duty.kind == "enrich"}
 
     def with_model(self, server: ModelServer | str, **settings: str) -> dict[str, Duty]:
@@ -54,8 +54,8 @@ class Scene:
     def digest(self, duties: dict[str, Duty], *, most: int = 50) -> int:
         """Do what is due now, and return how many jobs that were."""
         for count in range(most):
-            ask_for_what_is_due(self.store, tuple(duties.values()))
-            if not do_next(self.store, duties, worker="w", now=self.now):
+            enqueue_due_jobs(self.store, tuple(duties.values()))
+            if not run_next_job(self.store, duties, worker="w", now=self.now):
                 return count
         raise AssertionError("the worker never comes to rest")
 

@@ -28,7 +28,7 @@ WORKER = """
     import os, sys
     from pathlib import Path
     from opencode_memory.worker.duty import Duty
-    from opencode_memory.worker.run import work
+    from opencode_memory.worker.run import run_worker
     from support.stores import open_store
 
     data_dir, log, clock_ms, stuck_on = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]), sys.argv[4]
@@ -52,7 +52,7 @@ WORKER = """
     with open_store(data_dir, clock_ms=clock_ms) as store:
         say("ready")
         sys.stdin.readline()
-        work(store, [Duty(kind="task", do=do), Duty(kind="other", do=do)], wait=lambda seconds: seconds == 0)
+        run_worker(store, [Duty(kind="task", do=do), Duty(kind="other", do=do)], wait=lambda seconds: seconds == 0)
         say("idle")
 """
 

@@ -16,10 +16,10 @@ from opencode_memory import BusyError, MemoryStore, Status, StorageError
 from opencode_memory.config.load import load
 from opencode_memory.errors import EmbeddingError
 from opencode_memory.store.jobs import LEASE_SECONDS, Job
-from opencode_memory.worker.duties import EMBED, LINK, keeping
-from opencode_memory.worker.duty import Duty, HopelessError, LostError, PutOffError, Work, always, every
-from opencode_memory.worker.learning_duties import MEMORY_FILE, Learning
-from opencode_memory.worker.run import do_next, work
+from opencode_memory.worker.duties import EMBED, LINK, maintenance_duties
+from opencode_memory.worker.duty import Duty, LeaseLostError, PermanentError, PostponedError, Work, always, repeat_every
+from opencode_memory.worker.learning_duties import MEMORY_FILE, LearningDuties
+from opencode_memory.worker.run import run_next_job, run_worker
 from support.command_line import CommandLine
 from support.embedders import ConstantEmbedder, DownEmbedder, HookedEmbedder
 from support.memory_files import git
@@ -43,7 +43,7 @@ def work_until_idle(store: MemoryStore, duties: Sequence[Duty], *, most: int = 3
         rounds += seconds == 0
         return seconds == 0 and rounds < most
 
-    work(store, duties, wait=wait, now=now_of(store), lower_priority=False)
+    run_worker(store, duties, wait=wait, now=now_of(store), lower_priority=False)
     assert rounds < most, "the worker never comes to rest"
     return rounds
 
@@ -51,7 +51,7 @@ def work_until_idle(store: MemoryStore, duties: Sequence[Duty], *, most: int = 3
 def work_some(store: MemoryStore, duties: Sequence[Duty], *, rounds: int = 40) -> None:
     """Run the worker's loop for some rounds at most, whether it comes to rest or not."""
     left = iter(range(rounds))
-    work(
+    run_worker(
         store,
         duties,
         wait=lambda seconds: seconds == 0 and next(left, None) is not None,
@@ -101,9 +101,9 @@ class _UnspeakableError(Exception):
         Exception("x" * 100_000),
         Exception("two\nlines\0and a NUL"),
         BusyError("the store is held"),
-        HopelessError("never"),
-        PutOffError("later", seconds=60),
-        LostError("taken"),
+        PermanentError("never"),
+        PostponedError("later", seconds=60),
+        LeaseLostError("taken"),
         pytest.param(ValueError("cannot read caf\udce9.md"), id="half-a-surrogate-pair"),
         pytest.param(_UnspeakableError(), id="no-text"),
     ],
@@ -166,7 +166,7 @@ def test_what_is_hopeless_is_not_tried_again(store: MemoryStore) -> None:
 
     def do(work: Work) -> None:
         tries.append(work.job.attempts)
-        raise HopelessError("the key is refused")
+        raise PermanentError("the key is refused")
 
     store.jobs.enqueue("task", "a")
     work_through_failures(store, one("task", do))
@@ -179,7 +179,7 @@ def test_what_is_put_off_never_dies_of_it(store: MemoryStore) -> None:
 
     def do(work: Work) -> None:
         tries.append(work.at)
-        raise PutOffError("not now", seconds=60, is_trouble=True)
+        raise PostponedError("not now", seconds=60, is_warning=True)
 
     store.jobs.enqueue("task", "a")
     for minute in range(3 * MOST_ATTEMPTS):
@@ -233,7 +233,7 @@ def test_a_full_disk_does_not_end_the_worker(store: MemoryStore, monkeypatch: py
 
     store.jobs.enqueue("task", "a")
     monkeypatch.setattr(store.jobs, "claim", refused)
-    work(store, one("task", lambda work: done.append(work.job.subject)), wait=wait, lower_priority=False)
+    run_worker(store, one("task", lambda work: done.append(work.job.subject)), wait=wait, lower_priority=False)
     assert done == ["a"]
     assert pauses[0] >= 10
 
@@ -259,7 +259,7 @@ def test_a_store_that_is_busy_between_jobs_does_not_end_the_worker(
         return next(rounds, None) is not None
 
     monkeypatch.setattr(store.jobs, step, busy)
-    work(store, duties, wait=wait, now=now_of(store), lower_priority=False)
+    run_worker(store, duties, wait=wait, now=now_of(store), lower_priority=False)
     assert done
     assert store.jobs.list() == []
 
@@ -286,11 +286,11 @@ def test_a_worker_that_lost_its_job_notices_and_leaves_it_to_the_other(store: Me
         job = store.jobs.claim("other")
         assert job is not None
         others.append(job)
-        work.keep()
+        work.renew_lease()
         after.append("went on")
 
     store.jobs.enqueue("task", "a")
-    assert do_next(store, {"task": one("task", do)[0]}, worker="first", now=now_of(store))
+    assert run_next_job(store, {"task": one("task", do)[0]}, worker="first", now=now_of(store))
     assert after == []
     assert [job.worker for job in store.jobs.list()] == ["other"]
     assert store.jobs.done(others[0])
@@ -300,7 +300,7 @@ def test_a_long_duty_that_keeps_its_job_is_not_done_twice(store: MemoryStore) ->
     def do(work: Work) -> None:
         for step in range(10):
             set_clock(store, NOW_MS + round(step * (LEASE_SECONDS - 1) * SECOND_MS))
-            work.keep()
+            work.renew_lease()
             assert store.jobs.claim("other") is None
 
     store.jobs.enqueue("task", "a")
@@ -375,8 +375,8 @@ def test_threads_that_race_for_jobs_do_each_once(open_store: OpenStore) -> None:
 
 def test_recurring_jobs_come_back_after_their_period_and_not_before(store: MemoryStore) -> None:
     runs: list[str] = []
-    hour = Duty(kind="hourly", do=every(timedelta(hours=1), lambda work: runs.append("h")), is_due=always)
-    day = Duty(kind="daily", do=every(timedelta(days=1), lambda work: runs.append("d")), is_due=always)
+    hour = Duty(kind="hourly", do=repeat_every(timedelta(hours=1), lambda work: runs.append("h")), is_due=always)
+    day = Duty(kind="daily", do=repeat_every(timedelta(days=1), lambda work: runs.append("d")), is_due=always)
     for hours in range(25):
         set_clock(store, NOW_MS + hours * 3600 * SECOND_MS)
         work_until_idle(store, [hour, day])
@@ -386,19 +386,19 @@ def test_recurring_jobs_come_back_after_their_period_and_not_before(store: Memor
 
 def test_a_worker_keeps_a_store_in_order_and_comes_to_rest(store: MemoryStore) -> None:
     store.remember("the port is 5128")
-    work_until_idle(store, keeping())
+    work_until_idle(store, maintenance_duties())
     kinds = {job.kind for job in store.jobs.list()}
     assert kinds == {"purge", "compact", "age", "consolidate"}
     assert all(job.dead_at is None and job.error is None for job in store.jobs.list())
-    assert work_until_idle(store, keeping()) == 0
+    assert work_until_idle(store, maintenance_duties()) == 0
     set_clock(store, NOW_MS + DAY_MS)
-    assert work_until_idle(store, keeping()) == 4
+    assert work_until_idle(store, maintenance_duties()) == 4
 
 
 def test_ageing_is_a_job_of_the_worker(store: MemoryStore) -> None:
     id = store.remember("we spoke of the registry", category="conversation").id
     set_clock(store, NOW_MS + 181 * DAY_MS)
-    work_until_idle(store, keeping())
+    work_until_idle(store, maintenance_duties())
     assert store.get(id).status == Status.ARCHIVED
     store.undo(id)
     assert store.get(id).status == Status.ACTIVE
@@ -407,7 +407,7 @@ def test_ageing_is_a_job_of_the_worker(store: MemoryStore) -> None:
 def test_purging_is_a_job_of_the_worker(store: MemoryStore) -> None:
     store.kv.set("k", "v", ttl_seconds=60)
     set_clock(store, NOW_MS + DAY_MS)
-    work_until_idle(store, keeping())
+    work_until_idle(store, maintenance_duties())
     assert store.maintain() == (0, 0)
 
 
@@ -417,7 +417,7 @@ def test_purging_is_a_job_of_the_worker(store: MemoryStore) -> None:
 def test_what_waits_is_embedded_and_linked(store: MemoryStore) -> None:
     first = store.remember("We use pnpm in the shop repository").id
     second = store.remember("In the shop repository we use pnpm workspaces").id
-    work_until_idle(store, keeping())
+    work_until_idle(store, maintenance_duties())
     assert not store.indexes.waits_for_vectors()
     assert [found.memory.id for found in store.related(first)] == [second]
     assert store.links(["similar", "extends", "related"])
@@ -425,7 +425,7 @@ def test_what_waits_is_embedded_and_linked(store: MemoryStore) -> None:
 
 def test_more_than_a_batch_is_embedded_in_turns(store: MemoryStore) -> None:
     store.remember_many({"content": f"walrus{number} sits on rock{number}"} for number in range(600))
-    work_until_idle(store, keeping())
+    work_until_idle(store, maintenance_duties())
     assert not store.indexes.waits_for_vectors()
     assert [job for job in store.jobs.list() if job.kind in {EMBED, LINK}] == []
 
@@ -434,23 +434,23 @@ def test_a_worker_comes_to_rest_although_a_text_cannot_be_embedded(open_store: O
     store = open_store(project="app", embedder=HookedEmbedder(fails_on_marker))
     store.remember(f"the {BAD} one")
     store.remember("walrus")
-    assert work_until_idle(store, keeping()) < 20
+    assert work_until_idle(store, maintenance_duties()) < 20
 
 
 def test_a_text_that_cannot_be_embedded_keeps_no_other_waiting_and_has_a_job_of_its_own(open_store: OpenStore) -> None:
     store = open_store(project="app", embedder=HookedEmbedder(fails_on_marker))
     bad = store.remember(f"the {BAD} one").id
     good = [store.remember(f"walrus number{number}").id for number in range(5)]
-    work_some(store, keeping())
+    work_some(store, maintenance_duties())
     [job] = [job for job in store.jobs.list() if job.kind == EMBED]
     assert job.subject == str(store.get(bad).key)
     assert job.error is not None
     assert BAD in job.error
-    work_through_failures(store, keeping())
+    work_through_failures(store, maintenance_duties())
     [job] = [job for job in store.jobs.list() if job.kind == EMBED]
     assert (job.subject, job.dead_at is None) == (str(store.get(bad).key), False)
     later = store.remember("walrus and octopus").id
-    work_some(store, keeping())
+    work_some(store, maintenance_duties())
     assert store.stats().pending_embeddings == 1
     assert recalled(store, BAD) == [f"the {BAD} one"]
     assert {found.memory.id for found in store.related(later, limit=10)} == set(good)
@@ -459,10 +459,10 @@ def test_a_text_that_cannot_be_embedded_keeps_no_other_waiting_and_has_a_job_of_
 def test_a_text_that_could_not_be_embedded_is_embedded_after_an_edit(open_store: OpenStore) -> None:
     store = open_store(project="app", embedder=HookedEmbedder(fails_on_marker))
     id = store.remember(f"the {BAD} one").id
-    work_through_failures(store, keeping())
+    work_through_failures(store, maintenance_duties())
     assert [job.kind for job in store.jobs.list() if job.dead_at is not None] == [EMBED]
     store.edit(id, content="the good one")
-    work_some(store, keeping())
+    work_some(store, maintenance_duties())
     assert not store.indexes.waits_for_vectors()
 
 
@@ -470,13 +470,13 @@ def test_a_text_that_could_not_be_embedded_is_embedded_after_an_edit(open_store:
 def test_the_dead_job_of_a_text_that_is_gone_goes_with_it(open_store: OpenStore, cure: str) -> None:
     store = open_store(project="app", embedder=HookedEmbedder(fails_on_marker))
     id = store.remember(f"the {BAD} one").id
-    work_through_failures(store, keeping())
+    work_through_failures(store, maintenance_duties())
     if cure == "edit":
         store.edit(id, content="the good one")
     else:
         getattr(store, cure)(id)
     set_clock(store, store._engine.now_ms() + 2 * DAY_MS)
-    work_some(store, keeping())
+    work_some(store, maintenance_duties())
     assert [job for job in store.jobs.list() if job.dead_at is not None] == []
 
 
@@ -490,10 +490,10 @@ def test_a_revived_text_is_embedded_once_the_cause_is_gone(open_store: OpenStore
     store = open_store(project="app", embedder=HookedEmbedder(hook))
     store.remember(f"the {BAD} one")
     store.remember("walrus")
-    work_through_failures(store, keeping())
+    work_through_failures(store, maintenance_duties())
     is_broken = False
     assert store.jobs.revive() == 1
-    work_some(store, keeping())
+    work_some(store, maintenance_duties())
     assert not store.indexes.waits_for_vectors()
     assert [job for job in store.jobs.list() if job.kind == EMBED] == []
 
@@ -504,7 +504,7 @@ def test_several_texts_in_a_row_that_cannot_be_embedded_keep_no_other_waiting(op
     store.remember_many({"content": f"walrus{number} sits"} for number in range(250))
     for minute in range(10):
         set_clock(store, NOW_MS + minute * 61 * SECOND_MS)
-        work_some(store, keeping())
+        work_some(store, maintenance_duties())
     assert store.stats().pending_embeddings == 6
 
 
@@ -517,13 +517,13 @@ def test_a_model_that_is_out_of_order_puts_the_job_off_and_kills_none(
     with caplog.at_level(logging.WARNING):
         for minute in range(2 * MOST_ATTEMPTS):
             set_clock(store, NOW_MS + minute * 61 * SECOND_MS)
-            work_some(store, keeping())
+            work_some(store, maintenance_duties())
     assert "out of order" in caplog.text
     assert [job for job in store.jobs.list() if job.dead_at is not None] == []
     embedder.is_down = False
     set_clock(store, NOW_MS + DAY_MS // 2)
-    work_some(store, keeping())
-    work_through_failures(store, keeping())
+    work_some(store, maintenance_duties())
+    work_through_failures(store, maintenance_duties())
     assert not store.indexes.waits_for_vectors()
 
 
@@ -535,7 +535,7 @@ def test_vectors_of_another_model_are_no_failure_of_any_job(open_store: OpenStor
     store.remember("octopus")
     for minute in range(2 * MOST_ATTEMPTS):
         set_clock(store, NOW_MS + minute * 61 * SECOND_MS)
-        work_some(store, keeping())
+        work_some(store, maintenance_duties())
     assert [job for job in store.jobs.list() if job.dead_at is not None] == []
     assert store.indexes.waits_for_vectors()
 
@@ -550,7 +550,7 @@ def test_a_worker_does_not_wait_for_another_process_that_embeds(open_store: Open
     store = open_store(project="app", embedder=HookedEmbedder(while_embedding))
     store.remember("walrus")
     second.append(open_store(project="app"))
-    work_some(store, keeping())
+    work_some(store, maintenance_duties())
     assert not store.indexes.waits_for_vectors()
 
 
@@ -573,7 +573,7 @@ def duplicates(store: MemoryStore, *trusts: str, **options: Any) -> list[str]:
 
 def test_consolidation_archives_the_weaker_of_two_learned_memories(store: MemoryStore) -> None:
     older, newer = duplicates(store, "extracted", "extracted")
-    work_until_idle(store, keeping())
+    work_until_idle(store, maintenance_duties())
     assert (store.get(older).status, store.get(newer).status) == (Status.ARCHIVED, Status.ACTIVE)
     store.undo(older)
     assert store.get(older).status == Status.ACTIVE
@@ -586,7 +586,7 @@ def test_consolidation_keeps_what_a_person_or_an_agent_wrote(store: MemoryStore)
             store.remember(wording, trust=trust, project=project)
     store.indexes.embed_pending()
     assert len(store.links(["similar"], project="*")) == 3
-    work_until_idle(store, keeping())
+    work_until_idle(store, maintenance_duties())
     assert store.count(project="*") == 6
 
 
@@ -597,14 +597,14 @@ def test_consolidation_prefers_what_was_written_to_what_was_learned(
 ) -> None:
     trusts = ("extracted", trust) if learned_first else (trust, "extracted")
     ids = duplicates(store, *trusts)
-    work_until_idle(store, keeping())
+    work_until_idle(store, maintenance_duties())
     assert [memory.id for memory in store.list()] == [ids[trusts.index(trust)]]
 
 
 def test_consolidation_leaves_a_pinned_memory(store: MemoryStore) -> None:
     older, newer = duplicates(store, "extracted", "extracted")
     store.pin(older)
-    work_until_idle(store, keeping())
+    work_until_idle(store, maintenance_duties())
     assert store.get(older).status == Status.ACTIVE
     assert store.get(newer).status == Status.ARCHIVED
 
@@ -616,7 +616,7 @@ def test_consolidation_prefers_what_the_person_confirmed(store: MemoryStore) -> 
     set_clock(store, NOW_MS - DAY_MS // 2)
     store.edit(newer, tags=["later"])
     set_clock(store, NOW_MS)
-    work_until_idle(store, keeping())
+    work_until_idle(store, maintenance_duties())
     assert store.get(older).status == Status.ACTIVE
 
 
@@ -625,10 +625,10 @@ def test_what_a_person_brought_back_from_consolidation_stays_and_nothing_goes_in
     store: MemoryStore, bring_back: str
 ) -> None:
     older, newer = duplicates(store, "extracted", "extracted")
-    work_until_idle(store, keeping())
+    work_until_idle(store, maintenance_duties())
     getattr(store, bring_back)(older)
     set_clock(store, NOW_MS + DAY_MS)
-    work_until_idle(store, keeping())
+    work_until_idle(store, maintenance_duties())
     assert (store.get(older).status, store.get(newer).status) == (Status.ACTIVE, Status.ACTIVE)
 
 
@@ -636,7 +636,7 @@ def test_consolidation_leaves_what_was_a_duplicate_before_it_was_edited(store: M
     older, newer = duplicates(store, "extracted", "extracted")
     store.edit(older, content="the billing service listens on 5128")
     store.indexes.embed_pending()
-    work_until_idle(store, keeping())
+    work_until_idle(store, maintenance_duties())
     assert (store.get(older).status, store.get(newer).status) == (Status.ACTIVE, Status.ACTIVE)
 
 
@@ -646,7 +646,7 @@ def test_consolidation_never_decides_a_contradiction(store: MemoryStore) -> None
         store.remember(said, trust="extracted")
     store.indexes.embed_pending()
     assert [link.kind for link in store.links(["contradicts", "similar"])] == ["contradicts"]
-    work_until_idle(store, keeping())
+    work_until_idle(store, maintenance_duties())
     assert store.count() == 2
 
 
@@ -658,7 +658,7 @@ def file_duties(store: MemoryStore, tmp_path: Path, **settings: str) -> tuple[Du
     environment = {"HOME": str(tmp_path / "home"), "PATH": "/usr/bin:/bin", **changes}
     environment["XDG_CONFIG_HOME"] = str(tmp_path / "config")
     config = load(environment=environment)
-    return tuple(duty for duty in Learning(store, config).duties() if duty.kind == MEMORY_FILE)
+    return tuple(duty for duty in LearningDuties(store, config).duties() if duty.kind == MEMORY_FILE)
 
 
 @pytest.fixture
@@ -772,7 +772,7 @@ def test_retry_revives_what_failed_for_good(cli: CommandLine) -> None:
     done: list[str] = []
     with open_store(data_dir, clock_ms=None) as store:
         duty = Duty(kind="notes", do=lambda work: done.append(work.job.subject))
-        assert do_next(store, {"notes": duty}, worker="w")
+        assert run_next_job(store, {"notes": duty}, worker="w")
     assert done == ["a.md"]
     assert cli.ok("jobs", "--json").json["jobs"] == []
 

@@ -1,4 +1,4 @@
-"""``opencode-memory ingest``: OpenCode's sessions, or notes."""
+"""``opencode-memory ingest``: learns from OpenCode's sessions, or imports Markdown notes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _SHOWN: Final = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IngestRequest:
-    """Which notes to read."""
+    """Path of the notes."""
 
     path: Path
     dry_run: bool
@@ -36,7 +36,7 @@ class IngestRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenCodeRequest:
-    """Which database to read; None for where OpenCode keeps it."""
+    """Path of OpenCode's database; None for its default location."""
 
     db: Path | None
     dry_run: bool
@@ -44,31 +44,35 @@ class OpenCodeRequest:
 
 @command("ingest")
 @click.argument("path", type=click.Path(path_type=Path))
-@click.option("--db", type=click.Path(path_type=Path, dir_okay=False), help="OpenCode's database, if it is elsewhere.")
-@click.option("--dry-run", is_flag=True, help="Only say what would be done.")
+@click.option(
+    "--db",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="OpenCode's database.  [default: its default location]",
+)
+@click.option("--dry-run", is_flag=True, help="Show the result without writing.")
 def ingest(run: Invocation, *, path: Path, db: Path | None, dry_run: bool) -> None:
-    """Learn from OpenCode's sessions (`ingest opencode`), or keep memories in step with Markdown notes.
+    """Learn from OpenCode's sessions (`ingest opencode`), or import Markdown notes from PATH.
 
-    `opencode` reads what is new in every session of OpenCode, whatever project it belongs to; running it again reads
-    only what came since. Anything else is a note, or a folder of notes (`./opencode` for one of that name): each
-    section becomes a memory. Run it again after an edit to update, after a deletion to archive.
+    `opencode` reads the new messages of all sessions of OpenCode in all projects. Any other PATH is a note or a folder
+    of notes (write `./opencode` for a folder of that name), and each section becomes a memory. Run it again to update
+    the memories of edited sections and to archive those of deleted sections.
     """
     if str(path) == _OPENCODE:
         read_opencode(run, OpenCodeRequest(db=db, dry_run=dry_run))
         return
     if db is not None:
-        raise InvalidInputError("--db goes with `ingest opencode`", field="--db")
+        raise InvalidInputError("--db is valid only with `ingest opencode`", field="--db")
     read_notes(run, IngestRequest(path=path, dry_run=dry_run))
 
 
 def read_opencode(run: Invocation, request: OpenCodeRequest) -> None:
-    """Learn from every session of OpenCode and say what was learned."""
+    """Learn from all sessions of OpenCode and print the result."""
     from opencode_memory.exchange.dry_run import rehearsal  # noqa: PLC0415  only here
     from opencode_memory.hosts.opencode.feed.database import default_database  # noqa: PLC0415  only here
 
     path = request.db or run.config.learning.opencode_db or default_database(run.config.environment)
     if path is None:
-        raise InvalidInputError("OpenCode keeps its sessions in no file here; name one with --db", field="--db")
+        raise InvalidInputError("cannot find OpenCode's database; give its path with --db", field="--db")
     with run.open_unbound_store(actor="extracted", background=False) as store:
         with rehearsal(store) if request.dry_run else nullcontext(store) as target:
             reading = _build_reading(run, target, path)
@@ -88,7 +92,7 @@ def _build_reading(run: Invocation, store: MemoryStore, path: Path) -> OpenCodeR
     from opencode_memory.learning.switches import Switches  # noqa: PLC0415  only here
     from opencode_memory.projects.resolver import ProjectResolver  # noqa: PLC0415  only here
 
-    # By hand everything is read: what waits for the next message waits for nothing.
+    # Treat every session as idle (rest_ms=0), because no later message will complete a candidate of this run.
     switches = Switches(skip_projects=run.config.learning.skip_projects)
     projects = ProjectResolver(store, run.config.environment)
     return OpenCodeReading(store, path, projects=projects, switches=switches, rest_ms=0)
@@ -96,11 +100,11 @@ def _build_reading(run: Invocation, store: MemoryStore, path: Path) -> OpenCodeR
 
 def _request_memory_files(run: Invocation, store: MemoryStore, report: OpenCodeReport) -> None:
     from opencode_memory.config.settings import MemoryFile  # noqa: PLC0415  only here
-    from opencode_memory.worker.learning_duties import ask_for_memory_file  # noqa: PLC0415  only here
+    from opencode_memory.worker.learning_duties import enqueue_memory_file  # noqa: PLC0415  only here
 
     if run.config.memory_file is not MemoryFile.OFF:
         for folder, project in report.folders:
-            ask_for_memory_file(store, folder, project)
+            enqueue_memory_file(store, folder, project)
 
 
 def _print_report(run: Invocation, store: MemoryStore, report: OpenCodeReport, *, dry_run: bool) -> None:
@@ -114,14 +118,14 @@ def _print_report(run: Invocation, store: MemoryStore, report: OpenCodeReport, *
     if len(shown) > _SHOWN:
         out.line(dim(f"… and {len(shown) - _SHOWN} more"))
     learned = f"{counted(len(shown), 'memory')} and {counted(len(memories) - len(shown), 'summary')}"
-    waiting = f"; {len(report.waiting)} wait for `opencode-memory review`" if report.waiting else ""
-    read = f"{counted(report.sessions, 'session')} with news, {counted(report.messages, 'message')}"
+    waiting = f"; {len(report.waiting)} pending in `opencode-memory review`" if report.waiting else ""
+    read = f"{counted(report.sessions, 'session')} with new messages, {counted(report.messages, 'message')}"
     out.line(f"{read}: {learned}{waiting}.{' Nothing was written.' if dry_run else ''}")
 
 
 def read_notes(run: Invocation, request: IngestRequest) -> None:
-    """Bring the memories in step with the notes and say what was done."""
-    from opencode_memory.notes.folder import ingest as ingest_notes  # noqa: PLC0415  only here, and only when it runs
+    """Synchronize memories with notes and print the result."""
+    from opencode_memory.notes.folder import ingest as ingest_notes  # noqa: PLC0415  only here
 
     with run.open_store(creates_project=not request.dry_run, background=False) as store:
         with progress("reading", quiet=run.out.as_json) as show:

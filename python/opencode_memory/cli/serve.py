@@ -1,4 +1,4 @@
-"""``opencode-memory serve``, ``worker``, ``watch``: a server for all clients or for one, and what works behind it."""
+"""``opencode-memory serve``, ``worker`` and ``watch``: the server and its background work."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from opencode_memory.errors import ConfigError
 if TYPE_CHECKING:
     from opencode_memory.store.memory_store import MemoryStore
     from opencode_memory.worker.duty import Duty
-    from opencode_memory.worker.learning_duties import Learning
+    from opencode_memory.worker.learning_duties import LearningDuties
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServeRequest:
-    """How to serve; None leaves it to the configuration."""
+    """Options of the server; None means the value of the configuration."""
 
     stdio: bool
     host: str | None
@@ -35,12 +35,23 @@ class ServeRequest:
 
 @command("serve")
 @click.option("--stdio", is_flag=True, help="Serve one MCP client over standard input and output.")
-@click.option("--host", metavar="ADDRESS", help="Address to bind; beyond this machine only with an API key.")
-@click.option("--port", type=click.IntRange(0, 65_535), metavar="PORT", help="Port, by default 9824; 0 for a free one.")
-@click.option("--tools", type=click.Choice([*Tools]), help="All tools, or the few that matter most.")
-@click.option("--no-worker", is_flag=True, help="Start no worker; somebody else runs `opencode-memory worker`.")
 @click.option(
-    "--detach", is_flag=True, help="Start it in the background, unless it is there, and return when it answers."
+    "--host",
+    metavar="ADDRESS",
+    help="Address to listen on; other than this machine only with an API key.  [default: server.host]",
+)
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65_535),
+    metavar="PORT",
+    help="Port to listen on; 0 for any free port.  [default: server.port]",
+)
+@click.option(
+    "--tools", type=click.Choice([*Tools]), help="Offer all tools, or the core ones.  [default: server.tools]"
+)
+@click.option("--no-worker", is_flag=True, help="Start no worker; you run `opencode-memory worker` yourself.")
+@click.option(
+    "--detach", is_flag=True, help="Start the server in the background unless it runs, and return when it answers."
 )
 def serve(
     run: Invocation,
@@ -52,14 +63,14 @@ def serve(
     no_worker: bool,
     detach: bool,
 ) -> int:
-    """Serve MCP clients: over HTTP for all of them, or with --stdio for the one that starts it."""
+    """Serve MCP clients over HTTP, or with --stdio the client that starts this process."""
     request = ServeRequest(stdio=stdio, host=host, port=port, tools=tools, with_worker=not no_worker)
     config = apply_request(run.config, request)
     if detach:
         from opencode_memory.cli.detach import serve_detached  # noqa: PLC0415  only here
 
         if request.stdio:
-            raise click.UsageError("--detach goes with HTTP, not with --stdio", click.get_current_context())
+            raise click.UsageError("--detach is not valid with --stdio", click.get_current_context())
         return serve_detached(run, config, tools=request.tools, with_worker=request.with_worker)
     if request.stdio:
         serve_one(run, config)
@@ -69,7 +80,7 @@ def serve(
 
 
 def apply_request(config: Config, request: ServeRequest) -> Config:
-    """Return the configuration with what was asked for on top."""
+    """Return the configuration with the options of a request."""
     given: dict[str, Any] = {"host": request.host, "port": request.port}
     if request.tools is not None:
         given["tools"] = Tools(request.tools)
@@ -77,7 +88,7 @@ def apply_request(config: Config, request: ServeRequest) -> Config:
 
 
 def serve_one(run: Invocation, config: Config) -> None:
-    """Serve the client at the other end of standard input."""
+    """Serve one client over standard input and output."""
     from opencode_memory.cli.log import start_log  # noqa: PLC0415  servers only
     from opencode_memory.config.opencode_manager import log_notices  # noqa: PLC0415  servers only
     from opencode_memory.server.server_state import ServerState  # noqa: PLC0415  loads what few commands need
@@ -90,7 +101,7 @@ def serve_one(run: Invocation, config: Config) -> None:
 
 
 def serve_all(run: Invocation, config: Config, request: ServeRequest) -> None:
-    """Serve whoever comes, until a signal ends it."""
+    """Serve all clients over HTTP until a signal stops the server."""
     from opencode_memory.cli.log import start_log  # noqa: PLC0415  servers only
     from opencode_memory.config.opencode_manager import log_notices, migrate  # noqa: PLC0415  servers only
     from opencode_memory.server.http import bind, decide_access, serve_http  # noqa: PLC0415  loads the SDK
@@ -128,7 +139,7 @@ def serve_all(run: Invocation, config: Config, request: ServeRequest) -> None:
         if (found := find_incumbent(config.environment)) is not None:
             run.out.note(explain_incumbent(found, port=port))
 
-    # Whoever waits for its answer has the store; embedding and indexing are the worker's.
+    # The worker embeds and indexes, so that this process stays responsive to its clients.
     with listening, run.open_unbound_store(actor="agent", background=False) as store:
         try:
             serve_http(
@@ -141,41 +152,41 @@ def serve_all(run: Invocation, config: Config, request: ServeRequest) -> None:
 @command("worker")
 @click.option("--supervised", is_flag=True, hidden=True, help="End when standard input ends.")
 def worker(run: Invocation, *, supervised: bool) -> int:
-    """Learn, embed what waits, link what is alike, and clean up, until it is stopped; as many at once as wanted."""
-    from opencode_memory.worker.duties import keeping  # noqa: PLC0415  only here
-    from opencode_memory.worker.learning_duties import Learning  # noqa: PLC0415  only here
+    """Learn, embed, link similar memories and clean up, until stopped. Several workers may run at once."""
+    from opencode_memory.worker.duties import maintenance_duties  # noqa: PLC0415  only here
+    from opencode_memory.worker.learning_duties import LearningDuties  # noqa: PLC0415  only here
 
     with run.open_unbound_store(actor="extracted") as store:
-        learning = Learning(store, run.config)
-        _run_worker(run, store, learning, (*keeping(), *learning.duties()), supervised=supervised)
+        learning = LearningDuties(store, run.config)
+        _run_worker(run, store, learning, (*maintenance_duties(), *learning.duties()), supervised=supervised)
     return DONE
 
 
 @command("watch")
 def watch(run: Invocation) -> int:
-    """Learn from OpenCode's sessions and from watched notes, until it is stopped, and nothing else."""
-    from opencode_memory.worker.learning_duties import Learning  # noqa: PLC0415  only here
+    """Only learn from OpenCode's sessions and from watched notes, until stopped."""
+    from opencode_memory.worker.learning_duties import LearningDuties  # noqa: PLC0415  only here
 
     with run.open_unbound_store(actor="extracted") as store:
-        learning = Learning(store, run.config)
+        learning = LearningDuties(store, run.config)
         duties = learning.duties()
         if not duties:
-            raise ConfigError("learning is switched off", key="learning.enabled", origin="configuration")
+            raise ConfigError("learning is turned off", key="learning.enabled", origin="configuration")
         _run_worker(run, store, learning, duties, supervised=False)
     return DONE
 
 
 def _run_worker(
-    run: Invocation, store: MemoryStore, learning: Learning, duties: Sequence[Duty], *, supervised: bool
+    run: Invocation, store: MemoryStore, learning: LearningDuties, duties: Sequence[Duty], *, supervised: bool
 ) -> None:
     import signal  # noqa: PLC0415  only here
 
     from opencode_memory.cli.log import start_log  # noqa: PLC0415  servers only
-    from opencode_memory.worker.run import Waiting, work  # noqa: PLC0415  only here
+    from opencode_memory.worker.run import StdinWaiter, run_worker  # noqa: PLC0415  only here
 
     start_log(run.config.server)
     if supervised:
-        # Ctrl-C reaches the whole group; the server decides when its worker ends.
+        # Ctrl-C reaches the whole process group. Ignore it, because the server decides when its worker ends.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-    with learning.watching(store):
-        work(store, duties, wait=Waiting(supervised))
+    with learning.watch_notes(store):
+        run_worker(store, duties, wait=StdinWaiter(supervised))

@@ -35,13 +35,13 @@ def age(store: MemoryStore, *, at: datetime) -> int:
         (Category.BLOCKER, RESOLVED_BLOCKER_DAYS, f"resolved more than {RESOLVED_BLOCKER_DAYS} days ago"),
         (Category.CONVERSATION, CONVERSATION_DAYS, f"older than {CONVERSATION_DAYS} days"),
     ):
-        old = [memory.id for memory in _old(store, category, at - timedelta(days=days))]
+        old = [memory.id for memory in _find_old(store, category, at - timedelta(days=days))]
         for start in range(0, len(old), _PAGE):
             archived += len(store.archive(old[start : start + _PAGE], reason=reason))
     return archived
 
 
-def _old(store: MemoryStore, category: Category, before: datetime) -> Iterator[Memory]:
+def _find_old(store: MemoryStore, category: Category, before: datetime) -> Iterator[Memory]:
     offset = 0
     while page := store.list(project=ALL_PROJECTS, category=category, older_than=before, limit=_PAGE, offset=offset):
         offset += len(page)
@@ -49,11 +49,11 @@ def _old(store: MemoryStore, category: Category, before: datetime) -> Iterator[M
             is_over = category is not Category.BLOCKER or "resolved" in memory.tags
             # What was said again, or corrected, since then has not had its time.
             touched = max(memory.updated_at, memory.used_at or memory.updated_at)
-            if is_over and not memory.pinned and touched < before and not was_brought_back(store, memory):
+            if is_over and not memory.pinned and touched < before and not was_restored(store, memory):
                 yield memory
 
 
-def was_brought_back(store: MemoryStore, memory: Memory) -> bool:
+def was_restored(store: MemoryStore, memory: Memory) -> bool:
     """Say whether somebody brought a memory back after it was archived: it is not taken away a second time."""
     entries = store.history(memory.id)
     # A kind is followed by its reason.

@@ -67,8 +67,8 @@ def propose(store: MemoryStore, *, project: str | None, days_stale: int, at: dat
         offset += len(page)
         stale += [memory for memory in page if _is_stale(memory, before)]
     stale.sort(key=lambda memory: memory.used_at or memory.updated_at)
-    duplicates = _pairs(store, "similar", scope, at_least=DUPLICATE_FROM)
-    contradictions = _pairs(store, "contradicts", scope, at_least=0.0)
+    duplicates = _find_pairs(store, "similar", scope, at_least=DUPLICATE_FROM)
+    contradictions = _find_pairs(store, "contradicts", scope, at_least=0.0)
     found = (stale, duplicates, contradictions)
     return Proposal(
         stale=tuple(stale[:limit]),
@@ -101,17 +101,17 @@ def _resolved(memory: Memory) -> bool:
     return "resolved" in memory.tags
 
 
-def _pairs(store: MemoryStore, kind: str, scope: Scope, *, at_least: float) -> list[Pair]:
+def _find_pairs(store: MemoryStore, kind: str, scope: Scope, *, at_least: float) -> list[Pair]:
     pairs: list[Pair] = []
     for link in store.links([kind], scope=scope):
         if link.weight >= at_least:
-            better, worse = sorted((store.get(link.source), store.get(link.target)), key=_standing, reverse=True)
+            better, worse = sorted((store.get(link.source), store.get(link.target)), key=_rank, reverse=True)
             if not worse.pinned or kind == "contradicts":
                 pairs.append(Pair(better, worse, link.reason))
     return pairs
 
 
-def _standing(memory: Memory) -> tuple[bool, int, bool, bool, datetime, int]:
+def _rank(memory: Memory) -> tuple[bool, int, bool, bool, datetime, int]:
     """What of two that say the same decides which stays: a pin, trust, a confirmation, a topic, then the newer."""
     is_confirmed, has_topic = memory.verified_at is not None, memory.topic is not None
     return (memory.pinned, -_TRUST[memory.trust], is_confirmed, has_topic, memory.updated_at, memory.key)

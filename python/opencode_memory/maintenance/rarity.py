@@ -33,7 +33,7 @@ class Rarity:
         self._texts += 1
         self._with_term.update(_terms(text))
 
-    def of(self, word: str) -> float:
+    def score(self, word: str) -> float:
         """Return how rare a word is by its rarest term; 0 when it is none to search for (a stop word, punctuation).
 
         The formula is BM25's inverse document frequency, ``ln(1 + (N - n + 0.5) / (n + 0.5))``, see Robertson and
@@ -46,7 +46,7 @@ class Rarity:
         return math.log(1 + (self._texts - fewest + 0.5) / (fewest + 0.5))
 
 
-def rarest_part(text: str, rarity: Rarity) -> str | None:
+def find_rarest_part(text: str, rarity: Rarity) -> str | None:
     """Return the few consecutive words of a text that are rarest together.
 
     Args:
@@ -58,7 +58,7 @@ def rarest_part(text: str, rarity: Rarity) -> str | None:
         nothing is searched for by; the earliest part of equals. None when there is no word to search for.
     """
     words = list(_WORD.finditer(text))
-    rarities = {word: rarity.of(word) for word in {match[0] for match in words}}
+    rarities = {word: rarity.score(word) for word in {match[0] for match in words}}
     best, heaviest = None, 0.0
     for first in range(len(words)):
         weight = 0.0

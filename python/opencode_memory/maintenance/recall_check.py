@@ -14,8 +14,8 @@ from random import Random
 from typing import Final
 
 from opencode_memory.errors import InvalidInputError, NotFoundError
-from opencode_memory.maintenance.rarity import Rarity, rarest_part
-from opencode_memory.maintenance.recall_report import Asked, Glimpse, Pair, RecallCheck, WayOfAsking
+from opencode_memory.maintenance.rarity import Rarity, find_rarest_part
+from opencode_memory.maintenance.recall_report import MemorySummary, Pair, Question, RecallCheck, RecallScore
 from opencode_memory.models import ALL_PROJECTS, Category, Memory, Scope, Status
 from opencode_memory.store.memory_store import MemoryStore
 
@@ -63,29 +63,29 @@ def check_recall(
     wanted = set(sample_places(total, sample))
     rarity = Rarity()
     sampled: list[Memory] = []
-    unused: list[Glimpse] = []
-    stale: list[Glimpse] = []
+    unused: list[MemorySummary] = []
+    stale: list[MemorySummary] = []
     read = 0
     for memory in _read(store, project):
         rarity.add(memory.content)
         if read in wanted:
             sampled.append(memory)
         if is_unused(memory, at=at):
-            unused.append(glimpse(memory))
+            unused.append(summarize(memory))
         if is_stale(memory, at=at):
-            stale.append(glimpse(memory))
+            stale.append(summarize(memory))
         read += 1
         if progress is not None and read % 100 == 0:
             progress("reading", read, total)
-    words: list[Asked] = []
-    topics: list[Asked] = []
+    words: list[Question] = []
+    topics: list[Question] = []
     links = _Links(project, at)
     without_words = gone = 0
     for done, memory in enumerate(sampled, start=1):
         if not links.look(store, memory):
             gone += 1
             continue
-        part = rarest_part(memory.content, rarity)
+        part = find_rarest_part(memory.content, rarity)
         if part is None:
             without_words += 1
         else:
@@ -101,8 +101,8 @@ def check_recall(
         sampled=len(sampled) - gone,
         without_words=without_words,
         by_meaning=stats.model is not None and stats.model_mismatch is None,
-        words=WayOfAsking.of(words),
-        topics=WayOfAsking.of(topics),
+        words=RecallScore.from_questions(words),
+        topics=RecallScore.from_questions(topics),
         similar=links.pairs("similar"),
         contradicting=links.pairs("contradicts"),
         never_recalled=tuple(sorted(unused, key=lambda one: (one.created_at, one.id))),
@@ -139,24 +139,24 @@ def is_unused(memory: Memory, *, at: datetime) -> bool:
 
 def is_stale(memory: Memory, *, at: datetime) -> bool:
     """Tell whether nobody changed, verified or used a memory for long. What was said in a conversation stays said."""
-    return at - touched_at(memory) > STALE_AFTER and memory.category is not Category.CONVERSATION
+    return at - last_touched_at(memory) > STALE_AFTER and memory.category is not Category.CONVERSATION
 
 
-def touched_at(memory: Memory) -> datetime:
+def last_touched_at(memory: Memory) -> datetime:
     """Return when a memory was last changed, verified or used."""
     return max(filter(None, (memory.updated_at, memory.verified_at, memory.used_at)))
 
 
-def glimpse(memory: Memory) -> Glimpse:
+def summarize(memory: Memory) -> MemorySummary:
     """Return as much of a memory as it takes to recognise it."""
     # Texts may be long, and few of their characters are blank.
     start = " ".join(memory.content[: 10 * _EXCERPT].split())
-    return Glimpse(
+    return MemorySummary(
         id=memory.id,
         category=memory.category.value,
         project=memory.project,
         created_at=memory.created_at,
-        touched_at=touched_at(memory),
+        touched_at=last_touched_at(memory),
         excerpt=start if len(start) <= _EXCERPT else start[: _EXCERPT - 1].rstrip() + "…",
     )
 
@@ -172,11 +172,11 @@ def _read(store: MemoryStore, project: str) -> Iterator[Memory]:
         offset += len(page)
 
 
-def _ask(store: MemoryStore, memory: Memory, query: str, project: str) -> Asked:
+def _ask(store: MemoryStore, memory: Memory, query: str, project: str) -> Question:
     asked_in = memory.project if project == ALL_PROJECTS else project
     hits = store.recall(query, scope=Scope.seen_from(asked_in), limit=_ANSWERS)
-    return Asked(
-        memory=glimpse(memory),
+    return Question(
+        memory=summarize(memory),
         query=query,
         project=asked_in,
         rank=next((hit.rank for hit in hits if hit.memory.id == memory.id), None),
@@ -204,7 +204,7 @@ class _Links:
                 older, newer = sorted((memory, neighbour.memory), key=lambda one: (one.created_at, one.key))
                 key = (neighbour.kind, frozenset((older.id, newer.id)))
                 self._found[key] = Pair(
-                    newer=glimpse(newer), older=glimpse(older), weight=neighbour.weight, reason=neighbour.reason
+                    newer=summarize(newer), older=summarize(older), weight=neighbour.weight, reason=neighbour.reason
                 )
         return True
 

@@ -9,7 +9,7 @@ from typing import Self
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Glimpse:
+class MemorySummary:
     """As much of a memory as it takes to recognise it.
 
     Attributes:
@@ -30,7 +30,7 @@ class Glimpse:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class Question:
     """One question for one memory.
 
     Attributes:
@@ -41,7 +41,7 @@ class Asked:
         first: Id of the memory that came first; None when the answer was empty.
     """
 
-    memory: Glimpse
+    memory: MemorySummary
     query: str
     project: str | None
     rank: int | None
@@ -57,14 +57,14 @@ class HitRate:
     hits_at_10: int
 
     @classmethod
-    def of(cls, questions: Iterable[Asked]) -> Self:
+    def from_questions(cls, questions: Iterable[Question]) -> Self:
         """Count the answers."""
         ranks = [question.rank for question in questions]
         return cls(asked=len(ranks), hits_at_1=ranks.count(1), hits_at_10=len(ranks) - ranks.count(None))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WayOfAsking:
+class RecallScore:
     """How well memories are found in one way.
 
     Attributes:
@@ -75,17 +75,17 @@ class WayOfAsking:
 
     overall: HitRate
     by_category: Mapping[str, HitRate]
-    missed: tuple[Asked, ...]
+    missed: tuple[Question, ...]
 
     @classmethod
-    def of(cls, questions: Iterable[Asked]) -> Self:
+    def from_questions(cls, questions: Iterable[Question]) -> Self:
         """Sum up the answers."""
         asked = tuple(questions)
         categories = sorted({question.memory.category for question in asked})
         return cls(
-            overall=HitRate.of(asked),
+            overall=HitRate.from_questions(asked),
             by_category={
-                category: HitRate.of(question for question in asked if question.memory.category == category)
+                category: HitRate.from_questions(question for question in asked if question.memory.category == category)
                 for category in categories
             },
             missed=tuple(question for question in asked if question.rank is None),
@@ -103,8 +103,8 @@ class Pair:
         reason: Why they are linked.
     """
 
-    newer: Glimpse
-    older: Glimpse
+    newer: MemorySummary
+    older: MemorySummary
     weight: float
     reason: str
 
@@ -134,11 +134,11 @@ class RecallCheck:
     sampled: int
     without_words: int
     by_meaning: bool
-    words: WayOfAsking
-    topics: WayOfAsking
+    words: RecallScore
+    topics: RecallScore
     similar: tuple[Pair, ...]
     contradicting: tuple[Pair, ...]
-    never_recalled: tuple[Glimpse, ...]
-    stale: tuple[Glimpse, ...]
+    never_recalled: tuple[MemorySummary, ...]
+    stale: tuple[MemorySummary, ...]
     pending_embeddings: int
     model_mismatch: str | None

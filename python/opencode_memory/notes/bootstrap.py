@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 from opencode_memory.models import NewMemory, RememberStatus, Scope, Source, Trust
 from opencode_memory.notes.files import Skipped, read_note
 from opencode_memory.notes.folder import ingest
-from opencode_memory.notes.note_memories import name_of
+from opencode_memory.notes.note_memories import make_file_name
 from opencode_memory.projects.identity import find_repository, real
 
 if TYPE_CHECKING:
@@ -65,13 +65,13 @@ def bootstrap(store: MemoryStore, folder: Path, *, project: str | None) -> Boots
     skipped: list[Skipped] = []
     added = updated = unchanged = 0
     for name in NOTES:
-        if (note := _own_file(folder, name)) is not None:
+        if (note := _find_own_file(folder, name)) is not None:
             report = ingest(store, note, project=project, top=top)
             added, updated, unchanged = added + report.added, updated + report.updated, unchanged + report.unchanged
             skipped += report.skipped
             files += [name] * report.files
-    for memory in _manifests(folder, project, files, skipped):
-        before = store.list(scope=Scope.owned_by(project), tag=_tag(memory), limit=_MOST_PROJECTS)
+    for memory in _read_manifests(folder, project, files, skipped):
+        before = store.list(scope=Scope.owned_by(project), tag=_get_tag(memory), limit=_MOST_PROJECTS)
         if any((one.topic, one.content) == (memory.topic, memory.content) for one in before):
             unchanged += 1
             continue
@@ -87,19 +87,19 @@ def bootstrap(store: MemoryStore, folder: Path, *, project: str | None) -> Boots
     )
 
 
-def _own_file(folder: Path, name: str) -> Path | None:
+def _find_own_file(folder: Path, name: str) -> Path | None:
     """Return a file of a folder, unless it or a folder on the way to it is a link, which may lead anywhere."""
     path = real(folder) / name
     return path if path.is_file() and real(path) == path else None
 
 
-def _tag(memory: NewMemory) -> str:
+def _get_tag(memory: NewMemory) -> str:
     return memory.tags[0]
 
 
-def _manifests(folder: Path, project: str | None, files: list[str], skipped: list[Skipped]) -> Iterator[NewMemory]:
+def _read_manifests(folder: Path, project: str | None, files: list[str], skipped: list[Skipped]) -> Iterator[NewMemory]:
     for name, say in _MANIFESTS.items():
-        if (path := _own_file(folder, name)) is None:
+        if (path := _find_own_file(folder, name)) is None:
             continue
         try:
             content = "\n".join(say(read_note(path)))
@@ -113,81 +113,81 @@ def _manifests(folder: Path, project: str | None, files: list[str], skipped: lis
                 category="fact",
                 scope=Scope.owned_by(project),
                 # Without a project, many folders have a file of this name.
-                topic=f"bootstrap:{name if project is not None else name_of(path, None)}",
+                topic=f"bootstrap:{name if project is not None else make_file_name(path, None)}",
                 tags=(f"bootstrap:{name}",),
                 source=Source(file=name),
                 trust=Trust.IMPORTED,
             )
 
 
-def _package_json(text: str) -> Iterator[str]:
-    found = _object(json.loads(text))
-    yield from _named(found)
+def _describe_package_json(text: str) -> Iterator[str]:
+    found = _to_mapping(json.loads(text))
+    yield from _describe_name(found)
     manager = found.get("packageManager")
     if isinstance(manager, str):
-        yield f"Package manager: {_short(manager)}"
-    yield from _commands("Scripts", _object(found.get("scripts")))
+        yield f"Package manager: {_shorten(manager)}"
+    yield from _describe_commands("Scripts", _to_mapping(found.get("scripts")))
 
 
-def _pyproject(text: str) -> Iterator[str]:
+def _describe_pyproject(text: str) -> Iterator[str]:
     found = tomllib.loads(text)
-    about = _object(found.get("project"))
-    yield from _named(about)
+    about = _to_mapping(found.get("project"))
+    yield from _describe_name(about)
     if isinstance(about.get("requires-python"), str):
-        yield f"Python {_short(about['requires-python'])}"
-    if isinstance(backend := _object(found.get("build-system")).get("build-backend"), str):
-        yield f"Built with {_short(backend)}"
-    yield from _commands("Commands", _object(about.get("scripts")))
+        yield f"Python {_shorten(about['requires-python'])}"
+    if isinstance(backend := _to_mapping(found.get("build-system")).get("build-backend"), str):
+        yield f"Built with {_shorten(backend)}"
+    yield from _describe_commands("Commands", _to_mapping(about.get("scripts")))
 
 
-def _cargo(text: str) -> Iterator[str]:
+def _describe_cargo(text: str) -> Iterator[str]:
     found = tomllib.loads(text)
-    yield from _named(_object(found.get("package")))
-    members = _object(found.get("workspace")).get("members")
+    yield from _describe_name(_to_mapping(found.get("package")))
+    members = _to_mapping(found.get("workspace")).get("members")
     if isinstance(members, list):
-        yield "Workspace of " + ", ".join(_short(str(member)) for member in members[:_MOST_COMMANDS])
+        yield "Workspace of " + ", ".join(_shorten(str(member)) for member in members[:_MOST_COMMANDS])
 
 
-def _makefile(text: str) -> Iterator[str]:
+def _describe_makefile(text: str) -> Iterator[str]:
     targets = {found["name"]: found["about"] or "" for found in _TARGET.finditer(text)}
-    shown = [f"make {name}{f' ({_short(about)})' if about else ''}" for name, about in targets.items()]
+    shown = [f"make {name}{f' ({_shorten(about)})' if about else ''}" for name, about in targets.items()]
     if shown:
         yield "Targets: " + ", ".join(shown[:_MOST_COMMANDS])
 
 
-def _go_mod(text: str) -> Iterator[str]:
+def _describe_go_mod(text: str) -> Iterator[str]:
     for line in text.splitlines():
         if line.startswith(("module ", "go ")):
-            yield _short(line)
+            yield _shorten(line)
 
 
-def _named(about: Mapping[str, Any]) -> Iterator[str]:
+def _describe_name(about: Mapping[str, Any]) -> Iterator[str]:
     parts = [about[key] for key in ("name", "version", "description") if isinstance(about.get(key), str)]
     if parts:
-        yield _short(": ".join(parts))
+        yield _shorten(": ".join(parts))
 
 
-def _commands(heading: str, commands: Mapping[str, Any]) -> Iterator[str]:
-    shown = [f"{name} = {_short(text)}" for name, text in commands.items() if isinstance(text, str)]
+def _describe_commands(heading: str, commands: Mapping[str, Any]) -> Iterator[str]:
+    shown = [f"{name} = {_shorten(text)}" for name, text in commands.items() if isinstance(text, str)]
     if shown:
         yield f"{heading}: " + "; ".join(shown[:_MOST_COMMANDS])
 
 
-def _object(value: Any) -> Mapping[str, Any]:
+def _to_mapping(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def _short(text: str) -> str:
+def _shorten(text: str) -> str:
     flat = " ".join(text.split())
     return flat if len(flat) <= _COMMAND_LENGTH else flat[: _COMMAND_LENGTH - 1] + "…"
 
 
 _MANIFESTS: Final[Mapping[str, Callable[[str], Iterator[str]]]] = MappingProxyType(
     {
-        "package.json": _package_json,
-        "pyproject.toml": _pyproject,
-        "Cargo.toml": _cargo,
-        "go.mod": _go_mod,
-        "Makefile": _makefile,
+        "package.json": _describe_package_json,
+        "pyproject.toml": _describe_pyproject,
+        "Cargo.toml": _describe_cargo,
+        "go.mod": _describe_go_mod,
+        "Makefile": _describe_makefile,
     }
 )

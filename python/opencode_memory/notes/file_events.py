@@ -19,7 +19,7 @@ _MOST_PATHS: Final = 50_000
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class EventBatch:
     """What came since the last time that somebody asked.
 
     Attributes:
@@ -31,7 +31,7 @@ class Batch:
     lost: str | None = None
 
 
-class Mailbox:
+class EventQueue:
     """Where events wait, each path once."""
 
     def __init__(self) -> None:
@@ -49,7 +49,7 @@ class Mailbox:
                 self._lost = f"more than {_MOST_PATHS} files changed at once"
             self._changed.notify_all()
 
-    def lose(self, reason: str) -> None:
+    def mark_lost(self, reason: str) -> None:
         """Say that from now on events are lost."""
         with self._changed:
             self._lost = reason
@@ -61,24 +61,24 @@ class Mailbox:
             self._is_woken = True
             self._changed.notify_all()
 
-    def take(self, timeout_seconds: float) -> Batch | None:
+    def take(self, timeout_seconds: float) -> EventBatch | None:
         """Wait for events and take them; None when none came in time."""
         with self._changed:
             self._changed.wait_for(lambda: self._paths or self._lost or self._is_woken, timeout_seconds)
             self._is_woken = False
-            batch = Batch(frozenset(self._paths), self._lost)
+            batch = EventBatch(frozenset(self._paths), self._lost)
             self._paths.clear()
             self._lost = None
             return batch if batch.paths or batch.lost else None
 
 
-class FileEvents:
-    """Puts the events of folders into a mailbox, from the moment it is made until it is closed.
+class FileSystemObserver:
+    """Puts the events of folders into a queue, from the moment it is made until it is closed.
 
     Args:
         folders: What to watch.
         recursive: Whether with everything below, where that costs the system nothing.
-        mailbox: Where the events go; it is woken when ``stop`` is set.
+        queue: Where the events go; it is woken when ``stop`` is set.
         stop: Ends it.
 
     Raises:
@@ -88,8 +88,8 @@ class FileEvents:
         RuntimeError: The system watches nothing, or nothing more.
     """
 
-    def __init__(self, folders: Collection[str], *, recursive: bool, mailbox: Mailbox, stop: threading.Event) -> None:
-        self._mailbox = mailbox
+    def __init__(self, folders: Collection[str], *, recursive: bool, queue: EventQueue, stop: threading.Event) -> None:
+        self._queue = queue
         self._stop = stop
         self._closed = threading.Event()
         # Told to ignore what it may not watch, it would also ignore that it met a limit.
@@ -117,10 +117,10 @@ class FileEvents:
         try:
             # Without a time limit: at the end of one it would throw away what came in that moment.
             while not isinstance(found := self._notify.watch(_GROUP_MS, _STEP_MS, 0, self), str):
-                self._mailbox.put({path for _, path in found})
+                self._queue.put({path for _, path in found})
         except (OSError, RuntimeError) as error:
-            self._mailbox.lose(str(error))
+            self._queue.mark_lost(str(error))
         finally:
             self._notify.close()
             if self._stop.is_set():
-                self._mailbox.wake()
+                self._queue.wake()

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from opencode_memory.notes.tree import Note, Passed, walk
+from opencode_memory.notes.tree import Note, SkippedPath, walk
 
 SIZE_LIMIT: Final = 10 * 1024 * 1024
 
@@ -33,7 +33,7 @@ def find_notes(folder: Path, *, top: Path) -> Iterator[Path | Skipped]:
     for found in walk(folder, top=top):
         if isinstance(found, Note):
             yield Path(found.path)
-        elif isinstance(found, Passed):
+        elif isinstance(found, SkippedPath):
             yield Skipped(found.path, found.reason)
 
 

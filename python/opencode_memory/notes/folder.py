@@ -17,7 +17,7 @@ from opencode_memory.config.paths import EXPORTS
 from opencode_memory.errors import InvalidInputError
 from opencode_memory.models import NewMemory, RememberStatus, Scope, Status
 from opencode_memory.notes.files import Skipped, find_notes
-from opencode_memory.notes.note_memories import file_of, mark, memories_of, name_of, read_mark
+from opencode_memory.notes.note_memories import make_file_name, make_mark, parse_file_name, parse_mark, read_memories
 from opencode_memory.projects.identity import real
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ class _Tally:
 
     def skip(self, skipped: Skipped, base: Path | None) -> None:
         """Pass a file or folder over; what was read from it before is left alone."""
-        self.unread.add(name_of(Path(skipped.file), base))
+        self.unread.add(make_file_name(Path(skipped.file), base))
         self.skipped.append(skipped)
 
 
@@ -119,23 +119,23 @@ def ingest(
     owner = project if project is not None else store.project
     # Without a project, the notes of two work trees would share their names.
     base = real(top) if top is not None and owner is not None and path.is_relative_to(real(top)) else None
-    name = name_of(path, base)
+    name = make_file_name(path, base)
     known = _read_known(store, owner, name)
     if not path.exists() and not known:
         raise InvalidInputError(f"{path} does not exist, and nothing was read from it before", field="path")
     tally = _Tally()
     notes = [note for note in _select(path, base, tally) if not note.is_relative_to(exports)]
-    changes = _changes(notes, known, tally, project=project, base=base, zone=zone, progress=progress)
+    changes = _read_changes(notes, known, tally, project=project, base=base, zone=zone, progress=progress)
     if dry_run:
-        _exhaust(changes)
+        _consume(changes)
     else:
-        results = store.remember_many(_revived(store, known, changes))
+        results = store.remember_many(_restore_archived(store, known, changes))
         if kept := sum(result.status is RememberStatus.KEPT for result in results):
             reason = f"{kept} memories are of higher trust; the file's text waits as a candidate"
             tally.skipped.append(Skipped(str(path), reason))
     gone = [memory for topic, memory in known.items() if _is_gone(topic, memory, name, tally)]
     for memory in () if dry_run else gone:
-        store.edit(memory.id, metadata={**memory.metadata, **mark(memory.fingerprint, gone=True)})
+        store.edit(memory.id, metadata={**memory.metadata, **make_mark(memory.fingerprint, gone=True)})
         store.archive(memory.id, reason="its section is gone")
     return IngestReport(
         files=tally.files,
@@ -160,7 +160,7 @@ def _select(path: Path, base: Path | None, tally: _Tally) -> list[Path]:
     return notes
 
 
-def _changes(
+def _read_changes(
     notes: Sequence[Path],
     known: Mapping[str, _Known],
     tally: _Tally,
@@ -173,7 +173,7 @@ def _changes(
     """Yield the memories that have to be written, reading one note at a time."""
     for done, note in enumerate(notes, start=1):
         try:
-            memories = list(memories_of(note, name_of(note, base), project=project, zone=zone))
+            memories = list(read_memories(note, make_file_name(note, base), project=project, zone=zone))
         except ValueError as error:
             tally.skip(Skipped(str(note), str(error)), base)
         except OSError as error:
@@ -181,17 +181,17 @@ def _changes(
         else:
             tally.files += 1
             for memory in memories:
-                if _is_news(memory, known, tally):
+                if _needs_write(memory, known, tally):
                     yield memory
         if progress is not None:
             progress(done, len(notes))
 
 
-def _is_news(memory: NewMemory, known: Mapping[str, _Known], tally: _Tally) -> bool:
+def _needs_write(memory: NewMemory, known: Mapping[str, _Known], tally: _Tally) -> bool:
     """Say whether the store has to hear of a section, and count it."""
     topic = memory.topic or ""
     before = known.get(topic)
-    if before is not None and (before.fingerprint, before.gone) == read_mark(memory.metadata):
+    if before is not None and (before.fingerprint, before.gone) == parse_mark(memory.metadata):
         tally.topics.add(topic)
         tally.unchanged += 1
         return False
@@ -206,14 +206,16 @@ def _is_news(memory: NewMemory, known: Mapping[str, _Known], tally: _Tally) -> b
 
 def _is_gone(topic: str, memory: _Known, name: str, tally: _Tally) -> bool:
     """Say whether a memory has to be archived because its section is not in what is called ``name`` any more."""
-    file = file_of(topic)
+    file = parse_file_name(topic)
     # Hidden notes are read only when they are named.
     below = file.removeprefix(name).split("/")
     was_unread = any(part.startswith(".") for part in below) or any(_lies_under(file, other) for other in tally.unread)
     return memory.status is not Status.ARCHIVED and topic not in tally.topics and not was_unread
 
 
-def _revived(store: MemoryStore, known: Mapping[str, _Known], changes: Iterator[NewMemory]) -> Iterator[NewMemory]:
+def _restore_archived(
+    store: MemoryStore, known: Mapping[str, _Known], changes: Iterator[NewMemory]
+) -> Iterator[NewMemory]:
     """Restore the archived memory of a section that is back, so that it is updated and keeps its history."""
     for memory in changes:
         before = known.get(memory.topic or "")
@@ -232,8 +234,8 @@ def _read_known(store: MemoryStore, project: str | None, name: str) -> dict[str,
         while page := store.list(scope=scope, status=status, limit=_PAGE, offset=offset):
             offset += len(page)
             for memory in page:
-                if memory.topic is not None and _lies_under(file_of(memory.topic), name):
-                    known[memory.topic] = _as_known(memory)
+                if memory.topic is not None and _lies_under(parse_file_name(memory.topic), name):
+                    known[memory.topic] = _to_known(memory)
     return known
 
 
@@ -243,11 +245,11 @@ def _lies_under(file: str, name: str) -> bool:
     return file == name or file.startswith(name.rstrip("/") + "/")
 
 
-def _as_known(memory: Memory) -> _Known:
-    fingerprint, gone = read_mark(memory.metadata)
+def _to_known(memory: Memory) -> _Known:
+    fingerprint, gone = parse_mark(memory.metadata)
     return _Known(memory.id, memory.status, fingerprint, gone, memory.metadata)
 
 
-def _exhaust(changes: Iterator[NewMemory]) -> None:
+def _consume(changes: Iterator[NewMemory]) -> None:
     for _ in changes:
         pass

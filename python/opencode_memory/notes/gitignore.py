@@ -26,7 +26,7 @@ class IgnoreRules:
 
     layers: tuple[tuple[PurePosixPath, tuple[_Rule, ...]], ...] = ()
 
-    def within(self, folder: PurePosixPath, file: Path) -> IgnoreRules:
+    def extend(self, folder: PurePosixPath, file: Path) -> IgnoreRules:
         """Return the rules that hold in a folder, with those of its ignore file when it has one.
 
         Args:
@@ -57,10 +57,10 @@ def read_rules(file: Path) -> tuple[_Rule, ...]:
     if file.is_symlink() or not file.is_file() or file.stat().st_size > _SIZE_LIMIT:
         return ()
     text = file.read_bytes().decode("utf-8", errors="replace").removeprefix("\ufeff")
-    return tuple(rule for line in text.split("\n") if (rule := _rule(line.removesuffix("\r"))) is not None)
+    return tuple(rule for line in text.split("\n") if (rule := _parse_rule(line.removesuffix("\r"))) is not None)
 
 
-def _rule(line: str) -> _Rule | None:
+def _parse_rule(line: str) -> _Rule | None:
     line = _TRAILING_BLANKS.sub("", line)
     if not line or line.startswith("#"):
         return None

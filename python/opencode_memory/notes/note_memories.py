@@ -32,12 +32,12 @@ _FRONT_MATTER_LIMIT: Final = 8_000
 _METADATA: Final = "ingest"
 
 
-def memories_of(note: Path, name: str, *, project: str | None, zone: tzinfo | None) -> Iterator[NewMemory]:
+def read_memories(note: Path, name: str, *, project: str | None, zone: tzinfo | None) -> Iterator[NewMemory]:
     """Yield the memories of a note, in its order.
 
     Args:
         note: The file.
-        name: Its name in topics, from ``name_of``.
+        name: Its name in topics, from ``make_file_name``.
         project: Project of the memories; None for the store's own.
         zone: Zone of a date in the front matter; None for this machine's.
 
@@ -49,19 +49,19 @@ def memories_of(note: Path, name: str, *, project: str | None, zone: tzinfo | No
         raise ValueError(f"its path is longer than {_NAME_LIMIT} characters")
     document = split(read_note(note), limit=SECTION_LIMIT)
     about = document.front_matter
-    time = _time(note, about, zone)
+    time = _find_time(note, about, zone)
     topics: set[str] = set()
     for section in document.sections:
         if not section.text.strip():
             continue
-        category = _category(name, section, about)
-        fingerprint = _fingerprint(section.text, category, *about.tags, about.date or "")
-        metadata = mark(fingerprint)
+        category = _find_category(name, section, about)
+        fingerprint = _compute_fingerprint(section.text, category, *about.tags, about.date or "")
+        metadata = make_mark(fingerprint)
         if about.raw and not topics:
             metadata["front_matter"] = about.raw[:_FRONT_MATTER_LIMIT]
         if about.title is not None:
             metadata["title"] = about.title
-        topic = _topic(name, section, topics)
+        topic = _make_topic(name, section, topics)
         topics.add(topic)
         yield NewMemory(
             content=section.text,
@@ -78,7 +78,7 @@ def memories_of(note: Path, name: str, *, project: str | None, zone: tzinfo | No
         )
 
 
-def _category(name: str, section: Section, about: FrontMatter) -> Category:
+def _find_category(name: str, section: Section, about: FrontMatter) -> Category:
     if about.category is None:
         return guess_category(PurePosixPath(name), section.path)
     try:
@@ -88,33 +88,33 @@ def _category(name: str, section: Section, about: FrontMatter) -> Category:
         raise ValueError(f"unknown category {about.category!r} in its front matter; {hint}") from error
 
 
-def _time(note: Path, about: FrontMatter, zone: tzinfo | None) -> datetime:
+def _find_time(note: Path, about: FrontMatter, zone: tzinfo | None) -> datetime:
     """Return the moment that a note speaks of: its own date, else when it was last changed."""
     changed = datetime.fromtimestamp(note.stat().st_mtime, UTC)
     return changed if about.date is None else parse_when(about.date, field="date", at=changed, zone=zone)
 
 
-def _topic(name: str, section: Section, taken: Collection[str]) -> str:
+def _make_topic(name: str, section: Section, taken: Collection[str]) -> str:
     """Name a section by its file and headings, told apart from those before it in the file."""
     # As the store will keep it: the next run has to find the section by it.
     plain, _ = redact(f"{PREFIX}{name}#{'/'.join(section.path)}")
     if len(plain) > _TOPIC_LIMIT - len("~99999"):
-        plain = f"{plain[: _TOPIC_LIMIT - 30]}…{_fingerprint(plain)[:16]}"
+        plain = f"{plain[: _TOPIC_LIMIT - 30]}…{_compute_fingerprint(plain)[:16]}"
     return next(topic for topic in chain((plain,), (f"{plain}~{n}" for n in count(2))) if topic not in taken)
 
 
-def name_of(path: Path, base: Path | None) -> str:
+def make_file_name(path: Path, base: Path | None) -> str:
     """Name a file as topics do: its path in the project, or its absolute path; ``#`` ends the name in a topic."""
     name = path.as_posix() if base is None else path.relative_to(base).as_posix()
     return "" if name == "." else redact(name)[0].replace("%", "%25").replace("#", "%23")
 
 
-def file_of(topic: str) -> str:
+def parse_file_name(topic: str) -> str:
     """Return the name of the file that a topic belongs to."""
     return topic.removeprefix(PREFIX).partition("#")[0]
 
 
-def mark(fingerprint: str, *, gone: bool = False) -> dict[str, Any]:
+def make_mark(fingerprint: str, *, gone: bool = False) -> dict[str, Any]:
     """Return the part of a memory's metadata that the next ingest reads.
 
     Args:
@@ -124,11 +124,11 @@ def mark(fingerprint: str, *, gone: bool = False) -> dict[str, Any]:
     return {_METADATA: {"fingerprint": fingerprint, "gone": gone}}
 
 
-def read_mark(metadata: Mapping[str, Any]) -> tuple[str, bool]:
+def parse_mark(metadata: Mapping[str, Any]) -> tuple[str, bool]:
     """Return the fingerprint and whether the section had gone; an empty one for what no ingest wrote."""
     found = metadata.get(_METADATA)
     return (str(found.get("fingerprint", "")), found.get("gone") is True) if isinstance(found, dict) else ("", False)
 
 
-def _fingerprint(*parts: str) -> str:
+def _compute_fingerprint(*parts: str) -> str:
     return hashlib.sha256("\0".join(parts).encode("utf-8", errors="surrogatepass")).hexdigest()[:32]

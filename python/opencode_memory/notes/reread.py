@@ -17,7 +17,7 @@ from opencode_memory.config.paths import EXPORTS
 from opencode_memory.errors import InvalidInputError, OpencodeMemoryError
 from opencode_memory.notes.files import Skipped
 from opencode_memory.notes.folder import IngestReport, ingest
-from opencode_memory.notes.tree import nearest
+from opencode_memory.notes.tree import find_ingest_path
 from opencode_memory.projects.identity import real
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ _MOST_SKIPPED: Final = 10_000
 _log: Final = logging.getLogger(__name__)
 
 
-class _EndedError(Exception):
+class _StoppedByCallerError(Exception):
     """What the caller raised to end the work, whatever it was, told from what a file raised."""
 
     def __init__(self, error: Exception) -> None:
@@ -39,9 +39,9 @@ class SkipLog:
     """Warns of each file that is passed over once, until it is read or the reason is another."""
 
     def __init__(self) -> None:
-        self._told: OrderedDict[str, str] = OrderedDict()
+        self._warned: OrderedDict[str, str] = OrderedDict()
 
-    def tell(self, path: Path, report: IngestReport) -> None:
+    def warn(self, path: Path, report: IngestReport) -> None:
         """Warn of what is new in a report.
 
         Args:
@@ -49,15 +49,15 @@ class SkipLog:
             report: What came of it.
         """
         skipped = {one.file: one.reason for one in report.skipped}
-        for file in [file for file in self._told if file not in skipped and Path(file).is_relative_to(path)]:
-            del self._told[file]
+        for file in [file for file in self._warned if file not in skipped and Path(file).is_relative_to(path)]:
+            del self._warned[file]
         for file, reason in skipped.items():
-            if self._told.get(file) != reason:
+            if self._warned.get(file) != reason:
                 _log.warning("%s is passed over: %s", file, reason)
-            self._told[file] = reason
-            self._told.move_to_end(file)
-        while len(self._told) > _MOST_SKIPPED:
-            self._told.popitem(last=False)
+            self._warned[file] = reason
+            self._warned.move_to_end(file)
+        while len(self._warned) > _MOST_SKIPPED:
+            self._warned.popitem(last=False)
 
 
 def ingest_changed(
@@ -67,7 +67,7 @@ def ingest_changed(
     *,
     folders: Sequence[Path],
     skips: SkipLog | None = None,
-    keep: Callable[[], None] | None = None,
+    heartbeat: Callable[[], None] | None = None,
     zone: tzinfo | None = None,
 ) -> IngestReport:
     """Bring the memories of a path in step with what is there now.
@@ -81,42 +81,42 @@ def ingest_changed(
         project_of: Says which project a watched folder belongs to, and the top of its work tree.
         folders: The folders that are watched now.
         skips: Where to tell of files that are passed over.
-        keep: Called between two files; what it raises ends the work there, to be done another time.
+        heartbeat: Called between two files; what it raises ends the work there, to be done another time.
         zone: Zone of the dates in front matter; None for this machine's.
 
     Raises:
         OpencodeMemoryError: The store refused.
     """
     if path.is_relative_to(real(store.data_dir / EXPORTS)):
-        return _nothing()
+        return _make_empty_report()
 
     def progress(_done: int, _total: int) -> None:
         try:
-            if keep is not None:
-                keep()
+            if heartbeat is not None:
+                heartbeat()
         except Exception as error:
-            raise _EndedError(error) from error
+            raise _StoppedByCallerError(error) from error
 
     reports = []
     try:
-        for project, top, place in _places(path, project_of, folders, has_project=store.project is not None):
-            report = _ingested(store, place, project=project, top=top, zone=zone, progress=progress)
+        for project, top, place in _find_places(path, project_of, folders, has_project=store.project is not None):
+            report = _ingest(store, place, project=project, top=top, zone=zone, progress=progress)
             if skips is not None:
-                skips.tell(place, report)
+                skips.warn(place, report)
             reports.append(report)
-    except _EndedError as ended:
+    except _StoppedByCallerError as ended:
         raise ended.error from None
     except OpencodeMemoryError:
         raise  # Some of ours are an OSError or a ValueError too, and have nothing to do with the file.
     except (OSError, UnicodeError) as error:
         reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
-        reports.append(_nothing(Skipped(str(path), reason)))
+        reports.append(_make_empty_report(Skipped(str(path), reason)))
         if skips is not None:
-            skips.tell(path, reports[-1])
+            skips.warn(path, reports[-1])
     return _sum(reports)
 
 
-def _places(
+def _find_places(
     path: Path,
     project_of: Callable[[Path], tuple[str | None, Path | None]],
     folders: Sequence[Path],
@@ -135,14 +135,14 @@ def _places(
         top = real(top) if top is not None and root.is_relative_to(real(top)) else None
         # An ingest takes heed of what lies above a folder only within a project's work tree.
         knows_top = top is not None and (project is not None or has_project)
-        place = nearest(root, path, top=top if knows_top else None)
+        place = find_ingest_path(root, path, top=top if knows_top else None)
         # What a folder passes over may be a note of a folder inside of it that is watched too.
         if place == path or not found:
-            found.append((project, top, place if knows_top else _with_rules(root, place)))
+            found.append((project, top, place if knows_top else _find_outermost_rules(root, place)))
     return list(dict.fromkeys(found))
 
 
-def _ingested(
+def _ingest(
     store: MemoryStore,
     place: Path,
     *,
@@ -155,11 +155,11 @@ def _ingested(
         return ingest(store, place, project=project, top=top, zone=zone, progress=progress)
     except InvalidInputError as error:
         if error.field == "path" and not place.exists():
-            return _nothing()  # It came and went before anything was read of it.
+            return _make_empty_report()  # It came and went before anything was read of it.
         raise
 
 
-def _with_rules(root: Path, place: Path) -> Path:
+def _find_outermost_rules(root: Path, place: Path) -> Path:
     """Return the outermost folder whose ignore file speaks of a folder, where an ingest would not look above that."""
     if not place.is_dir():
         return place
@@ -178,5 +178,5 @@ def _sum(reports: Sequence[IngestReport]) -> IngestReport:
     )
 
 
-def _nothing(*skipped: Skipped) -> IngestReport:
+def _make_empty_report(*skipped: Skipped) -> IngestReport:
     return IngestReport(files=0, added=0, updated=0, unchanged=0, archived=0, skipped=skipped)

@@ -39,7 +39,7 @@ class Note:
 
 
 @dataclass(frozen=True, slots=True)
-class Passed:
+class SkippedPath:
     """A note or folder that is there and is passed over, and why."""
 
     path: str
@@ -47,7 +47,7 @@ class Passed:
 
 
 @dataclass(frozen=True, slots=True)
-class _Unseen:
+class _PendingFolder:
     """A folder that the walk has still to look into, and the rules from above it."""
 
     path: str
@@ -68,12 +68,12 @@ class Tree:
     notes: Mapping[str, int] = field(default_factory=dict)
 
 
-def look(
+def scan(
     root: Path,
     *,
     top: Path | None,
     before: Tree | None = None,
-    without: Collection[Path] = (),
+    exclude: Collection[Path] = (),
     stop: threading.Event | None = None,
 ) -> Tree:
     """Look at everything under a folder.
@@ -82,7 +82,7 @@ def look(
         root: The folder, without symbolic links; where there is none, the tree is empty.
         top: The work tree whose ignore files hold; None outside of one.
         before: What the last look found. What is passed over now is taken from it: nobody knows that it is gone.
-        without: Folders that are not looked at.
+        exclude: Folders that are not looked at.
         stop: Breaks the look off.
 
     Raises:
@@ -91,7 +91,7 @@ def look(
     folders: set[str] = set()
     notes: dict[str, int] = {}
     passed: list[str] = []
-    for found in walk(root, top=top, without=without):
+    for found in walk(root, top=top, exclude=exclude):
         if stop is not None and stop.is_set():
             raise StoppedError
         if isinstance(found, Folder):
@@ -106,7 +106,7 @@ def look(
     return Tree(frozenset(folders), notes)
 
 
-def walk(root: Path, *, top: Path | None, without: Collection[Path] = ()) -> Iterator[Folder | Note | Passed]:
+def walk(root: Path, *, top: Path | None, exclude: Collection[Path] = ()) -> Iterator[Folder | Note | SkippedPath]:
     """Yield everything under a folder, in a stable order.
 
     Hidden and ignored files and folders are left out silently, as nobody expects them; symbolic links are named, since
@@ -115,37 +115,37 @@ def walk(root: Path, *, top: Path | None, without: Collection[Path] = ()) -> Ite
     Args:
         root: Where to look; nothing is found where there is no folder.
         top: The work tree whose ignore files hold; None outside of one.
-        without: Folders that are not looked at.
+        exclude: Folders that are not looked at.
     """
-    never = {str(path) for path in without}
+    never = {str(path) for path in exclude}
     try:
-        inside, rules = _begin(root, root if top is None else top)
+        inside, rules = _load_outer_rules(root, root if top is None else top)
     except OSError as error:
-        yield _passed(str(root), error)
+        yield _make_skipped(str(root), error)
         return
     # A stack, since folders may be nested deeper than calls can be.
-    waiting: list[_Unseen | Note | Passed] = [_Unseen(str(root), inside, rules)]
+    waiting: list[_PendingFolder | Note | SkippedPath] = [_PendingFolder(str(root), inside, rules)]
     while waiting:
         found = waiting.pop()
-        if not isinstance(found, _Unseen):
+        if not isinstance(found, _PendingFolder):
             yield found
         elif found.path not in never:
             try:
                 # Without its ignore file nobody knows what in a folder is to be seen.
-                rules = found.rules.within(found.inside, Path(found.path, ".gitignore"))
+                rules = found.rules.extend(found.inside, Path(found.path, ".gitignore"))
                 with os.scandir(found.path) as scan:
                     children = sorted(scan, key=lambda child: child.name)
-                inner = [*_judged(children, found.inside, rules)]
+                inner = [*_filter_children(children, found.inside, rules)]
             except (FileNotFoundError, NotADirectoryError):
                 continue
             except OSError as error:
-                yield _passed(found.path, error)
+                yield _make_skipped(found.path, error)
                 continue
             yield Folder(found.path)
             waiting.extend(reversed(inner))
 
 
-def nearest(root: Path, path: Path, *, top: Path | None) -> Path:
+def find_ingest_path(root: Path, path: Path, *, top: Path | None) -> Path:
     """Return what has to be ingested to bring a path in step: itself, or the folder in which a walk passes it over.
 
     Args:
@@ -160,10 +160,10 @@ def nearest(root: Path, path: Path, *, top: Path | None) -> Path:
         root.stat()
     except (FileNotFoundError, NotADirectoryError):
         return path
-    inside, rules = _begin(root, root if top is None else top)
+    inside, rules = _load_outer_rules(root, root if top is None else top)
     place = root
     for name in path.relative_to(root).parts:
-        rules = rules.within(inside, place / ".gitignore")
+        rules = rules.extend(inside, place / ".gitignore")
         inside /= name
         try:
             mode = (place / name).lstat().st_mode
@@ -182,29 +182,29 @@ def is_note(name: str) -> bool:
     return PurePosixPath(name).suffix.lower() in _SUFFIXES and not name.startswith(".")
 
 
-def is_never_seen(name: str) -> bool:
+def is_always_ignored(name: str) -> bool:
     """Say whether what has this name is left out whatever the rules say."""
     return name.startswith(".") or name in _NEVER
 
 
-def stamp_of(found: os.stat_result) -> int:
+def compute_stamp(found: os.stat_result) -> int:
     """Return a number that is another one when a file was changed, or when another file has its name now."""
     # Size and inode tell of what happens within one tick of the file system's clock.
     return hash((found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino))
 
 
-def _begin(root: Path, top: Path) -> tuple[PurePosixPath, IgnoreRules]:
+def _load_outer_rules(root: Path, top: Path) -> tuple[PurePosixPath, IgnoreRules]:
     """Return where in the work tree a folder is, and the rules from above it."""
     inside = PurePosixPath(root.relative_to(top).as_posix())
-    rules = IgnoreRules().within(PurePosixPath(), top / ".git" / "info" / "exclude")
+    rules = IgnoreRules().extend(PurePosixPath(), top / ".git" / "info" / "exclude")
     for outer in reversed((inside, *inside.parents)[1:] if inside.parts else ()):
-        rules = rules.within(outer, top / outer / ".gitignore")
+        rules = rules.extend(outer, top / outer / ".gitignore")
     return inside, rules
 
 
-def _judged(
+def _filter_children(
     children: list[os.DirEntry[str]], inside: PurePosixPath, rules: IgnoreRules
-) -> Iterator[_Unseen | Note | Passed]:
+) -> Iterator[_PendingFolder | Note | SkippedPath]:
     for child in children:
         is_folder = child.is_dir(follow_symlinks=False)
         if not is_folder and not is_note(child.name):
@@ -215,33 +215,33 @@ def _judged(
         if not _is_utf8(child.name):
             # No memory could keep such a name.
             plain = child.path.encode(errors="backslashreplace").decode()
-            yield Passed(plain, "its name is not UTF-8")
+            yield SkippedPath(plain, "its name is not UTF-8")
         elif is_folder:
-            yield _Unseen(child.path, below, rules)
+            yield _PendingFolder(child.path, below, rules)
         elif child.is_symlink():
-            yield Passed(child.path, "symbolic link, not followed")
+            yield SkippedPath(child.path, "symbolic link, not followed")
         elif child.is_file(follow_symlinks=False):
-            yield from _noted(child)
+            yield from _read_stamp(child)
 
 
-def _noted(child: os.DirEntry[str]) -> Iterator[Note | Passed]:
+def _read_stamp(child: os.DirEntry[str]) -> Iterator[Note | SkippedPath]:
     try:
-        yield Note(child.path, stamp_of(child.stat(follow_symlinks=False)))
+        yield Note(child.path, compute_stamp(child.stat(follow_symlinks=False)))
     except FileNotFoundError:
         return
     except OSError as error:
-        yield _passed(child.path, error)
+        yield _make_skipped(child.path, error)
 
 
 def _is_left_out(path: str, inside: PurePosixPath, rules: IgnoreRules, *, is_folder: bool) -> bool:
-    if is_never_seen(inside.name) or rules.ignores(inside, is_folder=is_folder):
+    if is_always_ignored(inside.name) or rules.ignores(inside, is_folder=is_folder):
         return True
     # A folder with a repository of its own is another project. Where that cannot be seen, the walk will see nothing.
     return is_folder and os.path.exists(os.path.join(path, ".git"))  # noqa: PTH110, PTH118  Path.exists may raise
 
 
-def _passed(path: str, error: OSError) -> Passed:
-    return Passed(path, error.strerror or str(error))
+def _make_skipped(path: str, error: OSError) -> SkippedPath:
+    return SkippedPath(path, error.strerror or str(error))
 
 
 def _is_utf8(name: str) -> bool:

@@ -20,9 +20,9 @@ from pathlib import Path
 from typing import Final
 
 from opencode_memory.errors import OpencodeMemoryError
-from opencode_memory.notes.change_set import Heard, judge, to_read
-from opencode_memory.notes.file_events import FileEvents, Mailbox
-from opencode_memory.notes.tree import StoppedError, Tree, look, stamp_of
+from opencode_memory.notes.change_set import Changes, classify_events, find_paths_to_read
+from opencode_memory.notes.file_events import EventQueue, FileSystemObserver
+from opencode_memory.notes.tree import StoppedError, Tree, compute_stamp, scan
 from opencode_memory.projects.identity import real
 
 ProjectOf = Callable[[Path], tuple[str | None, Path | None]]
@@ -68,11 +68,11 @@ class NoteWatcher:
             the watcher, one path at a time. Raising an error of this package means: not now, tell me again.
         debounce_ms: Quiet that ends a burst of changes. From about 200 on, saves that follow each other faster count as
             one.
-        without: Folders that are not looked at, such as the exports of the store.
+        exclude: Folders that are not looked at, such as the exports of the store.
         polling: Do not rely on the system, for folders of which it tells nothing, such as shared ones.
         poll_seconds: Time between two looks where the system tells nothing; a change is reported once the next look
             sees no other.
-        look_again_seconds: Time after which everything is looked at again, whatever the system told.
+        rescan_seconds: Time after which everything is looked at again, whatever the system told.
     """
 
     def __init__(
@@ -82,23 +82,23 @@ class NoteWatcher:
         project_of: ProjectOf,
         on_change: Callable[[Path], None],
         debounce_ms: int = 500,
-        without: Collection[Path] = (),
+        exclude: Collection[Path] = (),
         polling: bool = False,
         poll_seconds: float = 2.0,
-        look_again_seconds: float = 3600.0,
+        rescan_seconds: float = 3600.0,
     ) -> None:
         self._roots = [_Root(folder, real(folder)) for folder in dict.fromkeys(folders)]
         self._project_of = project_of
         self._on_change = on_change
         self._quiet_seconds = debounce_ms / 1000
-        self._without = [real(folder) for folder in without]
+        self._excluded = [real(folder) for folder in exclude]
         self._polling = polling
         self._poll_seconds = poll_seconds
-        self._look_again_seconds = look_again_seconds
+        self._rescan_seconds = rescan_seconds
         self._outbox: dict[Path, None] = {}
         self._is_stuck = False
         self._is_started = False
-        self._told: set[str] = set()
+        self._warned: set[str] = set()
 
     def run(self, stop: threading.Event) -> None:
         """Watch until told to stop.
@@ -108,27 +108,27 @@ class NoteWatcher:
         Args:
             stop: Ends it within a fraction of a second.
         """
-        mailbox = Mailbox()
-        events: FileEvents | None = None
+        queue = EventQueue()
+        events: FileSystemObserver | None = None
         named: Collection[str] = ()
         try:
             while True:
                 states = self._find_roots()
-                fresh, trees = self._open(mailbox, stop)
-                self._start(trees)
+                fresh, trees = self._start_observer(queue, stop)
+                self._report_all_once(trees)
                 if events is not None:
                     # Only now: between the two no change is missed.
                     events.close()
                 events = fresh
                 self._report(trees, named)
-                named = self._poll(states, stop) if events is None else self._listen(mailbox, states, stop)
+                named = self._poll(states, stop) if events is None else self._listen(queue, states, stop)
         except StoppedError:
             _log.debug("told to stop")
         finally:
             if events is not None:
                 events.close()
 
-    def _start(self, trees: Sequence[Tree]) -> None:
+    def _report_all_once(self, trees: Sequence[Tree]) -> None:
         """Have all folders read, the first time that they were looked at."""
         if self._is_started:
             return
@@ -136,7 +136,7 @@ class NoteWatcher:
         for root, tree in zip(self._roots, trees, strict=True):
             root.tree = tree
             if root.place.is_file():
-                self._tell(f"{root.place} is a file; only folders are watched")
+                self._warn_once(f"{root.place} is a file; only folders are watched")
             else:
                 self._outbox[root.place] = None
 
@@ -157,44 +157,44 @@ class NoteWatcher:
             # As an ingest has it: without a project, nothing above the folder counts.
             is_inside = project is not None and top is not None and place.is_relative_to(real(top))
             root.top = real(top) if top is not None and is_inside else None
-        return self._states()
+        return self._identify_roots()
 
-    def _states(self) -> list[tuple[str, int, int]]:
-        return [_state(root.folder) for root in self._roots]
+    def _identify_roots(self) -> list[tuple[str, int, int]]:
+        return [_identify(root.folder) for root in self._roots]
 
-    def _look(self, stop: threading.Event) -> list[Tree]:
+    def _scan(self, stop: threading.Event) -> list[Tree]:
         return [
-            look(root.place, top=root.top, before=root.tree, without=self._without, stop=stop) for root in self._roots
+            scan(root.place, top=root.top, before=root.tree, exclude=self._excluded, stop=stop) for root in self._roots
         ]
 
-    def _open(self, mailbox: Mailbox, stop: threading.Event) -> tuple[FileEvents | None, list[Tree]]:
+    def _start_observer(self, queue: EventQueue, stop: threading.Event) -> tuple[FileSystemObserver | None, list[Tree]]:
         """Have the system watch, and look at what is there then; without events when it does not."""
         if self._polling:
-            return None, self._look(stop)
+            return None, self._scan(stop)
         reason: object = "folders come and go faster than they can be watched"
         for _ in range(_ATTEMPTS):
-            watched = self._folders(self._look(stop))
+            watched = self._folders(self._scan(stop))
             try:
-                events = FileEvents(watched, recursive=_IS_RECURSIVE, mailbox=mailbox, stop=stop)
+                events = FileSystemObserver(watched, recursive=_IS_RECURSIVE, queue=queue, stop=stop)
             except (FileNotFoundError, PermissionError):
                 continue
             except (OSError, RuntimeError) as error:
                 reason = error
                 break
             try:
-                trees = self._look(stop)
+                trees = self._scan(stop)
             except BaseException:
                 events.close()
                 raise
             if self._folders(trees) <= watched:
                 return events, trees
             events.close()
-        self._tell(
+        self._warn_once(
             f"the system does not tell of changes in the watched folders ({reason}); they are looked at every "
             f"{self._poll_seconds:g} s or less often instead. On Linux fs.inotify.max_user_watches and "
             "max_user_instances limit what it can tell of"
         )
-        return None, self._look(stop)
+        return None, self._scan(stop)
 
     def _folders(self, trees: Sequence[Tree]) -> frozenset[str]:
         """Return the folders that have to be watched."""
@@ -203,48 +203,48 @@ class NoteWatcher:
         return frozenset[str]().union(*(tree.folders for tree in trees))
 
     def _listen(
-        self, mailbox: Mailbox, states: Sequence[tuple[str, int, int]], stop: threading.Event
+        self, queue: EventQueue, states: Sequence[tuple[str, int, int]], stop: threading.Event
     ) -> Collection[str]:
         """Report changes until other folders have to be watched; returns notes that were named and not yet reported."""
-        due = time.monotonic() + self._look_again_seconds
-        heard = Heard()
+        due = time.monotonic() + self._rescan_seconds
+        changes = Changes()
         batches = 0
         while True:
-            batch = mailbox.take(self._quiet_seconds)
+            batch = queue.take(self._quiet_seconds)
             if stop.is_set():
                 raise StoppedError
             if batch is not None:
-                heard |= self._judge(batch.paths)
+                changes |= self._classify(batch.paths)
                 if batch.lost is not None:
-                    self._tell(f"events of the watched folders were lost ({batch.lost}); they are looked at again")
-                    heard |= Heard(moves=True)
+                    self._warn_once(f"events of the watched folders were lost ({batch.lost}); they are looked at again")
+                    changes |= Changes(needs_rewatch=True)
                 batches += 1
                 if batches < _LONGEST_BATCHES:
                     continue
             batches = 0
-            if heard.moves or time.monotonic() >= due or self._states() != states:
-                return heard.notes
-            if heard and not self._catch_up(heard, stop):
+            if changes.needs_rewatch or time.monotonic() >= due or self._identify_roots() != states:
+                return changes.notes
+            if changes and not self._report_changes(changes, stop):
                 return ()
-            heard = Heard()
+            changes = Changes()
             self._deliver()
 
-    def _judge(self, paths: Collection[str]) -> Heard:
-        heard = Heard()
+    def _classify(self, paths: Collection[str]) -> Changes:
+        changes = Changes()
         for root in self._roots:
-            heard |= judge(paths, notes=root.tree.notes, folders=root.tree.folders, is_folder=_is_folder)
-        return heard
+            changes |= classify_events(paths, notes=root.tree.notes, folders=root.tree.folders, is_folder=_is_folder)
+        return changes
 
-    def _catch_up(self, heard: Heard, stop: threading.Event) -> bool:
-        """Report what was heard of; False when there are folders now that are not watched."""
-        trees = None if heard.looks else self._restamped(heard.notes)
+    def _report_changes(self, changes: Changes, stop: threading.Event) -> bool:
+        """Report what was changes of; False when there are folders now that are not watched."""
+        trees = None if changes.needs_scan else self._restat(changes.notes)
         watched = self._folders([root.tree for root in self._roots])
         if trees is None:
-            trees = self._look(stop)
-        self._report(trees, heard.notes)
+            trees = self._scan(stop)
+        self._report(trees, changes.notes)
         return self._folders(trees) <= watched
 
-    def _restamped(self, notes: Collection[str]) -> list[Tree] | None:
+    def _restat(self, notes: Collection[str]) -> list[Tree] | None:
         """Return the trees with some known notes as they are now; None when it takes a look to say that."""
         stamps: dict[str, int | None] = {}
         for path in notes:
@@ -257,7 +257,7 @@ class NoteWatcher:
             else:
                 if not stat.S_ISREG(found.st_mode):
                     return None
-                stamps[path] = stamp_of(found)
+                stamps[path] = compute_stamp(found)
         trees = []
         for root in self._roots:
             now = {**root.tree.notes, **{path: stamp for path, stamp in stamps.items() if path in root.tree.notes}}
@@ -267,7 +267,7 @@ class NoteWatcher:
 
     def _poll(self, states: Sequence[tuple[str, int, int]], stop: threading.Event) -> Collection[str]:
         """Look now and then and report changes, until it is time to ask the system again."""
-        due = time.monotonic() + self._look_again_seconds
+        due = time.monotonic() + self._rescan_seconds
         pause = self._poll_seconds
         seen = [root.tree for root in self._roots]
         looks = 0
@@ -275,9 +275,9 @@ class NoteWatcher:
             if stop.wait(pause):
                 raise StoppedError
             begun = time.monotonic()
-            if self._states() != states:
+            if self._identify_roots() != states:
                 states = self._find_roots()
-            trees = self._look(stop)
+            trees = self._scan(stop)
             pause = max(self._poll_seconds, _REST * (time.monotonic() - begun))
             looks += 1
             # Stamps are coarse: a save that follows another at once shows only while nobody has looked in between.
@@ -290,7 +290,7 @@ class NoteWatcher:
     def _report(self, trees: Sequence[Tree], named: Collection[str]) -> None:
         """Report what changed since the last report, or was named."""
         for root, tree in zip(self._roots, trees, strict=True):
-            paths = to_read(root.tree.notes, tree.notes, named, root=str(root.place))
+            paths = find_paths_to_read(root.tree.notes, tree.notes, named, root=str(root.place))
             self._outbox.update((Path(path), None) for path in paths)
             root.tree = tree
         self._deliver()
@@ -308,13 +308,13 @@ class NoteWatcher:
             self._is_stuck = False
             del self._outbox[path]
 
-    def _tell(self, problem: str) -> None:
+    def _warn_once(self, problem: str) -> None:
         """Warn of a problem, once."""
-        if problem in self._told:
+        if problem in self._warned:
             return
-        if len(self._told) >= _MOST_TOLD:
-            self._told.clear()
-        self._told.add(problem)
+        if len(self._warned) >= _MOST_TOLD:
+            self._warned.clear()
+        self._warned.add(problem)
         _log.warning("%s", problem)
 
 
@@ -322,7 +322,7 @@ def _is_folder(path: str) -> bool:
     return os.path.isdir(path) and not os.path.islink(path)  # noqa: PTH112, PTH114  for each event, so for speed
 
 
-def _state(folder: Path) -> tuple[str, int, int]:
+def _identify(folder: Path) -> tuple[str, int, int]:
     """Return what tells a folder from another that has its name later, or why there is none."""
     place = real(folder)
     try:

@@ -24,7 +24,7 @@ from opencode_memory.learning.digest import (
 )
 from opencode_memory.models import ALL_PROJECTS, Category, Memory, Status, Trust
 from opencode_memory.text import clock
-from opencode_memory.worker.duty import HopelessError, PutOffError, Work
+from opencode_memory.worker.duty import PermanentError, PostponedError, Work
 
 if TYPE_CHECKING:
     from opencode_memory.config.load import Config
@@ -66,7 +66,7 @@ def run_digest(work: Work, config: Config) -> datetime:
         HopelessError: The server refuses for good.
     """
     if config.extraction_model is None or config.extraction_url is None:
-        raise HopelessError("no memory model is configured")
+        raise PermanentError("no memory model is configured")
     settings = DigestSettings(
         model=config.extraction_model,
         url=config.extraction_url,
@@ -75,7 +75,10 @@ def run_digest(work: Work, config: Config) -> datetime:
         calls_per_day=config.extraction_calls_per_day,
         tokens_per_day=config.extraction_tokens_per_day,
     )
-    batch = {str(number): memory for number, memory in enumerate(islice(_marked(work.store), MAX_STATEMENTS), start=1)}
+    batch = {
+        str(number): memory
+        for number, memory in enumerate(islice(_find_statements(work.store), MAX_STATEMENTS), start=1)
+    }
     if not batch:
         return work.at + _LOOK_AGAIN
     marked = [
@@ -87,17 +90,17 @@ def run_digest(work: Work, config: Config) -> datetime:
         report = digester.digest(marked)
     except DigestError as error:
         if error.is_final:
-            raise HopelessError(str(error)) from error
-        raise PutOffError(str(error), seconds=error.retry_after_seconds or _LOOK_AGAIN.total_seconds()) from error
+            raise PermanentError(str(error)) from error
+        raise PostponedError(str(error), seconds=error.retry_after_seconds or _LOOK_AGAIN.total_seconds()) from error
     if isinstance(report.outcome, BudgetExceeded):
         return report.outcome.until
     verdicts = {one.id: one for one in report.verdicts}
     for name, memory in batch.items():
-        _follow(work.store, memory, verdicts.get(name))
+        _apply_verdict(work.store, memory, verdicts.get(name))
     return work.at
 
 
-def _marked(store: MemoryStore) -> Iterator[Memory]:
+def _find_statements(store: MemoryStore) -> Iterator[Memory]:
     offset = 0
     while page := store.list(
         project=ALL_PROJECTS,
@@ -110,26 +113,26 @@ def _marked(store: MemoryStore) -> Iterator[Memory]:
         for memory in page:
             is_learned = memory.trust is Trust.EXTRACTED and "evidence" in memory.metadata
             is_open = _DONE not in memory.metadata and memory.verified_at is None and not memory.pinned
-            if is_learned and is_open and not _had_a_hand(store, memory):
+            if is_learned and is_open and not _was_changed_by_user(store, memory):
                 yield memory
 
 
-def _as_it_was(memory: Memory) -> tuple[object, ...]:
+def _snapshot(memory: Memory) -> tuple[object, ...]:
     return (memory.key, memory.updated_at, memory.status, memory.verified_at, memory.pinned)
 
 
-def _had_a_hand(store: MemoryStore, memory: Memory) -> bool:
+def _was_changed_by_user(store: MemoryStore, memory: Memory) -> bool:
     """Say whether a person has changed a memory, or taken a change of it back."""
     changes = (entry for entry in store.history(memory.id) if entry.kind not in {"create", "merge"})
     return any(entry.undone or entry.actor is Trust.USER for entry in changes)
 
 
-def _follow(store: MemoryStore, memory: Memory, verdict: Verdict | None) -> None:
+def _apply_verdict(store: MemoryStore, memory: Memory, verdict: Verdict | None) -> None:
     try:
         present = store.get(memory.id)
     except NotFoundError:
         return  # It was deleted meanwhile.
-    if _as_it_was(present) != _as_it_was(memory):
+    if _snapshot(present) != _snapshot(memory):
         return  # Somebody had a hand in it meanwhile; what they made of it holds.
     seen = {**memory.metadata, _DONE: verdict is not None}
     if verdict is None or not verdict.keep or verdict.content is None:

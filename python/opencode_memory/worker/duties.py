@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Final
 
 from opencode_memory.errors import EmbeddingError
 from opencode_memory.maintenance import consolidation
-from opencode_memory.maintenance.ageing import age, was_brought_back
+from opencode_memory.maintenance.ageing import age, was_restored
 from opencode_memory.models import Trust
-from opencode_memory.worker.duty import Duty, PutOffError, Work, always, every
+from opencode_memory.worker.duty import Duty, PostponedError, Work, always, repeat_every
 
 if TYPE_CHECKING:
     from opencode_memory.store.memory_store import MemoryStore
@@ -24,23 +24,27 @@ _MODEL_FAILS_SECONDS: Final = 60.0
 _STALE_DAYS: Final = 36_500
 
 
-def keeping() -> tuple[Duty, ...]:
+def maintenance_duties() -> tuple[Duty, ...]:
     """Return the duties that every worker has."""
     return (
-        Duty(kind=EMBED, do=_embed, is_due=_waiting),
+        Duty(kind=EMBED, do=_embed, is_due=_has_unembedded_texts),
         Duty(kind=LINK, do=_link),
-        Duty(kind="purge", do=every(timedelta(hours=1), _purge), is_due=always),
-        Duty(kind="compact", do=every(timedelta(days=1), lambda work: work.store.indexes.catch_up()), is_due=always),
-        Duty(kind="age", do=every(timedelta(days=1), lambda work: age(work.store, at=work.at)), is_due=always),
-        Duty(kind="consolidate", do=every(timedelta(days=1), _consolidate), is_due=always),
+        Duty(kind="purge", do=repeat_every(timedelta(hours=1), _purge), is_due=always),
+        Duty(
+            kind="compact",
+            do=repeat_every(timedelta(days=1), lambda work: work.store.indexes.catch_up()),
+            is_due=always,
+        ),
+        Duty(kind="age", do=repeat_every(timedelta(days=1), lambda work: age(work.store, at=work.at)), is_due=always),
+        Duty(kind="consolidate", do=repeat_every(timedelta(days=1), _consolidate), is_due=always),
     )
 
 
-def _waiting(store: MemoryStore) -> bool:
-    return store.indexes.waits_for_vectors(without=_failing(store))
+def _has_unembedded_texts(store: MemoryStore) -> bool:
+    return store.indexes.waits_for_vectors(without=_list_failing_keys(store))
 
 
-def _failing(store: MemoryStore) -> frozenset[int]:
+def _list_failing_keys(store: MemoryStore) -> frozenset[int]:
     """Return the keys of texts that have a job of their own, because they could not be embedded."""
     jobs = store.jobs.list(limit=_MOST_FAILING)
     return frozenset(int(job.subject) for job in jobs if job.kind == EMBED and job.subject.isdecimal())
@@ -50,14 +54,14 @@ def _embed(work: Work) -> datetime | None:
     """Embed what waits. What cannot be embedded gets a job of its own, so that it keeps nothing else waiting."""
     alone = int(work.job.subject) if work.job.subject.isdecimal() else None
     failed: dict[int, Exception] = {}
-    skip = _failing(work.store) - {alone}
+    skip = _list_failing_keys(work.store) - {alone}
     try:
         done = work.store.indexes.embed_some(limit=_AT_ONCE, skip=skip, on_failure=failed.__setitem__)
     except EmbeddingError as error:
         # The model is at fault, and no memory.
-        raise PutOffError(str(error), seconds=_MODEL_FAILS_SECONDS, is_trouble=True) from error
+        raise PostponedError(str(error), seconds=_MODEL_FAILS_SECONDS, is_warning=True) from error
     if done is None:
-        raise PutOffError("another process is embedding", seconds=_OTHER_EMBEDS_SECONDS)
+        raise PostponedError("another process is embedding", seconds=_OTHER_EMBEDS_SECONDS)
     if done:
         work.store.jobs.enqueue(LINK)
     for key in failed:
@@ -83,21 +87,21 @@ def _purge(work: Work) -> None:
 def _link(work: Work) -> None:
     """Link what is near, near duplicates among it: one pass over a memory's neighbours finds both."""
     while work.store.indexes.link_new():
-        work.keep()
+        work.renew_lease()
 
 
 def _consolidate(work: Work) -> None:
     """Archive the weaker of two learned memories that say the same; what a person or an agent wrote is left to them."""
     for project in (None, *(project.name for project in work.store.projects.list())):
         proposal = consolidation.propose(work.store, project=project, days_stale=_STALE_DAYS, at=work.at)
-        learned = tuple(pair for pair in proposal.duplicates if _may_go(work.store, pair))
+        learned = tuple(pair for pair in proposal.duplicates if _may_archive(work.store, pair))
         consolidation.apply(work.store, consolidation.Proposal(stale=(), duplicates=learned, contradictions=(), more=0))
-        work.keep()
+        work.renew_lease()
 
 
-def _may_go(store: MemoryStore, pair: consolidation.Pair) -> bool:
+def _may_archive(store: MemoryStore, pair: consolidation.Pair) -> bool:
     """Say whether the weaker of two may be archived by itself: it was learned, and no person has had a hand in it."""
     weaker = pair.archive
     if weaker.trust is not Trust.EXTRACTED or weaker.verified_at is not None:
         return False
-    return not any(was_brought_back(store, memory) for memory in (pair.keep, weaker))
+    return not any(was_restored(store, memory) for memory in (pair.keep, weaker))

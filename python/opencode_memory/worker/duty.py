@@ -13,26 +13,26 @@ if TYPE_CHECKING:
     from opencode_memory.store.memory_store import MemoryStore
 
 
-class LostError(Exception):
+class LeaseLostError(Exception):
     """Another worker has the job by now; what was begun is left to it."""
 
 
-class PutOffError(Exception):
+class PostponedError(Exception):
     """The job cannot be done now, through no fault of its own; it is due again later.
 
     Args:
         reason: Why.
         seconds: How much later.
-        is_trouble: Whether a person should know.
+        is_warning: Whether a person should know.
     """
 
-    def __init__(self, reason: str, *, seconds: float, is_trouble: bool = False) -> None:
+    def __init__(self, reason: str, *, seconds: float, is_warning: bool = False) -> None:
         super().__init__(reason)
         self.seconds = seconds
-        self.is_trouble = is_trouble
+        self.is_warning = is_warning
 
 
-class HopelessError(Exception):
+class PermanentError(Exception):
     """Trying again cannot help."""
 
 
@@ -44,13 +44,13 @@ class Work:
         store: Where.
         job: What.
         at: The present moment.
-        keep: Extends the lease, between two steps of long work; raises ``LostError`` when it is lost.
+        renew_lease: Extends the lease, between two steps of long work; raises ``LeaseLostError`` when it is lost.
     """
 
     store: MemoryStore
     job: Job
     at: datetime
-    keep: Callable[[], None]
+    renew_lease: Callable[[], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +68,7 @@ class Duty:
     is_due: Callable[[MemoryStore], bool] | None = None
 
 
-def every(period: timedelta, do: Callable[[Work], object]) -> Callable[[Work], datetime]:
+def repeat_every(period: timedelta, do: Callable[[Work], object]) -> Callable[[Work], datetime]:
     """Make work that is due again after a period, counted from when it was begun."""
 
     def repeated(work: Work) -> datetime:

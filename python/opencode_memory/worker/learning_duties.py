@@ -21,7 +21,7 @@ from opencode_memory.learning.learner import Learner
 from opencode_memory.learning.switches import Switches
 from opencode_memory.projects.resolver import ProjectResolver, work_tree
 from opencode_memory.text.clock import to_ms
-from opencode_memory.worker.duty import Duty, PutOffError, Work, always
+from opencode_memory.worker.duty import Duty, PostponedError, Work, always
 
 if TYPE_CHECKING:
     from opencode_memory.config.load import Config
@@ -37,7 +37,7 @@ _UNREADABLE_SECONDS: Final = 300.0
 _log: Final = logging.getLogger(__name__)
 
 
-class Learning:
+class LearningDuties:
     """What the duties that learn share: the configuration, and which folder belongs to which project."""
 
     def __init__(self, store: MemoryStore, config: Config) -> None:
@@ -58,7 +58,7 @@ class Learning:
         if self._switches.is_enabled("opencode"):
             found.append(Duty(kind="opencode", do=self._read_opencode, is_due=always))
         if self._switches.is_enabled("live"):
-            found.append(Duty(kind=REST, do=self._rest))
+            found.append(Duty(kind=REST, do=self._finish_session))
         if self._switches.is_enabled("markdown"):
             found.append(Duty(kind=NOTES, do=self._read_notes))
         if self._config.memory_file is not MemoryFile.OFF:
@@ -68,7 +68,7 @@ class Learning:
         return tuple(found)
 
     @contextmanager
-    def watching(self, store: MemoryStore) -> Iterator[None]:
+    def watch_notes(self, store: MemoryStore) -> Iterator[None]:
         """Watch the configured folders of notes for as long as this lasts."""
         if not self._folders or not self._switches.is_enabled("markdown"):
             yield
@@ -79,8 +79,8 @@ class Learning:
         watcher = NoteWatcher(
             self._folders,
             project_of=self._projects.of_notes,
-            on_change=lambda path: _ask_for_notes(store, path),
-            without=(store.data_dir / EXPORTS,),
+            on_change=lambda path: _enqueue_note(store, path),
+            exclude=(store.data_dir / EXPORTS,),
         )
         thread = threading.Thread(target=watcher.run, args=(stop,), name="opencode-memory-notes", daemon=True)
         thread.start()
@@ -105,7 +105,7 @@ class Learning:
         )
 
         def keeps_on() -> bool:
-            work.keep()
+            work.renew_lease()
             return True
 
         try:
@@ -113,9 +113,9 @@ class Learning:
         except (StorageError, InvalidInputError) as error:
             # It is another program's file: it may be being replaced, and it may be mended.
             reason = f"OpenCode's database cannot be read: {error}"
-            raise PutOffError(reason, seconds=_UNREADABLE_SECONDS, is_trouble=True) from error
+            raise PostponedError(reason, seconds=_UNREADABLE_SECONDS, is_warning=True) from error
         for folder, project in report.folders:
-            self._ask_for_memory_file(work.store, folder, project)
+            self._enqueue_memory_file(work.store, folder, project)
         if report.active or report.waiting:
             _log.info(
                 "learned from %d sessions: %d memories, %d wait",
@@ -125,19 +125,19 @@ class Learning:
             )
         return work.at + again
 
-    def _rest(self, work: Work) -> None:
+    def _finish_session(self, work: Work) -> None:
         told = work.job.payload
         info = SessionInfo(id=work.job.subject, directory=told["directory"], parent=told["parent"], title=told["title"])
         at_ms = to_ms(work.at)
         left = self._config.learning.rest_seconds - (at_ms - told["active_ms"]) / 1000
         if left > 0:
-            raise PutOffError("the session goes on", seconds=left)
+            raise PostponedError("the session goes on", seconds=left)
         project = self._projects.of_session(info.directory)
         if self._switches.skips(work.store, project, info):
             return
         learned = Learner(work.store).process(info, (), project=project, at_ms=at_ms, is_idle=True)
         if learned.active:
-            self._ask_for_memory_file(work.store, info.directory, project)
+            self._enqueue_memory_file(work.store, info.directory, project)
 
     def _read_notes(self, work: Work) -> None:
         from opencode_memory.notes.reread import SkipLog, ingest_changed  # noqa: PLC0415  only with watched folders
@@ -149,12 +149,12 @@ class Learning:
             self._projects.of_notes,
             folders=self._folders,
             skips=self._skips,
-            keep=work.keep,
+            heartbeat=work.renew_lease,
         )
 
-    def _ask_for_memory_file(self, store: MemoryStore, folder: str, project: str | None) -> None:
+    def _enqueue_memory_file(self, store: MemoryStore, folder: str, project: str | None) -> None:
         if self._config.memory_file is not MemoryFile.OFF:
-            ask_for_memory_file(store, folder, project)
+            enqueue_memory_file(store, folder, project)
 
     def _write_memory_file(self, work: Work) -> None:
         from opencode_memory.memory_file import sync  # noqa: PLC0415  only where there is such a file
@@ -178,7 +178,7 @@ class Learning:
         return run_digest(work, self._config)
 
 
-def _ask_for_notes(store: MemoryStore, path: Path) -> None:
+def _enqueue_note(store: MemoryStore, path: Path) -> None:
     """Have a note read again; of a name that the queue refuses, the folder around it."""
     for place in (path, *path.parents):
         try:
@@ -190,7 +190,7 @@ def _ask_for_notes(store: MemoryStore, path: Path) -> None:
         return
 
 
-def ask_for_memory_file(store: MemoryStore, folder: str, project: str | None) -> None:
+def enqueue_memory_file(store: MemoryStore, folder: str, project: str | None) -> None:
     """Have the file of a project's work tree brought up to date, a little later: more may be learned at once."""
     top = work_tree(Path(folder)) if folder and Path(folder).is_dir() else None
     if top is not None and project is not None:

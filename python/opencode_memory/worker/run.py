@@ -22,7 +22,7 @@ from opencode_memory._core import redact
 from opencode_memory.errors import BusyError, ClosedError, StorageError
 from opencode_memory.text import clock
 from opencode_memory.text.unicode import replace_surrogates
-from opencode_memory.worker.duty import Duty, HopelessError, LostError, PutOffError, Work
+from opencode_memory.worker.duty import Duty, LeaseLostError, PermanentError, PostponedError, Work
 
 if TYPE_CHECKING:
     from opencode_memory.store.jobs import Job
@@ -36,7 +36,7 @@ _log: Final = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class StdinWaiter:
     """What a worker waits for between its rounds.
 
     Attributes:
@@ -54,7 +54,7 @@ class Waiting:
         return not ready or bool(os.read(sys.stdin.fileno(), 65_536))
 
 
-def work(
+def run_worker(
     store: MemoryStore,
     duties: Sequence[Duty],
     *,
@@ -78,8 +78,8 @@ def work(
     while True:
         did_something, pause = False, _LOOK_SECONDS
         try:
-            ask_for_what_is_due(store, duties)
-            did_something = do_next(store, by_kind, worker=name, now=now)
+            enqueue_due_jobs(store, duties)
+            did_something = run_next_job(store, by_kind, worker=name, now=now)
         except BusyError:
             _log.info("the store is busy; trying again")
         except StorageError as error:
@@ -90,14 +90,14 @@ def work(
             return
 
 
-def ask_for_what_is_due(store: MemoryStore, duties: Sequence[Duty]) -> None:
+def enqueue_due_jobs(store: MemoryStore, duties: Sequence[Duty]) -> None:
     """Put into the queue what the state of the store asks for; what is there already stays as it is."""
     for duty in duties:
         if duty.is_due is not None and not store.jobs.has(duty.kind) and duty.is_due(store):
             store.jobs.enqueue(duty.kind)
 
 
-def do_next(
+def run_next_job(
     store: MemoryStore, duties: dict[str, Duty], *, worker: str, now: Callable[[], datetime] = clock.now
 ) -> bool:
     """Do the job whose turn it is; false when nothing is due.
@@ -112,33 +112,38 @@ def do_next(
     if job is None:
         return False
     try:
-        again_at = duties[job.kind].do(Work(store, job, now(), lambda: _keep(store, job)))
-    except (LostError, ClosedError) as error:
-        _log.info("%s: %s", _named(job), _told(error))
-    except PutOffError as error:
+        again_at = duties[job.kind].do(Work(store, job, now(), lambda: _renew_lease(store, job)))
+    except (LeaseLostError, ClosedError) as error:
+        _log.info("%s: %s", _format_job(job), _format_error(error))
+    except PostponedError as error:
         store.jobs.done(job, again_at=now() + timedelta(seconds=error.seconds))
-        _log.log(logging.WARNING if error.is_trouble else logging.INFO, "%s is put off: %s", _named(job), _told(error))
-    except HopelessError as error:
-        store.jobs.failed(job, _told(error), is_final=True)
-        _log.warning("%s failed for good: %s", _named(job), _told(error))
+        _log.log(
+            logging.WARNING if error.is_warning else logging.INFO,
+            "%s is put off: %s",
+            _format_job(job),
+            _format_error(error),
+        )
+    except PermanentError as error:
+        store.jobs.failed(job, _format_error(error), is_final=True)
+        _log.warning("%s failed for good: %s", _format_job(job), _format_error(error))
     except BusyError:
         # The store is at fault, and no job dies of that.
         store.jobs.done(job, again_at=now() + timedelta(seconds=_LOOK_SECONDS))
     except Exception as error:  # noqa: BLE001  one bad job must not end the worker, and it is kept with its error
-        told = f"{type(error).__name__}: {_told(error)}"
+        told = f"{type(error).__name__}: {_format_error(error)}"
         store.jobs.failed(job, told)
-        _log.warning("%s failed: %s", _named(job), told, exc_info=_log.isEnabledFor(logging.DEBUG))
+        _log.warning("%s failed: %s", _format_job(job), told, exc_info=_log.isEnabledFor(logging.DEBUG))
     else:
         store.jobs.done(job, again_at=again_at)
     return True
 
 
-def _keep(store: MemoryStore, job: Job) -> None:
+def _renew_lease(store: MemoryStore, job: Job) -> None:
     if not store.jobs.renew(job):
-        raise LostError("another worker has it by now")
+        raise LeaseLostError("another worker has it by now")
 
 
-def _told(error: Exception) -> str:
+def _format_error(error: Exception) -> str:
     """Put an error into words that can be stored and logged: an error may hold anything."""
     try:
         text = str(error)
@@ -147,5 +152,5 @@ def _told(error: Exception) -> str:
     return redact(replace_surrogates(text))[0]
 
 
-def _named(job: Job) -> str:
+def _format_job(job: Job) -> str:
     return f"job {job.id} ({job.kind}{f' {job.subject}' if job.subject else ''})"

@@ -14,8 +14,8 @@ from opencode_memory.config.load import load
 from opencode_memory.hosts.opencode.feed.live_learning import REST, LiveLearning
 from opencode_memory.learning.switches import Switches, pause
 from opencode_memory.projects.resolver import ProjectResolver
-from opencode_memory.worker.learning_duties import Learning
-from opencode_memory.worker.run import do_next
+from opencode_memory.worker.learning_duties import LearningDuties
+from opencode_memory.worker.run import run_next_job
 from support.stores import NOW_MS, set_clock
 
 RECORDED = Path(__file__).parents[2] / "data" / "opencode" / "events.jsonl"
@@ -49,9 +49,9 @@ def rest(store: MemoryStore, *, after_ms: int = 61_000) -> None:
     """Do the jobs that are due some time later."""
     set_clock(store, NOW_MS + after_ms)
     settings = {"HOME": "/nowhere", "OPENCODE_MEMORY_LEARNING_REST_SECONDS": "60"}
-    duties = {duty.kind: duty for duty in Learning(store, load(environment=settings)).duties()}
+    duties = {duty.kind: duty for duty in LearningDuties(store, load(environment=settings)).duties()}
     moment = datetime.fromtimestamp((NOW_MS + after_ms) / 1000, UTC)
-    while do_next(store, {REST: duties[REST]}, worker="w", now=lambda: moment):
+    while run_next_job(store, {REST: duties[REST]}, worker="w", now=lambda: moment):
         pass
 
 

@@ -1,7 +1,7 @@
-"""``opencode-memory doctor --recall``: does the store find what it holds, and what in it needs care?
+"""``opencode-memory doctor --recall``: reports whether recall finds the stored memories, and which need attention.
 
-Looks and says, and changes nothing; how it is looked is in ``recall_check``. What to do is said as commands to copy, so
-ids are short and nothing of a command is cut.
+The check changes nothing; ``recall_check`` implements it. Hints are commands to copy, so ids are short and commands are
+never truncated.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from opencode_memory.cli.output import Output, dim
 from opencode_memory.cli.progress import stages
 from opencode_memory.errors import OpencodeMemoryError
 from opencode_memory.maintenance.recall_check import STALE_AFTER, UNUSED_AFTER, check_recall
-from opencode_memory.maintenance.recall_report import Asked, Glimpse, HitRate, Pair, RecallCheck, WayOfAsking
+from opencode_memory.maintenance.recall_report import HitRate, MemorySummary, Pair, Question, RecallCheck, RecallScore
 from opencode_memory.models import ALL_PROJECTS
 from opencode_memory.text.clock import age
 from opencode_memory.text.formatting import counted, short_id
 
 _MIN_HIT_SHARE: Final = 0.9
-"""Share of memories that have to be found by their own rarest words; where less is, something is wrong."""
+"""Minimum share of memories that must be found by their own rarest words; a lower share is a problem."""
 
 _MAX_EXAMPLES: Final = 3
 _INDENT: Final = " " * 8
@@ -37,13 +37,13 @@ Row = tuple[str, str, str]
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A check with what a person wants to see of it.
+    """A check with its details.
 
     Attributes:
-        check: How it went; its hint has a command on each line.
-        table: Numbers, with their headings.
-        examples: A few of what was found.
-        more: How many of them are not shown.
+        check: The check; its hint has a command on each line.
+        table: Numbers with their headings.
+        examples: A few of the memories found.
+        more: Number of further memories.
     """
 
     check: Check
@@ -53,7 +53,7 @@ class Finding:
 
 
 def run_recall_check(run: Invocation, *, sample: int) -> int:
-    """Check recall and say what was found; 1 when something is wrong."""
+    """Check recall and print the findings; return 1 if there are problems."""
     findings: list[Finding]
     report: RecallCheck | None = None
     try:
@@ -71,7 +71,7 @@ def run_recall_check(run: Invocation, *, sample: int) -> int:
 
 
 def _check_store(run: Invocation, sample: int) -> RecallCheck | None:
-    """Check the store; None when there is none."""
+    """Check the store; return None if there is none."""
     if not (run.config.data_dir / "store.db").exists():
         return None
     with run.open_read_only() as store, stages(quiet=run.out.as_json) as show:
@@ -80,27 +80,27 @@ def _check_store(run: Invocation, sample: int) -> RecallCheck | None:
 
 
 def _no_store(run: Invocation) -> Check:
-    return Check("store", Level.NOTE, f"{run.config.data_dir} holds none yet; the first memory creates it")
+    return Check("store", Level.NOTE, f"{run.config.data_dir} has no store yet; the first memory creates it")
 
 
 def _list_findings(report: RecallCheck, *, at: datetime) -> Iterator[Finding]:
     if report.project != ALL_PROJECTS:
-        yield Finding(Check("project", Level.OK, f"{report.project}, and what is global"))
+        yield Finding(Check("project", Level.OK, f"{report.project}, and global memories"))
     if not report.memories:
-        yield Finding(Check("memories", Level.NOTE, "there are none yet, so there is nothing to ask for"))
+        yield Finding(Check("memories", Level.NOTE, "there are no memories yet"))
         return
     means = "by words and by meaning" if report.by_meaning else "by words only"
     is_part = report.sampled < report.memories
     hint = None
     if is_part:
         place = "" if report.project == ALL_PROJECTS else f"-p {shlex.quote(report.project)} "
-        hint = f"{_COMMAND} {place}doctor --recall --sample {report.memories}  # asks for all"
-    asked = f"{report.sampled:,} of {report.memories:,} asked for, {means}"
+        hint = f"{_COMMAND} {place}doctor --recall --sample {report.memories}  # searches for all"
+    asked = f"searched for {report.sampled:,} of {report.memories:,}, {means}"
     yield Finding(Check("memories", Level.OK, asked, hint))
     yield from map(Finding, check_embeddings(report.pending_embeddings, report.model_mismatch))
     yield _report_own_words(report, at=at)
     yield _report_topics(report.topics, at=at)
-    among = " among those" if is_part else ""
+    among = " among these" if is_part else ""
     yield _report_pairs("duplicates", report.similar, f"of near duplicates{among}", sign="~", at=at)
     yield _report_pairs("contrary", report.contradicting, f"of contradicting memories{among}", sign="≠", at=at)
     yield _report_unused(report.never_recalled, at=at)
@@ -111,30 +111,30 @@ def _report_own_words(report: RecallCheck, *, at: datetime) -> Finding:
     way = report.words
     enough = way.overall.hits_at_10 >= _MIN_HIT_SHARE * way.overall.asked
     level = Level.OK if not way.missed else Level.NOTE if enough else Level.PROBLEM
-    text = _format_rates(way.overall) if way.overall.asked else "no memory has a word to ask for it by"
+    text = _format_rates(way.overall) if way.overall.asked else "no memory has a word to search for"
     hint = _format_explain_command(way.missed)
     if level is Level.PROBLEM:
-        hint = f"{hint}\n{_COMMAND} verify  # whether an index is damaged"
+        hint = f"{hint}\n{_COMMAND} verify  # checks for damaged indexes"
     return _report_way("own words", level, text, hint, way, at=at)
 
 
-def _report_topics(way: WayOfAsking, *, at: datetime) -> Finding:
+def _report_topics(way: RecallScore, *, at: datetime) -> Finding:
     if not way.overall.asked:
-        return Finding(Check("topics", Level.OK, "none of them has a topic"))
+        return Finding(Check("topics", Level.OK, "no memory has a topic"))
     hint = None
     if way.missed:
-        edit = f"{_COMMAND} edit {short_id(way.missed[0].memory.id)} --topic TOPIC  # one that says more"
+        edit = f"{_COMMAND} edit {short_id(way.missed[0].memory.id)} --topic TOPIC  # a more specific one"
         hint = f"{_format_explain_command(way.missed)}\n{edit}"
     return _report_way("topics", Level.NOTE if way.missed else Level.OK, _format_rates(way.overall), hint, way, at=at)
 
 
-def _report_way(name: str, level: Level, text: str, hint: str | None, way: WayOfAsking, *, at: datetime) -> Finding:
-    table = [("", "asked", "first", "in ten")]
+def _report_way(name: str, level: Level, text: str, hint: str | None, way: RecallScore, *, at: datetime) -> Finding:
+    table = [("", "searches", "first", "in ten")]
     table += [(category, f"{rate.asked:,}", *_format_percents(rate)) for category, rate in way.by_category.items()]
     examples = [
         row
         for missed in way.missed[:_MAX_EXAMPLES]
-        for row in (_format_row(missed.memory, missed.memory.created_at, at=at), ("", "asked", missed.query))
+        for row in (_format_row(missed.memory, missed.memory.created_at, at=at), ("", "query", missed.query))
     ]
     return Finding(
         Check(name, level, text, hint),
@@ -149,7 +149,7 @@ def _report_pairs(name: str, pairs: Sequence[Pair], about: str, *, sign: str, at
         return Finding(Check(name, Level.OK, f"no pair {about}"))
     text = f"{counted(len(pairs), 'pair')} {about}"
     newer, older = short_id(pairs[0].newer.id), short_id(pairs[0].older.id)
-    hint = f"{_COMMAND} show {newer} {older}\n{_COMMAND} archive {older}  # if the other one says it all"
+    hint = f"{_COMMAND} show {newer} {older}\n{_COMMAND} archive {older}  # if the newer one covers it"
     examples = [
         row
         for pair in pairs[:_MAX_EXAMPLES]
@@ -161,37 +161,37 @@ def _report_pairs(name: str, pairs: Sequence[Pair], about: str, *, sign: str, at
     return Finding(Check(name, Level.NOTE, text, hint), (), examples, len(pairs) - _MAX_EXAMPLES)
 
 
-def _report_unused(memories: Sequence[Glimpse], *, at: datetime) -> Finding:
+def _report_unused(memories: Sequence[MemorySummary], *, at: datetime) -> Finding:
     if not memories:
         return Finding(Check("unused", Level.OK, f"none for more than {UNUSED_AFTER.days} days"))
     verb = "was" if len(memories) == 1 else "were"
     text = f"{counted(len(memories), 'memory')} older than {UNUSED_AFTER.days} days {verb} never recalled"
     oldest = short_id(memories[0].id)
-    hint = f"{_COMMAND} show {oldest}\n{_COMMAND} archive {oldest}  # if nobody will ask for it"
+    hint = f"{_COMMAND} show {oldest}\n{_COMMAND} archive {oldest}  # if it is no longer needed"
     examples = [_format_row(memory, memory.created_at, at=at) for memory in memories[:_MAX_EXAMPLES]]
     return Finding(Check("unused", Level.NOTE, text, hint), (), examples, len(memories) - _MAX_EXAMPLES)
 
 
-def _report_stale(memories: Sequence[Glimpse], *, at: datetime) -> Finding:
+def _report_stale(memories: Sequence[MemorySummary], *, at: datetime) -> Finding:
     if not memories:
         return Finding(Check("stale", Level.OK, f"none for more than {STALE_AFTER.days} days"))
     text = f"{counted(len(memories), 'memory')} not changed, verified or used for {STALE_AFTER.days} days"
     oldest = short_id(memories[0].id)
     hint = (
         f"{_COMMAND} show {oldest}\n"
-        f"{_COMMAND} edit {oldest} --editor  # if it has changed\n"
-        f"{_COMMAND} archive {oldest}  # if it is over"
+        f"{_COMMAND} edit {oldest} --editor  # if it needs an update\n"
+        f"{_COMMAND} archive {oldest}  # if it is obsolete"
     )
     examples = [_format_row(memory, memory.touched_at, at=at) for memory in memories[:_MAX_EXAMPLES]]
     return Finding(Check("stale", Level.NOTE, text, hint), (), examples, len(memories) - _MAX_EXAMPLES)
 
 
-def _format_row(memory: Glimpse, moment: datetime, *, at: datetime, sign: str = "") -> Row:
+def _format_row(memory: MemorySummary, moment: datetime, *, at: datetime, sign: str = "") -> Row:
     return (f"{sign} {short_id(memory.id)}", age(moment, at=at), memory.excerpt)
 
 
-def _format_explain_command(missed: Sequence[Asked]) -> str | None:
-    """Return the command that shows what is found instead of the first that was missed."""
+def _format_explain_command(missed: Sequence[Question]) -> str | None:
+    """Return the command that shows the results that were found instead of the first missed memory."""
     if not missed:
         return None
     first = missed[0]
@@ -209,11 +209,11 @@ def _format_explain_command(missed: Sequence[Asked]) -> str | None:
 
 def _format_rates(rate: HitRate) -> str:
     first, in_ten = _format_percents(rate)
-    return f"{rate.asked:,} asked for: {first} came first, {in_ten} among ten"
+    return f"{rate.asked:,} searches: {first} found first, {in_ten} in the first ten"
 
 
 def _format_percents(rate: HitRate) -> tuple[str, str]:
-    # Rounded down: 100 % is said of all alone.
+    # Round down, so that 100 % means all.
     return f"{100 * rate.hits_at_1 // rate.asked} %", f"{100 * rate.hits_at_10 // rate.asked} %"
 
 
