@@ -1,7 +1,8 @@
-"""How a tool is declared: a typed function, from which its name, its description and its schema are taken.
+"""Declaration and execution of tools. A tool is a typed function; its name, description and schema come from it.
 
-Arguments are checked before anything runs: unknown ones, wrong types and broken limits are named, so that a model can
-correct itself. Schemas are sent without what a model does not need (titles, nulls), for context costs money.
+Arguments are validated before the function runs. An error names each unknown argument, wrong type and exceeded limit,
+so that the model can correct the call. Schemas are sent without titles and nulls, because every token of context costs
+money.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from opencode_memory.server.server_state import ServerState
 
 Run = Callable[..., "Answer"]
-_MOST_PROBLEMS: Final = 5
+_MAX_PROBLEMS: Final = 5
 _log: Final = logging.getLogger(__name__)
 
 
@@ -38,15 +39,15 @@ class Tool:
     """A tool.
 
     Attributes:
-        name: What clients call it.
-        about: What it does and when to use it, for a model.
-        run: Gets the call first and then its arguments by name.
-        reads: Whether it changes nothing.
-        destroys: Whether what it does may take something away.
-        repeats: Whether doing it twice is doing it once.
-        reaches_out: Whether it talks to anything but the store and files.
-        core: Whether it belongs to the few that ``--tools core`` offers.
-        answers: JSON schema of the data it answers.
+        name: Name for clients.
+        about: Description for the model: the effect of the tool and when to use it.
+        run: The function; takes the call first, then its arguments by name.
+        reads: Whether the tool only reads.
+        destroys: Whether the tool may remove or hide data.
+        repeats: Whether the tool is idempotent.
+        reaches_out: Whether the tool uses more than the store and files, for example the network.
+        core: Whether ``--tools core`` offers the tool.
+        answers: JSON schema of the answer's data.
     """
 
     name: str
@@ -61,8 +62,8 @@ class Tool:
 
     @cached_property
     def model(self) -> type[BaseModel]:
-        """What checks the arguments."""
-        from pydantic import BeforeValidator, ConfigDict, create_model  # noqa: PLC0415  not before a tool is asked for
+        """Pydantic model of the arguments."""
+        from pydantic import BeforeValidator, ConfigDict, create_model  # noqa: PLC0415  only when a tool is used
 
         fields: dict[str, Any] = {}
         hints = get_type_hints(self.run, include_extras=True)
@@ -75,34 +76,34 @@ class Tool:
 
     @cached_property
     def input(self) -> dict[str, Any]:
-        """The JSON schema of the arguments, as it is sent."""
+        """JSON schema of the arguments, as it is sent to clients."""
         schema: dict[str, Any] = _compact(self.model.model_json_schema())
         return schema
 
     def check(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the arguments as the function takes them.
+        """Validate the arguments and return them converted for the function.
 
         Raises:
-            InvalidInputError: One of them is unknown, missing, or not acceptable; the message names each.
+            InvalidInputError: An argument is unknown, missing or invalid; the message names each.
         """
         from pydantic import ValidationError  # noqa: PLC0415  as above
 
-        # Models write null or nothing for what they leave out.
+        # Models often send null or an empty text instead of omitting an argument.
         required = self.input.get("required", ())
         given = {name: value for name, value in arguments.items() if name in required or value not in (None, "")}
         try:
             checked = self.model.model_validate(given)
         except ValidationError as error:
             problems = error.errors(include_url=False, include_context=False, include_input=False)
-            told = [
-                self._told(problem["type"], problem["loc"], problem["msg"]) for problem in problems[:_MOST_PROBLEMS]
+            described = [
+                self._describe(problem["type"], problem["loc"], problem["msg"]) for problem in problems[:_MAX_PROBLEMS]
             ]
             field = str(problems[0]["loc"][0]) if problems[0]["loc"] else self.name
-            raise InvalidInputError("; ".join(told), field=field) from error
+            raise InvalidInputError("; ".join(described), field=field) from error
         return {name: getattr(checked, name) for name in given}
 
-    def _told(self, kind: str, place: tuple[int | str, ...], message: str) -> str:
-        name = ".".join(map(str, place)) or "arguments"
+    def _describe(self, kind: str, path: tuple[int | str, ...], message: str) -> str:
+        name = ".".join(map(str, path)) or "arguments"
         if kind == "extra_forbidden":
             return f"{name[:80]}: {self.name} has no such argument; {did_you_mean(name[:80], self.model.model_fields)}"
         return describe_problem(name, kind, message)
@@ -129,9 +130,18 @@ def tool(
     core: bool = False,
     answers: Mapping[str, Any] | None = None,
 ) -> Callable[[Run], Tool]:
-    """Declare a function as a tool; its docstring is what a model reads, so it says when to use it and no more.
+    """Declare a function as a tool.
 
-    The tool is called like the function, unless ``name`` says what no function can be called.
+    Its docstring is the description for the model, so it says only when to use the tool.
+
+    Args:
+        name: Name of the tool, if it is not a valid name of a function.
+        reads: Whether the tool only reads.
+        destroys: Whether the tool may remove or hide data.
+        repeats: Whether the tool is idempotent.
+        reaches_out: Whether the tool uses more than the store and files.
+        core: Whether ``--tools core`` offers the tool.
+        answers: JSON schema of the answer's data.
     """
 
     def declare(run: Run) -> Tool:
@@ -225,7 +235,7 @@ def format_error(error: OpencodeMemoryError) -> str:
 
 
 def shape(**kinds: str) -> dict[str, Any]:
-    """Return the JSON schema of an object with these members, by name and type; there may be more."""
+    """Return the JSON schema of an object with these members, by name and type. Further members are allowed."""
     properties = {name: {"type": kind} for name, kind in kinds.items()}
     return {"type": "object", "properties": properties, "required": [*kinds]}
 
@@ -235,7 +245,7 @@ def _takes_a_list(kind: Any) -> bool:
 
 
 def _as_list(value: Any) -> Any:
-    """Models often write a list as text: ``["a", "b"]``, or ``a`` where there is one."""
+    """Convert a text to a list. Models often write a list as text: ``["a", "b"]``, or ``a`` for a single item."""
     if not isinstance(value, str):
         return value
     if value.lstrip().startswith("["):
@@ -248,7 +258,7 @@ def _as_list(value: Any) -> Any:
 
 
 def _compact(schema: Any) -> Any:
-    """Leave out what tells a model nothing."""
+    """Remove the parts of a schema that do not help a model."""
     if isinstance(schema, list):
         return [_compact(member) for member in schema]
     if not isinstance(schema, dict):

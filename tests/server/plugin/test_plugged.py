@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 from opencode_memory.config.settings import Tools
-from opencode_memory.server.app import offered
+from opencode_memory.server.app import select_tools
 from opencode_memory.server.web import MCP, PLUGGED_MCP
 from support.mcp import World
 from support.mcp_http import LATEST, Answer, Wire
 
-CORE = [tool.name for tool in offered(Tools.CORE)]
+CORE = [tool.name for tool in select_tools(Tools.CORE)]
 BOOT = "get_boot_context"
 
 

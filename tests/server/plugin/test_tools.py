@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from opencode_memory.errors import ConflictError, InvalidInputError, NotFoundError, OpencodeMemoryError
-from opencode_memory.server.app import described
+from opencode_memory.server.app import describe_tools
 from opencode_memory.server.plugin.tools import TOOLS
 from opencode_memory.server.tools import TOOLS as MCP_TOOLS
 from opencode_memory.text.formatting import short_id
@@ -98,7 +98,7 @@ def test_the_tools_cost_less_than_those_of_mcp(world: World) -> None:
 
 
 def test_the_definitions_are_what_a_client_can_take() -> None:
-    for tool in described(TOOLS):
+    for tool in describe_tools(TOOLS):
         assert tool.input_schema["type"] == "object"
         assert tool.description
         json.dumps(tool.input_schema)
