@@ -3,7 +3,7 @@
 use super::filter::Filter;
 use super::floor::{Floor, Raw, WORDS_ALONE};
 use super::fuse::{Bounds, Candidate, fuse};
-use super::hints::{Asked, Hints};
+use super::hints::{Hints, QueryCues};
 use super::pool::Pool;
 use super::view::{Current, View};
 use super::{boost, candidates};
@@ -20,7 +20,7 @@ pub fn recall((view, at): &Current<'_>, request: &RecallRequest, now_ms: i64) ->
     let terms = text::analyze_query(&subject);
     let vector = request.vector.as_deref();
     check_dimension(view, vector)?;
-    let terms = view.overlay.scored(view.lexical.as_ref(), &terms);
+    let terms = view.overlay.score_terms(view.lexical.as_ref(), &terms);
     let remaining = filter.remaining(&view.mirror, view.scan_filtered());
     let words = candidates::by_words(view, &filter, &remaining, &terms, candidates::DEPTH)?;
     let meaning = match vector {
@@ -29,10 +29,10 @@ pub fn recall((view, at): &Current<'_>, request: &RecallRequest, now_ms: i64) ->
     };
     let pool = Pool::gather(view, &filter, &terms, &words, &meaning)?;
     let (mut candidates, bounds) = fuse(view, &pool, &terms, vector);
-    let asked = Asked::of(&request.query, now_ms);
-    let hints = Hints::new(view, &asked, &pool.places);
+    let cues = QueryCues::of(&request.query, now_ms);
+    let hints = Hints::new(view, &cues, &pool.places);
     for candidate in &mut candidates {
-        let is_turn = view.mirror.talk().said(candidate.place).has_position();
+        let is_turn = view.mirror.conversations().turn(candidate.place).has_position();
         let boosts = boost::total(view.mirror.row(candidate.place), is_turn, now_ms);
         candidate.score = candidate.shares.total() + hints.total(candidate.place) + boosts;
     }
@@ -42,7 +42,7 @@ pub fn recall((view, at): &Current<'_>, request: &RecallRequest, now_ms: i64) ->
     let coverage: Vec<f64> = (0..pool.members.len()).map(|row| floor.coverage(pool.counts.of(row))).collect();
     let raw = |candidate: &Candidate| {
         let before = pool.members[candidate.row].neighbours[0];
-        let asks = |row: usize| view.mirror.talk().said(pool.places[row]).traits.asks;
+        let asks = |row: usize| view.mirror.conversations().turn(pool.places[row]).traits.asks;
         let answers = before.is_some_and(|before| asks(before) && coverage[before] >= WORDS_ALONE);
         Raw { cosine: candidate.nearest, coverage: coverage[candidate.row], answers }
     };
@@ -125,7 +125,7 @@ fn explain(view: &View, candidate: &Candidate, bounds: Bounds, hints: &Hints<'_>
         say("session", 1.0, None, shares.session, "drawn to the best of its conversation".to_owned());
     }
     signals.extend(hints.signals(candidate.place));
-    let is_turn = view.mirror.talk().said(candidate.place).has_position();
+    let is_turn = view.mirror.conversations().turn(candidate.place).has_position();
     signals.extend(boost::boosts(view.mirror.row(candidate.place), is_turn, now_ms));
     signals
 }

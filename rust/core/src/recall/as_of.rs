@@ -7,7 +7,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::floor::{Floor, Raw};
 use crate::error::Result;
-use crate::index::bm25::{Bm25, Counts, FieldStatistics, ScoredTerm, TermField, counted, terms_of};
+use crate::index::bm25::{Bm25, Counts, FieldStatistics, ScoredTerm, TermField, count_terms, terms_of};
 use crate::index::exact::dot;
 use crate::model::{Hit, Memory, RecallRequest, Scope, Selection, Signal};
 use crate::store::Connection;
@@ -33,12 +33,12 @@ pub fn states(at: &Connection, selection: &Selection, moment: i64) -> Result<Vec
             page.into_iter().filter(|memory| memory.stored_at <= moment && !changed_later.contains(&memory.id)),
         );
     }
-    states.retain(|memory| wants(selection, memory, moment));
+    states.retain(|memory| matches_selection(selection, memory, moment));
     Ok(states)
 }
 
 /// The rules of a selection on a whole memory, as the filter has them on the mirror's rows.
-fn wants(selection: &Selection, memory: &Memory, moment: i64) -> bool {
+fn matches_selection(selection: &Selection, memory: &Memory, moment: i64) -> bool {
     let in_scope = match &selection.scope {
         Scope::Everything => true,
         Scope::EveryProject => memory.project.is_some(),
@@ -68,7 +68,7 @@ fn wants(selection: &Selection, memory: &Memory, moment: i64) -> bool {
 pub fn recall(at: &Connection, request: &RecallRequest, moment: i64) -> Result<Vec<Hit>> {
     let states = states(at, &request.selection, moment)?;
     let subject = text::subject(&request.query);
-    let (terms, counts) = counted_in(&states, &text::analyze_query(&subject));
+    let (terms, counts) = count_query_terms(&states, &text::analyze_query(&subject));
     let words: Vec<f32> = (0..states.len()).map(|place| counts.bm25(place, &terms)).collect();
     let cosines = cosines(at, &states, request.vector.as_deref())?;
     let floor = Floor::new(&terms, &subject);
@@ -105,14 +105,14 @@ pub fn recall(at: &Connection, request: &RecallRequest, moment: i64) -> Result<V
 }
 
 /// The terms of a query, weighed by how rare they were, and how often they stood in each text.
-fn counted_in(states: &[Memory], terms: &text::QueryTerms) -> (Vec<ScoredTerm>, Counts) {
+fn count_query_terms(states: &[Memory], terms: &text::QueryTerms) -> (Vec<ScoredTerm>, Counts) {
     let documents: Vec<[(FxHashMap<String, u32>, u32); 2]> = states
         .iter()
         .map(|memory| {
             let analysis = text::analyze(&memory.searched_text());
             [analysis.prose, analysis.identifiers].map(|terms| {
                 let length = terms.len() as u32;
-                (counted(terms), length)
+                (count_terms(terms), length)
             })
         })
         .collect();
@@ -123,7 +123,7 @@ fn counted_in(states: &[Memory], terms: &text::QueryTerms) -> (Vec<ScoredTerm>, 
     let terms: Vec<ScoredTerm> = terms_of(terms)
         .map(|(field, term)| {
             let frequency = documents.iter().filter(|document| document[field as usize].0.contains_key(term)).count();
-            let bm25 = Bm25::new(frequency as u64, statistics[field as usize]).weighing(field.weight());
+            let bm25 = Bm25::new(frequency as u64, statistics[field as usize]).with_weight(field.weight());
             ScoredTerm { field, text: term.to_owned(), bm25 }
         })
         .collect();

@@ -4,8 +4,8 @@
 
 use rustc_hash::FxHashMap;
 
+use super::NONE;
 use super::filter::{Filter, Remaining};
-use super::mirror::NONE;
 use super::view::View;
 use crate::error::Result;
 use crate::index::bm25::ScoredTerm;
@@ -34,7 +34,7 @@ pub fn by_words(
     if let Some(index) = &view.lexical {
         let found = match remaining {
             Remaining::Places(places) => {
-                let wanted = set_of(places, mirror.places().len());
+                let wanted = bit_set(places, mirror.places().len());
                 index.search(terms, depth, &view.document_places, |place| {
                     wanted[place as usize / 64] & (1 << (place % 64)) != 0
                 })?
@@ -57,7 +57,7 @@ pub fn by_words(
 }
 
 /// The places as bits: asked once for every document that has a word of the query.
-fn set_of(places: &[u32], all: usize) -> Vec<u64> {
+fn bit_set(places: &[u32], all: usize) -> Vec<u64> {
     let mut set = vec![0_u64; all.div_ceil(64)];
     for place in places {
         set[*place as usize / 64] |= 1 << (place % 64);
@@ -123,12 +123,12 @@ fn scan(view: &View, places: &[u32], query: &[f32], depth: usize) -> Vec<Scored<
     let shortlisted = depth + depth / 2;
     if places.len() > 2 * shortlisted {
         let shortlist = shortlist(view, places, query, shortlisted);
-        return exactly(view, shortlist.into_iter().map(|scored| scored.item), query, depth);
+        return rank_exactly(view, shortlist.into_iter().map(|scored| scored.item), query, depth);
     }
-    exactly(view, places.iter().copied(), query, depth)
+    rank_exactly(view, places.iter().copied(), query, depth)
 }
 
-fn exactly(view: &View, places: impl Iterator<Item = u32>, query: &[f32], depth: usize) -> Vec<Scored<u32>> {
+fn rank_exactly(view: &View, places: impl Iterator<Item = u32>, query: &[f32], depth: usize) -> Vec<Scored<u32>> {
     let mut best = Best::new(depth);
     for place in places {
         if let Some(cosine) = view.mirror.cosine(query, place) {

@@ -119,7 +119,7 @@ impl Filter {
     /// The rows when there are at most `few`, else about how many there are.
     pub fn remaining(&self, mirror: &Mirror, few: usize) -> Remaining {
         let all = mirror.places().len();
-        if self.listed(mirror) > few {
+        if self.count_listed(mirror) > few {
             let step = (all / SAMPLE).max(1);
             let sampled = all.div_ceil(step);
             let sample = || (0..all).step_by(step).map(|place| mirror.row(place as u32)).filter(|row| row.alive);
@@ -137,7 +137,7 @@ impl Filter {
     }
 
     /// How many rows have to be looked at to find those that are left.
-    fn listed(&self, mirror: &Mirror) -> usize {
+    fn count_listed(&self, mirror: &Mirror) -> usize {
         match (&self.keys, &self.projects) {
             (Some(keys), _) => keys.len(),
             (None, Projects::All | Projects::Any) => mirror.places().len(),

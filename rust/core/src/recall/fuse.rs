@@ -8,7 +8,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::mirror::NONE;
+use super::NONE;
 use super::pool::Pool;
 use super::view::View;
 use super::window::{LONG, Window, windows};
@@ -109,26 +109,26 @@ pub fn fuse(view: &View, pool: &Pool, terms: &[ScoredTerm], query: Option<&[f32]
     };
     let words_weight = if candidates.iter().any(|candidate| candidate.cosine.is_some()) { WORDS } else { 1.0 };
     for candidate in &mut candidates {
-        candidate.shares = shares(view, candidate, &bounds, words_weight);
+        candidate.shares = compute_shares(view, candidate, &bounds, words_weight);
     }
     share_sessions(view, &mut candidates);
     (candidates, bounds)
 }
 
-fn shares(view: &View, candidate: &Candidate, bounds: &Bounds, words_weight: f64) -> Shares {
-    let said = view.mirror.talk().said(candidate.place);
+fn compute_shares(view: &View, candidate: &Candidate, bounds: &Bounds, words_weight: f64) -> Shares {
+    let turn = view.mirror.conversations().turn(candidate.place);
     let around = if candidate.window.has_neighbours {
-        AROUND * f64::from(LONG / said.traits.words.max(1) as f32).min(1.0)
+        AROUND * f64::from(LONG / turn.traits.words.max(1) as f32).min(1.0)
     } else {
         0.0
     };
     let (own, around) = (1.0 / (1.0 + around), around / (1.0 + around));
     let meaning =
-        |cosine: Option<f32>, bounds| cosine.map_or(0.0, |cosine| (1.0 - words_weight) * normalised(cosine, bounds));
+        |cosine: Option<f32>, bounds| cosine.map_or(0.0, |cosine| (1.0 - words_weight) * normalise(cosine, bounds));
     Shares {
-        words: own * words_weight * normalised(candidate.words, bounds.words),
+        words: own * words_weight * normalise(candidate.words, bounds.words),
         meaning: own * meaning(candidate.cosine, bounds.cosine),
-        words_around: around * words_weight * normalised(candidate.window.words, bounds.words_around),
+        words_around: around * words_weight * normalise(candidate.window.words, bounds.words_around),
         meaning_around: around * meaning(candidate.window.cosine, bounds.cosine_around),
         session: 0.0,
     }
@@ -139,8 +139,8 @@ fn shares(view: &View, candidate: &Candidate, bounds: &Bounds, words_weight: f64
 fn share_sessions(view: &View, candidates: &mut [Candidate]) {
     // A note that names its session has no place in a conversation.
     let session_of = |candidate: &Candidate| {
-        let said = view.mirror.talk().said(candidate.place);
-        if said.has_position() { said.session } else { NONE }
+        let turn = view.mirror.conversations().turn(candidate.place);
+        if turn.has_position() { turn.session } else { NONE }
     };
     let mut best_of: FxHashMap<u32, f64> = FxHashMap::default();
     for candidate in candidates.iter().filter(|candidate| session_of(candidate) != NONE) {
@@ -163,7 +163,7 @@ fn range(values: impl Iterator<Item = f32>) -> (f32, f32) {
 
 /// Where a value lies between the bounds; a pool whose members are all alike gets the middle of the scale when they have
 /// anything at all.
-fn normalised(value: f32, (least, greatest): (f32, f32)) -> f64 {
+fn normalise(value: f32, (least, greatest): (f32, f32)) -> f64 {
     if greatest > least {
         f64::from((value - least) / (greatest - least))
     } else if greatest > 0.0 {
@@ -179,10 +179,10 @@ mod tests {
 
     #[test]
     fn normalising_keeps_order_and_bounds() {
-        assert!((normalised(3.0, (1.0, 5.0)) - 0.5).abs() < 1e-9);
-        assert!((normalised(5.0, (1.0, 5.0)) - 1.0).abs() < 1e-9);
-        assert!((normalised(2.0, (2.0, 2.0)) - 0.5).abs() < 1e-9);
-        assert!(normalised(0.0, (0.0, 0.0)).abs() < 1e-9);
+        assert!((normalise(3.0, (1.0, 5.0)) - 0.5).abs() < 1e-9);
+        assert!((normalise(5.0, (1.0, 5.0)) - 1.0).abs() < 1e-9);
+        assert!((normalise(2.0, (2.0, 2.0)) - 0.5).abs() < 1e-9);
+        assert!(normalise(0.0, (0.0, 0.0)).abs() < 1e-9);
         assert_eq!(range([].into_iter()), (0.0, 0.0));
     }
 }

@@ -3,7 +3,7 @@
 //! Each hint is bounded, and none but the date touches a memory that has no place in a conversation, so that what fits a
 //! chat does not disturb notes, decisions and code.
 
-use super::mirror::NONE;
+use super::NONE;
 use super::view::View;
 use crate::model::Signal;
 use crate::text::{self, Question, Span, day_of};
@@ -34,7 +34,7 @@ const ASSISTANTS: [&str; 5] = ["assistant", "ai", "agent", "model", "bot"];
 
 /// What the hints look for, once for a query.
 #[derive(Debug)]
-pub struct Asked {
+pub struct QueryCues {
     /// In small letters.
     query: String,
     /// The same, word by word.
@@ -42,7 +42,7 @@ pub struct Asked {
     question: Question,
 }
 
-impl Asked {
+impl QueryCues {
     /// Look at a query asked at `now_ms`.
     pub fn of(query: &str, now_ms: i64) -> Self {
         let lower = query.to_lowercase();
@@ -69,7 +69,7 @@ type Hint = (&'static str, f64, &'static str);
 #[derive(Debug)]
 pub struct Hints<'a> {
     view: &'a View,
-    asked: &'a Asked,
+    cues: &'a QueryCues,
     /// Speakers of the pool that the query names.
     named: Vec<u32>,
     /// Days named without a year, in each year that the pool speaks of; and those with one.
@@ -78,51 +78,55 @@ pub struct Hints<'a> {
 
 impl<'a> Hints<'a> {
     /// Hints for a query about the memories at `places`.
-    pub fn new(view: &'a View, asked: &'a Asked, places: &[u32]) -> Self {
-        let talk = view.mirror.talk();
-        let mut speakers: Vec<u32> = places.iter().map(|place| talk.said(*place).speaker).collect();
+    pub fn new(view: &'a View, cues: &'a QueryCues, places: &[u32]) -> Self {
+        let conversations = view.mirror.conversations();
+        let mut speakers: Vec<u32> = places.iter().map(|place| conversations.turn(*place).speaker).collect();
         speakers.sort_unstable();
         speakers.dedup();
         speakers.retain(|speaker| {
-            let name = talk.speaker_name(*speaker);
-            *speaker != NONE && name != "user" && !ASSISTANTS.contains(&name) && asked.names(name)
+            let name = conversations.speaker_name(*speaker);
+            *speaker != NONE && name != "user" && !ASSISTANTS.contains(&name) && cues.names(name)
         });
         let mut spans = Vec::new();
-        if !asked.question.spans.is_empty() {
+        if !cues.question.spans.is_empty() {
             let mut years: Vec<i32> =
                 places.iter().filter_map(|place| text::year_of(view.mirror.row(*place).columns.time)).collect();
             years.sort_unstable();
             years.dedup();
-            for span in &asked.question.spans {
+            for span in &cues.question.spans {
                 match *span {
                     Span::Days(first, last) => spans.push((first, last)),
                     Span::EveryYear(..) => spans.extend(years.iter().filter_map(|year| span.in_year(*year))),
                 }
             }
         }
-        Self { view, asked, named: speakers, spans }
+        Self { view, cues, named: speakers, spans }
     }
 
     /// Every hint about the memory at `place`, zero ones included.
     fn all(&self, place: u32) -> [Hint; 5] {
-        let said = self.view.mirror.talk().said(place);
-        let words = f64::from(said.traits.words);
-        let in_talk = |hint: f64| if said.has_position() { hint } else { 0.0 };
-        let asks = if said.traits.asks { ASKS * (1.0 - words / ASKS_WORDS).max(0.0) } else { 0.0 };
-        let is_other = !self.named.is_empty() && said.speaker != NONE && !self.named.contains(&said.speaker);
-        let names_a_time = self.asked.question.asks_when && said.traits.names_a_time;
-        let is_assistant = ASSISTANTS.contains(&self.view.mirror.talk().speaker_name(said.speaker));
-        let assistant = match (is_assistant, self.asked.question.addresses_assistant) {
+        let turn = self.view.mirror.conversations().turn(place);
+        let words = f64::from(turn.traits.words);
+        let in_conversation = |hint: f64| if turn.has_position() { hint } else { 0.0 };
+        let asks = if turn.traits.asks { ASKS * (1.0 - words / ASKS_WORDS).max(0.0) } else { 0.0 };
+        let is_other = !self.named.is_empty() && turn.speaker != NONE && !self.named.contains(&turn.speaker);
+        let names_a_time = self.cues.question.asks_when && turn.traits.names_a_time;
+        let is_assistant = ASSISTANTS.contains(&self.view.mirror.conversations().speaker_name(turn.speaker));
+        let assistant = match (is_assistant, self.cues.question.addresses_assistant) {
             (false, _) => 0.0,
             (true, false) => ASSISTANT,
             (true, true) => ASSISTANT - ASKED_OF_ASSISTANT,
         };
         [
-            ("short", -in_talk(SHORT * (1.0 - words / SHORT_WORDS).max(0.0)), "a short turn"),
-            ("question", -in_talk(asks), "a question itself"),
-            ("speaker", -in_talk(if is_other { OTHER_SPEAKER } else { 0.0 }), "the question names somebody else"),
-            ("time", in_talk(if names_a_time { NAMES_A_TIME } else { 0.0 }), "asked when, and it names a time"),
-            ("assistant", -in_talk(assistant), "said by an assistant"),
+            ("short", -in_conversation(SHORT * (1.0 - words / SHORT_WORDS).max(0.0)), "a short turn"),
+            ("question", -in_conversation(asks), "a question itself"),
+            (
+                "speaker",
+                -in_conversation(if is_other { OTHER_SPEAKER } else { 0.0 }),
+                "the question names somebody else",
+            ),
+            ("time", in_conversation(if names_a_time { NAMES_A_TIME } else { 0.0 }), "asked when, and it names a time"),
+            ("assistant", -in_conversation(assistant), "said by an assistant"),
         ]
     }
 

@@ -5,8 +5,8 @@
 
 use rustc_hash::FxHashMap;
 
-use super::runs::Runs;
-use super::talk::Talk;
+use super::conversation::Conversations;
+use super::slot_allocator::SlotAllocator;
 use crate::error::Result;
 use crate::index::exact::Slab;
 use crate::model::Status;
@@ -14,9 +14,6 @@ use crate::store::Connection;
 use crate::store::change::{self, Head, Op};
 use crate::store::embedding::Model;
 use crate::store::memory::{self, FilterRow, MirrorRow};
-
-/// No row, no slot.
-pub const NONE: u32 = u32::MAX;
 
 /// Beyond this many changes, reading everything anew is cheaper than following them.
 const FOLLOW_LIMIT: usize = 50_000;
@@ -43,18 +40,18 @@ pub struct Mirror {
     head: Option<Head>,
     /// With holes: places are given out in runs by project.
     pub(super) rows: Vec<Row>,
-    row_runs: Runs,
+    row_slots: SlotAllocator,
     pub(super) by_key: FxHashMap<i64, u32>,
     by_project: FxHashMap<i64, Vec<u32>>,
     dead_rows: usize,
-    talk: Talk,
+    conversations: Conversations,
     pub(super) model: Option<Model>,
     pub(super) slab: Slab,
-    pub(super) slot_runs: Runs,
+    pub(super) vector_slots: SlotAllocator,
     pub(super) slot_row: Vec<u32>,
     pub(super) slot_embedding: Vec<i64>,
     /// Slots in the order in which they were given out.
-    pub(super) given_slots: Vec<u32>,
+    pub(super) allocated_slots: Vec<u32>,
     /// By embedding key, which are dense: the graph asks this for every vector that it looks at.
     pub(super) first_slot_of: Vec<u32>,
     pub(super) next_slot_of_embedding: Vec<u32>,
@@ -89,7 +86,7 @@ impl Mirror {
 
     fn load(&mut self, at: &Connection) -> Result<()> {
         *self = Self { loads: self.loads + 1, ..Self::default() };
-        memory::for_each_mirror_row(at, |row| self.place(row))?;
+        memory::for_each_mirror_row(at, |row| self.put(row))?;
         self.load_vectors(at)
     }
 
@@ -108,14 +105,14 @@ impl Mirror {
         let everything_embedded_anew = latest.contains_key(&0);
         for key in order {
             let (is_deleted, has_vectors) = latest[&key];
-            if is_deleted || !memory::mirror_row(at, key, |row| self.place(row))? {
+            if is_deleted || !memory::mirror_row(at, key, |row| self.put(row))? {
                 self.remove(key);
             } else if has_vectors && !everything_embedded_anew {
                 self.drop_vectors(key);
                 self.read_vectors(at, Some(key))?;
             }
         }
-        let mostly_dead = self.given_slots.len() > 1024 && self.live_slots * 2 < self.given_slots.len();
+        let mostly_dead = self.allocated_slots.len() > 1024 && self.live_slots * 2 < self.allocated_slots.len();
         if everything_embedded_anew || mostly_dead {
             self.load_vectors(at)?;
             return Ok(true);
@@ -123,12 +120,12 @@ impl Mirror {
         Ok(false)
     }
 
-    fn place(&mut self, row: &MirrorRow<'_>) {
-        let at = self.place_columns(row.columns);
-        self.talk.put(at, row);
+    fn put(&mut self, row: &MirrorRow<'_>) {
+        let at = self.put_columns(row.columns);
+        self.conversations.put(at, row);
     }
 
-    fn place_columns(&mut self, columns: FilterRow) -> u32 {
+    fn put_columns(&mut self, columns: FilterRow) -> u32 {
         if let Some(&at) = self.by_key.get(&columns.key) {
             let row = &mut self.rows[at as usize];
             if row.columns.project != columns.project {
@@ -138,8 +135,8 @@ impl Mirror {
             row.columns = columns;
             return at;
         }
-        let at = self.row_runs.take(columns.project, 1);
-        self.rows.resize(self.row_runs.end() as usize, HOLE);
+        let at = self.row_slots.allocate(columns.project, 1);
+        self.rows.resize(self.row_slots.end() as usize, HOLE);
         self.rows[at as usize] = Row { columns, first_slot: 0, slots: 0, alive: true };
         self.by_key.insert(columns.key, at);
         self.by_project.entry(columns.project).or_default().push(at);
@@ -150,7 +147,7 @@ impl Mirror {
         self.drop_vectors(key);
         if let Some(at) = self.by_key.remove(&key) {
             self.rows[at as usize].alive = false;
-            self.talk.remove(at);
+            self.conversations.remove(at);
             self.dead_rows += 1;
         }
     }
@@ -198,8 +195,8 @@ impl Mirror {
     }
 
     /// How each was said, and what was said before and after it.
-    pub fn talk(&self) -> &Talk {
-        &self.talk
+    pub fn conversations(&self) -> &Conversations {
+        &self.conversations
     }
 
     /// The active model.

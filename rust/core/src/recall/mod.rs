@@ -8,6 +8,7 @@ pub mod answer;
 pub mod as_of;
 pub mod boost;
 pub mod candidates;
+mod conversation;
 pub mod filter;
 pub mod floor;
 pub mod fuse;
@@ -16,8 +17,10 @@ pub mod mirror;
 pub mod near;
 pub mod overlay;
 mod pool;
-mod runs;
-mod talk;
+mod slot_allocator;
 mod vectors;
 pub mod view;
 mod window;
+
+/// Marks the absence of a row, slot, session or speaker number.
+const NONE: u32 = u32::MAX;

@@ -5,8 +5,8 @@
 //! projects, since walking it with a filter costs many times more; where a text has more close copies than it proposes,
 //! the rows are passed over after all.
 
+use super::NONE;
 use super::filter::Filter;
-use super::mirror::NONE;
 use super::view::View;
 use crate::error::Result;
 use crate::index::exact::{Best, Scored};
@@ -23,13 +23,13 @@ const CROWDED: usize = PROPOSED / 2;
 const PREFETCHED: usize = 6;
 
 /// A vector, and the best that was found for it.
-struct Wanted<'q> {
+struct NearQuery<'q> {
     exact: &'q [f32],
     rough: Vec<i8>,
     best: Best<u32>,
 }
 
-impl Wanted<'_> {
+impl NearQuery<'_> {
     /// Take those rows that are near enough.
     fn offer(&mut self, view: &View, places: impl Iterator<Item = u32>, least: f32) {
         for place in places {
@@ -49,13 +49,13 @@ pub fn near_many(
     depth: usize,
 ) -> Result<Vec<Vec<Scored<u32>>>> {
     let mirror = &view.mirror;
-    let mut wanted: Vec<Wanted<'_>> =
-        vectors.iter().map(|exact| Wanted { exact, rough: quantise(exact), best: Best::new(depth) }).collect();
+    let mut queries: Vec<NearQuery<'_>> =
+        vectors.iter().map(|exact| NearQuery { exact, rough: quantise(exact), best: Best::new(depth) }).collect();
     let places = filter.places(mirror);
     let graph = view.usable_graph().filter(|_| places.len() > view.scan_filtered());
     let Some(loaded) = graph else {
-        pass_over(view, &places, &mut wanted.iter_mut().collect::<Vec<_>>(), least);
-        return Ok(wanted.into_iter().map(|one| one.best.into_sorted()).collect());
+        scan_rows(view, &places, &mut queries.iter_mut().collect::<Vec<_>>(), least);
+        return Ok(queries.into_iter().map(|query| query.best.into_sorted()).collect());
     };
     let allowed = |slot: u32| {
         let place = mirror.row_of_slot(slot);
@@ -65,12 +65,12 @@ pub fn near_many(
     outside.sort_unstable();
     outside.dedup();
     let (mut proposed, mut crowded) = (Vec::new(), Vec::new());
-    for one in &mut wanted {
-        let found = loaded.graph.search_all(one.exact, PROPOSED)?;
+    for query in &mut queries {
+        let found = loaded.graph.search_all(query.exact, PROPOSED)?;
         let slots = |embedding: i64| mirror.slots_of_embedding(embedding);
-        let is_near = |slot: &u32| mirror.cosine_of_slot(one.exact, *slot) >= least;
+        let is_near = |slot: &u32| mirror.cosine_of_slot(query.exact, *slot) >= least;
         if found.iter().copied().flat_map(slots).filter(is_near).count() >= CROWDED {
-            crowded.push(one);
+            crowded.push(query);
             continue;
         }
         let mut near: Vec<u32> = found.into_iter().flat_map(slots).filter_map(allowed).collect();
@@ -78,34 +78,34 @@ pub fn near_many(
         near.dedup();
         // What is not in the graph is passed over below, and must not be offered twice.
         near.retain(|place| outside.binary_search(place).is_err());
-        one.offer(view, near.into_iter(), least);
-        proposed.push(one);
+        query.offer(view, near.into_iter(), least);
+        proposed.push(query);
     }
-    pass_over(view, &outside, &mut proposed, least);
-    pass_over(view, &places, &mut crowded, least);
-    Ok(wanted.into_iter().map(|one| one.best.into_sorted()).collect())
+    scan_rows(view, &outside, &mut proposed, least);
+    scan_rows(view, &places, &mut crowded, least);
+    Ok(queries.into_iter().map(|query| query.best.into_sorted()).collect())
 }
 
 /// Pass over rows once for all vectors: roughly, and exactly those that are nearest to each.
-fn pass_over(view: &View, places: &[u32], wanted: &mut [&mut Wanted<'_>], least: f32) {
+fn scan_rows(view: &View, places: &[u32], queries: &mut [&mut NearQuery<'_>], least: f32) {
     if places.len() <= 2 * SHORTLISTED {
-        for one in wanted.iter_mut() {
-            one.offer(view, places.iter().copied(), least);
+        for query in queries.iter_mut() {
+            query.offer(view, places.iter().copied(), least);
         }
         return;
     }
-    let mut shortlists: Vec<Best<u32>> = wanted.iter().map(|_| Best::new(SHORTLISTED)).collect();
+    let mut shortlists: Vec<Best<u32>> = queries.iter().map(|_| Best::new(SHORTLISTED)).collect();
     for (at, &place) in places.iter().enumerate() {
         if let Some(ahead) = places.get(at + PREFETCHED) {
             view.mirror.prefetch(*ahead);
         }
-        for (one, shortlist) in wanted.iter().zip(&mut shortlists) {
-            if let Some(product) = view.mirror.rough_product(&one.rough, place) {
+        for (query, shortlist) in queries.iter().zip(&mut shortlists) {
+            if let Some(product) = view.mirror.rough_product(&query.rough, place) {
                 shortlist.offer(place, product as f32);
             }
         }
     }
-    for (one, shortlist) in wanted.iter_mut().zip(shortlists) {
-        one.offer(view, shortlist.into_sorted().into_iter().map(|scored| scored.item), least);
+    for (query, shortlist) in queries.iter_mut().zip(shortlists) {
+        query.offer(view, shortlist.into_sorted().into_iter().map(|scored| scored.item), least);
     }
 }

@@ -6,7 +6,7 @@
 use rustc_hash::FxHashMap;
 
 use crate::error::Result;
-use crate::index::bm25::{Bm25, Counts, FieldStatistics, ScoredTerm, TermField, counted, terms_of};
+use crate::index::bm25::{Bm25, Counts, FieldStatistics, ScoredTerm, TermField, count_terms, terms_of};
 use crate::index::exact::{Best, Scored};
 use crate::index::lexical::Lexical;
 use crate::store::Connection;
@@ -67,7 +67,7 @@ impl Overlay {
         self.lengths.insert(key, lengths);
         for (postings, terms) in [(&mut self.prose, analysis.prose), (&mut self.identifiers, analysis.identifiers)] {
             postings.terms += terms.len() as u64;
-            for (term, count) in counted(terms) {
+            for (term, count) in count_terms(terms) {
                 postings.of_term.entry(term).or_default().push((key, count));
             }
         }
@@ -83,7 +83,7 @@ impl Overlay {
         self.lengths.is_empty()
     }
 
-    fn of(&self, field: TermField) -> &Postings {
+    fn postings(&self, field: TermField) -> &Postings {
         match field {
             TermField::Prose => &self.prose,
             TermField::Identifier => &self.identifiers,
@@ -91,23 +91,23 @@ impl Overlay {
     }
 
     /// The terms of a query, scored by how rare they are in the index and the overlay together.
-    pub fn scored(&self, index: Option<&Lexical>, terms: &QueryTerms) -> Vec<ScoredTerm> {
+    pub fn score_terms(&self, index: Option<&Lexical>, terms: &QueryTerms) -> Vec<ScoredTerm> {
         let statistics = [TermField::Prose, TermField::Identifier].map(|field| {
             let main = index.map_or(FieldStatistics::default(), |index| index.statistics(field));
             FieldStatistics {
                 documents: main.documents + self.lengths.len() as u64,
-                terms: main.terms + self.of(field).terms,
+                terms: main.terms + self.postings(field).terms,
             }
         });
         terms_of(terms)
             .map(|(field, term)| {
                 let in_index = index.map_or(0, |index| index.document_frequency(field, term));
-                let found = self.of(field).of_term.get(term).into_iter().flatten();
+                let found = self.postings(field).of_term.get(term).into_iter().flatten();
                 let here = found.filter(|(key, _)| self.lengths.contains_key(key)).count() as u64;
                 ScoredTerm {
                     field,
                     text: term.to_owned(),
-                    bm25: Bm25::new(in_index + here, statistics[field as usize]).weighing(field.weight()),
+                    bm25: Bm25::new(in_index + here, statistics[field as usize]).with_weight(field.weight()),
                 }
             })
             .collect()
@@ -123,7 +123,7 @@ impl Overlay {
             counts.set_length(text, TermField::Prose, prose);
             counts.set_length(text, TermField::Identifier, identifiers);
             for (column, term) in terms.iter().enumerate() {
-                let Some(found) = self.of(term.field).of_term.get(&term.text) else { continue };
+                let Some(found) = self.postings(term.field).of_term.get(&term.text) else { continue };
                 // Texts were added in order of their keys.
                 if let Ok(at) = found.binary_search_by_key(&key, |(key, _)| *key) {
                     counts.set(text, column, found[at].1);
@@ -139,7 +139,7 @@ impl Overlay {
         }
         let mut scores: FxHashMap<i64, f32> = FxHashMap::default();
         for term in terms {
-            let Some(found) = self.of(term.field).of_term.get(&term.text) else { continue };
+            let Some(found) = self.postings(term.field).of_term.get(&term.text) else { continue };
             for &(key, count) in found {
                 let Some(&(prose, identifiers)) = self.lengths.get(&key) else { continue };
                 let length = if term.field == TermField::Prose { prose } else { identifiers };

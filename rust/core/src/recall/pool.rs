@@ -63,7 +63,7 @@ impl Pool {
         // Of several memories of one message the newest that the filter allows stands for all.
         let mirror = &view.mirror;
         let neighbour = |place: u32, offset: i64| {
-            mirror.talk().neighbours(place, offset).find(|place| filter.allows(mirror.row(*place)))
+            mirror.conversations().neighbours(place, offset).find(|place| filter.allows(mirror.row(*place)))
         };
         for found in 0..rows.places.len() {
             for offset in OFFSETS {

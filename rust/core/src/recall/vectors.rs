@@ -1,7 +1,8 @@
 //! The vectors of the mirror: their slots, and how near they are to a query.
 
-use super::mirror::{Mirror, NONE};
-use super::runs::Runs;
+use super::NONE;
+use super::mirror::Mirror;
+use super::slot_allocator::SlotAllocator;
 use crate::error::Result;
 use crate::index::exact::Slab;
 use crate::store::Connection;
@@ -35,10 +36,10 @@ impl Mirror {
     pub(super) fn load_vectors(&mut self, at: &Connection) -> Result<()> {
         self.model = embedding::active_model(at)?;
         self.slab = Slab::new(self.model.as_ref().map_or(0, |model| model.dimension));
-        self.slot_runs = Runs::default();
+        self.vector_slots = SlotAllocator::default();
         self.slot_row.clear();
         self.slot_embedding.clear();
-        self.given_slots.clear();
+        self.allocated_slots.clear();
         self.first_slot_of.clear();
         self.next_slot_of_embedding.clear();
         self.live_slots = 0;
@@ -69,9 +70,9 @@ impl Mirror {
         }
         let row = &mut self.rows[at as usize];
         let count = chunks.embeddings.len() as u32;
-        row.first_slot = self.slot_runs.take(row.columns.project, count);
+        row.first_slot = self.vector_slots.allocate(row.columns.project, count);
         row.slots = count;
-        let end = self.slot_runs.end() as usize;
+        let end = self.vector_slots.end() as usize;
         self.slot_row.resize(end, NONE);
         self.slot_embedding.resize(end, 0);
         self.next_slot_of_embedding.resize(end, NONE);
@@ -80,7 +81,7 @@ impl Mirror {
             self.slab.put(slot, vector);
             self.slot_row[slot as usize] = at;
             self.slot_embedding[slot as usize] = embedding;
-            self.given_slots.push(slot);
+            self.allocated_slots.push(slot);
             let key = embedding as usize;
             if self.first_slot_of.len() <= key {
                 self.first_slot_of.resize(key + 1, NONE);
@@ -111,8 +112,8 @@ impl Mirror {
     }
 
     /// Slots in the order in which they were given out, dead ones included.
-    pub fn given_slots(&self) -> &[u32] {
-        &self.given_slots
+    pub fn allocated_slots(&self) -> &[u32] {
+        &self.allocated_slots
     }
 
     /// The row that a slot belongs to, or [`NONE`].

@@ -171,10 +171,10 @@ impl View {
             self.slots_seen = 0;
         }
         let Some(loaded) = self.usable_graph() else { return };
-        let given = self.mirror.given_slots();
+        let allocated = self.mirror.allocated_slots();
         let is_outside = |slot: &u32| !loaded.graph.contains(self.mirror.embedding_of_slot(*slot));
-        let new: Vec<u32> = given[self.slots_seen..].iter().copied().filter(is_outside).collect();
-        self.slots_seen = given.len();
+        let new: Vec<u32> = allocated[self.slots_seen..].iter().copied().filter(is_outside).collect();
+        self.slots_seen = allocated.len();
         self.outside_graph.extend(new);
     }
 

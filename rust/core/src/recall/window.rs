@@ -33,7 +33,7 @@ pub fn windows(view: &View, pool: &Pool, terms: &[ScoredTerm], query: Option<&[f
     }
     let weights: Vec<[f32; OFFSETS.len()]> = (0..pool.members.len()).map(|row| weights(view, pool, row)).collect();
     let lengths = [TermField::Prose, TermField::Identifier].map(|field| {
-        (0..pool.members.len()).map(|row| joined_length(pool, row, &weights[row], field)).collect::<Vec<f32>>()
+        (0..pool.members.len()).map(|row| window_length(pool, row, &weights[row], field)).collect::<Vec<f32>>()
     });
     let average =
         lengths.each_ref().map(|lengths| (lengths.iter().sum::<f32>() / lengths.len().max(1) as f32).max(1.0));
@@ -42,9 +42,9 @@ pub fn windows(view: &View, pool: &Pool, terms: &[ScoredTerm], query: Option<&[f
         .map(|row| {
             let mut words = 0.0;
             for (column, term) in terms.iter().enumerate() {
-                let count = joined(pool, row, &weights[row], |row| pool.counts.of(row)[column]);
+                let count = weighted_sum(pool, row, &weights[row], |row| pool.counts.of(row)[column]);
                 let field = term.field as usize;
-                words += term.bm25.weighed(count, Bm25::norm_of(lengths[field][row], average[field]));
+                words += term.bm25.score_with_norm(count, Bm25::norm_of(lengths[field][row], average[field]));
             }
             let cosine = query.and_then(|query| mean_cosine(view, pool, row, &weights[row], query, &mut sum));
             Window { words, cosine, has_neighbours: has_neighbours(row) }
@@ -54,24 +54,24 @@ pub fn windows(view: &View, pool: &Pool, terms: &[ScoredTerm], query: Option<&[f
 
 /// How much each neighbour of a member weighs beside it.
 fn weights(view: &View, pool: &Pool, row: usize) -> [f32; OFFSETS.len()] {
-    let talk = view.mirror.talk();
-    let asks = talk.said(pool.places[row]).traits.asks;
+    let conversations = view.mirror.conversations();
+    let asks = conversations.turn(pool.places[row]).traits.asks;
     let mut weights = NEAR;
     for ((weight, offset), neighbour) in weights.iter_mut().zip(OFFSETS).zip(pool.members[row].neighbours) {
         let Some(neighbour) = neighbour else {
             *weight = 0.0;
             continue;
         };
-        let said = talk.said(pool.places[neighbour]);
-        *weight *= (LONG / said.traits.words.max(1) as f32).min(1.0);
-        if (offset == -1 && said.traits.asks) || (offset == 1 && asks) {
+        let turn = conversations.turn(pool.places[neighbour]);
+        *weight *= (LONG / turn.traits.words.max(1) as f32).min(1.0);
+        if (offset == -1 && turn.traits.asks) || (offset == 1 && asks) {
             *weight *= 1.0 + ANSWER;
         }
     }
     weights
 }
 
-fn joined(pool: &Pool, row: usize, weights: &[f32; OFFSETS.len()], value: impl Fn(usize) -> f32) -> f32 {
+fn weighted_sum(pool: &Pool, row: usize, weights: &[f32; OFFSETS.len()], value: impl Fn(usize) -> f32) -> f32 {
     let around: f32 = pool.members[row]
         .neighbours
         .iter()
@@ -81,8 +81,8 @@ fn joined(pool: &Pool, row: usize, weights: &[f32; OFFSETS.len()], value: impl F
     value(row) + around
 }
 
-fn joined_length(pool: &Pool, row: usize, weights: &[f32; OFFSETS.len()], field: TermField) -> f32 {
-    joined(pool, row, weights, |row| pool.counts.length(row, field))
+fn window_length(pool: &Pool, row: usize, weights: &[f32; OFFSETS.len()], field: TermField) -> f32 {
+    weighted_sum(pool, row, weights, |row| pool.counts.length(row, field))
 }
 
 /// The cosine of a unit query and the weighted mean of the vectors of a member and its neighbours.
