@@ -11,7 +11,7 @@ use std::path::Path;
 use opencode_memory_core::index::{lexical, snapshot};
 use opencode_memory_core::model::NewMemory;
 use opencode_memory_core::store::FILE;
-use opencode_memory_core::text::normalised;
+use opencode_memory_core::text::normalise;
 use opencode_memory_core::{Clock, Engine, Error, ErrorKind, Result};
 
 use support::files::{contents, copy, flip};
@@ -66,7 +66,7 @@ fn use_everything(dir: &Path) -> Result<BTreeSet<String>> {
 }
 
 fn normal(texts: &BTreeSet<String>) -> BTreeSet<String> {
-    texts.iter().map(|text| normalised(text)).collect()
+    texts.iter().map(|text| normalise(text)).collect()
 }
 
 /// Whether a verification finds something wrong with the truth.

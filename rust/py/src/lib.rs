@@ -36,7 +36,7 @@ mod functions {
     /// The form in which two texts are the same statement for certain.
     #[pyfunction]
     pub fn normalised(py: Python<'_>, text: &str) -> String {
-        py.detach(|| text::normalised(text))
+        py.detach(|| text::normalise(text))
     }
 
     /// The hash of the normalised text, hexadecimal.

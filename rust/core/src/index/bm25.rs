@@ -77,7 +77,7 @@ impl Bm25 {
 
     /// The same, counting for more or less.
     #[must_use]
-    pub fn weighing(self, factor: f32) -> Self {
+    pub fn with_weight(self, factor: f32) -> Self {
         Self { weight: self.weight * factor, ..self }
     }
 
@@ -98,13 +98,13 @@ impl Bm25 {
 
     /// The score of a text in which the term stands `count` times, given its norm.
     #[inline]
-    pub fn weighed(&self, count: f32, norm: f32) -> f32 {
+    pub fn score_with_norm(&self, count: f32, norm: f32) -> f32 {
         self.weight * count / (count + norm)
     }
 
     /// The score of a text of `length` terms in which the term stands `count` times.
     pub fn score(&self, count: u32, length: u32) -> f32 {
-        self.weighed(count as f32, self.norm(length as f32))
+        self.score_with_norm(count as f32, self.norm(length as f32))
     }
 }
 
@@ -143,7 +143,7 @@ impl Counts {
     /// BM25 of a text.
     pub fn bm25(&self, text: usize, terms: &[ScoredTerm]) -> f32 {
         let score = |(term, count): (&ScoredTerm, &f32)| {
-            term.bm25.weighed(*count, term.bm25.norm(self.length(text, term.field)))
+            term.bm25.score_with_norm(*count, term.bm25.norm(self.length(text, term.field)))
         };
         terms.iter().zip(self.of(text)).map(score).sum()
     }
@@ -156,7 +156,7 @@ impl Counts {
 }
 
 /// How often each term stands in a list.
-pub fn counted(terms: Vec<String>) -> FxHashMap<String, u32> {
+pub fn count_terms(terms: Vec<String>) -> FxHashMap<String, u32> {
     let mut counts = FxHashMap::default();
     for term in terms {
         *counts.entry(term).or_insert(0) += 1;

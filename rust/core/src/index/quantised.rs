@@ -18,7 +18,7 @@ pub fn unit(dimension: usize) -> f32 {
 /// Quantise a unit vector of single precision.
 pub fn quantise(vector: &[f32]) -> Vec<i8> {
     let scale = scale(vector.len());
-    vector.iter().map(|value| rounded(value * scale)).collect()
+    vector.iter().map(|value| round_to_i8(value * scale)).collect()
 }
 
 /// Quantise a unit vector of half precision.
@@ -42,7 +42,7 @@ pub fn dot(a: &[i8], b: &[i8]) -> i32 {
     (KERNELS.dot)(a, b)
 }
 
-fn rounded(value: f32) -> i8 {
+fn round_to_i8(value: f32) -> i8 {
     value.round_ties_even().clamp(-127.0, 127.0) as i8
 }
 
@@ -70,7 +70,7 @@ fn portable_dot(a: &[i8], b: &[i8]) -> i32 {
 
 fn portable_quantise_into(vector: &[f16], scale: f32, into: &mut [i8]) {
     for (slot, value) in into.iter_mut().zip(vector) {
-        *slot = rounded(value.to_f32() * scale);
+        *slot = round_to_i8(value.to_f32() * scale);
     }
 }
 

@@ -5,8 +5,8 @@
 //! query language: `AND`, `*` and `field:x` are text. Invariant: every term of `analyze_query(text)` is among the terms of
 //! `analyze(text)`, so a text always finds itself.
 
-use super::fold::prepared;
-use super::identifier::take_apart;
+use super::fold::prepare;
+use super::identifier::split_identifier;
 use super::pieces::{Piece, Shape, pieces};
 use super::terms::Terms;
 use super::unspaced::pairs;
@@ -46,7 +46,7 @@ pub fn analyze_query(text: &str) -> QueryTerms {
 }
 
 fn terms_of(text: &str, for_document: bool) -> Terms {
-    let text = prepared(text);
+    let text = prepare(text);
     let mut terms = Terms::new(for_document);
     for piece in pieces(&text).map(Piece::without_possessive) {
         if piece.shape.has(Shape::UNSPACED) {
@@ -54,7 +54,7 @@ fn terms_of(text: &str, for_document: bool) -> Terms {
         } else if piece.shape.is_plain_word() {
             terms.word(piece.text);
         } else {
-            take_apart(piece.text, &mut terms);
+            split_identifier(piece.text, &mut terms);
         }
     }
     terms

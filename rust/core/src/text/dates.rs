@@ -22,24 +22,24 @@ const DAYS: &str = "monday|tuesday|wednesday|thursday|friday|saturday|sunday";
 
 // A month counts when a day or a year stands beside it, or a word of time before it: "may" is a verb too.
 static MONTH: LazyLock<Regex> = LazyLock::new(|| {
-    compiled(&format!(
+    compile(&format!(
         r"(?i)(?:\b(?P<before>in|on|since|during|before|after|by|of|until|from|around|early|late|mid|last|this|next)\s+)?(?:\b(?P<day>\d{{1,2}})(?:st|nd|rd|th)?\s+(?:of\s+)?)?\b(?P<month>{MONTHS})\b\.?(?:\s+(?P<after>\d{{1,2}})(?:st|nd|rd|th)?\b)?(?:,?\s*(?P<year>(?:19|20)\d\d)\b)?"
     ))
 });
 static ISO: LazyLock<Regex> =
-    LazyLock::new(|| compiled(r"\b(?P<year>(?:19|20)\d\d)-(?P<month>\d\d)(?:-(?P<day>\d\d))?\b"));
+    LazyLock::new(|| compile(r"\b(?P<year>(?:19|20)\d\d)-(?P<month>\d\d)(?:-(?P<day>\d\d))?\b"));
 static RELATIVE: LazyLock<Regex> = LazyLock::new(|| {
-    compiled(&format!(
+    compile(&format!(
         r"(?i)\b(?:(?P<near>today|tonight|yesterday|last night)|(?P<which>this|last|past) (?P<unit>week|weekend|month|year)|(?P<since>since|last|on) (?P<weekday>{DAYS})|(?P<count>\d{{1,3}}|an?|one|two|three|four|five|six|seven|eight|nine|ten|a few|a couple of) (?P<units>days?|weeks?|months?|years?) ago)\b"
     ))
 });
 
-fn compiled(pattern: &str) -> Regex {
+fn compile(pattern: &str) -> Regex {
     Regex::new(pattern).unwrap_or_else(|error| unreachable!("a pattern that a test compiles: {error}"))
 }
 
 // "May I deploy on Friday?" asks about every Friday, "What did we deploy on Friday?" about the last one.
-static PAST: LazyLock<Regex> = LazyLock::new(|| compiled(r"(?i)\b(?:did|was|were|had)\b"));
+static PAST: LazyLock<Regex> = LazyLock::new(|| compile(r"(?i)\b(?:did|was|were|had)\b"));
 
 /// The days that a text names, as seen at `now_ms`.
 pub fn spans(text: &str, now_ms: i64) -> Vec<Span> {

@@ -13,7 +13,7 @@ pub(super) const MAX_TERM_BYTES: usize = 128;
 const KEPT_BYTES: usize = 96;
 
 /// Resolves compatibility forms and typographic variants, so that the scanner sees one kind of apostrophe and hyphen.
-pub(super) fn prepared(text: &str) -> Cow<'_, str> {
+pub(super) fn prepare(text: &str) -> Cow<'_, str> {
     if text.is_ascii() {
         return Cow::Borrowed(text);
     }
@@ -132,9 +132,9 @@ mod tests {
             ("ガギ", "ガギ"),
             ("१२३", "123"),
         ] {
-            assert_eq!(fold(&prepared(from)), to, "{from}");
+            assert_eq!(fold(&prepare(from)), to, "{from}");
             let decomposed: String = from.nfd().collect();
-            assert_eq!(fold(&prepared(&decomposed)), to, "{from} decomposed");
+            assert_eq!(fold(&prepare(&decomposed)), to, "{from} decomposed");
         }
     }
 
@@ -149,8 +149,8 @@ mod tests {
     proptest! {
         #[test]
         fn folding_twice_changes_nothing(text in "\\PC{0,40}") {
-            let once = fold(&prepared(&text));
-            prop_assert_eq!(fold(&prepared(&once)), once);
+            let once = fold(&prepare(&text));
+            prop_assert_eq!(fold(&prepare(&once)), once);
         }
     }
 }

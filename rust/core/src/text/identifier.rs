@@ -23,7 +23,7 @@ const MOST_POSITIONS: usize = 3;
 const COMPONENT_SEPARATORS: [char; 10] = ['/', '\\', ':', '#', '!', '@', '&', '+', '$', '~'];
 
 /// Adds everything a piece is found by.
-pub(super) fn take_apart(piece: &str, terms: &mut Terms) {
+pub(super) fn split_identifier(piece: &str, terms: &mut Terms) {
     let core = piece.trim_matches(is_joiner);
     if !core.contains(char::is_alphanumeric) || matches!(core, "e.g" | "i.e") {
         return;

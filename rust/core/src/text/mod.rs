@@ -28,7 +28,7 @@ pub use analyzer::{Analysis, MAX_QUERY_TERMS, QueryTerms, analyze, analyze_query
 pub use contradiction::contradicts;
 pub use dates::{Span, date_expressions, day_of, year_of};
 pub use framing::subject;
-pub use normalise::{content_hash, normalised, text_hash};
+pub use normalise::{content_hash, normalise, text_hash};
 pub use question::Question;
 pub use same_statement::same_statement;
 pub use secrets::{Redacted, redact};

@@ -9,7 +9,7 @@ use super::spelling::{plain_case, plain_characters};
 use xxhash_rust::xxh3::xxh3_128;
 
 /// Brings a text into the form that is compared for exact duplicates.
-pub fn normalised(text: &str) -> String {
+pub fn normalise(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut space = false;
     for span in spans(text) {
@@ -64,7 +64,7 @@ fn without_quotes(text: &str) -> Option<&str> {
 
 /// Hashes the normalised text: equal for exact duplicates.
 pub fn content_hash(text: &str) -> u128 {
-    xxh3_128(normalised(text).as_bytes())
+    xxh3_128(normalise(text).as_bytes())
 }
 
 /// Hashes the text as it is, byte for byte.
@@ -89,7 +89,7 @@ mod tests {
             ("  Ｕｓｅ it ", "use it"),
             ("Run `make  test`.", "run `make  test`"),
         ] {
-            assert_eq!(normalised(a), normalised(b));
+            assert_eq!(normalise(a), normalise(b));
             assert_eq!(content_hash(a), content_hash(b));
             assert_ne!(text_hash(a), text_hash(b));
         }
@@ -120,35 +120,35 @@ mod tests {
             ("resume", "résumé"),
             ("never x", "always x"),
         ] {
-            assert_ne!(normalised(a), normalised(b), "{a} {b}");
+            assert_ne!(normalise(a), normalise(b), "{a} {b}");
         }
     }
 
     #[test]
     fn nothing_and_punctuation_alone_are_left_as_they_are() {
-        assert_eq!(normalised(" \n "), "");
-        assert_eq!(normalised("."), ".");
-        assert_eq!(normalised("\"\""), "\"\"");
+        assert_eq!(normalise(" \n "), "");
+        assert_eq!(normalise("."), ".");
+        assert_eq!(normalise("\"\""), "\"\"");
     }
 
     #[test]
     fn long_input_takes_linear_time() {
         for part in ["`", "a`", "` `` ``` ", "\"", "é² ", "A ", "«", "."] {
             let text = part.repeat((1 << 20) / part.len());
-            assert!(normalised(&text).len() <= text.len());
+            assert!(normalise(&text).len() <= text.len());
         }
     }
 
     proptest! {
         #[test]
         fn normalising_twice_changes_nothing(text in "(\\PC|[`\"'. «»\nAa²]){0,30}") {
-            let once = normalised(&text);
-            prop_assert_eq!(normalised(&once), once);
+            let once = normalise(&text);
+            prop_assert_eq!(normalise(&once), once);
         }
 
         #[test]
         fn the_hash_is_of_the_normalised_text(text in "\\PC{0,30}") {
-            prop_assert_eq!(content_hash(&text), text_hash(&normalised(&text)));
+            prop_assert_eq!(content_hash(&text), text_hash(&normalise(&text)));
         }
     }
 }

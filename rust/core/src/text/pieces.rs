@@ -237,7 +237,7 @@ impl<'a> Iterator for Pieces<'a> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::fold::prepared;
+    use super::super::fold::prepare;
     use super::*;
     use proptest::prelude::*;
 
@@ -260,7 +260,7 @@ mod tests {
     proptest! {
         #[test]
         fn every_letter_and_digit_is_in_exactly_one_piece(text in "\\PC{0,60}") {
-            let text = prepared(&text);
+            let text = prepare(&text);
             let kept = |s: &str| s.chars().filter(|c| c.is_alphanumeric()).collect::<String>();
             let joined: String = pieces(&text).map(|p| p.text).collect();
             prop_assert_eq!(kept(&joined), kept(&text));

@@ -18,18 +18,18 @@ pub struct Question {
 }
 
 static WHEN: LazyLock<Regex> = LazyLock::new(|| {
-    compiled(
+    compile(
         r"(?i)\b(?:when|what (?:date|day|year|month|time)|how long|how many (?:days|weeks|months|years)|which (?:date|day|year|month))\b",
     )
 });
 
 static ASSISTANT: LazyLock<Regex> = LazyLock::new(|| {
-    compiled(
+    compile(
         r"(?i)\b(?:did you|you (?:recommend|suggest|said|advise|explain|mention|gave|give|propose|told)\w*|your (?:advice|recommendation|suggestion|answer|explanation)s?|the assistant)\b",
     )
 });
 
-fn compiled(pattern: &str) -> Regex {
+fn compile(pattern: &str) -> Regex {
     Regex::new(pattern).unwrap_or_else(|error| unreachable!("a pattern that a test compiles: {error}"))
 }
 

@@ -16,7 +16,7 @@ pub fn same_statement(a: &str, b: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::normalise::normalised;
+    use super::super::normalise::normalise;
     use super::*;
     use proptest::prelude::*;
 
@@ -120,7 +120,7 @@ mod tests {
 
         #[test]
         fn normalised_texts_agree_with_it(text in statement()) {
-            let other = normalised(&text);
+            let other = normalise(&text);
             if same_statement(&text, &other) {
                 prop_assert!(same_statement(&other, &text));
             }

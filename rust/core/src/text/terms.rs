@@ -75,7 +75,7 @@ impl Terms {
             self.prose.push(number.to_owned());
             self.prose.push(unit.to_owned());
         } else if !word.is_empty() && !is_stop_word(&word) {
-            self.prose.push(stemmed(word));
+            self.prose.push(stem(word));
         }
     }
 
@@ -116,7 +116,7 @@ pub(super) fn is_quantity(word: &str) -> bool {
     quantity(&fold(word)).is_some()
 }
 
-fn stemmed(word: String) -> String {
+fn stem(word: String) -> String {
     if word.len() < 3 || word.len() > LONGEST_STEMMED || !word.bytes().all(|b| b.is_ascii_lowercase()) {
         return word;
     }

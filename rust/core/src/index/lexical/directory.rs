@@ -17,7 +17,7 @@ use tantivy::directory::{
 #[derive(Debug, Clone)]
 pub struct ReadOnly(pub MmapDirectory);
 
-fn refused() -> io::Error {
+fn read_only_error() -> io::Error {
     io::Error::new(io::ErrorKind::PermissionDenied, "an index that is only read")
 }
 
@@ -43,18 +43,18 @@ impl Directory for ReadOnly {
     }
 
     fn delete(&self, path: &Path) -> Result<(), DeleteError> {
-        Err(DeleteError::IoError { io_error: Arc::new(refused()), filepath: path.to_owned() })
+        Err(DeleteError::IoError { io_error: Arc::new(read_only_error()), filepath: path.to_owned() })
     }
 
     fn open_write(&self, path: &Path) -> Result<WritePtr, OpenWriteError> {
-        Err(OpenWriteError::wrap_io_error(refused(), path.to_owned()))
+        Err(OpenWriteError::wrap_io_error(read_only_error(), path.to_owned()))
     }
 
     fn atomic_write(&self, _path: &Path, _data: &[u8]) -> io::Result<()> {
-        Err(refused())
+        Err(read_only_error())
     }
 
     fn sync_directory(&self) -> io::Result<()> {
-        Err(refused())
+        Err(read_only_error())
     }
 }

@@ -153,7 +153,7 @@ impl List {
 
     #[inline]
     fn score(&self, document: u32, count: u32) -> f32 {
-        self.bm25.weighed(count as f32, self.denominators[usize::from(self.norms.fieldnorm_id(document))])
+        self.bm25.score_with_norm(count as f32, self.denominators[usize::from(self.norms.fieldnorm_id(document))])
     }
 
     /// Add the scores of all documents.

@@ -5,7 +5,7 @@
 //! linear time, since a value is read no further than a bound before it is accepted.
 
 use super::Found;
-use super::kinds::{LAST_RANK, compiled};
+use super::kinds::{LAST_RANK, compile};
 use super::shape::{is_password, is_token};
 use regex::Regex;
 use std::sync::LazyLock;
@@ -16,13 +16,13 @@ const NAMES: &str = r"(?:(password|passwd|passphrase|passcode|pwd|[_-]pass)|secr
 const VALUE: &str = r#"([^\s"'`<>,;|\\)}\]]{8,128})"#;
 
 static NAME: LazyLock<Regex> =
-    LazyLock::new(|| compiled(r"(?i-u:passw|passp|passc|[_-]pass|pwd|secret|token|credential|key)"));
+    LazyLock::new(|| compile(r"(?i-u:passw|passp|passc|[_-]pass|pwd|secret|token|credential|key)"));
 
 static ASSIGNMENT: LazyLock<Regex> = LazyLock::new(|| {
     // After the name: a number (KEY_2), what closes the name, an operator; or, for options and sentences, a space.
     let joint = r#"(?:(?:[_-]?[0-9]{1,2})?[\\"'`\]*]{0,4}[ \t]{0,8}(?:=>|:=|==|=|:|>)[ \t*]{0,8}|[ \t]{1,4}(?:is|was)[ \t:]{1,4})"#;
     let option = r"--[a-z-]{0,32}(?:(password|passwd|pass)|token|secret|api-?key|access-?key)[ \t]{1,4}";
-    compiled(&format!(r#"(?i-u:(?:{NAMES}{joint}|{option})(?:[brfu]?(\\?["'`]))?){VALUE}"#))
+    compile(&format!(r#"(?i-u:(?:{NAMES}{joint}|{option})(?:[brfu]?(\\?["'`]))?){VALUE}"#))
 });
 
 const NAMED_PASSWORD: usize = 1;

@@ -96,19 +96,19 @@ pub(super) const LAST_RANK: usize = ROWS.len();
 static ANY_LITERAL: LazyLock<Regex> = LazyLock::new(|| {
     let literals: Vec<String> =
         ROWS.iter().flat_map(|row| row.literals).map(|literal| regex::escape(literal)).collect();
-    compiled(&literals.join("|"))
+    compile(&literals.join("|"))
 });
 
 // Each is compiled when its literals are first met; most processes never meet most of them.
 static PATTERNS: [OnceLock<Regex>; ROWS.len()] = [const { OnceLock::new() }; ROWS.len()];
 
 fn pattern(rank: usize) -> &'static Regex {
-    PATTERNS[rank].get_or_init(|| compiled(&ROWS[rank].pattern.replace(r"\b", r"(?-u:\b)")))
+    PATTERNS[rank].get_or_init(|| compile(&ROWS[rank].pattern.replace(r"\b", r"(?-u:\b)")))
 }
 
 /// Compiles a pattern of this module's tables.
 #[expect(clippy::expect_used, reason = "the patterns are constants, and a test compiles each of them")]
-pub(super) fn compiled(pattern: &str) -> Regex {
+pub(super) fn compile(pattern: &str) -> Regex {
     Regex::new(pattern).expect("the pattern is a constant")
 }
 

@@ -44,7 +44,7 @@ pub fn redact(text: &str) -> Redacted {
         if found.is_empty() {
             break;
         }
-        redacted = replaced(&redacted, &found);
+        redacted = replace(&redacted, &found);
     }
     redacted
 }
@@ -95,7 +95,7 @@ fn find_between(text: &str, offset: usize, found: &mut Vec<Found>) {
     }
 }
 
-fn replaced(from: &Redacted, found: &[Found]) -> Redacted {
+fn replace(from: &Redacted, found: &[Found]) -> Redacted {
     let mut text = String::with_capacity(from.text.len());
     let mut at = 0;
     for secret in found {

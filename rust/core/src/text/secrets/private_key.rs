@@ -4,14 +4,14 @@
 //! without key material is somebody writing about keys. Invariant: linear, each header is read once.
 
 use super::Found;
-use super::kinds::{LAST_RANK, compiled};
+use super::kinds::{LAST_RANK, compile};
 use regex::Regex;
 use std::sync::LazyLock;
 
 static HEADER: LazyLock<Regex> =
-    LazyLock::new(|| compiled("-----BEGIN (?:[A-Z0-9]{1,16} ){0,4}PRIVATE KEY(?: BLOCK)?-----"));
+    LazyLock::new(|| compile("-----BEGIN (?:[A-Z0-9]{1,16} ){0,4}PRIVATE KEY(?: BLOCK)?-----"));
 static FOOTER: LazyLock<Regex> =
-    LazyLock::new(|| compiled("^-----END (?:[A-Z0-9]{1,16} ){0,4}PRIVATE KEY(?: BLOCK)?-----"));
+    LazyLock::new(|| compile("^-----END (?:[A-Z0-9]{1,16} ){0,4}PRIVATE KEY(?: BLOCK)?-----"));
 
 /// A shorter line may be a word.
 const SHORTEST_LINE: usize = 16;
@@ -36,7 +36,7 @@ fn material(text: &str) -> usize {
     let mut end = 0;
     let mut at = 0;
     loop {
-        at += skipped(&text[at..]);
+        at += skip_separators(&text[at..]);
         let rest = &text[at..];
         let line = rest.find(|c: char| c.is_whitespace() || c == '\\' || c == '"' || c == '\'').unwrap_or(rest.len());
         let word = &rest[..line];
@@ -59,7 +59,7 @@ fn material(text: &str) -> usize {
 }
 
 /// White space, escaped line ends, and what quotes or indents a line.
-fn skipped(text: &str) -> usize {
+fn skip_separators(text: &str) -> usize {
     let mut at = 0;
     loop {
         let rest = &text[at..];
@@ -74,7 +74,7 @@ fn skipped(text: &str) -> usize {
 }
 
 fn is_last_line(rest: &str) -> bool {
-    FOOTER.is_match(&rest[skipped(rest)..])
+    FOOTER.is_match(&rest[skip_separators(rest)..])
 }
 
 fn is_base64(word: &str) -> bool {
