@@ -1,4 +1,4 @@
-"""The quality benchmark's figures, the repairs of its sets' annotations, and its comparison of two runs."""
+"""Metrics of the quality benchmark, repairs of annotations, and the comparison of two runs."""
 
 from __future__ import annotations
 
@@ -35,57 +35,57 @@ ASKED = Conversation("c", (), (), datetime(2026, 1, 1, tzinfo=UTC))
 
 
 def ranked(*turns: str) -> tuple[RankedTurn, ...]:
-    """Hits of turns such as ``s1:3``, whose session is what stands before the colon."""
+    """Return hits of turns such as ``s1:3``; the session is the part before the colon."""
     return tuple(RankedTurn(turn, turn.split(":")[0], 1 / rank) for rank, turn in enumerate(turns, 1))
 
 
 def result(id: str, hits: tuple[RankedTurn, ...], *, text: str = "?", evidence: str = "s1:1") -> QuestionResult:
-    """The result of a question whose answer is in one turn."""
+    """Return the result of a question whose answer is in one turn."""
     return judged("locomo", ASKED, Question(id, "any", text, frozenset({evidence}), frozenset({"s1"})), hits)
 
 
 def write(folder: Path, name: str, content: object) -> Path:
-    """Write a JSON file of a question set; returns its folder."""
+    """Write a JSON file of a question set. Return its folder."""
     path = folder / name
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(content), encoding="utf-8")
     return folder
 
 
-def test_a_perfect_answer_measures_one_in_everything() -> None:
+def test_perfect_answer_has_metrics_of_one() -> None:
     figures = measure(ranked("s1:1", "s2:4"), {"s1:1", "s2:4"}, {"s1", "s2"})
     assert figures == dict.fromkeys(METRICS, 1.0)
 
 
-def test_an_empty_answer_measures_zero_in_everything() -> None:
+def test_empty_answer_has_metrics_of_zero() -> None:
     assert measure((), {"s1:1"}, {"s1"}) == dict.fromkeys(METRICS, 0.0)
 
 
-def test_recall_is_the_share_of_the_evidence_among_the_first() -> None:
+def test_recall_is_share_of_evidence_among_first_hits() -> None:
     hits = ranked("x:1", "x:2", "x:3", "x:4", "s1:1", "s2:1", "x:5", "x:6", "x:7", "x:8", "s3:1")
     figures = measure(hits, {"s1:1", "s2:1", "s3:1"}, {"s1", "s2", "s3"})
     assert (figures[RECALL_5], figures[RECALL_10]) == pytest.approx((1 / 3, 2 / 3))
     assert figures[MRR] == pytest.approx(1 / 5)
 
 
-def test_gain_is_discounted_by_rank_and_held_against_the_best_order() -> None:
+def test_gain_is_discounted_by_rank_and_relative_to_ideal_order() -> None:
     figures = measure(ranked("x:1", "s1:1", "x:2", "s1:2"), {"s1:1", "s1:2"}, {"s1"})
     best = 1 + 1 / math.log2(3)
     assert figures[NDCG_10] == pytest.approx((1 / math.log2(3) + 1 / math.log2(5)) / best)
 
 
-def test_sessions_are_found_by_any_of_their_turns() -> None:
+def test_session_is_found_by_any_of_its_turns() -> None:
     figures = measure(ranked("s1:7", "s1:8"), {"s1:1", "s2:1"}, {"s1", "s2"})
     assert (figures[RECALL_10], figures[SESSION_RECALL_10], figures[SESSION_HIT_5]) == (0.0, 0.5, 1.0)
 
 
-def test_the_first_five_sessions_are_counted_without_repetitions() -> None:
+def test_session_metrics_count_each_session_once() -> None:
     four = ranked("a:1", "a:2", "b:1", "b:2", "c:1", "d:1", "d:2")
     assert measure((*four, *ranked("s1:1")), {"s1:1"}, {"s1"})[SESSION_HIT_5] == 1.0
     assert measure((*four, *ranked("e:1", "s1:1")), {"s1:1"}, {"s1"})[SESSION_HIT_5] == 0.0
 
 
-def test_where_only_sessions_are_known_a_second_hit_in_one_gains_nothing() -> None:
+def test_second_hit_in_a_session_gains_zero_without_evidence_turns() -> None:
     once = measure(ranked("s1:1", "x:1", "x:2"), frozenset(), {"s1", "s2"})
     assert measure(ranked("s1:1", "s1:2", "s1:3"), frozenset(), {"s1", "s2"}) == once
     assert once[RECALL_5] == 0.5
@@ -102,7 +102,7 @@ def test_where_only_sessions_are_known_a_second_hit_in_one_gains_nothing() -> No
         ([], []),
     ],
 )
-def test_dialog_ids_are_read_as_annotators_wrote_them(evidence: list[str], ids: list[str]) -> None:
+def test_dialog_ids_are_parsed_in_all_published_forms(evidence: list[str], ids: list[str]) -> None:
     assert locomo.dialog_ids(evidence) == ids
 
 
@@ -115,16 +115,16 @@ def test_dialog_ids_are_read_as_annotators_wrote_them(evidence: list[str], ids: 
         ([], []),
     ],
 )
-def test_message_ids_are_found_in_lists_and_mappings(source: object, ids: list[str]) -> None:
+def test_message_ids_are_parsed_from_lists_and_mappings(source: object, ids: list[str]) -> None:
     assert beam.message_ids(source) == ids
 
 
 @pytest.mark.parametrize("note", ["->-> 1,3", " ->->  3,8", "\n->-> 2,N/A", ""])
-def test_a_note_on_how_the_set_was_made_is_no_part_of_a_message(note: str) -> None:
+def test_note_of_the_authors_is_removed_from_message(note: str) -> None:
     assert beam.without_plan_reference(f"Is a -> b right?{note}") == "Is a -> b right?"
 
 
-def test_locomo_has_dated_turns_captions_and_questions_with_and_without_evidence(tmp_path: Path) -> None:
+def test_locomo_turns_have_dates_and_captions(tmp_path: Path) -> None:
     said = {"speaker": "Ann", "dia_id": "D2:1", "text": "Look!", "blip_caption": "a photo of a walrus"}
     dialog = {
         "speaker_a": "Ann",
@@ -152,7 +152,7 @@ def test_locomo_has_dated_turns_captions_and_questions_with_and_without_evidence
     ]
 
 
-def test_beam_has_a_session_for_each_batch_and_no_evidence_for_abstention(tmp_path: Path) -> None:
+def test_beam_batches_are_sessions_and_abstention_has_no_evidence(tmp_path: Path) -> None:
     batches = [
         {
             "batch_number": number,
@@ -182,7 +182,7 @@ def test_beam_has_a_session_for_each_batch_and_no_evidence_for_abstention(tmp_pa
     ]
 
 
-def test_longmemeval_has_a_conversation_for_each_question_asked_on_its_day(tmp_path: Path) -> None:
+def test_longmemeval_question_has_its_own_conversation_and_date(tmp_path: Path) -> None:
     one = {
         "question_type": "multi-session",
         "question": "Where?",
@@ -205,7 +205,7 @@ def test_longmemeval_has_a_conversation_for_each_question_asked_on_its_day(tmp_p
 
 
 @pytest.mark.parametrize(("module", "file"), [(locomo, "locomo.json"), (longmemeval, "longmemeval_oracle.json")])
-def test_another_layout_is_named_and_not_half_read(tmp_path: Path, module, file: str) -> None:
+def test_file_with_another_layout_is_refused_by_name(tmp_path: Path, module, file: str) -> None:
     samples: list[object] = [{"what": "else"}, "text", []]
     for sample in samples:
         with pytest.raises(DataError, match="layout"):
@@ -213,12 +213,12 @@ def test_another_layout_is_named_and_not_half_read(tmp_path: Path, module, file:
 
 
 @pytest.mark.parametrize("module", [locomo, beam, devmembench, longmemeval])
-def test_a_set_that_is_not_there_is_named_by_its_place(tmp_path: Path, module) -> None:
+def test_missing_set_is_reported_with_its_path(tmp_path: Path, module) -> None:
     with pytest.raises(DataError, match="absent"):
         list(module.load(tmp_path / "absent"))
 
 
-def test_results_are_read_as_they_were_written(tmp_path: Path) -> None:
+def test_results_survive_writing_and_reading(tmp_path: Path) -> None:
     abstention = Question("q3", "any", "line one\u2028line two", frozenset(), frozenset(), is_answerable=False)
     unknown = Question("q4", "any", "?", frozenset(), frozenset())
     results = [
@@ -231,7 +231,7 @@ def test_results_are_read_as_they_were_written(tmp_path: Path) -> None:
     assert [sorted(one.metrics) for one in results] == [sorted(METRICS), [EMPTY], []]
 
 
-def test_a_line_that_is_no_result_is_named(tmp_path: Path) -> None:
+def test_invalid_result_line_is_reported_by_number(tmp_path: Path) -> None:
     path = tmp_path / "run.jsonl"
     write_results(path, [result("q1", ())])
     path.write_text(path.read_text(encoding="utf-8") + "{}\n", encoding="utf-8")
@@ -239,19 +239,19 @@ def test_a_line_that_is_no_result_is_named(tmp_path: Path) -> None:
         read_results(path)
 
 
-def test_a_difference_that_all_questions_share_is_no_chance_and_a_balanced_one_is() -> None:
+def test_shared_difference_is_significant_and_balanced_one_is_not() -> None:
     assert p_value(np.full(40, 0.1)) < 0.001
     assert p_value(np.tile([0.1, -0.1], 20)) == 1.0
     assert p_value(np.zeros(40)) == 1.0
 
 
-def test_the_p_value_is_that_of_all_sign_changes() -> None:
-    # Of the 32 signs of five equal differences, two give a sum as far from zero.
+def test_p_value_counts_all_sign_changes() -> None:
+    # Two of the 32 combinations of signs give a sum as far from zero.
     assert p_value(np.ones(5)) == pytest.approx(2 / 32, abs=0.01)
     assert p_value(np.ones(5)) == p_value(np.ones(5))
 
 
-def test_a_comparison_counts_wins_losses_and_ties_and_names_the_worst() -> None:
+def test_comparison_counts_wins_losses_ties_and_lists_worst() -> None:
     before = [result("q1", ranked("s1:1")), result("q2", ranked("s1:1")), result("q3", ()), result("q4", ())]
     after = [result("q1", ranked("x:1", "s1:1")), result("q2", ()), result("q3", ranked("s1:1")), result("q4", ())]
     found = compare(before, after, by=MRR).sets[0]
@@ -261,14 +261,14 @@ def test_a_comparison_counts_wins_losses_and_ties_and_names_the_worst() -> None:
     assert [(loss.result.question, loss.before, loss.after) for loss in found.worst] == [("q2", 1, 0), ("q1", 1, 0.5)]
 
 
-def test_questions_that_differ_between_the_runs_are_left_out() -> None:
+def test_comparison_skips_questions_that_differ_between_runs() -> None:
     before = [result("q1", ()), result("q2", ()), result("q3", ()), result("q4", ())]
     after = [result("q1", ()), result("q2", (), text="other"), result("q3", (), evidence="s1:2"), result("q5", ())]
     found = compare(before, after, by=NDCG_10)
     assert (found.sets[0].answerable, found.left_out) == (1, 4)
 
 
-def test_a_comparison_fits_the_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_comparison_fits_into_80_columns(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for name, hits in (("before", ranked("s1:1")), ("after", ())):
         write_results(tmp_path / f"{name}.jsonl", [result(f"conv-26:{n}", hits, text="why " * 50) for n in range(20)])
     assert compare_command.main([str(tmp_path / "before.jsonl"), str(tmp_path / "after.jsonl")]) == 0
@@ -280,7 +280,7 @@ def test_a_comparison_fits_the_terminal(tmp_path: Path, capsys: pytest.CaptureFi
     assert "none.jsonl is not there" in capsys.readouterr().err
 
 
-def test_vectors_are_the_same_from_the_model_and_from_the_file(tmp_path: Path) -> None:
+def test_cached_vectors_equal_those_of_the_model(tmp_path: Path) -> None:
     models = [WordEmbedder(), WordEmbedder()]
     vectors = []
     for model in models:
