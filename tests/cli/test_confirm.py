@@ -29,6 +29,6 @@ def test_nobody_is_asked_who_said_yes_already(monkeypatch: pytest.MonkeyPatch) -
 
 def test_without_anybody_to_ask_nothing_is_destroyed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", io.StringIO("y\n"))
-    with pytest.raises(InvalidInputError, match="needs an answer") as caught:
+    with pytest.raises(InvalidInputError, match="cannot ask for confirmation") as caught:
         confirm("Delete 3 memories", yes=False)
-    assert caught.value.hint == "repeat it with --yes"
+    assert caught.value.hint == "run the command again with --yes"

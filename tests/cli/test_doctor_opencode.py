@@ -17,7 +17,7 @@ import pytest
 import opencode_memory
 from opencode_memory.cli import detach
 from opencode_memory.hosts.opencode.setup import apply
-from opencode_memory.hosts.opencode.setup.npm_stub import why_it_waits
+from opencode_memory.hosts.opencode.setup.npm_stub import explain_wait
 from support.command_line import CommandLine
 from support.services import HEALTH, free_port, health_server
 from support.trees import tree
@@ -72,7 +72,7 @@ def repository(folder: Path) -> None:
 
 
 def test_whoever_has_no_opencode_gets_a_note_and_no_more(say: Say) -> None:
-    assert say("opencode", "plugin", "npm", "server", "token") == [("note", "there is no `opencode` on the PATH", None)]
+    assert say("opencode", "plugin", "npm", "server", "token") == [("note", "`opencode` is not on the PATH", None)]
 
 
 @pytest.mark.parametrize(
@@ -80,8 +80,8 @@ def test_whoever_has_no_opencode_gets_a_note_and_no_more(say: Say) -> None:
     [
         ("1.18.33", "ok", "OpenCode 1.18.33, "),
         ("opencode v1.0.2-beta.1", "ok", "OpenCode 1.0.2-beta.1, "),
-        ("2.0.1", "note", "OpenCode 2.0.1: the plugin was made for 1.x"),
-        ("hello", "note", "does not say which version it is"),
+        ("2.0.1", "note", "OpenCode 2.0.1: the plugin supports 1.x"),
+        ("hello", "note", "does not report its version"),
     ],
 )
 def test_the_version_of_opencode_is_looked_at(say: Say, tmp_path: Path, says: str, level: str, text: str) -> None:
@@ -89,7 +89,7 @@ def test_the_version_of_opencode_is_looked_at(say: Say, tmp_path: Path, says: st
     found, plugin = say("opencode", "plugin")
     assert found[0] == level
     assert text in found[1]
-    assert plugin == ("note", "the memory is not in OpenCode yet", "opencode-memory setup")
+    assert plugin == ("note", "the plugin is not installed", "opencode-memory setup")
 
 
 def test_asking_for_the_version_leaves_no_folders_where_opencode_has_never_run(say: Say, tmp_path: Path) -> None:
@@ -103,7 +103,7 @@ def test_a_program_that_cannot_be_run_is_a_note(say: Say, tmp_path: Path) -> Non
     program(tmp_path, "", then="exit 3")
     assert say("opencode")[0][:1] == ("note",)
     (tmp_path / "bin" / "opencode").write_text("#!/nowhere\n")
-    assert "does not say" in say("opencode")[0][1]
+    assert "does not report its version" in say("opencode")[0][1]
 
 
 def test_what_is_as_it_should_be_is_said_to_be(cli: CommandLine, say: Say, own: Path) -> None:
@@ -113,7 +113,7 @@ def test_what_is_as_it_should_be_is_said_to_be(cli: CommandLine, say: Say, own: 
     assert plugin == ("ok", f"{own / 'plugin'}, {version}, agents: code, tools: mcp", None)
     assert server == (
         "note",
-        f"nobody answers at http://127.0.0.1:{port}; the plugin starts the server",
+        f"no server runs at http://127.0.0.1:{port}; the plugin starts it when needed",
         "opencode-memory serve --detach",
     )
 
@@ -135,7 +135,7 @@ def test_a_plugin_of_another_version_is_a_problem_that_setup_mends(cli: CommandL
     edit(own / "plugin" / "opencode-memory.json", version="0.0.1")
     [(level, text, hint)] = say("plugin")
     assert (level, hint) == ("problem", "opencode-memory setup")
-    assert text == f"the plugin in {own / 'plugin'} is of version 0.0.1, and this is {opencode_memory.__version__}"
+    assert text == f"the plugin in {own / 'plugin'} has version 0.0.1, but {opencode_memory.__version__} is installed"
     [(level, *_)] = say("plugin", options=("--fix",))
     assert level == "ok"
 
@@ -147,7 +147,7 @@ def test_other_settings_than_the_plugin_goes_by_are_a_problem(
     monkeypatch.setenv("OPENCODE_MEMORY_PORT", str(free_port()))
     [(level, text, hint)] = say("plugin")
     assert (level, hint) == ("problem", "opencode-memory setup")
-    assert text.endswith("goes by other settings than are configured now (start, url, mcp)")
+    assert text.endswith("was installed with other settings than the current ones (start, url, mcp)")
 
 
 def test_a_missing_file_and_a_python_that_is_gone_are_problems(cli: CommandLine, say: Say, own: Path) -> None:
@@ -160,7 +160,7 @@ def test_a_missing_file_and_a_python_that_is_gone_are_problems(cli: CommandLine,
         edit(own / "plugin" / "opencode-memory.json", start=start)
         [(level, text, hint)] = say("plugin")
         assert (level, hint) == ("problem", "opencode-memory setup")
-        assert text == "the plugin cannot start the server: /gone/python is not there"
+        assert text == "the plugin cannot start the server: /gone/python does not exist"
     cli.ok("doctor", "--fix")
     assert say("plugin")[0][0] == "ok"
 
@@ -171,7 +171,7 @@ def test_an_edited_plugin_is_a_problem_that_nobody_mends_unasked(cli: CommandLin
     plugin.write_text("// mine")
     [(level, text, hint)] = say("plugin", options=("--fix",))
     assert level == "problem"
-    assert "somebody wrote or changed it" in text
+    assert "was not installed by opencode-memory, or was changed since" in text
     assert hint is not None
     assert hint.endswith("opencode-memory setup --force")
     assert plugin.read_text() == "// mine"
@@ -185,7 +185,7 @@ def test_two_installations_that_opencode_loads_at_once_are_a_problem(cli: Comman
     assert [level for level, *_ in plugins] == ["ok", "ok"]
     assert twice == (
         "problem",
-        f"OpenCode loads it twice in this folder: from {own} and from {cli.folder / '.opencode'}",
+        f"OpenCode loads the plugin twice in this folder: from {own} and from {cli.folder / '.opencode'}",
         "opencode-memory setup --project --undo",
     )
 
@@ -199,9 +199,9 @@ def test_a_folder_that_npm_would_be_waited_for_gets_its_stub_from_the_doctor(
     here.mkdir()
     [(level, text, hint)] = say("npm")
     assert (level, hint) == ("note", "opencode-memory setup")
-    assert text == f"OpenCode waits for npm when it starts, because of {here}"
+    assert text == f"OpenCode waits for npm at startup because of {here}"
     assert say("npm", options=("--fix",)) == []
-    assert why_it_waits(here) is None
+    assert explain_wait(here) is None
     cli.ok("setup", "--undo")
     assert list(here.iterdir()) == []
 
@@ -213,9 +213,7 @@ def test_no_second_installation_comes_of_a_fix(
     mine = tmp_path / "mine"
     mine.mkdir()
     monkeypatch.setenv("OPENCODE_CONFIG_DIR", str(mine))
-    assert say("npm", options=("--fix",)) == [
-        ("note", f"OpenCode waits for npm when it starts, because of {mine}", None)
-    ]
+    assert say("npm", options=("--fix",)) == [("note", f"OpenCode waits for npm at startup because of {mine}", None)]
     assert list(mine.iterdir()) == []
 
 
@@ -225,7 +223,7 @@ def test_npm_files_of_the_person_are_left_and_the_command_is_told(cli: CommandLi
     cli.ok("setup")
     [(level, text, hint)] = say("npm", options=("--fix",))
     assert level == "note"
-    assert text == f"OpenCode waits for npm when it starts, because of {own}: nothing is installed there"
+    assert text == f"OpenCode waits for npm at startup because of {own}: no packages are installed there"
     assert hint == f"npm install @opencode-ai/plugin  (in {own})"
 
 
@@ -235,11 +233,13 @@ def test_a_plugin_that_needs_npm_beside_our_stub_is_a_problem(cli: CommandLine, 
     theirs.write_text('import { tool } from "@opencode-ai/plugin"')
     [(level, text, hint)] = say("npm")
     assert (level, hint) == ("problem", "opencode-memory setup")
-    assert text.startswith(f"{theirs} imports @opencode-ai/plugin, which OpenCode does not install")
+    assert text.startswith(
+        f"{theirs} imports @opencode-ai/plugin, but a stub in {own} keeps OpenCode from installing it"
+    )
     [(level, text, _)] = say("npm", options=("--fix",))
     assert (level, text) == (
         "note",
-        f"OpenCode waits for npm when it starts, because of {own}: theirs.ts imports @opencode-ai/plugin",
+        f"OpenCode waits for npm at startup because of {own}: theirs.ts imports @opencode-ai/plugin",
     )
 
 
@@ -262,12 +262,12 @@ def test_a_server_that_answers_is_well_and_its_token_is_looked_at(
             None,
         )
         assert missing[0] == "problem"
-        assert missing[1].startswith(f"{token} does not exist, so the plugin is not let in")
+        assert missing[1].startswith(f"{token} does not exist, so the server rejects the plugin")
         cli.ok("remember", "x")
         token.write_text("secret")
         token.chmod(0o644)
         [(level, text, hint)] = say("token")
-        assert (level, text, hint) == ("problem", f"others may read {token} (644)", f"chmod 600 {token}")
+        assert (level, text, hint) == ("problem", f"other users may read {token} (644)", f"chmod 600 {token}")
         assert say("token", options=("--fix",)) == []
     assert stat.S_IMODE(token.stat().st_mode) == 0o600
 
@@ -287,7 +287,7 @@ def test_a_key_that_the_server_does_not_take_is_a_problem(cli: CommandLine, say:
     assert say("token") == []
     token.write_text("another")
     [(level, text, hint)] = say("token")
-    assert (level, f"does not take the key in {token}" in text) == ("problem", True)
+    assert (level, f"rejects the key in {token}" in text) == ("problem", True)
     assert "&& opencode-memory serve --detach" in str(hint)
 
 
@@ -299,7 +299,7 @@ def test_a_server_of_the_person_that_has_the_name_of_ours_is_told(cli: CommandLi
     [(level, text, hint)] = say("mcp")
     assert (level, text) == (
         "note",
-        f"{file} has an MCP server 'memory' of its own, so the model has no tools of ours",
+        f"{file} has another MCP server named 'memory', so our tools are not available",
     )
     assert "setup --tools plugin" in str(hint)
     cli.ok("setup", "--tools", "plugin")
@@ -336,8 +336,8 @@ def test_a_configuration_of_opencode_that_cannot_be_read_is_not_our_business(
 @pytest.mark.parametrize(
     ("document", "status", "text"),
     [
-        ({**HEALTH, "version": "0.0.1"}, 200, "is of version 0.0.1, and this is"),
-        ({**HEALTH, "version": opencode_memory.__version__}, 503, "says that it is not well"),
+        ({**HEALTH, "version": "0.0.1"}, 200, "has version 0.0.1, but "),
+        ({**HEALTH, "version": opencode_memory.__version__}, 503, "the server reports a problem"),
         ({"status": "ok"}, 200, "is held by another program"),
         ({"status": "ok", "server": "opencode-memory"}, 200, "is held by opencode-semantic-memory"),
     ],
@@ -402,7 +402,7 @@ def test_a_fix_that_fails_is_told_and_the_others_are_done(
     def fail(*_: object) -> None:
         raise OSError(30, "Read-only file system")
 
-    monkeypatch.setattr(apply, "_do", fail)
+    monkeypatch.setattr(apply, "_apply_step", fail)
     answer = cli("doctor", "--fix", "--json").json
     assert [(fix["level"], fix["text"]) for fix in answer["fixes"]] == [
         ("problem", f"setup: cannot remove {own / 'package.json'}: Read-only file system"),
@@ -413,4 +413,4 @@ def test_a_fix_that_fails_is_told_and_the_others_are_done(
 
 def test_fixing_does_not_go_with_asking_the_store(cli: CommandLine) -> None:
     answer = cli("doctor", "--fix", "--recall")
-    assert (answer.code, "--recall changes nothing" in answer.err) == (2, True)
+    assert (answer.code, "--fix is not valid with --recall" in answer.err) == (2, True)

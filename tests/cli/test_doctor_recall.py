@@ -270,7 +270,7 @@ def test_doctor_says_what_to_do_in_commands_that_exist_and_in_80_columns(cli: Co
     lines = answer.out.splitlines()
     assert max(map(cells, lines)) <= 80
     assert "        fact         15  100 %  100 %" in lines
-    assert any(line.startswith("ok      own words     16 asked for") for line in lines)
+    assert any(line.startswith("ok      own words     16 searches") for line in lines)
     assert f"        opencode-memory show {newer[-8:]} {older[-8:]}" in lines
     assert f"        opencode-memory show {again[-8:]} {older[-8:]}" in lines
     assert any(line.startswith("note    stale         16 memories") for line in lines)
@@ -298,12 +298,12 @@ def test_doctor_finds_the_same_without_colours_and_as_json(cli: CommandLine, sho
 def test_doctor_asks_in_the_project_that_is_named_and_else_in_all(cli: CommandLine) -> None:
     cli.ok("-p", "shop", "remember", "A walrus.")
     cli.ok("-p", "other", "remember", "A heron.")
-    assert "2 of 2 asked for" in cli.ok("doctor", "--recall").out
+    assert "searched for 2 of 2" in cli.ok("doctor", "--recall").out
     named = cli.ok("doctor", "--recall", "-p", "shop").out
-    assert "1 of 1 asked for" in named
-    assert "shop, and what is global" in named
-    assert "there are none yet" in cli.ok("doctor", "--recall", "-p", "nowhere").out
-    assert "1 of 2 asked for" in cli.ok("doctor", "--recall", "--sample", "1").out
+    assert "searched for 1 of 1" in named
+    assert "shop, and global memories" in named
+    assert "there are no memories yet" in cli.ok("doctor", "--recall", "-p", "nowhere").out
+    assert "searched for 1 of 2" in cli.ok("doctor", "--recall", "--sample", "1").out
 
 
 def test_doctor_ends_with_1_when_memories_are_not_found_by_their_own_words(
@@ -316,7 +316,7 @@ def test_doctor_ends_with_1_when_memories_are_not_found_by_their_own_words(
     monkeypatch.setattr(MemoryStore, "recall", lambda *_, **__: [])
     answer = cli("doctor", "--recall")
     assert answer.code == 1
-    assert "problem own words     2 asked for: 0 % came first, 0 % among ten" in answer.out
+    assert "problem own words     2 searches: 0 % found first, 0 % in the first ten" in answer.out
     assert "        opencode-memory recall -p shop --explain -- heron.\n" in answer.out
     assert "opencode-memory verify" in answer.out
     assert "in ten" not in answer.out

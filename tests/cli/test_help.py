@@ -21,11 +21,11 @@ LAYOUT: dict[str, Any] = {"max_content_width": 100, "terminal_width": 100, "help
 INTRODUCTION = """\
 # The command line
 
-`opencode-memory`, also installed as `ocm-mem`. This is what `--help` says; a test keeps it so
-(`UPDATE_DOCS=1 pytest tests/cli/test_help.py` writes it anew).
+The help of `opencode-memory`, which is also installed as `ocm-mem`. A test compares this page with the output of
+`--help`; `UPDATE_DOCS=1 pytest tests/cli/test_help.py` updates it.
 
-Exit codes: 0 done, 1 nothing found or a check failed, 2 wrong usage or an error, 130 interrupted. With `--json` the
-answer is one JSON document on standard output, and an error one on standard error.
+Exit codes: 0 for success, 1 for no results or a failed check, 2 for wrong usage or an error, 130 for an interrupt. With
+`--json`, a command prints one JSON document to standard output, and an error as one JSON document to standard error.
 """
 
 

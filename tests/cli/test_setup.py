@@ -10,7 +10,7 @@ import pytest
 
 from opencode_memory.cli.setup import setup
 from opencode_memory.hosts.opencode.setup import apply as carrying
-from opencode_memory.hosts.opencode.setup.npm_stub import why_it_waits
+from opencode_memory.hosts.opencode.setup.npm_stub import explain_wait
 from support.command_line import CommandLine
 from support.services import HEALTH, free_port, health_server
 from support.trees import tree
@@ -53,13 +53,13 @@ def test_one_command_installs_and_one_removes_and_nothing_of_the_person_changes(
 ) -> None:
     before = tree(tmp_path / "config")
     said = cli.ok("setup").out
-    assert said.startswith(f"The memory is in OpenCode now, in {opencode}:\n")
+    assert said.startswith(f"Installed the plugin into OpenCode, in {opencode}:\n")
     assert "  create  plugin/opencode-memory.ts\n" in said
     assert "Restart OpenCode" in said.splitlines()[-1]
     assert len(said.splitlines()) < 25
-    assert cli.ok("setup").out == f"Nothing to do: the memory is in OpenCode already, in {opencode}.\n"
+    assert cli.ok("setup").out == f"Nothing to do: the plugin is already installed in {opencode}.\n"
     said = cli.ok("setup", "--undo").out
-    assert said.startswith("The memory is out of OpenCode again; its memories stay.")
+    assert said.startswith("Removed the plugin from OpenCode; stored memories are kept.")
     assert tree(tmp_path / "config") == before
     again = cli("setup", "--undo")
     assert (again.code, again.out) == (1, f"There is nothing to remove in {opencode}.\n")
@@ -87,7 +87,7 @@ def test_the_key_that_lets_the_plugin_in_is_there_before_opencode_first_starts(
     cli: CommandLine, opencode: Path, tmp_path: Path
 ) -> None:
     token = tmp_path / "data" / "opencode-memory" / "store" / "server.token"
-    assert f"Would create {token}: a random key, which is shown to nobody\n" in cli.ok("setup", "--dry-run").out
+    assert f"Would create {token}: a random key, which is never displayed\n" in cli.ok("setup", "--dry-run").out
     assert not token.exists()
     assert f"  create  {token}\n" in cli.ok("setup").out
     key = token.read_text()
@@ -119,12 +119,12 @@ def test_what_cannot_be_written_is_named_with_what_to_look_at_and_leaves_nothing
     def fail(*_: object) -> None:
         raise OSError(30, "Read-only file system")
 
-    monkeypatch.setattr(carrying, "_do", fail)
+    monkeypatch.setattr(carrying, "_apply_step", fail)
     answer = cli("setup")
     assert (answer.code, answer.out) == (2, "")
     assert answer.err == (
         f"error: cannot create {opencode / 'plugin'}: Read-only file system\n"
-        f"hint: nothing was changed; see whether {opencode} can be written, and has space\n"
+        f"hint: no file was changed; check that {opencode} is writable and has free space\n"
     )
     assert tree(tmp_path) == before
 
@@ -159,7 +159,7 @@ def test_a_server_of_an_older_version_is_told_after_an_upgrade(
     with health_server({**HEALTH, "version": "0.0.1"}) as port:
         monkeypatch.setenv("OPENCODE_MEMORY_PORT", str(port))
         said = cli.ok("setup").err
-    assert "is of version 0.0.1, and this is" in said
+    assert "has version 0.0.1, but " in said
     assert "&& opencode-memory serve --detach" in said
 
 
@@ -199,11 +199,11 @@ def test_for_one_project_it_lies_in_the_work_tree_and_opencodes_own_folder_only_
     (tmp_path / "data").mkdir()
     before = tree(tmp_path)
     said = cli.ok("setup", "--project", "-C", "deep/down").out
-    assert said.startswith(f"The memory is in OpenCode now, in {shop / '.opencode'}:\n")
+    assert said.startswith(f"Installed the plugin into OpenCode, in {shop / '.opencode'}:\n")
     assert (shop / ".opencode" / "plugin" / "opencode-memory.ts").exists()
     own = tmp_path / "config" / "opencode"
     assert not (own / "plugin").exists()
-    assert why_it_waits(own) is None
+    assert explain_wait(own) is None
     cli.ok("setup", "--project", "--undo")
     assert tree(tmp_path) == before
 
@@ -221,7 +221,7 @@ def test_a_folder_that_is_named_by_opencodes_variable_is_used(
     cli.ok("setup")
     assert (tmp_path / "mine" / "plugin" / "opencode-memory.ts").exists()
     # OpenCode reads its own folder nevertheless, and would wait for that.
-    assert why_it_waits(tmp_path / "config" / "opencode") is None
+    assert explain_wait(tmp_path / "config" / "opencode") is None
 
 
 def test_the_folder_of_the_repository_gets_a_stub_too(cli: CommandLine, opencode: Path, shop: Path) -> None:
@@ -229,7 +229,7 @@ def test_the_folder_of_the_repository_gets_a_stub_too(cli: CommandLine, opencode
     (shop / ".opencode" / "MEMORY.md").write_text("kept")
     before = tree(shop)
     cli.ok("setup")
-    assert why_it_waits(shop / ".opencode") is None
+    assert explain_wait(shop / ".opencode") is None
     cli.ok("setup", "--undo")
     assert tree(shop) == before
 
@@ -238,11 +238,11 @@ def test_two_installations_in_one_place_are_refused_or_told(cli: CommandLine, op
     cli.ok("setup")
     answer = cli("setup", "--project")
     assert answer.code == 2
-    assert f"the plugin is in {opencode} too, and OpenCode would load both" in answer.err
-    assert "`opencode-memory setup --undo` removes that one; --force" in answer.err
+    assert f"the plugin is also installed in {opencode}, and OpenCode would load both" in answer.err
+    assert "`opencode-memory setup --undo` removes the other one; --force" in answer.err
     assert not (shop / ".opencode").exists()
     assert "would load both" in cli.ok("setup", "--project", "--force").err
-    assert "`opencode-memory setup --project --undo` removes that one." in cli.ok("setup", "--agents", "code").err
+    assert "`opencode-memory setup --project --undo` removes the other one." in cli.ok("setup", "--agents", "code").err
 
 
 def test_a_plugin_that_was_edited_is_a_conflict_until_forced(cli: CommandLine, opencode: Path) -> None:
@@ -252,10 +252,13 @@ def test_a_plugin_that_was_edited_is_a_conflict_until_forced(cli: CommandLine, o
     plugin.write_text(ours + "// mine\n")
     answer = cli("setup")
     assert answer.code == 2
-    assert "somebody wrote or changed it" in answer.err
-    assert "with --force" in answer.err
+    assert "was not installed by opencode-memory, or was changed since" in answer.err
+    assert "command with --force" in answer.err
     undone = cli("setup", "--undo", "--dry-run")
-    assert (undone.code, f"{plugin} stays: somebody changed it.\n" in undone.err) == (1, True)
+    assert (undone.code, f"{plugin} was kept, because it was changed after its installation.\n" in undone.err) == (
+        1,
+        True,
+    )
     cli.ok("setup", "--force")
     assert plugin.read_text() == ours
 
@@ -266,7 +269,7 @@ def test_without_a_receipt_nothing_is_removed(cli: CommandLine, opencode: Path) 
     before = tree(opencode)
     answer = cli("setup", "--undo")
     assert answer.code == 2
-    assert "no receipt says what was added" in answer.err
+    assert "has no receipt that lists its files" in answer.err
     assert tree(opencode) == before
     cli.ok("setup")
     cli.ok("setup", "--undo")
@@ -276,8 +279,8 @@ def test_without_a_receipt_nothing_is_removed(cli: CommandLine, opencode: Path) 
 def test_a_wait_for_npm_that_cannot_be_helped_is_told_with_its_reason(cli: CommandLine, opencode: Path) -> None:
     (opencode / "package.json").write_text('{"dependencies": {"zod": "4"}}')
     answer = cli.ok("setup")
-    assert f"OpenCode waits for npm when it starts, because of {opencode} (nothing is installed there)" in answer.err
-    assert "`npm install @opencode-ai/plugin` there ends that." in answer.err
+    assert f"OpenCode waits for npm at startup because of {opencode} (no packages are installed there)" in answer.err
+    assert "To avoid that, run `npm install @opencode-ai/plugin` there." in answer.err
     assert (opencode / "package.json").read_text() == '{"dependencies": {"zod": "4"}}'
 
 
@@ -297,7 +300,7 @@ def test_everything_is_in_the_json_answer(cli: CommandLine, opencode: Path) -> N
 @pytest.mark.parametrize("option", [["--force"], ["--agents", "all"], ["--tools", "mcp"]])
 def test_undo_takes_no_choices(cli: CommandLine, option: list[str]) -> None:
     answer = cli("setup", "--undo", *option)
-    assert (answer.code, "--undo goes with --project and --dry-run only" in answer.err) == (2, True)
+    assert (answer.code, "--undo is valid only with --project and --dry-run" in answer.err) == (2, True)
 
 
 def test_the_configuration_of_the_seed_is_brought_along_and_stays_with_the_person(
@@ -309,6 +312,6 @@ def test_the_configuration_of_the_seed_is_brought_along_and_stays_with_the_perso
     cli.ok("setup", "--dry-run")
     copy = opencode / "memory-config.jsonc"
     assert not copy.exists()
-    assert f"is read from {copy} now, a copy" in cli.ok("setup").err
+    assert f"was copied to {copy} and is read from there" in cli.ok("setup").err
     cli.ok("setup", "--undo")
     assert (old.read_text(), copy.read_text()) == ("{}", "{}")

@@ -66,13 +66,13 @@ def test_installing_says_what_was_written_run_and_where_it_answers(ask: Any, sup
         f"Wrote {supervisor.path}",
         "Ran systemctl --user daemon-reload",
         f"Ran systemctl --user enable --now {UNIT}",
-        f"The server runs in the background, from every login on: http://127.0.0.1:{os.environ['OPENCODE_MEMORY_PORT']}",
-        "Whether it answers: opencode-memory service status",
+        f"The server runs in the background, now and after every login: http://127.0.0.1:{os.environ['OPENCODE_MEMORY_PORT']}",
+        "To check that it answers: opencode-memory service status",
     ]
     assert (
         f"-P -m opencode_memory.cli serve --port {os.environ['OPENCODE_MEMORY_PORT']}\n" in supervisor.path.read_text()
     )
-    assert ask(install_service)[1].startswith(f"Left as it is: {supervisor.path}\n")
+    assert ask(install_service)[1].startswith(f"Unchanged: {supervisor.path}\n")
 
 
 def test_a_dry_run_shows_the_whole_file_and_every_command_and_does_nothing(ask: Any, supervisor: Systemd) -> None:
@@ -100,7 +100,7 @@ def test_without_a_bus_the_commands_for_later_are_told(ask: Any, supervisor: Sys
     assert code == 1
     assert supervisor.path.exists()
     assert "systemctl --user daemon-reload failed: Failed to connect to bus: No medium found\n" in said
-    assert "was not started. Run this later, in a session that you logged in to (not through su or sudo):\n" in said
+    assert "was not started. Run these commands later, in a login session (not through su or sudo):\n" in said
     assert said.endswith(f"  systemctl --user daemon-reload\n  systemctl --user enable --now {UNIT}\n")
 
 
@@ -126,7 +126,7 @@ def test_uninstalling_says_what_is_gone_and_whether_it_may_still_run(ask: Any, s
     ask(install_service)
     code, said = ask(uninstall_service, Commands({"systemctl": NO_BUS}))
     assert code == 1
-    assert "may still be running. Run this later" in said
+    assert "may still be running. Run these commands later" in said
     assert not supervisor.path.exists()
 
 
@@ -206,7 +206,7 @@ def test_a_server_that_is_not_well_says_where_it_tells_why(ask: Any, monkeypatch
         ask(install_service)
         code, said = ask(print_status, Commands(running(4711)))
     assert code == 0
-    assert f"answers at http://127.0.0.1:{port}, and says that it is not well (http://127.0.0.1:{port}/health)" in said
+    assert f"answers at http://127.0.0.1:{port}, but reports a problem (see http://127.0.0.1:{port}/health)" in said
 
 
 def test_the_status_without_a_service_is_1(ask: Any, supervisor: Systemd, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -214,8 +214,8 @@ def test_the_status_without_a_service_is_1(ask: Any, supervisor: Systemd, monkey
         print_status, Commands({SHOW: CommandResult(0, "LoadState=not-found\nActiveState=inactive\nSubState=dead")})
     )
     assert code == 1
-    assert "file     not installed; `opencode-memory service install` does it\n" in said
-    assert "server   nobody answers at http://127.0.0.1:" in said
+    assert "file     not installed; run `opencode-memory service install`\n" in said
+    assert "server   no answer at http://127.0.0.1:" in said
     supervisor.folder.mkdir(parents=True)
     supervisor.path.write_text("[Service]\n")
     code, answer = ask(print_status, Commands({SHOW: NO_BUS}), as_json=True)

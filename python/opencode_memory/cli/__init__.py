@@ -19,14 +19,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command.
 
     Args:
-        arguments: What follows the program's name; None for those of this process.
+        arguments: The arguments after the program's name; None for those of this process.
 
     Returns:
-        The exit code: 0 done, 1 nothing found or a check failed, 2 usage or error, 130 interrupted.
+        The exit code: 0 for success, 1 for no results or a failed check, 2 for wrong usage or an error, 130 for an
+        interrupt.
     """
     words = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        # Text that the terminal's encoding lacks must not end a command in the middle of its answer.
+        # Escape characters that the terminal's encoding lacks. Otherwise they would end a command in mid-output.
         for stream in (sys.stdout, sys.stderr):
             if hasattr(stream, "reconfigure"):
                 stream.reconfigure(errors="backslashreplace")
@@ -38,7 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         click.echo("interrupted", err=True)
         return errors.INTERRUPTED
     except errors.OutputClosed:
-        # Nothing may be left in the stream, or the interpreter complains when it closes it.
+        # Discard the buffered output. Otherwise the interpreter reports an error when it flushes the closed stream.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return errors.DONE
     return code if isinstance(code, int) else errors.DONE

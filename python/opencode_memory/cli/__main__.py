@@ -1,4 +1,4 @@
-"""``python -m opencode_memory.cli`` is ``opencode-memory``."""
+"""Entry point of ``python -m opencode_memory.cli``, an alias of ``opencode-memory``."""
 
 from __future__ import annotations
 

@@ -22,9 +22,10 @@ if TYPE_CHECKING:
 @command("create")
 @click.argument("path", type=click.Path(path_type=Path), required=False)
 def create(run: Invocation, *, path: Path | None) -> None:
-    """Copy the store to PATH.
+    """Create a backup of the store at PATH.
 
-    Without PATH the copy goes into the store's own folder, where the oldest copies give way to new ones.
+    Without PATH, the backup goes into the store's own folder, and only the newest backups there are kept
+    (see backup.keep).
     """
     with run.open_store() as store:
         written = store.backups.create(path)
@@ -39,13 +40,15 @@ def create(run: Invocation, *, path: Path | None) -> None:
 
 @command("list")
 def list_backups(run: Invocation) -> int:
-    """List the backups that are still there, newest first."""
+    """List the existing backups, newest first."""
     with run.open_store() as store:
         found = store.backups.list()
     if run.out.as_json:
         run.out.json({"backups": found})
     elif found:
-        rows = [(age(one.at, at=run.started_at), f"{one.bytes / 1e6:,.1f} MB", str(one.path)) for one in found]
+        rows = [
+            (age(backup.at, at=run.started_at), f"{backup.bytes / 1e6:,.1f} MB", str(backup.path)) for backup in found
+        ]
         run.out.table(rows, right=(0, 1), cut=False)
     else:
         run.out.note("There are no backups.")
@@ -56,10 +59,7 @@ def list_backups(run: Invocation) -> int:
 @click.argument("path", type=click.Path(path_type=Path))
 @yes_option
 def restore(run: Invocation, *, path: Path, yes: bool) -> int:
-    """Replace everything by the backup PATH.
-
-    What is there now is backed up first.
-    """
+    """Replace the store by the backup PATH, after a backup of the current store."""
     if not confirm(f"Replace the store by {path}", yes=yes):
         return NOTHING_FOUND
     with run.open_store() as store:
@@ -68,7 +68,7 @@ def restore(run: Invocation, *, path: Path, yes: bool) -> int:
     if run.out.as_json:
         run.out.json({"restored": path, "memories": memories, "before": before})
     else:
-        run.out.line(f"Restored {counted(memories, 'memory')}. What was there before is in {before}")
+        run.out.line(f"Restored {counted(memories, 'memory')}. The previous store was backed up to {before}")
     return DONE
 
 
@@ -76,7 +76,7 @@ backup: Final = Group("backup", help="Create, list and restore backups.", comman
 
 
 def _remove_oldest(store: MemoryStore, keep: int) -> list[Path]:
-    """Remove all but the newest backups of the store's own folder; those that a person put elsewhere stay."""
+    """Remove the oldest backups from the store's own folder. Backups in other folders are never removed."""
     own: list[Backup] = [backup for backup in store.backups.list() if backup.path.parent == store.data_dir / "backups"]
     surplus = sorted(own, key=lambda backup: backup.at, reverse=True)[keep:] if keep else []
     for backup in surplus:

@@ -1,7 +1,7 @@
-"""``opencode-memory cleanup``: deleting many memories at once, and never more than was meant.
+"""``opencode-memory cleanup``: deletes many memories at once.
 
-Every criterion narrows the choice further, and none of them reaches beyond the chosen project: its memories, or with
-``--scope global`` the global ones, are all that can be deleted.
+A memory must meet all criteria. Only memories of the chosen project can be deleted, or with ``--scope global`` only
+global ones, so that a command never deletes more than the user meant.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _CATEGORIES_CALLED_SCOPE: Final = (Category.CONVENTION, Category.DECISION, Categ
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CleanupRequest:
-    """What to delete; criteria that are None or empty do not narrow."""
+    """Criteria of the memories to delete; a criterion that is None or empty matches all memories."""
 
     older_than: timedelta | None
     ids: tuple[str, ...]
@@ -46,11 +46,16 @@ class CleanupRequest:
 
 @command("cleanup")
 @click.option(
-    "--older-than", metavar="DAYS", help="Only what was written more than so many days ago; also 12w, 6months."
+    "--older-than", metavar="DAYS", help="Only memories written more than this number of days ago; also 12w, 6months."
 )
-@click.option("--ids", metavar="ID,ID…", multiple=True, help="Only these.")
+@click.option("--ids", metavar="ID,ID…", multiple=True, help="Only the memories with these ids.")
 @click.option(
-    "-c", "--category", "categories", type=CategoryType(), multiple=True, help="Only this category; may be repeated."
+    "-c",
+    "--category",
+    "categories",
+    type=CategoryType(),
+    multiple=True,
+    help="Only memories of this category; may be repeated.",
 )
 @click.option(
     "--scope",
@@ -59,10 +64,15 @@ class CleanupRequest:
     ),
     default=ScopeKind.PROJECT.value,
     show_default=True,
-    help="The project's memories or the global ones; a category is taken as --category.",
+    help="The project's memories, or the global ones. The name of a category works like --category.",
 )
-@click.option("--all", "everything", is_flag=True, help="All of them; needed when nothing else narrows the choice.")
-@click.option("--dry-run", is_flag=True, help="Only show what would be deleted.")
+@click.option(
+    "--all",
+    "everything",
+    is_flag=True,
+    help="Delete all memories of the scope; required if there is no other criterion.",
+)
+@click.option("--dry-run", is_flag=True, help="Show the memories without deleting them.")
 @yes_option
 def cleanup(
     run: Invocation,
@@ -75,12 +85,12 @@ def cleanup(
     dry_run: bool,
     yes: bool,
 ) -> int:
-    """Delete memories that meet all criteria, in one step that undo takes back within 30 days."""
+    """Delete the memories that meet all criteria, in one change that undo can revert within 30 days."""
     named = tuple(name.strip() for part in ids for name in part.split(",") if name.strip())
     if scope not in [*ScopeKind]:
         categories, scope = (*categories, Category(scope)), ScopeKind.PROJECT
     if not (older_than or named or categories or everything):
-        raise click.UsageError("say what to delete, or --all", click.get_current_context())
+        raise click.UsageError("give a criterion, or --all", click.get_current_context())
     request = CleanupRequest(
         older_than=None if older_than is None else _parse_age(older_than),
         ids=named,
@@ -93,7 +103,7 @@ def cleanup(
 
 
 def delete_matches(run: Invocation, request: CleanupRequest) -> int:
-    """Delete what meets all criteria, after a question."""
+    """Delete the memories that meet all criteria, after the user confirmed."""
     with run.open_store(creates_project=True) as store:
         found = list(_find_matches(store, run, request))
         if not run.out.as_json and found:
@@ -107,11 +117,11 @@ def delete_matches(run: Invocation, request: CleanupRequest) -> int:
     if run.out.as_json:
         run.out.json({"found": [memory.id for memory in found], "deleted": deleted, "dry_run": request.dry_run})
     elif not found:
-        run.out.note("Nothing meets the criteria.")
+        run.out.note("No memory meets the criteria.")
     elif request.dry_run:
         run.out.line(f"{len(found)} would be deleted.")
     else:
-        run.out.line(f"Deleted {len(deleted)}. " + ("`opencode-memory undo` brings them back." if deleted else ""))
+        run.out.line(f"Deleted {len(deleted)}. " + ("`opencode-memory undo` restores them." if deleted else ""))
     return DONE if found else NOTHING_FOUND
 
 
@@ -135,6 +145,6 @@ def _parse_age(text: str) -> timedelta:
     span = timedelta(days=int(text)) if text.isdecimal() and len(text) < len("1000000") else parse_span(text)
     if span is None:
         raise InvalidInputError(
-            f"--older-than: {text!r} is not a number of days, or a time such as 12w", field="--older-than"
+            f"--older-than: {text!r} is not a number of days or a time span such as 12w", field="--older-than"
         )
     return span

@@ -1,7 +1,8 @@
-"""How a command is declared: a function from options to a request, and a body that never sees click.
+"""Base classes and the decorator of commands.
 
-Every command takes the global options before and after its name. A command's module is imported when the command runs,
-not before: the list of commands, with their one-line help, is a table.
+Every command accepts the global options before and after its name. A command converts its options to a request, and
+passes the request to a function that does not depend on click. A command's module is imported only when the command
+runs; the list of commands with their one-line help is a table.
 """
 
 from __future__ import annotations
@@ -26,27 +27,27 @@ _EPILOG: Final = "Options of all commands (-C, -p, --data-dir, --json, --color):
 
 
 class _TakesGlobalOptions(click.Command):
-    """Takes the global options, and hands what was given on to the commands within."""
+    """Command that accepts the global options and passes them to its subcommands."""
 
     def __init__(self, *args: Any, hidden: bool, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.params.extend(global_options(hidden=hidden))
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Take the global options out of the parameters and run the command with the rest."""
+        """Remove the global options from the parameters, and run the command with the others."""
         given = GlobalOptions(**{name: ctx.params.pop(name) for name in GlobalOptions.names()})
         ctx.obj = given.over(ctx.obj or GlobalOptions())
         return super().invoke(ctx)
 
 
 class Command(_TakesGlobalOptions):
-    """A command that takes the global options as well, without listing them in its help."""
+    """A command that accepts the global options without listing them in its help."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, hidden=True, **{"epilog": _EPILOG} | kwargs)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command; the end of whoever reads its output is a good end, of which click would make a failure."""
+        """Run the command. A closed output pipe counts as success, while click would report a failure."""
         try:
             return super().invoke(ctx)
         except BrokenPipeError as error:
@@ -54,7 +55,7 @@ class Command(_TakesGlobalOptions):
 
 
 class Group(_TakesGlobalOptions, click.Group):
-    """A group of few commands, all of one module."""
+    """A group of a few commands in one module."""
 
     def __init__(self, *args: Any, hidden: bool = True, **kwargs: Any) -> None:
         super().__init__(*args, hidden=hidden, **kwargs)
@@ -62,7 +63,7 @@ class Group(_TakesGlobalOptions, click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command that was typed, or say which one was probably meant."""
+        """Find a command by name, and suggest the nearest name if there is none."""
         if not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
             hint = did_you_mean(args[0], self.list_commands(ctx))
             raise click.UsageError(f"there is no command {args[0]!r}; {hint}", ctx)
@@ -70,12 +71,12 @@ class Group(_TakesGlobalOptions, click.Group):
 
 
 def command(name: str) -> Callable[[Callable[Concatenate[Invocation, P], int | None]], Command]:
-    """Declare a command; the function gets the invocation first and returns the exit code, None for 0."""
+    """Declare a command. The function receives the invocation first, and returns the exit code; None means 0."""
 
     def declare(function: Callable[Concatenate[Invocation, P], int | None]) -> Command:
         @wraps(function)
         def run(*args: P.args, **kwargs: P.kwargs) -> int | None:
-            from opencode_memory.cli.context import Invocation  # noqa: PLC0415  a help needs none
+            from opencode_memory.cli.context import Invocation  # noqa: PLC0415  not needed for help
 
             return function(Invocation(click.get_current_context().obj), *args, **kwargs)
 
@@ -85,10 +86,10 @@ def command(name: str) -> Callable[[Callable[Concatenate[Invocation, P], int | N
 
 
 class LazyGroup(Group):
-    """A group whose commands are named by ``module:attribute`` and imported when they are used.
+    """A group whose commands are named by ``module:attribute`` and imported on first use.
 
     Args:
-        sections: Heading to command to (where it is, its one-line help), in the order of the help.
+        sections: Heading to command name to (``module:attribute``, one-line help), in the order of the help.
     """
 
     def __init__(self, *args: Any, sections: Mapping[str, Mapping[str, tuple[str, str]]], **kwargs: Any) -> None:
@@ -109,7 +110,7 @@ class LazyGroup(Group):
         return None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the commands by section, from the table alone."""
+        """Write the commands by section, without importing them."""
         width = max(map(len, self.list_commands(ctx)))
         for heading, commands in self.sections.items():
             with formatter.section(heading):

@@ -11,8 +11,8 @@ from opencode_memory.cli.context import Invocation
 @command("completion")
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def completion(run: Invocation, *, shell: str) -> None:
-    """Print the completion script of SHELL; for instance: eval "$(opencode-memory completion bash)"."""
-    from click.shell_completion import get_completion_class  # noqa: PLC0415  only this command needs it
+    """Print the completion script for SHELL. For example: eval "$(opencode-memory completion bash)"."""
+    from click.shell_completion import get_completion_class  # noqa: PLC0415  needed only here
 
     root = click.get_current_context().find_root()
     name = root.info_name or root.command.name or ""

@@ -1,4 +1,4 @@
-"""``opencode-memory config``: what is configured, where it was said, and how to change it."""
+"""``opencode-memory config``: shows the configuration with the origin of each value, and changes it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _COLORS: Final = {"error": "red", "note": "yellow"}
 
 @command("show")
 def show(run: Invocation) -> None:
-    """Show each value and where it comes from."""
+    """Show each value and its origin."""
     config = run.config
     if run.out.as_json:
         values = {
@@ -43,7 +43,7 @@ def show(run: Invocation) -> None:
 
 @command("path")
 def path(run: Invocation) -> None:
-    """Print where the configuration file is, or would be."""
+    """Print the path of the configuration file, which need not exist."""
     if run.out.as_json:
         run.out.json({"file": run.config.file, "exists": run.config.file.exists()})
     else:
@@ -53,9 +53,9 @@ def path(run: Invocation) -> None:
 @command("set")
 @click.argument("key")
 @click.argument("value", required=False)
-@click.option("--default", "unset", is_flag=True, help="Take KEY out of the file, so that its default holds.")
+@click.option("--default", "unset", is_flag=True, help="Remove KEY from the file, so that its default applies.")
 def set_(run: Invocation, *, key: str, value: str | None, unset: bool) -> None:
-    """Write KEY into the configuration file; comments in it stay."""
+    """Set KEY in the configuration file, and keep its comments."""
     from opencode_memory.config.edit import set_value, unset_value  # noqa: PLC0415  loads tomlkit
 
     if unset == (value is not None):
@@ -75,7 +75,7 @@ config: Final = Group("config", help="Show and change the configuration.", comma
 
 
 def _public_value(config: Config, setting: Setting) -> object:
-    """Return the value of a key; of a secret, only that it is set."""
+    """Return the value of a key, or "(set)" for a secret."""
     value = config.value(setting.key)
     return "(set)" if setting.secret and value is not None else value
 

@@ -1,6 +1,7 @@
-"""What every command is given: the global options, the configuration built from them, the output and the store.
+"""Invocation of a command: the global options, the configuration, the output and the store.
 
-A command asks for what it needs, and only then it is loaded: ``config show`` opens no store, ``kv get`` loads no model.
+Each part is loaded when the command first uses it. For example, ``config show`` opens no store, and ``kv get`` loads no
+model.
 """
 
 from __future__ import annotations
@@ -36,13 +37,13 @@ class Invocation:
 
     @cached_property
     def config(self) -> Config:
-        """The configuration, with the options on top."""
+        """The configuration, including the global options."""
         options = {"data_dir": self.given.data_dir, "project": self.given.project, "color": self.given.color}
         return load(environment=environment(), options=options)
 
     @cached_property
     def out(self) -> Output:
-        """Where the command speaks."""
+        """The output of the command."""
         terminal = sys.stdout.isatty()
         color = self.config.color
         return Output(
@@ -54,10 +55,10 @@ class Invocation:
 
     @cached_property
     def folder(self) -> Path:
-        """The folder that the command is about.
+        """The folder that determines the project.
 
         Raises:
-            InvalidInputError: It does not exist.
+            InvalidInputError: If it does not exist.
         """
         folder = Path(self.given.folder or ".")
         if not folder.is_dir():
@@ -66,20 +67,20 @@ class Invocation:
 
     @cached_property
     def work_tree(self) -> Path | None:
-        """The work tree that the folder lies in; None outside a repository, or when the project was named."""
+        """The working tree that contains the folder; None outside a repository or if an option names the project."""
         from opencode_memory.projects.resolver import work_tree  # noqa: PLC0415  see the module's docstring
 
         return work_tree(self.folder) if self.config.project is None else None
 
     @contextmanager
     def open_store(self, *, creates_project: bool = False, background: bool = True) -> Iterator[MemoryStore]:
-        """Open the store, bound to the project that was named or found.
+        """Open the store for the project that an option names, or for the project of the folder.
 
         Args:
-            creates_project: Whether a project that the store does not know is entered into it. A command that only
-                looks leaves that: an unknown project has no memories.
-            background: Whether what is written is embedded by a thread, until the store is closed. Bulk work embeds in
-                the foreground, where a person sees how far it is.
+            creates_project: Whether to register an unknown project. Read-only commands do not, because an unknown
+                project has no memories.
+            background: Whether a thread embeds new memories until the store is closed. Bulk commands embed in the
+                foreground instead, with a progress bar.
         """
         import opencode_memory  # noqa: PLC0415  see the module's docstring
 
@@ -96,10 +97,10 @@ class Invocation:
 
     @contextmanager
     def open_unbound_store(self, *, actor: str, background: bool = True) -> Iterator[MemoryStore]:
-        """Open the store for a server or a worker, which serve no project of their own.
+        """Open the store for a server or a worker, which serves all projects.
 
         Args:
-            actor: Who writes, for the history.
+            actor: The writer that the history names.
             background: Whether this process embeds and indexes.
         """
         import opencode_memory  # noqa: PLC0415  see the module's docstring
@@ -111,12 +112,10 @@ class Invocation:
 
     @contextmanager
     def open_read_only(self) -> Iterator[MemoryStore]:
-        """Open the store so that nothing in it can change, not even how often a memory was used.
-
-        It is bound to no project.
+        """Open the store read-only and for no project, so that not even usage counts change.
 
         Raises:
-            StorageError: There is no store.
+            StorageError: If there is no store.
         """
         import opencode_memory  # noqa: PLC0415  see the module's docstring
 

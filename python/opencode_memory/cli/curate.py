@@ -1,4 +1,4 @@
-"""``opencode-memory pin``, ``unpin``, ``archive``, ``restore``, ``delete``, ``undo``: what can be taken back."""
+"""``opencode-memory pin``, ``unpin``, ``archive``, ``restore``, ``delete`` and ``undo``: reversible changes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from opencode_memory.text.formatting import short_id
 @command("pin")
 @ids_argument
 def pin(run: Invocation, *, ids: tuple[str, ...]) -> None:
-    """Keep memories in sight: pinned ones come first where they are relevant."""
+    """Pin memories, so that they rank first when they are relevant."""
     with run.open_store() as store:
         done = [memory.id for memory in store.pin(ids)]
     _print_outcome(run, "pinned", done)
@@ -25,7 +25,7 @@ def pin(run: Invocation, *, ids: tuple[str, ...]) -> None:
 @command("unpin")
 @ids_argument
 def unpin(run: Invocation, *, ids: tuple[str, ...]) -> None:
-    """Undo pin."""
+    """Remove the pin from memories."""
     with run.open_store() as store:
         done = [memory.id for memory in store.unpin(ids)]
     _print_outcome(run, "unpinned", done)
@@ -33,9 +33,9 @@ def unpin(run: Invocation, *, ids: tuple[str, ...]) -> None:
 
 @command("archive")
 @ids_argument
-@click.option("--reason", help="Why; kept in the history.")
+@click.option("--reason", help="Reason, for the history.")
 def archive(run: Invocation, *, ids: tuple[str, ...], reason: str | None) -> None:
-    """Put memories out of sight; restore brings them back."""
+    """Hide memories from recall; restore brings them back."""
     with run.open_store() as store:
         done = [memory.id for memory in store.archive(ids, reason=reason)]
     _print_outcome(run, "archived", done)
@@ -44,7 +44,7 @@ def archive(run: Invocation, *, ids: tuple[str, ...], reason: str | None) -> Non
 @command("restore")
 @ids_argument
 def restore(run: Invocation, *, ids: tuple[str, ...]) -> None:
-    """Bring archived or superseded memories back, or accept candidates."""
+    """Restore archived or superseded memories, or accept candidates."""
     with run.open_store() as store:
         done = [memory.id for memory in store.restore(ids)]
     _print_outcome(run, "restored", done)
@@ -53,7 +53,7 @@ def restore(run: Invocation, *, ids: tuple[str, ...]) -> None:
 @command("delete")
 @ids_argument
 def delete(run: Invocation, *, ids: tuple[str, ...]) -> None:
-    """Delete memories; undo brings them back for 30 days, purge erases them at once."""
+    """Delete memories. Undo restores them for 30 days; purge erases them at once."""
     with run.open_store() as store:
         done = store.delete(ids)
     _print_outcome(run, "deleted", done)
@@ -62,14 +62,14 @@ def delete(run: Invocation, *, ids: tuple[str, ...]) -> None:
 @command("undo")
 @click.argument("id", metavar="[ID]", required=False)
 def undo(run: Invocation, *, id: str | None) -> None:
-    """Take the last change back, or the last change of the memory ID."""
+    """Undo the last change, or the last change of the memory ID."""
     with run.open_store() as store:
         entries = store.undo(id)
     if run.out.as_json:
         run.out.json({"undone": entries})
         return
     for entry in entries:
-        run.out.line(f"Taken back: {entry.kind} ", dim(short_id(entry.id)))
+        run.out.line(f"Undone: {entry.kind} ", dim(short_id(entry.id)))
 
 
 def _print_outcome(run: Invocation, what: str, ids: Sequence[str]) -> None:

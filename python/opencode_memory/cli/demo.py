@@ -1,6 +1,6 @@
-"""``opencode-memory demo``: the main job on real input, in a store that is thrown away.
+"""``opencode-memory demo``: shows recall on example data, in a temporary store.
 
-It reads the notes and the conversation that are shipped as examples, asks, and says why it answers what it answers.
+The demo reads the shipped notes and conversation, asks questions, and explains each answer.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _HITS: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """Something to ask, and what it shows."""
+    """A question, and the ability of recall that it demonstrates."""
 
     text: str
     shows: str
@@ -37,16 +37,16 @@ class Question:
 
 QUESTIONS: Final = (
     Question("may I deploy on Friday?", "by words"),
-    Question("how do I undo a bad release?", "by meaning: no word of it is in the answer"),
+    Question("how do I undo a bad release?", "by meaning: the answer shares no word with the question"),
     Question("parseOrderTotal", "by an identifier"),
     Question("how do we give customers their money back?", "from a conversation"),
-    Question("what is the capital of Mongolia?", "nothing is known, so nothing is answered"),
+    Question("what is the capital of Mongolia?", "no answer, because no memory is relevant"),
 )
 
 
 @command("demo")
 def show(run: Invocation) -> None:
-    """Try it: remember example notes and a conversation in a throw-away store, and ask."""
+    """Try recall: store example notes and a conversation in a temporary store, and ask questions."""
     import opencode_memory  # noqa: PLC0415  loaded only when it runs
     from opencode_memory.notes.folder import ingest  # noqa: PLC0415  loaded only when it runs
 
@@ -64,7 +64,7 @@ def show(run: Invocation) -> None:
         return
     run.out.line(
         f"Remembered {counted(report.added, 'section')} of {counted(report.files, 'note')} and "
-        f"{counted(len(said), 'message')} of a conversation, in a store that is gone when this ends."
+        f"{counted(len(said), 'message')} of a conversation, in a temporary store."
     )
     for question, hits in answers:
         run.out.line()
@@ -72,13 +72,13 @@ def show(run: Invocation) -> None:
         if hits:
             print_hits(run.out, hits, at=run.started_at, in_detail=False)
         else:
-            run.out.line("    Nothing is remembered about this.")
+            run.out.line("    No memory is relevant.")
     run.out.line()
-    run.out.line("Your own: opencode-memory ingest NOTES, opencode-memory remember TEXT, opencode-memory recall TEXT")
+    run.out.line("Next: opencode-memory ingest NOTES, opencode-memory remember TEXT, opencode-memory recall TEXT")
 
 
 def read_conversation(file: Path) -> Iterator[NewMemory]:
-    """Read a conversation: one JSON object in each line, the messages of a session one after the other."""
+    """Read a conversation: one message per line as a JSON object, grouped by session."""
     messages = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
     for session, members in groupby(messages, key=lambda message: message["session"]):
         for position, message in enumerate(members):

@@ -1,4 +1,4 @@
-"""``opencode-memory serve --detach``: what is started in the background, and what is said of it."""
+"""``opencode-memory serve --detach``: starts the server in the background."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def serve_detached(run: Invocation, config: Config, *, tools: str | None, with_worker: bool) -> int:
-    """Start the server in the background, unless it is there, and say where it is."""
+    """Start the server in the background unless it already runs, and print its address."""
     done = start(config, tools=tools, with_worker=with_worker)
     if run.out.as_json:
         run.out.json({"url": url_of(config), **_to_fields(done)})
@@ -23,20 +23,20 @@ def serve_detached(run: Invocation, config: Config, *, tools: str | None, with_w
     if done.started:
         run.out.line(f"opencode-memory serves {url_of(config)}/mcp in the background{process}; its log is {done.log}")
     else:
-        run.out.line(f"opencode-memory {done.version or ''} answers at {url_of(config)} already{process}.")
+        run.out.line(f"opencode-memory {done.version or ''} already answers at {url_of(config)}{process}.")
     return DONE
 
 
 def start(config: Config, *, tools: str | None = None, with_worker: bool = True) -> DetachedServer:
-    """Start the server of a configuration in the background, unless it is there.
+    """Start the server of a configuration in the background, unless it already runs.
 
     Raises:
-        OpencodeMemoryError: It cannot be started; see ``start_detached``.
+        OpencodeMemoryError: If it cannot be started; see ``start_detached``.
     """
     from opencode_memory.server.detach import start_detached  # noqa: PLC0415  loads what few commands need
     from opencode_memory.service.launch import require_interpreter  # noqa: PLC0415  as above
 
-    # -P: without it a file of the folder in which it starts could take the place of a module.
+    # Without -P, a file in the working folder could shadow a Python module.
     command = [require_interpreter(sys.executable), "-P", "-m", "opencode_memory.cli", "serve"]
     command += ["--data-dir", str(config.data_dir), "--host", config.server.host, "--port", str(config.server.port)]
     if tools is not None:
@@ -47,7 +47,7 @@ def start(config: Config, *, tools: str | None = None, with_worker: bool = True)
 
 
 def url_of(config: Config) -> str:
-    """Return where the server of a configuration is reached."""
+    """Return the URL of a configuration's server."""
     from opencode_memory.hosts.opencode.manifest import server_url  # noqa: PLC0415  as above
 
     return server_url(config)

@@ -20,7 +20,7 @@ _NONE = "none"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EditRequest:
-    """A change as it was typed; ``changes`` holds the fields that it names."""
+    """A change of a memory; ``changes`` holds the new values by field."""
 
     id: str
     in_editor: bool
@@ -30,14 +30,21 @@ class EditRequest:
 @command("edit")
 @id_argument
 @click.argument("text", nargs=-1)
-@click.option("--editor", "in_editor", is_flag=True, help="Change the text in $EDITOR.")
+@click.option("--editor", "in_editor", is_flag=True, help="Edit the text in $EDITOR.")
 @click.option("-c", "--category", type=CategoryType(), help="New category.")
 @click.option("--topic", metavar="TOPIC|none", help="New topic.")
 @click.option(
-    "-t", "--tag", "tags", multiple=True, metavar="TAG|none", help="New labels, all of them; may be repeated."
+    "-t", "--tag", "tags", multiple=True, metavar="TAG|none", help="New labels, replacing all; may be repeated."
 )
-@click.option("-e", "--entity", "entities", multiple=True, metavar="NAME|none", help="New entities, all of them.")
-@click.option("--expires", metavar="WHEN|none", help="New end of its life.")
+@click.option(
+    "-e",
+    "--entity",
+    "entities",
+    multiple=True,
+    metavar="NAME|none",
+    help="New subjects, replacing all; may be repeated.",
+)
+@click.option("--expires", metavar="WHEN|none", help="New expiry time.")
 def edit(
     run: Invocation,
     *,
@@ -50,7 +57,7 @@ def edit(
     entities: tuple[str, ...],
     expires: str | None,
 ) -> None:
-    """Change a memory: its TEXT (several words, or - for standard input), or what is known about it."""
+    """Change the TEXT of a memory (one or more words, or - for standard input), or its other fields."""
     changes: dict[str, Any] = {}
     if text:
         changes["content"] = read_text(text)
@@ -72,7 +79,7 @@ def edit(
 
 
 def change(run: Invocation, request: EditRequest) -> None:
-    """Change a memory and say so."""
+    """Change a memory and print the result."""
     with run.open_store() as store:
         changes = dict(request.changes)
         if request.in_editor:
@@ -87,7 +94,7 @@ def change(run: Invocation, request: EditRequest) -> None:
 def _edit_text(text: str) -> str:
     edited = click.edit(text, extension=".md")
     if edited is not None and not text.endswith("\n"):
-        # Editors end a file with a line break, which the memory did not have.
+        # Editors add a line break to the end of a file, which is not part of the memory.
         edited = edited.removesuffix("\n")
     if edited is None or edited == text:
         raise InvalidInputError("the text was not changed in the editor", field="--editor")

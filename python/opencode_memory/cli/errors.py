@@ -1,6 +1,7 @@
-"""How a command ends: the exit code of each way, and what is said when it did not go well.
+"""Exit codes of commands, and error messages.
 
-0 done, 1 nothing found or a check failed, 2 usage or error, 130 interrupted. Nobody sees a traceback for a wrong input.
+0 means success, 1 no results or a failed check, 2 wrong usage or an error, 130 an interrupt. Invalid input never causes
+a traceback.
 """
 
 from __future__ import annotations
@@ -17,12 +18,12 @@ FAILED: Final = 2
 INTERRUPTED: Final = 130
 
 
-class OutputClosed(Exception):  # noqa: N818  it is no error
-    """Whoever reads our output had enough."""
+class OutputClosed(Exception):  # noqa: N818  not an error
+    """The reader of standard output closed the pipe, for example ``head``."""
 
 
 def report_error(error: OpencodeMemoryError | click.ClickException, *, as_json: bool) -> int:
-    """Say on standard error what went wrong, and what to do next; return the exit code."""
+    """Print an error and its hint to standard error, and return the exit code."""
     message = error.format_message() if isinstance(error, click.ClickException) else str(error)
     hint = _hint_for(error)
     if as_json:
@@ -43,7 +44,7 @@ def _hint_for(error: OpencodeMemoryError | click.ClickException) -> str | None:
     if isinstance(error, click.UsageError) and error.ctx is not None:
         return f"{error.ctx.command_path} --help"
     if isinstance(error, BusyError):
-        return "another process is writing; try again"
+        return "another process is writing to the store; try again"
     if isinstance(error, StorageError):
-        return "opencode-memory doctor looks at the folder, its permissions and the free space"
+        return "run `opencode-memory doctor` to check the folder, its permissions and the free space"
     return None

@@ -77,7 +77,7 @@ def read_opencode(run: Invocation, request: OpenCodeRequest) -> None:
         with rehearsal(store) if request.dry_run else nullcontext(store) as target:
             reading = _build_reading(run, target, path)
             if request.dry_run:
-                reading.read_on_from(store)
+                reading.continue_from(store)
             with progress("reading sessions", quiet=run.out.as_json) as show:
                 report = reading.read(at_ms=to_ms(run.started_at), progress=show)
             _print_report(run, target, report, dry_run=request.dry_run)

@@ -1,4 +1,4 @@
-"""``opencode-memory jobs``: the work that waits, and what failed for good."""
+"""``opencode-memory jobs``: lists pending and permanently failed background jobs."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _MAX_JOBS = 1000
 
 
 @command("jobs")
-@click.option("--retry", is_flag=True, help="Let everything that failed for good be tried again.")
+@click.option("--retry", is_flag=True, help="Queue all permanently failed jobs again.")
 def jobs(run: Invocation, *, retry: bool) -> int:
-    """Show what the workers have to do: failed for good first, then as it is due. 1 when something failed for good."""
+    """List background jobs: permanently failed ones first, then by due time. Exits with 1 if any job failed."""
     with run.open_store() as store:
         revived = store.jobs.revive() if retry else 0
         found = store.jobs.list(limit=_MAX_JOBS)
@@ -30,7 +30,7 @@ def jobs(run: Invocation, *, retry: bool) -> int:
         if found:
             run.out.table([_format_row(run, job) for job in found])
         else:
-            run.out.note("Nothing waits.")
+            run.out.note("There are no jobs.")
     return NOTHING_FOUND if dead else DONE
 
 
@@ -39,7 +39,7 @@ def _format_row(run: Invocation, job: Job) -> tuple[str, str, str, str]:
     if job.dead_at is not None:
         state = f"failed {age(job.dead_at, at=at)}"
     elif job.lease_until is not None and job.lease_until > at:
-        state = "being done"
+        state = "running"
     elif job.attempts:
         state = f"try {job.attempts + 1} {_format_due(run, job)}"
     else:

@@ -1,4 +1,4 @@
-"""``opencode-memory kv``: values by key, in a namespace for each project."""
+"""``opencode-memory kv``: key-value pairs, in a namespace for each project."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _NEVER: Final = "never"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SetRequest:
-    """A value to keep; ``ttl_seconds`` None is for ever."""
+    """A value to store; with ``ttl_seconds`` None, it never expires."""
 
     key: str
     value: Any
@@ -30,30 +30,32 @@ class SetRequest:
 @command("set")
 @click.argument("key")
 @click.argument("value")
-@click.option("--ttl", metavar="SPAN|never", help="Life of the value: 12h, 30d, never; by default 7 days.")
-@click.option("--text", "as_text", is_flag=True, help="Keep VALUE as text, even when it is JSON.")
+@click.option(
+    "--ttl", metavar="SPAN|never", help="Lifetime of the value: 12h, 30d, never.  [default: kv.default_ttl_seconds]"
+)
+@click.option("--text", "as_text", is_flag=True, help="Store VALUE as text, even if it is valid JSON.")
 def set_value(run: Invocation, *, key: str, value: str, ttl: str | None, as_text: bool) -> None:
-    """Keep VALUE under KEY, as JSON when it is JSON, else as text."""
+    """Store VALUE under KEY: as JSON if it is valid JSON, otherwise as text."""
     ttl_seconds = run.config.kv.default_ttl_seconds or None if ttl is None else _parse_ttl(ttl)
     store_value(run, SetRequest(key=key, value=value if as_text else _parse_value(value), ttl_seconds=ttl_seconds))
 
 
 def store_value(run: Invocation, request: SetRequest) -> None:
-    """Keep a value and say so."""
+    """Store a value and print the result."""
     with run.open_store(creates_project=True) as store:
         redactions = store.kv.set(request.key, request.value, ttl_seconds=request.ttl_seconds)
     if run.out.as_json:
         run.out.json({"key": request.key, "ttl_seconds": request.ttl_seconds, "redactions": redactions})
         return
-    run.out.line("Kept.")
+    run.out.line("Stored.")
     if redactions:
-        run.out.line(f"Not stored, since it is secret: {', '.join(redactions)}.")
+        run.out.line(f"Not stored, because it is secret: {', '.join(redactions)}.")
 
 
 @command("get")
 @click.argument("key")
 def get_value(run: Invocation, *, key: str) -> int:
-    """Print a value: text as it is, anything else as JSON."""
+    """Print the value of KEY: text unchanged, other values as JSON."""
     with run.open_store() as store:
         entry = store.kv.entry(key)
     if run.out.as_json:
@@ -68,7 +70,7 @@ def get_value(run: Invocation, *, key: str) -> int:
 @command("list")
 @click.argument("prefix", default="")
 def list_values(run: Invocation, *, prefix: str) -> int:
-    """List the values whose key starts with PREFIX."""
+    """List the values whose keys start with PREFIX."""
     with run.open_store() as store:
         entries = store.kv.list(prefix)
     if run.out.as_json:
@@ -83,7 +85,7 @@ def list_values(run: Invocation, *, prefix: str) -> int:
 @command("delete")
 @click.argument("key")
 def delete_value(run: Invocation, *, key: str) -> int:
-    """Delete a value."""
+    """Delete the value of KEY."""
     with run.open_store() as store:
         was_there = store.kv.delete(key)
     if run.out.as_json:
@@ -95,7 +97,7 @@ def delete_value(run: Invocation, *, key: str) -> int:
 
 kv: Final = Group(
     "kv",
-    help="Keep short-lived values by key, in a namespace for each project.",
+    help="Store short-lived values by key, in a namespace for each project.",
     commands=[set_value, get_value, list_values, delete_value],
 )
 
@@ -120,5 +122,7 @@ def _parse_ttl(text: str) -> float | None:
         return None
     span = parse_span(f"{text}s" if text.isdecimal() else text)
     if span is None:
-        raise InvalidInputError(f"--ttl: {text!r} is not a time such as 90 (seconds), 12h, 30d or never", field="--ttl")
+        raise InvalidInputError(
+            f"--ttl: {text!r} is not a time span such as 90 (seconds), 12h, 30d or never", field="--ttl"
+        )
     return span.total_seconds()

@@ -1,4 +1,4 @@
-"""``opencode-memory learning``: what is learned from, and the switches."""
+"""``opencode-memory learning``: shows the sources of learning, and turns learning on or off."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from opencode_memory.learning import switches
 
 @command("status")
 def status(run: Invocation) -> None:
-    """Say what is learned from here, and what waits."""
+    """Show the state and the sources of learning, and the number of candidates."""
     from opencode_memory.hosts.opencode.feed.database import default_database  # noqa: PLC0415  only here
 
     settings = run.config.learning
@@ -38,46 +38,48 @@ def status(run: Invocation) -> None:
         run.out.json(state)
         return
     here = "off" if not settings.enabled else f"off for {project}" if off else "on"
-    run.out.line(dim("learning  "), f"{here}, from {', '.join(settings.sources) or 'nothing'}")
-    there = "no file" if database is None else str(database) if database.exists() else f"{database} (not there yet)"
+    run.out.line(dim("learning  "), f"{here}, from {', '.join(settings.sources) or 'no source'}")
+    there = (
+        "no file" if database is None else str(database) if database.exists() else f"{database} (does not exist yet)"
+    )
     run.out.line(dim("opencode  "), there)
     if settings.watch:
         run.out.line(dim("watched   "), ", ".join(settings.watch))
     run.out.line(dim("file      "), f".opencode/MEMORY.md: {run.config.memory_file}")
     run.out.line(dim("model     "), run.config.extraction_model or "none; rules only")
-    run.out.line(dim("waiting   "), f"{waiting} for `opencode-memory review`" if waiting else "nothing")
+    run.out.line(dim("pending   "), f"{waiting} for `opencode-memory review`" if waiting else "0")
 
 
 @command("off")
 def off(run: Invocation) -> None:
-    """Learn nothing of this project; what is said meanwhile is not learned later either."""
+    """Turn learning off for this project. Messages from this time are never learned, even if it is turned on again."""
     _switch_project(run, on=False)
 
 
 @command("on")
 def on(run: Invocation) -> None:
-    """Learn of this project again."""
+    """Turn learning on for this project."""
     _switch_project(run, on=True)
 
 
 @command("pause")
 @click.argument("session")
 def pause(run: Invocation, *, session: str) -> None:
-    """Learn nothing of one session of OpenCode from now on."""
+    """Stop learning from one session of OpenCode."""
     _pause_session(run, session, paused=True)
 
 
 @command("resume")
 @click.argument("session")
 def resume(run: Invocation, *, session: str) -> None:
-    """Learn of a paused session again."""
+    """Resume learning from a paused session."""
     _pause_session(run, session, paused=False)
 
 
 def _switch_project(run: Invocation, *, on: bool) -> None:
     with run.open_store(creates_project=True) as store:
         if store.project is None:
-            raise InvalidInputError("this folder belongs to no project", field="--project")
+            raise InvalidInputError("this folder does not belong to a project", field="--project")
         switches.switch(store, store.project, on=on)
         project = store.project
     if run.out.as_json:
@@ -92,12 +94,12 @@ def _pause_session(run: Invocation, session: str, *, paused: bool) -> None:
     if run.out.as_json:
         run.out.json({"session": session, "paused": paused})
     else:
-        run.out.line(f"Learning {'is paused' if paused else 'goes on'} for session {session}.")
+        run.out.line(f"Learning {'is paused' if paused else 'is resumed'} for session {session}.")
 
 
 learning = Group(
     name="learning",
-    help="Switch learning off and on, for a project or a session; `config set learning.enabled false` for everything.",
+    help="Turn learning on or off for a project or a session. Everywhere: config set learning.enabled false",
     commands=[status, on, off, pause, resume],
     hidden=False,
 )

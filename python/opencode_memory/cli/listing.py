@@ -1,4 +1,4 @@
-"""``opencode-memory list``, ``show`` and ``history``: looking without changing."""
+"""``opencode-memory list``, ``show`` and ``history``: the commands that print memories."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from opencode_memory.text.clock import age
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListRequest:
-    """Which memories to list."""
+    """Filters and page of a list of memories."""
 
     categories: tuple[Category, ...]
     scope: str | None
@@ -50,12 +50,12 @@ class ListRequest:
     "statuses",
     type=click.Choice([status.value for status in Status]),
     multiple=True,
-    help="Only this status; may be repeated; by default active.",
+    help="Only memories of this status; may be repeated.  [default: active]",
 )
-@click.option("-t", "--tag", help="Only what carries this label.")
+@click.option("-t", "--tag", help="Only memories with this label.")
 @period_options
 @limit_option(50)
-@click.option("--offset", type=click.IntRange(0), default=0, help="Leave out so many.")
+@click.option("--offset", type=click.IntRange(0), default=0, help="Skip this number of results.  [default: 0]")
 @all_projects_option
 def list_memories(
     run: Invocation,
@@ -85,7 +85,7 @@ def list_memories(
 
 
 def print_memories(run: Invocation, request: ListRequest) -> int:
-    """Print the memories; 1 when there are none."""
+    """Print the memories; return 1 if there are none."""
     with run.open_store() as store:
         memories = store.list(
             project=ALL_PROJECTS if request.all_projects else None,
@@ -111,9 +111,9 @@ def print_memories(run: Invocation, request: ListRequest) -> int:
 
 @command("show")
 @ids_argument
-@click.option("--related", is_flag=True, help="Show neighbours too.")
+@click.option("--related", is_flag=True, help="Also show related memories.")
 def show(run: Invocation, *, ids: tuple[str, ...], related: bool) -> None:
-    """Show memories completely; an ID may be shortened to its last 6 or more characters."""
+    """Show memories with all their fields. The last 6 or more characters of an ID are enough."""
     with run.open_store() as store:
         memories = list(map(store.get, ids))
         neighbours = {memory.id: store.related(memory.id) if related else [] for memory in memories}
@@ -134,7 +134,7 @@ def show(run: Invocation, *, ids: tuple[str, ...], related: bool) -> None:
 @command("history")
 @id_argument
 def history(run: Invocation, *, id: str) -> None:
-    """Show what happened to a memory, oldest first."""
+    """Show the history of a memory, oldest change first."""
     with run.open_store() as store:
         entries = store.history(id)
     if run.out.as_json:

@@ -1,4 +1,4 @@
-"""The log of a server: to standard error or a file that rotates, as text or JSON. No text of a memory is ever in it."""
+"""Log of a server: to standard error or to a rotating file, as text or JSON. It never contains text of memories."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ _QUIET: Final = ("uvicorn", "mcp", "httpx2", "asyncio")
 
 
 class JsonLines(logging.Formatter):
-    """One JSON object for each line of a log."""
+    """Formats each record as one line of JSON."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return a message as one line."""
-        said: dict[str, Any] = {
+        """Format a record."""
+        fields: dict[str, Any] = {
             "time": self.formatTime(record),
             "level": record.levelname,
             "logger": record.name,
             "message": record.getMessage(),
         }
         if record.exc_info:
-            said["exception"] = self.formatException(record.exc_info)
-        return json.dumps(said, ensure_ascii=False)
+            fields["exception"] = self.formatException(record.exc_info)
+        return json.dumps(fields, ensure_ascii=False)
 
 
 class _PrivateFile(RotatingFileHandler):
-    """A log that only its owner reads: it may name folders and projects."""
+    """A log file that only its owner can read, because it may contain names of folders and projects."""
 
     def _open(self) -> Any:
         return open(
@@ -50,10 +50,10 @@ class _PrivateFile(RotatingFileHandler):
 
 
 def start_log(config: ServerConfig) -> None:
-    """Send what is logged to where the configuration says.
+    """Set up the log of this process.
 
     Raises:
-        StorageError: The file cannot be written.
+        StorageError: If the log file cannot be written.
     """
     handler: logging.Handler = logging.StreamHandler(sys.stderr)
     if config.log_file is not None:
@@ -69,5 +69,5 @@ def start_log(config: ServerConfig) -> None:
     root.handlers[:] = [handler]
     root.setLevel(logging.INFO)
     for name in _QUIET:
-        # Their INFO is one line for each request.
+        # At INFO these libraries log a line for each request.
         logging.getLogger(name).setLevel(logging.WARNING)

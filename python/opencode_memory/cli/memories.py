@@ -1,4 +1,4 @@
-"""How memories look on the screen, the same in every command."""
+"""Prints memories, in the same format for all commands."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _HIT_LINES: Final = 4
 
 
 def print_hits(out: Output, hits: Sequence[Hit], *, at: datetime, in_detail: bool = True) -> None:
-    """Print the hits of a recall, best first, with their explanations if they have some.
+    """Print the hits of a recall, best first, with their explanations if any.
 
     Args:
-        out: Where to.
+        out: The output.
         hits: The hits.
-        at: The present moment.
-        in_detail: Whether each part of an explanation gets a line of its own.
+        at: The current time.
+        in_detail: Whether to print each part of an explanation on its own line.
     """
     indent = " " * 4
     for hit in hits:
@@ -51,7 +51,7 @@ def print_list(out: Output, memories: Sequence[Memory], *, at: datetime, with_pr
 
 
 def print_memory(out: Output, memory: Memory, *, at: datetime) -> None:
-    """Print everything about a memory."""
+    """Print all fields of a memory."""
     source = memory.source
     place = f"{source.file}:{source.line}" if source.file and source.line else source.file
     about = {
@@ -63,7 +63,7 @@ def print_memory(out: Output, memory: Memory, *, at: datetime) -> None:
         "trust": memory.trust,
         "created": _format_moment(memory.created_at, at),
         "changed": _format_moment(memory.updated_at, at) if memory.updated_at != memory.created_at else None,
-        "speaks of": _format_moment(memory.time, at) if memory.time != memory.created_at else None,
+        "time": _format_moment(memory.time, at) if memory.time != memory.created_at else None,
         "expires": _format_moment(memory.expires_at, at),
         "used": f"{memory.uses} times, {_format_moment(memory.used_at, at)}" if memory.used_at else None,
         "source": ", ".join(filter(None, (place, source.tool, source.session, source.message, source.commit))),
@@ -81,7 +81,7 @@ def print_memory(out: Output, memory: Memory, *, at: datetime) -> None:
 
 
 def format_facts(memory: Memory, *, at: datetime) -> str:
-    """Say in one line what a memory is."""
+    """Format the most important fields of a memory as one line."""
     parts = [memory.category, memory.project or "global", age(memory.time, at=at), short_id(memory.id)]
     if memory.status is not Status.ACTIVE:
         parts.insert(0, memory.status)

@@ -1,4 +1,4 @@
-"""``opencode-memory memory-file``: a project's memories as a file beside its code."""
+"""``opencode-memory memory-file``: synchronizes a project's memories with a file in its repository."""
 
 from __future__ import annotations
 
@@ -20,30 +20,32 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileRequest:
-    """Whether a missing file is made, and whether anything is written."""
+    """Whether to create a missing file, and whether to write at all."""
 
     create: bool
     dry_run: bool
 
 
 @command("memory-file")
-@click.option("--create", is_flag=True, help="Create it where there is none: this is the consent that `ask` waits for.")
-@click.option("--dry-run", is_flag=True, help="Only say what would be done.")
+@click.option(
+    "--create", is_flag=True, help="Create the file if it does not exist. With memory_file = ask, this is your consent."
+)
+@click.option("--dry-run", is_flag=True, help="Show the changes without writing.")
 def memory_file(run: Invocation, *, create: bool, dry_run: bool) -> int:
-    """Take over what you changed in .opencode/MEMORY.md, and bring it up to date."""
+    """Import your changes of .opencode/MEMORY.md into the store, and update the file."""
     return sync_file(run, FileRequest(create=create, dry_run=dry_run))
 
 
 def sync_file(run: Invocation, request: FileRequest) -> int:
-    """Bring the file and the store together and say what was done."""
+    """Synchronize the file and the store, and print the changes."""
     from opencode_memory.memory_file import sync  # noqa: PLC0415  only here
 
     top = run.work_tree or run.folder
-    # Whoever asks by hand has consented to reading it.
+    # A user who runs this command has consented to reading the file.
     mode = MemoryFile.ASK if run.config.memory_file is MemoryFile.OFF else run.config.memory_file
     with run.open_store(creates_project=not request.dry_run) as store:
         if store.project is None:
-            raise InvalidInputError("this folder belongs to no project that the store knows", field="--project")
+            raise InvalidInputError("this folder does not belong to a project in the store", field="--project")
         report = sync(
             store,
             project=store.project,
@@ -75,7 +77,7 @@ def _print_report(run: Invocation, report: MemoryFileReport) -> None:
         for change in changes:
             out.line(f"{what:<9} {change.content or change.id or ''}{f' ({change.reason})' if change.reason else ''}")
     if report.problem is not None:
-        out.line(f"{report.path} was left alone: {report.problem}")
+        out.line(f"{report.path} was not changed: {report.problem}")
     elif report.consent_needed:
         out.line(f"{report.path} does not exist; `opencode-memory memory-file --create` creates it.")
     else:

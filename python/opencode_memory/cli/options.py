@@ -1,6 +1,6 @@
-"""The options that every command takes, before or after its name.
+"""Global options, which every command accepts before or after its name.
 
-This is loaded to show any help, so it loads nothing else.
+Every help page imports this module, so it imports no other module of the package.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ COLORS: Final = ("auto", "always", "never")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GlobalOptions:
-    """The options that every command takes, as they were typed; None where they were not."""
+    """Values of the global options; None if an option is absent."""
 
     folder: str | None = None
     project: str | None = None
@@ -29,19 +29,27 @@ class GlobalOptions:
         return tuple(field.name for field in fields(cls))
 
     def over(self, outer: GlobalOptions) -> GlobalOptions:
-        """Return these options, with those of an outer command where these say nothing."""
+        """Return these options, and those of an outer command for the absent ones."""
         given = {field.name: value for field in fields(self) if (value := getattr(self, field.name)) is not None}
         return replace(outer, **given)
 
 
 def global_options(*, hidden: bool) -> list[click.Option]:
-    """Return the options that hold for every command."""
+    """Build the options that every command accepts."""
     return [
         click.Option(
-            ["-C", "--dir", "folder"], metavar="DIR", help="Folder that the project is found from.", hidden=hidden
+            ["-C", "--dir", "folder"],
+            metavar="DIR",
+            help="Folder that determines the project.  [default: .]",
+            hidden=hidden,
         ),
-        click.Option(["-p", "--project"], metavar="NAME", help="Project, instead of the folder's.", hidden=hidden),
+        click.Option(
+            ["-p", "--project"],
+            metavar="NAME",
+            help="Name of the project.  [default: project of the folder]",
+            hidden=hidden,
+        ),
         click.Option(["--data-dir"], metavar="DIR", help="Folder of the store.", hidden=hidden),
-        click.Option(["--json", "as_json"], is_flag=True, default=None, help="Print JSON.", hidden=hidden),
-        click.Option(["--color"], type=click.Choice(COLORS), help="Colour the output.", hidden=hidden),
+        click.Option(["--json", "as_json"], is_flag=True, default=None, help="Print one JSON document.", hidden=hidden),
+        click.Option(["--color"], type=click.Choice(COLORS), help="When to color the output.", hidden=hidden),
     ]

@@ -1,7 +1,7 @@
-"""What the commands print: calm text for people, one JSON document with ``--json``.
+"""Output of commands: text for users, or one JSON document with ``--json``.
 
-Colour appears only where it was asked for or a terminal shows it. Text of a memory that goes to a terminal loses its
-control characters, since an escape sequence in a memory could otherwise rewrite what the person sees.
+The output is colored only on a terminal or on request. Control characters are removed from text on a terminal.
+Otherwise an escape sequence in a memory could overwrite the text that the user sees.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _MORE: Final = " […]"
 
 @dataclass(frozen=True, slots=True)
 class Styled:
-    """A text and how it looks; the only way for an escape sequence to reach the terminal."""
+    """A text with a style. Only styles send escape sequences to the terminal."""
 
     text: str
     bold: bool = False
@@ -36,13 +36,13 @@ class Styled:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Output:
-    """Where and how a command speaks.
+    """Standard output of a command, and its format.
 
     Attributes:
-        as_json: Whether one JSON document is printed instead of text.
-        color: Whether text is coloured.
-        terminal: Whether a person watches.
-        width: Columns that may be used.
+        as_json: Whether to print one JSON document instead of text.
+        color: Whether to color the text.
+        terminal: Whether standard output is a terminal.
+        width: Maximum number of columns.
     """
 
     as_json: bool
@@ -55,11 +55,11 @@ class Output:
         click.echo(json.dumps(to_json(value), ensure_ascii=False, indent=2 if self.terminal else None))
 
     def line(self, *parts: str | Styled) -> None:
-        """Print the parts as one line, or several when they contain line breaks."""
+        """Print the parts as one line, or as several lines if they contain line breaks."""
         click.echo("".join(map(self._render, parts)), color=self.color)
 
     def note(self, *parts: str | Styled) -> None:
-        """Say something on standard error that is not part of the answer; nothing with ``--json``."""
+        """Print a remark to standard error, which is not part of the answer. With ``--json``, print nothing."""
         if not self.as_json:
             click.echo("".join(map(self._render, parts)), err=True, color=self.color)
 
@@ -67,9 +67,9 @@ class Output:
         """Print rows in columns.
 
         Args:
-            rows: Cells.
-            right: Columns that are aligned to the right.
-            cut: Whether the last column is cut to the width; a path, which people copy, is not.
+            rows: The cells of each row.
+            right: Indexes of the columns that are aligned to the right.
+            cut: Whether to truncate the last column to the width. Paths are not truncated, because users copy them.
         """
         widths = [max(map(cells, column)) for column in zip(*rows, strict=True)]
         for row in rows:
@@ -82,7 +82,7 @@ class Output:
             self.line(_GAP.join([*padded, last]).rstrip())
 
     def excerpt(self, text: str, *, indent: str, lines: int) -> None:
-        """Print the beginning of a text: its lines, without the empty ones, folded to the width."""
+        """Print the beginning of a text, wrapped to the width and without empty lines."""
         width = max(20, self.width - len(indent))
         folded = (part for line in text.splitlines() if line.strip() for part in textwrap.wrap(line.strip(), width))
         shown = list(islice(folded, lines + 1))
@@ -101,22 +101,22 @@ class Output:
 
 
 def bold(text: str) -> Styled:
-    """Mark what matters most."""
+    """Style an important text."""
     return Styled(text, bold=True)
 
 
 def dim(text: str) -> Styled:
-    """Mark what matters least."""
+    """Style a less important text."""
     return Styled(text, dim=True)
 
 
 def cells(text: str) -> int:
-    """Return how many columns of a terminal a text takes."""
+    """Count the terminal columns of a text."""
     return sum(0 if combining(character) else 2 if east_asian_width(character) in "WF" else 1 for character in text)
 
 
 def shorten(text: str, width: int) -> str:
-    """Put a text on one line of at most so many columns."""
+    """Truncate a text to one line of at most ``width`` columns."""
     text = " ".join(text.split())
     if cells(text) <= width:
         return text

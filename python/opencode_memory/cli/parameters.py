@@ -1,4 +1,4 @@
-"""Options that several commands share, so that they are called and explained the same everywhere."""
+"""Arguments and options that several commands share, and the parsing of their values."""
 
 from __future__ import annotations
 
@@ -26,34 +26,34 @@ else:
 
 
 class CategoryType(_ParamType):
-    """One of the categories; an unknown one is answered with the nearest."""
+    """Parameter type of categories; the error for an unknown category suggests the nearest one."""
 
     name = "category"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Category:
-        """Read a category's name."""
+        """Parse a category's name."""
         try:
             return Category(str(value).strip().lower())
         except ValueError:
             self.fail(f"unknown category {value!r}; {did_you_mean(str(value), list(Category))}", param, ctx)
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:  # noqa: ARG002
-        """Offer the categories."""
+        """Complete the name of a category."""
         from click.shell_completion import CompletionItem  # noqa: PLC0415  only completion needs it
 
         return [CompletionItem(category.value) for category in Category if category.startswith(incomplete)]
 
 
 def text_argument(function: F) -> F:
-    """Take a text as one or several arguments, or from standard input."""
+    """Add the argument TEXT: one or more words, or ``-`` for standard input."""
     return click.argument("text", nargs=-1, required=True)(function)
 
 
 def read_text(words: tuple[str, ...]) -> str:
-    """Return the text that was typed; ``-`` means standard input.
+    """Join the words of an argument TEXT, or read standard input for ``-``.
 
     Raises:
-        InvalidInputError: Standard input is not UTF-8.
+        InvalidInputError: If standard input is not UTF-8.
     """
     if words != (STANDARD_INPUT,):
         return " ".join(words)
@@ -64,41 +64,43 @@ def read_text(words: tuple[str, ...]) -> str:
 
 
 def categories_option(function: F) -> F:
-    """Choose categories."""
+    """Add the option that filters by category."""
     return click.option(
         "-c",
         "--category",
         "categories",
         type=CategoryType(),
         multiple=True,
-        help="Only this category; may be repeated.",
+        help="Only memories of this category; may be repeated.",
     )(function)
 
 
 def period_options(function: F) -> F:
-    """Choose the time that memories speak of."""
+    """Add the options that filter by the time that memories refer to."""
     function = click.option(
-        "--until", metavar="WHEN", help="Only what speaks of a time until then, that day included."
+        "--until", metavar="WHEN", help="Only memories about a time until then, including that day."
     )(function)
     return click.option(
-        "--since", metavar="WHEN", help="Only what speaks of a time since then: 2026-03-31, 3d, yesterday."
+        "--since", metavar="WHEN", help="Only memories about a time since then: 2026-03-31, 3d, yesterday."
     )(function)
 
 
 def scope_option(function: F) -> F:
-    """Choose between the project and the global memories."""
+    """Add the option that chooses between the project's and the global memories."""
     return click.option(
-        "--scope", type=click.Choice([scope.value for scope in ScopeKind]), help="Only these memories."
+        "--scope",
+        type=click.Choice([scope.value for scope in ScopeKind]),
+        help="Only the project's memories, or only global ones.  [default: both]",
     )(function)
 
 
 def all_projects_option(function: F) -> F:
-    """Look at every project."""
-    return click.option("-a", "--all-projects", is_flag=True, help="Look at every project.")(function)
+    """Add the option that includes every project."""
+    return click.option("-a", "--all-projects", is_flag=True, help="Include every project.")(function)
 
 
 def limit_option(default: int | None, otherwise: str = "") -> Callable[[F], F]:
-    """Bound the number of answers; ``otherwise`` says what holds without a default."""
+    """Add the option that limits the number of results; ``otherwise`` describes the default if it is None."""
     return click.option(
         "-n",
         "--limit",
@@ -106,59 +108,59 @@ def limit_option(default: int | None, otherwise: str = "") -> Callable[[F], F]:
         metavar="N",
         default=default,
         show_default=default is not None,
-        help=f"Most answers{otherwise}.",
+        help=f"Maximum number of results.{otherwise}",
     )
 
 
 def ids_argument(function: F) -> F:
-    """Name memories by id, or by an end of one that is unique."""
+    """Add the argument for the ids of memories; the unique end of an id is enough."""
     return click.argument("ids", metavar="ID...", nargs=-1, required=True)(function)
 
 
 def id_argument(function: F) -> F:
-    """Name one memory."""
+    """Add the argument for the id of one memory."""
     return click.argument("id", metavar="ID")(function)
 
 
 def yes_option(function: F) -> F:
-    """Skip the question."""
-    return click.option("-y", "--yes", "--force", "yes", is_flag=True, help="Do not ask.")(function)
+    """Add the option that skips the confirmation."""
+    return click.option("-y", "--yes", "--force", "yes", is_flag=True, help="Do not ask for confirmation.")(function)
 
 
 def confirm(question: str, *, yes: bool) -> bool:
-    """Ask a question that destroys something when it is answered with yes.
+    """Ask the user to confirm an action that cannot be undone, or not easily.
 
     Args:
-        question: Without the question mark.
-        yes: Whether the person said so already.
+        question: The question, without its question mark.
+        yes: Whether the user confirmed already with ``--yes``.
 
     Raises:
-        InvalidInputError: There is nobody to ask.
+        InvalidInputError: If standard input is not a terminal, so that the user cannot be asked.
     """
     if yes:
         return True
     if not sys.stdin.isatty():
-        error = InvalidInputError("this needs an answer, and standard input is not a terminal", field="--yes")
-        error.hint = "repeat it with --yes"
+        error = InvalidInputError("cannot ask for confirmation: standard input is not a terminal", field="--yes")
+        error.hint = "run the command again with --yes"
         raise error
     return click.confirm(f"{question}?", default=False, err=True)
 
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """From a moment, up to a moment; None where it is open."""
+    """Period between two times; None for an open end."""
 
     since: datetime | None
     until: datetime | None
 
 
 def parse_moment(text: str | None, *, field: str, at: datetime) -> datetime | None:
-    """Read one moment; None stays None."""
+    """Parse a time in this machine's time zone, unless it names another; None stays None."""
     return None if text is None else parse_when(text, field=field, at=at)
 
 
 def parse_period(since: str | None, until: str | None, *, at: datetime) -> Period:
-    """Read ``--since`` and ``--until``; a day given as the end belongs to the period."""
+    """Parse ``--since`` and ``--until``; a day that is given as the end is part of the period."""
     return Period(
         since=parse_moment(since, field="--since", at=at),
         until=None if until is None else parse_when(until, field="--until", at=at, end_of_day=True),

@@ -1,4 +1,4 @@
-"""Progress of long work: a bar with a rate on standard error, only when a person watches."""
+"""Progress bars on standard error, shown only on a terminal."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 @contextmanager
 def progress(label: str, *, quiet: bool = False) -> Iterator[Callable[[int, int], None]]:
-    """Show how far something is, from the first time that it tells.
+    """Show a progress bar after its first update.
 
     Args:
-        label: What is being done.
-        quiet: Show nothing.
+        label: The label of the bar.
+        quiet: Whether to hide the bar.
 
     Yields:
-        A function to call with what is done so far and what there is to do.
+        A function that updates the bar with the number of finished items and the total.
     """
     with ExitStack() as stack:
         bar: Any = None
@@ -41,13 +41,13 @@ def progress(label: str, *, quiet: bool = False) -> Iterator[Callable[[int, int]
 
 @contextmanager
 def stages(*, quiet: bool = False) -> Iterator[Callable[[str, int, int], None]]:
-    """Show one bar after the other, for work that tells its stage.
+    """Show one progress bar for each stage of a task.
 
     Args:
-        quiet: Show nothing.
+        quiet: Whether to hide the bars.
 
     Yields:
-        A function to call with the stage, what is done of it so far and what there is to do.
+        A function that takes the stage, the number of finished items and the total.
     """
     with ExitStack() as stack:
         current: tuple[str, Callable[[int, int], None]] | None = None
@@ -63,10 +63,12 @@ def stages(*, quiet: bool = False) -> Iterator[Callable[[str, int, int], None]]:
 
 
 def embed_pending(run: Invocation, store: MemoryStore) -> int:
-    """Embed what waits for its vectors; interrupted, it goes on at the next run.
+    """Embed all pending memories in the foreground, with a progress bar.
+
+    After an interrupt, the next run continues with the remaining memories.
 
     Returns:
-        How many memories got their vectors.
+        The number of embedded memories.
     """
     with progress("embedding", quiet=run.out.as_json) as show:
         return store.indexes.embed_pending(progress=show)
@@ -79,4 +81,4 @@ def _bar(label: str, total: int) -> Any:
 
 
 def _silence(_done: int, _total: int) -> None:
-    """Show nothing."""
+    """Ignore the progress."""

@@ -1,4 +1,4 @@
-"""``opencode-memory projects``: which projects there are, and what they are called."""
+"""``opencode-memory projects``: lists, renames and merges projects."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from opencode_memory.text.formatting import counted
 
 @command("list")
 def list_projects(run: Invocation) -> int:
-    """List the projects; the folder's own is marked."""
+    """List the projects, and mark the project of the folder."""
     with run.open_store() as store:
         found = store.projects.list()
         current = store.project
@@ -36,9 +36,9 @@ def list_projects(run: Invocation) -> int:
 @click.argument("old")
 @click.argument("new")
 def rename(run: Invocation, *, old: str, new: str) -> None:
-    """Give the project OLD the name NEW.
+    """Rename the project OLD to NEW.
 
-    It is still recognised by the same folders and remotes.
+    The same folders and remotes still belong to it.
     """
     with run.open_store() as store:
         store.projects.rename(old, new)
@@ -53,11 +53,11 @@ def rename(run: Invocation, *, old: str, new: str) -> None:
 @click.argument("target")
 @yes_option
 def merge(run: Invocation, *, source: str, target: str, yes: bool) -> int:
-    """Move all memories of SOURCE into TARGET.
+    """Move all memories of SOURCE into TARGET, and remove SOURCE.
 
-    SOURCE is no project any more then, and this cannot be undone.
+    This cannot be undone.
     """
-    if not confirm(f"Merge {source} into {target}, for good", yes=yes):
+    if not confirm(f"Merge {source} into {target} permanently", yes=yes):
         return NOTHING_FOUND
     with run.open_store() as store:
         moved = store.projects.merge(source, target)

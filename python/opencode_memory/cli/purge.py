@@ -13,8 +13,8 @@ from opencode_memory.text.formatting import counted
 @ids_argument
 @yes_option
 def purge(run: Invocation, *, ids: tuple[str, ...], yes: bool) -> int:
-    """Erase memories for good: text, history, embeddings and indexes. It cannot be undone."""
-    if not confirm(f"Erase {counted(len(ids), 'memory')} for good", yes=yes):
+    """Erase memories permanently: text, history, embeddings and index entries. This cannot be undone."""
+    if not confirm(f"Erase {counted(len(ids), 'memory')} permanently", yes=yes):
         return NOTHING_FOUND
     with run.open_store() as store:
         report = store.purge(ids)
@@ -23,7 +23,7 @@ def purge(run: Invocation, *, ids: tuple[str, ...], yes: bool) -> int:
         return DONE
     run.out.line(f"Erased {counted(report.memories, 'memory')}.")
     for backup in report.backups:
-        run.out.line(f"Still held by the backup {backup}")
+        run.out.line(f"Still contained in the backup {backup}")
     for problem in report.problems:
-        run.out.line(f"Not cleaned: {problem}")
+        run.out.line(f"Not erased: {problem}")
     return DONE

@@ -28,7 +28,7 @@ from opencode_memory.models import ALL_PROJECTS, Category
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecallRequest:
-    """A question as it was typed."""
+    """A query with its filters, as given on the command line."""
 
     query: str
     limit: int | None
@@ -43,13 +43,13 @@ class RecallRequest:
 
 @command("recall")
 @text_argument
-@limit_option(None, ", by default recall.limit of the configuration")
+@limit_option(None, "  [default: recall.limit]")
 @categories_option
 @scope_option
 @period_options
-@click.option("-e", "--entity", help="Only what is about this: !12, src/app.py.")
-@click.option("--as-of", metavar="WHEN", help="Answer as the store stood then.")
-@click.option("-x", "--explain", is_flag=True, help="Say why each answer is where it is.")
+@click.option("-e", "--entity", help="Only memories about this subject: !12, src/app.py.")
+@click.option("--as-of", metavar="WHEN", help="Search the store as it was at this time.")
+@click.option("-x", "--explain", is_flag=True, help="Explain the rank of each result.")
 @all_projects_option
 def recall(
     run: Invocation,
@@ -65,7 +65,7 @@ def recall(
     explain: bool,
     all_projects: bool,
 ) -> int:
-    """Find memories by words and by meaning. TEXT may be several words, or - for standard input."""
+    """Search memories by words and by meaning. TEXT is one or more words, or - for standard input."""
     request = RecallRequest(
         query=read_text(text),
         limit=limit,
@@ -81,7 +81,7 @@ def recall(
 
 
 def print_answer(run: Invocation, request: RecallRequest) -> int:
-    """Print the hits of a question; 1 when there are none."""
+    """Print the hits of a query; return 1 if there are none."""
     with run.open_store() as store:
         hits = store.recall(
             request.query,

@@ -19,15 +19,15 @@ from opencode_memory.text.formatting import short_id
 
 _MESSAGES = {
     RememberStatus.STORED: "Remembered.",
-    RememberStatus.MERGED: "Known already; what was new about it was added.",
-    RememberStatus.UPDATED: "Updated: the topic had another text before.",
-    RememberStatus.KEPT: "Stored as a candidate: the topic is held by a memory of higher trust.",
+    RememberStatus.MERGED: "Already known; new details were added.",
+    RememberStatus.UPDATED: "Updated the memory of this topic.",
+    RememberStatus.KEPT: "Stored as a candidate, because a memory of higher trust has this topic.",
 }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RememberRequest:
-    """A memory as it was typed."""
+    """A memory to store, as given on the command line."""
 
     content: str
     category: Category
@@ -43,17 +43,24 @@ class RememberRequest:
 @command("remember")
 @text_argument
 @click.option(
-    "-c", "--category", type=CategoryType(), default=Category.FACT.value, show_default=True, help="What it is."
+    "-c",
+    "--category",
+    type=CategoryType(),
+    default=Category.FACT.value,
+    show_default=True,
+    help="Category of the memory.",
 )
-@click.option("-g", "--global", "is_global", is_flag=True, help="For you everywhere, not for one project.")
-@click.option("--topic", help="Writing the same topic again updates the memory.")
-@click.option("-t", "--tag", "tags", multiple=True, help="A label; may be repeated.")
-@click.option("-e", "--entity", "entities", multiple=True, help="What it is about (!12, src/app.py); may be repeated.")
-@click.option("--ttl", metavar="SPAN", help="Forget it after this time: 12h, 30d.")
-@click.option("--time", metavar="WHEN", help="The moment that it speaks of; by default now.")
-@click.option("--pin", "pinned", is_flag=True, help="Keep it in sight.")
+@click.option("-g", "--global", "is_global", is_flag=True, help="Store it for all projects, not only for this one.")
+@click.option("--topic", help="Topic; storing the same topic again updates the memory.")
+@click.option("-t", "--tag", "tags", multiple=True, help="Label; may be repeated.")
+@click.option(
+    "-e", "--entity", "entities", multiple=True, help="Subject, for example !12 or src/app.py; may be repeated."
+)
+@click.option("--ttl", metavar="SPAN", help="Expire the memory after this time: 12h, 30d.")
+@click.option("--time", metavar="WHEN", help="Time that the memory refers to.  [default: now]")
+@click.option("--pin", "pinned", is_flag=True, help="Pin the memory, so that it ranks first when relevant.")
 def remember(run: Invocation, /, *, text: tuple[str, ...], ttl: str | None, time: str | None, **given: Any) -> None:
-    """Store a memory. TEXT may be several words, or - for standard input."""
+    """Store a memory. TEXT is one or more words, or - for standard input."""
     request = RememberRequest(
         content=read_text(text),
         ttl=None if ttl is None else _parse_ttl(ttl),
@@ -64,7 +71,7 @@ def remember(run: Invocation, /, *, text: tuple[str, ...], ttl: str | None, time
 
 
 def store_memory(run: Invocation, request: RememberRequest) -> None:
-    """Store a memory and say what became of it."""
+    """Store a memory and print the result."""
     with run.open_store(creates_project=True) as store:
         result = store.remember(
             request.content,
@@ -82,11 +89,11 @@ def store_memory(run: Invocation, request: RememberRequest) -> None:
         return
     run.out.line(f"{_MESSAGES[result.status]} ", dim(short_id(result.id)))
     if result.redactions:
-        run.out.line(f"Not stored, since it is secret: {', '.join(result.redactions)}.")
+        run.out.line(f"Not stored, because it is secret: {', '.join(result.redactions)}.")
 
 
 def _parse_ttl(text: str) -> timedelta:
     span = parse_span(text)
     if span is None:
-        raise InvalidInputError(f"--ttl: {text!r} is not a time such as 12h or 30d", field="--ttl")
+        raise InvalidInputError(f"--ttl: {text!r} is not a time span such as 12h or 30d", field="--ttl")
     return span

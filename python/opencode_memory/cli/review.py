@@ -1,4 +1,4 @@
-"""``opencode-memory review``: what waits for a person, to be accepted, edited or rejected."""
+"""``opencode-memory review``: lets the user accept, edit or reject pending memories."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _CHOICES: Final = {"a": "accept", "e": "edit", "r": "reject", "s": "skip", "q": 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReviewRequest:
-    """What to do; with neither ids nor an answer, each is asked for."""
+    """Ids to accept or reject; without ids, the command lists the pending memories or asks about each."""
 
     accept: tuple[str, ...]
     reject: tuple[str, ...]
@@ -38,19 +38,22 @@ class ReviewRequest:
 
 
 @command("review")
-@click.option("--accept", metavar="ID", multiple=True, help="Accept this one; may be repeated.")
+@click.option("--accept", metavar="ID", multiple=True, help="Accept this memory; may be repeated.")
 @click.option(
-    "--reject", metavar="ID", multiple=True, help="Reject this one; it is archived, so restore brings it back."
+    "--reject",
+    metavar="ID",
+    multiple=True,
+    help="Reject this memory; may be repeated. It is archived, so restore brings it back.",
 )
-@click.option("--all-projects", "everywhere", is_flag=True, help="What waits in any project.")
-@click.option("--list", "look", is_flag=True, help="Only show what waits.")
+@click.option("--all-projects", "everywhere", is_flag=True, help="Include every project.")
+@click.option("--list", "look", is_flag=True, help="List the pending memories without asking.")
 def review(run: Invocation, *, accept: tuple[str, ...], reject: tuple[str, ...], everywhere: bool, look: bool) -> int:
-    """Accept, edit or reject what waits: what was learned but is not certain, and orders that nobody has confirmed."""
+    """Accept, edit or reject pending memories: uncertain learned ones, and directives that you have not confirmed."""
     return run_review(run, ReviewRequest(accept=accept, reject=reject, everywhere=everywhere, look=look))
 
 
 def run_review(run: Invocation, request: ReviewRequest) -> int:
-    """Do what was asked for, or ask about each."""
+    """Accept and reject the given memories, or ask about each pending one."""
     with run.open_store() as store:
         if request.accept or request.reject:
             accepted = [accept(store, store.get(id_)).id for id_ in request.accept]
@@ -62,13 +65,13 @@ def run_review(run: Invocation, request: ReviewRequest) -> int:
             run.out.json({"waiting": waiting})
             return DONE if waiting else NOTHING_FOUND
         if not waiting:
-            run.out.note("Nothing waits.")
+            run.out.note("No memory is pending.")
             return NOTHING_FOUND
         if request.look or not sys.stdin.isatty():
             for number, memory in enumerate(waiting, start=1):
                 _print_memory(run, memory, f"{number:>2}")
             run.out.line(
-                dim("`opencode-memory review --accept ID` or `--reject ID`; in a terminal it asks about each.")
+                dim("Decide with `opencode-memory review --accept ID` or `--reject ID`, or run it in a terminal.")
             )
             return DONE
         _ask_about_each(run, store, waiting)
@@ -76,7 +79,7 @@ def run_review(run: Invocation, request: ReviewRequest) -> int:
 
 
 def list_waiting(store: MemoryStore, *, everywhere: bool) -> Iterator[Memory]:
-    """Yield what waits for a person: candidates, and then active orders that nobody has confirmed."""
+    """Yield the pending memories: candidates, and then active directives that the user has not confirmed."""
     project = ALL_PROJECTS if everywhere else None
     for status, category in ((Status.CANDIDATE, None), (Status.ACTIVE, Category.DIRECTIVE)):
         offset = 0
@@ -88,7 +91,7 @@ def list_waiting(store: MemoryStore, *, everywhere: bool) -> Iterator[Memory]:
 
 
 def accept(store: MemoryStore, memory: Memory, content: str | None = None) -> Memory:
-    """Take a memory over as a person: it is active, confirmed, and as they worded it."""
+    """Accept a memory for the user: make it active and confirmed, with the user's text if given."""
     if content is not None:
         record_rejection(store, memory)
     changed = store.edit(memory.id, content=content, verified=True)
@@ -97,13 +100,13 @@ def accept(store: MemoryStore, memory: Memory, content: str | None = None) -> Me
     try:
         return store.restore(memory.id)[0]
     except ConflictError:
-        # Another memory holds its topic. The person says that this one is true, too, so both stand.
+        # Another memory has its topic. The user accepts this one as well, so keep both and remove the topic here.
         store.edit(memory.id, topic=None)
         return store.restore(memory.id)[0]
 
 
 def reject(store: MemoryStore, memory: Memory) -> Sequence[Memory]:
-    """Put a memory away; the same is not learned again."""
+    """Archive a memory, and never learn the same statement again."""
     record_rejection(store, memory)
     return store.archive(memory.id, reason="rejected in a review")
 
@@ -129,9 +132,9 @@ def _ask_about_each(run: Invocation, store: MemoryStore, waiting: Sequence[Memor
             if text is not None and text.strip():
                 accepted.append(accept(store, memory, text.strip()).id)
             else:
-                run.out.note("Left as it is.")
+                run.out.note("Not changed.")
         elif choice == "reject":
-            rejected += [one.id for one in reject(store, memory)]
+            rejected += [archived.id for archived in reject(store, memory)]
     _print_outcome(run, accepted, rejected)
 
 
@@ -155,4 +158,4 @@ def _print_outcome(run: Invocation, accepted: Sequence[str], rejected: Sequence[
         if ids:
             run.out.line(f"{what} {counted(len(ids), 'memory')}: {', '.join(map(short_id, ids))}")
     if not accepted and not rejected:
-        run.out.note("Nothing was changed.")
+        run.out.note("No memory was changed.")

@@ -70,7 +70,7 @@ def serve(
         from opencode_memory.cli.detach import serve_detached  # noqa: PLC0415  only here
 
         if request.stdio:
-            raise click.UsageError("--detach is not valid with --stdio", click.get_current_context())
+            raise click.UsageError("--detach goes with HTTP, not with --stdio", click.get_current_context())
         return serve_detached(run, config, tools=request.tools, with_worker=request.with_worker)
     if request.stdio:
         serve_one(run, config)

@@ -1,4 +1,4 @@
-"""``opencode-memory service``: the server in the background, from login on."""
+"""``opencode-memory service``: runs the server as a background service of the user."""
 
 from __future__ import annotations
 
@@ -29,13 +29,15 @@ from opencode_memory.service.port_holder import (
 )
 from opencode_memory.service.unit_file import Change, read_own
 
-_DRY_RUN: Final = click.option("--dry-run", is_flag=True, help="Only show every file and every command.")
-_WRITTEN: Final = {Change.CREATED: "Wrote", Change.REPLACED: "Wrote anew", Change.UNCHANGED: "Left as it is:"}
+_DRY_RUN: Final = click.option(
+    "--dry-run", is_flag=True, help="Show the file and the commands without changing anything."
+)
+_WRITTEN: Final = {Change.CREATED: "Wrote", Change.REPLACED: "Replaced", Change.UNCHANGED: "Unchanged:"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServiceRequest:
-    """What is wanted, where services live, and what runs commands there."""
+    """Supervisor of the service, the function that runs its commands, and whether to only show the changes."""
 
     supervisor: Supervisor
     run_command: Runner
@@ -47,14 +49,14 @@ class ServiceRequest:
 def install_(run: Invocation, *, dry_run: bool) -> int:
     """Start the server in the background, now and at every login.
 
-    Settings of this shell (options and OPENCODE_MEMORY_ variables) go along; those of the configuration file are read
-    by the server itself. Doing it again changes nothing, or takes changed settings over.
+    The service keeps the settings of this shell (options and OPENCODE_MEMORY_ variables), and reads the configuration
+    file itself. A second installation changes nothing, or applies changed settings.
     """
     return install_service(run, _build_request(run, dry_run=dry_run))
 
 
 def install_service(run: Invocation, request: ServiceRequest) -> int:
-    """Install the service and say what was done; 1 when it could not be started."""
+    """Install the service and print the changes; return 1 if it could not be started."""
     supervisor = request.supervisor
     launch = plan_launch(run.config, python=require_interpreter(sys.executable), defaults=supervisor.defaults)
     effective = config_of(launch, run.config.environment)
@@ -65,12 +67,12 @@ def install_service(run: Invocation, request: ServiceRequest) -> int:
     if run.out.as_json:
         _print_json(run, request, outcome, notes=notes)
     elif request.dry_run:
-        _print_plan(run, outcome, "Would leave as it is:" if outcome.change is Change.UNCHANGED else "Would write")
+        _print_plan(run, outcome, "Would not change" if outcome.change is Change.UNCHANGED else "Would write")
     else:
         run.out.line(f"{_WRITTEN[outcome.change]} {outcome.path}")
-        if _print_steps(run, outcome, "The file is in place, but the server was not started."):
-            run.out.line(f"The server runs in the background, from every login on: {_url(effective)}")
-            run.out.line("Whether it answers: opencode-memory service status")
+        if _print_steps(run, outcome, "The file was written, but the server was not started."):
+            run.out.line(f"The server runs in the background, now and after every login: {_url(effective)}")
+            run.out.line("To check that it answers: opencode-memory service status")
     for note in notes:
         run.out.note(note)
     return NOTHING_FOUND if outcome.left else DONE
@@ -79,12 +81,12 @@ def install_service(run: Invocation, request: ServiceRequest) -> int:
 @command("uninstall")
 @_DRY_RUN
 def uninstall_(run: Invocation, *, dry_run: bool) -> int:
-    """Stop the server and remove its service; memories and configuration stay."""
+    """Stop the server and remove its service. Memories and configuration are kept."""
     return uninstall_service(run, _build_request(run, dry_run=dry_run))
 
 
 def uninstall_service(run: Invocation, request: ServiceRequest) -> int:
-    """Remove the service and say what was done; 1 when there is none, or when it may still run."""
+    """Remove the service and print the changes; return 1 if there is none, or if it may still run."""
     supervisor = request.supervisor
     outcome = plan_uninstall(supervisor) if request.dry_run else uninstall(supervisor, run=request.run_command)
     if run.out.as_json:
@@ -101,12 +103,12 @@ def uninstall_service(run: Invocation, request: ServiceRequest) -> int:
 
 @command("status")
 def status(run: Invocation) -> int:
-    """Say whether the service is there, runs and answers; 1 when it does not."""
+    """Show whether the service is installed, runs and answers. Exits with 1 if it does not."""
     return print_status(run, _build_request(run))
 
 
 def print_status(run: Invocation, request: ServiceRequest) -> int:
-    """Say how the service is; 1 when it does not run, or its server does not answer."""
+    """Print the state of the service; return 1 if it does not run or its server does not answer."""
     supervisor = request.supervisor
     try:
         text, foreign = read_own(supervisor.path), False
@@ -148,7 +150,7 @@ def print_status(run: Invocation, request: ServiceRequest) -> int:
 
 
 service: Final = Group(
-    "service", help="Run the server in the background, from login on.", commands=[install_, uninstall_, status]
+    "service", help="Run the server in the background from login.", commands=[install_, uninstall_, status]
 )
 
 
@@ -159,7 +161,7 @@ def _build_request(run: Invocation, *, dry_run: bool = False) -> ServiceRequest:
 
 
 def _find_conflicts(run: Invocation, request: ServiceRequest, effective: Config) -> list[str]:
-    """Say who else is there: the predecessor, and whoever holds the port without being this service."""
+    """Describe the predecessor's files, and any process other than this service that holds the port."""
     notes = []
     holder = find_port_holder(effective.server.host, effective.server.port)
     if holder is not None and not (holder.is_ours and _is_this_service(request, holder)):
@@ -174,14 +176,17 @@ def _find_conflicts(run: Invocation, request: ServiceRequest, effective: Config)
 
 
 def _is_this_service(request: ServiceRequest, holder: PortHolder) -> bool:
-    """Say whether a holder is the service that is there already; a dry run asks nobody, so it believes so."""
+    """Return whether a port's holder is the installed service.
+
+    A dry run does not query the supervisor, and assumes that it is.
+    """
     if request.dry_run or holder.pid is None:
         return request.dry_run
     return holder.pid == request.supervisor.state(request.run_command).pid
 
 
 def _is_own(holder: PortHolder) -> bool:
-    # A server of another user is not the one that this person's memories are in, whatever it says of itself.
+    # Another user's server has another store, even if it reports the same name.
     return holder.is_ours and holder.uid in (None, os.getuid())
 
 
@@ -195,15 +200,15 @@ def _describe_file(supervisor: Supervisor, installed: bool, *, foreign: bool) ->
         return str(supervisor.path)
     if foreign:
         return f"{supervisor.path}, which was not written by `opencode-memory service install`"
-    return "not installed; `opencode-memory service install` does it"
+    return "not installed; run `opencode-memory service install`"
 
 
 def _describe_server(holder: PortHolder | None, effective: Config, *, answers: bool) -> str:
     if holder is None:
-        return f"nobody answers at {_url(effective)}"
+        return f"no answer at {_url(effective)}"
     if not answers:
         return explain_holder(holder, effective.server.host, effective.server.port)
-    unwell = "" if holder.http_status == 200 else f", and says that it is not well ({_url(effective)}/health)"  # noqa: PLR2004
+    unwell = "" if holder.http_status == 200 else f", but reports a problem (see {_url(effective)}/health)"  # noqa: PLR2004
     return f"opencode-memory {holder.version or ''} answers at {_url(effective)}{unwell}"
 
 
@@ -214,14 +219,14 @@ def _print_plan(run: Invocation, outcome: Outcome, verb: str) -> None:
 
 
 def _print_steps(run: Invocation, outcome: Outcome, failure: str) -> bool:
-    """Say what was run, and what to run later when it did not go well."""
+    """Print the commands that ran, and those to run later because one failed."""
     for step in outcome.steps:
         if step.code == 0:
             run.out.line(f"Ran {shlex.join(step.command)}")
         elif step.code is not None:
             run.out.line(f"{shlex.join(step.command)} failed: {step.said or f'exit code {step.code}'}")
     if outcome.left:
-        run.out.line(f"{failure} Run this later, in a session that you logged in to (not through su or sudo):")
+        run.out.line(f"{failure} Run these commands later, in a login session (not through su or sudo):")
         for left in outcome.left:
             run.out.line(f"  {shlex.join(left)}")
     return not outcome.left

@@ -1,4 +1,4 @@
-"""``opencode-memory setup``: puts the plugin into OpenCode, and takes it away again."""
+"""``opencode-memory setup``: installs the plugin into OpenCode, and removes it."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ _NPM = "npm install @opencode-ai/plugin"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SetupRequest:
-    """What is wanted, and where.
+    """Options of an installation.
 
     Attributes:
-        in_project: Whether it is for this project alone.
-        agents: Names of agents with commas, ``all`` or ``none``; None for what was chosen before.
-        tools: Who offers the tools; None for what was chosen before.
-        dry_run: Whether it is only shown.
-        force: Whether files that somebody changed are replaced.
+        in_project: Whether to install it for this project only.
+        agents: Names of agents, separated by commas, ``all`` or ``none``; None keeps the installed choice.
+        tools: The provider of the tools; None keeps the installed choice.
+        dry_run: Whether to only show the changes.
+        force: Whether to replace files that were changed since their installation.
     """
 
     in_project: bool = False
@@ -46,7 +46,7 @@ class SetupRequest:
 
 def _agent_names(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:  # noqa: ARG001
     """Complete the last of several names."""
-    from opencode_memory.hosts.opencode.agents import AGENTS  # noqa: PLC0415  a help needs none
+    from opencode_memory.hosts.opencode.agents import AGENTS  # noqa: PLC0415  not needed for help
 
     before, comma, begun = incomplete.rpartition(",")
     names = [name for name in (*AGENTS, "all", "none") if name not in before.split(",")]
@@ -54,45 +54,47 @@ def _agent_names(ctx: click.Context, param: click.Parameter, incomplete: str) ->
 
 
 @command("setup")
-@click.option("--dry-run", is_flag=True, help="Only show every file, and every line of it.")
-@click.option("--project", "in_project", is_flag=True, help="For this project alone, in its .opencode folder.")
-@click.option("--undo", is_flag=True, help="Remove what setup added; what somebody changed since stays.")
+@click.option("--dry-run", is_flag=True, help="Show all files with their content without writing.")
+@click.option("--project", "in_project", is_flag=True, help="Install for this project only, in its .opencode folder.")
+@click.option("--undo", is_flag=True, help="Remove the files that setup added, except files that were changed since.")
 @click.option(
     "--agents",
     metavar="NAMES",
     shell_complete=_agent_names,
-    help="Agents to add: code, architect, auditor, librarian, with commas; all; or none.",
+    help="Agents to add: code,architect,auditor,librarian, all or none.  [default: the installed ones]",
 )
 @click.option(
-    "--tools", type=click.Choice(_OFFERS), help="Who offers the tools: the MCP server (default), or the plugin."
+    "--tools",
+    type=click.Choice(_OFFERS),
+    help="Provider of the tools: the MCP server or the plugin.  [default: the installed one, or mcp]",
 )
-@click.option("--force", is_flag=True, help="Replace files of ours that somebody changed.")
+@click.option("--force", is_flag=True, help="Replace installed files even if they were changed.")
 def setup(
     run: Invocation, *, dry_run: bool, in_project: bool, undo: bool, agents: str | None, tools: str | None, force: bool
 ) -> int:
-    """Put the memory into OpenCode: the plugin, its server, commands, and the agents that you choose.
+    """Install the memory into OpenCode: the plugin, its server, commands, and the agents that you choose.
 
-    Files are added to OpenCode's folder of configuration, and none that is there is edited. Doing it again changes
-    nothing, or brings the plugin up to date; agents and tools stay as they were chosen.
+    Setup adds files to OpenCode's configuration folder, and edits no existing files of yours. A second run changes
+    nothing, or updates the plugin; it keeps the chosen agents and tools.
     """
     request = SetupRequest(in_project=in_project, agents=agents, tools=tools, dry_run=dry_run, force=force)
     if undo:
         if force or agents is not None or tools is not None:
-            raise click.UsageError("--undo goes with --project and --dry-run only", click.get_current_context())
+            raise click.UsageError("--undo is valid only with --project and --dry-run", click.get_current_context())
         return uninstall(run, request)
     return install(run, request)
 
 
-# The flag takes the long name of the option that all commands have; a project has no name here.
+# Here --project is a flag, so the global option for the project's name keeps only its short form -p.
 next(option for option in setup.params if option.name == "project").opts = ["-p"]
 
 
 def install(run: Invocation, request: SetupRequest) -> int:
-    """Install the plugin and say what was done."""
+    """Install the plugin and print the changes."""
     from opencode_memory.config.opencode_manager import migrate  # noqa: PLC0415  as above
-    from opencode_memory.hosts.opencode.setup.apply import carry_out  # noqa: PLC0415  a help needs none
+    from opencode_memory.hosts.opencode.setup.apply import apply_plan  # noqa: PLC0415  not needed for help
     from opencode_memory.hosts.opencode.setup.plan import plan_setup  # noqa: PLC0415  as above
-    from opencode_memory.hosts.opencode.token_file import lay_token, take_token, token_file  # noqa: PLC0415  as above
+    from opencode_memory.hosts.opencode.token_file import create_token, remove_token, token_file  # noqa: PLC0415  as above
 
     choices = resolve_choices(run, request)
     plan = plan_setup(collect_files(run, choices, in_project=request.in_project), force=request.force)
@@ -102,55 +104,57 @@ def install(run: Invocation, request: SetupRequest) -> int:
     ]
     token = None
     if not request.dry_run:
-        # First, so that nothing is half done where the store cannot be.
-        token = lay_token(run.config.data_dir)
+        # Write the token first. If the store's folder is not writable, setup then fails before it changed OpenCode.
+        token = create_token(run.config.data_dir)
         try:
-            carry_out(plan)
+            apply_plan(plan)
         except StorageError:
-            take_token(run.config.data_dir)
+            remove_token(run.config.data_dir)
             raise
-        # After the plan, which counts on the folders that were there.
+        # Migrate after the plan is applied, because the plan depends on which folders exist.
         if (copied := migrate(run.config.environment)) is not None:
-            notes.append(f"The configuration of @opencode-manager/memory is read from {copied} now, a copy.")
+            notes.append(
+                f"The configuration of @opencode-manager/memory was copied to {copied} and is read from there."
+            )
     notes += _list_server_problems(run)
     if run.out.as_json:
         _print_json(run, request, plan, agents=choices.agents, tools=choices.tools, waits=plan.waits, notes=notes)
         return DONE
     if not plan.steps:
-        run.out.line(f"Nothing to do: the memory is in OpenCode already, in {plan.folder}.")
+        run.out.line(f"Nothing to do: the plugin is already installed in {plan.folder}.")
     elif request.dry_run:
         _print_plan(run, plan.steps)
         if not (file := token_file(run.config.data_dir)).exists():
-            run.out.line(f"Would create {file}: a random key, which is shown to nobody\n")
+            run.out.line(f"Would create {file}: a random key, which is never displayed\n")
     else:
-        run.out.line(f"The memory is in OpenCode now, in {plan.folder}:")
+        run.out.line(f"Installed the plugin into OpenCode, in {plan.folder}:")
         _print_steps(run, plan)
         if token is not None:
             run.out.line(dim("  create  "), str(token))
         run.out.line(f"Agents: {', '.join(choices.agents) or 'none; `opencode-memory setup --agents all` adds them'}.")
-        run.out.line("Restart OpenCode: then it remembers. Whether all is well: opencode-memory doctor")
+        run.out.line("Restart OpenCode. To check the installation: opencode-memory doctor")
     for note in notes:
         run.out.note(note)
     return DONE
 
 
 def uninstall(run: Invocation, request: SetupRequest) -> int:
-    """Remove what was added and say so; 1 when there is nothing, or when something has to stay."""
-    from opencode_memory.hosts.opencode.setup.apply import carry_out  # noqa: PLC0415  as above
+    """Remove the installed files and print the changes; return 1 if there are none, or if changed files remain."""
+    from opencode_memory.hosts.opencode.setup.apply import apply_plan  # noqa: PLC0415  as above
     from opencode_memory.hosts.opencode.setup.plan import Plan, is_installed, plan_undo  # noqa: PLC0415  as above
-    from opencode_memory.hosts.opencode.token_file import take_token  # noqa: PLC0415  as above
+    from opencode_memory.hosts.opencode.token_file import remove_token  # noqa: PLC0415  as above
 
     folder, within = _find_folder(run, in_project=request.in_project)
     plan = plan_undo(folder, within=within)
     if plan is None:
         if is_installed(folder):
-            error = ConflictError(f"a plugin is in {folder / 'plugin'}, but no receipt says what was added with it")
+            error = ConflictError(f"the plugin in {folder / 'plugin'} has no receipt that lists its files")
             error.hint = "remove the files by hand; or run setup, which writes a receipt, and then setup --undo"
             raise error
         plan = Plan(folder=folder)
     elif not request.dry_run:
-        carry_out(plan)
-        take_token(run.config.data_dir)
+        apply_plan(plan)
+        remove_token(run.config.data_dir)
     if run.out.as_json:
         _print_json(run, request, plan, left=plan.left)
     elif not plan.steps:
@@ -158,16 +162,16 @@ def uninstall(run: Invocation, request: SetupRequest) -> int:
     elif request.dry_run:
         _print_plan(run, plan.steps)
     else:
-        run.out.line(f"The memory is out of OpenCode again; its memories stay. Removed from {folder}:")
+        run.out.line(f"Removed the plugin from OpenCode; stored memories are kept. Removed from {folder}:")
         _print_steps(run, plan)
-        run.out.line("Restart OpenCode where it runs.")
+        run.out.line("Restart OpenCode if it runs.")
     for path in plan.left:
-        run.out.note(f"{path} stays: somebody changed it.")
+        run.out.note(f"{path} was kept, because it was changed after its installation.")
     return NOTHING_FOUND if plan.left or not plan.steps else DONE
 
 
 def resolve_choices(run: Invocation, request: SetupRequest) -> Choices:
-    """Return what is asked for, and where nothing is, what was chosen before."""
+    """Return the choices of a request, and the installed choices where the request has none."""
     from dataclasses import replace  # noqa: PLC0415  as above
 
     from opencode_memory.hosts.opencode import manifest  # noqa: PLC0415  as above
@@ -183,7 +187,7 @@ def resolve_choices(run: Invocation, request: SetupRequest) -> Choices:
 
 
 def collect_files(run: Invocation, choices: Choices, *, in_project: bool) -> Wanted:
-    """Return what an installation has to hold here."""
+    """Return the files of an installation."""
     from opencode_memory.hosts.opencode import manifest  # noqa: PLC0415  as above
     from opencode_memory.hosts.opencode.setup.plan import Wanted  # noqa: PLC0415  as above
     from opencode_memory.hosts.opencode.setup.receipt import PLUGIN_FOLDER  # noqa: PLC0415  as above
@@ -201,39 +205,39 @@ def collect_files(run: Invocation, choices: Choices, *, in_project: bool) -> Wan
 
 
 def _find_folder(run: Invocation, *, in_project: bool) -> tuple[Path, Path | None]:
-    """Return the folder of configuration, and the one that it may not lead out of."""
+    """Return OpenCode's configuration folder, and the folder that must contain it, if any."""
     if in_project:
         return paths.project_folder(run.folder), paths.work_tree_of(run.folder)
     return paths.global_folder(run.config.environment), None
 
 
 def _check_other_installations(run: Invocation, request: SetupRequest, folder: Path) -> list[str]:
-    """Refuse a second installation in a project, since OpenCode would load both; elsewhere say so."""
+    """Refuse a second installation in a project, because OpenCode would load both. Elsewhere only warn."""
     from opencode_memory.hosts.opencode.setup.plan import is_installed  # noqa: PLC0415  as above
 
     reads = paths.folders_read(run.config.environment, run.folder)
     others = [place for place in reads if place != folder and is_installed(place)]
     if not others:
         return []
-    text = f"the plugin is in {others[0]} too, and OpenCode would load both in this folder"
+    text = f"the plugin is also installed in {others[0]}, and OpenCode would load both in this folder"
     undo = "opencode-memory setup --undo"
     if others[0] == paths.project_folder(run.folder):
         undo = "opencode-memory setup --project --undo"
     if request.in_project and not request.force:
         error = ConflictError(text)
-        error.hint = f"`{undo}` removes that one; --force installs this one nevertheless"
+        error.hint = f"`{undo}` removes the other one; --force installs this one anyway"
         raise error
-    return [f"{text[0].upper()}{text[1:]}. `{undo}` removes that one."]
+    return [f"{text[0].upper()}{text[1:]}. `{undo}` removes the other one."]
 
 
 def _format_wait_note(place: Path, why: str) -> str:
-    return f"OpenCode waits for npm when it starts, because of {place} ({why}). `{_NPM}` there ends that."
+    return f"OpenCode waits for npm at startup because of {place} ({why}). To avoid that, run `{_NPM}` there."
 
 
 def _list_server_problems(run: Invocation) -> list[str]:
-    """Say what keeps the plugin from the server where somebody answers already; else the plugin starts one."""
+    """Describe the problems of a running server. If none runs, the plugin starts one."""
     from opencode_memory.cli.doctor.checks import Level  # noqa: PLC0415  as above
-    from opencode_memory.cli.doctor.server import check_server  # noqa: PLC0415  it looks at what this module does
+    from opencode_memory.cli.doctor.server import check_server  # noqa: PLC0415  the doctor imports this module
 
     found = [check for check in check_server(run) if check.level is Level.PROBLEM]
     return [f"{check.text[0].upper()}{check.text[1:].rstrip('.')}: {check.hint}" for check in found]

@@ -10,7 +10,7 @@ from opencode_memory.text.formatting import counted
 
 @command("stats")
 def stats(run: Invocation) -> None:
-    """Say what the store holds, and how far its indexes are."""
+    """Show counts and sizes of the store, and the state of its indexes."""
     with run.open_store() as store:
         found = store.stats()
         project = store.project
@@ -30,9 +30,7 @@ def stats(run: Invocation) -> None:
         if shown:
             out.line(dim(f"{title:<11}"), shown)
     out.line(dim(f"{'model':<11}"), found.model or "none yet")
-    out.line(
-        dim(f"{'waiting':<11}"), f"{found.pending_embeddings} for their vectors, {found.lexical_tail} for the index"
-    )
+    out.line(dim(f"{'pending':<11}"), f"{found.pending_embeddings} to embed, {found.lexical_tail} to index")
     megabytes = (found.store_bytes + found.lexical_bytes + found.graph_bytes) / 1e6
     out.line(dim(f"{'size':<11}"), f"{megabytes:,.1f} MB in {found.data_dir}")
     if found.model_mismatch is not None:

@@ -23,7 +23,7 @@ _NOUNS = {"history": "change", "kv": "value"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportRequest:
-    """What to write, and where to; without a file, to standard output."""
+    """Format and target of an export; without a file, it goes to standard output."""
 
     format: str
     file: Path | None
@@ -31,7 +31,7 @@ class ExportRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportRequest:
-    """What to read; a format of None is recognised."""
+    """Source and format of an import; None detects the format."""
 
     file: str
     format: str | None
@@ -45,18 +45,22 @@ class ImportRequest:
     type=click.Choice(_EXPORT_FORMATS),
     default="json",
     show_default=True,
-    help="json is complete; markdown is for people.",
+    help="json is complete; markdown is for reading.",
 )
 @click.option(
-    "-o", "--output", "file", type=click.Path(path_type=Path, dir_okay=False), help="File; by default standard output."
+    "-o",
+    "--output",
+    "file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="File to write.  [default: standard output]",
 )
 def export(run: Invocation, *, format: str, file: Path | None) -> None:
-    """Write all memories, or with -p those of one project and the global ones."""
+    """Export all memories, or with -p those of one project and the global ones."""
     write(run, ExportRequest(format=format, file=file))
 
 
 def write(run: Invocation, request: ExportRequest) -> None:
-    """Write an export and say what it holds."""
+    """Write an export and print its counts."""
     with run.open_store() as store:
         report = export_memories(store, request.file or sys.stdout, format=request.format, project=run.given.project)
     if request.file is None:
@@ -69,18 +73,18 @@ def write(run: Invocation, request: ExportRequest) -> None:
 
 @command("import")
 @click.argument("file")
-@click.option("-f", "--format", type=click.Choice(_IMPORT_FORMATS), help="By default it is recognised.")
-@click.option("--dry-run", is_flag=True, help="Only check the file and count.")
+@click.option("-f", "--format", type=click.Choice(_IMPORT_FORMATS), help="Format of FILE.  [default: detected]")
+@click.option("--dry-run", is_flag=True, help="Check the file without writing to the store.")
 def import_(run: Invocation, *, file: str, format: str | None, dry_run: bool) -> None:
-    """Read an export of this or another system; FILE may be - for standard input.
+    """Import an export of this or another system. FILE may be - for standard input.
 
-    Running it again changes nothing. With -p, memories of other systems go into that project.
+    A second import of the same file changes nothing. With -p, memories of other systems go into that project.
     """
     read(run, ImportRequest(file=file, format=format, dry_run=dry_run))
 
 
 def read(run: Invocation, request: ImportRequest) -> None:
-    """Read an export and say what became of it."""
+    """Import an export and print the result."""
     source = sys.stdin if request.file == STANDARD_INPUT else Path(request.file)
     with run.open_store(creates_project=not request.dry_run, background=False) as store:
         with progress("importing", quiet=run.out.as_json) as show:
@@ -96,7 +100,7 @@ def read(run: Invocation, request: ImportRequest) -> None:
         run.out.note(f"skipped {skipped}")
     run.out.line(f"Read as {report.format}: {_format_counts({kind: report.total(kind) for kind in report.counts})}.")
     if not report.trusted and report.total("memory"):
-        run.out.line("  Its memories have the trust of an import, and directives among them wait for review.")
+        run.out.line("  Its memories have the trust of an import. Directives among them need a review.")
     for kind, happened in report.counts.items():
         if report.total(kind) and not request.dry_run:
             what = ", ".join(f"{number:,} {outcome}" for outcome, number in happened.items())

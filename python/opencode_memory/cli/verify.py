@@ -11,7 +11,7 @@ from opencode_memory.text.formatting import counted
 
 @command("verify")
 def verify(run: Invocation) -> int:
-    """Check every memory and index; 1 when something is wrong."""
+    """Check every memory and index. Exits with 1 if there are problems."""
     with run.open_store() as store:
         report = store.indexes.verify()
     if run.out.as_json:
@@ -21,26 +21,26 @@ def verify(run: Invocation) -> int:
         run.out.line(problem)
     seen = {"memory": report.memories, "indexed text": report.lexical_documents, "vector": report.graph_vectors}
     checked = ", ".join(counted(number, noun) for noun, number in seen.items())
-    run.out.line(f"Checked {checked}: {'all is well' if report.ok else counted(len(report.problems), 'problem')}.")
+    run.out.line(f"Checked {checked}: {'no problems' if report.ok else counted(len(report.problems), 'problem')}.")
     if report.index_problems:
-        run.out.note("hint: opencode-memory repair rebuilds damaged indexes; nothing is lost with them")
+        run.out.note("hint: `opencode-memory repair` rebuilds damaged indexes from the store; no memory is lost")
     if report.store_problems:
-        run.out.note("hint: opencode-memory backup list shows what can be restored")
+        run.out.note("hint: `opencode-memory backup list` shows the backups that can be restored")
     return DONE if report.ok else NOTHING_FOUND
 
 
 @command("repair")
 def repair(run: Invocation) -> int:
-    """Rebuild damaged indexes; 1 when something stays wrong."""
+    """Rebuild damaged indexes. Exits with 1 if problems remain."""
     with run.open_store() as store, stages(quiet=run.out.as_json) as show:
         report = store.indexes.repair(progress=show)
     if run.out.as_json:
         run.out.json({"ok": report.ok, "report": report})
         return DONE if report.ok else NOTHING_FOUND
     if not report.found:
-        run.out.line("Nothing is damaged.")
+        run.out.line("No damage found.")
     for problem in report.remaining:
-        run.out.line(f"Remains: {problem}")
+        run.out.line(f"Not repaired: {problem}")
     if report.rebuilt is not None:
         rebuilt = f"{counted(report.rebuilt.texts, 'text')}, {counted(report.rebuilt.vectors, 'vector')}"
         run.out.line(f"Rebuilt the indexes: {rebuilt}.")
@@ -49,7 +49,7 @@ def repair(run: Invocation) -> int:
 
 @command("reindex")
 def reindex(run: Invocation) -> None:
-    """Embed what waits, or was embedded by another model, and build the indexes anew."""
+    """Embed memories without vectors or with vectors of another model, and rebuild the indexes."""
     with run.open_store() as store, stages(quiet=run.out.as_json) as show:
         report = store.indexes.reindex(progress=show)
     if run.out.as_json:

@@ -1,4 +1,4 @@
-"""``opencode-memory why``: what was put beside the messages of an OpenCode session, when and why."""
+"""``opencode-memory why``: shows which memories were added to the messages of an OpenCode session, and why."""
 
 from __future__ import annotations
 
@@ -27,12 +27,14 @@ _WIDTH: Final = 76
 
 @command("why")
 @click.argument("session", required=False)
-@click.option("--text", "with_text", is_flag=True, help="Show what the model saw, word for word.")
-@click.option("--limit", type=click.IntRange(1, 1000), default=20, help="Most sessions to list.  [default: 20]")
+@click.option("--text", "with_text", is_flag=True, help="Show the exact text that the model received.")
+@click.option(
+    "--limit", type=click.IntRange(1, 1000), default=20, help="Maximum number of sessions to list.  [default: 20]"
+)
 def why(run: Invocation, *, session: str | None, with_text: bool, limit: int) -> int:
-    """Say what was put beside the messages of a SESSION of OpenCode, when and why; without one, list sessions.
+    """Show which memories were added to the messages of an OpenCode SESSION, and why.
 
-    The beginning or the end of a session's id will do.
+    The beginning or the end of a session's id is enough. Without SESSION, list the sessions.
     """
     with run.open_store() as store:
         if session is None:
@@ -40,8 +42,8 @@ def why(run: Invocation, *, session: str | None, with_text: bool, limit: int) ->
         decisions = store.ledger.decisions(_find_session(store, session))
         known = {id_: _find_memory(store, id_) for decision in decisions for id_ in _memory_ids(decision)}
     if run.out.as_json:
-        told = [_to_fields(decision, known, with_text=with_text) for decision in decisions]
-        run.out.json({"session": decisions[0].session, "project": decisions[0].project, "decisions": told})
+        fields = [_to_fields(decision, known, with_text=with_text) for decision in decisions]
+        run.out.json({"session": decisions[0].session, "project": decisions[0].project, "decisions": fields})
         return DONE
     first = decisions[0]
     run.out.line(bold(first.session), dim(f"  {first.project or 'no project'}"))
@@ -61,12 +63,12 @@ def why(run: Invocation, *, session: str | None, with_text: bool, limit: int) ->
 def _find_session(store: MemoryStore, session: str) -> str:
     found = store.ledger.find(session)
     if not found:
-        error = NotFoundError(f"nothing was decided for a session {session!r}", id=session)
-        error.hint = "opencode-memory why lists the sessions"
+        error = NotFoundError(f"there are no decisions about a session {session!r}", id=session)
+        error.hint = "`opencode-memory why` lists the sessions"
         raise error
     if len(found) > 1:
-        conflict = ConflictError(f"{session!r} fits {counted(len(found), 'session')}")
-        conflict.hint = "give more of one: " + ", ".join(found[:3])
+        conflict = ConflictError(f"{session!r} matches {counted(len(found), 'session')}")
+        conflict.hint = "give more of the id, for example of " + ", ".join(found[:3])
         raise conflict
     return found[0]
 
@@ -77,18 +79,18 @@ def _print_sessions(run: Invocation, store: MemoryStore, limit: int) -> int:
         run.out.json({"sessions": sessions})
         return DONE if sessions else NOTHING_FOUND
     if not sessions:
-        run.out.note("Nothing was put beside a message yet.")
+        run.out.note("No memories were added to messages yet.")
         return NOTHING_FOUND
     now = clock.now()
     rows = [
         (
-            one.session,
-            clock.age(one.last_at, at=now),
-            counted(one.messages, "message"),
-            counted(one.shown, "memory"),
-            one.project or "",
+            session.session,
+            clock.age(session.last_at, at=now),
+            counted(session.messages, "message"),
+            counted(session.shown, "memory"),
+            session.project or "",
         )
-        for one in sessions
+        for session in sessions
     ]
     run.out.table(rows)
     return DONE
@@ -103,8 +105,8 @@ def _print_decision(
         for line in decision.text.splitlines():
             out.line(dim(f"  {line}"))
         return
-    for one in decision.shown:
-        for parts in _format_memory(one, known[one.memory]):
+    for shown in decision.shown:
+        for parts in _format_memory(shown, known[shown.memory]):
             out.line(*parts)
     if not decision.shown:
         for id_ in _memory_ids(decision):
@@ -112,9 +114,9 @@ def _print_decision(
 
 
 def _memory_ids(decision: Decision) -> list[str]:
-    """Return the memories of a decision; those of a compaction stand in ``about``."""
+    """Return the ids of a decision's memories; those of a compaction are in ``about``."""
     listed = decision.about.get("memories", [])
-    return [one.memory for one in decision.shown] or [str(id_) for id_ in listed]
+    return [shown.memory for shown in decision.shown] or [str(id_) for id_ in listed]
 
 
 def _format_title(id_: str, memory: Memory | None) -> str:
@@ -131,15 +133,15 @@ def _format_outcome(decision: Decision) -> str:
     reason = str(decision.about.get("reason", ""))
     match decision.state:
         case State.SHOWN | State.OFFERED:
-            where = "into the compaction" if decision.about.get("kind") == "compaction" else "beside the message"
-            offered = "" if decision.state is State.SHOWN else ", but whether it arrived is not known"
-            return f"{decision.tokens:,} tokens {where}{offered}"
+            where = "the compaction" if decision.about.get("kind") == "compaction" else "the message"
+            offered = "" if decision.state is State.SHOWN else ", receipt not confirmed"
+            return f"{decision.tokens:,} tokens added to {where}{offered}"
         case State.NOTHING:
-            return f"nothing: {reason}"
+            return f"nothing added: {reason}"
         case State.LATE:
-            return "nothing: the answer came too late"
+            return "nothing added: the server answered too late"
         case State.ERASED:
-            return "erased: it quoted a memory that was purged"
+            return "erased, because it contained a purged memory"
 
 
 def _find_memory(store: MemoryStore, id_: str) -> Memory | None:
@@ -164,7 +166,7 @@ def _to_fields(decision: Decision, known: dict[str, Memory | None], *, with_text
                 "outcome": None if one is None else one.outcome,
             }
         )
-    told = {
+    fields = {
         "message": decision.message,
         "at": decision.at,
         "state": decision.state,
@@ -172,4 +174,4 @@ def _to_fields(decision: Decision, known: dict[str, Memory | None], *, with_text
         "about": decision.about,
         "memories": memories,
     }
-    return told | ({"text": decision.text} if with_text else {})
+    return fields | ({"text": decision.text} if with_text else {})

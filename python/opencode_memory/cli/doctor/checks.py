@@ -1,4 +1,4 @@
-"""How a check of the doctor is said: what was looked at, how it went, and what to do about it."""
+"""Checks of the doctor: their results, their output and the fixes for their problems."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from opencode_memory.cli.output import Output, Styled
 
 
 class Level(StrEnum):
-    """How a check went."""
+    """Result of a check."""
 
     OK = "ok"
     NOTE = "note"
@@ -24,13 +24,13 @@ _COLORS: Final = {Level.OK: "green", Level.NOTE: "yellow", Level.PROBLEM: "red"}
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One thing that was looked at.
+    """A check and its result.
 
     Attributes:
-        name: What.
-        level: How it went.
-        text: What was found.
-        hint: What to do about it.
+        name: Short name of the check.
+        level: Its result.
+        text: The finding.
+        hint: The next step for the user, if any.
     """
 
     name: str
@@ -45,21 +45,21 @@ def print_check(out: Output, check: Check) -> None:
 
 
 def check_embeddings(pending: int, mismatch: str | None) -> Iterator[Check]:
-    """Say what keeps memories from being found by meaning.
+    """Report the reasons why memories are not found by meaning.
 
     Args:
-        pending: How many wait for their vectors.
-        mismatch: Why recall goes by words only, None when it does not.
+        pending: Number of memories without vectors.
+        mismatch: The reason why recall searches by words only, if it does.
     """
     if pending:
-        text = f"{pending:,} memories wait for vectors, and are found by words"
+        text = f"{pending:,} memories have no vectors yet; only words find them"
         yield Check("embeddings", Level.NOTE, text, "opencode-memory reindex")
     if mismatch is not None:
         yield Check("embeddings", Level.PROBLEM, mismatch, "opencode-memory reindex")
 
 
 class FixKind(StrEnum):
-    """What helps."""
+    """Action that fixes a problem."""
 
     SETUP = "setup"
     SETUP_PROJECT = "setup --project"
@@ -69,11 +69,11 @@ class FixKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Fix:
-    """What helps, and where.
+    """An action that fixes a problem.
 
     Attributes:
-        cure: What helps.
-        path: The file or folder whose permissions are set.
+        kind: The action.
+        path: The file or folder whose permissions to set.
         mode: The permissions.
     """
 
@@ -84,10 +84,10 @@ class Fix:
 
 @dataclass(frozen=True, slots=True)
 class FixableCheck(Check):
-    """A check that went wrong, and what is sure to help.
+    """A failed check with a safe fix.
 
     Attributes:
-        remedy: What helps.
+        fix: The fix.
     """
 
     fix: Fix | None = None

@@ -1,4 +1,4 @@
-"""``opencode-memory doctor``: is everything in place for remembering and recalling here?"""
+"""``opencode-memory doctor``: checks the installation, the configuration, the store, the model and OpenCode."""
 
 from __future__ import annotations
 
@@ -31,30 +31,30 @@ _OTHER_SYSTEMS: Final = {
 
 @command("doctor")
 @click.option(
-    "--recall", is_flag=True, help="Ask the store for its own memories instead, and look for pairs and leftovers."
+    "--recall", is_flag=True, help="Check only recall: search for known memories, and find duplicates and stale ones."
 )
 @click.option(
     "--sample",
     type=click.IntRange(1),
     metavar="N",
-    help=f"With --recall: how many memories to ask for.  [default: {_SAMPLE}]",
+    help=f"With --recall: number of memories to search for.  [default: {_SAMPLE}]",
 )
-@click.option("--fix", is_flag=True, help="Do what is safe: setup again, serve --detach, permissions; then look again.")
+@click.option("--fix", is_flag=True, help="Apply safe fixes (setup, serve --detach, permissions), and check again.")
 def doctor(run: Invocation, *, recall: bool, sample: int | None, fix: bool) -> int:
-    """Check the installation, the configuration, the store, the model and OpenCode; 1 when something is wrong.
+    """Check the installation, the configuration, the store, the model and OpenCode. Exits with 1 if there are problems.
 
-    With --recall: check whether memories are found by the rarest of their own words and by their topics, and look for
-    near duplicates, contradictions, and what is unused or stale. Looks at all projects unless -p names one, and changes
+    With --recall, check whether memories are found by their rarest words and by their topics, and look for near
+    duplicates, contradictions, and unused or stale memories. This checks all projects unless -p names one, and changes
     nothing.
     """
     if recall and fix:
-        raise click.UsageError("--recall changes nothing, so --fix does not go with it", click.get_current_context())
+        raise click.UsageError("--fix is not valid with --recall, which changes nothing", click.get_current_context())
     if recall:
-        from opencode_memory.cli.doctor.recall import run_recall_check  # noqa: PLC0415  loads the engine, which a help needs not
+        from opencode_memory.cli.doctor.recall import run_recall_check  # noqa: PLC0415  loads the engine, not needed for help
 
         return run_recall_check(run, sample=_SAMPLE if sample is None else sample)
     if sample is not None:
-        raise click.UsageError("--sample goes with --recall", click.get_current_context())
+        raise click.UsageError("--sample is valid only with --recall", click.get_current_context())
     checks, done = _run_checks(run), []
     if fix:
         fixes = dict.fromkeys(check.fix for check in checks if isinstance(check, FixableCheck) and check.fix)
@@ -110,7 +110,9 @@ def _check_installation(_run: Invocation) -> Iterator[Check]:
     where = f"Python {platform.python_version()}, {platform.system()} {platform.machine()}"
     yield Check("installation", Level.OK, f"opencode-memory {opencode_memory.__version__}, {where}")
     if shutil.which("git") is None:
-        yield Check("git", Level.NOTE, "git is not installed: projects without a remote are known by their folder only")
+        yield Check(
+            "git", Level.NOTE, "git is not installed, so projects without a remote are recognized only by their folder"
+        )
 
 
 def _check_configuration(run: Invocation) -> Iterator[Check]:
@@ -128,10 +130,10 @@ def _check_data_dir(run: Invocation) -> Iterator[Check]:
         return
     mode = stat.S_IMODE(folder.stat().st_mode)
     if mode & 0o077:
-        text, fix = f"others may look into {folder} ({mode:o})", Fix(FixKind.CHMOD, path=folder, mode=0o700)
+        text, fix = f"other users may read {folder} ({mode:o})", Fix(FixKind.CHMOD, path=folder, mode=0o700)
         yield FixableCheck("data_dir", Level.PROBLEM, text, f"chmod 700 {folder}", fix)
     elif not os.access(folder, os.W_OK):
-        yield Check("data_dir", Level.PROBLEM, f"{folder} cannot be written")
+        yield Check("data_dir", Level.PROBLEM, f"{folder} is not writable")
     else:
         yield Check("data_dir", Level.OK, str(folder))
     free = shutil.disk_usage(folder).free
@@ -147,7 +149,7 @@ def _check_store(run: Invocation) -> Iterator[Check]:
         yield Check("store", Level.OK, f"{stats.memories} memories in {stats.projects} projects")
         yield from check_embeddings(stats.pending_embeddings, stats.model_mismatch)
         if dead := sum(counts.dead for counts in store.jobs.counts()):
-            yield Check("jobs", Level.PROBLEM, f"{counted(dead, 'job')} failed for good", "opencode-memory jobs")
+            yield Check("jobs", Level.PROBLEM, f"{counted(dead, 'job')} failed permanently", "opencode-memory jobs")
         if store.project is None:
             yield Check("project", Level.NOTE, f"{run.folder} has no memories yet")
         else:
@@ -171,7 +173,7 @@ def _check_other_systems(run: Invocation) -> Iterator[Check]:
 
 
 def _check_opencode(run: Invocation) -> Iterator[Check]:
-    from opencode_memory.cli.doctor.opencode import check_opencode  # noqa: PLC0415  loads what a help needs not
+    from opencode_memory.cli.doctor.opencode import check_opencode  # noqa: PLC0415  not needed for help
 
     yield from check_opencode(run)
 

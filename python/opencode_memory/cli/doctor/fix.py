@@ -1,4 +1,4 @@
-"""What ``doctor --fix`` does by itself: only what any command would do again, and what takes nothing away."""
+"""Applies the fixes of ``doctor --fix``. Each fix is safe to repeat and removes nothing."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from opencode_memory.cli.doctor.checks import Fix, FixKind
 
 
 def apply(run: Invocation, fix: Fix) -> str:
-    """Apply a remedy and say what was done.
+    """Apply a fix and return the equivalent command.
 
     Raises:
-        OpencodeMemoryError: It could not be done.
-        OSError: The same, for permissions.
+        OpencodeMemoryError: If the fix failed.
+        OSError: If permissions could not be changed.
     """
     if fix.path is not None and fix.mode is not None:
         fix.path.chmod(fix.mode)
@@ -26,9 +26,9 @@ def apply(run: Invocation, fix: Fix) -> str:
 
 def _set_up(run: Invocation, *, in_project: bool) -> str:
     from opencode_memory.cli.setup import SetupRequest, collect_files, resolve_choices  # noqa: PLC0415  only here
-    from opencode_memory.hosts.opencode.setup.apply import carry_out  # noqa: PLC0415  only here
+    from opencode_memory.hosts.opencode.setup.apply import apply_plan  # noqa: PLC0415  only here
     from opencode_memory.hosts.opencode.setup.plan import plan_setup  # noqa: PLC0415  only here
 
     request = SetupRequest(in_project=in_project)
-    carry_out(plan_setup(collect_files(run, resolve_choices(run, request), in_project=in_project)))
+    apply_plan(plan_setup(collect_files(run, resolve_choices(run, request), in_project=in_project)))
     return f"opencode-memory setup{' --project' if in_project else ''}; restart OpenCode"

@@ -1,6 +1,6 @@
-"""What the doctor looks at in OpenCode's own configuration: whether a server of the person takes the name of ours.
+"""Checks OpenCode's own configuration for an MCP server of the user with the same name as ours.
 
-The files are only read. One that cannot be read says nothing here, since OpenCode itself says so when it starts.
+The files are only read. An unreadable file is ignored, because OpenCode itself reports it at startup.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ _OURS: Final = "opencode-memory"
 
 
 def check_mcp_entries(run: Invocation, installed: Iterable[Path]) -> Iterator[Check]:
-    """Say where an MCP server of the person keeps ours from being added.
+    """Report an MCP server of the user that keeps OpenCode from adding ours.
 
     Args:
-        run: Where OpenCode would be started.
-        installed: Folders of configuration in which the plugin is.
+        run: The invocation, whose folder is OpenCode's working folder.
+        installed: Configuration folders that contain the plugin.
     """
     for place in installed:
         offered = read_manifest(installed_manifest(place)).get("mcp")
@@ -37,14 +37,13 @@ def check_mcp_entries(run: Invocation, installed: Iterable[Path]) -> Iterator[Ch
             continue
         for file in _config_files(run):
             servers = _read_servers(file)
-            # One that is ours by its address or command is used instead, and nothing is missing.
+            # If the user already configured our server (same URL or command), OpenCode uses that entry, so no tools
+            # are missing.
             if any(_is_ours(offered, server) for server in servers.values()):
                 return
             if offered.get("name") in servers:
-                text = f"{file} has an MCP server {offered['name']!r} of its own, so the model has no tools of ours"
-                yield Check(
-                    "mcp", Level.NOTE, text, "opencode-memory setup --tools plugin; or give that one another name"
-                )
+                text = f"{file} has another MCP server named {offered['name']!r}, so our tools are not available"
+                yield Check("mcp", Level.NOTE, text, "opencode-memory setup --tools plugin; or rename that server")
                 return
 
 
@@ -64,7 +63,7 @@ def _read_servers(file: Path) -> Mapping[str, Any]:
         try:
             read = json.loads(content)
         except ValueError:
-            # A parser for comments takes a hundred times as long.
+            # Parse comments only if necessary, because that takes a hundred times as long.
             read = _to_plain_dict(parse(content))
     except (OSError, ValueError, RecursionError):
         return {}
@@ -73,12 +72,12 @@ def _read_servers(file: Path) -> Mapping[str, Any]:
 
 
 def _is_ours(offered: Mapping[str, Any], server: Any) -> bool:
-    """Decide as the plugin does."""
+    """Return whether an entry is our server, by the same rules as the plugin."""
     config = offered.get("config")
     url = str(config.get("url", "")) if isinstance(config, Mapping) else ""
     if not isinstance(server, dict):
         return False
-    # By whatever name of this machine.
+    # The entry may use any name of this machine.
     address = re.compile(rf"https?://[^/]+:{urlsplit(url).port}/mcp")
     return bool(address.match(str(server.get("url")))) or _OURS in json.dumps(server.get("command", ""))
 

@@ -129,7 +129,7 @@ def _report_topics(way: RecallScore, *, at: datetime) -> Finding:
 
 
 def _report_way(name: str, level: Level, text: str, hint: str | None, way: RecallScore, *, at: datetime) -> Finding:
-    table = [("", "searches", "first", "in ten")]
+    table = [("", "count", "first", "in ten")]
     table += [(category, f"{rate.asked:,}", *_format_percents(rate)) for category, rate in way.by_category.items()]
     examples = [
         row

@@ -13,12 +13,12 @@ from opencode_memory.cli.doctor.checks import Check, Fix, FixableCheck, FixKind,
 from opencode_memory.errors import OpencodeMemoryError
 from opencode_memory.hosts.opencode.contract import TOKEN_FILE
 from opencode_memory.hosts.opencode.manifest import server_url
-from opencode_memory.hosts.opencode.token_file import lets_in
+from opencode_memory.hosts.opencode.token_file import accepts_token
 from opencode_memory.service.port_holder import PortHolder, explain_holder, find_port_holder, hint_for_holder
 
 
 def check_server(run: Invocation) -> Iterator[Check]:
-    """Look who is where the plugin looks for the server, and whether it lets the plugin in."""
+    """Check that our server holds the port that the plugin connects to, and that it accepts the plugin's key."""
     try:
         url = server_url(run.config)
     except OpencodeMemoryError as error:
@@ -28,7 +28,7 @@ def check_server(run: Invocation) -> Iterator[Check]:
     holder = find_port_holder(host, port)
     start = "opencode-memory serve --detach"
     if holder is None:
-        text = f"nobody answers at {url}; the plugin starts the server"
+        text = f"no server runs at {url}; the plugin starts it when needed"
         yield FixableCheck("server", Level.NOTE, text, start, Fix(FixKind.START))
     elif not holder.is_ours or holder.uid not in (None, os.getuid()):
         yield Check("server", Level.PROBLEM, explain_holder(holder, host, port), hint_for_holder(holder, port))
@@ -42,12 +42,12 @@ def check_server(run: Invocation) -> Iterator[Check]:
 def _check_own_server(holder: PortHolder, url: str, *, restart: str) -> Check:
     version = opencode_memory.__version__
     if holder.http_status is None:
-        return Check("server", Level.PROBLEM, f"a server of yours holds {url} and does not answer", restart)
+        return Check("server", Level.PROBLEM, f"your server at {url} does not answer", restart)
     if holder.version != version:
-        text = f"the server at {url} is of version {holder.version}, and this is {version}"
+        text = f"the server at {url} has version {holder.version}, but {version} is installed"
         return Check("server", Level.PROBLEM, text, restart)
-    if holder.http_status != 200:  # noqa: PLR2004  all is well
-        return Check("server", Level.PROBLEM, f"the server says that it is not well: {url}/health", restart)
+    if holder.http_status != 200:  # noqa: PLR2004  HTTP's OK
+        return Check("server", Level.PROBLEM, f"the server reports a problem: see {url}/health", restart)
     return Check("server", Level.OK, f"opencode-memory {version} answers at {url}")
 
 
@@ -55,14 +55,14 @@ def _check_token(file: Path, url: str, *, restart: str) -> Iterator[Check]:
     try:
         found = file.stat()
     except FileNotFoundError:
-        text = f"{file} does not exist, so the plugin is not let in; the server may be that of another store"
-        yield Check("token", Level.PROBLEM, text, "stop the server, and start it again: opencode-memory serve --detach")
+        text = f"{file} does not exist, so the server rejects the plugin; it may serve another store"
+        yield Check("token", Level.PROBLEM, text, "stop the server and start it again: opencode-memory serve --detach")
         return
     if found.st_uid != os.getuid():
-        yield Check("token", Level.PROBLEM, f"{file} belongs to another user", f"rm {file}, and start the server again")
+        yield Check("token", Level.PROBLEM, f"{file} belongs to another user", f"rm {file}, and restart the server")
     elif mode := stat.S_IMODE(found.st_mode) & 0o077:
-        text = f"others may read {file} ({mode | stat.S_IMODE(found.st_mode):o})"
+        text = f"other users may read {file} ({mode | stat.S_IMODE(found.st_mode):o})"
         yield FixableCheck("token", Level.PROBLEM, text, f"chmod 600 {file}", Fix(FixKind.CHMOD, path=file, mode=0o600))
-    elif lets_in(url, file.read_text(encoding="ascii", errors="replace").strip()) is False:
-        text = f"the server at {url} does not take the key in {file}, so the plugin is not let in"
-        yield Check("token", Level.PROBLEM, f"{text}; it may be that of another store", restart)
+    elif accepts_token(url, file.read_text(encoding="ascii", errors="replace").strip()) is False:
+        text = f"the server at {url} rejects the key in {file}, and therefore the plugin"
+        yield Check("token", Level.PROBLEM, f"{text}; it may serve another store", restart)
