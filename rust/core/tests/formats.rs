@@ -71,7 +71,7 @@ fn fill(engine: &Engine) {
         trust: Trust::Agent,
         pinned: true,
         confidence: Some(0.75),
-        metadata: Some(r#"{"large": 123456789012345678901234567890, "nested": [null, 0.1]}"#.into()),
+        metadata: r#"{"large": 123456789012345678901234567890, "nested": [null, 0.1]}"#.into(),
         ..NewMemory::new("PostgreSQL läuft auf Port 5433 — 東京 🦀")
     };
     let full = engine.remember(full).expect("a write").id;

@@ -7,86 +7,62 @@ use opencode_memory_core::store::history::Recorded;
 use opencode_memory_core::store::kv;
 use opencode_memory_core::store::project::Project;
 use opencode_memory_core::{Error, Result};
+use pyo3::conversion::FromPyObjectOwned;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-/// A memory to be written; every key is there, absent values are `None`.
-#[derive(FromPyObject)]
-#[pyo3(from_item_all)]
-pub struct GivenMemory {
-    content: String,
-    category: String,
-    project: Option<String>,
-    topic: Option<String>,
-    session: Option<String>,
-    position: Option<i64>,
-    speaker: Option<String>,
-    time: Option<i64>,
-    expires_at: Option<i64>,
-    source: GivenSource,
-    entities: Vec<String>,
-    tags: Vec<String>,
-    trust: String,
-    pinned: bool,
-    status: String,
-    confidence: Option<f64>,
-    metadata: Option<String>,
-    id: Option<String>,
-    created_at: Option<i64>,
-    updated_at: Option<i64>,
-    verified_at: Option<i64>,
-    superseded_by: Option<String>,
-    stored_at: Option<i64>,
-}
+use crate::errors::raised;
 
-/// Where a memory came from.
-#[derive(FromPyObject)]
-#[pyo3(from_item_all)]
-struct GivenSource {
-    tool: Option<String>,
-    session: Option<String>,
-    message: Option<String>,
-    file: Option<String>,
-    line: Option<i64>,
-    commit: Option<String>,
-}
+/// A memory to be written, read from a dictionary that has every key.
+pub struct GivenMemory(pub NewMemory);
 
-impl GivenMemory {
-    /// The core's form.
-    pub fn into_core(self) -> Result<NewMemory> {
-        Ok(NewMemory {
-            content: self.content,
-            category: Category::parse(&self.category)?,
-            project: self.project,
-            topic: self.topic,
-            session: self.session,
-            position: self.position,
-            speaker: self.speaker,
-            time: self.time,
-            expires_at: self.expires_at,
+impl<'py> FromPyObject<'_, 'py> for GivenMemory {
+    type Error = PyErr;
+
+    fn extract(given: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        let source = given.get_item("source")?;
+        Ok(Self(NewMemory {
+            content: item(&given, "content")?,
+            category: member(&given, "category", Category::parse)?,
+            project: item(&given, "project")?,
+            topic: item(&given, "topic")?,
+            session: item(&given, "session")?,
+            position: item(&given, "position")?,
+            speaker: item(&given, "speaker")?,
+            time: item(&given, "time")?,
+            expires_at: item(&given, "expires_at")?,
             source: Source {
-                tool: self.source.tool,
-                session: self.source.session,
-                message: self.source.message,
-                file: self.source.file,
-                line: self.source.line,
-                commit: self.source.commit,
+                tool: item(&source, "tool")?,
+                session: item(&source, "session")?,
+                message: item(&source, "message")?,
+                file: item(&source, "file")?,
+                line: item(&source, "line")?,
+                commit: item(&source, "commit")?,
             },
-            entities: self.entities,
-            tags: self.tags,
-            trust: Trust::parse(&self.trust)?,
-            pinned: self.pinned,
-            status: Status::parse(&self.status)?,
-            confidence: self.confidence,
-            metadata: self.metadata,
-            id: self.id,
-            created_at: self.created_at,
-            updated_at: self.updated_at,
-            verified_at: self.verified_at,
-            superseded_by: self.superseded_by,
-            stored_at: self.stored_at,
-        })
+            entities: item(&given, "entities")?,
+            tags: item(&given, "tags")?,
+            trust: member(&given, "trust", Trust::parse)?,
+            pinned: item(&given, "pinned")?,
+            status: member(&given, "status", Status::parse)?,
+            confidence: item(&given, "confidence")?,
+            metadata: item::<Option<String>>(&given, "metadata")?.unwrap_or_else(|| "{}".to_owned()),
+            id: item(&given, "id")?,
+            created_at: item(&given, "created_at")?,
+            updated_at: item(&given, "updated_at")?,
+            verified_at: item(&given, "verified_at")?,
+            superseded_by: item(&given, "superseded_by")?,
+            stored_at: item(&given, "stored_at")?,
+        }))
     }
+}
+
+fn item<'py, T: FromPyObjectOwned<'py>>(given: &Bound<'py, PyAny>, name: &str) -> PyResult<T> {
+    given.get_item(name)?.extract().map_err(Into::into)
+}
+
+/// The member of a closed set whose name stands in a dictionary.
+fn member<T>(given: &Bound<'_, PyAny>, name: &str, parse: fn(&str) -> Result<T>) -> PyResult<T> {
+    parse(&item::<String>(given, name)?).map_err(|error| raised(given.py(), &error))
 }
 
 /// Which memories; every key is there.

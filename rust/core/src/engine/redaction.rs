@@ -99,8 +99,6 @@ pub fn clean(memory: &mut NewMemory) -> Result<Kinds> {
     let source = &mut memory.source;
     let parts = [&mut source.tool, &mut source.session, &mut source.message, &mut source.file, &mut source.commit];
     kinds.clean_all(parts.into_iter().flatten());
-    if let Some(metadata) = &mut memory.metadata {
-        kinds.clean_json("metadata", metadata)?;
-    }
+    kinds.clean_json("metadata", &mut memory.metadata)?;
     Ok(kinds)
 }

@@ -143,46 +143,13 @@ fn wakes_a_taken_topic(write: &WriteTx<'_>, twin: &Memory, new: &NewMemory) -> R
 /// Store a memory that nothing here stands for yet.
 fn insert(write: &WriteTx<'_>, new: &NewMemory, project_id: i64, id: String) -> Result<String> {
     write.record(&id, "create", None)?;
-    write.insert(&stored(new, project_id, &id, write.now_ms))?;
+    write.insert(&new.to_memory(&id, project_id, write.now_ms))?;
     Ok(id)
-}
-
-fn stored(new: &NewMemory, project_id: i64, id: &str, now_ms: i64) -> Memory {
-    let created_at = new.created_at.unwrap_or(now_ms);
-    Memory {
-        key: 0,
-        id: id.to_owned(),
-        project_id,
-        project: new.project.clone(),
-        category: new.category,
-        status: new.status,
-        trust: new.trust,
-        pinned: new.pinned,
-        time: new.time.unwrap_or(created_at),
-        created_at,
-        updated_at: new.updated_at.unwrap_or(created_at),
-        stored_at: new.stored_at.unwrap_or(now_ms).min(now_ms),
-        expires_at: new.expires_at,
-        verified_at: new.verified_at,
-        session: new.session.clone(),
-        position: new.position,
-        speaker: new.speaker.clone(),
-        topic: new.topic.clone(),
-        superseded_by: new.superseded_by.clone(),
-        confidence: new.confidence,
-        source: new.source.clone(),
-        entities: new.entities.clone(),
-        tags: new.tags.clone(),
-        metadata: new.metadata.clone().unwrap_or_else(|| "{}".into()),
-        content: new.content.clone(),
-        uses: 0,
-        used_at: None,
-    }
 }
 
 /// Give the memory that holds a topic its new text; the old one stays in its history.
 fn overwrite(write: &WriteTx<'_>, held: &Memory, new: &NewMemory, project_id: i64) -> Result<Outcome> {
-    let mut after = stored(new, project_id, &held.id, write.now_ms);
+    let mut after = new.to_memory(&held.id, project_id, write.now_ms);
     after.created_at = held.created_at;
     after.stored_at = held.stored_at;
     after.updated_at = write.now_ms;
@@ -223,7 +190,7 @@ fn merge(write: &WriteTx<'_>, twin: &Memory, new: &NewMemory) -> Result<(String,
     if after.source == crate::model::Source::default() {
         after.source = new.source.clone();
     }
-    after.metadata = merged_metadata(&twin.metadata, new.metadata.as_deref());
+    after.metadata = merged_metadata(&twin.metadata, &new.metadata);
     if after != *twin {
         after.updated_at = write.now_ms;
         if new.trust == Trust::User {
@@ -238,7 +205,7 @@ fn merge(write: &WriteTx<'_>, twin: &Memory, new: &NewMemory) -> Result<(String,
 
 /// Write a memory under the id that it came with.
 fn import(write: &WriteTx<'_>, new: &NewMemory, id: &str, project_id: i64) -> Result<(String, Outcome)> {
-    let mut after = stored(new, project_id, id, write.now_ms);
+    let mut after = new.to_memory(id, project_id, write.now_ms);
     let rival = match &new.topic {
         Some(topic) if new.status == Status::Active => memory::by_topic(write, project_id, topic)?,
         _ => None,
@@ -308,12 +275,15 @@ fn union(old: &[String], new: &[String]) -> Vec<String> {
     all
 }
 
-fn merged_metadata(old: &str, new: Option<&str>) -> String {
+fn merged_metadata(old: &str, new: &str) -> String {
     let parse =
         |json: &str| serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(json).unwrap_or_default();
-    let Some(new) = new else { return old.to_owned() };
+    let new = parse(new);
+    if new.is_empty() {
+        return old.to_owned(); // as it was written, blanks and order of names included
+    }
     let mut all = parse(old);
-    all.extend(parse(new));
+    all.extend(new);
     let merged = serde_json::Value::Object(all).to_string();
     if merged.len() > crate::model::limits::METADATA_BYTES { old.to_owned() } else { merged }
 }

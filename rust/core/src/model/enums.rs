@@ -1,5 +1,8 @@
 //! The closed sets. Their numbers are stored, so they never change; new members go at the end.
 
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
 use crate::error::{Error, Result};
 
 macro_rules! closed_set {
@@ -35,6 +38,19 @@ macro_rules! closed_set {
             /// This member's bit in a set.
             pub fn bit(self) -> u32 {
                 1 << (self as u32)
+            }
+        }
+
+        // The history and exports hold names, so that people can read them.
+        impl Serialize for $name {
+            fn serialize<S: Serializer>(&self, to: S) -> std::result::Result<S::Ok, S::Error> {
+                to.serialize_str(self.as_str())
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(from: D) -> std::result::Result<Self, D::Error> {
+                Self::parse(&String::deserialize(from)?).map_err(D::Error::custom)
             }
         }
     };

@@ -28,150 +28,126 @@ pub struct Source {
     pub commit: Option<String>,
 }
 
-/// A memory to be written, as the caller gave it.
-#[derive(Debug, Clone)]
-pub struct NewMemory {
-    /// The text.
-    pub content: String,
-    /// Kind of statement.
-    pub category: Category,
-    /// Name of the project; `None` is global.
-    pub project: Option<String>,
-    /// Unique per scope: writing it again updates.
-    pub topic: Option<String>,
-    /// Conversation that it comes from.
-    pub session: Option<String>,
-    /// Place in that conversation, from 0.
-    pub position: Option<i64>,
-    /// Who said it.
-    pub speaker: Option<String>,
-    /// The moment that it speaks of, UTC milliseconds; by default now.
-    pub time: Option<i64>,
-    /// When it stops being returned, UTC milliseconds.
-    pub expires_at: Option<i64>,
-    /// Where it came from.
-    pub source: Source,
-    /// What it is about.
-    pub entities: Vec<String>,
-    /// Free labels.
-    pub tags: Vec<String>,
-    /// Who vouches for it.
-    pub trust: Trust,
-    /// Kept in sight by a person.
-    pub pinned: bool,
-    /// `Active` or `Candidate`; an import may carry the others.
-    pub status: Status,
-    /// 0 to 1, of what was extracted.
-    pub confidence: Option<f64>,
-    /// A JSON object, kept as it is.
-    pub metadata: Option<String>,
-    /// An import keeps its id: the memory with this id is replaced.
-    pub id: Option<String>,
-    /// An import keeps when it was first written.
-    pub created_at: Option<i64>,
-    /// An import keeps when it was last changed.
-    pub updated_at: Option<i64>,
-    /// An import keeps when it was last confirmed.
-    pub verified_at: Option<i64>,
-    /// An import keeps the id of its successor.
-    pub superseded_by: Option<String>,
-    /// A move to another machine keeps when the store acknowledged it first.
-    pub stored_at: Option<i64>,
-}
-
-impl NewMemory {
-    /// A global fact of the user, the plainest memory there is.
-    pub fn new(content: impl Into<String>) -> Self {
-        Self {
-            content: content.into(),
-            category: Category::Fact,
-            project: None,
-            topic: None,
-            session: None,
-            position: None,
-            speaker: None,
-            time: None,
-            expires_at: None,
-            source: Source::default(),
-            entities: Vec::new(),
-            tags: Vec::new(),
-            trust: Trust::User,
-            pinned: false,
-            status: Status::Active,
-            confidence: None,
-            metadata: None,
-            id: None,
-            created_at: None,
-            updated_at: None,
-            verified_at: None,
-            superseded_by: None,
-            stored_at: None,
+/// Define [`NewMemory`] and [`Memory`] from one list of the fields that both have. A field has a type and a default.
+///
+/// Without this macro both structs would hold a third one, flattened by serde. But serde cannot read a number of a
+/// flattened struct when `serde_json` has arbitrary precision, which keeps the large numbers of metadata exact.
+macro_rules! memory_structs {
+    ($($(#[$doc:meta])* $field:ident: $type:ty = $default:expr,)+) => {
+        /// A memory to be written, as the caller gave it.
+        #[derive(Debug, Clone)]
+        pub struct NewMemory {
+            $($(#[$doc])* pub $field: $type,)+
+            /// The time that the memory is about, UTC milliseconds; by default the current time.
+            pub time: Option<i64>,
+            /// Only for imports: the memory with this id is replaced.
+            pub id: Option<String>,
+            /// Only for imports: when it was first written.
+            pub created_at: Option<i64>,
+            /// Only for imports: when it was last changed.
+            pub updated_at: Option<i64>,
+            /// Only for a move to another machine: when the old store first acknowledged it.
+            pub stored_at: Option<i64>,
         }
-    }
+
+        impl NewMemory {
+            /// A global fact of the user that has only a text.
+            pub fn new(content: impl Into<String>) -> Self {
+                let mut memory = Self {
+                    $($field: $default,)+
+                    time: None,
+                    id: None,
+                    created_at: None,
+                    updated_at: None,
+                    stored_at: None,
+                };
+                memory.content = content.into();
+                memory
+            }
+
+            /// The memory to be stored at `now_ms` under `id`. It has no key yet.
+            pub fn to_memory(&self, id: &str, project_id: i64, now_ms: i64) -> Memory {
+                let created_at = self.created_at.unwrap_or(now_ms);
+                Memory {
+                    key: 0,
+                    id: id.to_owned(),
+                    project_id,
+                    time: self.time.unwrap_or(created_at),
+                    created_at,
+                    updated_at: self.updated_at.unwrap_or(created_at),
+                    stored_at: self.stored_at.unwrap_or(now_ms).min(now_ms),
+                    $($field: self.$field.clone(),)+
+                    uses: 0,
+                    used_at: None,
+                }
+            }
+        }
+
+        /// A memory as it is stored. `id` names it for ever, `key` names this version of its text.
+        #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+        pub struct Memory {
+            /// This version of the text.
+            pub key: i64,
+            /// The memory.
+            pub id: String,
+            /// Row of its project; 0 is global.
+            pub project_id: i64,
+            /// The time that the memory is about.
+            pub time: i64,
+            /// When it was first written.
+            pub created_at: i64,
+            /// When it was last changed.
+            pub updated_at: i64,
+            /// When this store first acknowledged it. Queries "as of" an earlier time do not see it.
+            pub stored_at: i64,
+            $($(#[$doc])* pub $field: $type,)+
+            /// How often it was returned and then used.
+            #[serde(skip)]
+            pub uses: i64,
+            /// When it was last used.
+            #[serde(skip)]
+            pub used_at: Option<i64>,
+        }
+    };
 }
 
-/// A memory as it is stored. `id` names it for ever, `key` names this version of its text.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Memory {
-    /// This version of the text.
-    pub key: i64,
-    /// The memory.
-    pub id: String,
-    /// Row of its project; 0 is global.
-    pub project_id: i64,
-    /// Name of its project.
-    pub project: Option<String>,
-    /// Kind of statement.
-    #[serde(with = "as_name")]
-    pub category: Category,
-    /// Where it is in its life.
-    #[serde(with = "as_name")]
-    pub status: Status,
-    /// Who vouches for it.
-    #[serde(with = "as_name")]
-    pub trust: Trust,
-    /// Kept in sight by a person.
-    pub pinned: bool,
-    /// The moment that it speaks of.
-    pub time: i64,
-    /// When it was first written.
-    pub created_at: i64,
-    /// When it was last changed.
-    pub updated_at: i64,
-    /// When this store acknowledged it first; the start of its life for "as of".
-    pub stored_at: i64,
-    /// When it stops being returned.
-    pub expires_at: Option<i64>,
-    /// When it was last confirmed.
-    pub verified_at: Option<i64>,
-    /// Conversation that it comes from.
-    pub session: Option<String>,
-    /// Place in that conversation.
-    pub position: Option<i64>,
-    /// Who said it.
-    pub speaker: Option<String>,
-    /// Unique among active memories of a scope.
-    pub topic: Option<String>,
-    /// Id of its successor.
-    pub superseded_by: Option<String>,
-    /// 0 to 1.
-    pub confidence: Option<f64>,
-    /// Where it came from.
-    pub source: Source,
-    /// What it is about.
-    pub entities: Vec<String>,
-    /// Free labels.
-    pub tags: Vec<String>,
-    /// A JSON object as text.
-    pub metadata: String,
+memory_structs! {
     /// The text.
-    pub content: String,
-    /// How often it was returned and then used.
-    #[serde(skip)]
-    pub uses: i64,
-    /// When it was last used.
-    #[serde(skip)]
-    pub used_at: Option<i64>,
+    content: String = String::new(),
+    /// Kind of statement.
+    category: Category = Category::Fact,
+    /// Name of the project; `None` is global.
+    project: Option<String> = None,
+    /// Unique among the active memories of a scope: writing a topic again updates the memory that holds it.
+    topic: Option<String> = None,
+    /// Conversation that it comes from.
+    session: Option<String> = None,
+    /// Place in that conversation, from 0.
+    position: Option<i64> = None,
+    /// Who said it.
+    speaker: Option<String> = None,
+    /// When it stops being returned, UTC milliseconds.
+    expires_at: Option<i64> = None,
+    /// Where it came from.
+    source: Source = Source::default(),
+    /// Files, people, tickets and other things that it is about.
+    entities: Vec<String> = Vec::new(),
+    /// Free labels.
+    tags: Vec<String> = Vec::new(),
+    /// Who vouches for it.
+    trust: Trust = Trust::User,
+    /// Pinned by the user.
+    pinned: bool = false,
+    /// A new memory is `Active` or `Candidate`; an import may have the others.
+    status: Status = Status::Active,
+    /// 0 to 1, for extracted memories.
+    confidence: Option<f64> = None,
+    /// A JSON object as text, stored unchanged.
+    metadata: String = "{}".to_owned(),
+    /// When it was last confirmed. Only an import gives it with a new memory.
+    verified_at: Option<i64> = None,
+    /// Id of its successor. Only an import gives it with a new memory.
+    superseded_by: Option<String> = None,
 }
 
 impl Memory {
@@ -229,40 +205,4 @@ pub struct Patch {
     pub trust: Option<Trust>,
     /// Confirmed just now.
     pub verified: bool,
-}
-
-mod as_name {
-    //! Enums travel by name in history and exports, so that a person can read them.
-
-    use serde::{Deserialize, Deserializer, Serializer, de::Error as _};
-
-    use super::{Category, Status, Trust};
-
-    pub trait Named: Sized {
-        fn name(&self) -> &'static str;
-        fn named(name: &str) -> crate::error::Result<Self>;
-    }
-
-    macro_rules! named {
-        ($($kind:ty),+) => {
-            $(impl Named for $kind {
-                fn name(&self) -> &'static str {
-                    self.as_str()
-                }
-                fn named(name: &str) -> crate::error::Result<Self> {
-                    Self::parse(name)
-                }
-            })+
-        };
-    }
-    named!(Category, Status, Trust);
-
-    pub fn serialize<T: Named, S: Serializer>(value: &T, to: S) -> Result<S::Ok, S::Error> {
-        to.serialize_str(value.name())
-    }
-
-    pub fn deserialize<'de, T: Named, D: Deserializer<'de>>(from: D) -> Result<T, D::Error> {
-        let name = String::deserialize(from)?;
-        T::named(&name).map_err(D::Error::custom)
-    }
 }

@@ -104,7 +104,7 @@ pub fn new_memory(memory: &NewMemory) -> Result<()> {
     time("created_at", memory.created_at)?;
     time("updated_at", memory.updated_at)?;
     time("verified_at", memory.verified_at)?;
-    memory.metadata.as_deref().map_or(Ok(()), metadata)?;
+    metadata(&memory.metadata)?;
     if memory.position.is_some_and(|position| position < 0) {
         return Err(Error::over_limit("position", "counts from 0", 0));
     }
@@ -172,7 +172,7 @@ mod tests {
         assert!(refused(&tags).starts_with("tags: has 65 members; at most 64"));
         let position = NewMemory { position: Some(1), ..NewMemory::new("x") };
         assert!(refused(&position).starts_with("position: needs a session"));
-        let metadata = NewMemory { metadata: Some("[1]".into()), ..NewMemory::new("x") };
+        let metadata = NewMemory { metadata: "[1]".into(), ..NewMemory::new("x") };
         assert!(refused(&metadata).starts_with("metadata: is not a JSON object"));
         assert!(new_memory(&NewMemory::new("x".repeat(100_000))).is_ok());
     }

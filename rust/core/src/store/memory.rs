@@ -1,61 +1,13 @@
 //! Rows of memories: read, insert, replace, remove. Every change is logged in the same transaction.
 
-use rusqlite::types::Type;
 use rusqlite::{Connection, OptionalExtension, Row};
 
 use super::WriteTx;
 use super::change::Op;
+use super::columns::{self, SELECT, from_row};
 use crate::error::{Error, Result};
-use crate::model::{Category, Memory, Status, Trust};
-use crate::text::{self, Traits};
-
-const SELECT: &str = "SELECT m.key, m.id, m.project, p.name, m.category, m.status, m.trust, m.pinned, m.time, \
-     m.created_at, m.updated_at, m.stored_at, m.expires_at, m.verified_at, m.session, m.position, m.speaker, m.topic, \
-     m.superseded_by, m.confidence, m.source, m.entities, m.tags, m.metadata, m.content, u.uses, u.used_at \
-     FROM memory m LEFT JOIN project p ON p.id = m.project LEFT JOIN use_count u ON u.memory = m.id";
-
-fn from_row(row: &Row<'_>) -> rusqlite::Result<Memory> {
-    Ok(Memory {
-        key: row.get(0)?,
-        id: row.get(1)?,
-        project_id: row.get(2)?,
-        project: row.get(3)?,
-        category: member(row, 4, Category::from_number)?,
-        status: member(row, 5, Status::from_number)?,
-        trust: member(row, 6, Trust::from_number)?,
-        pinned: row.get(7)?,
-        time: row.get(8)?,
-        created_at: row.get(9)?,
-        updated_at: row.get(10)?,
-        stored_at: row.get(11)?,
-        expires_at: row.get(12)?,
-        verified_at: row.get(13)?,
-        session: row.get(14)?,
-        position: row.get(15)?,
-        speaker: row.get(16)?,
-        topic: row.get(17)?,
-        superseded_by: row.get(18)?,
-        confidence: row.get(19)?,
-        source: json(row, 20)?,
-        entities: json(row, 21)?,
-        tags: json(row, 22)?,
-        metadata: row.get(23)?,
-        content: row.get(24)?,
-        uses: row.get::<_, Option<i64>>(25)?.unwrap_or(0),
-        used_at: row.get(26)?,
-    })
-}
-
-fn member<T>(row: &Row<'_>, column: usize, parse: fn(i64) -> Option<T>) -> rusqlite::Result<T> {
-    let number: i64 = row.get(column)?;
-    parse(number).ok_or(rusqlite::Error::IntegralValueOutOfRange(column, number))
-}
-
-fn json<T: serde::de::DeserializeOwned>(row: &Row<'_>, column: usize) -> rusqlite::Result<T> {
-    let text = row.get_ref(column)?.as_str()?;
-    serde_json::from_str(text)
-        .map_err(|error| rusqlite::Error::FromSqlConversionFailure(column, Type::Text, Box::new(error)))
-}
+use crate::model::Memory;
+use crate::text::Traits;
 
 /// The memory that has this key now.
 pub fn by_key(connection: &Connection, key: i64) -> Result<Option<Memory>> {
@@ -124,41 +76,7 @@ pub fn keys_tagged(connection: &Connection, tag: &str) -> Result<Vec<i64>> {
 impl WriteTx<'_> {
     /// Insert a memory under a new key, which is returned; `memory.key` is ignored.
     pub fn insert(&self, memory: &Memory) -> Result<i64> {
-        let traits = Traits::of(&memory.content);
-        self.prepare_cached(
-            "INSERT INTO memory(id, project, category, status, trust, pinned, time, created_at, updated_at, stored_at, \
-             expires_at, verified_at, position, session, content_hash, speaker, topic, superseded_by, confidence, source, \
-             entities, tags, metadata, content, words, traits) VALUES \
-             (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,?19,?20,?21,?22,?23,?24,?25,?26)",
-        )?
-        .execute(rusqlite::params![
-            memory.id,
-            memory.project_id,
-            memory.category as u8,
-            memory.status as u8,
-            memory.trust as u8,
-            memory.pinned,
-            memory.time,
-            memory.created_at,
-            memory.updated_at,
-            memory.stored_at,
-            memory.expires_at,
-            memory.verified_at,
-            memory.position,
-            memory.session,
-            text::content_hash(&memory.content).to_be_bytes(),
-            memory.speaker,
-            memory.topic,
-            memory.superseded_by,
-            memory.confidence,
-            to_json(&memory.source)?,
-            to_json(&memory.entities)?,
-            to_json(&memory.tags)?,
-            memory.metadata,
-            memory.content,
-            traits.words,
-            traits.bits(),
-        ])?;
+        columns::insert(self, memory)?;
         let key = self.last_insert_rowid();
         let mut mention = self.prepare_cached("INSERT OR IGNORE INTO mention(name, memory) VALUES (?1, ?2)")?;
         for entity in &memory.entities {
@@ -175,30 +93,7 @@ impl WriteTx<'_> {
             self.remove(before)?;
             return self.insert(after);
         }
-        self.prepare_cached(
-            "UPDATE memory SET project = ?2, category = ?3, status = ?4, trust = ?5, pinned = ?6, time = ?7, created_at = ?8, \
-             updated_at = ?9, expires_at = ?10, verified_at = ?11, position = ?12, session = ?13, superseded_by = ?14, \
-             confidence = ?15, source = ?16, metadata = ?17 WHERE key = ?1",
-        )?
-        .execute(rusqlite::params![
-            before.key,
-            after.project_id,
-            after.category as u8,
-            after.status as u8,
-            after.trust as u8,
-            after.pinned,
-            after.time,
-            after.created_at,
-            after.updated_at,
-            after.expires_at,
-            after.verified_at,
-            after.position,
-            after.session,
-            after.superseded_by,
-            after.confidence,
-            to_json(&after.source)?,
-            after.metadata,
-        ])?;
+        columns::update(self, before.key, after)?;
         self.log(before.key, Op::Touch)?;
         Ok(before.key)
     }
@@ -218,11 +113,6 @@ fn searched_text_differs(before: &Memory, after: &Memory) -> bool {
         || before.topic != after.topic
         || before.tags != after.tags
         || before.entities != after.entities
-}
-
-fn to_json<T: serde::Serialize>(value: &T) -> Result<String> {
-    serde_json::to_string(value)
-        .map_err(|error| Error::invalid("memory", format!("cannot be written as JSON: {error}")))
 }
 
 /// Ids of a project's memories, of every status.
@@ -260,11 +150,11 @@ pub struct FilterRow {
     pub updated_at: i64,
     /// When it stops being returned; `i64::MAX` is never.
     pub expires_at: i64,
-    /// [`Category`] as its number.
+    /// [`crate::model::Category`] as its number.
     pub category: u8,
-    /// [`Status`] as its number.
+    /// [`crate::model::Status`] as its number.
     pub status: u8,
-    /// [`Trust`] as its number.
+    /// [`crate::model::Trust`] as its number.
     pub trust: u8,
     /// Kept in sight by a person.
     pub pinned: bool,

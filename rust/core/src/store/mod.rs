@@ -6,6 +6,7 @@
 pub mod backup;
 pub mod change;
 pub mod check;
+mod columns;
 pub mod counts;
 pub mod embedding;
 pub mod history;

@@ -63,7 +63,6 @@ impl Engine {
     /// The results are those of `remember_many`.
     fn learn(&self, py: Python<'_>, lesson: GivenLesson) -> PyResult<Vec<(String, &'static str, Vec<&'static str>)>> {
         let results = detached(py, || {
-            let memories = lesson.memories.into_iter().map(GivenMemory::into_core).collect::<Result<Vec<_>, _>>()?;
             let sightings = lesson.sightings.into_iter();
             self.core.learn(Lesson {
                 session: lesson.session.clone(),
@@ -71,7 +70,7 @@ impl Engine {
                 state: lesson.state,
                 counted: lesson.counted,
                 sightings: sightings.map(|(project, what, times)| Sighting { project, what, times }).collect(),
-                memories,
+                memories: lesson.memories.into_iter().map(|given| given.0).collect(),
                 progress: lesson
                     .progress
                     .map(|(feed, mark, cursor)| (feed, Progress { session: lesson.session, mark, cursor })),

@@ -19,10 +19,8 @@ impl Engine {
         py: Python<'_>,
         memories: Vec<GivenMemory>,
     ) -> PyResult<Vec<(String, &'static str, Vec<&'static str>)>> {
-        let results = detached(py, || {
-            let memories = memories.into_iter().map(GivenMemory::into_core).collect::<Result<_>>()?;
-            self.core.remember_many(memories)
-        })?;
+        let memories = memories.into_iter().map(|given| given.0).collect();
+        let results = detached(py, || self.core.remember_many(memories))?;
         Ok(results.into_iter().map(|one| (one.id, one.outcome.as_str(), one.redactions)).collect())
     }
 
