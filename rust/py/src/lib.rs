@@ -16,7 +16,7 @@ mod _core {
     use super::engine::Engine;
 
     #[pymodule_export]
-    use super::functions::{content_hash, normalised, redact, subject, terms};
+    use super::functions::{redact, subject, terms};
 }
 
 /// Pure functions of the core that Python code needs too.
@@ -31,18 +31,6 @@ mod functions {
             let redacted = text::redact(text);
             (redacted.text, redacted.kinds)
         })
-    }
-
-    /// The form in which two texts are the same statement for certain.
-    #[pyfunction]
-    pub fn normalised(py: Python<'_>, text: &str) -> String {
-        py.detach(|| text::normalise(text))
-    }
-
-    /// The hash of the normalised text, hexadecimal.
-    #[pyfunction]
-    pub fn content_hash(py: Python<'_>, text: &str) -> String {
-        py.detach(|| format!("{:032x}", text::content_hash(text)))
     }
 
     /// What the analyzer makes of a text: stemmed words and identifiers.

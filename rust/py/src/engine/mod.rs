@@ -74,8 +74,4 @@ impl Engine {
     fn set_clock(&self, now_ms: i64) {
         self.core.clock().set(now_ms);
     }
-
-    fn resolve_id(&self, py: Python<'_>, part: &str) -> PyResult<String> {
-        detached(py, || self.core.resolve_id(part))
-    }
 }
