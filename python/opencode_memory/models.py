@@ -10,7 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, Final, Self
+from typing import Any, Final, Self, TypedDict
+
+Time = datetime | str | int
+"""A point in time: a ``datetime``, ISO 8601 text, or UTC milliseconds. Without a zone, this machine's zone is used."""
 
 ALL_PROJECTS: Final = "*"
 """As ``project`` of a recall or list: every project, and the global memories."""
@@ -152,8 +155,8 @@ class NewMemory:
     session: str | None = None
     position: int | None = None
     speaker: str | None = None
-    time: datetime | str | int | None = None
-    expires_at: datetime | str | int | None = None
+    time: Time | None = None
+    expires_at: Time | None = None
     ttl_seconds: float | None = None
     source: Source | Mapping[str, Any] | None = None
     entities: Sequence[str] = ()
@@ -162,12 +165,35 @@ class NewMemory:
     pinned: bool = False
     status: str = "active"
     id: str | None = None
-    created_at: datetime | str | int | None = None
-    updated_at: datetime | str | int | None = None
-    verified_at: datetime | str | int | None = None
+    created_at: Time | None = None
+    updated_at: Time | None = None
+    verified_at: Time | None = None
     superseded_by: str | None = None
     confidence: float | None = None
     metadata: Mapping[str, Any] = field(default_factory=dict)
+
+
+class MemoryFields(TypedDict, total=False):
+    """Keyword arguments of ``MemoryStore.remember``: the fields of ``NewMemory`` that are not only for imports."""
+
+    category: str
+    scope: Scope | str | None
+    project: str | None
+    topic: str | None
+    session: str | None
+    position: int | None
+    speaker: str | None
+    time: Time | None
+    expires_at: Time | None
+    ttl_seconds: float | None
+    source: Source | Mapping[str, Any] | None
+    entities: Sequence[str]
+    tags: Sequence[str]
+    trust: str
+    pinned: bool
+    status: str
+    confidence: float | None
+    metadata: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

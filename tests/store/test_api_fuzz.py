@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 import opencode_memory
 from opencode_memory import MemoryStore, NewMemory, OpencodeMemoryError, ProjectIdentity, Source
 from opencode_memory.exchange import export_memories, import_memories
+from opencode_memory.models import MemoryFields
 from opencode_memory.store.backups import Backups
 from opencode_memory.store.indexes import Indexes
 from opencode_memory.store.kv import KeyValues
@@ -50,7 +51,8 @@ _VALUES = st.recursive(
     max_leaves=4,
 )  # fmt: skip
 
-_MEMORY_FIELDS = tuple(name for name in inspect.signature(MemoryStore.remember).parameters if name != "self")
+# Keyword arguments that methods declare as a `TypedDict`, by the name of the parameter that takes them.
+_KEYWORDS = {"fields": MemoryFields, "filters": Filter}
 _CALLABLES = {"progress", "on_failure"}
 # `close` ends the others; `dump` and `load` are the two halves of exports and imports, and fuzzed below as those.
 _PARTS = {
@@ -116,8 +118,8 @@ def _call(store: MemoryStore, name: str, arguments: dict[str, Any]) -> None:
 def test_one_wrong_argument_is_refused_or_understood(fuzzed: MemoryStore, name: str, data: st.DataObject) -> None:
     """Every other argument is right, so that the wrong one is what is looked at."""
     parameters = inspect.signature(_METHODS[name]).parameters
-    names = [name for name in parameters if name not in ("self", "store", "filters", *_CALLABLES)]
-    names += [name for name in Filter.__annotations__ if "filters" in parameters]
+    names = [name for name in parameters if name not in ("self", "store", *_KEYWORDS, *_CALLABLES)]
+    names += [name for group, keywords in _KEYWORDS.items() if group in parameters for name in keywords.__annotations__]
     id = fuzzed.remember("a walrus that stays", topic="stays").id
     right = {"id": id, "ids": [id], "source": id, "target": id, "content": "x", "query": "x", "key": "k", "value": 1,
              "memories": [], "old": "app", "new": "app", "identity": ProjectIdentity(folder="/x"), "tags": ["t"]}  # fmt: skip
@@ -137,7 +139,7 @@ def test_one_wrong_argument_is_refused_or_understood(fuzzed: MemoryStore, name: 
 @settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     fields=st.fixed_dictionaries(
-        {"content": _VALUES | st.just("x")}, optional=dict.fromkeys(_MEMORY_FIELDS[1:], _VALUES)
+        {"content": _VALUES | st.just("x")}, optional=dict.fromkeys(MemoryFields.__annotations__, _VALUES)
     )
 )
 def test_a_mapping_of_anything_is_refused_or_understood(fuzzed: MemoryStore, fields: dict[str, Any]) -> None:

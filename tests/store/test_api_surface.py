@@ -6,11 +6,13 @@ import inspect
 import re
 from importlib import resources
 from pathlib import Path
+from typing import get_type_hints
 
 import pytest
 
 import opencode_memory
-from opencode_memory import MemoryStore, errors
+from opencode_memory import MemoryStore, NewMemory, errors
+from opencode_memory.models import MemoryFields
 from opencode_memory.store.kv import KeyValues
 from opencode_memory.store.sessions import Sessions
 from support import processes
@@ -70,6 +72,20 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
 def test_the_package_is_typed_and_knows_its_version() -> None:
     assert resources.files(opencode_memory).joinpath("py.typed").is_file()
     assert re.fullmatch(r"\d+\.\d+\.\d+.*", opencode_memory.__version__)
+
+
+def test_fields_of_remember_are_those_of_a_new_memory() -> None:
+    only_for_imports = {"id", "created_at", "updated_at", "verified_at", "superseded_by"}
+    fields = get_type_hints(NewMemory)
+    expected = {name: kind for name, kind in fields.items() if name not in only_for_imports | {"content"}}
+    assert get_type_hints(MemoryFields) == expected
+
+
+@pytest.mark.parametrize("field", ["topik", "id", "stored_at"])
+def test_remember_refuses_an_unknown_keyword_argument(store: MemoryStore, field: str) -> None:
+    with pytest.raises(TypeError, match=f"'{field}'; (did you mean 'topic'|known are: )"):
+        store.remember("a walrus", **{field: "x"})
+    assert store.count() == 0
 
 
 def test_values_are_frozen(store: MemoryStore) -> None:

@@ -25,12 +25,13 @@ from opencode_memory.models import (
     Hit,
     Link,
     Memory,
+    MemoryFields,
     NewMemory,
     RelatedMemory,
     RememberResult,
     RememberStatus,
     Scope,
-    Source,
+    Time,
 )
 from opencode_memory.store import arguments, records
 from opencode_memory.store.backups import Backups
@@ -43,9 +44,10 @@ from opencode_memory.store.ledger import Ledger
 from opencode_memory.store.projects import Projects
 from opencode_memory.store.reports import PurgeReport, Stats
 from opencode_memory.store.rows import Rows
-from opencode_memory.store.selection import Filter, Time, owner, select
+from opencode_memory.store.selection import Filter, owner, select
 from opencode_memory.store.sessions import Sessions
 from opencode_memory.store.snapshots import remove_leftovers
+from opencode_memory.text.suggest import did_you_mean
 from opencode_memory.text.unicode import replace_surrogates
 
 if TYPE_CHECKING:
@@ -180,61 +182,26 @@ class MemoryStore:
 
     # Writing
 
-    def remember(
-        self,
-        content: str,
-        *,
-        category: str = "fact",
-        scope: Scope | str | None = None,
-        project: str | None = None,
-        topic: str | None = None,
-        session: str | None = None,
-        position: int | None = None,
-        speaker: str | None = None,
-        time: Time | None = None,
-        expires_at: Time | None = None,
-        ttl_seconds: float | None = None,
-        source: Source | Mapping[str, Any] | None = None,
-        entities: Sequence[str] = (),
-        tags: Sequence[str] = (),
-        trust: str = "user",
-        pinned: bool = False,
-        status: str = "active",
-        confidence: float | None = None,
-        metadata: Mapping[str, Any] | None = None,
-    ) -> RememberResult:
+    def remember(self, content: str, **fields: Unpack[MemoryFields]) -> RememberResult:
         """Write a memory. When this returns, the memory is durable and every recall in any process finds it.
 
-        The arguments are those of ``NewMemory``. Secrets are redacted before the memory is stored. The same text in the
-        same scope is merged, and a memory with the same topic is updated; the result says which.
+        Secrets are redacted before the memory is stored. The same text in the same scope is merged, and a memory with
+        the same topic is updated; the result says which.
+
+        Args:
+            content: The text, 1 to 100,000 characters.
+            **fields: See ``NewMemory``.
 
         Raises:
-            InvalidInputError: An argument is not acceptable; the error names the field and the limit.
+            InvalidInputError: A field is invalid; the error names the field and the limit.
             BusyError: Another process locked the store for too long.
             StorageError: The disk is full or failed.
         """
-        given = NewMemory(
-            content=content,
-            category=category,
-            scope=scope,
-            project=project,
-            topic=topic,
-            session=session,
-            position=position,
-            speaker=speaker,
-            time=time,
-            expires_at=expires_at,
-            ttl_seconds=ttl_seconds,
-            source=source,
-            entities=entities,
-            tags=tags,
-            trust=trust,
-            pinned=pinned,
-            status=status,
-            confidence=confidence,
-            metadata=metadata or {},
-        )
-        return self._write([given])[0]
+        unknown = next((name for name in fields if name not in MemoryFields.__optional_keys__), None)
+        if unknown is not None:
+            suggestion = did_you_mean(unknown, sorted(MemoryFields.__optional_keys__))
+            raise TypeError(f"remember() got an unexpected keyword argument {unknown!r}; {suggestion}")
+        return self._write([NewMemory(content=content, **fields)])[0]
 
     def remember_many(
         self,

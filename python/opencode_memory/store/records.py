@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from datetime import datetime, tzinfo
-from typing import Any, Final
+from typing import Any, Final, get_type_hints
 
 from opencode_memory.errors import InvalidInputError
 from opencode_memory.models import (
@@ -23,6 +23,7 @@ from opencode_memory.models import (
     Signal,
     Source,
     Status,
+    Time,
     Trust,
 )
 from opencode_memory.store.arguments import (
@@ -40,12 +41,31 @@ from opencode_memory.store.arguments import (
 from opencode_memory.store.selection import owner
 from opencode_memory.text.suggest import did_you_mean
 
-_NEW_FIELDS: Final = tuple(field.name for field in fields(NewMemory))
 _SOURCE_FIELDS: Final = tuple(field.name for field in fields(Source))
 _NO_SOURCE: Final = Source()
 MOST_ENTITIES: Final = 64
-"""Entities of one memory; the engine's limit for labels."""
-# Looking a member up by value costs more than everything else in building a memory.
+"""Maximum number of entities of one memory; the engine's limit for labels."""
+_FIELD_TYPES: Final = get_type_hints(NewMemory)
+# These fields depend on another field, on the project or on the current time.
+_CONVERTED_TOGETHER: Final = frozenset({"scope", "project", "ttl_seconds", "expires_at", "source", "entities"})
+_VALIDATORS: Final[Mapping[Any, Callable[..., Any]]] = {
+    str: text,
+    str | None: optional_text,
+    int | None: whole,
+    float | None: number,
+    bool: flag,
+    Sequence[str]: texts,
+    Mapping[str, Any]: json_object,
+}
+_TIMES: Final = tuple(
+    name for name, kind in _FIELD_TYPES.items() if kind == Time | None and name not in _CONVERTED_TOGETHER
+)
+_PLAIN_FIELDS: Final = {
+    name: _VALIDATORS[kind]
+    for name, kind in _FIELD_TYPES.items()
+    if name not in _CONVERTED_TOGETHER and name not in _TIMES
+}
+# Looking a member up by value would cost more than the rest of building a memory.
 _CATEGORIES: Final = {member.value: member for member in Category}
 _STATUSES: Final = {member.value: member for member in Status}
 _TRUSTS: Final = {member.value: member for member in Trust}
@@ -54,66 +74,58 @@ _TRUSTS: Final = {member.value: member for member in Trust}
 def new_memory(
     given: NewMemory | Mapping[str, Any], *, project: str | None, now_ms: int, zone: tzinfo | None
 ) -> dict[str, Any]:
-    """Turn what a caller gave into what the engine takes.
+    """Validate a new memory and convert it for the engine.
+
+    Fields are validated by their types in ``NewMemory``.
 
     Args:
         given: A ``NewMemory``, or a mapping with its fields.
         project: The project of a memory that names neither project nor scope.
-        now_ms: The present, for ``ttl_seconds``.
-        zone: Zone of moments that name none.
+        now_ms: The current time, for ``ttl_seconds``.
+        zone: Zone of times that name none.
 
     Raises:
         InvalidInputError: A field is unknown, missing, of the wrong type, or contradicts another.
     """
+    stored_at = None
     if isinstance(given, Mapping):
-        unknown = [name for name in given if name not in _NEW_FIELDS and name != "stored_at"]
-        if unknown:
-            raise InvalidInputError(
-                f"{unknown[0]}: is not a field of a memory; {did_you_mean(str(unknown[0]), _NEW_FIELDS)}",
-                field=str(unknown[0]),
-            )
-        if "content" not in given:
-            raise InvalidInputError("content: is missing", field="content")
-        stored_at = given.get("stored_at")
-        given = NewMemory(**{name: value for name, value in given.items() if name != "stored_at"})
-    elif isinstance(given, NewMemory):
-        stored_at = None
-    else:
+        fields = dict(given)
+        stored_at = fields.pop("stored_at", None)
+        given = _from_mapping(fields)
+    elif not isinstance(given, NewMemory):
         raise InvalidInputError(f"memory: must be a NewMemory or a mapping, not {type(given).__name__}", field="memory")
-    time_fields = ("time", "created_at", "updated_at", "verified_at")
-    whose = owner(given.scope, optional_text(given.project, field="project"), project)
+    project = owner(given.scope, optional_text(given.project, field="project"), project)
     return {
-        "content": text(given.content, field="content"),
-        "category": text(given.category, field="category"),
-        "project": whose,
-        "topic": optional_text(given.topic, field="topic"),
-        "session": optional_text(given.session, field="session"),
-        "position": whole(given.position, field="position"),
-        "speaker": optional_text(given.speaker, field="speaker"),
+        **{name: validate(getattr(given, name), field=name) for name, validate in _PLAIN_FIELDS.items()},
+        **{name: _milliseconds(getattr(given, name), name, zone) for name in _TIMES},
+        "project": project,
         "expires_at": _end(given, now_ms, zone),
         "source": _source(given.source),
-        "entities": _entities(given, whose),
-        "tags": texts(given.tags, field="tags"),
-        "trust": text(given.trust, field="trust"),
-        "pinned": flag(given.pinned, field="pinned"),
-        "status": text(given.status, field="status"),
-        "confidence": number(given.confidence, field="confidence"),
-        "metadata": json_object(given.metadata, field="metadata"),
-        "id": optional_text(given.id, field="id"),
-        "superseded_by": optional_text(given.superseded_by, field="superseded_by"),
+        "entities": _entities(given, project),
         "stored_at": whole(stored_at, field="stored_at"),
-        **{name: whole(milliseconds(getattr(given, name), field=name, zone=zone), field=name) for name in time_fields},
     }
 
 
-def _entities(given: NewMemory, project: str | None) -> list[str]:
-    """Return what a memory is about: what was said, and what its text names. An import says what it knows."""
-    from opencode_memory.entities import canonical, find_entities  # noqa: PLC0415  only what is written needs it
+def _from_mapping(fields: dict[str, Any]) -> NewMemory:
+    unknown = next((name for name in fields if name not in _FIELD_TYPES), None)
+    if unknown is not None:
+        raise InvalidInputError(
+            f"{unknown}: is not a field of a memory; {did_you_mean(str(unknown), tuple(_FIELD_TYPES))}",
+            field=str(unknown),
+        )
+    if "content" not in fields:
+        raise InvalidInputError("content: is missing", field="content")
+    return NewMemory(**fields)
 
-    said = [canonical(name, project=project) for name in texts(given.entities, field="entities")]
+
+def _entities(given: NewMemory, project: str | None) -> list[str]:
+    """Return the given entities, and those that the text names. An imported memory keeps its own entities only."""
+    from opencode_memory.entities import canonical, find_entities  # noqa: PLC0415  only writing needs them
+
+    named = [canonical(name, project=project) for name in texts(given.entities, field="entities")]
     found = find_entities(given.content, project=project) if given.id is None else ()
-    # What was said is checked whole by the engine; what was found fills the room that is left.
-    return list(dict.fromkeys([*said, *found]))[: max(len(said), MOST_ENTITIES)]
+    # The engine refuses too many given entities. Found ones are only added up to its limit.
+    return list(dict.fromkeys([*named, *found]))[: max(len(named), MOST_ENTITIES)]
 
 
 def entities_after_edit(before: Memory, content: str) -> list[str]:
@@ -126,38 +138,27 @@ def entities_after_edit(before: Memory, content: str) -> list[str]:
 
 
 def memory(found: Mapping[str, Any]) -> Memory:
-    """Build a memory from the engine's dictionary."""
+    """Build a memory from the engine's dictionary. Fields that need no conversion are passed through by name."""
     project = found["project"]
     metadata = found["metadata"]
     source = found["source"]
-    return Memory(
-        id=found["id"],
-        key=found["key"],
-        content=found["content"],
-        category=_CATEGORIES[found["category"]],
-        scope=ScopeKind.GLOBAL if project is None else ScopeKind.PROJECT,
-        project=project,
-        topic=found["topic"],
-        status=_STATUSES[found["status"]],
-        trust=_TRUSTS[found["trust"]],
-        pinned=found["pinned"],
-        session=found["session"],
-        position=found["position"],
-        speaker=found["speaker"],
-        time=moment(found["time"]),
-        source=_NO_SOURCE if not any(source) else Source(**dict(zip(_SOURCE_FIELDS, source, strict=True))),
-        entities=tuple(found["entities"]),
-        tags=tuple(found["tags"]),
-        created_at=moment(found["created_at"]),
-        updated_at=moment(found["updated_at"]),
-        verified_at=_optional_moment(found["verified_at"]),
-        expires_at=_optional_moment(found["expires_at"]),
-        used_at=_optional_moment(found["used_at"]),
-        uses=found["uses"],
-        superseded_by=found["superseded_by"],
-        confidence=found["confidence"],
-        metadata={} if metadata == "{}" else json.loads(metadata),
-    )
+    converted = {
+        "category": _CATEGORIES[found["category"]],
+        "scope": ScopeKind.GLOBAL if project is None else ScopeKind.PROJECT,
+        "status": _STATUSES[found["status"]],
+        "trust": _TRUSTS[found["trust"]],
+        "source": Source(**dict(zip(_SOURCE_FIELDS, source, strict=True))) if any(source) else _NO_SOURCE,
+        "entities": tuple(found["entities"]),
+        "tags": tuple(found["tags"]),
+        "time": moment(found["time"]),
+        "created_at": moment(found["created_at"]),
+        "updated_at": moment(found["updated_at"]),
+        "verified_at": _optional_moment(found["verified_at"]),
+        "expires_at": _optional_moment(found["expires_at"]),
+        "used_at": _optional_moment(found["used_at"]),
+        "metadata": {} if metadata == "{}" else json.loads(metadata),
+    }
+    return Memory(**{**found, **converted})
 
 
 def hit(found: Mapping[str, Any], *, explained: bool) -> Hit:
@@ -217,10 +218,14 @@ def _optional_moment(value: int | None) -> datetime | None:
     return None if value is None else moment(value)
 
 
+def _milliseconds(value: Time | None, field: str, zone: tzinfo | None) -> int | None:
+    return whole(milliseconds(value, field=field, zone=zone), field=field)
+
+
 def _end(given: NewMemory, now_ms: int, zone: tzinfo | None) -> int | None:
     seconds = number(given.ttl_seconds, field="ttl_seconds")
     if seconds is None:
-        return whole(milliseconds(given.expires_at, field="expires_at", zone=zone), field="expires_at")
+        return _milliseconds(given.expires_at, "expires_at", zone)
     if given.expires_at is not None:
         raise InvalidInputError("ttl_seconds: expires_at is given too; leave one of them out", field="ttl_seconds")
     return now_ms + ttl_ms(seconds)

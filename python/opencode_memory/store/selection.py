@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime, tzinfo
+from datetime import tzinfo
 from typing import Any, TypedDict
 
 from opencode_memory.errors import InvalidInputError
-from opencode_memory.models import ALL_PROJECTS, Scope, ScopeKind
+from opencode_memory.models import ALL_PROJECTS, Scope, ScopeKind, Time
 from opencode_memory.store.arguments import flag, milliseconds, optional_text, text, texts, whole
 from opencode_memory.text.suggest import did_you_mean
-
-Time = datetime | str | int
-"""A point in time: a ``datetime``, ISO 8601 text, or UTC milliseconds. Without a zone, this machine's zone is used."""
 
 
 class Filter(TypedDict, total=False):

@@ -73,7 +73,7 @@ def memory_write(call: SessionCall, content: Content, scope: ScopeName) -> Answe
         session=call.session,
         trust=Trust.AGENT.value,
         source=call.source,
-        metadata=None if call.agent is None else {"agent": call.agent},
+        metadata={} if call.agent is None else {"agent": call.agent},
     )
     place = "the memories of every project" if where is None else format_project(where)
     data = {"id": result.id, "status": result.status, "redacted": list(result.redactions)}
