@@ -80,11 +80,6 @@ class OnnxEmbedder:
         """Length of a vector."""
         return self._model.dimension
 
-    @property
-    def is_loaded(self) -> bool:
-        """Whether the model is in memory, so that the next embedding starts at once."""
-        return self._session is not None
-
     def load(self) -> None:
         """Load the model now instead of at the first text.
 
