@@ -888,7 +888,7 @@ def test_ingest_opencode_without_json_says_what_was_learned(cli: CommandLine, tm
     path = str(shutil.copyfile(FIRST_ENGINE, tmp_path / "opencode.db"))
 
     assert "session" in cli.ok("ingest", "opencode", "--db", path).out
-    assert "0 sessions with news" in cli.ok("ingest", "opencode", "--db", path).out
+    assert "0 sessions with new messages" in cli.ok("ingest", "opencode", "--db", path).out
 
 
 def test_ingest_opencode_can_be_tried_out(cli: CommandLine, tmp_path):

@@ -16,6 +16,7 @@ import pytest
 from opencode_memory import Memory, MemoryStore, Status
 from opencode_memory.config.load import load
 from opencode_memory.text import clock as real_clock
+from opencode_memory.text.clock import to_ms
 from opencode_memory.worker.duty import Duty
 from opencode_memory.worker.learning_duties import LearningDuties
 from opencode_memory.worker.run import enqueue_due_jobs, run_next_job
@@ -143,7 +144,7 @@ def test_what_is_not_worth_keeping_is_archived_and_comes_back(scene: Scene) -> N
     id = scene.learn()
     scene.digest(scene.with_model(scene.serve(judges(note("1", keep=False)))))
     assert (scene.store.get(id).status, scene.store.get(id).content) == (Status.ARCHIVED, WRITTEN)
-    assert "memory model" in scene.store.history(id)[-1].kind
+    assert "the LLM judged" in scene.store.history(id)[-1].kind
     scene.store.undo(id)
     assert scene.store.get(id).status == Status.ACTIVE
 
@@ -269,7 +270,7 @@ def test_a_spent_budget_of_calls_puts_everything_off_to_the_next_day(scene: Scen
     scene.passed(60)
     scene.digest(duties)
     assert len(server.received) == 1
-    set_clock(scene.store, round(midnight.timestamp() * 1000))
+    set_clock(scene.store, to_ms(midnight))
     scene.digest(duties)
     assert len(server.received) == 2
 

@@ -16,6 +16,7 @@ from opencode_memory import BusyError, MemoryStore, Status, StorageError
 from opencode_memory.config.load import load
 from opencode_memory.errors import EmbeddingError
 from opencode_memory.store.jobs import LEASE_SECONDS, Job
+from opencode_memory.text.clock import to_ms
 from opencode_memory.worker.duties import EMBED, LINK, maintenance_duties
 from opencode_memory.worker.duty import Duty, LeaseLostError, PermanentError, PostponedError, Work, always, repeat_every
 from opencode_memory.worker.learning_duties import MEMORY_FILE, LearningDuties
@@ -67,7 +68,7 @@ def work_through_failures(store: MemoryStore, duties: Sequence[Duty]) -> None:
         retried = [job.run_at for job in store.jobs.list() if job.attempts and job.dead_at is None]
         if not retried:
             return
-        set_clock(store, round(min(retried).timestamp() * 1000))
+        set_clock(store, to_ms(min(retried)))
 
 
 def fails_on_marker(batch: Sequence[str]) -> None:
@@ -742,7 +743,7 @@ def dead_job(cli: CommandLine, *, subject: str = "a.md", error: str = "ValueErro
 
 def test_an_empty_queue_is_said_to_be_empty(cli: CommandLine) -> None:
     answer = cli.ok("jobs")
-    assert "Nothing waits" in answer.err + answer.out
+    assert "There are no jobs" in answer.err + answer.out
 
 
 def test_what_failed_for_good_is_shown_with_its_error_and_exit_code_1(cli: CommandLine) -> None:

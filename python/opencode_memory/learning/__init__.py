@@ -1,1 +1,1 @@
-"""Learning by itself: from the messages of any feed to memories, with rules of admission that can be read."""
+"""Automatic learning: turns the messages of any feed into memories, by rules and documented admission thresholds."""

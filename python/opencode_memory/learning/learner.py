@@ -1,7 +1,7 @@
-"""The learner: takes the messages of a session, whichever feed brought them, and writes what they come to.
+"""Learner: processes the messages of a session from any feed and stores the resulting memories.
 
-Each message counts once. What a stretch of a session comes to is written in one transaction with what is open in it; of
-two processes that read the same stretch, one writes it and the other reads again.
+Each message is processed once. A batch is written in one transaction: its memories, and the new state of the session.
+If two processes read the same batch, the first one writes it, and the other one reads the session again.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ _SETTLED: Final = "settled by a person"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LearningResult:
-    """What a stretch of a session came to.
+    """Result of one processed batch of messages.
 
     Attributes:
-        messages: Messages that counted.
-        active: Ids of memories that are active now, new or said again.
-        waiting: Ids of memories that wait for a person.
+        messages: Number of newly processed messages.
+        active: Ids of memories that are active now: new ones, and those that were repeated.
+        waiting: Ids of memories that wait for review.
     """
 
     messages: int = 0
@@ -54,7 +54,7 @@ class _Seen:
 
 
 class Learner:
-    """Learns from sessions of any project into one store."""
+    """Learns from sessions of any project and writes to one store."""
 
     def __init__(self, store: MemoryStore) -> None:
         self._store = store
@@ -70,16 +70,16 @@ class Learner:
         feed: str | None = None,
         progress: Progress | None = None,
     ) -> LearningResult:
-        """Take in a stretch of a session.
+        """Process a batch of messages.
 
         Args:
             info: The session.
-            messages: Complete messages in order; those that have counted are passed over.
-            project: The project that it belongs to.
-            at_ms: The present moment.
+            messages: Complete messages in order; messages that were processed before are skipped.
+            project: The project of the session; None for global memories.
+            at_ms: The current time, in UTC milliseconds.
             is_idle: Whether the session is idle, so that pending candidates and its summary are written.
-            feed: Where they come from.
-            progress: How far that feed is read with them.
+            feed: Name of the feed that delivered the messages, if its progress is stored.
+            progress: Position of the feed after these messages.
 
         Raises:
             BusyError: Other processes read the same session all the time.
@@ -96,7 +96,7 @@ class Learner:
         feed: str | None = None,
         progress: Progress | None = None,
     ) -> None:
-        """Let messages count without learning anything of them, now or later.
+        """Mark messages as processed without learning from them, now or later.
 
         Raises:
             BusyError: Other processes read the same session all the time.
@@ -130,7 +130,7 @@ class Learner:
             if feed is not None and progress is not None:
                 stored_state.set_progress(feed, info.id, progress)
             return LearningResult()
-        # What stood beside its messages is not learned from it.
+        # Memories that were injected into the session must not be learned again from it.
         shown = [decision.text for decision in self._store.ledger.decisions(info.id)]
         state = replace(state, injected=add_texts(state.injected, shown))
         known = Known(tuple(self._open_blockers(project)))
@@ -143,7 +143,7 @@ class Learner:
         if is_idle:
             state, ready = end(info, state, at_ms=at_ms)
             found += ready
-        # A fork has its past twice; it belongs to what is open there, but it was not said again.
+        # A fork contains copies of its parent's messages. They belong to the state, but they are no new statements.
         found = list(self._drop_rejected([one for one in found if not one.is_copy], project))
         seen = list(self._seen(found, project, info.id))
         admitted = [
@@ -172,7 +172,7 @@ class Learner:
         )
 
     def _select_new(self, info: SessionInfo, messages: Sequence[Message]) -> tuple[list[Message], frozenset[str]]:
-        """Return the messages that have not counted, and which of them are copies of some that have."""
+        """Return the messages that were not processed yet, and the ids of those that are copies of processed ones."""
         messages = list({message.id: message for message in messages}.values())
         known = self._store.learning.are_processed(
             [name for message in messages for name in _message_names(info, message)]
@@ -189,7 +189,7 @@ class Learner:
             yield _Seen(candidate, count if candidate.normal_form else 0)
 
     def _drop_rejected(self, found: Sequence[Candidate], project: str | None) -> Iterator[Candidate]:
-        """Leave out what a person has rejected or reworded."""
+        """Yield the candidates that the user has neither rejected nor reworded before."""
         for candidate in found:
             marks = rejection_marks(candidate.topic, candidate.normal_form)
             if not marks or not any(self._store.learning.seen_elsewhere(project, marks, "")):
@@ -206,20 +206,20 @@ def _message_names(info: SessionInfo, message: Message) -> tuple[str, str]:
 
 
 def _new_names(info: SessionInfo, fresh: Sequence[Message], copies: frozenset[str]) -> list[str]:
-    """Return the names that are new: those of a copy's words are known."""
+    """Return the names to mark as processed; the content of a copy is marked already."""
     names = (name for message in fresh for name in _message_names(info, message)[: 1 if message.id in copies else 2])
     return list(dict.fromkeys(names))
 
 
 def rejection_marks(topic: str | None, normal_form: object) -> list[str]:
-    """Return what a person settles when they reject or reword a memory with this topic, seen as this."""
-    # A rejected choice does not settle what is chosen next.
+    """Return the keys under which the rejection of a memory is counted: its topic and its normal form."""
+    # The topic of a choice is left out. Otherwise rejecting one choice would also block the next one.
     named = topic if topic is not None and not topic.startswith("learned:choice:") else None
     return [f"settled:{form}" for form in (named, normal_form) if isinstance(form, str)]
 
 
 def record_rejection(store: MemoryStore, memory: Memory) -> None:
-    """Note that a person has rejected or reworded a memory: its first wording is not learned again."""
+    """Record that the user rejected or reworded a learned memory, so that its first wording is not learned again."""
     marks = rejection_marks(memory.topic, memory.metadata.get("seen_as"))
     if memory.trust is not Trust.EXTRACTED or not marks:
         return
@@ -233,13 +233,13 @@ def record_rejection(store: MemoryStore, memory: Memory) -> None:
 
 
 def _retry_on_conflict(attempt: Callable[[], _T], session: str) -> _T:
-    """Read and write a session again for as long as somebody else was faster, within reason."""
+    """Repeat an attempt while other processes write the same session, at most ``_RACES`` times."""
     for _ in range(_RACES):
         try:
             return attempt()
         except ConflictError:
             continue
-    raise BusyError(f"session {session} is being read by other processes; it is read again later")
+    raise BusyError(f"session {session} is being read by other processes; it will be read again later")
 
 
 def _count_sightings(found: Sequence[Candidate], project: str | None) -> list[tuple[str | None, str, int]]:

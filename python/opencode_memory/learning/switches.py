@@ -1,7 +1,7 @@
-"""Switches: where nothing is learned. For everything and per source in the configuration, per project, and per session.
+"""Switches that turn learning off: for everything or per source in the configuration, per project, and per session.
 
-What is said while a project or a session is switched off is passed over for good: it counts as read, and nothing of it
-is kept, not even after the switch is on again. While everything is off, nothing is read.
+Messages that arrive while a project or a session is switched off are skipped for good. They are marked as processed,
+so they are not learned from after the switch is on again. While learning is off as a whole, no message is read.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ _OFF: Final = "off"
 
 @dataclass(frozen=True, slots=True)
 class Switches:
-    """The switches of the configuration, over those of the store.
+    """Switches of the configuration, combined with those in the store.
 
     Attributes:
-        enabled: Whether anything is learned at all.
-        sources: Sources that are on.
-        skip_projects: Projects that are off.
+        enabled: Whether learning is on at all.
+        sources: Sources that are read.
+        skip_projects: Projects that are not learned from.
     """
 
     enabled: bool = True
@@ -36,21 +36,21 @@ class Switches:
 
     @classmethod
     def from_config(cls, config: LearningConfig) -> Switches:
-        """Read the configuration."""
+        """Build the switches from the configuration."""
         return cls(config.enabled, frozenset(config.sources), config.skip_projects)
 
     def is_enabled(self, source: str) -> bool:
-        """Say whether a source is read."""
+        """Return whether a source is read."""
         return self.enabled and source in self.sources
 
     def skips(self, store: MemoryStore, project: str | None, session: SessionInfo) -> bool:
-        """Say whether what is said in a session now is passed over for good; its subagents are a part of it."""
+        """Return whether the messages of a session are skipped now; a subagent follows its parent session."""
         names = filter(None, (session.id, session.parent))
         return project in self.skip_projects or is_off(store, project) or any(is_paused(store, name) for name in names)
 
 
 def is_off(store: MemoryStore, project: str | None) -> bool:
-    """Say whether nothing is learned of a project."""
+    """Return whether learning is switched off for a project."""
     return project is not None and store.kv.get(_PROJECT, project=project) == _OFF
 
 
@@ -63,12 +63,12 @@ def switch(store: MemoryStore, project: str, *, on: bool) -> None:
 
 
 def is_paused(store: MemoryStore, session: str) -> bool:
-    """Say whether learning is paused for a session."""
+    """Return whether learning is paused for a session."""
     return bool(store.kv.get(_SESSION + session))
 
 
 def pause(store: MemoryStore, session: str, *, paused: bool) -> None:
-    """Pause learning for a session, or go on."""
+    """Pause or resume learning for a session."""
     if paused:
         store.kv.set(_SESSION + session, True, ttl_seconds=None)
     else:

@@ -66,7 +66,7 @@ def run_digest(work: Work, config: Config) -> datetime:
         HopelessError: The server refuses for good.
     """
     if config.extraction_model is None or config.extraction_url is None:
-        raise PermanentError("no memory model is configured")
+        raise PermanentError("no LLM is configured")
     settings = DigestSettings(
         model=config.extraction_model,
         url=config.extraction_url,
@@ -140,4 +140,4 @@ def _apply_verdict(store: MemoryStore, memory: Memory, verdict: Verdict | None) 
     else:
         store.edit(memory.id, content=verdict.content, category=verdict.category, metadata=seen)
     if verdict is not None and not verdict.keep:
-        store.archive(memory.id, reason="the memory model found it not worth keeping")
+        store.archive(memory.id, reason="the LLM judged it not worth keeping")

@@ -109,7 +109,7 @@ def test_processes_share_the_budget(scene: Scene) -> None:
 
 def test_request_that_no_day_has_room_for_is_an_error_that_says_so(scene: Scene) -> None:
     server = scene.serve(judges(note("1")))
-    with pytest.raises(DigestError, match="a day has 2,000") as failure:
+    with pytest.raises(DigestError, match="limit per day is 2,000") as failure:
         scene.make(server, tokens_per_day=2_000).digest([PNPM])
     assert failure.value.is_final
     assert not server.received

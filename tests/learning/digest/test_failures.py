@@ -28,7 +28,7 @@ def scene() -> Iterator[Scene]:
     ["I cannot help with that.", '{"notes": [{"id": "1", "keep"', "[]", '{"notes": "1"}', ""],
 )
 def test_text_that_is_not_the_json_asked_for_may_be_tried_again(text: str, scene: Scene) -> None:
-    with pytest.raises(DigestError, match="something else than the JSON") as failure:
+    with pytest.raises(DigestError, match="did not answer with the requested JSON") as failure:
         scene.make(scene.serve(says(text, tokens=44))).digest([PNPM])
     assert not failure.value.is_final
     assert failure.value.retry_after_seconds is None
@@ -58,7 +58,7 @@ def test_fence_around_the_answer_is_tolerated(scene: Scene) -> None:
     ],
 )
 def test_server_of_something_else_is_told_from_a_model(reply: Reply, scene: Scene) -> None:
-    with pytest.raises(DigestError, match="no server of chat completions"):
+    with pytest.raises(DigestError, match="not a chat-completions server"):
         scene.make(scene.serve(reply)).digest([PNPM])
 
 

@@ -46,7 +46,7 @@ def test_base_address_leads_to_its_chat_completions(base: str, url: str) -> None
     ],
 )
 def test_texts_leave_the_machine_only_over_https(base: str) -> None:
-    with pytest.raises(InvalidInputError, match="must be asked over https") as refused:
+    with pytest.raises(InvalidInputError, match="must use https") as refused:
         DigestSettings(model="m", url=base)
     assert refused.value.field == "url"
     assert not parse_endpoint(base.replace("http:", "https:")).is_loopback

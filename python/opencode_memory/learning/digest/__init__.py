@@ -1,8 +1,8 @@
-"""The optional memory model: it improves what the rules marked, and nothing else.
+"""Digest: an optional LLM that rewords or rejects statements which the rules found.
 
-Off unless the person names a model. What goes out is what the rules marked, without secrets; what comes back is data:
-every statement is checked against the evidence, and none of it gains trust, a topic, a project or the rank of a
-directive. Nothing is written here, so a failure costs nothing: what the rules found stays as they found it.
+The step is off unless the user configures an LLM. It receives the statements of the rules, with secrets redacted. Its
+answer is untrusted data: each verdict is checked against the evidence, and cannot change trust, topic or project, or
+create a directive. This package does not write to the store, so after a failure the statements stay as they were.
 """
 
 from __future__ import annotations

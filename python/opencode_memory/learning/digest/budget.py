@@ -1,8 +1,8 @@
-"""What may be spent on the memory model in one day of UTC: calls and tokens.
+"""Daily budget of the optional LLM: calls and tokens per day of UTC.
 
-A request is charged before it is sent, by an estimate, and corrected when the server has said what it took. So whoever
-is killed in between has paid too much, never too little. Processes share a ledger without a lock: of two that read it
-in the same moment one charge may be lost, so a budget can be overrun by one call for each such coincidence.
+A request is charged with an estimate before it is sent, and corrected by the usage that the server reports. A process
+that is killed in between has therefore charged too much, never too little. Processes share the stored usage without a
+lock: if two of them charge at the same time, one charge may be lost. Each such case exceeds the budget by one call.
 """
 
 from __future__ import annotations
@@ -15,29 +15,29 @@ from typing import Literal, Protocol
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
-    """What was spent on one day."""
+    """Calls and tokens used on one day."""
 
     calls: int = 0
     tokens: int = 0
 
 
 class UsageLedger(Protocol):
-    """Where it is kept; shared by all processes that ask the model, and kept for at least a day."""
+    """Storage for the usage; shared by all processes that call the LLM, and kept for at least one day."""
 
     def load(self, day: date) -> Usage:
-        """Return what was spent on a day of UTC; nothing for a day that was never saved."""
+        """Return the usage of a day of UTC; zero if the day was never saved."""
 
     def save(self, day: date, spent: Usage) -> None:
-        """Remember what was spent on a day of UTC."""
+        """Store the usage of a day of UTC."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BudgetExceeded:
-    """Nothing more is sent today.
+    """The budget of today is used up, so no request is sent.
 
     Attributes:
-        budget: Which budget is spent.
-        until: When the next one begins, in UTC.
+        budget: The budget that is used up.
+        until: Start of the next day, in UTC.
     """
 
     budget: Literal["calls", "tokens"]
@@ -46,14 +46,14 @@ class BudgetExceeded:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Charge:
-    """What was charged for a request that may still be under way."""
+    """Charge of a request that may still be running."""
 
     day: date
     tokens: int
 
 
 class DailyBudget:
-    """Charges requests to the day on which they begin."""
+    """Charges each request to the day on which it begins."""
 
     def __init__(
         self, ledger: UsageLedger, *, calls_per_day: int, tokens_per_day: int, clock: Callable[[], datetime]
@@ -64,7 +64,7 @@ class DailyBudget:
         self._clock = clock
 
     def charge(self, tokens: int) -> Charge | BudgetExceeded:
-        """Charge one call and an estimate of its tokens, if today's budget has room for them."""
+        """Charge one call and an estimate of its tokens, unless that exceeds today's budget."""
         day = self._clock().astimezone(UTC).date()
         spent = self._ledger.load(day)
         until = datetime.combine(day + timedelta(days=1), time(), UTC)
@@ -76,7 +76,7 @@ class DailyBudget:
         return Charge(day=day, tokens=tokens)
 
     def correct(self, charge: Charge, *, tokens: int) -> None:
-        """Replace the estimate of a charge by what the request took."""
+        """Replace the estimate of a charge by the tokens that the request used."""
         self._add(charge.day, calls=0, tokens=tokens - charge.tokens)
 
     def refund(self, charge: Charge) -> None:

@@ -1,7 +1,8 @@
-"""The dialects of OpenAI-compatible servers: in which form a request is sent, and in which next when it was refused.
+"""Chat-completions format of OpenAI-compatible servers: renders requests and parses answers.
 
-The strictest form comes first. Servers know ``json_schema``, ``json_object``, both or neither; newer models refuse
-``max_tokens`` and any ``temperature``, and say so in the refusal. Tool calls in an answer are not looked at.
+Servers differ. Some know ``json_schema``, some ``json_object``, some both or neither. Newer models refuse
+``max_tokens`` and any ``temperature``. A request starts in the strictest dialect and falls back when the server refuses
+it. Tool calls in an answer are ignored.
 """
 
 from __future__ import annotations
@@ -15,12 +16,12 @@ from typing import Any, Final
 from opencode_memory.learning.digest.prompt import ANSWER_SCHEMA
 
 _NEW_LIMIT: Final = "max_completion_tokens"
-# No model takes more at once; a server that says so is not believed.
+# Larger numbers are not plausible for one request, so they are ignored.
 _MOST_TOKENS: Final = 10_000_000
 
 
 class AnswerFormat(StrEnum):
-    """How the server is asked to hold the model to JSON; ``free`` leaves it to the instructions."""
+    """Format that the server has to enforce; ``free`` relies on the instructions alone."""
 
     JSON_SCHEMA = "json_schema"
     JSON_OBJECT = "json_object"
@@ -42,14 +43,14 @@ _RESPONSE_FORMATS: Final[Mapping[AnswerFormat, Mapping[str, Any]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """A form of request."""
+    """A variant of the request format."""
 
     format: AnswerFormat = AnswerFormat.JSON_SCHEMA
     limit_key: str = "max_tokens"
     with_temperature: bool = True
 
     def render(self, *, model: str, messages: Sequence[Mapping[str, str]], max_tokens: int) -> str:
-        """Write a request as JSON; it offers no tools."""
+        """Render a request as JSON; it offers no tools."""
         request: dict[str, Any] = {"model": model, "messages": messages, "stream": False, self.limit_key: max_tokens}
         if self.with_temperature:
             request["temperature"] = 0
@@ -58,15 +59,15 @@ class Dialect:
         return json.dumps(request, ensure_ascii=False)
 
     def fallback(self, refusal: str) -> Dialect | None:
-        """Return the form to try when the server refused this one.
+        """Return the dialect to try after the server refused this one.
 
-        Each step leaves something behind for good, so there are four at most.
+        Each step drops one feature for good, so there are at most four.
 
         Args:
-            refusal: What the server said; only looked through for the names of parameters.
+            refusal: Body of the refusal; only searched for the names of parameters.
 
         Returns:
-            The next form; None when there is none.
+            The next dialect; None if there is none.
         """
         if self.limit_key != _NEW_LIMIT and _NEW_LIMIT in refusal:
             return replace(self, limit_key=_NEW_LIMIT)
@@ -78,12 +79,12 @@ class Dialect:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Completion:
-    """What the model wrote.
+    """Answer of the LLM.
 
     Attributes:
-        text: Its text; None when there is none, as when it refuses or only wants to call tools.
-        is_cut: Whether it had to end in the middle because of ``max_tokens``.
-        tokens: What the request took in and out; None when the server does not say.
+        text: Its text; None if there is none, for example because it refuses or only calls tools.
+        is_cut: Whether the text was cut off at ``max_tokens``.
+        tokens: Input and output tokens of the request; None if the server does not report them.
     """
 
     text: str | None
@@ -92,10 +93,10 @@ class Completion:
 
 
 def parse_completion(body: bytes) -> Completion:
-    """Read the answer of a chat completion; what is missing or of another type counts as not there.
+    """Parse the body of a chat completion; missing members and members of another type are ignored.
 
     Raises:
-        ValueError: It is no JSON.
+        ValueError: The body is not valid JSON.
     """
     answer = parse_json(body.decode())
     choices = _member(answer, "choices")
@@ -109,24 +110,24 @@ def parse_completion(body: bytes) -> Completion:
 
 
 def parse_json(text: str) -> Any:
-    """Read a JSON text.
+    """Parse JSON strictly: ``NaN``, duplicate names and too deep nesting are errors.
 
     >>> parse_json('{"a": [1, null]}')
     {'a': [1, None]}
 
     Raises:
-        ValueError: It is none.
+        ValueError: The text is not valid JSON.
     """
     try:
         return json.loads(text, object_pairs_hook=_object, parse_constant=_refuse)
     except RecursionError as error:
-        raise ValueError("JSON that is nested too deep") from error
+        raise ValueError("JSON is nested too deeply") from error
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     members = dict(pairs)
     if len(members) < len(pairs):
-        raise ValueError("JSON with a name twice in one object")
+        raise ValueError("JSON object has a duplicate name")
     return members
 
 

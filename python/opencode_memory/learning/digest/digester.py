@@ -1,4 +1,4 @@
-"""Asking the memory model for better wordings of what the rules marked: one call, its budget, and its report."""
+"""Digest call: sends statements to the LLM within the daily budget and reports its verdicts."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class _Asked:
 
 
 class Digester:
-    """Asks one memory model. It remembers the form of request that its server took, and nothing else."""
+    """Client of one LLM. It remembers the dialect that the server accepted, and no other state."""
 
     def __init__(self, settings: DigestSettings, ledger: UsageLedger, *, clock: Callable[[], datetime]) -> None:
         self._settings = settings
@@ -53,17 +53,17 @@ class Digester:
         self._dialect = Dialect()
 
     def digest(self, marked: Sequence[Statement]) -> DigestReport:
-        """Ask for a judgement of marked statements. It blocks, and must not be called on an event loop.
+        """Ask the LLM for verdicts about statements. The call blocks, so do not call it on an event loop.
 
         Args:
-            marked: At most ``MAX_STATEMENTS`` statements, none with ``<private>`` parts.
+            marked: At most ``MAX_STATEMENTS`` statements, without ``<private>`` parts.
 
         Returns:
-            What can be used of the answer; or, when a budget is spent, nothing and until when.
+            The usable verdicts; if a budget is used up, no verdicts and the time when it is renewed.
 
         Raises:
-            InvalidInputError: What was given is not acceptable; nothing was sent.
-            DigestError: The model gave no answer that can be used.
+            InvalidInputError: The statements are invalid; no request was sent.
+            DigestError: The LLM gave no usable answer.
         """
         statements = prepare(marked)
         if not statements:
@@ -75,8 +75,8 @@ class Digester:
         try:
             verdicts, dropped = parse_verdicts(text, statements)
         except ValueError as error:
-            message = f"the memory model {self._settings.model} answers something else than the JSON that was asked for"
-            raise DigestError(message, is_final=False, hint="take a larger model if this lasts") from error
+            message = f"the LLM {self._settings.model} did not answer with the requested JSON"
+            raise DigestError(message, is_final=False, hint="use a larger model if this happens often") from error
         return DigestReport(verdicts=verdicts, dropped=dropped, tokens=tokens, outcome=Completed(asked.requests))
 
     def _ask(self, conversation: Sequence[Mapping[str, str]]) -> _Asked | BudgetExceeded:
@@ -93,7 +93,7 @@ class Digester:
             if is_success(answer.status):
                 self._dialect = dialect
                 return _Asked(answer.body, charge, requests)
-            # What is refused takes no tokens, but counts as a call.
+            # A refused request uses no tokens, but counts as a call.
             self._budget.correct(charge, tokens=0)
             dialect = self._dialect_after(dialect, answer)
 
@@ -101,16 +101,16 @@ class Digester:
         settings = self._settings
         estimate = -(-len(body) // _CHARACTERS_PER_TOKEN) + settings.max_answer_tokens
         if estimate > settings.tokens_per_day:
-            # Tomorrow would be no better: a budget that is merely spent must not hide this.
+            # This request would not fit on any day, so it must not look like a budget that is used up for today.
             message = (
-                f"a request to the memory model may take {estimate:,} tokens, and a day has {settings.tokens_per_day:,}"
+                f"an LLM request may use {estimate:,} tokens, but the limit per day is {settings.tokens_per_day:,}"
             )
-            hint = "raise the tokens per day, or lower those of an answer"
+            hint = "raise the tokens per day, or lower the tokens of an answer"
             raise DigestError(message, is_final=True, hint=hint)
         return self._budget.charge(estimate)
 
     def _send(self, body: str, charge: Charge) -> HttpAnswer:
-        from opencode_memory.learning.digest.request import post  # noqa: PLC0415  few people need the HTTP client
+        from opencode_memory.learning.digest.request import post  # noqa: PLC0415  few users need the HTTP client
 
         settings = self._settings
         try:
@@ -124,26 +124,24 @@ class Digester:
         following = dialect.fallback(said) if is_about_form(answer.status) else None
         if following is None:
             raise error_for_status(answer.status, answer.retry_after, self._endpoint.origin, at=self._clock())
-        _log.debug(
-            "the memory model's server refuses with %s, trying %s: %s", answer.status, following, self._shown(said)
-        )
+        _log.debug("the LLM server refused with status %s, trying %s: %s", answer.status, following, self._shown(said))
         return following
 
     def _text(self, asked: _Asked) -> tuple[str, int]:
         try:
             completion = parse_completion(asked.body)
         except ValueError as error:
-            message = f"what answers at {self._endpoint.origin} is no server of chat completions: it gives no JSON"
-            raise DigestError(message, is_final=False, hint="check the address, which mostly ends in /v1") from error
-        # Charged also when the text turns out to be useless: the server has done its work.
+            message = f"{self._endpoint.origin} is not a chat-completions server: its response is not JSON"
+            raise DigestError(message, is_final=False, hint="check the address, which usually ends in /v1") from error
+        # Charge the tokens even if the text turns out to be unusable, because the server has done the work.
         tokens = asked.charge.tokens if completion.tokens is None else completion.tokens
         self._budget.correct(asked.charge, tokens=tokens)
         model = self._settings.model
         if completion.is_cut:
-            message = f"the memory model {model} did not finish within {self._settings.max_answer_tokens:,} tokens"
-            raise DigestError(message, is_final=True, hint="allow longer answers, or take a model that thinks less")
+            message = f"the LLM {model} did not finish within {self._settings.max_answer_tokens:,} tokens"
+            raise DigestError(message, is_final=True, hint="allow longer answers, or use a model that reasons less")
         if completion.text is None:
-            raise DigestError(f"the memory model {model} answers without a text", is_final=False)
+            raise DigestError(f"the LLM {model} answered without a text", is_final=False)
         return completion.text, tokens
 
     def _shown(self, said: str) -> str:

@@ -1,6 +1,6 @@
-"""How distilling fails.
+"""Errors of the digest step, and their classification by HTTP status.
 
-Messages name the server and its status, never what was sent or what came back: both hold texts of memories.
+Messages name the server and the status, never the request or the response, because both contain texts of memories.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ _PASSING: Final = frozenset(
     {HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.CONFLICT, HTTPStatus.TOO_EARLY, HTTPStatus.TOO_MANY_REQUESTS}
 )
 _HINTS: Final[Mapping[int, str]] = {
-    HTTPStatus.UNAUTHORIZED: "check the key in the environment",
-    HTTPStatus.FORBIDDEN: "check the key in the environment, and what it may use",
-    HTTPStatus.NOT_FOUND: "check the name of the model, and the address, which mostly ends in /v1",
-    HTTPStatus.TOO_MANY_REQUESTS: "the server limits requests; they are tried again later",
+    HTTPStatus.UNAUTHORIZED: "check the API key in the environment",
+    HTTPStatus.FORBIDDEN: "check the API key in the environment and its permissions",
+    HTTPStatus.NOT_FOUND: "check the model name, and the address, which usually ends in /v1",
+    HTTPStatus.TOO_MANY_REQUESTS: "the server limits requests; the worker tries again later",
 }
 
 
 class DigestError(OpencodeMemoryError):
-    """The memory model gave nothing that can be used; nothing was changed.
+    """The LLM gave no usable answer; no memory was changed.
 
     Attributes:
-        is_final: Whether the same request would fail again, until a person changes the configuration.
-        retry_after_seconds: How long the server asked to be left alone; None when it did not say.
+        is_final: Whether the same request would fail again until the user changes the configuration.
+        retry_after_seconds: Delay that the server asked for; None if it did not ask for one.
     """
 
     def __init__(
@@ -45,26 +45,26 @@ class DigestError(OpencodeMemoryError):
 
 
 class UnreachableError(DigestError):
-    """There was no connection, so nothing was sent and nothing is charged."""
+    """No connection could be made, so the request was not sent and is not charged."""
 
 
 def is_success(status: int) -> bool:
-    """Whether an answer holds what was asked for."""
+    """Return whether a status means success."""
     return HTTPStatus.OK <= status < HTTPStatus.MULTIPLE_CHOICES
 
 
 def is_about_form(status: int) -> bool:
-    """Whether a server refuses the form of a request, so that another may do."""
+    """Return whether a status means that the server rejects the request format, so that another dialect may work."""
     return status in {HTTPStatus.BAD_REQUEST, HTTPStatus.UNPROCESSABLE_ENTITY}
 
 
 def error_for_status(status: int, retry_after: str | None, origin: str, *, at: datetime) -> DigestError:
-    """Return the error for a status that is no success."""
+    """Build the error for a status that is not a success."""
     if HTTPStatus.MULTIPLE_CHOICES <= status < HTTPStatus.BAD_REQUEST:
-        message = f"the memory model's server at {origin} redirects elsewhere (status {status}); not followed"
-        return DigestError(message, is_final=True, hint="give the address where it answers itself")
+        message = f"the LLM server at {origin} redirects to another address (status {status}), which is not followed"
+        return DigestError(message, is_final=True, hint="configure the address to which the server redirects")
     return DigestError(
-        f"the memory model's server at {origin} refuses with status {status}",
+        f"the LLM server at {origin} refused the request with status {status}",
         is_final=status < HTTPStatus.INTERNAL_SERVER_ERROR and status not in _PASSING,
         retry_after_seconds=_retry_after_seconds(retry_after, at),
         hint=_HINTS.get(status),
@@ -81,6 +81,6 @@ def _retry_after_seconds(written: str | None, at: datetime) -> float | None:
             moment = parsedate_to_datetime(written)
         except (ValueError, OverflowError):
             return None
-        # A date of HTTP is in GMT, also when the zone was left out.
+        # HTTP dates are in GMT, even if the zone is missing.
         seconds = ((moment if moment.tzinfo else moment.replace(tzinfo=UTC)) - at).total_seconds()
     return min(max(seconds, 0.0), _LONGEST_RETRY_SECONDS)

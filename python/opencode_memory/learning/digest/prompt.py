@@ -1,7 +1,7 @@
-"""What the memory model is told, and the form that its answer must have.
+"""Prompt of the digest step and the JSON schema of its answer.
 
-Everything that was said in a session goes in as JSON, in the user's message; the instructions are constant and hold
-none of it.
+All texts of the session are sent as JSON in the user's message. The instructions are constant and contain none of
+these texts, so that a session cannot change them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from opencode_memory.models import Category
 MODEL_CATEGORIES: Final = tuple(
     category for category in Category if category not in {Category.DIRECTIVE, Category.CONVERSATION}
 )
-"""What a model may call a statement: directives are a person's to give, and conversation is what was not verdict."""
+"""Categories that the LLM may assign. Only the user can give directives, and conversations are summaries."""
 
 KEYS: Final = ("id", "keep", "content", "category")
 
@@ -62,11 +62,11 @@ ANSWER_SCHEMA: Final[Mapping[str, Any]] = {
     "required": ["notes"],
     "additionalProperties": False,
 }
-"""The same for every request, so that a server which compiles schemas does so once; ids are checked in the answer."""
+"""The schema is constant, so that servers which compile schemas do so once; the parser checks the ids."""
 
 
 def build_messages(marked: Sequence[Statement]) -> list[dict[str, str]]:
-    """Return the conversation that asks for a judgement of statements which are fit to send."""
+    """Build the chat messages that ask for verdicts about prepared statements."""
     notes = [
         {
             "id": statement.id,

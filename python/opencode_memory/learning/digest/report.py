@@ -1,4 +1,4 @@
-"""What became of the statements that were given to the memory model."""
+"""Result of one digest call: verdicts, reasons for dropped verdicts, and the outcome."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from opencode_memory.learning.digest.budget import BudgetExceeded
 from opencode_memory.models import Category
 
 MAX_CONTENT: Final = 500
-"""Characters of a verdicts text: one or two sentences."""
+"""Maximum length of a rewording in characters: one or two sentences."""
 
 
 class DropReason(StrEnum):
-    """Why a part of the model's answer was not used."""
+    """Reason why a part of the answer was not used."""
 
     MALFORMED = "malformed"
     UNKNOWN_ID = "unknown_id"
@@ -31,15 +31,14 @@ class DropReason(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """What the model made of one marked statement.
+    """The LLM's verdict about one statement.
 
     Attributes:
-        id: The id that the statement was given with.
-        keep: Whether it is worth keeping.
-        content: A better wording, 1 to ``MAX_CONTENT`` characters on one line; None to leave what the rules
-            wrote.
-        category: What kind of statement it is; ``directive`` and ``conversation`` only if the rules said so.
-        topic: Always None. A topic decides which memory is overwritten, and that is not for a model to say.
+        id: The id of the statement.
+        keep: Whether the statement is worth keeping.
+        content: A better wording on one line, 1 to ``MAX_CONTENT`` characters; None to keep the wording of the rules.
+        category: Category of the statement; ``directive`` and ``conversation`` only if the rules said so.
+        topic: Always None. A topic decides which memory is overwritten, and the LLM must not decide that.
     """
 
     id: str
@@ -51,21 +50,21 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Completed:
-    """The model answered, in so many requests; more than one when the server did not take the form of the first."""
+    """The LLM answered. More than one request was needed if the server refused the first dialect."""
 
     requests: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DigestReport:
-    """What came of one call.
+    """Result of one call.
 
     Attributes:
-        verdicts: What can be used, in the order in which it was given; what is missing stays as the rules wrote it.
-        dropped: How many parts of the answer were not used, by reason; marked statements that the answer does not
-            mention count as ``unanswered``.
-        tokens: What was charged to the day's budget.
-        outcome: Whether the model answered, or which budget is spent and until when.
+        verdicts: Usable verdicts, in the order of the statements; the other statements stay as the rules wrote them.
+        dropped: Number of unused parts of the answer, by reason; statements that the answer does not mention count as
+            ``unanswered``.
+        tokens: Tokens charged to the day's budget.
+        outcome: Whether the LLM answered, or which budget is used up and until when.
     """
 
     verdicts: tuple[Verdict, ...]

@@ -1,7 +1,8 @@
-"""One request to the memory model's server and its answer, within limits of time and size.
+"""One HTTP request to the LLM server, limited in time and size.
 
-It runs in an event loop of its own: the limits of a blocking client are per read, and a server that sends a byte now
-and then (some send blanks while the model thinks) would hold it for ever. It must not be called on a running loop.
+The request runs in its own event loop, because the timeouts of a blocking client apply to each read. A server that
+sends one byte now and then (some send blanks while the model thinks) would hold such a client for ever. Do not call
+``post`` from a running event loop.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ LARGEST_ANSWER: Final = 256 * 1024
 
 @dataclass(frozen=True, slots=True)
 class HttpAnswer:
-    """What a server answered; ``retry_after`` as it wrote it."""
+    """Response of the server; ``retry_after`` is the unparsed header."""
 
     status: int
     retry_after: str | None
@@ -30,24 +31,24 @@ class HttpAnswer:
 
 
 def post(endpoint: Endpoint, body: str, *, key: str | None, timeout_seconds: float) -> HttpAnswer:
-    """Send JSON and return what is answered, whatever its status. Redirects are answers too: none is followed.
+    """Send JSON and return the response, whatever its status. Redirects are returned and not followed.
 
     Args:
-        endpoint: Where to.
-        body: JSON.
-        key: For the ``Authorization`` header.
-        timeout_seconds: For everything, from connecting to the last byte. Only the system's look-up of a name cannot be
-            interrupted, and has limits of its own.
+        endpoint: Where to send the request.
+        body: The JSON text.
+        key: API key for the ``Authorization`` header, if any.
+        timeout_seconds: Limit for the whole request, from connecting to the last byte. Only the system's name lookup
+            cannot be interrupted; it has its own limits.
 
     Raises:
-        UnreachableError: There was no connection.
-        DigestError: The answer did not come in time, is too large, or is no HTTP.
+        UnreachableError: No connection could be made.
+        DigestError: The response did not arrive in time, is too large, or is not HTTP.
     """
     return asyncio.run(_post(endpoint, body, key=key, timeout_seconds=timeout_seconds))
 
 
 async def _post(endpoint: Endpoint, body: str, *, key: str | None, timeout_seconds: float) -> HttpAnswer:
-    # An answer that is not compressed cannot be larger than what was read.
+    # Without compression a response cannot become larger than the bytes that were read.
     headers = {"Content-Type": "application/json", "Accept": "application/json", "Accept-Encoding": "identity"}
     if key is not None:
         headers["Authorization"] = f"Bearer {key}"
@@ -55,8 +56,8 @@ async def _post(endpoint: Endpoint, body: str, *, key: str | None, timeout_secon
     try:
         async with (
             asyncio.timeout(timeout_seconds),
-            # The environment's proxies are for other machines: they could not reach this one's loopback, or would read
-            # what is not encrypted there.
+            # Proxies of the environment are meant for other machines. They could not reach the loopback interface of
+            # this machine, or they would read unencrypted requests.
             httpx2.AsyncClient(timeout=timeout, trust_env=not endpoint.is_loopback, follow_redirects=False) as client,
             client.stream("POST", endpoint.url, content=body.encode(), headers=headers) as response,
         ):
@@ -64,25 +65,25 @@ async def _post(endpoint: Endpoint, body: str, *, key: str | None, timeout_secon
                 response.status_code, response.headers.get("retry-after"), await _read(response, endpoint)
             )
     except (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.ProxyError) as error:
-        message = f"cannot connect to the memory model at {endpoint.origin}: {_cause(error)}"
-        raise UnreachableError(message, is_final=False, hint="is its server running?") from error
+        message = f"cannot connect to the LLM server at {endpoint.origin}: {_cause(error)}"
+        raise UnreachableError(message, is_final=False, hint="start the server, or check its address") from error
     except TimeoutError as error:
-        message = f"the memory model at {endpoint.origin} did not answer within {timeout_seconds:g} s"
-        raise DigestError(message, is_final=False, hint="give it more time, or take a smaller model") from error
+        message = f"the LLM server at {endpoint.origin} did not answer within {timeout_seconds:g} s"
+        raise DigestError(message, is_final=False, hint="raise the timeout, or use a smaller model") from error
     except (httpx2.HTTPError, httpx2.InvalidURL) as error:
-        message = f"asking the memory model at {endpoint.origin} failed: {_cause(error)}"
+        message = f"the request to the LLM server at {endpoint.origin} failed: {_cause(error)}"
         raise DigestError(message, is_final=isinstance(error, httpx2.InvalidURL)) from error
 
 
 async def _read(response: httpx2.Response, endpoint: Endpoint) -> bytes:
     if response.headers.get("content-encoding", "identity") != "identity":
-        message = f"the memory model at {endpoint.origin} answers compressed, which it was not asked for"
+        message = f"the LLM server at {endpoint.origin} sent a compressed response, which was not requested"
         raise DigestError(message, is_final=True)
     body = bytearray()
     async for piece in response.aiter_raw():
         body += piece
         if len(body) > LARGEST_ANSWER:
-            message = f"the memory model at {endpoint.origin} answers with more than {LARGEST_ANSWER // 1024} KB"
+            message = f"the LLM server at {endpoint.origin} sent more than {LARGEST_ANSWER // 1024} KB"
             raise DigestError(message, is_final=False)
     return bytes(body)
 

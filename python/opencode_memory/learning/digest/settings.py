@@ -1,8 +1,7 @@
-"""Which model is asked, how, and for how much; checked when it is built.
+"""Settings of the optional LLM, validated when they are built.
 
-Statements of a person's work, and the key, leave this machine only encrypted: ``http`` is for loopback addresses alone.
-The address that is used is put together from the parts that were checked, so that no two readers of an odd one can
-disagree about its host.
+Statements and the key leave this machine only encrypted: ``http`` is allowed for loopback addresses alone. The URL of
+the endpoint is rebuilt from its validated parts, so that two parsers of an unusual URL cannot disagree about its host.
 """
 
 from __future__ import annotations
@@ -35,19 +34,19 @@ _FORM: Final = "http(s)://host[:port][/path], such as http://127.0.0.1:11434/v1"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DigestSettings:
-    """The memory model of a person who wants one.
+    """Settings of an LLM that the user has configured.
 
     Attributes:
-        model: Its name, as the server knows it.
+        model: Name of the model, as the server knows it.
         url: Base address of an OpenAI-compatible server, such as ``http://127.0.0.1:11434/v1``.
-        key: What the server asks for; None for one that asks for nothing. In no ``repr``.
-        timeout_seconds: For one request, from connecting to the last byte.
-        max_answer_tokens: Upper bound of one answer, with the thinking of a model that thinks.
+        key: API key; None if the server needs none. It is left out of ``repr``.
+        timeout_seconds: Limit for one request, from connecting to the last byte.
+        max_answer_tokens: Upper bound of one answer, including reasoning tokens.
         calls_per_day: Requests per day of UTC.
-        tokens_per_day: Tokens per day of UTC, in and out.
+        tokens_per_day: Input and output tokens per day of UTC.
 
     Raises:
-        InvalidInputError: A value is not acceptable; ``field`` is its name here.
+        InvalidInputError: A value is invalid; ``field`` is its name.
     """
 
     model: str
@@ -65,13 +64,13 @@ class DigestSettings:
             or self.model.strip() != self.model
         ):
             limit = f"1 to {_LONGEST_MODEL} characters"
-            raise InvalidInputError(f"model: the name of the memory model has {limit}", field="model", limit=limit)
+            raise InvalidInputError(f"model: the name of the LLM must have {limit}", field="model", limit=limit)
         parse_endpoint(self.url)
-        # A header carries it, and a library would quote one that does not fit into a header in its error.
+        # The key is sent in a header. If it did not fit into one, the HTTP library would quote it in its error.
         if self.key is not None and not (
             self.key and self.key.isascii() and self.key.isprintable() and " " not in self.key
         ):
-            message = "key: the key of the memory model is not of visible ASCII characters without spaces"
+            message = "key: the key of the LLM must consist of visible ASCII characters without spaces"
             raise InvalidInputError(message, field="key")
         _check_range("timeout_seconds", self.timeout_seconds, 0.001, MOST_SECONDS)
         _check_range("max_answer_tokens", self.max_answer_tokens, LEAST_ANSWER_TOKENS, MOST_ANSWER_TOKENS)
@@ -81,12 +80,12 @@ class DigestSettings:
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """An address that chat completions are asked of.
+    """URL of a chat-completions endpoint.
 
     Attributes:
-        url: With the path.
-        origin: Without it, for messages.
-        is_loopback: Whether it is on this machine.
+        url: Full URL, including the path.
+        origin: Scheme, host and port; used in messages.
+        is_loopback: Whether the host is this machine.
     """
 
     url: str
@@ -95,24 +94,24 @@ class Endpoint:
 
 
 def parse_endpoint(base: str) -> Endpoint:
-    """Read the base address of an OpenAI-compatible server.
+    """Parse the base URL of an OpenAI-compatible server.
 
     >>> parse_endpoint("http://127.0.0.1:11434/v1/").url
     'http://127.0.0.1:11434/v1/chat/completions'
 
     Raises:
-        InvalidInputError: It is no such address, holds a user, a query or a fragment, or would send texts of memories
+        InvalidInputError: The URL is invalid, contains a user, a query or a fragment, or would send texts of memories
             to another machine unencrypted.
     """
-    # What was written is not repeated in the messages: people put passwords into addresses.
+    # The messages do not repeat the input, because users put passwords into URLs.
     parts = _BASE.fullmatch(base.strip())
     if parts is None or int(parts["port"] or 0) > _HIGHEST_PORT:
-        message = f"url: the address of the memory model is not of the form {_FORM}"
+        message = f"url: the address of the LLM is not of the form {_FORM}"
         raise InvalidInputError(message, field="url", limit=_FORM)
     scheme, host = parts["scheme"].lower(), parts["host"].lower()
     is_loopback = _is_loopback(host)
     if scheme == "http" and not is_loopback:
-        message = f"url: the memory model at {host} must be asked over https; http is for loopback addresses only"
+        message = f"url: the LLM at {host} must use https; http is allowed for loopback addresses only"
         raise InvalidInputError(message, field="url", limit="https, or a loopback address")
     origin = f"{scheme}://{host}" + (f":{parts['port']}" if parts["port"] else "")
     return Endpoint(origin + parts["path"].removesuffix(_COMPLETIONS) + _COMPLETIONS, origin, is_loopback)

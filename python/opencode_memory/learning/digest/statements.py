@@ -1,4 +1,4 @@
-"""What the rules marked, made fit to leave this machine: checked, without secrets, and not too long."""
+"""Statements for the LLM: validated, redacted and truncated before they leave this machine."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from opencode_memory.models import Category
 from opencode_memory.text.unicode import replace_surrogates
 
 MAX_STATEMENTS: Final = 8
-"""Statements of one call: with their answer they fit into the 4,096 tokens that local servers give a model."""
+"""Maximum number of statements in one call. With their answer they fit into the 4,096 tokens of many local servers."""
 
 MAX_ID: Final = 64
 _CATEGORIES: Final = frozenset(Category)
@@ -25,11 +25,11 @@ class Statement:
     """A statement that the rules found worth keeping.
 
     Attributes:
-        id: Tells it apart from the others of the same call, in 1 to ``MAX_ID`` characters; the model has to repeat
-            it, which it does more reliably with a short one.
+        id: Id within the call, 1 to ``MAX_ID`` characters. The LLM has to repeat it, which it does more reliably
+            if the id is short.
         category: A ``Category`` or its name.
-        content: What the rules made of it, without ``<private>`` parts.
-        evidence: A short quotation of where it was said, without ``<private>`` parts.
+        content: Wording of the rules, without ``<private>`` parts.
+        evidence: A short quotation of the source, without ``<private>`` parts.
     """
 
     id: str
@@ -39,10 +39,10 @@ class Statement:
 
 
 def prepare(marked: Sequence[Statement]) -> tuple[Statement, ...]:
-    """Return copies without secrets, cut to the length that is sent.
+    """Return copies of statements with secrets redacted, truncated to the length that is sent.
 
     Raises:
-        InvalidInputError: There are too many; an id is empty, too long or there twice; or a category is unknown.
+        InvalidInputError: There are too many; an id is empty, too long or duplicate; or a category is unknown.
     """
     if len(marked) > MAX_STATEMENTS:
         limit = f"at most {MAX_STATEMENTS} in one call"
@@ -66,6 +66,7 @@ def _fit(statement: Statement) -> Statement:
 
 
 def _without_secrets(text: str) -> str:
-    # Before it is cut: half a secret looks like none. Logs hold halves of surrogate pairs, which are no text.
+    # Redact before truncating, because a truncated secret no longer matches its pattern. Logs may contain lone
+    # surrogates, which cannot be encoded.
     redacted, _ = redact(replace_surrogates(text))
     return redacted

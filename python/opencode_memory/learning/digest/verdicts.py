@@ -1,6 +1,6 @@
-"""The model's judgements of the marked statements: read strictly, and each used only if it holds.
+"""Parser of the LLM's answer: each verdict is validated on its own.
 
-What is wrong with one is no reason to give up the others. An answer that is no JSON of the agreed form as a whole is.
+An invalid verdict does not affect the others. An answer that is not JSON of the agreed form is rejected as a whole.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ _FENCE: Final = re.compile(r"```[a-z]*\n(?P<inside>.*)\n```", re.DOTALL | re.IGN
 
 
 def parse_verdicts(text: str, marked: Sequence[Statement]) -> tuple[tuple[Verdict, ...], Counter[DropReason]]:
-    """Read what the model wrote about statements.
+    """Parse the verdicts of the LLM.
 
     Args:
-        text: JSON, or one code fence with JSON in it.
-        marked: The statements as they were sent.
+        text: JSON, or one code fence that contains JSON.
+        marked: The statements that were sent.
 
     Returns:
-        What can be used, in the order of the statements, and how much was dropped for which reason.
+        Usable verdicts in the order of the statements, and the number of dropped parts by reason.
 
     Raises:
         ValueError: The text is not JSON of the agreed form.
@@ -49,7 +49,7 @@ def parse_verdicts(text: str, marked: Sequence[Statement]) -> tuple[tuple[Verdic
         elif statement_id not in statements:
             judged = DropReason.UNKNOWN_ID
         elif times[statement_id] > 1:
-            # Which one is meant cannot be told, so none is used.
+            # It is unclear which of the two is meant, so neither is used.
             judged = DropReason.DOUBLED_ID
         else:
             judged = _judge(verdict, statements[statement_id])
@@ -83,7 +83,7 @@ def _judge(verdict: dict[str, Any], statement: Statement) -> Verdict | DropReaso
         return Verdict(id=statement.id, keep=False, content=None, category=Category(statement.category))
     if content is not None:
         content = " ".join(content.split())
-        # Not printable: control characters, halves of surrogate pairs, and what changes the direction of a text.
+        # Control characters, lone surrogates and marks that change the text direction are not printable.
         if not content or not content.isprintable():
             return DropReason.MALFORMED
         if len(content) > MAX_CONTENT:

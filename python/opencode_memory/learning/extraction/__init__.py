@@ -1,1 +1,1 @@
-"""What is worth keeping of a session: events in, candidates out. Pure functions; nothing here opens a store or a file."""
+"""Extraction: pure functions from session events to candidates. They open neither a store nor a file."""

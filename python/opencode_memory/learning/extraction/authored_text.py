@@ -1,7 +1,7 @@
-"""A person's own words in a message: without what is private, what we put there, what is pasted, quoted or ordered as text.
+"""Extracts the text that the user typed: strips private sections, injected memories, pasted blocks and quotations.
 
-Everything that is left out is left out for cues only. What was put there by a memory is returned apart, because nothing
-that repeats it may be learned.
+The removed parts are only left out of the search for cues. Injected memories are returned separately, because text
+that repeats them must not be learned.
 """
 
 from __future__ import annotations
@@ -52,11 +52,11 @@ QUOTE: Final = "«…»"
 
 @dataclass(frozen=True, slots=True)
 class AuthoredText:
-    """What a message says.
+    """Parts of a message.
 
     Attributes:
-        text: The person's own words, line by line; quotes of several words are ``«…»``.
-        injected: What a memory had put into the message.
+        text: Text that the user typed, line by line; quotations of several words are replaced by ``«…»``.
+        injected: Texts that a memory system had put into the message.
     """
 
     text: str
@@ -64,7 +64,7 @@ class AuthoredText:
 
 
 def extract_authored_text(message: str) -> AuthoredText:
-    """Return a person's own words in a message."""
+    """Split a message into the text that the user typed and injected memories."""
     text = strip_private(message)
     injected = tuple(match[2].strip() for match in _GIVEN.finditer(text))
     for block in (_GIVEN, _BLOCK, _FENCE):
@@ -74,10 +74,10 @@ def extract_authored_text(message: str) -> AuthoredText:
 
 
 def strip_private(text: str) -> str:
-    """Remove what a person marked as private; what was never closed is private to its end."""
+    """Remove private sections; an unclosed section is private to the end of the text."""
     return _PRIVATE.sub(" ", text)
 
 
 def _mask_quote(match: re.Match[str]) -> str:
-    # A name in quotes is still a name; from three words on somebody else speaks.
+    # A quoted name stays. Three or more quoted words are probably somebody else's statement.
     return QUOTE if len(match[0].split()) > 2 else match[0]  # noqa: PLR2004  see above

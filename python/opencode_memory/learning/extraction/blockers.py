@@ -1,4 +1,4 @@
-"""Blockers that are over: which of those that are open somebody speaks of, and what resolved it."""
+"""Resolved blockers: finds the open blockers that a message reports as resolved."""
 
 from __future__ import annotations
 
@@ -65,11 +65,11 @@ _EVERYDAY: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class OpenBlocker:
-    """A blocker that was learned and is not resolved.
+    """A learned blocker that is not resolved.
 
     Attributes:
-        topic: What it is known by.
-        content: Its text.
+        topic: Topic of the memory.
+        content: Text of the memory.
     """
 
     topic: str
@@ -77,7 +77,7 @@ class OpenBlocker:
 
 
 def find_resolutions(text: str, open_blockers: Iterable[OpenBlocker]) -> tuple[Candidate, ...]:
-    """Return the blockers that a text says are over, each with what resolved it."""
+    """Return a resolving candidate for each open blocker that a text reports as resolved."""
     waiting = list(open_blockers)
     found = []
     for sentence in split_sentences(extract_authored_text(text).text):

@@ -1,4 +1,4 @@
-"""What extraction proposes, and by which rule: whether it becomes a memory is decided by admission."""
+"""Candidate: a statement proposed by extraction; admission decides whether it becomes a memory."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ LONGEST_EVIDENCE: Final = 240
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
-    """Something that may be worth keeping.
+    """A statement that may be worth keeping.
 
     Attributes:
-        category: What kind of statement it is.
+        category: Category of the statement.
         content: The text, in the words of the session.
-        confidence: 0 to 1; what the rules give.
-        rule: Name of the rule that found it, shown to people.
-        evidence: What was said or done, quoted.
-        message: Id of the message that holds the evidence.
-        at_ms: When that was.
-        topic: What it replaces; None where nothing can be replaced.
-        normal_form: What counts as the same thing in another session; None where a repetition says nothing.
-        tags: Labels.
-        is_persons: Whether it is what the person themself said.
-        may_repeat: Whether it says something new although the session has said it already: what commands show, what was
-            chosen among offers, the end of a blocker.
+        confidence: 0 to 1, assigned by the rule.
+        rule: Name of the rule that found the statement; shown to users.
+        evidence: Quotation of the message or command.
+        message: Id of the message that contains the evidence.
+        at_ms: Time of that message, in UTC milliseconds.
+        topic: Topic, if the statement replaces earlier ones; otherwise None.
+        normal_form: Hash that is equal for the same statement in other sessions; None if a repetition says nothing.
+        tags: Tags of the memory.
+        is_persons: Whether the user typed the statement.
+        may_repeat: Whether it is new information although its words occurred in the session before: results of
+            commands, choices among options, resolved blockers.
         is_copy: Whether its message was copied from the session that this one was forked from.
     """
 
@@ -47,11 +47,11 @@ class Candidate:
     is_copy: bool = False
 
     def with_source(self, message: str, at_ms: int, *, is_copy: bool = False) -> Self:
-        """Say where it comes from."""
+        """Return a copy with its source message."""
         return replace(self, message=message, at_ms=at_ms, is_copy=is_copy)
 
     def as_json(self) -> dict[str, Any]:
-        """Return what ``from_json`` reads."""
+        """Convert to a JSON object; the names of its members are stored and must stay."""
         return {
             "category": str(self.category),
             "content": self.content,
@@ -70,14 +70,14 @@ class Candidate:
 
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> Self:
-        """Read what ``as_json`` gave."""
+        """Build a candidate from a stored JSON object."""
         fields = {**value, "category": Category(value["category"]), "tags": tuple(value["tags"])}
         normal_form = fields.pop("seen_as", None)
         return cls(**fields, normal_form=normal_form)
 
 
 def shorten(text: str, most: int) -> str:
-    """Put a text on one line of at most so many characters, cut at a word."""
+    """Join a text into one line of at most ``most`` characters, cut at a word."""
     line = " ".join(text.split())
     if len(line) <= most:
         return line

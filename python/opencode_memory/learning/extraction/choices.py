@@ -1,4 +1,4 @@
-"""Choices: an agent offers options, the person picks one; what they picked is in the offer, not in their words."""
+"""Choices: finds the option that the user picked from an agent's offer. The text of the choice is in the offer."""
 
 from __future__ import annotations
 
@@ -39,16 +39,16 @@ _LONGEST_CHOICE: Final = 60
 
 
 def is_choice(candidate: Candidate) -> bool:
-    """Say whether a candidate is what a person chose of an offer."""
+    """Return whether a candidate is a choice from an offer."""
     return candidate.rule in {_BY_NUMBER, _BY_NAME}
 
 
 def find_choice(message: str, offer: str) -> Candidate | None:
-    """Return what a person chose of what an agent offered, in the words of the offer.
+    """Return the chosen option as a candidate, in the words of the offer.
 
     Args:
-        message: The person's own words.
-        offer: What the agent had said.
+        message: Text that the user typed.
+        offer: The preceding text of the agent.
     """
     offered = {match["mark"].lower(): match["text"].strip() for match in _OFFERED.finditer(offer)}
     message = message.strip()
@@ -60,7 +60,7 @@ def find_choice(message: str, offer: str) -> Candidate | None:
     if picked["place"]:
         option = list(offered.values())[min(_PLACES[picked["place"].lower()], len(offered) - 1)]
     else:
-        # A lone letter may be a word; a number at the beginning is a choice when such a number was offered.
+        # A single letter may be an ordinary word. A number at the beginning is a choice if that number was offered.
         if picked["mark"].isalpha() and not (picked["word"] or picked["end"] in {".", ")", ",", ":", "", "!"}):
             return _find_named_choice(message, offer)
         option = offered.get(picked["mark"].lower(), "")
@@ -82,7 +82,7 @@ def find_choice(message: str, offer: str) -> Candidate | None:
 
 
 def _find_named_choice(message: str, offer: str) -> Candidate | None:
-    """Return what a person chose by its name, in their words: one of the options stands at the beginning of them."""
+    """Return the option that the user named at the beginning of a message, in the user's words."""
     names = {match["name"].lower() for match in _NAMED.finditer(offer)}
     opening = " ".join(re.findall(r"[\w.+#/-]+", message)[:_OPENING_WORDS]).lower()
     chosen = [name for name in names if re.search(rf"(?<![\w-]){re.escape(name.split(' ')[0])}(?![\w-])", opening)]

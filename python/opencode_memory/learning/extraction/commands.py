@@ -1,4 +1,4 @@
-"""Shell commands: which are the same, which are worth a word, and which took edits back."""
+"""Shell commands: normalises them, and recognises trivial commands and those that revert edits."""
 
 from __future__ import annotations
 
@@ -183,7 +183,7 @@ _CUTS: Final = re.compile(r"&&|\|\||;|\||\n")
 
 
 def normalise_command(command: str) -> str:
-    """Return what two runs of the same command have in common: without muted output and verbosity."""
+    """Return the form that two runs of the same command have in common: without redirected output and verbosity flags."""
     text = " ".join(command[:_MOST_READ].replace("\\\n", " ").split())
     for _ in range(_MOST_MUTES):
         text = _MUTES.sub("", text)
@@ -191,29 +191,29 @@ def normalise_command(command: str) -> str:
 
 
 def is_trivial(command: str) -> bool:
-    """Say whether knowing that a command was run helps nobody: looking around, moving files, anything of git."""
+    """Return whether a command is not worth learning: inspecting or moving files, or any git command."""
     return all(_is_trivial_part(part) for part in _split_commands(command[:_MOST_READ]))
 
 
 def is_volatile(command: str) -> bool:
-    """Say whether a command holds what will never be the same again, or is no command but a script."""
+    """Return whether a command contains values that will never occur again, or is a script rather than a command."""
     return (
         len(command) > LONGEST_COMMAND or "\n" in command.strip() or "<<" in command or bool(_VOLATILE.search(command))
     )
 
 
 def reverts_edits(command: str) -> bool:
-    """Say whether a command throws away what was edited, or may do so."""
+    """Return whether a command discards edits, or may discard them."""
     return bool(_TAKES_BACK.search(command[:_MOST_READ]))
 
 
 def hides_exit_code(command: str) -> bool:
-    """Say whether the exit code is that of something behind a pipe, and tells nothing."""
+    """Return whether the exit code belongs to the last command of a pipe, so that it says nothing about the first."""
     return bool(_PIPED.search(_QUOTED.sub("''", command[:_MOST_READ]))) and "pipefail" not in command
 
 
 def find_program(command: str) -> str:
-    """Return what a command runs first, without folder and wrappers."""
+    """Return the name of the program that a command runs, without its directory and wrappers such as ``sudo``."""
     for word in _split_words(command):
         if _ASSIGNMENT.match(word) or word in _WRAPPERS or word.startswith("-") or word.isdigit():
             continue
@@ -222,7 +222,7 @@ def find_program(command: str) -> str:
 
 
 def _split_commands(command: str) -> list[str]:
-    """Cut a line into its commands; what stands in quotes cuts nothing."""
+    """Split a line into its commands; separators inside of quotes are ignored."""
     cuts = [match.span() for match in _CUTS.finditer(_QUOTED.sub(lambda match: "q" * len(match[0]), command))]
     starts = [0, *(end for _, end in cuts)]
     ends = [*(start for start, _ in cuts), len(command)]
@@ -241,4 +241,4 @@ def _split_words(command: str) -> list[str]:
     try:
         return shlex.split(command)
     except ValueError:
-        return command.split()  # An open quote: it was cut, or belongs to another shell.
+        return command.split()  # An unclosed quote: the command was truncated, or uses the syntax of another shell.

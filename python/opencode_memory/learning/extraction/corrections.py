@@ -1,4 +1,4 @@
-"""Corrections: a person says no to what the agent did, and what to do instead."""
+"""Corrections: finds sentences in which the user rejects an action of the agent and names the alternative."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ _ABOUT_NOW: Final = re.compile(
 
 
 def find_correction(sentence: Sentence, action: str) -> Candidate | None:
-    """Return what a sentence corrects, if it does.
+    """Return the correction that a sentence contains, if any.
 
     Args:
-        sentence: What the person said.
-        action: What the agent had just done or said.
+        sentence: Sentence of the user.
+        action: The last action or text of the agent.
     """
     if sentence.is_question or not action:
         return None
@@ -66,13 +66,13 @@ def find_correction(sentence: Sentence, action: str) -> Candidate | None:
 
 
 def _names_two(chosen: frozenset[tuple[str, str]]) -> bool:
-    """Whether two alternatives of one kind are named."""
+    """Return whether two alternatives of one kind are named."""
     kinds = [kind for kind, _ in chosen]
     return len(kinds) > len(set(kinds))
 
 
 def _replaces(chosen: frozenset[tuple[str, str]], action: str) -> bool:
-    """Whether something was chosen where the agent had taken another thing of the same kind."""
+    """Return whether the user chose another alternative than the one the agent used, for example pnpm instead of npm."""
     taken = find_alternatives(action)
     kinds = {kind for kind, _ in chosen} & {kind for kind, _ in taken}
     return any((kind, name) not in taken for kind, name in chosen if kind in kinds)

@@ -1,4 +1,4 @@
-"""Edits of files: which file, and what changed in a line."""
+"""File edits: extracts the changed files and a one-line summary from an agent's tool calls."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _MOST_CHARS: Final = 70
 
 
 def list_edited_files(tool: str, arguments: Mapping[str, Any], *, directory: str) -> tuple[str, ...]:
-    """Return the files that a tool call changed, relative to the session's folder where they lie in it."""
+    """Return the files that a tool call changed, relative to the session's directory if they are below it."""
     if tool not in EDITING:
         return ()
     path = arguments.get("filePath") or arguments.get("file_path") or arguments.get("path")
@@ -29,7 +29,7 @@ def list_edited_files(tool: str, arguments: Mapping[str, Any], *, directory: str
 
 
 def summarize_change(arguments: Mapping[str, Any]) -> str:
-    """Return what an edit replaced by what: the first lines that differ; empty for a new file."""
+    """Describe an edit by its first changed line before and after; empty for a new file."""
     old, new = arguments.get("oldString"), arguments.get("newString")
     if not isinstance(old, str) or not isinstance(new, str):
         return ""
@@ -47,7 +47,7 @@ def summarize_change(arguments: Mapping[str, Any]) -> str:
 
 
 def hash_edit(arguments: Mapping[str, Any], files: tuple[str, ...]) -> tuple[tuple[str, int, int], ...]:
-    """Return what tells an edit from the one that undoes it: the file, and hashes of before and after."""
+    """Return the file and hashes of the old and new text, so that an edit can be matched with the edit that undoes it."""
     old, new = arguments.get("oldString"), arguments.get("newString")
     if not isinstance(old, str) or not isinstance(new, str) or len(files) != 1:
         return ()
@@ -55,7 +55,7 @@ def hash_edit(arguments: Mapping[str, Any], files: tuple[str, ...]) -> tuple[tup
 
 
 def make_relative(path: str, directory: str) -> str:
-    """Return a path as it is called in the session's folder."""
+    """Return a path relative to the session's directory if it is below it."""
     if directory and PurePosixPath(path).is_relative_to(directory):
         return str(PurePosixPath(path).relative_to(directory))
     return path

@@ -1,7 +1,7 @@
-"""What happens in a session, whichever feed brought it: the database of OpenCode, or the plugin while it happens.
+"""Events of a session, independent of the feed (OpenCode's database or the plugin) that delivers them.
 
-An event belongs to a message, and a message is what counts once: feeds overlap, they restart, and sessions are forked.
-Texts are cut to ``LONGEST_TEXT`` at the source; nothing that is learned lies in the middle of a log of megabytes.
+An event belongs to a message. Messages are the unit of deduplication, because feeds overlap, feeds restart, and
+sessions are forked. Feeds truncate texts to ``LONGEST_TEXT``: the middle of a log of megabytes is never learned from.
 """
 
 from __future__ import annotations
@@ -24,29 +24,29 @@ class ToolStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UserText:
-    """What the person typed; nothing that a program put into the message for them."""
+    """Text that the user typed, without text that programs added to the message."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AssistantText:
-    """What the agent said, without its reasoning."""
+    """Text of the agent, without its reasoning."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolCall:
-    """A tool call that has ended.
+    """A finished tool call.
 
     Attributes:
-        tool: Its name as the model sees it: ``bash``, ``edit``, ``memory_recall``.
-        input: Its arguments.
-        status: How it ended; a command with a failing exit code is ``completed``.
-        exit: Exit code of a shell command; None for other tools, and when it was aborted or timed out.
-        output: What it returned.
-        error: Why it failed.
+        tool: Name of the tool as the LLM sees it, for example ``bash``, ``edit`` or ``memory_recall``.
+        input: Arguments of the call.
+        status: How the call ended; a command with a failing exit code is ``completed``.
+        exit: Exit code of a shell command; None for other tools, and if the command was aborted or timed out.
+        output: Output of the call.
+        error: Error message, if the call failed.
     """
 
     tool: str
@@ -59,7 +59,7 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Feedback:
-    """What the person said when they refused a tool call."""
+    """The user's reason for refusing a tool call."""
 
     tool: str
     input: Mapping[str, Any] = field(default_factory=dict)
@@ -68,14 +68,14 @@ class Feedback:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compaction:
-    """The summary that took the place of everything before it."""
+    """The summary that replaces all earlier messages."""
 
     summary: str
 
 
 @dataclass(frozen=True, slots=True)
 class SessionEnd:
-    """Nothing more is to be expected for now: the session is idle, or has not been touched for long."""
+    """The session is idle, so no message is expected soon."""
 
 
 Event: TypeAlias = UserText | AssistantText | ToolCall | Feedback | Compaction | SessionEnd
@@ -86,10 +86,10 @@ class Message:
     """A complete message.
 
     Attributes:
-        id: As the feeds call it.
-        at_ms: When it was created, in UTC milliseconds.
-        events: What happened in it, in order; may be empty.
-        digest: The same for a copy of the message in a fork of its session, and for no other message.
+        id: Id used by all feeds.
+        at_ms: Time of creation, in UTC milliseconds.
+        events: Events in order; may be empty.
+        digest: Hash that is equal for copies of the message in forked sessions, and different for all other messages.
     """
 
     id: str
@@ -103,10 +103,10 @@ class SessionInfo:
     """A session of OpenCode.
 
     Attributes:
-        id: As OpenCode calls it.
-        directory: The folder that it works in; empty when it is not known.
-        parent: The session that started it as a subagent; its "user" is an agent then.
-        title: As OpenCode calls it for people.
+        id: Id in OpenCode.
+        directory: Working directory; empty if unknown.
+        parent: The session that started this one as a subagent, if any. Its "user" is then an agent.
+        title: Title that OpenCode shows.
     """
 
     id: str
@@ -116,7 +116,7 @@ class SessionInfo:
 
 
 def truncate(text: str) -> str:
-    """Shorten a text to its beginning and its end, where errors and results are."""
+    """Truncate a text to its beginning and its end, where errors and results are."""
     if len(text) <= LONGEST_TEXT:
         return text
     tail = LONGEST_TEXT - _HEAD

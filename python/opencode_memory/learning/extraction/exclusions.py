@@ -1,4 +1,4 @@
-"""What keeps a sentence from being a statement of its speaker, whatever cues are in it."""
+"""Exclusions: recognises sentences that are no statement of their speaker, even if they contain cues."""
 
 from __future__ import annotations
 
@@ -96,47 +96,47 @@ _TAKEN_BACK: Final = re.compile(
 
 
 def is_hypothetical_or_reported(sentence: Sentence) -> bool:
-    """Say whether a sentence only supposes something, or tells what is written somewhere."""
+    """Return whether a sentence is hypothetical, reports the content of a document, or is too long."""
     if len(sentence.core) > _LONGEST:
         return True
     return bool(_HYPOTHETICAL.search(sentence.core) or _REPORTED.search(sentence.text))
 
 
 def is_from_memory(sentence: Sentence) -> bool:
-    """Say whether an agent only tells what a memory gave it."""
+    """Return whether an agent repeats the content of a memory."""
     return bool(_FROM_MEMORY.search(sentence.text))
 
 
 def is_sarcasm(sentence: Sentence) -> bool:
-    """Say whether a sentence means its opposite, or nothing."""
+    """Return whether a sentence is sarcastic."""
     return bool(_SARCASM.search(sentence.text))
 
 
 def is_opinion_of_others(text: str) -> bool:
-    """Say whether a sentence tells what somebody else thinks, or what is written somewhere."""
+    """Return whether a sentence reports the opinion of other people or the content of a document."""
     return bool(_OTHERS.search(text) or _REPORTED.search(text))
 
 
 def is_task(sentence: Sentence) -> bool:
-    """Say whether a sentence asks for something to be done now."""
+    """Return whether a sentence asks for a task to be done now."""
     return bool(_TASK.match(sentence.core))
 
 
 def is_text_request(sentence: Sentence) -> bool:
-    """Say whether what follows is text that is wanted, translated or played, and nobody's statement."""
+    """Return whether a sentence asks for a text (written, translated or role-played), so that the rest is no statement."""
     return bool(_ORDERED_TEXT.search(_CODE.sub("`…`", sentence.text)))
 
 
 def starts_requirements(sentence: Sentence) -> bool:
-    """Say whether what follows are requirements of what is being built."""
+    """Return whether a sentence starts a list of requirements for the product."""
     return bool(_REQUIREMENT.search(sentence.core)) and not sentence.is_question
 
 
 def changes_subject(sentence: Sentence) -> bool:
-    """Say whether the speaker leaves what was said before."""
+    """Return whether the speaker changes the subject."""
     return sentence.is_aside or bool(_TURNS_AWAY.match(sentence.text))
 
 
 def is_retraction(sentence: Sentence) -> bool:
-    """Say whether the speaker takes back what was said just before."""
+    """Return whether the speaker retracts the preceding statement."""
     return bool(_TAKEN_BACK.search(sentence.text)) and len(sentence.text.split()) <= 16  # noqa: PLR2004  a remark, not a statement

@@ -1,6 +1,7 @@
-"""What of a sentence is weighed: the cues that are in it, what kind of sentence it is, and its words.
+"""Features of a sentence: its cues, its kind and its words.
 
-Numbers, code and names of files are one word each, so that what is learned of one project says nothing about another.
+Numbers, code and file names are each masked as one word. Otherwise the weights fitted to one project would not help
+in another.
 """
 
 from __future__ import annotations
@@ -31,13 +32,13 @@ _MOST_WORDS: Final = 12
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A sentence in its message.
+    """A sentence with its context in the message.
 
     Attributes:
         sentence: The sentence.
-        before: The one before it in the message; empty for the first.
-        after: The one after it; empty for the last.
-        of: How many sentences the message has.
+        before: The preceding sentence; empty for the first one.
+        after: The following sentence; empty for the last one.
+        of: Number of sentences in the message.
     """
 
     sentence: Sentence
@@ -47,7 +48,7 @@ class Reading:
 
 
 def extract_features(reading: Reading, *, is_agent: bool) -> dict[str, float]:
-    """Return what is weighed of a sentence, by name."""
+    """Return the features of a sentence with their values."""
     sentence = reading.sentence
     kinds = AGENT if is_agent else PERSON
     found = dict(_iterate_cues(kinds, sentence.core))
@@ -73,7 +74,7 @@ def extract_features(reading: Reading, *, is_agent: bool) -> dict[str, float]:
 
 
 def tokenize(text: str) -> list[str]:
-    """Return the words of a sentence, names masked, in lower case."""
+    """Return the words of a sentence in lower case, with names masked."""
     for pattern, mask in _MASKS:
         text = pattern.sub(mask, text)
     text = " ".join(word if word in _KEPT else word.lower() for word in text.split(" "))

@@ -1,4 +1,4 @@
-"""What a person said when they refused a tool call: nearly always what they want instead, and not only now."""
+"""Feedback on refused tool calls: it usually states a lasting preference, not only an objection to this call."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ _LEAST_WORDS: Final = 3
 
 
 def extract_from_refusal(text: str, action: str) -> tuple[Candidate, ...]:
-    """Return what a refusal says about what is wanted.
+    """Return the preference that a refusal states, if any.
 
     Args:
-        text: What the person said.
-        action: What they refused.
+        text: The user's reason.
+        action: The refused tool call.
     """
     text = strip_private(text)
     found = [one for one in extract_from_user(text, Context(action)) if one.category in _WANTED]

@@ -1,6 +1,6 @@
-"""What a memory gave to the session, so that nothing that mostly repeats it is learned as if it were new.
+"""Injected text: recognises statements that repeat memories given to the session, so that they are not learned again.
 
-Texts are kept as hashes of their word triples: enough to tell a repetition, too little to read.
+Texts are stored as hashes of word triples. That is enough to recognise a repetition, but not to read the text.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ _SIZE: Final = 3
 _OUR_TOOLS: Final = re.compile(
     r"(?:^|_)(?:memory|memories|opencode[-_]memory|mem)(?:_|-|$)|^recall$|^remember$", re.IGNORECASE
 )
-"""Names of tools that come from a memory, ours or another's."""
+"""Names of memory tools, both ours and those of other memory systems."""
 _OUR_COMMANDS: Final = re.compile(r"(?:^|[\s;&|(/])(?:opencode-memory|ocm-mem)\b")
 _OUR_FILE: Final = ".opencode/MEMORY.md"
 
 
 def is_memory_call(tool: str, arguments: Mapping[str, Any]) -> bool:
-    """Say whether a tool call talks to a memory: one of its tools, its command line, or the file that it writes."""
+    """Return whether a tool call accesses a memory: a memory tool, our command line, or the memory file."""
     named = [str(value) for value in arguments.values() if isinstance(value, str)]
     command = arguments.get("command")
     return (
@@ -34,7 +34,7 @@ def is_memory_call(tool: str, arguments: Mapping[str, Any]) -> bool:
 
 
 def hash_triples(text: str) -> tuple[int, ...]:
-    """Return the hashes of a text's word triples, in order; of fewer words, one of all of them."""
+    """Return the hashes of a text's word triples in order; a shorter text has one hash."""
     words = [word.lower() for word in _WORD.findall(text)]
     if not words:
         return ()
@@ -43,13 +43,13 @@ def hash_triples(text: str) -> tuple[int, ...]:
 
 
 def add_texts(known: tuple[int, ...], texts: Iterable[str]) -> tuple[int, ...]:
-    """Add texts to what was given; the oldest is forgotten first."""
+    """Add the hashes of texts; the oldest hashes are dropped first."""
     fresh = [triple for text in texts for triple in hash_triples(text)]
     return tuple(dict.fromkeys((*known, *fresh)))[-MOST_HASHES:] if fresh else known
 
 
 def repeats(text: str, known: Iterable[int]) -> bool:
-    """Say whether a text mostly repeats what was given."""
+    """Return whether at least half of a text's triples are known."""
     own = hash_triples(text)
     injected = frozenset(known)
     return bool(own) and bool(injected) and sum(triple in injected for triple in own) >= REPEATS_FROM * len(own)

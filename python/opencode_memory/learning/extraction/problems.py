@@ -1,4 +1,4 @@
-"""What a failing command complained of, in a line or two."""
+"""Error messages in command output: finds the one or two lines that describe the failure best."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _NOISE: Final = re.compile(
 
 
 def find_complaint(output: str) -> str:
-    """Return the line of a failing command's output that says most, and a second one where it says something else."""
+    """Return the most telling line of a failed command's output, and a second one if it adds information."""
     lines = [" ".join(line.split()) for line in _ANSI.sub("", output).split("\n")]
     judged = [(_weight(line), -number, line) for number, line in enumerate(lines) if line]
     best = sorted((one for one in judged if one[0] > 0), reverse=True)
@@ -58,7 +58,7 @@ def find_complaint(output: str) -> str:
 
 
 def looks_failed(output: str) -> bool:
-    """Say whether an output looks like that of a command that failed."""
+    """Return whether an output looks like that of a failed command."""
     return any(_weight(" ".join(line.split())) >= _SURELY for line in _ANSI.sub("", output).split("\n")[:_MOST_LINES])
 
 

@@ -1,4 +1,4 @@
-"""Cutting what somebody said into sentences, each with what frames it taken off."""
+"""Splits a text into sentences and strips their introductory words."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-# A dot inside of a name, a number or an abbreviation ends nothing.
+# A dot inside of a name, a number or an abbreviation does not end a sentence.
 _ABBREVIATIONS: Final = frozenset(
     {
         "e.g",
@@ -52,12 +52,12 @@ class Sentence:
     """A sentence.
 
     Attributes:
-        text: As it was written, without marks of a list.
-        core: The same without what only opens it: ``ok, so``, ``and btw``, ``please``.
-        is_question: Whether it asks.
-        is_aside: Whether it is said by the way: it has nothing to do with the task at hand.
-        number: Its place in the message, counted from 0.
-        is_item: Whether it is an item of a list.
+        text: The sentence without its list marker.
+        core: The sentence without introductory words such as ``ok, so``, ``and btw`` or ``please``.
+        is_question: Whether it is a question.
+        is_aside: Whether it is a side remark, unrelated to the current task.
+        number: Index in the message, starting at 0.
+        is_item: Whether it is a list item.
     """
 
     text: str
@@ -90,7 +90,7 @@ _LASTING: Final = re.compile(
 
 
 def split_sentences(text: str) -> tuple[Sentence, ...]:
-    """Cut a text into sentences."""
+    """Split a text into sentences."""
     found: list[Sentence] = []
     for raw in text.split("\n"):
         line = _BLANKS.sub(" ", raw)[:_LONGEST_LINE]
@@ -104,7 +104,7 @@ def split_sentences(text: str) -> tuple[Sentence, ...]:
 
 
 def is_question(piece: str, core: str) -> bool:
-    """Say whether a sentence asks, with or without its mark; a polite wish for every time is no question."""
+    """Return whether a sentence is a question, with or without a question mark; a polite standing request is not."""
     if _REQUESTS.match(core):
         return not _LASTING.search(core)
     if piece.rstrip("\"')] ").endswith("?"):

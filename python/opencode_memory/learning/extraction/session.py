@@ -1,7 +1,7 @@
-"""From a session's messages to candidates, one message after the other.
+"""Session extraction: turns the messages of one session into candidates, one message at a time.
 
-A pure function: the same state and message give the same result, and two sessions share nothing. What is found waits in
-the state until the person has said the next thing, or the session rests: they may take it back.
+The functions are pure: the same state and message give the same result, and sessions share no state. Candidates stay
+pending in the state until the user's next message or until the session is idle, because the user may retract them.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from opencode_memory.models import Category
 _GOAL: Final = 300
 _ACTION: Final = 1500
 _OFFER_LASTS: Final = 1
-"""Messages of the person between an offer and their choice."""
+"""Maximum number of user messages between an offer and the choice."""
 _OFFERS: Final = re.compile(
     r"^[ \t]*(?:\*\*)?(?:option |variant |approach )?(?:[1-4a-dA-D])[.):]\s|\boptions?\b|\balternatives?\b|\beither\b.+\bor\b|\bcould (?:also )?(?:use|go|do)\b|\bor (?:we|you) could\b|\?[ \t]*$",
     re.IGNORECASE | re.MULTILINE,
@@ -52,10 +52,10 @@ _OFFERS: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What the store knows and a session needs.
+    """Knowledge from the store that extraction needs.
 
     Attributes:
-        blockers: Blockers of the project that are open.
+        blockers: Open blockers of the project.
     """
 
     blockers: tuple[blockers.OpenBlocker, ...] = field(default=())
@@ -72,17 +72,17 @@ def step(
     *,
     is_copy: bool = False,
 ) -> tuple[SessionState, tuple[Candidate, ...]]:
-    """Take in one message.
+    """Process one message.
 
     Args:
         info: The session.
-        state: What is open in it.
-        message: A complete message that has not counted yet.
-        known: What the store knows.
+        state: State of the session before the message.
+        message: A complete message that was not processed yet.
+        known: Knowledge from the store.
         is_copy: Whether the message was copied from the session that this one was forked from.
 
     Returns:
-        What is open then, and what is ready to be written.
+        The new state, and the candidates that are ready to be stored.
     """
     ready: list[Candidate] = []
     for raw in message.events:
@@ -96,7 +96,7 @@ def step(
 
 
 def end(info: SessionInfo, state: SessionState, *, at_ms: int) -> tuple[SessionState, tuple[Candidate, ...]]:
-    """Let a session rest: everything that waits is ready, and so is its summary."""
+    """Finish an idle session: all pending candidates and its summary are ready."""
     message = Message(id="", at_ms=at_ms, events=(SessionEnd(),), digest="")
     state, ready = step(info, state, message)
     told = None if info.parent or not state.own else summarize_session(info.id, state)
@@ -104,7 +104,7 @@ def end(info: SessionInfo, state: SessionState, *, at_ms: int) -> tuple[SessionS
 
 
 def _release(state: SessionState, event: Event) -> tuple[SessionState, tuple[Candidate, ...]]:
-    """Say what is ready now that this has happened: it was not taken back."""
+    """Return the candidates that can no longer be retracted after an event."""
     if isinstance(event, UserText) and is_retraction(event.text):
         kept = tuple(one for one in state.pending if not one.is_persons)
         gone = frozenset(one for it in state.pending if it.is_persons for one in injected_text.hash_triples(it.content))
@@ -137,7 +137,7 @@ def _process_user_text(
     own = extract_authored_text(text)
     state = replace(state, injected=injected_text.add_texts(state.injected, own.injected))
     if info.parent:
-        return state, ()  # An agent speaks there, in the name of the person.
+        return state, ()  # In a subagent's session the user text comes from an agent.
     pretending = is_role_play(text, before=state.pretending)
     offer = state.offer if state.offered_ago <= _OFFER_LASTS else ""
     found = () if pretending else extract_from_user(text, Context(state.action, offer))
@@ -173,7 +173,7 @@ def _process_tool_call(
 def _hold(state: SessionState, found: list[Candidate]) -> SessionState:
     if not found:
         return state
-    # Of two that have the same topic the later one holds.
+    # If two candidates have the same topic, the later one wins.
     topics = {one.topic for one in found if one.topic is not None}
     open_ones = {
         **dict(state.blockers),
@@ -189,18 +189,18 @@ def _hold(state: SessionState, found: list[Candidate]) -> SessionState:
 
 
 def _is_repeated(candidate: Candidate, state: SessionState) -> bool:
-    """Say whether a candidate mostly repeats what a memory gave, or what this session has said already."""
+    """Return whether a candidate mostly repeats an injected memory or an earlier statement of this session."""
     if candidate.may_repeat:
         return False
-    # The words of a solution are ours; what it is about is its evidence.
+    # The wording of a solution is ours; its evidence comes from the session.
     text = candidate.content if candidate.category is not Category.SOLUTION else candidate.evidence
-    # What has a topic replaces what was said about it, and may be said again after something else was.
+    # A statement with a topic may be repeated after another statement has replaced it.
     said = state.proposed if candidate.topic is None else ()
     return injected_text.repeats(text, state.injected) or injected_text.repeats(text, said)
 
 
 def _redact(event: Event) -> Event:
-    """Replace secrets before anything is cut: a part of one is not recognised."""
+    """Redact secrets before texts are truncated, because a truncated secret is not recognised."""
     match event:
         case UserText() | AssistantText():
             return replace(event, text=redact(event.text)[0])
@@ -222,5 +222,5 @@ def _redact_input(given_to: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _without_resolved(found: tuple[Candidate, ...], over: tuple[Candidate, ...]) -> tuple[Candidate, ...]:
-    """Leave out what says again that a blocker is over."""
+    """Leave out candidates that repeat the resolution of a blocker."""
     return tuple(one for one in found if not any(one.evidence == done.evidence for done in over))

@@ -1,4 +1,4 @@
-"""What is open in a session between two of its messages: small, and written as JSON after each stretch."""
+"""State of a session between two messages: small, and stored as JSON after each batch."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ LONGEST_TEXT: Final = 1500
 MOST_OF_ONE: Final = 10
 LONGEST_NAME: Final = 200
 _FIELDS: Final = {"given": "injected", "said": "proposed"}
-"""Attributes by their names in stored JSON, where the two differ."""
+"""Attributes by the names of their members in stored JSON, where the two differ."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failure:
-    """A command that failed, and what was edited since.
+    """A failed command and the edits since its failure.
 
     Attributes:
-        command: As it was run.
-        complaints: What it said at its first and its last failure.
-        files: What was edited since it failed.
-        change: The last edit, in a line.
-        edits: Each edit since: the file, and hashes of what was there before and after.
+        command: The command line.
+        complaints: Error messages of its first and its last failure.
+        files: Files edited since the failure.
+        change: The last edit, summarised in one line.
+        edits: Each edit since the failure: the file, and hashes of the old and new text.
     """
 
     command: str
@@ -40,7 +40,7 @@ class Failure:
     edits: tuple[tuple[str, int, int], ...] = ()
 
     def trim(self) -> Self:
-        """Forget what has grown too long."""
+        """Truncate all parts to their maximum lengths."""
         return replace(
             self,
             command=self.command[:LONGEST_NAME],
@@ -63,23 +63,23 @@ class Failure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionState:
-    """Everything that is remembered of a session.
+    """State that is kept of a session.
 
     Attributes:
-        goal: What the person asked for first.
-        outcome: What the agent said last.
-        action: What the agent did or said just before, for corrections.
-        offer: What the agent offered last, if it was options.
-        offered_ago: How many messages of the person have come since.
-        pretending: Whether a role is being played.
-        failures: Commands that fail, by what makes them the same command.
-        passed: How often each command succeeded, by the same.
-        files: Files that were edited, last first.
-        pending: Candidates that wait for the next thing that the person says: they might take it back.
-        injected: Hashes of what a memory gave to the session.
-        proposed: Hashes of what was proposed from the session already.
-        blockers: Topics and texts of blockers that were found in the session and are not over.
-        own: Messages that are the session's own, and not copied from the one that it was forked from.
+        goal: The user's first request.
+        outcome: The agent's last message.
+        action: The agent's last actions and texts; used to recognise corrections.
+        offer: The agent's last text that offered options.
+        offered_ago: Number of user messages since the offer.
+        pretending: Whether a role play is going on.
+        failures: Failing commands, by their normalised form.
+        passed: Number of successes of each command, by its normalised form.
+        files: Edited files, the last one first.
+        pending: Candidates that the user's next message may still retract.
+        injected: Hashes of memories that were injected into the session.
+        proposed: Hashes of statements that were already proposed from the session.
+        blockers: Topics and texts of unresolved blockers that were found in the session.
+        own: Number of messages that were not copied from the session that this one was forked from.
     """
 
     goal: str = ""
@@ -98,7 +98,7 @@ class SessionState:
     own: int = 0
 
     def trim(self) -> Self:
-        """Forget the oldest of what has grown too long."""
+        """Drop the oldest entries of each part beyond its limit."""
         return replace(
             self,
             failures=tuple((key, failure.trim()) for key, failure in self.failures[-MOST_FAILURES:]),
@@ -114,7 +114,7 @@ class SessionState:
         )
 
     def to_json(self) -> str:
-        """Return what ``from_json`` reads."""
+        """Serialise to JSON; the names of its members are stored and must stay."""
         value: dict[str, Any] = {
             "goal": self.goal,
             "outcome": self.outcome,
@@ -135,7 +135,7 @@ class SessionState:
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """Read what ``to_json`` gave; what was forgotten (``{}``) begins anew."""
+        """Parse stored JSON; missing members (``{}``) get their defaults."""
         value: dict[str, Any] = {_FIELDS.get(name, name): stored for name, stored in json.loads(text).items()}
         failures = tuple((key, Failure.from_json(failure)) for key, failure in value.pop("failures", ()))
         pending = tuple(Candidate.from_json(candidate) for candidate in value.pop("pending", ()))

@@ -1,6 +1,7 @@
-"""Statements in what somebody said: which sentences are worth keeping, as what, and how sure that is.
+"""Statements in messages: selects sentences that are worth keeping, with their category and confidence.
 
-Questions, what was taken back, what is ordered as a text, played or required of the product state nothing. The rest is weighed.
+Questions, retracted sentences, requested texts, role play and product requirements are excluded. The other sentences
+are weighed.
 """
 
 from __future__ import annotations
@@ -43,11 +44,11 @@ _STOPS_PLAYING: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What came just before a message of a person.
+    """Context of a user's message.
 
     Attributes:
-        action: What the agent had just done or said, as text; empty at the beginning.
-        offer: The options that the agent had offered; empty for none.
+        action: The last actions and texts of the agent; empty at the beginning.
+        offer: The options that the agent offered; empty if there are none.
     """
 
     action: str = ""
@@ -55,11 +56,11 @@ class Context:
 
 
 def extract_from_user(message: str, before: Context) -> tuple[Candidate, ...]:
-    """Return what a person states in a message.
+    """Return the statements of a user's message.
 
     Args:
-        message: Their words, as typed.
-        before: What came before it.
+        message: The message as typed.
+        before: Context of the message.
     """
     found: list[tuple[int, Candidate]] = []
     if before.offer and (chosen := find_choice(extract_authored_text(message).text, before.offer)) is not None:
@@ -80,7 +81,7 @@ def extract_from_user(message: str, before: Context) -> tuple[Candidate, ...]:
 
 
 def extract_from_agent(text: str) -> tuple[Candidate, ...]:
-    """Return what an agent states as a finding."""
+    """Return the findings that an agent states."""
     weighed = (
         _judge(reading, is_agent=True)
         for reading in iterate_readings(text)
@@ -90,7 +91,7 @@ def extract_from_agent(text: str) -> tuple[Candidate, ...]:
 
 
 def _append(found: list[tuple[int, Candidate]], number: int, candidate: Candidate) -> list[tuple[int, Candidate]]:
-    """Add a statement; what only makes sense with the one before it becomes one with it."""
+    """Add a statement; one that refers to the preceding statement is merged with it."""
     if found and found[-1][0] == number - 1 and _REFERS.match(candidate.evidence):
         before = found[-1][1]
         if candidate.content.startswith(before.content):
@@ -100,7 +101,7 @@ def _append(found: list[tuple[int, Candidate]], number: int, candidate: Candidat
 
 
 def iterate_readings(text: str) -> Iterator[Reading]:
-    """Yield the sentences of a text that may state something."""
+    """Yield the sentences of a text that may contain a statement."""
     all_of_it = split_sentences(extract_authored_text(text).text)
     ordered = requirements = False
     for sentence in all_of_it:
@@ -117,13 +118,13 @@ def iterate_readings(text: str) -> Iterator[Reading]:
 
 
 def is_retraction(message: str) -> bool:
-    """Say whether a message begins by taking back the one before it."""
+    """Return whether a message begins by retracting the one before it."""
     first = split_sentences(extract_authored_text(message).text)[:1]
     return bool(first) and exclusions.is_retraction(first[0])
 
 
 def is_role_play(message: str, *, before: bool) -> bool:
-    """Say whether a person speaks in a role, or has begun to."""
+    """Return whether a role play is going on after a message."""
     if before and _STOPS_PLAYING.search(message):
         return False
     return before or bool(_PLAYS.search(message[:200]))

@@ -1,6 +1,7 @@
-"""What a statement is about, as far as it can be told: what it would replace, and when it was said before.
+"""Subjects of statements: the topic that a statement replaces, and its normal form for counting repetitions.
 
-Of things of which a project uses one (a package manager, a test runner …) a choice is a topic: the next choice replaces it.
+For tools of which a project uses one (a package manager, a test runner …) the kind of tool is a topic, so that the
+next choice replaces the last one.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ _ALTERNATIVES: Final = {
     "infrastructure": ("terraform", "tofu", "pulumi", "ansible"),
 }
 _EXCLUSIVE: Final = frozenset({"package-manager", "javascript-tests", "python-tests", "indentation", "quotes"})
-"""Of which a project has one. Of the others it may have several, so a choice replaces nothing."""
+"""Kinds of which a project has exactly one. Of the other kinds it may have several, so a choice does not replace another."""
 _KIND_OF: Final = {name: kind for kind, names in _ALTERNATIVES.items() for name in names}
 _NAMES: Final = re.compile(
     r"(?<![\w./-])(" + "|".join(sorted(map(re.escape, _KIND_OF), key=len, reverse=True)) + r")(?![\w-])", re.IGNORECASE
@@ -54,9 +55,9 @@ def find_alternatives(text: str) -> frozenset[tuple[str, str]]:
 
 
 def make_topic(category: Category, content: str) -> str | None:
-    """Return what a statement would replace: the earlier choice of the same kind; None where it replaces nothing.
+    """Return the topic of a statement; None if it does not replace earlier statements.
 
-    A blocker has a topic too, so that its resolution finds it.
+    Blockers have a topic as well, so that their resolution can replace them.
     """
     if category is Category.BLOCKER:
         return f"learned:{normalise_statement(category, content) or 'blocker:other'}"
@@ -67,7 +68,7 @@ def make_topic(category: Category, content: str) -> str | None:
 
 
 def normalise_statement(category: Category, content: str) -> str | None:
-    """Return what is the same for the same statement in other words order; None when it has too few words to tell."""
+    """Return a hash of a statement's terms that ignores their order; None if it has too few terms."""
     found = sorted({*terms(content)[0]})
     if len(found) < _LEAST_TERMS:
         return None

@@ -1,4 +1,4 @@
-"""A session in a few lines: what was wanted, what came of it, which files and commands, and what is open."""
+"""Summary of a session in a few lines: goal, outcome, files, commands and open problems."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _LINE: Final = 200
 
 
 def summarize_session(session: str, state: SessionState) -> Candidate | None:
-    """Return a session's summary; None when nothing was edited and no command worth a word was run."""
+    """Return the summary of a session; None if no file was edited and no relevant command was run."""
     if not state.goal or not (state.files or state.passed or state.failures):
         return None
     lines = [f"Goal: {state.goal}"]

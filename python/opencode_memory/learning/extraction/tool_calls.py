@@ -1,6 +1,7 @@
-"""What tool calls show: solutions and procedures.
+"""Learning from tool calls: solutions and procedures.
 
-A solution: a command failed, files were edited, the same command passed. A procedure: a command succeeds again and again.
+A solution is a command that failed, then files were edited, then the same command passed. A procedure is a command
+that succeeds repeatedly.
 """
 
 from __future__ import annotations
@@ -16,14 +17,14 @@ from opencode_memory.learning.extraction.session_state import Failure, SessionSt
 from opencode_memory.models import Category
 
 REPETITIONS: Final = 3
-"""Successes within one session that make a command a procedure; one in a second session does too."""
+"""Number of successes within one session that make a command a procedure; one in a second session is enough as well."""
 _MOST_FILES: Final = 5
 _SURE: Final = 0.9
 _SEEN_ONCE: Final = 0.25
 
 
 def step(state: SessionState, call: ToolCall, *, directory: str) -> tuple[SessionState, tuple[Candidate, ...]]:
-    """Take in one tool call."""
+    """Process one tool call."""
     if call.status is ToolStatus.COMPLETED and call.tool in edits.EDITING:
         return _record_edit(state, call, directory), ()
     command = call.input.get("command")
@@ -35,7 +36,7 @@ def step(state: SessionState, call: ToolCall, *, directory: str) -> tuple[Sessio
     if commands.is_trivial(command) or call.exit is None:
         return state, ()
     if call.exit == 0 and commands.hides_exit_code(command) and problems.looks_failed(call.output):
-        return state, ()  # Something behind the pipe succeeded; what came before it did not.
+        return state, ()  # The last command of the pipe succeeded, but the first one failed.
     where = call.input.get("workdir")
     command = command.removeprefix(f"cd {directory} && ") if directory else command
     key = commands.normalise_command(
@@ -53,7 +54,7 @@ def _record_edit(state: SessionState, call: ToolCall, directory: str) -> Session
 
 
 def _add_edit(failure: Failure, files: tuple[str, ...], change: str, made: tuple[tuple[str, int, int], ...]) -> Failure:
-    """Note an edit; one that puts back what another had changed takes that away."""
+    """Record an edit; if it undoes an earlier edit, both are removed."""
     kept = failure.edits
     for file, was, becomes in made:
         inverse = (file, becomes, was)

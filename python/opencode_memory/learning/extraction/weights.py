@@ -1,7 +1,8 @@
-"""How much each feature of a sentence counts: a table in ``weights.json``, and the sums over it.
+"""Weights of features, loaded from ``weights.json``, and the scores computed from them.
 
-The table is fitted to labelled sentences (``scripts/fit_extraction.py``), which are in the repository; it is text that can be read,
-and every candidate can say which features spoke for it. A sentence is judged twice: is it worth keeping, and if so, as what.
+The weights are fitted to labelled sentences in the repository (``scripts/fit_extraction.py``). They are readable text,
+and each candidate names the features that counted most. A sentence gets two scores: whether it is worth keeping, and
+its category.
 """
 
 from __future__ import annotations
@@ -20,17 +21,17 @@ _FILE: Final = "weights.json"
 _NAMED: Final = ("cue ", "is ")
 _STRENGTH: Final = "strength "
 _PLAIN_FROM: Final = 0.7
-"""From this strength on the cues of a kind say themselves what a sentence is."""
+"""From this strength on, the cues of a category decide it without the fitted weights."""
 
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What the sums say of a sentence.
+    """Scores of a sentence.
 
     Attributes:
-        confidence: 0 to 1: how likely it is worth keeping.
-        category: What it is then.
-        reasons: What spoke for it most, strongest first.
+        confidence: Probability that the sentence is worth keeping, 0 to 1.
+        category: Its most likely category.
+        reasons: Names of the features that counted most, strongest first.
     """
 
     confidence: float
@@ -40,14 +41,14 @@ class Judgement:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """The weights for one kind of speaker."""
+    """Weights for one kind of speaker."""
 
     keep: Mapping[str, float]
     bias: float
     categories: Mapping[str, tuple[float, Mapping[str, float]]]
 
     def judge(self, found: Mapping[str, float]) -> Judgement:
-        """Sum up."""
+        """Compute the scores from the features of a sentence."""
         parts = {name: value * self.keep[name] for name, value in found.items() if name in self.keep}
         total = self.bias + sum(parts.values())
         sums = {
@@ -66,7 +67,7 @@ class Table:
 
 @cache
 def load_table(*, is_agent: bool) -> Table:
-    """Return the weights for what an agent says, or a person."""
+    """Return the weights for an agent's or a user's sentences."""
     text = resources.files(__package__).joinpath(_FILE).read_text(encoding="utf-8")
     found = json.loads(text)["agent" if is_agent else "person"]
     return Table(
@@ -77,6 +78,6 @@ def load_table(*, is_agent: bool) -> Table:
 
 
 def name_rule(judgement: Judgement) -> str:
-    """Name the rule that found something: the cue that counted most, or the word."""
+    """Return the name of the strongest cue; if there is none, of the strongest word."""
     by_name = [reason for reason in judgement.reasons if reason.startswith(_NAMED)]
     return (by_name or list(judgement.reasons) or ["words"])[0].removeprefix("cue ")

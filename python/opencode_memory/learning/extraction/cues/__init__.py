@@ -1,6 +1,7 @@
-"""What in a sentence speaks for a kind of statement: tables of patterns with weights, one file for each kind.
+"""Cues: tables of weighted patterns that indicate a category of statement, one module for each group of categories.
 
-A weight is how sure one cue alone makes us, 0 to 1. Rules are English; they find nothing in other languages, and nothing wrong.
+A weight is the confidence that one cue alone gives, 0 to 1. All patterns are English; in other languages they match
+hardly any text, so they produce no wrong statements there.
 """
 
 from opencode_memory.learning.extraction.cues.base import Cue, Kind
@@ -23,8 +24,8 @@ PERSON: tuple[Kind, ...] = (
     PROCEDURES,
     FACTS,
 )
-"""What a person may say; of two kinds that are as sure, the first."""
+"""Categories of a user's statements; of two with equal scores the first one wins."""
 AGENT: tuple[Kind, ...] = (FINDINGS,)
-"""What an agent may have found out."""
+"""Categories of an agent's findings."""
 
 __all__ = ["AGENT", "PERSON", "Cue", "Kind"]

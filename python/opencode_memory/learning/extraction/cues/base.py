@@ -1,4 +1,4 @@
-"""A cue, and what sums cues up."""
+"""Cues, and their combination into a score for a category."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _MOST_MORE: Final = 0.16
 
 @dataclass(frozen=True, slots=True)
 class Cue:
-    """A pattern and how sure it makes us.
+    """A pattern with its weight.
 
     Attributes:
-        name: For people, who are shown which rule found something.
-        pattern: Looked for anywhere in a sentence, whatever the case.
+        name: Name that is shown to users as the rule.
+        pattern: Pattern that is searched for anywhere in a sentence, ignoring case.
         weight: 0 to 1.
     """
 
@@ -29,12 +29,12 @@ class Cue:
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind of statement.
+    """Cues of one category.
 
     Attributes:
-        category: What it becomes.
-        cues: What speaks for it.
-        against: What speaks against it; a weight is taken off.
+        category: Category of the memory.
+        cues: Cues that indicate the category.
+        against: Cues that contradict it; their weights are subtracted.
     """
 
     category: Category
@@ -42,7 +42,7 @@ class Kind:
     against: tuple[Cue, ...] = field(default=())
 
     def judge(self, sentence: str) -> tuple[float, str]:
-        """Return how sure the cues in a sentence make us, and the name of the strongest."""
+        """Return the combined confidence of the cues in a sentence, and the name of the strongest cue."""
         found = sorted((cue for cue in self.cues if cue.pattern.search(sentence)), key=lambda cue: -cue.weight)
         if not found:
             return 0.0, ""
@@ -52,7 +52,7 @@ class Kind:
 
 
 def cue(name: str, weight: float, *patterns: str) -> Cue:
-    """Make a cue of alternatives."""
+    """Build a cue from alternative patterns."""
     return Cue(name, re.compile("|".join(f"(?:{pattern})" for pattern in patterns), re.IGNORECASE), weight)
 
 
@@ -68,7 +68,7 @@ VERBS: Final = (
     r"reset|clean|drop|truncate|hand[- ]edit|bypass|ignore|suppress|silence|swallow|retry|reformat|inline|extract|duplicate|reuse|back|"
     r"bring|drag|sneak|slip|chain|nest|cast|type|annotate|declare|define|expose|query|join|wait|sleep|poll|cache|render|paste)"
 )
-"""Verbs that an order to an agent begins with."""
+"""Verbs with which a directive to an agent may begin."""
 TOOLING: Final = (
     r"(?:tests?|specs?|fixtures?|mocks?|snapshots?|migrations?|commits?|commit messages?|messages?|branch(?:es)?|branch names?|tags?|prs?|"
     r"mrs?|pull requests?|merge requests?|reviews?|releases?|changelogs?|docs?|docstrings?|comments?|todos?|file ?names?|files?|folders?|"
@@ -81,4 +81,4 @@ TOOLING: Final = (
     r"responses?|requests?|headers?|apis?|hooks?|helpers?|utilities|utils|scripts|code|source|generated (?:code|files)|protos?|"
     r"db access|database access|sql|state|stores?|caches?|state changes?|side effects?|io|i/o)"
 )
-"""What rules of a project are about."""
+"""Subjects of a project's conventions."""

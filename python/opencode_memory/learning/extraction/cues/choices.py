@@ -1,4 +1,4 @@
-"""Decisions: what was chosen, and what was not."""
+"""Cues of decisions: alternatives that were chosen or rejected."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Facts about the project and its surroundings, and what an agent has found out."""
+"""Cues of facts about the project and its environment, and of an agent's findings."""
 
 from __future__ import annotations
 

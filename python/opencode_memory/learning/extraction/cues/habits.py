@@ -1,4 +1,4 @@
-"""Conventions: how this project does things, always."""
+"""Cues of conventions: rules that the project always follows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What stops the work, what is intended, and what may be done some day."""
+"""Cues of blockers, plans and ideas."""
 
 from __future__ import annotations
 

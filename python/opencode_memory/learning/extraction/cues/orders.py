@@ -1,4 +1,4 @@
-"""Standing orders: what the agent has to do, or never do, beyond the task at hand."""
+"""Cues of directives: standing orders to the agent, beyond the current task."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Procedures that somebody explains."""
+"""Cues of procedures that the user explains."""
 
 from __future__ import annotations
 

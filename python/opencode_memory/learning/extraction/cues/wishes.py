@@ -1,4 +1,4 @@
-"""What this person lastingly wants, likes and cannot stand; and their corrections."""
+"""Cues of the user's lasting preferences, likes and dislikes, and of corrections."""
 
 from __future__ import annotations
 
