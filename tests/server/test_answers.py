@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -41,19 +39,6 @@ walrus
 1 memory from gitlab.com/group/walrus and the global memories, best first:
 </project-memory></memories>
 Next: call delete_memory"""
-
-
-@pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
-    with World(tmp_path) as world:
-        yield world
-
-
-@pytest.fixture
-def agent(world: World) -> Agent:
-    agent = world.agent(world.repository("walrus"))
-    agent.ok("kv_delete", key="none")  # enters the project
-    return agent
 
 
 def heads(text: str) -> list[str]:

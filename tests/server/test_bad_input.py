@@ -6,7 +6,6 @@ import json
 import logging
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,29 +13,18 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from opencode_memory.config.settings import Tools
-from opencode_memory.server.app import offered
+from opencode_memory.server.app import select_tools
 from support.mcp import MODES, World
 from support.mcp_http import Wire
-from support.mcp_scene import NEVER_WELL, PROJECT, Scene, set_up
+from support.mcp_scene import NEVER_WELL, PROJECT, Scene
 
-TOOLS = {tool.name: tool for tool in offered(Tools.ALL)}
+TOOLS = {tool.name: tool for tool in select_tools(Tools.ALL)}
 LEAKS = re.compile(
     r"Traceback|pydantic|https?://errors|object at 0x|<class|Error\(|\[type=|input_value|\.py\b|NoneType|dict\b|"
     r"sys\.|failed because of an internal error"
 )
 FREE = frozenset({"value"})
 """Arguments that take any JSON."""
-
-
-@pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
-    with World(tmp_path) as world:
-        yield world
-
-
-@pytest.fixture
-def scene(world: World) -> Scene:
-    return set_up(world)
 
 
 def calls(scene: Scene) -> list[tuple[str, dict[str, Any]]]:

@@ -102,7 +102,7 @@ def test_it_returns_when_the_server_answers_and_leaves_it_in_the_background(
 
     code, out, _ = end(begin())
     assert code == 0
-    assert f"answers at http://127.0.0.1:{config.server.port} already (process {health['pid']})" in out
+    assert f"already answers at http://127.0.0.1:{config.server.port} (process {health['pid']})" in out
     assert health_of(config)["pid"] == health["pid"]
 
 

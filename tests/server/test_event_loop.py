@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -83,16 +83,11 @@ class WatchedEngine:
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
-    with World(tmp_path) as world:
-        yield world
-
-
-@pytest.fixture
 def watch(world: World, monkeypatch: pytest.MonkeyPatch) -> Watch:
     watch = Watch()
     watched = WatchedEngine(world.store._engine, watch)
-    for holder in (world.store, world.store.kv, world.store.sessions):
+    parts = ("kv", "sessions", "projects", "indexes", "backups", "rows", "ledger", "jobs", "learning")
+    for holder in (world.store, *(getattr(world.store, part) for part in parts)):
         monkeypatch.setattr(holder, "_engine", watched)
     for module, name in WAITING:
         monkeypatch.setattr(module, name, watch.over(name, getattr(module, name)))

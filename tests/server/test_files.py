@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import stat
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -19,17 +18,6 @@ PATHS = {
     "ingest_file": "file_path",
     "bootstrap_memory": "path",
 }
-
-
-@pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
-    with World(tmp_path) as world:
-        yield world
-
-
-@pytest.fixture
-def folder(world: World) -> Path:
-    return world.repository("walrus")
 
 
 @pytest.fixture

@@ -31,12 +31,6 @@ PAGES = ("/mcp", "/health", "/stats", "/metrics", "/", "/no/such", "/../etc/pass
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
-    with World(tmp_path) as world:
-        yield world
-
-
-@pytest.fixture
 def wire(world: World) -> Iterator[Wire]:
     with Wire(world.app()) as wire:
         yield wire

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,19 +12,6 @@ from opencode_memory.server.server_state import Background
 from support.mcp import Agent, World
 
 PROJECT = "gitlab.com/group/walrus"
-
-
-@pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
-    with World(tmp_path) as world:
-        yield world
-
-
-@pytest.fixture
-def agent(world: World) -> Agent:
-    agent = world.agent(world.repository("walrus"))
-    agent.ok("kv_delete", key="none")  # enters the project
-    return agent
 
 
 def value(metrics: Metrics, name: str, **labels: str) -> float:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import multiprocessing
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,17 +11,6 @@ from support.mcp import Agent, World, race_for_claims
 
 PROJECT = "gitlab.com/group/walrus"
 LEASE_SECONDS = 900
-
-
-@pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
-    with World(tmp_path) as world:
-        yield world
-
-
-@pytest.fixture
-def agent(world: World) -> Agent:
-    return world.agent(world.repository("walrus"))
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ import jsonschema  # type: ignore[import-untyped]
 import pytest
 
 from opencode_memory.config.settings import Tools
-from opencode_memory.server.app import INSTRUCTIONS, offered
+from opencode_memory.server.app import INSTRUCTIONS, select_tools
 from opencode_memory.text.formatting import short_id
 from support.mcp import HANDSHAKE, MODES, World
 from support.mcp_http import Wire
@@ -52,20 +52,9 @@ ALL = [
         "kv_delete",
     ],
 ]
-READERS = [tool.name for tool in offered(Tools.ALL) if tool.reads]
-REPEATERS = [tool.name for tool in offered(Tools.ALL) if tool.repeats]
-KEEPERS = [tool.name for tool in offered(Tools.ALL) if not tool.reads and not tool.destroys]
-
-
-@pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
-    with World(tmp_path) as world:
-        yield world
-
-
-@pytest.fixture
-def scene(world: World) -> Scene:
-    return set_up(world)
+READERS = [tool.name for tool in select_tools(Tools.ALL) if tool.reads]
+REPEATERS = [tool.name for tool in select_tools(Tools.ALL) if tool.repeats]
+KEEPERS = [tool.name for tool in select_tools(Tools.ALL) if not tool.reads and not tool.destroys]
 
 
 def listed(world: World) -> tuple[list[dict[str, Any]], int]:
@@ -196,7 +185,7 @@ def test_a_tool_that_only_reads_changes_nothing(scene: Scene, name: str) -> None
 def test_a_tool_that_only_reads_enters_no_project(world: World) -> None:
     agent = world.agent(world.repository("new"))
     given = {"query": "x", "entity_ref": "!12", "memory_id": "abcdef12", "key": "x"}
-    for tool in offered(Tools.ALL):
+    for tool in select_tools(Tools.ALL):
         if tool.reads:
             agent.call(tool.name, **{name: given[name] for name in tool.input.get("required", [])})
     assert world.store.projects.list() == []

@@ -23,7 +23,7 @@ class Fenced:
         self.echo = Echo()
         self.app = Fence(self.echo, hosts=hosts, origins=origins, on_refused=self.refused.append)
 
-    def lets_in(self, *headers: tuple[bytes, bytes], **scope: Any) -> bool:
+    def is_allowed(self, *headers: tuple[bytes, bytes], **scope: Any) -> bool:
         answer = ask(self.app, http_scope(headers, **scope), body_messages(b"hello"))
         assert not any(name.startswith(b"access-control") for name in answer.headers)
         if answer.status == 403:
@@ -44,13 +44,13 @@ class Fenced:
     ],
 )  # fmt: skip
 def test_every_spelling_of_loopback_is_our_name(host: str) -> None:
-    assert Fenced().lets_in((b"host", host.encode()))
+    assert Fenced().is_allowed((b"host", host.encode()))
 
 
 def test_the_name_of_the_header_may_come_in_any_case() -> None:
-    assert Fenced().lets_in((b"HOST", b"localhost"))
-    assert not Fenced().lets_in((b"Host", b"localhost"), (b"hOsT", b"evil.com"))
-    assert not Fenced().lets_in(OUR_HOST, (b"ORIGIN", b"http://evil.com"))
+    assert Fenced().is_allowed((b"HOST", b"localhost"))
+    assert not Fenced().is_allowed((b"Host", b"localhost"), (b"hOsT", b"evil.com"))
+    assert not Fenced().is_allowed(OUR_HOST, (b"ORIGIN", b"http://evil.com"))
 
 
 @pytest.mark.parametrize(
@@ -69,33 +69,33 @@ def test_the_name_of_the_header_may_come_in_any_case() -> None:
 )  # fmt: skip
 def test_no_other_name_is(host: bytes) -> None:
     fenced = Fenced()
-    assert not fenced.lets_in((b"host", host))
+    assert not fenced.is_allowed((b"host", host))
     assert fenced.refused == ["host"]
 
 
 def test_a_request_names_exactly_one_host() -> None:
-    assert not Fenced().lets_in()
-    assert not Fenced().lets_in(http_version="1.0")
-    assert not Fenced().lets_in(OUR_HOST, (b"host", b"evil.com"))
-    assert not Fenced().lets_in((b"host", b"evil.com"), OUR_HOST)
-    assert not Fenced().lets_in(OUR_HOST, OUR_HOST)
+    assert not Fenced().is_allowed()
+    assert not Fenced().is_allowed(http_version="1.0")
+    assert not Fenced().is_allowed(OUR_HOST, (b"host", b"evil.com"))
+    assert not Fenced().is_allowed((b"host", b"evil.com"), OUR_HOST)
+    assert not Fenced().is_allowed(OUR_HOST, OUR_HOST)
 
 
 @pytest.mark.parametrize("header", [b"x-forwarded-host", b"forwarded", b"x-host", b":authority"])
 def test_no_other_header_stands_in_for_the_host(header: bytes) -> None:
-    assert not Fenced().lets_in((header, b"localhost"))
-    assert not Fenced().lets_in((b"host", b"evil.com"), (header, b"localhost"))
+    assert not Fenced().is_allowed((header, b"localhost"))
+    assert not Fenced().is_allowed((b"host", b"evil.com"), (header, b"localhost"))
 
 
 @pytest.mark.parametrize("target", ["http://evil.com/mcp", "http://127.0.0.1:9824/mcp", "evil.com:443", "*", ""])
 def test_a_target_that_names_a_server_is_refused_whatever_the_header_says(target: str) -> None:
-    assert not Fenced().lets_in(OUR_HOST, path=target)
-    assert not Fenced().lets_in(OUR_HOST, path=target, raw_path=None)
+    assert not Fenced().is_allowed(OUR_HOST, path=target)
+    assert not Fenced().is_allowed(OUR_HOST, path=target, raw_path=None)
 
 
 def test_a_target_is_judged_as_it_was_sent() -> None:
-    assert not Fenced().lets_in(OUR_HOST, path="/mcp", raw_path=b"http://evil.com/mcp")
-    assert Fenced().lets_in(OUR_HOST, path="/mcp", raw_path=None)
+    assert not Fenced().is_allowed(OUR_HOST, path="/mcp", raw_path=b"http://evil.com/mcp")
+    assert Fenced().is_allowed(OUR_HOST, path="/mcp", raw_path=None)
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ def test_a_target_is_judged_as_it_was_sent() -> None:
     ["http://localhost", "http://localhost:3000", "HTTP://LOCALHOST:80", "http://127.0.0.1:1", "http://[::1]:9824"],
 )
 def test_a_page_of_this_machine_may_ask(origin: str) -> None:
-    assert Fenced().lets_in(OUR_HOST, (b"origin", origin.encode()))
+    assert Fenced().is_allowed(OUR_HOST, (b"origin", origin.encode()))
 
 
 @pytest.mark.parametrize(
@@ -118,14 +118,14 @@ def test_a_page_of_this_machine_may_ask(origin: str) -> None:
 )  # fmt: skip
 def test_no_other_page_may(origin: bytes) -> None:
     fenced = Fenced()
-    assert not fenced.lets_in(OUR_HOST, (b"origin", origin))
+    assert not fenced.is_allowed(OUR_HOST, (b"origin", origin))
     assert fenced.refused == ["origin"]
 
 
 def test_several_origins_are_refused() -> None:
     friend = (b"origin", b"http://localhost")
-    assert not Fenced().lets_in(OUR_HOST, friend, (b"origin", b"http://evil.com"))
-    assert not Fenced().lets_in(OUR_HOST, friend, friend)
+    assert not Fenced().is_allowed(OUR_HOST, friend, (b"origin", b"http://evil.com"))
+    assert not Fenced().is_allowed(OUR_HOST, friend, friend)
 
 
 def test_an_origin_is_allowed_with_its_port_or_with_any() -> None:
@@ -145,22 +145,22 @@ def test_an_origin_is_allowed_with_its_port_or_with_any() -> None:
         (b"http://any.example:7", True),
         (b"http://localhost", False),
     ]:
-        assert Fenced(origins=origins).lets_in(OUR_HOST, (b"origin", origin)) is allowed, origin
+        assert Fenced(origins=origins).is_allowed(OUR_HOST, (b"origin", origin)) is allowed, origin
 
 
 def test_a_preflight_is_a_request_like_any_other() -> None:
     preflight = (b"access-control-request-method", b"POST")
-    assert Fenced().lets_in(OUR_HOST, preflight, method="OPTIONS")
-    assert not Fenced().lets_in(OUR_HOST, preflight, (b"origin", b"http://evil.com"), method="OPTIONS")
-    assert not Fenced().lets_in(OUR_HOST, path="*", method="OPTIONS")
+    assert Fenced().is_allowed(OUR_HOST, preflight, method="OPTIONS")
+    assert not Fenced().is_allowed(OUR_HOST, preflight, (b"origin", b"http://evil.com"), method="OPTIONS")
+    assert not Fenced().is_allowed(OUR_HOST, path="*", method="OPTIONS")
 
 
 def test_configured_names_are_allowed_beside_those_of_loopback() -> None:
     hosts = default_hosts("Memory.lan.") | {"::2", "[fd00:0::3]"}
     assert hosts >= {"127.0.0.1", "localhost", "[::1]", "memory.lan"}
     for host in (b"memory.lan:9824", b"MEMORY.LAN.", b"[::2]", b"[fd00::3]:1", b"localhost"):
-        assert Fenced(hosts=hosts).lets_in((b"host", host)), host
-    assert not Fenced(hosts=hosts).lets_in((b"host", b"lan"))
+        assert Fenced(hosts=hosts).is_allowed((b"host", host)), host
+    assert not Fenced(hosts=hosts).is_allowed((b"host", b"lan"))
 
 
 def test_the_address_that_stands_for_all_is_nobodys_name() -> None:

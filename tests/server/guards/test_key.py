@@ -26,7 +26,7 @@ class Keyed:
             self.echo, key=key, other=other, open_paths=frozenset({"/health"}), on_refused=self.refused.append
         )
 
-    def lets_in(self, *headers: tuple[bytes, bytes], **scope: Any) -> bool:
+    def is_allowed(self, *headers: tuple[bytes, bytes], **scope: Any) -> bool:
         answer = ask(self.app, http_scope(headers, **scope), body_messages(b"hel", b"lo"))
         if answer.status == 401:
             assert answer.headers[b"www-authenticate"].startswith(b"Bearer")
@@ -52,7 +52,7 @@ class Keyed:
     ],
 )
 def test_who_sends_the_key_may_ask(headers: list[tuple[bytes, bytes]]) -> None:
-    assert Keyed().lets_in(*headers)
+    assert Keyed().is_allowed(*headers)
 
 
 @pytest.mark.parametrize(
@@ -80,8 +80,8 @@ def test_who_sends_the_key_may_ask(headers: list[tuple[bytes, bytes]]) -> None:
     ],
 )
 def test_nobody_else_may(headers: list[tuple[bytes, bytes]]) -> None:
-    assert not Keyed().lets_in(*headers)
-    assert not Keyed().lets_in(*headers, query_string=b"key=s3cret-key&api_key=s3cret-key")
+    assert not Keyed().is_allowed(*headers)
+    assert not Keyed().is_allowed(*headers, query_string=b"key=s3cret-key&api_key=s3cret-key")
 
 
 @pytest.mark.parametrize(
@@ -96,30 +96,30 @@ def test_nobody_else_may(headers: list[tuple[bytes, bytes]]) -> None:
 )
 def test_the_key_beside_another_one_is_refused(other: tuple[bytes, bytes]) -> None:
     for right in (BEARER, X_API_KEY):
-        assert not Keyed().lets_in(right, other)
-        assert not Keyed().lets_in(other, right)
+        assert not Keyed().is_allowed(right, other)
+        assert not Keyed().is_allowed(other, right)
 
 
 def test_a_second_key_lets_in_as_well_and_never_beside_the_first() -> None:
     other = (b"authorization", b"Bearer t0ken")
-    assert Keyed(other="t0ken").lets_in(other)
-    assert Keyed(other="t0ken").lets_in(BEARER)
-    assert Keyed(other="t0ken").lets_in(other, (b"x-api-key", b"t0ken"))
+    assert Keyed(other="t0ken").is_allowed(other)
+    assert Keyed(other="t0ken").is_allowed(BEARER)
+    assert Keyed(other="t0ken").is_allowed(other, (b"x-api-key", b"t0ken"))
     for headers in ([other, X_API_KEY], [X_API_KEY, other], [(b"x-api-key", b"t0ke")], [(b"authorization", b"Bearer")]):
-        assert not Keyed(other="t0ken").lets_in(*headers)
+        assert not Keyed(other="t0ken").is_allowed(*headers)
 
 
 @pytest.mark.parametrize("other", [None, ""])
 def test_no_second_key_lets_nobody_in(other: str | None) -> None:
     for headers in ([], [(b"authorization", b"Bearer ")], [(b"x-api-key", b"")], [(b"authorization", b"Bearer None")]):
-        assert not Keyed(other=other).lets_in(*headers)
+        assert not Keyed(other=other).is_allowed(*headers)
 
 
 def test_a_key_may_have_any_letters_and_spaces() -> None:
     key = "drei süße Wörter"
-    assert Keyed(key).lets_in((b"authorization", f"Bearer {key}".encode()))
-    assert Keyed(key).lets_in((b"x-api-key", key.encode()))
-    assert not Keyed(key).lets_in((b"x-api-key", key.encode("latin-1")))
+    assert Keyed(key).is_allowed((b"authorization", f"Bearer {key}".encode()))
+    assert Keyed(key).is_allowed((b"x-api-key", key.encode()))
+    assert not Keyed(key).is_allowed((b"x-api-key", key.encode("latin-1")))
 
 
 @pytest.mark.parametrize("key", ["", " ", "key ", " key", "a\nb", "a\x00"])
@@ -129,10 +129,10 @@ def test_a_key_that_nobody_could_send_is_not_accepted(key: str) -> None:
 
 
 def test_an_open_path_needs_no_key_and_its_neighbours_do() -> None:
-    assert Keyed().lets_in(path="/health")
-    assert Keyed().lets_in((b"x-api-key", b"wrong"), path="/health")
+    assert Keyed().is_allowed(path="/health")
+    assert Keyed().is_allowed((b"x-api-key", b"wrong"), path="/health")
     for path in ("/health/", "/health/../mcp", "//health", "/healthz", "/HEALTH", "/mcp/health", "/"):
-        assert not Keyed().lets_in(path=path), path
+        assert not Keyed().is_allowed(path=path), path
 
 
 def test_a_websocket_needs_the_key_on_every_path() -> None:

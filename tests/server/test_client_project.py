@@ -1,0 +1,220 @@
+"""The project of a client: by header, by MCP roots, or by the folder of a server for one client (I7)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import mcp_types as types
+import pytest
+from mcp.shared.exceptions import MCPDeprecationWarning
+
+from opencode_memory import ProjectIdentity
+from support.mcp import MODERN, Agent, Resident, Roots, World
+from support.mcp_scene import Scene
+
+BEES = "gitlab.com/group/bees"
+
+WAYS: dict[str, Callable[[World, Resident, Path], Agent]] = {
+    "stdio": lambda world, _, folder: world.agent(folder),
+    "stdio, newer protocol": lambda world, _, folder: world.agent(folder, mode=MODERN),
+    "roots": lambda world, _, folder: world.agent(roots=Roots(folder)),
+    "roots, newer protocol": lambda world, _, folder: world.agent(roots=Roots(folder), mode=MODERN),
+    "header": lambda _, server, folder: server.agent(folder),
+    "header, newer protocol": lambda _, server, folder: server.agent(folder, mode=MODERN),
+    "roots over HTTP": lambda _, server, folder: server.agent(roots=Roots(folder)),
+    "roots over HTTP, newer protocol": lambda _, server, folder: server.agent(roots=Roots(folder), mode=MODERN),
+}
+
+
+def test_every_way_to_say_it_leads_to_the_same_project_and_to_no_other(world: World) -> None:
+    walrus, bees = world.repository("walrus"), world.repository("bees")
+    with world.served() as server:
+        for number, (way, connect) in enumerate(WAYS.items()):
+            here, there = connect(world, server, walrus), connect(world, server, bees)
+            here.remember(f"The walrus number {number}")
+            there.remember(f"The bee number {number}")
+            for asked in ("walrus number", "bee number", "number"):
+                seen = here.recalled(asked, limit=100), there.recalled(asked, limit=100)
+                assert all("walrus" in text for text in seen[0]), way
+                assert all("bee" in text for text in seen[1]), way
+            assert len(here.recalled("number", limit=100)) == number + 1
+            assert here.ok("memory_status").data["project"] == "gitlab.com/group/walrus"
+    assert [project.name for project in world.store.projects.list()] == [BEES, "gitlab.com/group/walrus"]
+
+
+def test_a_header_beats_roots(world: World) -> None:
+    walrus, bees = world.repository("walrus"), world.repository("bees")
+    roots = Roots(bees)
+    with world.served() as server:
+        agent = server.agent(walrus, roots=roots)
+        assert agent.ok("memory_status").data["project"] == "gitlab.com/group/walrus"
+    assert roots.asked == 0
+
+
+def test_roots_beat_the_folder_of_a_server_for_one(world: World) -> None:
+    walrus, bees = world.repository("walrus"), world.repository("bees")
+    assert world.agent(walrus, roots=Roots(bees)).ok("memory_status").data["project"] == BEES
+    assert world.agent(walrus, roots=Roots()).ok("memory_status").data["project"] == "gitlab.com/group/walrus"
+
+
+def test_the_first_root_is_the_project_and_files_may_lie_in_any(world: World) -> None:
+    walrus, bees = world.repository("walrus"), world.repository("bees")
+    (bees / "notes.md").write_text("# Honey\n\nIt is sweet.\n")
+    agent = world.agent(roots=Roots(walrus, bees))
+    agent.ok("ingest_file", file_path=str(bees / "notes.md"))
+    assert len(agent.recalled("honey")) == 1
+    assert world.agent(bees).recalled("honey") == []
+
+
+def test_a_subfolder_of_a_repository_is_the_repository(world: World) -> None:
+    walrus = world.repository("walrus")
+    (walrus / "src" / "deep").mkdir(parents=True)
+    world.agent(walrus).remember("The walrus")
+    assert world.agent(walrus / "src" / "deep").recalled("walrus") == ["The walrus"]
+
+
+@pytest.mark.parametrize("remote", ["", None], ids=["with a remote", "without one"])
+def test_worktrees_share_their_memories(world: World, remote: str | None) -> None:
+    main = world.repository("walrus", remote=remote)
+    side = world.worktree(main, "walrus-side")
+    world.agent(main).remember("The walrus of the main tree")
+    there = world.agent(side)
+    assert there.recalled("walrus") == ["The walrus of the main tree"]
+    there.remember("The walrus of the side")
+    assert len(world.agent(main).recalled("walrus")) == 2
+    assert len(world.store.projects.list()) == 1
+
+
+def test_a_remote_that_is_added_later_keeps_the_project(world: World) -> None:
+    walrus = world.repository("walrus", remote=None)
+    agent = world.agent(walrus)
+    agent.remember("The walrus")
+    (walrus / ".git" / "config").write_text('[remote "origin"]\n\turl = git@gitlab.com:group/walrus.git\n')
+    assert agent.recalled("walrus") == ["The walrus"]
+    agent.remember("The second walrus")
+    assert world.agent(walrus).recalled("second") == ["The second walrus"]
+    assert len(world.store.projects.list()) == 1
+
+
+def test_a_project_that_is_renamed_meanwhile_stays_the_clients(world: World) -> None:
+    agent = world.agent(world.repository("walrus"))
+    agent.remember("The walrus")
+    world.store.projects.rename("gitlab.com/group/walrus", "animals")
+    assert agent.recalled("walrus") == ["The walrus"]
+    agent.remember("The second walrus")
+    assert agent.ok("memory_status").data["project"] == "animals"
+    assert len(world.store.projects.list()) == 1
+
+
+def test_a_new_repository_sees_nothing_of_a_project_that_took_its_name(world: World) -> None:
+    other = world.store.projects.resolve(ProjectIdentity(folder="/somewhere/else"))
+    world.store.projects.rename(other, BEES)
+    world.store.remember("The walrus of somebody", project=BEES)
+    agent = world.agent(world.repository("bees"))
+    assert agent.recalled("walrus") == []
+    agent.remember("The bee")
+    assert agent.recalled("walrus bee") == ["The bee"]
+
+
+def test_what_was_written_under_the_name_of_a_repository_is_there_when_it_is_opened(world: World) -> None:
+    world.store.remember("The bee", project=BEES)
+    agent = world.agent(world.repository("bees"))
+    assert agent.recalled("bee") == ["The bee"]
+    agent.remember("The hive")
+    assert [project.remotes for project in world.store.projects.list()] == [(BEES,)]
+
+
+def test_a_change_of_roots_is_noticed(world: World) -> None:
+    walrus, bees = world.repository("walrus"), world.repository("bees")
+    with world.served() as server:
+        for connect in (world.agent, server.agent):
+            roots = Roots(walrus)
+            agent = connect(roots=roots)
+            assert agent.ok("memory_status").data["project"] == "gitlab.com/group/walrus"
+            agent.ok("memory_status")
+            assert roots.asked == 1
+            roots.folders = (bees,)
+            with pytest.warns(MCPDeprecationWarning):
+                agent.run(agent.client.session.send_roots_list_changed)
+            assert agent.ok("memory_status").data["project"] == BEES
+
+
+def test_the_newer_protocol_asks_for_roots_at_each_call(world: World) -> None:
+    roots = Roots(world.repository("walrus"))
+    agent = world.agent(roots=roots, mode=MODERN)
+    agent.ok("memory_status")
+    roots.folders = (world.repository("bees"),)
+    assert agent.ok("memory_status").data["project"] == BEES
+    assert roots.asked == 2
+
+
+def test_a_client_whose_roots_are_no_folders_is_one_of_which_nothing_is_known(world: World) -> None:
+    class Strange(Roots):
+        async def __call__(self, _: Any) -> types.ListRootsResult:
+            root = types.Root.model_construct(uri="https://example.org/walrus", name=None)
+            elsewhere = types.Root.model_construct(uri="file://elsewhere/walrus", name=None)
+            return types.ListRootsResult.model_construct(roots=[root, elsewhere])
+
+    agent = world.agent(roots=Strange())
+    assert agent.ok("memory_status").data["project"] is None
+
+
+def test_a_client_that_will_not_name_its_roots_is_one_of_which_nothing_is_known(world: World) -> None:
+    class Silent(Roots):
+        async def __call__(self, _: Any) -> Any:
+            return types.ErrorData(code=1, message="not now")
+
+    agent = world.agent(roots=Silent())
+    assert agent.ok("memory_status").data["project"] is None
+
+
+@pytest.mark.parametrize("value", ["walrus", "./walrus", "~", "file:///walrus", "C:\\walrus"])
+def test_a_header_that_is_no_absolute_path_is_refused(world: World, value: str) -> None:
+    with world.served() as server:
+        text = server.agent(headers={"x-opencode-directory": value}).refused("memory_status")
+    assert text.startswith("x-opencode-directory: ")
+    assert "is not an absolute path" in text
+
+
+def test_a_header_may_be_percent_encoded_or_utf_8(world: World) -> None:
+    folder = world.repository("håndbog")
+    with world.served() as server:
+        for value in (str(folder).encode(), str(folder).replace("å", "%C3%A5").encode()):
+            agent = server.agent(headers={"x-opencode-directory": value})
+            assert agent.ok("memory_status").data["project"] == "gitlab.com/group/håndbog"
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "/" + "a" * 5000,
+        "/" + "a" * 5000 + "%41",
+        "/no/such/folder",
+        "/\N{BEETLE}",
+    ],
+)
+def test_a_header_with_a_strange_path_is_refused_or_taken(world: World, value: str) -> None:
+    with world.served() as server:
+        reply = server.agent(headers={"x-opencode-directory": value.encode()}).call("memory_status")
+    assert "internal error" not in reply.text
+
+
+def test_the_folder_of_a_resident_server_never_counts(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(scene.folder)
+    with scene.world.served() as server:
+        agent = server.agent()
+        assert agent.ok("memory_status").data["project"] is None
+        assert agent.recalled("port") == []
+
+
+def test_two_clients_of_one_server_are_told_apart_by_their_headers_alone(world: World) -> None:
+    walrus, bees = world.repository("walrus"), world.repository("bees")
+    with world.served() as server:
+        one, two = server.agent(walrus), server.agent(bees)
+        for number in range(5):
+            one.remember(f"The walrus {number}")
+            two.remember(f"The bee {number}")
+        assert len(one.recalled("walrus bee", limit=20)) == 5
+        assert len(two.recalled("walrus bee", limit=20)) == 5
