@@ -42,7 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def as_text(found: Comparison, *, by: str) -> str:
     """Write a comparison as tables of 80 columns."""
-    parts = [_table(one, by) for one in found.sets]
+    parts = [_table(comparison, by) for comparison in found.sets]
     if found.left_out:
         parts.append(f"{found.left_out} questions are in one run only, or have other evidence; left out")
     return "\n\n".join([*parts, LEGEND])
@@ -53,16 +53,16 @@ def as_json(found: Comparison) -> dict[str, Any]:
     return {
         "left_out": found.left_out,
         "sets": {
-            one.set: {
-                "answerable": one.answerable,
-                "unanswerable": one.unanswerable,
+            comparison.set: {
+                "answerable": comparison.answerable,
+                "unanswerable": comparison.unanswerable,
                 "metrics": {
                     metric.metric: {
                         name: value
                         for name, value in (asdict(metric) | {"difference": metric.difference}).items()
                         if name != "metric"
                     }
-                    for metric in one.metrics
+                    for metric in comparison.metrics
                 },
                 "worst": [
                     {
@@ -73,23 +73,23 @@ def as_json(found: Comparison) -> dict[str, Any]:
                         "before": loss.before,
                         "after": loss.after,
                     }
-                    for loss in one.worst
+                    for loss in comparison.worst
                 ],
             }
-            for one in found.sets
+            for comparison in found.sets
         },
     }
 
 
-def _table(one: SetComparison, by: str) -> str:
-    title = QUESTION_SETS[one.set].title if one.set in QUESTION_SETS else one.set
+def _table(comparison: SetComparison, by: str) -> str:
+    title = QUESTION_SETS[comparison.set].title if comparison.set in QUESTION_SETS else comparison.set
     lines = [
-        f"{title}: {one.answerable} questions with evidence, {one.unanswerable} without an answer",
+        f"{title}: {comparison.answerable} questions with evidence, {comparison.unanswerable} without an answer",
         f"  {'':8}{'before':>8}{'after':>8}{'diff':>8}{'p':>9}{'wins':>8}{'losses':>8}{'ties':>8}",
-        *map(_row, one.metrics),
+        *map(_row, comparison.metrics),
     ]
-    if one.worst:
-        lines += [f"  worst by {LABELS[by]}", *map(_loss, one.worst)]
+    if comparison.worst:
+        lines += [f"  worst by {LABELS[by]}", *map(_loss, comparison.worst)]
     return "\n".join(lines)
 
 

@@ -80,17 +80,21 @@ def compare(before: Sequence[QuestionResult], after: Sequence[QuestionResult], *
         by: The metric that ranks the losses.
     """
     of_key = {result.key: result for result in after}
-    pairs = [(one, of_key[one.key]) for one in before if one.key in of_key and _is_same(one, of_key[one.key])]
-    names = dict.fromkeys(one.set for one, _ in pairs)
+    pairs = [
+        (result, of_key[result.key])
+        for result in before
+        if result.key in of_key and _is_same(result, of_key[result.key])
+    ]
+    names = dict.fromkeys(result.set for result, _ in pairs)
     return Comparison(
         sets=tuple(_compare_set(name, [pair for pair in pairs if pair[0].set == name], by) for name in names),
-        left_out=len({one.key for one in before} | set(of_key)) - len(pairs),
+        left_out=len({result.key for result in before} | set(of_key)) - len(pairs),
     )
 
 
-def _is_same(one: QuestionResult, other: QuestionResult) -> bool:
+def _is_same(result: QuestionResult, other: QuestionResult) -> bool:
     """Return whether two results belong to the same question and the same evidence."""
-    return (one.text, one.turns, one.sessions, set(one.metrics)) == (
+    return (result.text, result.turns, result.sessions, set(result.metrics)) == (
         other.text,
         other.turns,
         other.sessions,

@@ -51,10 +51,14 @@ def judged(sequences: Sequence[Labelled], *, with_waiting: bool = False) -> Scor
     score = Score()
     for sequence in sequences:
         memories = [
-            one for one in learned(sequence, with_waiting=with_waiting) if one.category is not Category.CONVERSATION
+            memory
+            for memory in learned(sequence, with_waiting=with_waiting)
+            if memory.category is not Category.CONVERSATION
         ]
         noise = [
-            one for one in memories if not any(label.fits(one.category, one.content) for label in sequence.expected)
+            memory
+            for memory in memories
+            if not any(label.fits(memory.category, memory.content) for label in sequence.expected)
         ]
         score.right += len(memories) - len(noise)
         score.noise += len(noise)
@@ -62,18 +66,19 @@ def judged(sequences: Sequence[Labelled], *, with_waiting: bool = False) -> Scor
             score.empty += 1
             score.clean += not noise
         score.told += [
-            f"noise  {sequence.id}: {one.category} {one.confidence} ({one.metadata.get('rule')}): {one.content}"
-            for one in noise
+            f"noise  {sequence.id}: {memory.category} {memory.confidence} ({memory.metadata.get('rule')}): "
+            f"{memory.content}"
+            for memory in noise
         ]
         for label in sequence.expected:
             if label.optional:
                 continue
-            hit = any(label.fits(one.category, one.content) for one in memories)
+            hit = any(label.fits(memory.category, memory.content) for memory in memories)
             score.wanted += 1
             score.found += hit
             score.by_category[label.categories[0], hit] += 1
             if not hit:
-                near = next((one.category for one in memories if label.says(one.content)), None)
+                near = next((memory.category for memory in memories if label.says(memory.content)), None)
                 score.told.append(
                     f"missed {sequence.id}: {label.categories} {label.words}{f' (is a {near})' if near else ''}"
                 )

@@ -167,8 +167,8 @@ def look(asked: Sequence[Message], embedder: CachedEmbedder, *, stores: str = ST
     rows = list(_memories(asked, stores))
     if stores == STORES[2]:
         rows = [(name, fields | {"project": fields["project"] and _ALL}) for name, fields in rows]
-        moved = _looked([replace(one, project=_ALL) for one in asked], rows, embedder, _CLOCK_MS)
-        return [replace(found, message=one) for found, one in zip(moved, asked, strict=True)]
+        moved = _looked([replace(message, project=_ALL) for message in asked], rows, embedder, _CLOCK_MS)
+        return [replace(found, message=message) for found, message in zip(moved, asked, strict=True)]
     return _looked(asked, rows, embedder, _CLOCK_MS)
 
 
@@ -204,11 +204,11 @@ def devmembench(folder: Path, embedder: CachedEmbedder, *, as_turns: bool) -> li
 def figures(looked: Iterable[Looked], *, by: Tuning = TUNED) -> Figures:
     """Count right and noisy memories of messages."""
     found = Figures()
-    for one in looked:
-        name_of = {hit.memory.id: name for hit, name in zip(one.hits, one.names, strict=True)}
-        kept = [hit.memory for hit, _ in relevant(one.query, one.hits, by=by)]
+    for result in looked:
+        name_of = {hit.memory.id: name for hit, name in zip(result.hits, result.names, strict=True)}
+        kept = [hit.memory for hit, _ in relevant(result.query, result.hits, by=by)]
         shown = {name_of[memory.id] for memory in kept}
-        wanted, may = one.message.relevant, one.message.also
+        wanted, may = result.message.relevant, result.message.also
         is_idle = not wanted and not may
         found += Figures(
             right=len(shown & wanted),
@@ -271,27 +271,27 @@ def _tokenization() -> Tokenization:
 
 
 def _timed(looked: Sequence[Looked]) -> str:
-    recalls = median(one.seconds for one in looked if one.query)
+    recalls = median(result.seconds for result in looked if result.query)
     start = time.perf_counter()
-    for one in looked:
-        relevant(query_of(one.message.text), one.hits)
+    for result in looked:
+        relevant(query_of(result.message.text), result.hits)
     judging = (time.perf_counter() - start) / len(looked)
     return f"a message: recall {1e3 * recalls:.1f} ms (median, vector given), judging {1e3 * judging:.2f} ms (mean)"
 
 
 def _mistakes(looked: Sequence[Looked]) -> Iterator[str]:
-    for one in looked:
-        name_of = {hit.memory.id: name for hit, name in zip(one.hits, one.names, strict=True)}
-        why = {name_of[hit.memory.id]: reason for hit, reason in relevant(one.query, one.hits)}
-        noise = sorted(why.keys() - one.message.relevant - one.message.also)
-        missed = sorted(one.message.relevant - why.keys())
+    for result in looked:
+        name_of = {hit.memory.id: name for hit, name in zip(result.hits, result.names, strict=True)}
+        why = {name_of[hit.memory.id]: reason for hit, reason in relevant(result.query, result.hits)}
+        noise = sorted(why.keys() - result.message.relevant - result.message.also)
+        missed = sorted(result.message.relevant - why.keys())
         if noise or missed:
             told = [f"noise {name} ({why[name]})" for name in noise] + [f"missed {name}" for name in missed]
-            yield f"    {one.message.id} {one.message.kind}: {'; '.join(told)}: {one.query[:80]!r}"
+            yield f"    {result.message.id} {result.message.kind}: {'; '.join(told)}: {result.query[:80]!r}"
 
 
 def _memories(asked: Sequence[Message], stores: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    kept = frozenset[str]().union(*(one.relevant | one.also for one in asked))
+    kept = frozenset[str]().union(*(message.relevant | message.also for message in asked))
     unrelated: Counter[str] = Counter()
     for found in _lines("memories.jsonl"):
         project = found["project"]
@@ -324,7 +324,7 @@ def _looked(
         with opencode_memory.open(
             folder, embedder=embedder, read_only=True, background=False, clock_ms=clock_ms
         ) as store:
-            return [_looked_up(store, one, embedder, name_of) for one in asked]
+            return [_looked_up(store, message, embedder, name_of) for message in asked]
 
 
 def _looked_up(

@@ -81,8 +81,8 @@ def read(name: str) -> Iterator[Labelled]:
             yield Labelled(
                 id=found["id"],
                 about=found["about"],
-                sessions=tuple(_session(found["id"], one) for one in found["sessions"]),
-                expected=tuple(expected(one) for one in found["expected"]),
+                sessions=tuple(_session(found["id"], session) for session in found["sessions"]),
+                expected=tuple(expected(label) for label in found["expected"]),
             )
 
 
@@ -90,7 +90,7 @@ def expected(found: dict[str, Any]) -> Expected:
     """Read the expected memories."""
     return Expected(
         categories=tuple(found["category"]),
-        words=tuple((one,) if isinstance(one, str) else tuple(one) for one in found["all"]),
+        words=tuple((words,) if isinstance(words, str) else tuple(words) for words in found["all"]),
         none=tuple(found.get("none", ())),
         optional=bool(found.get("optional", False)),
     )
@@ -132,4 +132,4 @@ def _event(event: dict[str, Any]) -> Event:
 
 def labels(sequences: Sequence[Labelled]) -> int:
     """Return the number of memories that must be learned."""
-    return sum(not one.optional for sequence in sequences for one in sequence.expected)
+    return sum(not label.optional for sequence in sequences for label in sequence.expected)

@@ -25,18 +25,18 @@ def report(folder: Path) -> Iterator[str]:
     """Yield lines with precision and recall, by content alone and with the category."""
     texts = [json.loads(line) for line in (folder / "dataset.jsonl").read_text(encoding="utf-8").splitlines()]
     labels = {
-        one["id"]: one["memories"]
-        for one in map(json.loads, (folder / "labels.jsonl").read_text(encoding="utf-8").splitlines())
+        label["id"]: label["memories"]
+        for label in map(json.loads, (folder / "labels.jsonl").read_text(encoding="utf-8").splitlines())
     }
     for name in ("active", "with what waits"):
-        found = [(one, [c for c in extract_from_user(one["text"], Context()) if _counts(c, name)]) for one in texts]
+        found = [(text, [c for c in extract_from_user(text["text"], Context()) if _counts(c, name)]) for text in texts]
         for strict in (False, True):
             right = sum(
-                any(_meets(c, label, strict=strict) for label in labels[one["id"]]) for one, got in found for c in got
+                any(_meets(c, label, strict=strict) for label in labels[text["id"]]) for text, got in found for c in got
             )
             total = sum(len(got) for _, got in found)
             hit = sum(
-                any(_meets(c, label, strict=strict) for c in got) for one, got in found for label in labels[one["id"]]
+                any(_meets(c, label, strict=strict) for c in got) for text, got in found for label in labels[text["id"]]
             )
             wanted = sum(map(len, labels.values()))
             what = "type and substance" if strict else "substance"

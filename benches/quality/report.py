@@ -64,12 +64,12 @@ class SetFigures:
 
 def figures(title: str, answered: Sequence[Answered], seconds: float) -> SetFigures:
     """Summarise the results."""
-    results = [one.result for one in answered]
+    results = [answer.result for answer in answered]
     answerable = [result for result in results if result.is_answerable]
     judged = [result for result in answerable if result.metrics]
     without = [result for result in results if not result.is_answerable]
     names = sorted({result.category for result in judged})
-    times = [1000 * one.seconds for one in answered]
+    times = [1000 * answer.seconds for answer in answered]
     return SetFigures(
         title=title,
         categories={
@@ -96,24 +96,24 @@ def as_text(measured: Iterable[SetFigures]) -> str:
 def as_json(measured: Iterable[SetFigures]) -> dict[str, Any]:
     """Return figures as JSON values, by set; metrics from 0 to 1."""
     return {
-        one.title: {
-            "categories": {name: {"questions": n, **means} for name, (n, means) in one.categories.items()},
-            "empty": one.empty,
-            "unjudged": one.unjudged,
+        figures_of_set.title: {
+            "categories": {name: {"questions": n, **means} for name, (n, means) in figures_of_set.categories.items()},
+            "empty": figures_of_set.empty,
+            "unjudged": figures_of_set.unjudged,
             "unanswerable": {
-                "questions": one.unanswerable.questions,
-                "empty": one.unanswerable.empty,
-                "mean_hits": one.unanswerable.mean_hits,
+                "questions": figures_of_set.unanswerable.questions,
+                "empty": figures_of_set.unanswerable.empty,
+                "mean_hits": figures_of_set.unanswerable.mean_hits,
             },
-            "recall_ms": {"median": one.recall_ms[0], "p95": one.recall_ms[1]},
-            "seconds": one.seconds,
+            "recall_ms": {"median": figures_of_set.recall_ms[0], "p95": figures_of_set.recall_ms[1]},
+            "seconds": figures_of_set.seconds,
         }
-        for one in measured
+        for figures_of_set in measured
     }
 
 
 def _means(results: Sequence[QuestionResult]) -> tuple[int, dict[str, float]]:
-    return len(results), {name: fmean(one.metrics[name] for one in results) for name in METRICS if results}
+    return len(results), {name: fmean(result.metrics[name] for result in results) for name in METRICS if results}
 
 
 def _table(one: SetFigures) -> str:

@@ -49,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 start = time.perf_counter()
                 answered = ask_set(QUESTION_SETS[name], options.data, embedder, limit=options.limit_depth)
                 measured.append(figures(QUESTION_SETS[name].title, answered, time.perf_counter() - start))
-                results += [one.result for one in answered]
+                results += [answer.result for answer in answered]
     except DataError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2

@@ -151,7 +151,7 @@ def main() -> None:
     for _ in range(arguments.rounds):
         with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
             loads.append(pool.submit(measure_load).result())
-    load = Load(*(statistics.median(values) for values in zip(*(asdict(one).values() for one in loads), strict=True)))
+    load = Load(*(statistics.median(values) for values in zip(*(asdict(load).values() for load in loads), strict=True)))
 
     texts = make_texts(arguments.texts)
     subjects = {configuration: Subject(configuration, texts) for configuration in CONFIGURATIONS}
@@ -165,9 +165,9 @@ def main() -> None:
         subject.close()
     speeds = {
         configuration.name: Round(
-            texts_per_s=statistics.median(one.texts_per_s for one in outcomes),
-            texts_per_cpu_s=statistics.median(one.texts_per_cpu_s for one in outcomes),
-            peak_mb=max(one.peak_mb for one in outcomes),
+            texts_per_s=statistics.median(outcome.texts_per_s for outcome in outcomes),
+            texts_per_cpu_s=statistics.median(outcome.texts_per_cpu_s for outcome in outcomes),
+            peak_mb=max(outcome.peak_mb for outcome in outcomes),
         )
         for configuration, outcomes in rounds.items()
     }

@@ -63,11 +63,11 @@ class Timing:
     @classmethod
     def of(cls, rounds: Sequence[dict[str, Any]]) -> Timing:
         """Summarise rounds as a worker returns them."""
-        taken = [np.asarray(one["taken_ns"]) / NS_PER_MS for one in rounds]
+        taken = [np.asarray(round_["taken_ns"]) / NS_PER_MS for round_ in rounds]
         return cls(
             p50_ms=median(float(np.percentile(t, 50)) for t in taken),
             p99_ms=median(float(np.percentile(t, 99)) for t in taken),
-            cpu_ms=median(one["cpu_ns"] / NS_PER_MS / len(t) for one, t in zip(rounds, taken, strict=True)),
+            cpu_ms=median(round_["cpu_ns"] / NS_PER_MS / len(t) for round_, t in zip(rounds, taken, strict=True)),
             samples=sum(len(t) for t in taken),
         )
 

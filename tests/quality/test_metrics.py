@@ -146,7 +146,7 @@ def test_locomo_turns_have_dates_and_captions(tmp_path: Path) -> None:
     ]
     assert conversation.turns[0].time == datetime(2023, 2, 1, 0, 48, tzinfo=UTC)
     assert conversation.asked_at > conversation.turns[1].time
-    assert [(one.category, one.turns) for one in conversation.questions] == [
+    assert [(question.category, question.turns) for question in conversation.questions] == [
         ("multi-hop", {"D2:1", "D10:1"}),
         ("open-domain", frozenset()),
     ]
@@ -176,7 +176,7 @@ def test_beam_batches_are_sessions_and_abstention_has_no_evidence(tmp_path: Path
         ("4", "batch-2", 0, "Hi", 12),
         ("5", "batch-2", 1, "Hello", 12),
     ]
-    assert [(one.is_answerable, one.turns, one.sessions) for one in conversation.questions] == [
+    assert [(question.is_answerable, question.turns, question.sessions) for question in conversation.questions] == [
         (False, frozenset(), frozenset()),
         (True, {"5"}, {"batch-2"}),
     ]
@@ -228,7 +228,7 @@ def test_results_survive_writing_and_reading(tmp_path: Path) -> None:
     ]
     write_results(tmp_path / "out" / "run.jsonl", results)
     assert read_results(tmp_path / "out" / "run.jsonl") == results
-    assert [sorted(one.metrics) for one in results] == [sorted(METRICS), [EMPTY], []]
+    assert [sorted(result.metrics) for result in results] == [sorted(METRICS), [EMPTY], []]
 
 
 def test_invalid_result_line_is_reported_by_number(tmp_path: Path) -> None:
@@ -255,7 +255,7 @@ def test_comparison_counts_wins_losses_ties_and_lists_worst() -> None:
     before = [result("q1", ranked("s1:1")), result("q2", ranked("s1:1")), result("q3", ()), result("q4", ())]
     after = [result("q1", ranked("x:1", "s1:1")), result("q2", ()), result("q3", ranked("s1:1")), result("q4", ())]
     found = compare(before, after, by=MRR).sets[0]
-    reciprocal = next(one for one in found.metrics if one.metric == MRR)
+    reciprocal = next(metric for metric in found.metrics if metric.metric == MRR)
     assert (reciprocal.wins, reciprocal.losses, reciprocal.ties) == (1, 2, 1)
     assert reciprocal.difference == pytest.approx(-0.125)
     assert [(loss.result.question, loss.before, loss.after) for loss in found.worst] == [("q2", 1, 0), ("q1", 1, 0.5)]

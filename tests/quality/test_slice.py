@@ -49,13 +49,15 @@ def answered() -> list[Answered]:
 
 @pytest.mark.parametrize(("metric", "floor"), FLOORS.items())
 def test_sessions_with_the_answer_are_found(answered: list[Answered], metric: str, floor: float) -> None:
-    measured = [one.result.metrics[metric] for one in answered if one.result.is_answerable]
+    measured = [answer.result.metrics[metric] for answer in answered if answer.result.is_answerable]
     assert len(measured) == 175
     assert fmean(measured) >= floor
 
 
 def test_questions_with_an_answer_get_hits(answered: list[Answered]) -> None:
-    assert [one.result.question for one in answered if one.result.is_answerable and not one.result.hits] == []
+    assert [
+        answer.result.question for answer in answered if answer.result.is_answerable and not answer.result.hits
+    ] == []
 
 
 def test_unrelated_questions_get_an_empty_answer() -> None:
@@ -67,4 +69,4 @@ def test_unrelated_questions_get_an_empty_answer() -> None:
     with CachedEmbedder.open(OnnxEmbedder(), None) as embedder:
         foreign = list(ask("devmembench", replace(sessions, questions=questions), embedder, limit=10))
     assert len(foreign) == len(FOREIGN)
-    assert len([one for one in foreign if one.result.hits]) <= MOST_FOREIGN_ANSWERED
+    assert len([answer for answer in foreign if answer.result.hits]) <= MOST_FOREIGN_ANSWERED

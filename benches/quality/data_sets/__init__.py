@@ -7,7 +7,8 @@ from typing import Final
 from . import beam, devmembench, locomo, longmemeval
 
 QUESTION_SETS: Final = {
-    one.name: one for one in (locomo.LOCOMO, beam.BEAM, devmembench.DEVMEMBENCH, longmemeval.LONGMEMEVAL)
+    question_set.name: question_set
+    for question_set in (locomo.LOCOMO, beam.BEAM, devmembench.DEVMEMBENCH, longmemeval.LONGMEMEVAL)
 }
 """Question sets by name."""
 

@@ -68,11 +68,11 @@ def _conversation(name: str, batches: Sequence[Mapping[str, Any]], abilities: Ma
         ]
     questions = []
     for ability, asked in abilities.items():
-        for index, one in enumerate(asked):
-            places, sessions = located(tuple(turns), message_ids(one.get("source_chat_ids", [])))
+        for index, question in enumerate(asked):
+            places, sessions = located(tuple(turns), message_ids(question.get("source_chat_ids", [])))
             is_answerable = ability != ABSTENTION
             id_ = f"{name}:{ability}:{index}"
-            questions.append(Question(id_, ability, one["question"], places, sessions, is_answerable))
+            questions.append(Question(id_, ability, question["question"], places, sessions, is_answerable))
     return Conversation(name, tuple(turns), tuple(questions), time + timedelta(days=1))
 
 

@@ -40,14 +40,14 @@ def _conversation(sessions: Sequence[Mapping[str, Any]], asked: Sequence[Mapping
     )
     questions = tuple(
         Question(
-            id=one["questionId"],
-            category=one["questionType"],
-            text=one["question"],
+            id=question["questionId"],
+            category=question["questionType"],
+            text=question["question"],
             turns=frozenset(),
-            sessions=frozenset(one["haystackSessionIds"]),
-            is_answerable=one["questionType"] != ABSTENTION,
+            sessions=frozenset(question["haystackSessionIds"]),
+            is_answerable=question["questionType"] != ABSTENTION,
         )
-        for one in asked
+        for question in asked
     )
     return Conversation("all", turns, questions, max(turn.time for turn in turns) + timedelta(days=1))
 

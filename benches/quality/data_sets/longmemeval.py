@@ -27,18 +27,18 @@ def load(folder: Path) -> Iterator[Conversation]:
     path = next((found for pattern in _PATTERNS for found in sorted(folder.glob(pattern))), None)
     if path is None:
         raise DataError(f"{folder} holds no {' and no '.join(_PATTERNS)}")
-    for one in read_json(path):
+    for entry in read_json(path):
         with layout_of(LONGMEMEVAL.title, path):
-            conversation = _conversation(one)
+            conversation = _conversation(entry)
         yield conversation
 
 
-def _conversation(one: Mapping[str, Any]) -> Conversation:
+def _conversation(entry: Mapping[str, Any]) -> Conversation:
     turns: list[Turn] = []
     evidence: set[str] = set()
     seen: set[str] = set()
     for session, date, said in zip(
-        one["haystack_session_ids"], one["haystack_dates"], one["haystack_sessions"], strict=True
+        entry["haystack_session_ids"], entry["haystack_dates"], entry["haystack_sessions"], strict=True
     ):
         if session in seen:
             continue  # A haystack may hold the same filler twice.
@@ -57,17 +57,17 @@ def _conversation(one: Mapping[str, Any]) -> Conversation:
             turns.append(turn)
             if message.get("has_answer"):
                 evidence.add(turn.id)
-    id_ = one["question_id"]
+    id_ = entry["question_id"]
     is_answerable = not id_.endswith(_ABSTENTION_ENDING)
     question = Question(
         id=id_,
-        category=one["question_type"],
-        text=one["question"],
+        category=entry["question_type"],
+        text=entry["question"],
         turns=frozenset(evidence) if is_answerable else frozenset(),
-        sessions=frozenset(one["answer_session_ids"]) & seen if is_answerable else frozenset(),
+        sessions=frozenset(entry["answer_session_ids"]) & seen if is_answerable else frozenset(),
         is_answerable=is_answerable,
     )
-    return Conversation(id_, tuple(turns), (question,), _time(one["question_date"]))
+    return Conversation(id_, tuple(turns), (question,), _time(entry["question_date"]))
 
 
 def _time(text: str) -> datetime:
