@@ -1,1 +1,1 @@
-"""Coding agents that the memory is installed into, one package for each."""
+"""Integrations with coding agents, one package for each."""

@@ -14,7 +14,7 @@ from opencode_memory.hosts.opencode.feed.messages import (
     ABANDONED_MS,
     SETTLED_MS,
     USER_GRACE_MS,
-    essence_of,
+    extract_essence,
     read_message,
 )
 from opencode_memory.hosts.opencode.feed.second_engine import as_v1
@@ -298,9 +298,9 @@ class TestForeignData:
 
     @given(part=objects)
     def test_reducing_a_part_twice_is_reducing_it_once(self, part):
-        essence = essence_of(part)
+        essence = extract_essence(part)
         if essence is not None:
-            assert json.dumps(essence_of(essence)) == json.dumps(essence)
+            assert json.dumps(extract_essence(essence)) == json.dumps(essence)
 
     @pytest.mark.parametrize(
         "part",
@@ -318,7 +318,7 @@ class TestForeignData:
     def test_what_is_not_understood_is_left_out_with_a_line_in_the_log_that_shows_nothing_of_it(self, part, caplog):
         with caplog.at_level(logging.DEBUG):
             assert agent(part, text("after")).events == (AssistantText(text="after"),)
-        assert "left out" in caplog.text
+        assert "skipped" in caplog.text
         assert "secret" not in caplog.text
 
     def test_a_message_of_an_unknown_role_tells_nothing_and_holds_nothing_up(self):

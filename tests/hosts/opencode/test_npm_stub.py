@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from opencode_memory.hosts.opencode.setup.npm_stub import NPM_FILES, Stub, imported_packages, look, why_it_waits
+from opencode_memory.hosts.opencode.setup.npm_stub import NPM_FILES, Stub, check_stub, explain_wait, imported_packages
 
 PLUGIN = "@opencode-ai/plugin"
 
@@ -29,15 +29,15 @@ def lock(*names: str) -> dict[str, Any]:
 
 def test_opencode_does_not_wait_where_the_stub_is_complete(tmp_path: Path) -> None:
     folder = write(tmp_path / "opencode", dict(NPM_FILES), modules=True)
-    assert why_it_waits(folder) is None
-    assert look(folder) is Stub.LAID
+    assert explain_wait(folder) is None
+    assert check_stub(folder) is Stub.PRESENT
 
 
 @pytest.mark.parametrize(
     ("files", "modules", "why"),
     [
-        ({}, False, "nothing is installed there"),
-        ({"package-lock.json": lock(PLUGIN)}, False, "nothing is installed there"),
+        ({}, False, "no packages are installed there"),
+        ({"package-lock.json": lock(PLUGIN)}, False, "no packages are installed there"),
         ({}, True, f"package-lock.json does not list {PLUGIN}"),
         ({"package-lock.json": "{"}, True, f"package-lock.json does not list {PLUGIN}"),
         ({"package-lock.json": {"packages": []}}, True, f"package-lock.json does not list {PLUGIN}"),
@@ -48,15 +48,15 @@ def test_opencode_does_not_wait_where_the_stub_is_complete(tmp_path: Path) -> No
     ],
 )
 def test_opencode_waits_by_its_own_rule(tmp_path: Path, files: dict, modules: bool, why: str | None) -> None:
-    found = why_it_waits(write(tmp_path / "opencode", files, modules=modules))
+    found = explain_wait(write(tmp_path / "opencode", files, modules=modules))
     assert found is None if why is None else why in (found or "")
 
 
 def test_opencode_does_not_wait_where_it_may_not_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = write(tmp_path / "opencode", {})
-    assert why_it_waits(folder) is not None
+    assert explain_wait(folder) is not None
     monkeypatch.setattr("os.access", lambda *_: False)
-    assert why_it_waits(folder) is None
+    assert explain_wait(folder) is None
 
 
 @pytest.mark.parametrize(
@@ -71,25 +71,25 @@ def test_opencode_does_not_wait_where_it_may_not_write(tmp_path: Path, monkeypat
     ],
 )
 def test_where_npm_or_the_person_has_been_no_stub_is_laid(tmp_path: Path, files: dict, modules: bool) -> None:
-    assert look(write(tmp_path / "opencode", files, modules=modules)) is Stub.NOT_OURS
+    assert check_stub(write(tmp_path / "opencode", files, modules=modules)) is Stub.NOT_OURS
 
 
 def test_a_stub_is_laid_where_nothing_is_and_completed_where_a_part_is_gone(tmp_path: Path) -> None:
-    assert look(tmp_path / "nowhere") is Stub.LAY
-    assert look(write(tmp_path / "bare", {"opencode.json": "{}"})) is Stub.LAY
-    assert look(write(tmp_path / "cleaned", dict(NPM_FILES))) is Stub.LAY
+    assert check_stub(tmp_path / "nowhere") is Stub.MISSING
+    assert check_stub(write(tmp_path / "bare", {"opencode.json": "{}"})) is Stub.MISSING
+    assert check_stub(write(tmp_path / "cleaned", dict(NPM_FILES))) is Stub.MISSING
     half = {"package-lock.json": NPM_FILES["package-lock.json"]}
-    assert look(write(tmp_path / "half", half, modules=True)) is Stub.LAY
+    assert check_stub(write(tmp_path / "half", half, modules=True)) is Stub.MISSING
 
 
 def test_a_link_is_no_stub_of_ours(tmp_path: Path) -> None:
     folder = write(tmp_path / "opencode", {})
     elsewhere = write(tmp_path / "elsewhere", dict(NPM_FILES), modules=True)
     (folder / "node_modules").symlink_to(elsewhere / "node_modules")
-    assert look(folder) is Stub.NOT_OURS
+    assert check_stub(folder) is Stub.NOT_OURS
     (folder / "node_modules").unlink()
     (folder / "package.json").symlink_to(elsewhere / "package.json")
-    assert look(folder) is Stub.NOT_OURS
+    assert check_stub(folder) is Stub.NOT_OURS
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_what_needs_npm_is_told_from_what_does_not(tmp_path: Path, source: str, 
     folder = write(tmp_path / "opencode", {"plugin/theirs.ts": source})
     found = [name for _, name in imported_packages(folder)]
     assert found == ([package] if package else [])
-    assert look(folder) is (Stub.NOT_OURS if package else Stub.LAY)
+    assert check_stub(folder) is (Stub.NOT_OURS if package else Stub.MISSING)
 
 
 def test_tools_and_both_names_of_each_folder_count_and_other_files_do_not(tmp_path: Path) -> None:
@@ -128,9 +128,9 @@ def test_tools_and_both_names_of_each_folder_count_and_other_files_do_not(tmp_pa
 def test_a_stub_is_wrong_once_something_needs_a_package(tmp_path: Path) -> None:
     files = {**NPM_FILES, "tool/theirs.ts": 'import { tool } from "@opencode-ai/plugin"'}
     folder = write(tmp_path / "opencode", files, modules=True)
-    assert look(folder) is Stub.WRONG
+    assert check_stub(folder) is Stub.WRONG
     # OpenCode itself does not see it: it would not install, and the tool would fail to load.
-    assert why_it_waits(folder) is None
+    assert explain_wait(folder) is None
 
 
 def test_a_large_file_is_read_in_a_moment(tmp_path: Path) -> None:

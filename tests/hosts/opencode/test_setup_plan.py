@@ -11,8 +11,8 @@ import pytest
 
 from opencode_memory.errors import ConflictError, InvalidInputError, StorageError
 from opencode_memory.hosts.opencode.setup import apply as carrying
-from opencode_memory.hosts.opencode.setup.apply import carry_out
-from opencode_memory.hosts.opencode.setup.npm_stub import IGNORE_TEXT, NPM_FILES, why_it_waits
+from opencode_memory.hosts.opencode.setup.apply import apply_plan
+from opencode_memory.hosts.opencode.setup.npm_stub import IGNORE_TEXT, NPM_FILES, explain_wait
 from opencode_memory.hosts.opencode.setup.plan import Action, Plan, Wanted, is_installed, plan_setup, plan_undo
 from opencode_memory.hosts.opencode.setup.receipt import RECEIPT, read_receipt
 from support.trees import tree
@@ -35,14 +35,14 @@ def wanted(folder: Path, *reads: Path, plugin: str = "plugin 1\n", within: Path 
 
 def set_up(folder: Path, *reads: Path, force: bool = False, **more: Any) -> Plan:
     plan = plan_setup(wanted(folder, *reads, **more), force=force)
-    carry_out(plan)
+    apply_plan(plan)
     return plan
 
 
 def undo(folder: Path, within: Path | None = None) -> Plan:
     plan = plan_undo(folder, within=within)
     assert plan is not None
-    carry_out(plan)
+    apply_plan(plan)
     return plan
 
 
@@ -54,7 +54,7 @@ def test_a_plan_writes_nothing_and_shows_every_file_completely(home: Path) -> No
     folder = home / ".config" / "opencode"
     plan = plan_setup(wanted(folder))
     assert list(home.iterdir()) == []
-    carry_out(plan)
+    apply_plan(plan)
     shown = {str(step.path.relative_to(home)): step.text for step in plan.steps}
     # Every line of every file, and every folder.
     assert shown == {
@@ -157,7 +157,9 @@ def test_a_plugin_that_somebody_changed_or_wrote_is_a_conflict_and_nothing_is_wr
     (folder / OURS[0]).write_text("edited")
     before = tree(home)
     for plugin in ("plugin 1\n", "plugin 2\n"):
-        with pytest.raises(ConflictError, match=r"opencode-memory\.ts is not what was installed") as conflict:
+        with pytest.raises(
+            ConflictError, match=r"opencode-memory\.ts was not installed by opencode-memory"
+        ) as conflict:
             set_up(folder, plugin=plugin)
         assert "--force" in (conflict.value.hint or "")
     assert tree(home) == before
@@ -203,7 +205,7 @@ def test_npm_files_of_the_person_are_not_touched_and_the_wait_is_told(home: Path
     for name, text in files.items():
         (folder / name).write_text(text)
     plan = set_up(folder)
-    assert plan.waits == {folder: "nothing is installed there"}
+    assert plan.waits == {folder: "no packages are installed there"}
     there = set(tree(folder))
     assert there == {".", "plugin", "plugin/opencode-memory", *OURS, RECEIPT, *files}
     assert {name: (folder / name).read_text() for name in files} == files
@@ -237,7 +239,7 @@ def test_a_stub_is_taken_up_when_a_plugin_comes_that_needs_a_package(home: Path)
     plan = set_up(folder)
     assert names(plan, Action.REMOVE) == ["package.json", "package-lock.json", "node_modules"]
     assert plan.waits == {folder: "theirs.ts imports zod"}
-    assert why_it_waits(folder) == "theirs.ts imports zod"
+    assert explain_wait(folder) == "theirs.ts imports zod"
     assert plan_setup(wanted(folder)).steps == ()
     undo(folder)
     assert set(tree(home)) == {".", "opencode", "opencode/plugin", "opencode/plugin/theirs.ts"}
@@ -259,7 +261,7 @@ def test_every_folder_that_opencode_reads_gets_a_stub_and_loses_it_again(home: P
     (repository / "MEMORY.md").write_text("kept")
     before = tree(home)
     set_up(folder, folder, repository)
-    assert why_it_waits(repository) is None
+    assert explain_wait(repository) is None
     assert (repository / ".gitignore").read_text() == IGNORE_TEXT
     # Elsewhere, another repository is read; what was laid in this one is not forgotten.
     assert plan_setup(wanted(folder, folder)).steps == ()
@@ -272,7 +274,7 @@ def test_a_stub_that_another_installation_laid_is_left_to_it(home: Path) -> None
     set_up(one, shared, within=home / "one")
     set_up(two, shared, within=home / "two")
     undo(two, within=home / "two")
-    assert why_it_waits(shared) is None
+    assert explain_wait(shared) is None
     undo(one, within=home / "one")
     assert list(home.iterdir()) == []
 
@@ -327,7 +329,7 @@ def test_a_file_that_a_newer_version_does_without_goes_unless_somebody_changed_i
     (folder / OURS[1]).write_text("mine")
     assert names(plan_setup(fewer), Action.REMOVE) == []
     (folder / OURS[1]).write_text("part of plugin 1\n")
-    carry_out(plan)
+    apply_plan(plan)
     assert plan_setup(fewer).steps == ()
     undo(folder)
     assert list(home.iterdir()) == []
@@ -340,7 +342,7 @@ def test_no_stub_is_laid_through_a_link_in_a_repository(home: Path) -> None:
     (project / ".opencode").symlink_to(elsewhere)
     plan = set_up(home / "opencode", project / ".opencode")
     assert list(elsewhere.iterdir()) == []
-    assert plan.waits == {project / ".opencode": "nothing is installed there"}
+    assert plan.waits == {project / ".opencode": "no packages are installed there"}
 
 
 def test_a_folder_of_the_person_may_be_a_link(home: Path) -> None:
@@ -378,7 +380,7 @@ def test_a_package_beside_the_plugin_that_opencode_would_load_instead_is_named(
 ) -> None:
     (home / "plugin").mkdir()
     (home / "plugin" / "package.json").write_text(json.dumps(package))
-    with pytest.raises(ConflictError, match=f"has OpenCode load {entry} instead"):
+    with pytest.raises(ConflictError, match=f"makes OpenCode load {entry} instead"):
         set_up(home)
     (home / "plugin" / "package.json").write_text('{"type": "module"}')
     set_up(home)
@@ -503,7 +505,7 @@ def test_what_a_killed_setup_left_behind_is_undone_all_the_same(home: Path, goes
     for done in range(1, number + 1):
         folder = home / f"killed after {done}"
         steps = plan_setup(wanted(folder)).steps
-        carry_out(Plan(folder=folder, steps=steps[:done]))
+        apply_plan(Plan(folder=folder, steps=steps[:done]))
         written = [step.path for step in steps[:done] if step.text is not None]
         assert is_installed(folder) or written == []
         if goes_on:

@@ -1,1 +1,1 @@
-"""What is installed into OpenCode: the plugin, and what it reads from the manifest beside it."""
+"""Integration with OpenCode: the plugin, its manifest, the setup, and feeds of sessions to learn from."""

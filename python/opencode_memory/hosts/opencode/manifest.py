@@ -1,7 +1,7 @@
-"""What the plugin reads when OpenCode starts: where the server is, how it is started, and what OpenCode is given.
+"""Manifest of the plugin: the server's address, the command that starts it, and OpenCode's agents, commands and tools.
 
-Everything that the plugin offers is decided here, so it asks nobody at start. No secret is in it: the plugin reads the
-token from its own file. A tool is offered once, by MCP or by the plugin.
+The plugin reads the manifest when OpenCode starts, so it needs no server for its start. The manifest contains no
+secret: the plugin reads the token from its own file. Each tool is offered once, by MCP or by the plugin.
 """
 
 from __future__ import annotations
@@ -28,20 +28,21 @@ PLUGIN: Final = "opencode-memory.ts"
 MANIFEST: Final = "opencode-memory.json"
 _ALWAYS: Final = "memory-findings"
 _AUDITOR: Final = "auditor"
-# For a server that hangs, OpenCode waits so long twice before a first message (30 s by itself), and once for each tool.
+# If a server hangs, OpenCode waits this long twice before the first message, and once for each tool. Its default is
+# 30 s.
 _MCP_MS: Final = 10_000
-_LOOPBACK: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  nothing is bound here
+_LOOPBACK: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  not bound here
 
 
 class Offer(StrEnum):
-    """Who offers the tools of the memory to the model."""
+    """The side that offers the tools to the model."""
 
     MCP = "mcp"
     PLUGIN = "plugin"
 
 
 class OfferedTool(Protocol):
-    """A tool as the model is told of it."""
+    """Description of a tool for the model."""
 
     @property
     def name(self) -> str:
@@ -61,11 +62,11 @@ class OfferedTool(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choices:
-    """What the person chose.
+    """Options of the setup that the user chose.
 
     Attributes:
         agents: Names of agents, in the order of ``AGENTS``.
-        tools: Who offers the tools.
+        tools: The side that offers the tools.
     """
 
     agents: tuple[str, ...] = ()
@@ -73,19 +74,19 @@ class Choices:
 
 
 def plugin_files() -> dict[str, str]:
-    """Return the files of the plugin as this package carries them: relative path to text, what OpenCode loads first."""
+    """Return the plugin's files in this package, text by relative path. The file that OpenCode loads comes first."""
     folder = Path(__file__).parent / "plugin"
     found = sorted(folder.rglob("*.ts"), key=lambda file: (len(file.relative_to(folder).parts), file))
     return {file.relative_to(folder).as_posix(): file.read_text(encoding="utf-8") for file in found}
 
 
 def parse_agents(written: str) -> tuple[str, ...]:
-    """Read a list of agents as it is typed: names with commas, ``all``, or ``none``.
+    """Parse a list of agents as the user types it: names with commas, ``all``, or ``none``.
 
     Raises:
         InvalidInputError: There is no such agent.
     """
-    from opencode_memory.hosts.opencode.agents import AGENTS  # noqa: PLC0415  a help needs none
+    from opencode_memory.hosts.opencode.agents import AGENTS  # noqa: PLC0415  not needed for help
 
     names = {part.strip().lower() for part in written.split(",") if part.strip()}
     if names == {"all"}:
@@ -93,7 +94,7 @@ def parse_agents(written: str) -> tuple[str, ...]:
     if names == {"none"}:
         return ()
     if not names:
-        raise InvalidInputError("--agents is empty; name some, or none", field="--agents")
+        raise InvalidInputError("--agents is empty; name agents, or write none", field="--agents")
     for name in sorted(names):
         if name not in AGENTS:
             error = InvalidInputError(f"there is no agent {name!r} to choose with --agents", field="--agents")
@@ -103,7 +104,7 @@ def parse_agents(written: str) -> tuple[str, ...]:
 
 
 def read_choices(manifest: str | None) -> Choices:
-    """Return what was chosen for a manifest that is there; the defaults where it does not say."""
+    """Return the choices in an existing manifest; defaults for missing or invalid ones."""
     from opencode_memory.hosts.opencode.agents import AGENTS  # noqa: PLC0415  as above
 
     chosen = read_manifest(manifest).get("chosen")
@@ -118,7 +119,7 @@ def read_choices(manifest: str | None) -> Choices:
 
 
 def read_manifest(manifest: str | None) -> dict[str, Any]:
-    """Read a manifest; one that is not there or damaged says nothing."""
+    """Parse a manifest; empty if it is missing or damaged."""
     try:
         read = json.loads(manifest or "{}")
     except (ValueError, RecursionError):
@@ -138,14 +139,14 @@ def render_manifest(
 
     Args:
         config: The configuration.
-        choices: What the person chose.
+        choices: The user's choices.
         python: The interpreter of the running program, by its absolute path.
-        plugin: The files of the plugin that it belongs to.
-        tools: The tools of the plugin; the server runs them.
+        plugin: Files of the plugin for this manifest.
+        tools: Tools of the plugin, which the server runs.
 
     Raises:
-        ConfigError: The port is any free one.
-        InvalidInputError: The interpreter is not known.
+        ConfigError: The configured port is 0, any free port.
+        InvalidInputError: The interpreter is unknown.
     """
     url = server_url(config)
     by_mcp = choices.tools is Offer.MCP
@@ -167,14 +168,14 @@ def render_manifest(
 
 
 def server_url(config: Config) -> str:
-    """Return the address at which the server of a configuration is reached from this machine.
+    """Return the address of the configured server for clients on this machine.
 
     Raises:
-        ConfigError: The port is any free one, which nobody can know beforehand.
+        ConfigError: The configured port is 0, any free port, which is unknown until the server runs.
     """
     if config.server.port == 0:
         error = ConfigError(
-            "server.port is 0, any free port; OpenCode has to know which",
+            "server.port is 0 (any free port), but OpenCode needs a fixed port",
             key="server.port",
             origin=config.origins["server.port"],
         )
@@ -185,8 +186,8 @@ def server_url(config: Config) -> str:
 
 
 def start_command(config: Config, *, python: str) -> list[str]:
-    """Return what starts the server in the background, from any folder and shell, at the address of the manifest."""
-    # -P: without it a file of the repository in which OpenCode runs could take the place of a module.
+    """Return the command that starts the server in the background at the manifest's address, from any folder."""
+    # Without -P, a file in the repository where OpenCode runs could replace a module.
     command = [python, "-P", "-m", "opencode_memory.cli", "serve", "--detach"]
     if config.file != default_config_file(config.environment):
         command = ["/usr/bin/env", f"{PREFIX}CONFIG={config.file}", *command]
@@ -199,12 +200,12 @@ def start_command(config: Config, *, python: str) -> list[str]:
 
 
 def digest(text: str) -> str:
-    """Return the hash by which a file is recognised."""
+    """Return the hash that identifies a file's content."""
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _render_mcp(url: str) -> dict[str, Any]:
-    # What the few core tools do not cover is there for people and other clients; here every request would pay for it.
+    # This route offers the core tools only. Further tools would cost tokens in every request.
     return {"type": "remote", "url": f"{url}/mcp/opencode", "oauth": False, "timeout": _MCP_MS}
 
 
@@ -216,7 +217,7 @@ def _render_commands(agents: Iterable[str]) -> dict[str, Any]:
 
 
 def _render_agents(config: Config, names: Iterable[str]) -> dict[str, Any]:
-    # The plugin refuses what OpenCode's rules let through, so those who only read get a shell.
+    # The plugin refuses shell lines that OpenCode's rules miss, so the read-only agents get a shell.
     from opencode_memory.hosts.opencode.agents import with_reading_shell  # noqa: PLC0415  as above
 
     known = with_reading_shell()
@@ -237,4 +238,4 @@ def _render_tools(tools: Iterable[OfferedTool], *, by_mcp: bool) -> dict[str, An
 def _to_plain(value: Any) -> Any:
     if isinstance(value, Mapping):
         return dict(value)
-    raise TypeError(f"{type(value).__name__} cannot be in a manifest")
+    raise TypeError(f"{type(value).__name__} cannot be written to a manifest")

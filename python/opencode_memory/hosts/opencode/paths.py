@@ -1,4 +1,4 @@
-"""Where OpenCode looks for plugins, and which folders it reads when it starts somewhere; nothing is opened here."""
+"""Configuration folders of OpenCode: where it looks for plugins and settings. This module opens no file."""
 
 from __future__ import annotations
 
@@ -14,34 +14,33 @@ PROJECT_FOLDER: Final = ".opencode"
 
 
 def own_folder(environment: Mapping[str, str]) -> Path:
-    """Return the folder of configuration that OpenCode always reads, and makes where it is missing."""
+    """Return the configuration folder that OpenCode always reads, and creates if it is missing."""
     return default_config_file(environment).parent.parent / "opencode"
 
 
 def global_folder(environment: Mapping[str, str]) -> Path:
-    """Return the folder of configuration for every project: ``$OPENCODE_CONFIG_DIR``, or OpenCode's own."""
+    """Return the configuration folder for all projects: ``$OPENCODE_CONFIG_DIR``, or OpenCode's own."""
     chosen = environment.get("OPENCODE_CONFIG_DIR")
     return Path(chosen).absolute() if chosen else own_folder(environment)
 
 
 def work_tree_of(folder: Path) -> Path:
-    """Return the work tree that a folder lies in, or the folder itself outside a repository."""
+    """Return the work tree that contains a folder; outside a repository the folder itself."""
     repository = find_repository(folder)
     return repository.work_tree if repository is not None else folder
 
 
 def project_folder(folder: Path) -> Path:
-    """Return the folder of configuration for one project."""
+    """Return the configuration folder of one project."""
     return work_tree_of(folder) / PROJECT_FOLDER
 
 
 def folders_read(environment: Mapping[str, str], folder: Path) -> tuple[Path, ...]:
-    """Return the folders of configuration that OpenCode reads when it starts in a folder.
+    """Return the configuration folders that OpenCode reads when it starts in a folder.
 
-    OpenCode sees to it that npm has been in each of them. Folders that are not there are left out, but for its own,
-    which it makes.
+    OpenCode runs npm in each of them. Missing folders are left out, except OpenCode's own, which it creates.
     """
-    # It goes up to the work tree, and outside a repository to the top.
+    # OpenCode walks up to the top of the work tree; outside a repository, to the root of the file system.
     repository = find_repository(folder)
     found = [own_folder(environment)]
     if not environment.get("OPENCODE_DISABLE_PROJECT_CONFIG"):
@@ -51,5 +50,5 @@ def folders_read(environment: Mapping[str, str], folder: Path) -> tuple[Path, ..
                 break
     found.append(Path(environment.get("HOME", "/")) / PROJECT_FOLDER)
     found.append(global_folder(environment))
-    # Not Path.is_dir: a folder above may be one that nobody may look into.
+    # Not Path.is_dir, which raises an error if the user may not read a folder above.
     return tuple(dict.fromkeys(place for place in found if place == found[0] or os.path.isdir(place)))  # noqa: PTH112

@@ -1,7 +1,7 @@
-"""The slash commands as OpenCode is told of them.
+"""Definitions of the slash commands for OpenCode.
 
-What the server says takes the place of a template's text; a template is what the model reads when the server does not
-answer in time, so it says what to do then. The frame keeps its words from being learned as the user's.
+The server's answer replaces the text of a template. The model reads the template only if the server does not answer in
+time, so a template tells the model what to do in that case. The frame keeps its text from being learned as the user's.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ With the tool memory-findings (action=list shows all that are open):
 End with the findings that are open now, the worst first, or say that there are none."""
 
 NO_ARGUMENTS: Final = "$99999"
-"""Stays empty, and keeps OpenCode from putting in what was typed, in which it would run what stands in ``!`…` ``; the
-plugin puts it there when the server does not answer."""
+"""A placeholder that stays empty. Without a placeholder, OpenCode would append the user's text to the template, and run
+any ``!`…` `` in it as a shell command. The plugin adds the text if the server does not answer."""
 _MISSING: Final = "The memory server did not answer in time."
 
 
 def frame(text: str) -> str:
-    """Put what a model is told by a command into its frame."""
+    """Put the text of a command for the model into its frame."""
     return f"<{TAG}>\n{text}\n</{TAG}>"
 
 
@@ -52,7 +52,7 @@ COMMANDS: Final[Mapping[str, Mapping[str, Any]]] = MappingProxyType(
         "remember": _command(
             "Store a memory, e.g. /remember decision: we use SQLite",
             _fallback(
-                "The user asked to remember the text below, and it is not certain that it is stored. Store it word for"
+                "The user asked to remember the text below, and it may not be stored. Store it word for"
                 " word with memory_remember or memory-write; if neither is there, or it fails, say that it was not"
                 " stored."
             ),
@@ -60,18 +60,16 @@ COMMANDS: Final[Mapping[str, Mapping[str, Any]]] = MappingProxyType(
         "recall": _command(
             "Answer from memory",
             _fallback(
-                "Look the question below up with memory_recall or memory-read and answer it from what that finds, with"
-                " ids; if neither is there, or it fails, say that the memory could not be asked."
+                "Look up the question below with memory_recall or memory-read and answer it from the result, with"
+                " ids; if neither is there, or it fails, say that the memory could not be searched."
             ),
         ),
         "forget": _command(
             "Archive a memory by its id, or find it by words",
-            _fallback(
-                "Nothing is known to be forgotten. Tell the user so, and that `opencode-memory archive ID` does it."
-            ),
+            _fallback("It may not be forgotten. Tell the user so, and that `opencode-memory archive ID` forgets it."),
         ),
         "memory": _command(
-            "What is remembered here, and what waits",
+            "Show what is remembered here, and what waits for review",
             _fallback("Tell the user so, and that `opencode-memory doctor` finds out why. Do nothing else."),
         ),
         "review": _command(
@@ -81,4 +79,4 @@ COMMANDS: Final[Mapping[str, Mapping[str, Any]]] = MappingProxyType(
         ),
     }
 )
-"""Name of a command to its definition."""
+"""Definitions by the name of the command."""

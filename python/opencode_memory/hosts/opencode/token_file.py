@@ -1,7 +1,7 @@
-"""The file with the key that OpenCode's plugin shows: laid before OpenCode starts, and shown to a server as a check.
+"""Token file of the plugin: creates it before OpenCode starts, and checks whether a server accepts the token.
 
-The plugin gives OpenCode the key once, at its start. A file that only the first server made would come too late for the
-OpenCode that had it started, and its tools would be refused until the next start.
+The plugin passes the token to OpenCode once, when OpenCode starts. If the first server created the file, it would be
+too late for the OpenCode that started this server: its tools would be refused until the next start.
 """
 
 from __future__ import annotations
@@ -24,15 +24,18 @@ _REFUSED: Final = frozenset({401, 403})
 
 
 def token_file(data_dir: Path) -> Path:
-    """Return where the key of a store is."""
+    """Return the path of a store's token file."""
     return data_dir / TOKEN_FILE
 
 
-def lay_token(data_dir: Path) -> Path | None:
-    """Have the file in the folder of the store, with a key that nobody else knows; returns it when it was missing.
+def create_token(data_dir: Path) -> Path | None:
+    """Create the token file with a random token, unless it exists.
+
+    Returns:
+        The path of the new file; None if the file already existed.
 
     Raises:
-        StorageError: It cannot be written.
+        StorageError: The file cannot be written.
     """
     file = token_file(data_dir)
     try:
@@ -49,8 +52,12 @@ def lay_token(data_dir: Path) -> Path | None:
     return file
 
 
-def take_token(data_dir: Path) -> Path | None:
-    """Remove the file where there is nothing beside it, so no server and no memory ever; returns it when it is gone."""
+def remove_token(data_dir: Path) -> Path | None:
+    """Remove the token file if its folder holds no other file, so that no server ever ran there.
+
+    Returns:
+        The path of the removed file; None if it stays.
+    """
     file = token_file(data_dir)
     try:
         if [child.name for child in data_dir.iterdir()] != [TOKEN_FILE]:
@@ -65,13 +72,13 @@ def take_token(data_dir: Path) -> Path | None:
     return file
 
 
-def lets_in(url: str, token: str, *, timeout_seconds: float = 2.0) -> bool | None:
-    """Say whether a server lets a plugin in that shows this key; None when it does not say.
+def accepts_token(url: str, token: str, *, timeout_seconds: float = 2.0) -> bool | None:
+    """Return whether a server accepts a plugin with this token; None if the server gives no clear answer.
 
     Args:
-        url: The server, as in the manifest.
-        token: What is in the file.
-        timeout_seconds: How long each step may take.
+        url: Address of the server, as in the manifest.
+        token: Content of the token file.
+        timeout_seconds: Time limit of each step.
     """
     address = urlsplit(url)
     headers = {

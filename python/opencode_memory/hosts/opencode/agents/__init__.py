@@ -1,13 +1,13 @@
-"""The four agents that a person may choose, as OpenCode's ``agent.<name>`` wants them.
+"""The four agents that the user may choose, in the form of OpenCode's ``agent.<name>``.
 
-``architect`` and ``auditor`` only read, and that is a matter of permission rules, not of what their prompts say:
-everything is denied by ``*``, and what reads is allowed again (``permissions.py``). No tool that writes is offered.
+``architect`` and ``auditor`` only read. Permission rules enforce that, not prompts: ``*`` denies all tools, and tools
+that only read are allowed again (``permissions.py``). These agents are offered no tool that writes.
 
-The shell is closed to both in ``AGENTS``. OpenCode's rules judge the commands that its parser finds in a line, one by
-one, so no list of allowed commands keeps ``> file`` or ``{ git log; } > file`` from writing. ``with_reading_shell``
-opens it for some commands of git, and is for whoever refuses such lines first: the plugin, by ``agents.ts``.
+In ``AGENTS``, both have no shell. OpenCode's rules judge each command that its parser finds in a line, so no list of
+allowed commands can stop ``> file`` or ``{ git log; } > file``. ``with_reading_shell`` allows some git commands. It is
+only for a caller that refuses such lines first, which the plugin does in ``agents.ts``.
 
-Nothing here disables or hides an agent of the user's, or says which one is the default.
+The agents of the user are never disabled or hidden, and the default agent is not changed.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any, Final
 from opencode_memory.hosts.opencode.agents import permissions
 
 READ_ONLY: Final = ("architect", "auditor")
-"""The agents that change nothing."""
+"""Agents that only read."""
 
 
 def _prompt(name: str) -> str:
@@ -60,13 +60,13 @@ AGENTS: Final[Mapping[str, Mapping[str, Any]]] = {
         "permission": permissions.LIBRARIAN,
     },
 }
-"""By name. What is in here is JSON."""
+"""Agents by name, as JSON values."""
 
 
 def with_reading_shell() -> dict[str, dict[str, Any]]:
-    """Return the agents with the shell open to the read-only ones for commands of git that read.
+    """Return the agents; the read-only ones may use the shell for git commands that only read.
 
-    Only for a caller that also refuses every line of the shell that is more than one plain command.
+    Use it only if every shell line that is more than one plain command is refused.
     """
     agents = {name: dict(agent) for name, agent in AGENTS.items()}
     for name in READ_ONLY:

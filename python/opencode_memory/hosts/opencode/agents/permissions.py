@@ -1,9 +1,8 @@
-"""The permission rules of the agents.
+"""Permission rules of the agents.
 
-OpenCode takes the last rule that matches, so each table goes from the general to the special, and its order counts.
-Tools have other names depending on the setup: those of the MCP server begin with ``memory_``, those of the plugin with
-``memory-``; the rules name both. They are listed one by one: a tool that comes later is denied until somebody has
-thought about it.
+OpenCode applies the last rule that matches, so each table goes from general to special rules, and the order matters.
+Tools of the MCP server begin with ``memory_``, those of the plugin with ``memory-``; the rules name both. The tools are
+listed one by one, so that a new tool is denied until it is added here.
 """
 
 from __future__ import annotations
@@ -14,17 +13,17 @@ Rules = dict[str, Any]
 
 _READING: Final[Rules] = {
     "*": "deny",
-    # Not permissions to do something, but questions to the user, who is to go on being asked.
+    # These are not tools but questions to the user. OpenCode must keep asking them.
     "doom_loop": "ask",
     "external_directory": "ask",
-    # As OpenCode has it by itself; the denial of everything has taken that away.
+    # OpenCode's own defaults, which the denial of all tools has removed.
     "read": {"*": "allow", "*.env": "ask", "*.env.*": "ask", "*.env.example": "allow"},
     "glob": "allow",
     "grep": "allow",
     "list": "allow",
     "lsp": "allow",
     "skill": "allow",
-    # Of the session, not of the project.
+    # The list of tasks belongs to the session, not to the project.
     "todowrite": "allow",
 }
 
@@ -69,23 +68,23 @@ _CURATING: Final[Rules] = dict.fromkeys(
     "allow",
 )
 
-# Said although the denial of everything covers them: whoever looks at the agent in OpenCode finds them at the end.
-# Tasks are denied altogether, since a subagent has the rights of its own definition, not of who called it, and may be
-# the user's own under the name of one of ours.
+# Redundant after the denial of all tools, but visible at the end of the agent's rules in OpenCode. Tasks are denied,
+# because a subagent has the rights of its own definition and not those of its caller. Also, the user may have defined a
+# subagent with the name of one of ours.
 _NEVER: Final[Rules] = {"edit": "deny", "write": "deny", "apply_patch": "deny", "bash": "deny", "task": "deny"}
 
 CODE: Final[Rules] = {"question": "allow"}
-"""What the user allows everybody; a primary agent may also ask."""
+"""The user's own rules apply. A primary agent may also ask questions."""
 
 ARCHITECT: Final[Rules] = (
     _READING | _RECALLING | {"question": "allow", "webfetch": "allow", "websearch": "allow"} | _NEVER
 )
-"""It may look things up on the web, which the auditor, who reads the code of strangers, may not."""
+"""The architect may use the web. The auditor may not, because it reads untrusted code."""
 
 AUDITOR: Final[Rules] = _READING | _RECALLING | {"memory_findings": "allow", "memory-findings": "allow"} | _NEVER
 
 LIBRARIAN: Final[Rules] = _READING | _RECALLING | _CURATING | _NEVER
-"""It writes memories, and never files: exports are not among its tools."""
+"""The librarian writes memories but no files, so exports are not among its tools."""
 
 READING_COMMANDS: Final[Rules] = {
     "*": "deny",
@@ -100,7 +99,7 @@ READING_COMMANDS: Final[Rules] = {
             "git merge-base *",
             "git rev-parse *",
             "git describe *",
-            # These also write, depending on what follows.
+            # With other arguments, these commands also write.
             "git branch",
             "git branch -a",
             "git branch -r",
@@ -114,9 +113,9 @@ READING_COMMANDS: Final[Rules] = {
         ),
         "allow",
     ),
-    # Output into a file, and a program of the configuration that makes the diff. git takes any beginning of an option
-    # that is unambiguous.
+    # Options that write the output to a file, or run a diff program of the configuration. git accepts every unambiguous
+    # prefix of an option.
     "*--ou*": "deny",
     "*--ext*": "deny",
 }
-"""Rules for ``bash``, sound only where a line is one plain command without quotes and operators."""
+"""Rules for ``bash``. They are safe only if a line is one plain command without quotes and operators."""

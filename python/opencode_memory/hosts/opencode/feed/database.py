@@ -1,11 +1,12 @@
-"""The sessions of OpenCode, from its own database, read-only beside a running OpenCode.
+"""Reads sessions from OpenCode's database, read-only, while OpenCode may be running.
 
-Two engines write there. The first keeps ``session``, ``message`` and ``part``; the second keeps ``session_message``
-and, since 2.0, ``session_v2``. A session may be in both: a migration copies messages under their ids and leaves the old
-ones behind, and what was begun with one engine can go on with the other. So a session is what the first engine holds of
-it, and then what only the second one does; its title and folder are those of ``session_v2`` where that has it.
+Two engines write to the database. The first uses ``session``, ``message`` and ``part``. The second uses
+``session_message`` and, since 2.0, ``session_v2``. A session may be in both: a migration copies messages under their
+ids and keeps the old rows, and a session that started with one engine can continue with the other. So the messages of
+the first engine come first, then those that only the second engine has. Title and folder come from ``session_v2``, if
+the session is there.
 
-Cursors belong to one session, so sessions that are imported later, and messages added to old ones, are found.
+Cursors belong to one session. So sessions that are imported later, and messages added to old sessions, are found.
 """
 
 # ruff: noqa: S608  The names of tables and columns are constants of this package.
@@ -34,13 +35,13 @@ _NO_MARKS: Final[Mapping[str, str]] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionHead:
-    """A session, and what shows whether it is as it was.
+    """A session, with a mark that shows whether it has changed.
 
     Attributes:
         info: The session.
-        mark: Another one whenever messages were added or finished. It may be kept once the session's last page was read
+        mark: Changes whenever messages are added or finished. Store it only after the session's last page was read
             and did not wait.
-        active_ms: When something last happened in it, in UTC milliseconds.
+        active_ms: Time of the last activity, in UTC milliseconds.
     """
 
     info: SessionInfo
@@ -51,11 +52,11 @@ class SessionHead:
 class OpenCodeDatabase:
     """OpenCode's database; a context manager, used in one thread.
 
-    Every method looks at the file anew and can raise what opening it can.
+    Every method checks the file again and can raise the same errors.
 
     Raises:
-        StorageError: The file is missing, damaged, or may not be read.
-        InvalidInputError: It is no SQLite database, or not one of OpenCode's.
+        StorageError: The file is missing, damaged or not readable.
+        InvalidInputError: The file is not a SQLite database, or not OpenCode's.
         BusyError: Another program keeps it locked.
     """
 
@@ -77,16 +78,16 @@ class OpenCodeDatabase:
         self.close()
 
     def close(self) -> None:
-        """Let the file go."""
+        """Close the file."""
         self._reader.close()
 
     def sessions(self, changed_since: Mapping[str, str] = _NO_MARKS) -> Iterator[SessionHead]:
-        """Yield the sessions that hold messages, archived ones too, the one that was active longest ago first.
+        """Yield the sessions with messages, including archived ones. The longest inactive session comes first.
 
-        Nothing is read of messages but their number and the times of the newest.
+        Reads only the number of messages and the times of the newest.
 
         Args:
-            changed_since: Marks by session; sessions that still have theirs are left out.
+            changed_since: Marks by session; sessions whose mark is unchanged are skipped.
         """
         marks = self._reader.ask(self._marks)
         changed = iter(
@@ -95,7 +96,7 @@ class OpenCodeDatabase:
         while batch := list(islice(changed, _BATCH)):
             infos = self._reader.ask(partial(self._infos, names=[name for _, name, _ in batch]))
             for active_ms, name, mark in batch:
-                if name in infos:  # It may have been deleted since.
+                if name in infos:  # The session may have been deleted since.
                     yield SessionHead(info=infos[name], mark=mark, active_ms=active_ms)
 
     def messages(self, session: str, after: str | None, *, now_ms: int, limit: int = 200) -> Page:
@@ -104,11 +105,13 @@ class OpenCodeDatabase:
         Args:
             session: Its id.
             after: The cursor of the page before; None for the beginning.
-            now_ms: The present moment, in UTC milliseconds: what nobody finishes is complete after a while.
-            limit: How many messages at most; a page of long ones ends sooner.
+            now_ms: The current time, in UTC milliseconds. An unfinished message counts as complete after a while.
+            limit: Maximum number of messages; a page with long messages has fewer.
         """
         if limit < 1:
-            raise InvalidInputError(f"limit: pages of {limit} messages never come to an end", field="limit", limit="1")
+            raise InvalidInputError(
+                f"limit: is {limit}, but a page needs at least one message", field="limit", limit="1"
+            )
 
         def page(connection: sqlite3.Connection) -> Page:
             return read_page(connection, self._engines(connection), session, after, now_ms=now_ms, limit=limit)
@@ -118,17 +121,17 @@ class OpenCodeDatabase:
     def _engines(self, connection: sqlite3.Connection) -> list[Engine]:
         engines = engines_of(connection)
         if not engines or not _session_tables(connection):
-            error = InvalidInputError(f"{self._path} is not a database of OpenCode that can be read", field="db")
+            error = InvalidInputError(f"{self._path} is not a database of OpenCode, or its version is unknown", field="db")
             error.hint = "`opencode db path` says where OpenCode keeps it"
             raise error
         return engines
 
     def _marks(self, connection: sqlite3.Connection) -> dict[str, tuple[str, int]]:
-        """Return mark and last activity of each session that holds messages."""
+        """Return mark and last activity of each session with messages."""
         asked = ["s.id", "s.time_updated"]
         for engine in self._engines(connection):
             asked.append(f"(SELECT count(*) FROM {engine.table} m WHERE m.session_id = s.id)")
-            # A message is among the newest while it is worked on; of the others not even the row is visited.
+            # An active message is among the newest. Rows of older messages need not be read.
             newest = (
                 f"SELECT m.time_updated AS moment FROM {engine.table} m WHERE m.session_id = s.id"
                 f" ORDER BY {engine.newest_first} LIMIT {_NEWEST}"
@@ -138,10 +141,10 @@ class OpenCodeDatabase:
         for table, known in _session_tables(connection).items():
             updated = "time_updated" if "time_updated" in known else "NULL AS time_updated"
             statement = f"SELECT {', '.join(asked)} FROM (SELECT id, {updated} FROM {table}) s"
-            for name, *told in connection.execute(statement):
-                if is_sound(name) and name not in found and any(told[1::2]):
-                    moments = [moment for moment in told[::2] if isinstance(moment, int)]
-                    found[name] = (".".join(str(part or 0) for part in told), max(moments, default=0))
+            for name, *values in connection.execute(statement):
+                if is_sound(name) and name not in found and any(values[1::2]):
+                    moments = [moment for moment in values[::2] if isinstance(moment, int)]
+                    found[name] = (".".join(str(part or 0) for part in values), max(moments, default=0))
         return found
 
     def _infos(self, connection: sqlite3.Connection, names: list[str]) -> dict[str, SessionInfo]:
@@ -149,15 +152,15 @@ class OpenCodeDatabase:
         for table, known in _session_tables(connection).items():
             asked = ", ".join(name if name in known else "NULL" for name in ("directory", "parent_id", "title"))
             places = ", ".join("?" * len(names))
-            for name, *told in connection.execute(f"SELECT id, {asked} FROM {table} WHERE id IN ({places})", names):
-                directory, parent, title = (str(value or "") for value in told)
+            for name, *values in connection.execute(f"SELECT id, {asked} FROM {table} WHERE id IN ({places})", names):
+                directory, parent, title = (str(value or "") for value in values)
                 info = SessionInfo(id=name, directory=directory, parent=parent or None, title=title)
                 found.setdefault(name, info)
         return found
 
 
 def default_database(environment: Mapping[str, str]) -> Path | None:
-    """Return where OpenCode keeps its database, whether it is there or not; None when it keeps none in a file.
+    """Return the path of OpenCode's database, which need not exist; None if OpenCode uses no file.
 
     ``OPENCODE_DB`` names a file, relative to OpenCode's data folder, or ``:memory:``. Without it the file is
     ``$XDG_DATA_HOME/opencode/opencode.db``, on every system.
@@ -175,6 +178,6 @@ def default_database(environment: Mapping[str, str]) -> Path | None:
 
 
 def _session_tables(connection: sqlite3.Connection) -> dict[str, set[str]]:
-    """Return the tables of sessions with their columns, the one that knows better first."""
+    """Return the session tables with their columns, the preferred table first."""
     known = {table: columns(connection, table) for table in _SESSION_TABLES}
     return {table: names for table, names in known.items() if "id" in names}

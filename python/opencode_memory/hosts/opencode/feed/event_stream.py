@@ -1,4 +1,4 @@
-"""The live feed: what the plugin forwards of OpenCode's bus, put together to complete messages. State without I/O.
+"""Live feed: assembles complete messages from the events of OpenCode's bus that the plugin forwards. Does no I/O.
 
 The plugin sends JSON-RPC notifications, in the order in which OpenCode published the events:
 
@@ -6,19 +6,19 @@ The plugin sends JSON-RPC notifications, in the order in which OpenCode publishe
         {"type": "message.updated", "properties": {"sessionID": "ses_…", "info": {"id": "msg_…", "role": "user", …}}},
         {"type": "message.part.updated", "properties": {"sessionID": "ses_…", "part": {"id": "prt_…", …}}}]}}
 
-``directory`` is the folder of the plugin's instance; it is the session's where that says nothing else. ``properties``
-are those of the bus, unchanged. These types are used; others may be sent, too:
+``directory`` is the folder of the plugin's instance, and the default for sessions that name no folder. ``properties``
+are those of the bus, unchanged. These types are used, and others are ignored:
 
     session.created, session.updated        properties.info: id, directory, parentID, title
     session.idle, session.deleted           properties.sessionID
-    message.updated                         properties.info: what ``read_message`` needs, and sessionID
-    message.part.updated                    properties.part: id, messageID, sessionID, and what ``essence_of`` needs
+    message.updated                         properties.info: sessionID, and the fields that ``read_message`` needs
+    message.part.updated                    properties.part: id, messageID, sessionID, and more fields
     message.removed, message.part.removed   properties.sessionID, messageID, partID
-    session.compacted, permission.replied   nothing: the summary is a message, the feedback is the end of a tool call
+    session.compacted, permission.replied   no fields: the summary is a message, the feedback ends a tool call
 
-A message counts once, so one that was seen in part must never be given out: what is missing of it would be lost. The
-feed therefore follows a session from the first message of the user that it sees from its beginning, one ``LiveFeed``
-serves one connection, and whatever is too much to be kept is dropped whole. The database has all of it.
+A message counts once, so an incomplete message must never be emitted. Otherwise its missing parts would be lost. So
+the feed follows a session from the first message of the user that it sees completely. One ``LiveFeed`` serves one
+connection. Messages that exceed a limit are dropped completely; the database still has them.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from opencode_memory.errors import InvalidInputError
-from opencode_memory.hosts.opencode.feed.messages import created_ms, essence_of, is_finished, read_message
+from opencode_memory.hosts.opencode.feed.messages import created_ms, extract_essence, is_finished, read_message
 from opencode_memory.learning.extraction.events import Message, SessionInfo
 
 _LOG: Final = logging.getLogger(__name__)
@@ -39,15 +39,15 @@ _LOG: Final = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LiveLimits:
-    """How much a feed keeps. What is over is dropped, the oldest first.
+    """Limits of a feed. If a limit is exceeded, the oldest entries are dropped.
 
     Attributes:
-        sessions: Sessions that are followed.
-        messages: Messages of a session that are not complete.
+        sessions: Followed sessions.
+        messages: Incomplete messages of a session.
         parts: Parts of a message.
         message_characters: Characters of a message, as JSON.
-        characters: Characters of all messages that are not complete.
-        done: Messages of a session that are remembered as given out.
+        characters: Characters of all incomplete messages.
+        done: Messages of a session that are remembered as emitted.
     """
 
     sessions: int = 256
@@ -60,12 +60,12 @@ class LiveLimits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Batch:
-    """Messages of a session that are complete now.
+    """Newly completed messages of a session.
 
     Attributes:
-        session: The session, as far as it is known.
+        session: The session, as far as known.
         messages: In the order of their creation; may be empty.
-        ended: Whether nothing more is to be expected for now: the session is idle, or deleted.
+        ended: Whether the session is idle or deleted, so that no further message is expected now.
     """
 
     session: SessionInfo
@@ -75,7 +75,7 @@ class Batch:
 
 @dataclass(slots=True)
 class _Draft:
-    """A message that is not complete."""
+    """An incomplete message."""
 
     info: dict[str, Any]
     parts: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -93,30 +93,30 @@ class _Draft:
 @dataclass(slots=True)
 class _Session:
     info: SessionInfo
-    # Messages from here on were seen from their beginning; None while there is no such place yet.
+    # Creation time from which on messages were seen completely; None if there is none yet.
     since: int | None = None
     drafts: dict[str, _Draft] = field(default_factory=dict)
     done: OrderedDict[str, None] = field(default_factory=OrderedDict)
 
 
 class LiveFeed:
-    """The events of one connection."""
+    """Assembles the events of one connection."""
 
     def __init__(self, limits: LiveLimits | None = None) -> None:
         self._limits = limits or LiveLimits()
-        # In the order of their last event.
+        # Ordered by their last event.
         self._sessions: OrderedDict[str, _Session] = OrderedDict()
         self._characters = 0
 
     def take(self, params: object) -> list[Batch]:
-        """Take the parameters of a notification, and give out what is complete now.
+        """Process the parameters of a notification and return the newly completed messages.
 
-        Batches are in the order of the events that completed them; neighbours of one session are put together.
+        Batches are in the order of the events that completed them. Adjacent batches of one session are merged.
 
         Raises:
-            InvalidInputError: They are no such parameters. Nothing of them was taken.
+            InvalidInputError: The parameters are invalid. None of their events was processed.
         """
-        directory, events = _checked(params)
+        directory, events = _validate(params)
         batches: list[Batch] = []
         for kind, properties in events:
             for batch in self._take(directory, kind, properties):
@@ -126,7 +126,7 @@ class LiveFeed:
         return batches
 
     def cut_short(self, session: str) -> Batch | None:
-        """Give out what of a session is complete if nothing more comes; None for one that is not followed."""
+        """Return the messages that are complete if the session ends now; None if the session is not followed."""
         known = self._sessions.get(session)
         return None if known is None else self._end(known)
 
@@ -135,30 +135,30 @@ class LiveFeed:
             case "session.created" | "session.updated", {"info": {"id": str(name)} as info}:
                 self._introduce(name, info, directory, is_new=kind == "session.created")
             case "message.updated", {"info": {"id": str(), "role": str()} as info}:
-                if (session := self._known(properties, info)) is not None:
-                    yield from self._message(session, info)
+                if (session := self._find_session(properties, info)) is not None:
+                    yield from self._add_message(session, info)
             case "message.part.updated", {"part": {"id": str(), "messageID": str()} as part}:
-                if (session := self._known(properties, part)) is not None:
-                    yield from self._part(session, part)
+                if (session := self._find_session(properties, part)) is not None:
+                    yield from self._add_part(session, part)
             case "message.removed", {"messageID": str(message)}:
-                if (session := self._known(properties)) is not None:
+                if (session := self._find_session(properties)) is not None:
                     self._drop(session, message)
             case "message.part.removed", {"messageID": str(message), "partID": str(part)}:
-                session = self._known(properties)
+                session = self._find_session(properties)
                 if session is not None and message in session.drafts:
                     self._put(session.drafts[message], part, None)
             case "session.idle", _:
-                if (session := self._known(properties)) is not None:
+                if (session := self._find_session(properties)) is not None:
                     yield self._end(session)
             case "session.deleted", _:
-                session = self._known(properties, properties.get("info"), key="id")
+                session = self._find_session(properties, properties.get("info"), key="id")
                 if session is not None:
                     self._forget(session)
                     yield Batch(session=session.info, messages=(), ended=True)
             case "session.compacted" | "permission.replied", _:
                 pass
             case _:
-                _LOG.debug("an event of an unknown type, or one without its ids, is left out")
+                _LOG.debug("skipped an event of an unknown type or without ids")
 
     def _introduce(self, name: str, info: Mapping[str, Any], directory: str, *, is_new: bool) -> None:
         known = SessionInfo(
@@ -176,10 +176,11 @@ class LiveFeed:
             session.info = known
         self._sessions.move_to_end(name)
 
-    def _known(self, *places: object, key: str = "sessionID") -> _Session | None:
+    def _find_session(self, *places: object, key: str = "sessionID") -> _Session | None:
         """Return the session that an event names.
 
-        One that was never introduced is left to the database: its user may be an agent that started it.
+        A session without a ``session.created`` or ``session.updated`` event is left to the database: an agent may have
+        started it, and then its "user" is that agent.
         """
         for place in places:
             name = place.get("sessionID") or place.get(key) if isinstance(place, Mapping) else None
@@ -188,29 +189,29 @@ class LiveFeed:
                 return session
         return None
 
-    def _message(self, session: _Session, info: Mapping[str, Any]) -> Iterator[Batch]:
+    def _add_message(self, session: _Session, info: Mapping[str, Any]) -> Iterator[Batch]:
         name = info["id"]
         if name in session.done or not _is_seen_whole(session, info):
             return
         draft = session.drafts.get(name)
         if draft is None:
-            draft = session.drafts[name] = _Draft(_essence_of_info(info))
+            draft = session.drafts[name] = _Draft(_extract_info(info))
             earlier = [other for other in session.drafts.values() if other.place < draft.place]
             yield from self._complete(session, earlier, is_followed=True)
             while len(session.drafts) > self._limits.messages:
                 self._drop(session, next(iter(session.drafts)))
-        draft.info = _essence_of_info(info)
+        draft.info = _extract_info(info)
         if is_finished(draft.info):
             yield from self._complete(session, [draft], is_followed=False)
 
-    def _part(self, session: _Session, part: Mapping[str, Any]) -> Iterator[Batch]:
+    def _add_part(self, session: _Session, part: Mapping[str, Any]) -> Iterator[Batch]:
         draft = session.drafts.get(part["messageID"])
         if draft is None:
             return
         if session.since is None:
             session.since = created_ms(draft.info)
-        # A part that tells nothing still says that parts have come.
-        self._put(draft, part["id"], essence_of(part) or {"type": "step-start"})
+        # A part without an essence still shows that parts have arrived.
+        self._put(draft, part["id"], extract_essence(part) or {"type": "step-start"})
         if len(draft.parts) > self._limits.parts or draft.characters > self._limits.message_characters:
             self._drop(session, draft.info["id"])
             return
@@ -220,8 +221,8 @@ class LiveFeed:
             yield from self._complete(session, [draft], is_followed=False)
 
     def _end(self, session: _Session) -> Batch:
-        # What is not complete stays: after an abort or an error the session is idle twice, and only then is the message
-        # finished.
+        # Keep incomplete messages: after an abort or an error, the session becomes idle twice, and the message is
+        # finished only the second time.
         batches = list(self._complete(session, list(session.drafts.values()), is_followed=True))
         return Batch(session=session.info, messages=batches[0].messages if batches else (), ended=True)
 
@@ -249,7 +250,7 @@ class LiveFeed:
         self._characters += after - before
 
     def _drop(self, session: _Session, name: str) -> None:
-        """Have done with a message: whatever still comes of it is not taken."""
+        """Drop a message and ignore its further events."""
         draft = session.drafts.pop(name, None)
         if draft is not None:
             self._characters -= draft.characters
@@ -267,12 +268,12 @@ class LiveFeed:
 
 
 def _is_seen_whole(session: _Session, info: Mapping[str, Any]) -> bool:
-    """Tell whether a message can be one whose beginning was seen."""
+    """Return whether the beginning of a message can have been seen."""
     return bool(info["role"] == "user") if session.since is None else created_ms(info) >= session.since
 
 
-def _essence_of_info(info: Mapping[str, Any]) -> dict[str, Any]:
-    """Keep what ``read_message`` asks of a message; patches and answers of providers may be long."""
+def _extract_info(info: Mapping[str, Any]) -> dict[str, Any]:
+    """Keep only the fields that ``read_message`` needs, because patches and answers of providers may be long."""
     time = info.get("time")
     time = time if isinstance(time, Mapping) else {}
     essence: dict[str, Any] = {
@@ -282,18 +283,18 @@ def _essence_of_info(info: Mapping[str, Any]) -> dict[str, Any]:
     return essence | {"error": bool(info.get("error")), "summary": info.get("summary") is True}
 
 
-def _checked(params: object) -> tuple[str, list[tuple[str, Mapping[str, Any]]]]:
+def _validate(params: object) -> tuple[str, list[tuple[str, Mapping[str, Any]]]]:
     if not isinstance(params, Mapping):
         raise InvalidInputError("params: expected an object with directory and events", field="params")
     directory, events = params.get("directory", ""), params.get("events")
     if not isinstance(directory, str):
-        raise InvalidInputError("directory: expected a text", field="directory")
+        raise InvalidInputError("directory: expected text", field="directory")
     if not isinstance(events, list | tuple):
         raise InvalidInputError("events: expected a list", field="events")
-    return directory, [_checked_event(f"events[{place}]", event) for place, event in enumerate(events)]
+    return directory, [_validate_event(f"events[{place}]", event) for place, event in enumerate(events)]
 
 
-def _checked_event(field: str, event: object) -> tuple[str, Mapping[str, Any]]:
+def _validate_event(field: str, event: object) -> tuple[str, Mapping[str, Any]]:
     if not isinstance(event, Mapping):
         raise InvalidInputError(f"{field}: expected an object with type and properties", field=field)
     kind, properties = event.get("type"), event.get("properties", {})

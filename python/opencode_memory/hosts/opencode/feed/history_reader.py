@@ -1,4 +1,4 @@
-"""Learning from OpenCode's database: every session, from where it was read last, batch by batch."""
+"""Learns from the sessions in OpenCode's database. Each session is continued where the last reading ended."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from opencode_memory.store.memory_store import MemoryStore
 
 _PAGE: Final = 200
-# A mark that no session has: a page that waits is read again although nothing in the database changes.
+# No session has this mark. So a session with an incomplete message is read again although the database is unchanged.
 _READ_AGAIN: Final = ""
 _RESTING: Final = ":rests"
 
@@ -29,14 +29,14 @@ _log: Final = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenCodeReport:
-    """What was read and learned, over all sessions.
+    """Result of a reading, over all sessions.
 
     Attributes:
-        sessions: Sessions that had something new.
-        messages: Messages that counted.
+        sessions: Number of sessions with new messages.
+        messages: Number of counted messages.
         active: Ids of memories that are active now.
-        waiting: Ids of memories that wait for a person.
-        folders: Folders of the sessions that something was learned of, with their projects.
+        waiting: Ids of memories that wait for the user's review.
+        folders: Folders of the sessions with learned memories, with their projects.
     """
 
     sessions: int
@@ -50,11 +50,11 @@ class OpenCodeReading:
     """One reading of a database.
 
     Args:
-        store: Where it is learned to.
+        store: Receives the learned memories.
         path: The database.
-        projects: Whose project a folder is.
-        switches: Where nothing is learned.
-        rest_ms: After so long without a message a session rests; 0 lets every session rest.
+        projects: Finds the project of a folder.
+        switches: Tell for which sessions learning is switched off.
+        rest_ms: A session without messages for this long is at rest; 0 treats every session as at rest.
     """
 
     def __init__(
@@ -75,8 +75,8 @@ class OpenCodeReading:
         self._rest_ms = rest_ms
         self._switched = store
 
-    def read_on_from(self, store: MemoryStore) -> None:
-        """Begin where another store has come to, with its switches, to try out what would be learned next."""
+    def continue_from(self, store: MemoryStore) -> None:
+        """Continue from another store's progress, with its switches. Used to preview the next memories."""
         self._switched = store
         for session, progress in store.learning.progress(self._feed).items():
             self._store.learning.set_progress(self._feed, session, progress)
@@ -88,16 +88,16 @@ class OpenCodeReading:
         progress: Callable[[int, int], None] | None = None,
         keeps_on: Callable[[], bool] = lambda: True,
     ) -> OpenCodeReport:
-        """Read what is new.
+        """Read the new messages of all sessions.
 
         Args:
-            at_ms: The present moment.
-            progress: Called with the sessions that were read, and how many there are.
-            keeps_on: Asked between batches; false ends the reading where it is, and the next one goes on there.
+            at_ms: The current time, in UTC milliseconds.
+            progress: Called with the number of sessions read so far, and the number of all.
+            keeps_on: Called between batches. If it returns false, the reading ends, and the next one continues there.
 
         Raises:
-            StorageError: The file is missing, damaged, or may not be read.
-            InvalidInputError: It is no database of OpenCode.
+            StorageError: The file is missing, damaged or not readable.
+            InvalidInputError: The file is not OpenCode's database.
         """
         known = self._store.learning.progress(self._feed)
         learned: list[LearningResult] = []
@@ -110,26 +110,26 @@ class OpenCodeReading:
                 try:
                     of_session = self._read_session(database, head, known.get(head.info.id), at_ms, keeps_on)
                 except InvalidInputError as error:
-                    # One session that cannot be stored must not keep the others from being read.
-                    _log.warning("session %s is left out: %s", head.info.id, error)
+                    # If one session cannot be stored, still read the others.
+                    _log.warning("skipped session %s: %s", head.info.id, error)
                     continue
                 learned += of_session
-                if any(one.active or one.waiting for one in of_session):
+                if any(result.active or result.waiting for result in of_session):
                     folders[head.info.directory] = self._projects.of_session(head.info.directory)
                 if progress is not None:
                     progress(number + 1, len(heads))
         return OpenCodeReport(
             sessions=len(heads),
-            messages=sum(one.messages for one in learned),
-            active=tuple(dict.fromkeys(id_ for one in learned for id_ in one.active)),
-            waiting=tuple(dict.fromkeys(id_ for one in learned for id_ in one.waiting)),
+            messages=sum(result.messages for result in learned),
+            active=tuple(dict.fromkeys(id_ for result in learned for id_ in result.active)),
+            waiting=tuple(dict.fromkeys(id_ for result in learned for id_ in result.waiting)),
             folders=tuple(folders.items()),
         )
 
     def _is_news(self, head: SessionHead, known: Progress | None, at_ms: int) -> bool:
         if known is None or known.mark.removesuffix(_RESTING) != head.mark:
             return True
-        # Everything was read, and the session has come to rest since.
+        # All messages were read, and the session has come to rest since.
         return not known.mark.endswith(_RESTING) and self._rests(head, at_ms)
 
     def _rests(self, head: SessionHead, at_ms: int) -> bool:
@@ -146,7 +146,7 @@ class OpenCodeReading:
         cursor = None if known is None else known.cursor
         found: list[LearningResult] = []
         while True:
-            # For each page, since the user may rename the project or switch learning off while a long session is read.
+            # Do this for each page, because the user may rename the project or switch learning off meanwhile.
             project = self._projects.of_session(head.info.directory)
             passes_over = self._switches.skips(self._switched, project, head.info)
             page = database.messages(head.info.id, cursor, now_ms=at_ms, limit=_PAGE)

@@ -1,7 +1,7 @@
-"""Learning from events while they happen: what one connection of the plugin forwards.
+"""Learns from the events that one connection of the plugin forwards, while they happen.
 
-The end of a turn is no end of what a person has to say about it, so a session rests only after a while, as it does when
-it is read from the database; whichever comes first lets it rest, and each message counts once.
+The user may comment on a turn after its end, so a session is at rest only after a while. The same holds for sessions
+that are read from the database. The feed that comes first lets the session rest, and each message counts once.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ if TYPE_CHECKING:
     from opencode_memory.store.memory_store import MemoryStore
 
 REST: Final = "rest"
-"""The kind of job that lets a session rest."""
+"""Kind of the job that lets a session rest."""
 
 
 class LiveLearning:
-    """What is learned from one connection.
+    """Learns from one connection.
 
     Args:
-        store: Where it is learned to.
-        projects: Whose project a folder is.
-        switches: Where nothing is learned.
-        rest_seconds: After so long a session rests.
-        on_batch: Is told of every batch, whether anything is learned of it or not.
+        store: Receives the learned memories.
+        projects: Finds the project of a folder.
+        switches: Tell for which sessions learning is switched off.
+        rest_seconds: Time without activity until a session is at rest.
+        on_batch: Called with every batch, even if learning is switched off.
     """
 
     def __init__(
@@ -51,15 +51,15 @@ class LiveLearning:
         self._learner = Learner(store)
 
     def take(self, params: object, *, at_ms: int) -> list[LearningResult]:
-        """Take the parameters of an ``events`` notification; returns what each session came to.
+        """Process the parameters of an ``events`` notification and return the result for each session.
 
         Args:
-            params: As ``ingest.live`` documents them.
-            at_ms: The present moment.
+            params: The parameters; ``event_stream`` documents them.
+            at_ms: The current time, in UTC milliseconds.
 
         Raises:
-            InvalidInputError: They are no such parameters.
-            BusyError: Other processes read the same session all the time.
+            InvalidInputError: The parameters are invalid.
+            BusyError: Other processes keep reading the same session.
         """
         batches = self._feed.take(params)
         if not self._switches.is_enabled("live"):
@@ -79,7 +79,7 @@ class LiveLearning:
         return learned
 
     def rest(self, session: str, *, at_ms: int) -> bool:
-        """Let a session rest at once, as far as it was seen; whether anything was learned."""
+        """Let a session rest now, with the messages seen so far. Return whether a memory was learned."""
         batch = self._feed.cut_short(session)
         if batch is None:
             return False
@@ -94,7 +94,7 @@ class LiveLearning:
         return bool(learned.active)
 
     def _ask_for_rest(self, session: SessionInfo, at_ms: int) -> None:
-        # A job that waits already gets the new moment, and is put off by it.
+        # If a job is already queued, it is postponed and gets the new time.
         payload = {
             "directory": session.directory,
             "parent": session.parent,

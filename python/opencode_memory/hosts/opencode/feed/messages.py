@@ -1,12 +1,12 @@
-"""A message of OpenCode, stored or live, as what happened in it.
+"""Converts a message of OpenCode, stored or live, into events.
 
-Both feeds hand over the same two kinds of objects: the ``info`` of a message and its parts, as the database holds them
-and as the bus of OpenCode sends them. Nothing here reads a file or a clock, and no content makes it fail: what another
-version of OpenCode wrote is left out, with a line in the debug log that shows nothing of it.
+Both feeds pass the same two kinds of objects: the ``info`` of a message and its parts, as the database stores them and
+as OpenCode's bus sends them. This module reads no file and no clock, and no content makes it fail. Content of an
+unknown version of OpenCode is skipped, with a line in the debug log that shows no text of it.
 
-A fork of a session copies messages under new ids and keeps everything else, the time of creation included; so the
-digest is made of the role, that time, and what was said and called. The output of tools is no part of it: when it is
-old, it is pruned.
+A fork of a session copies messages under new ids and keeps all other fields, including the time of creation. So the
+digest covers the role, that time, the texts and the tool calls. It leaves out the output of tools, because OpenCode
+prunes old output.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ from opencode_memory.learning.extraction.events import (
 from opencode_memory.text.unicode import replace_surrogates
 
 USER_GRACE_MS: Final = 60_000
-"""How long after its last change a user's message is complete although nothing followed."""
+"""Time after its last change when a user's message is complete without a following message."""
 SETTLED_MS: Final = 2_000
-"""How long after its last change a finished message is complete that does not show whether all its parts are there."""
+"""Time after its last change when a finished message is complete although some parts may be missing."""
 ABANDONED_MS: Final = 3_600_000
-"""How long after its last change a message counts as complete that was never finished."""
+"""Time after its last change when an unfinished message counts as complete."""
 
 _LOG: Final = logging.getLogger(__name__)
 _FEEDBACK: Final = "The user rejected permission to use this specific tool call with the following feedback:"
@@ -47,9 +47,9 @@ _SILENT_PARTS: Final = {
 }  # fmt: skip
 _ENDED_STATES: Final = frozenset(ToolStatus)
 _DEEPEST_INPUT: Final = 12
-# `opencode run` puts quotes around an argument with spaces and escapes those inside, nothing else.
+# `opencode run` quotes an argument with spaces, and escapes the quotes inside it and no other characters.
 _QUOTED: Final = re.compile(r'"((?:[^"]|(?<=\\)")*)"')
-# What OpenCode puts in the place of an image when it sends a message again after a compaction.
+# OpenCode replaces an image with this text when it sends a message again after a compaction.
 _STAND_IN: Final = re.compile(r"\[Attached [\w.+-]+/[\w.+-]+: [^\n]*\]")
 
 
@@ -62,34 +62,34 @@ def read_message(
     is_followed: bool = False,
     is_left: bool = False,
 ) -> Message | None:
-    """Turn a message into its events, or return None while it is not complete.
+    """Convert a message into its events; None if the message is not complete yet.
 
     Args:
         info: The message: ``id``, ``role``, ``time``, for an agent's also ``error``, ``finish``, ``mode``, ``summary``.
         parts: Its parts, in the order of their ids.
-        now_ms: The present moment, in UTC milliseconds.
-        touched_ms: When the message or a part of it was last changed.
+        now_ms: The current time, in UTC milliseconds.
+        touched_ms: Time of the last change of the message or of one of its parts.
         is_followed: Whether a later message exists in the session, or the session is idle.
-        is_left: Whether a later message of the agent is complete, so that nothing works on this one any more.
+        is_left: Whether a later message of the agent is complete, so that the agent no longer works on this one.
     """
-    essences = [essence for part in parts if (essence := essence_of(part)) is not None]
+    essences = [essence for part in parts if (essence := extract_essence(part)) is not None]
     idle_ms = now_ms - touched_ms
     if not (
         is_left or idle_ms >= ABANDONED_MS or _is_complete(info, parts, essences, idle_ms, is_followed=is_followed)
     ):
         return None
-    name, role = _words(info.get("id")), _words(info.get("role"))
-    told = list(_events(info, essences))
+    name, role = _clean_text(info.get("id")), _clean_text(info.get("role"))
+    marked = list(_extract_events(info, essences))
     at_ms = created_ms(info)
-    # Without a time, copies cannot be told from repetitions: the message is then like no other.
-    identity = [role, at_ms or name, [mark for _, mark in told]]
-    return Message(id=name, at_ms=at_ms, events=tuple(event for event, _ in told), digest=_digest(identity))
+    # Without a time, a copy cannot be distinguished from a repetition. Then the id makes the digest unique.
+    identity = [role, at_ms or name, [mark for _, mark in marked]]
+    return Message(id=name, at_ms=at_ms, events=tuple(event for event, _ in marked), digest=_digest(identity))
 
 
-def essence_of(part: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Reduce a part to what events are made of, with long texts cut; None when nothing is.
+def extract_essence(part: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Reduce a part to the fields that events need, with long texts truncated; None if events need no field.
 
-    Reducing it again changes nothing, so that the live feed may keep essences instead of parts.
+    The function is idempotent, so the live feed can keep essences instead of parts.
     """
     match part:
         case {"type": "text", "text": str(text)}:
@@ -103,21 +103,21 @@ def essence_of(part: Mapping[str, Any]) -> dict[str, Any] | None:
             return {
                 "type": "tool",
                 "tool": _clean(tool),
-                "callID": _words(part.get("callID")),
-                "state": _ended(state) if status in _ENDED_STATES else {"status": status},
+                "callID": _clean_text(part.get("callID")),
+                "state": _parse_end_state(state) if status in _ENDED_STATES else {"status": status},
             }
         case {"type": "step-finish"}:
             return {"type": "step-finish"}
         case {"type": str(kind)} if kind in _SILENT_PARTS:
             return None
         case _:
-            # The type is not named: in a part that is not what it seems, it could be anything.
-            _LOG.debug("a part of an unknown kind, or one that is malformed, is left out")
+            # Do not log the type: in a malformed part, it may contain any text.
+            _LOG.debug("skipped a part that is malformed or of an unknown kind")
             return None
 
 
 def is_finished(info: Mapping[str, Any]) -> bool:
-    """Tell whether this is a message of the agent that has come to its end, good or bad."""
+    """Return whether this is a message of the agent that has ended, successfully or not."""
     if info.get("role") != "assistant":
         return False
     time = info.get("time")
@@ -125,9 +125,11 @@ def is_finished(info: Mapping[str, Any]) -> bool:
 
 
 def created_ms(info: Mapping[str, Any]) -> int:
-    """Return when a message was created, in UTC milliseconds; 0 when it does not say so."""
+    """Return the time of a message's creation in UTC milliseconds; 0 if the message has none."""
     match info.get("time"):
-        case {"created": int() | float() as created} if 0 <= created < 1 << 53:  # What JavaScript holds exactly.
+        case {"created": int() | float() as created} if (
+            0 <= created < 1 << 53
+        ):  # Largest integer that JavaScript represents exactly.
             return int(created)
     return 0
 
@@ -142,24 +144,24 @@ def _is_complete(
 ) -> bool:
     match info.get("role"):
         case "user":
-            # The message is written before its parts are, so none may mean "not yet".
+            # OpenCode writes the message before its parts, so missing parts may still follow.
             return bool(parts) and (is_followed or idle_ms >= USER_GRACE_MS)
         case "assistant":
             if not is_finished(info) or any(_is_running(part) for part in essences):
                 return False
-            # A copy of a message arrives finished, its parts after it, the end of the step among the last of them.
+            # A copy of a message arrives finished, and its parts arrive later. The end of the step is among the last.
             is_whole = "finish" in info and any(part["type"] == "step-finish" for part in essences)
             return is_whole or is_followed or idle_ms >= SETTLED_MS
         case _:
-            _LOG.debug("a message of an unknown role is left out")
+            _LOG.debug("skipped a message of an unknown role")
             return True
 
 
-def _events(info: Mapping[str, Any], essences: Sequence[Mapping[str, Any]]) -> Iterator[tuple[Event, Any]]:
-    """Yield each event with what identifies it in a copy of the message."""
+def _extract_events(info: Mapping[str, Any], essences: Sequence[Mapping[str, Any]]) -> Iterator[tuple[Event, Any]]:
+    """Yield each event with the value that identifies it in a copy of the message."""
     if info.get("role") == "user":
         for text in _texts(essences):
-            if (typed := _typed(text)) is not None:
+            if (typed := _extract_typed(text)) is not None:
                 yield UserText(text=typed), ["text", typed]
     elif info.get("role") == "assistant" and info.get("summary") is True:
         summary = "\n".join(_texts(essences))
@@ -178,8 +180,8 @@ def _texts(essences: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     return (part["text"] for part in essences if part["type"] == "text" and part["text"].strip())
 
 
-def _typed(text: str) -> str | None:
-    """Return what the person typed, without the quotes of ``opencode run``; None when a program wrote it."""
+def _extract_typed(text: str) -> str | None:
+    """Return the text that the user typed, without the quotes of ``opencode run``; None if a program wrote it."""
     if _STAND_IN.fullmatch(text):
         return None
     quoted = _QUOTED.fullmatch(text)
@@ -190,8 +192,8 @@ def _typed(text: str) -> str | None:
 
 def _tool_event(tool: str, state: Mapping[str, Any]) -> Event:
     error = state["error"]
-    if error.startswith(_FEEDBACK) and (said := error.removeprefix(_FEEDBACK).strip()):
-        return Feedback(tool=tool, input=state["input"], text=said)
+    if error.startswith(_FEEDBACK) and (text := error.removeprefix(_FEEDBACK).strip()):
+        return Feedback(tool=tool, input=state["input"], text=text)
     return ToolCall(
         tool=tool,
         input=state["input"],
@@ -202,14 +204,14 @@ def _tool_event(tool: str, state: Mapping[str, Any]) -> Event:
     )
 
 
-def _ended(state: Mapping[str, Any]) -> dict[str, Any]:
+def _parse_end_state(state: Mapping[str, Any]) -> dict[str, Any]:
     metadata, given = state.get("metadata"), state.get("input")
     code = metadata.get("exit") if isinstance(metadata, Mapping) else None
     return {
         "status": state["status"],
-        "input": _bounded(given, _DEEPEST_INPUT) if isinstance(given, Mapping) else {},
-        "output": truncate(_words(state.get("output"))),
-        "error": truncate(_words(state.get("error"))),
+        "input": _truncate_input(given, _DEEPEST_INPUT) if isinstance(given, Mapping) else {},
+        "output": truncate(_clean_text(state.get("output"))),
+        "error": truncate(_clean_text(state.get("error"))),
         "metadata": {"exit": code} if isinstance(code, int) and not isinstance(code, bool) else {},
     }
 
@@ -218,25 +220,27 @@ def _is_running(part: Mapping[str, Any]) -> bool:
     return part["type"] == "tool" and part["state"]["status"] not in _ENDED_STATES
 
 
-def _bounded(value: Any, depth: int) -> Any:
-    """Copy the arguments of a tool with long texts cut, and nothing below what any tool has."""
+def _truncate_input(value: Any, depth: int) -> Any:
+    """Copy the arguments of a tool. Truncate long texts, and drop levels that are deeper than in any tool."""
     if isinstance(value, str):
         return truncate(_clean(value))
     if isinstance(value, Mapping):
         return (
-            {truncate(_clean(str(key))): _bounded(member, depth - 1) for key, member in value.items()} if depth else {}
+            {truncate(_clean(str(key))): _truncate_input(member, depth - 1) for key, member in value.items()}
+            if depth
+            else {}
         )
     if isinstance(value, list | tuple):
-        return [_bounded(member, depth - 1) for member in value] if depth else []
+        return [_truncate_input(member, depth - 1) for member in value] if depth else []
     return value if value is None or isinstance(value, bool | int | float) else str(value)
 
 
-def _words(value: Any) -> str:
+def _clean_text(value: Any) -> str:
     return _clean(value) if isinstance(value, str) else ""
 
 
 def _clean(text: str) -> str:
-    """Replace half characters, which JSON may hold and no file or hash takes, and NULs, which no text holds."""
+    """Replace lone surrogates, which cannot be encoded as UTF-8, and NULs."""
     return replace_surrogates(text.replace("\0", " "))
 
 

@@ -1,9 +1,9 @@
-"""Going through a session's messages page by page, in its order, up to the first that is not complete.
+"""Reads a session's messages page by page, in order, up to the first incomplete message.
 
-A cursor holds a place for each engine: the last message that was read, and how many there are up to it. The count is
-there because messages can come in behind: a prompt waits in a queue while the agent goes on, and then gets its place
-before messages that were read already. In that case the session is read from its beginning again; whoever counts
-messages knows those that it has.
+A cursor contains a position for each engine: the last message that was read, and the number of messages up to it. The
+number is needed because a message can be inserted before the position: a queued prompt gets its place while the agent
+works on, before messages that were already read. Then the session is read from its beginning again. Learning skips the
+messages that it has already counted.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ _MOST_CHARACTERS: Final = 8_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
-    """Some messages of a session.
+    """Consecutive messages of a session.
 
     Attributes:
-        messages: Complete ones, in order; those without events too.
-        cursor: Where the next page begins; None at the beginning of a session.
+        messages: Complete messages in order, including those without events.
+        cursor: Position of the next page; None at the beginning of a session.
         is_end: Whether no complete message is left.
-        waits: Whether a message that is not complete ended the page. Time alone may complete it, so its session has to
-            be read again although its mark stays the same.
+        waits: Whether an incomplete message ended the page. It may become complete by the passage of time, so its
+            session must be read again although its mark stays the same.
     """
 
     messages: tuple[Message, ...]
@@ -51,19 +51,19 @@ def read_page(
     now_ms: int,
     limit: int,
 ) -> Page:
-    """Read the complete messages of a session behind a cursor; the arguments are those of ``OpenCodeDatabase``."""
-    places = _parsed(after)
+    """Read the complete messages of a session after a cursor. The arguments are those of ``OpenCodeDatabase``."""
+    places = _parse_cursor(after)
     messages: list[Message] = []
     characters = 0
     is_end, waits = True, False
     for engine in engines:
-        position = _position(connection, engine, session, places)
+        position = _find_position(connection, engine, session, places)
         for row, following in _with_next(engine.rows(connection, session, position)):
             if len(messages) >= limit or characters >= _MOST_CHARACTERS:
                 is_end = False
                 break
-            parts = _parts(connection, row)
-            message = _message(
+            parts = _read_parts(connection, row)
+            message = _read_complete(
                 connection, engine, session, row, parts, now_ms=now_ms, is_followed=following is not None
             )
             if message is None:
@@ -80,7 +80,7 @@ def read_page(
     return Page(messages=tuple(messages), cursor=cursor, is_end=is_end, waits=waits)
 
 
-def _message(
+def _read_complete(
     connection: sqlite3.Connection,
     engine: Engine,
     session: str,
@@ -93,18 +93,18 @@ def _message(
     touched_ms = max(row.touched_ms, parts.touched_ms)
     message = read_message(row.info, parts.parts, now_ms=now_ms, touched_ms=touched_ms, is_followed=is_followed)
     if message is None and is_followed:
-        # The agent works on one message at a time: what it left behind, it left for good.
+        # The agent works on one message at a time, and never returns to an earlier one.
         is_left = any(is_finished(later.info) for later in engine.rows(connection, session, row.position))
         if is_left:
             return read_message(row.info, parts.parts, is_left=True)
     return message
 
 
-def _parts(connection: sqlite3.Connection, row: Row) -> Parts:
+def _read_parts(connection: sqlite3.Connection, row: Row) -> Parts:
     return parts_of(connection, row.id) if row.parts is None else Parts(row.parts, 0, 0)
 
 
-def _position(
+def _find_position(
     connection: sqlite3.Connection, engine: Engine, session: str, places: dict[str, list[Any]]
 ) -> Position | None:
     place = places.get(engine.name)
@@ -115,7 +115,7 @@ def _position(
     return None if came_in_behind else tuple(position)
 
 
-def _parsed(cursor: str | None) -> dict[str, list[Any]]:
+def _parse_cursor(cursor: str | None) -> dict[str, list[Any]]:
     if cursor is None:
         return {}
     try:
@@ -124,7 +124,7 @@ def _parsed(cursor: str | None) -> dict[str, list[Any]]:
         places = None
     if isinstance(places, dict) and all(_is_place(name, place) for name, place in places.items()):
         return places
-    _LOG.debug("a cursor of another version: its session is read from its beginning")
+    _LOG.debug("the cursor has another version; reading its session from the beginning")
     return {}
 
 

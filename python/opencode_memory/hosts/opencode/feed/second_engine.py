@@ -1,7 +1,7 @@
-"""The rows of OpenCode's second engine (``session_message``), in the shape of the first one's messages and parts.
+"""Converts rows of OpenCode's second engine (``session_message``) into messages and parts of the first engine.
 
-One row is one message; its type is the role, and what an agent did is a list inside it. Rows that tell nothing of the
-work (a switch of the model, a text that a program put in) become messages without events.
+One row is one message. Its type is the role, and the agent's texts and tool calls are a list inside it. Rows of other
+types, for example a switch of the model or a text from a program, become messages without events.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ _STEP_FINISH: Final[dict[str, Any]] = {"type": "step-finish"}
 
 
 def as_v1(id: str, kind: str, data: Mapping[str, Any]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """Return the ``info`` and the parts that the first engine would have written.
+    """Return the ``info`` and the parts as the first engine would have written them.
 
     Args:
         id: The row's ``id``.
@@ -25,38 +25,38 @@ def as_v1(id: str, kind: str, data: Mapping[str, Any]) -> tuple[dict[str, Any], 
         case "user":
             return info, [{"type": "text", "text": data.get("text")}]
         case "assistant":
-            # The row is written as a whole: what says that it is finished holds everything.
+            # OpenCode writes the row as a whole, so a finished row is complete.
             info |= {"agent": data.get("agent"), "error": data.get("error"), "finish": data.get("finish")}
-            return info, [*_parts(data.get("content")), _STEP_FINISH]
+            return info, [*_convert_parts(data.get("content")), _STEP_FINISH]
         case "shell":
-            return info | {"role": "assistant", "finish": "stop"}, [_shell(data), _STEP_FINISH]
+            return info | {"role": "assistant", "finish": "stop"}, [_convert_shell(data), _STEP_FINISH]
         case "compaction":
-            info |= {"role": "assistant", "summary": True, "finish": "stop", "time": _ended(data)}
+            info |= {"role": "assistant", "summary": True, "finish": "stop", "time": _end_time(data)}
             return info, [{"type": "text", "text": data.get("summary")}, _STEP_FINISH]
     return info, []
 
 
-def _parts(content: Any) -> Iterator[dict[str, Any]]:
+def _convert_parts(content: Any) -> Iterator[dict[str, Any]]:
     for member in content if isinstance(content, list) else []:
         match member:
             case {"type": "tool", "name": name, "state": {"status": status} as state}:
-                yield {"type": "tool", "tool": name, "callID": member.get("id"), "state": _state(status, state)}
+                yield {"type": "tool", "tool": name, "callID": member.get("id"), "state": _convert_state(status, state)}
             case Mapping():
                 yield dict(member)
             case _:
                 yield {}
 
 
-def _state(status: Any, state: Mapping[str, Any]) -> dict[str, Any]:
+def _convert_state(status: Any, state: Mapping[str, Any]) -> dict[str, Any]:
     structured, error = state.get("structured"), state.get("error")
     structured = structured if isinstance(structured, Mapping) else {}
     code = structured.get("exit")
     content = state.get("content")
-    told = (
+    lines = (
         [member.get("text") for member in content if isinstance(member, Mapping)] if isinstance(content, list) else []
     )
-    texts = [text for text in told if isinstance(text, str)]
-    # The model is told the exit code in words here; the first engine keeps it out of the output.
+    texts = [text for text in lines if isinstance(text, str)]
+    # Here the output ends with the exit code in words, for the model. The first engine leaves it out.
     if texts and texts[-1] == f"Command exited with code {code}.":
         texts.pop()
     output = "\n".join(texts) or state.get("output") or structured.get("content")
@@ -69,7 +69,7 @@ def _state(status: Any, state: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _shell(data: Mapping[str, Any]) -> dict[str, Any]:
+def _convert_shell(data: Mapping[str, Any]) -> dict[str, Any]:
     time = data.get("time")
     is_over = isinstance(time, Mapping) and time.get("completed") is not None
     state = {
@@ -81,7 +81,7 @@ def _shell(data: Mapping[str, Any]) -> dict[str, Any]:
     return {"type": "tool", "tool": "bash", "callID": data.get("callID"), "state": state}
 
 
-def _ended(data: Mapping[str, Any]) -> dict[str, Any]:
+def _end_time(data: Mapping[str, Any]) -> dict[str, Any]:
     time = data.get("time")
     created = time.get("created") if isinstance(time, Mapping) else None
     return {"created": created, "completed": created or 0}

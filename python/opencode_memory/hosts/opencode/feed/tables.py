@@ -1,10 +1,10 @@
-"""The tables of OpenCode's two engines: which of them a database has, and their rows in order.
+"""Tables of OpenCode's two engines: detects them in a database, and reads their rows in order.
 
-Columns are looked for, not assumed, because other versions have others. A row that holds no JSON, or too much of it, is
-still a message: one that tells nothing, so that those behind it are reached.
+Columns are detected, because they differ between versions. A row with invalid or too long JSON becomes a message
+without events, so that later messages are still reached.
 """
 
-# ruff: noqa: S608  What is put into the statement is a constant.
+# ruff: noqa: S608  Only constants are inserted into the statements.
 from __future__ import annotations
 
 import json
@@ -34,12 +34,12 @@ class Row:
     """A message as it is stored, without its parts.
 
     Attributes:
-        id: Of the message.
-        position: Its place in the session, as the engine's ``rows`` takes it.
-        info: What it says of itself.
-        touched_ms: When it was last changed, its parts apart.
-        parts: Its parts when they are stored with it, else None.
-        size: How many characters were read for it.
+        id: Id of the message.
+        position: Position in the session, as the engine's ``rows`` takes it.
+        info: The message's own fields.
+        touched_ms: Time of its last change, without its parts.
+        parts: Its parts if they are stored in the same row, else None.
+        size: Number of characters that were read.
     """
 
     id: str
@@ -51,18 +51,18 @@ class Row:
 
 
 class Engine(Protocol):
-    """Where one of the engines keeps its messages."""
+    """Message tables of one engine."""
 
     name: str
     table: str
     newest_first: str
 
     def rows(self, connection: sqlite3.Connection, session: str, after: Position | None) -> Iterator[Row]:
-        """Yield the messages of a session behind a position, in their order."""
+        """Yield the messages of a session after a position, in order."""
         ...
 
     def behind(self, connection: sqlite3.Connection, session: str, position: Position) -> int:
-        """Count the messages up to a position, that one included."""
+        """Count the messages up to and including a position."""
         ...
 
 
@@ -74,8 +74,8 @@ class FirstEngine:
     newest_first = "time_created DESC, id DESC"
 
     def rows(self, connection: sqlite3.Connection, session: str, after: Position | None) -> Iterator[Row]:
-        """Yield the messages of a session behind a position."""
-        # The summary of a long turn holds a patch for each file; nothing else in a message is long.
+        """Yield the messages of a session after a position."""
+        # The summary of a long turn contains a patch for each file. All other fields are short.
         statement = (
             "SELECT id, time_created, time_updated, CASE WHEN length(data) <= ? THEN data"
             " WHEN json_valid(data) THEN json_remove(data, '$.summary') END"
@@ -97,13 +97,13 @@ class FirstEngine:
             )
 
     def behind(self, connection: sqlite3.Connection, session: str, position: Position) -> int:
-        """Count the messages up to a position, that one included."""
+        """Count the messages up to and including a position."""
         statement = "SELECT count(*) FROM message WHERE session_id = ? AND (time_created, id) <= (?, ?)"
         return int(connection.execute(statement, (session, *position)).fetchone()[0])
 
 
 class SecondEngine:
-    """``session_message``, by sequence number; without what the first engine has as well."""
+    """``session_message``, by sequence number, without messages that the first engine also has."""
 
     name = "v2"
     table = "session_message"
@@ -113,7 +113,7 @@ class SecondEngine:
         self._only_ours = " AND NOT EXISTS (SELECT 1 FROM message f WHERE f.id = m.id)" if has_first else ""
 
     def rows(self, connection: sqlite3.Connection, session: str, after: Position | None) -> Iterator[Row]:
-        """Yield the messages of a session behind a position."""
+        """Yield the messages of a session after a position."""
         statement = (
             "SELECT id, seq, type, time_updated, CASE WHEN length(data) <= ? THEN data END"
             f" FROM session_message m WHERE session_id = ? AND seq > ?{self._only_ours} ORDER BY seq"
@@ -127,7 +127,7 @@ class SecondEngine:
             )
 
     def behind(self, connection: sqlite3.Connection, session: str, position: Position) -> int:
-        """Return 0: numbers are given out in the order of writing, so nothing comes in between."""
+        """Return 0: sequence numbers follow the order of writing, so no message is inserted before a position."""
         del connection, session, position
         return 0
 
@@ -138,8 +138,8 @@ class Parts:
 
     Attributes:
         parts: In the order of their ids.
-        touched_ms: When one of them was last changed.
-        size: How many characters they have.
+        touched_ms: Time of the last change of any part.
+        size: Number of characters.
     """
 
     parts: list[dict[str, Any]]
@@ -162,7 +162,7 @@ def parts_of(connection: sqlite3.Connection, message: str) -> Parts:
 
 
 def engines_of(connection: sqlite3.Connection) -> list[Engine]:
-    """Return the engines whose tables are there, in the order in which a session went through them."""
+    """Return the engines whose tables exist, in the order in which a session used them."""
     engines: list[Engine] = []
     has_first = columns(connection, "message") >= _MESSAGE and columns(connection, "part") >= _PART
     if has_first:
@@ -173,7 +173,7 @@ def engines_of(connection: sqlite3.Connection) -> list[Engine]:
 
 
 def columns(connection: sqlite3.Connection, table: str) -> set[str]:
-    """Return the names of a table's columns; none when there is no such table."""
+    """Return the names of a table's columns; empty if the table does not exist."""
     return {name for (name,) in connection.execute("SELECT name FROM pragma_table_info(?)", (table,))}
 
 
@@ -181,7 +181,7 @@ def _object(data: Any) -> dict[str, Any]:
     try:
         found = json.loads(data)
     except (TypeError, ValueError, RecursionError):
-        _LOG.debug("a row without readable JSON, or with too much of it, is left out")
+        _LOG.debug("skipped a row with invalid or too long JSON")
         return {}
     return found if isinstance(found, dict) else {}
 
@@ -195,5 +195,5 @@ def _whole(value: Any) -> int:
 
 
 def is_sound(name: Any) -> bool:
-    """Tell whether an id can be asked for again: a text, and no letter of it replaced in reading."""
+    """Return whether an id can be used in a query: text, without characters that were replaced when reading."""
     return isinstance(name, str) and "\ufffd" not in name

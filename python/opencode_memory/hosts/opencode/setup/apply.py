@@ -1,6 +1,7 @@
-"""Doing what a plan of an installation says: all of it, or nothing.
+"""Applies the plan of an installation completely, or not at all.
 
-Each file appears under its name when it is whole, for its owner alone. What fails half way is taken back.
+Each file appears under its name only when it is complete, readable for its owner only. If a step fails, all earlier
+steps are undone.
 """
 
 from __future__ import annotations
@@ -19,31 +20,31 @@ _MODE: Final = 0o600
 _FOLDER_MODE: Final = 0o700
 
 
-def carry_out(plan: Plan) -> None:
-    """Do all steps of a plan.
+def apply_plan(plan: Plan) -> None:
+    """Apply all steps of a plan.
 
     Raises:
-        StorageError: The file system refuses; everything is as before.
+        StorageError: A step failed. All earlier steps were undone.
     """
-    back: list[Callable[[], object]] = []
+    undo_steps: list[Callable[[], object]] = []
     step = None
     try:
         for step in plan.steps:
-            back.append(_do(step))
+            undo_steps.append(_apply_step(step))
     except BaseException as error:
-        for undo in reversed(back):
+        for undo in reversed(undo_steps):
             with suppress(OSError):
                 undo()
         if step is None or not isinstance(error, OSError):
             raise
-        said = error.strerror or error
-        refused = StorageError(f"cannot {step.action} {step.path}: {said}", path=str(step.path))
-        refused.hint = f"nothing was changed; see whether {step.path.parent} can be written, and has space"
-        raise refused from error
+        reason = error.strerror or error
+        failed = StorageError(f"cannot {step.action} {step.path}: {reason}", path=str(step.path))
+        failed.hint = f"no file was changed; check that {step.path.parent} is writable and has free space"
+        raise failed from error
 
 
-def _do(step: Step) -> Callable[[], object]:
-    """Do one step and return what takes it back."""
+def _apply_step(step: Step) -> Callable[[], object]:
+    """Apply one step and return the function that undoes it."""
     path = step.path
     if step.text is None:
         if step.action is Action.CREATE:
@@ -51,7 +52,7 @@ def _do(step: Step) -> Callable[[], object]:
             return path.rmdir
         mode = path.stat().st_mode
         path.rmdir()
-        return lambda: _make(path, mode)
+        return lambda: _make_folder(path, mode)
     if step.action is Action.CREATE:
         _write(path, step.text.encode(), _MODE)
         return path.unlink
@@ -67,7 +68,7 @@ def _do(step: Step) -> Callable[[], object]:
     return lambda: _write(path, data, mode)
 
 
-def _make(folder: Path, mode: int) -> None:
+def _make_folder(folder: Path, mode: int) -> None:
     folder.mkdir()
     folder.chmod(mode & 0o7777)
 

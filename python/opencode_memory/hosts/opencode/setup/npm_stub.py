@@ -1,9 +1,10 @@
-"""What keeps OpenCode from waiting for npm when it starts, and whether a folder needs it.
+"""Stub of an npm installation, which keeps OpenCode from waiting for npm when it starts.
 
-As soon as it finds any plugin, OpenCode 1.x waits until npm has installed ``@opencode-ai/plugin`` into every folder of
-configuration that it reads: 63 MB each, and more than a minute where no registry answers. It leaves that out where
-``node_modules`` is there and the lock file lists every package; so a stub of both is laid. That is right only where
-nothing in the folder imports a package, and only where npm has never been: files of the person are not touched.
+If OpenCode 1.x finds any plugin, it waits until npm has installed ``@opencode-ai/plugin`` into every configuration
+folder that it reads. That takes 63 MB each, and more than a minute if no registry answers. OpenCode skips the
+installation if ``node_modules`` exists and the lock file lists every package, so the setup creates a stub of both. A
+stub is valid only if no file in the folder imports a package, and only if npm never ran there. The user's files are
+never touched.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ NPM_FILES: Final[Mapping[str, str]] = MappingProxyType(
     }
 )
 IGNORE_FILE: Final = ".gitignore"
-# Byte for byte what OpenCode writes where there is none. Written here, it is ours to remove.
+# The same bytes that OpenCode writes if the file is missing. If the setup writes it, the setup may remove it.
 IGNORE_TEXT: Final = "node_modules\npackage.json\npackage-lock.json\nbun.lock\n.gitignore"
 _CODE: Final = ("plugin", "plugins", "tool", "tools")
 _SUFFIXES: Final = frozenset({".ts", ".js"})
@@ -35,10 +36,10 @@ _MOST_BYTES: Final = 1 << 20
 _NAMED: Final = re.compile(
     r"""\b(from|import)\s*["']([^"'\n]+)["']|\b(?:import|require)\s*\(\s*["']([^"'\n]+)["']\s*\)"""
 )
-# `import type` leaves nothing behind.
+# `import type` is erased at run time.
 _TYPES_ONLY: Final = re.compile(r"(?:import|export)\s+type\b")
 _LONGEST_STATEMENT: Final = 4000
-# A path, a URL or a part of Bun is no package.
+# A path, a URL or a module of Bun is not a package.
 _NO_PACKAGE: Final = re.compile(r"[./]|[a-z]+:|bun$")
 _BUILT_IN: Final = frozenset(
     [
@@ -90,20 +91,20 @@ _BUILT_IN: Final = frozenset(
 
 
 class Stub(StrEnum):
-    """How a folder is with npm."""
+    """State of the npm stub in a folder."""
 
-    LAY = "lay"
-    """OpenCode would wait, and a stub is what it takes."""
-    LAID = "laid"
-    """A stub is there and right."""
+    MISSING = "missing"
+    """OpenCode would wait, and a stub prevents it."""
+    PRESENT = "present"
+    """A valid stub exists."""
     WRONG = "wrong"
-    """A stub is there, and something in the folder needs the packages."""
+    """A stub exists, but a file in the folder needs the packages."""
     NOT_OURS = "not_ours"
-    """It is npm's and the person's business; ``why_it_waits`` says whether OpenCode would wait."""
+    """The user or npm manages the folder; ``explain_wait`` tells whether OpenCode would wait."""
 
 
-def look(folder: Path) -> Stub:
-    """Say how a folder is with npm; it need not exist."""
+def check_stub(folder: Path) -> Stub:
+    """Return the state of the stub in a folder, which need not exist."""
     written = {name: _is_stub(folder / name, text) for name, text in NPM_FILES.items() if _is_there(folder / name)}
     modules = folder / MODULES
     if not all(written.values()) or (_is_there(modules) and not (written and _is_empty(modules))):
@@ -111,20 +112,20 @@ def look(folder: Path) -> Stub:
     needs = next(imported_packages(folder), None) is not None
     if written:
         complete = len(written) == len(NPM_FILES) and _is_there(modules)
-        return Stub.WRONG if needs else Stub.LAID if complete else Stub.LAY
-    return Stub.NOT_OURS if needs else Stub.LAY
+        return Stub.WRONG if needs else Stub.PRESENT if complete else Stub.MISSING
+    return Stub.NOT_OURS if needs else Stub.MISSING
 
 
-def why_it_waits(folder: Path) -> str | None:
-    """Say why OpenCode would wait for npm because of a folder; None when it would not.
+def explain_wait(folder: Path) -> str | None:
+    """Return why OpenCode would wait for npm in a folder; None if it would not.
 
-    This is OpenCode's own rule; it compares the names of packages in ``package.json`` and in the lock file.
+    This is OpenCode's own rule. It compares the packages in ``package.json`` with those in the lock file.
     """
     if not os.access(folder, os.W_OK) and folder.exists():
         return None
     if not (folder / MODULES).exists():
         importing = next(imported_packages(folder), None)
-        return f"{importing[0].name} imports {importing[1]}" if importing else "nothing is installed there"
+        return f"{importing[0].name} imports {importing[1]}" if importing else "no packages are installed there"
     locked = _packages(read_object(folder / "package-lock.json").get("packages", {}))
     wanted = _dependencies(read_object(folder / "package.json")) | {_PACKAGE}
     missing = sorted(wanted - locked)
@@ -132,7 +133,7 @@ def why_it_waits(folder: Path) -> str | None:
 
 
 def imported_packages(folder: Path) -> Iterator[tuple[Path, str]]:
-    """Yield the files of OpenCode's folder of configuration that need a package of npm, with its name."""
+    """Yield the files in a configuration folder that import an npm package, with the package's name."""
     for kind in _CODE:
         try:
             files = sorted(file for file in (folder / kind).iterdir() if file.suffix in _SUFFIXES)
@@ -149,7 +150,7 @@ def imported_packages(folder: Path) -> Iterator[tuple[Path, str]]:
 
 
 def read_object(file: Path) -> dict[str, Any]:
-    """Read a file that holds a JSON object; one that is not there or damaged says nothing."""
+    """Read a JSON object from a file; empty if the file is missing or damaged."""
     try:
         read = json.loads(file.read_bytes())
     except (OSError, ValueError, RecursionError):
@@ -168,7 +169,7 @@ def _first_package(source: str) -> str | None:
 
 
 def _is_statement(text: str) -> bool:
-    """Say whether a text ends with the beginning of an import or export, up to the name, of more than types."""
+    """Return whether a text ends with an import or export statement, up to the name, of more than types."""
     begin = max(text.rfind("import"), text.rfind("export"))
     statement, line = text[begin:], text[:begin].rpartition("\n")[2].strip()
     if begin < 0 or (line and line[-1] not in ";}") or any(sign in statement for sign in "\"';"):

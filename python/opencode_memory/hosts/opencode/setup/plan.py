@@ -1,8 +1,8 @@
-"""What an installation into OpenCode, or its removal, consists of: plans, made by looking, without writing anything.
+"""Plans for the installation into OpenCode and for its removal. Planning only reads; ``apply_plan`` applies a plan.
 
-A file that somebody else wrote or changed is never replaced or removed unless that is asked for, and nothing is written
-through a symbolic link to a place outside of the folder. OpenCode's own configuration is not touched: it finds the
-plugin by its folder. ``carry_out`` does what a plan says.
+A file that the user or another program wrote or changed is never replaced or removed without ``--force``. No file is
+written through a symbolic link that leads out of the folder. OpenCode's own configuration is not changed, because
+OpenCode finds the plugin by its folder.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from opencode_memory.hosts.opencode.setup.npm_stub import (
     MODULES,
     NPM_FILES,
     Stub,
+    check_stub,
+    explain_wait,
     imported_packages,
-    look,
     read_object,
-    why_it_waits,
 )
 from opencode_memory.hosts.opencode.setup.receipt import (
-    NOTHING,
+    EMPTY,
     PLUGIN_FOLDER,
     RECEIPT,
     Receipt,
@@ -41,12 +41,12 @@ from opencode_memory.hosts.opencode.setup.receipt import (
     render_receipt,
 )
 
-# Paths of this machine are in the manifest; nobody wants them in a repository.
+# The manifest contains paths of this machine, which do not belong in a repository.
 _PROJECT_IGNORE: Final = "opencode-memory*\n.gitignore\n"
 
 
 class Action(StrEnum):
-    """What happens to a file or folder."""
+    """Kind of change to a file or folder."""
 
     CREATE = "create"
     REPLACE = "replace"
@@ -58,9 +58,9 @@ class Step:
     """One change.
 
     Attributes:
-        action: What happens.
-        path: To what.
-        text: The whole content that is written, or goes; None for a folder.
+        action: Kind of the change.
+        path: The file or folder.
+        text: Complete content that is written or removed; None for a folder.
     """
 
     action: Action
@@ -70,13 +70,13 @@ class Step:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What is to be done.
+    """Changes for an installation or a removal.
 
     Attributes:
-        folder: The folder of configuration that it is about.
-        steps: What changes, in its order; nothing when all is as it should be.
-        left: Files that were added here and stay, since somebody changed them.
-        waits: Folder to why OpenCode waits for npm because of it, for all that is planned.
+        folder: The configuration folder.
+        steps: The changes, in order; empty if no change is needed.
+        left: Added files that stay, because they were changed since.
+        waits: Reasons why OpenCode still waits for npm after the plan, by folder.
     """
 
     folder: Path
@@ -87,13 +87,13 @@ class Plan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """What is to be there.
+    """Goal of an installation.
 
     Attributes:
-        folder: The folder of configuration.
-        within: The folder that it may not lead out of; None when it is the person's own.
-        files: The plugin and its manifest: path below the folder to text.
-        reads: All folders of configuration that OpenCode reads where it is started now.
+        folder: The configuration folder.
+        within: Folder that ``folder`` must not lead out of by a link; None for the user's own configuration.
+        files: Text of the plugin's files and of the manifest, by path below the folder.
+        reads: All configuration folders that OpenCode reads if it starts here.
     """
 
     folder: Path
@@ -103,24 +103,24 @@ class Wanted:
 
 
 def installed_manifest(folder: Path) -> str | None:
-    """Return the text of the manifest in a folder of configuration; None when nothing is installed there."""
-    return _text(folder / PLUGIN_FOLDER / MANIFEST)
+    """Return the text of the manifest in a configuration folder; None if the plugin is not installed there."""
+    return _read_text(folder / PLUGIN_FOLDER / MANIFEST)
 
 
 def is_installed(folder: Path) -> bool:
-    """Say whether the plugin, or what is left of it, is in a folder of configuration."""
+    """Return whether the plugin, or a rest of it, is in a configuration folder."""
     return os.path.lexists(folder / PLUGIN_FOLDER / PLUGIN) or os.path.lexists(folder / RECEIPT)
 
 
 def plan_setup(wanted: Wanted, *, force: bool = False) -> Plan:
-    """Work out what has to change for the plugin to be there, and OpenCode not to wait for npm.
+    """Plan the changes that install the plugin and keep OpenCode from waiting for npm.
 
     Args:
-        wanted: What is to be there.
-        force: Whether files that somebody changed are replaced.
+        wanted: The goal.
+        force: Whether to replace files that were changed since the installation.
 
     Raises:
-        ConflictError: A file of ours was changed, or is somebody else's; or OpenCode would load another one instead.
+        ConflictError: One of our files was changed, or another program wrote it; or OpenCode would load another plugin.
         InvalidInputError: A symbolic link leads out of the folder.
         StorageError: A file cannot be read.
     """
@@ -128,21 +128,23 @@ def plan_setup(wanted: Wanted, *, force: bool = False) -> Plan:
     own = {folder / name: text for name, text in wanted.files.items()}
     _check_links(folder, wanted.within, {path.parent for path in own})
     _check_package(folder / PLUGIN_FOLDER)
-    draft = _Draft(read_receipt(folder) or NOTHING)
+    draft = _Draft(read_receipt(folder) or EMPTY)
     if conflicts := [path for path, text in own.items() if not draft.put(path, text, force=force)]:
-        raise _changed(conflicts)
+        raise _describe_conflict(conflicts)
     draft.drop({path for path in draft.paths if is_own(folder, path) and path.name != IGNORE_FILE} - own.keys())
     if wanted.within is not None:
         draft.put_if_missing(folder / PLUGIN_FOLDER / IGNORE_FILE, _PROJECT_IGNORE)
-    stubbed = {place: _stub(place) for place in dict.fromkeys((folder, *wanted.reads))}
+    stubbed = {place: _check_stub(place) for place in dict.fromkeys((folder, *wanted.reads))}
     for place, stub in stubbed.items():
-        if stub is Stub.LAY:
-            draft.lay(place)
+        if stub is Stub.MISSING:
+            draft.add_stub(place)
         elif stub is Stub.WRONG:
-            draft.take_up(place)
+            draft.remove_stub(place)
     receipt = folder / RECEIPT
     draft.write_receipt(folder, receipt)
-    waits = {place: _why(place, stub) for place, stub in stubbed.items() if stub in (Stub.NOT_OURS, Stub.WRONG)}
+    waits = {
+        place: _explain_wait(place, stub) for place, stub in stubbed.items() if stub in (Stub.NOT_OURS, Stub.WRONG)
+    }
     return Plan(
         folder=folder,
         steps=tuple(draft.steps()),
@@ -151,7 +153,7 @@ def plan_setup(wanted: Wanted, *, force: bool = False) -> Plan:
 
 
 def plan_undo(folder: Path, *, within: Path | None = None) -> Plan | None:
-    """Work out how what was added is taken away; None when there is no receipt that says what.
+    """Plan the removal of everything that an installation added; None if there is no valid receipt.
 
     Raises:
         InvalidInputError: A symbolic link leads out of the folder.
@@ -164,39 +166,39 @@ def plan_undo(folder: Path, *, within: Path | None = None) -> Plan | None:
     _check_links(folder, within, {path.parent for path in receipt.files if is_own(folder, path)})
     steps, left = [], []
     for path, sha in receipt.files.items():
-        text = _text(path)
+        text = _read_text(path)
         if text is not None and digest(text) == sha:
             steps.append(Step(Action.REMOVE, path, text))
         elif os.path.lexists(path):
             left.append(path)
-    steps.append(Step(Action.REMOVE, folder / RECEIPT, _text(folder / RECEIPT)))
+    steps.append(Step(Action.REMOVE, folder / RECEIPT, _read_text(folder / RECEIPT)))
     gone = {step.path for step in steps}
     for made in sorted(receipt.folders, key=lambda path: len(path.parts), reverse=True):
-        if _children(made) <= gone:
+        if _list_children(made) <= gone:
             steps.append(Step(Action.REMOVE, made))
             gone.add(made)
     return Plan(folder=folder, steps=tuple(steps), left=tuple(left))
 
 
 class _Draft:
-    """Collects the steps of an installation, and what its receipt has to say."""
+    """Collects the steps of an installation and the entries of its receipt."""
 
     def __init__(self, before: Receipt) -> None:
-        # What is gone needs nobody to remove it.
+        # Forget entries that no longer exist.
         self._files = {path: sha for path, sha in before.files.items() if os.path.lexists(path)}
         self._folders = [path for path in before.folders if path.is_dir()]
         self._steps: list[Step] = []
 
     @property
     def paths(self) -> set[Path]:
-        """The files that are there and were added here, or will be."""
+        """Files that an installation added, or that this one will add."""
         return set(self._files)
 
     def steps(self) -> Iterator[Step]:
-        """Yield the folders first, so that there is a place for each file, and a first receipt before what it lists.
+        """Yield the steps in order: folders, then a first receipt, then the other files.
 
-        Whatever a killed process leaves behind can be undone then. A receipt that is replaced comes last: until then
-        the old one says what may be replaced.
+        If the process is killed, a later run can undo the files that the first receipt lists. An existing receipt is
+        replaced last, because until then it tells which files may be replaced.
         """
 
         def turn(step: Step) -> int:
@@ -207,48 +209,48 @@ class _Draft:
         yield from sorted(self._steps, key=turn)
 
     def put(self, path: Path, text: str, *, force: bool) -> bool:
-        """Have a file with this text; False when there is another one that is not ours to replace."""
-        found = _text(path)
+        """Plan a file with this text. Return False if another file is there that must not be replaced."""
+        found = _read_text(path)
         if found != text:
             if os.path.lexists(path):
                 if not force and (found is None or self._files.get(path) != digest(found)):
                     return False
                 self._steps.append(Step(Action.REPLACE, path, text))
             else:
-                self._make(path.parent)
+                self._make_folder(path.parent)
                 self._steps.append(Step(Action.CREATE, path, text))
         self._files[path] = digest(text)
         return True
 
     def drop(self, paths: Iterable[Path]) -> None:
-        """Have none of these files any more, but for what somebody changed."""
+        """Plan the removal of these files, except those that were changed."""
         for path in sorted(paths):
-            text = _text(path)
+            text = _read_text(path)
             if text is not None and self._files[path] == digest(text):
                 self._steps.append(Step(Action.REMOVE, path, text))
                 del self._files[path]
         gone = {step.path for step in self._steps if step.action is Action.REMOVE}
         for folder in [path for path in self._folders if path in {path.parent for path in gone}]:
-            if _children(folder) <= gone:
+            if _list_children(folder) <= gone:
                 self._steps.append(Step(Action.REMOVE, folder))
                 self._folders.remove(folder)
 
     def put_if_missing(self, path: Path, text: str) -> None:
-        """Have a file, with this text where there is none."""
+        """Plan a file with this text, unless a file is there."""
         if not os.path.lexists(path):
-            self._make(path.parent)
+            self._make_folder(path.parent)
             self._steps.append(Step(Action.CREATE, path, text))
             self._files[path] = digest(text)
 
-    def lay(self, place: Path) -> None:
-        """Have a complete stub in a folder where npm has not been."""
-        self._make(place / MODULES)
+    def add_stub(self, place: Path) -> None:
+        """Plan a complete stub in a folder where npm never ran."""
+        self._make_folder(place / MODULES)
         for name, text in NPM_FILES.items():
             self.put(place / name, text, force=False)
         self.put_if_missing(place / IGNORE_FILE, IGNORE_TEXT)
 
-    def take_up(self, place: Path) -> None:
-        """Remove a stub, so that npm installs what the folder needs."""
+    def remove_stub(self, place: Path) -> None:
+        """Plan the removal of a stub, so that npm installs the packages that the folder needs."""
         for name, text in NPM_FILES.items():
             if os.path.lexists(place / name):
                 self._steps.append(Step(Action.REMOVE, place / name, text))
@@ -258,15 +260,17 @@ class _Draft:
         self._folders = [path for path in self._folders if path != place / MODULES]
 
     def write_receipt(self, folder: Path, path: Path) -> None:
-        """Have the receipt say what is there after all steps."""
+        """Plan the receipt of the state after all steps."""
         text = render_receipt(folder, Receipt(self._files, tuple(self._folders)))
-        found = _text(path)
+        found = _read_text(path)
         if found != text:
             self._steps.append(Step(Action.CREATE if found is None else Action.REPLACE, path, text))
 
-    def _make(self, folder: Path) -> None:
+    def _make_folder(self, folder: Path) -> None:
         planned = {step.path for step in self._steps}
-        for missing in reversed([one for one in (folder, *folder.parents) if not one.exists() and one not in planned]):
+        for missing in reversed(
+            [path for path in (folder, *folder.parents) if not path.exists() and path not in planned]
+        ):
             self._steps.append(Step(Action.CREATE, missing))
             self._folders.append(missing)
 
@@ -281,50 +285,50 @@ def _check_links(folder: Path, within: Path | None, below: Iterable[Path]) -> No
 
 
 def _check_package(plugin_folder: Path) -> None:
-    """Refuse where OpenCode would take another file for ours: that of a package beside it."""
+    """Refuse a folder whose package.json makes OpenCode load another file instead of the plugin."""
     package = read_object(plugin_folder / "package.json")
     exports = package.get("exports")
     entry: Any = exports.get("./server") if isinstance(exports, dict) else None
     entry = entry or package.get("main")
     if entry:
-        error = ConflictError(f"{plugin_folder / 'package.json'} has OpenCode load {entry} instead of {PLUGIN}")
-        error.hint = "take `main` and `exports` out of that file, or move it away"
+        error = ConflictError(f"{plugin_folder / 'package.json'} makes OpenCode load {entry} instead of {PLUGIN}")
+        error.hint = "remove `main` and `exports` from that file, or move the file away"
         raise error
 
 
-def _stub(place: Path) -> Stub:
-    """Say how a folder is with npm, and leave alone what another user, or a link in a repository, has put there."""
+def _check_stub(place: Path) -> Stub:
+    """Return the state of a folder's stub. A read-only folder, or a link in a repository, is not ours."""
     if place.exists() and not os.access(place, os.W_OK):
         return Stub.NOT_OURS
     if place.name == PROJECT_FOLDER and place.is_symlink():
         return Stub.NOT_OURS
-    return look(place)
+    return check_stub(place)
 
 
-def _why(place: Path, stub: Stub) -> str | None:
+def _explain_wait(place: Path, stub: Stub) -> str | None:
     if stub is Stub.WRONG:
         file, package = next(imported_packages(place))
         return f"{file.name} imports {package}"
-    return why_it_waits(place)
+    return explain_wait(place)
 
 
-def _changed(paths: Iterable[Path]) -> ConflictError:
+def _describe_conflict(paths: Iterable[Path]) -> ConflictError:
     names = " and ".join(map(str, paths))
-    error = ConflictError(f"{names} is not what was installed here: somebody wrote or changed it")
-    error.hint = "look what it is; the same command with --force replaces it"
+    error = ConflictError(f"{names} was not installed by opencode-memory, or was changed since")
+    error.hint = "check the file; the same command with --force replaces it"
     return error
 
 
-def _children(folder: Path) -> set[Path]:
-    """Return what is in a folder; what is none, or may not be looked into, counts as its own content and so stays."""
+def _list_children(folder: Path) -> set[Path]:
+    """Return the content of a folder. A link or an unreadable folder counts as its own content, so that it stays."""
     try:
         return {folder} if folder.is_symlink() else set(folder.iterdir())
     except OSError:
         return {folder}
 
 
-def _text(path: Path) -> str | None:
-    """Return the text of a file; None for none, for a link, and for what is no text."""
+def _read_text(path: Path) -> str | None:
+    """Return the text of a file; None if the file is missing, a link, or not UTF-8."""
     try:
         mode = path.lstat().st_mode
         return path.read_bytes().decode() if stat.S_ISREG(mode) else None

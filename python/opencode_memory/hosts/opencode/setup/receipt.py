@@ -1,7 +1,7 @@
-"""The receipt of an installation: which files and folders were added, so that exactly those can be taken away.
+"""Receipt of an installation: lists the added files and folders, so that a removal takes exactly those.
 
-It lies in a folder that may have come with somebody's repository, so it is believed only as far as it names what an
-installation adds: our files under their names, and stubs for npm, which are the same everywhere.
+The receipt's folder may have come with another person's repository. So only entries that an installation can add are
+trusted: our files by their names, and npm stubs by their exact content.
 """
 
 from __future__ import annotations
@@ -28,31 +28,31 @@ _MOST_BYTES: Final = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """What was added, by absolute paths.
+    """Added files and folders, by absolute paths.
 
     Attributes:
-        files: Path to the hash of what was written.
-        folders: Folders that were made, those above first.
+        files: Hash of the written content by path.
+        folders: Created folders, parents first.
     """
 
     files: Mapping[Path, str]
     folders: tuple[Path, ...]
 
 
-NOTHING: Final = Receipt(files=MappingProxyType({}), folders=())
+EMPTY: Final = Receipt(files=MappingProxyType({}), folders=())
 
 
 def read_receipt(folder: Path) -> Receipt | None:
-    """Read the receipt of an installation in a folder of configuration; None when there is none that can be used."""
+    """Read the receipt in a configuration folder; None if there is no valid one."""
     try:
-        # A link would have somebody else's file removed in its place.
+        # Do not follow a symbolic link. Otherwise a removal could delete files that another receipt lists.
         with os.fdopen(os.open(folder / RECEIPT, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
             read = json.loads(file.read(_MOST_BYTES))
     except (OSError, ValueError, RecursionError):
         return None
     if not isinstance(read, dict) or read.get("version") != _VERSION:
         return None
-    files = {path: sha for path, sha in _files(folder, read.get("files")) if _is_believable(folder, path, sha)}
+    files = {path: sha for path, sha in _files(folder, read.get("files")) if _is_plausible(folder, path, sha)}
     near = {above for path in files for above in path.parents} | {path.parent / MODULES for path in files}
     folders = [folder / name for name in _list(read.get("folders")) if isinstance(name, str)]
     return Receipt(MappingProxyType(files), tuple(path for path in folders if path in near))
@@ -69,24 +69,24 @@ def render_receipt(folder: Path, receipt: Receipt) -> str:
 
 
 def is_own(folder: Path, path: Path) -> bool:
-    """Say whether a path is, by its name, that of a file of the plugin; the receipt itself is none."""
+    """Return whether a path is, by its name, a file of the plugin. The receipt itself is not."""
     place, *names = path.relative_to(folder).parts if path.is_relative_to(folder) else ("",)
     if place != PLUGIN_FOLDER or not names or names == [NAME]:
         return False
     return names == [IGNORE_FILE] or names[0].startswith(_OWN_NAMES)
 
 
-def _is_believable(folder: Path, path: Path, sha: str) -> bool:
+def _is_plausible(folder: Path, path: Path, sha: str) -> bool:
     if is_own(folder, path):
         return True
-    # A stub may lie in any folder; what has its bytes is nobody's loss.
+    # A stub may be in any folder. A file with the same bytes can be removed without loss.
     return path.name in STUB_TEXTS and sha == digest(STUB_TEXTS[path.name])
 
 
 def _files(folder: Path, written: Any) -> Iterator[tuple[Path, str]]:
     for name, sha in written.items() if isinstance(written, dict) else ():
         if isinstance(sha, str) and "\0" not in name and ".." not in Path(name).parts:
-            # An absolute name stays as it is.
+            # Joining keeps an absolute name as it is.
             yield folder / name, sha
 
 
