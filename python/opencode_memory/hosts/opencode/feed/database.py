@@ -121,7 +121,9 @@ class OpenCodeDatabase:
     def _engines(self, connection: sqlite3.Connection) -> list[Engine]:
         engines = engines_of(connection)
         if not engines or not _session_tables(connection):
-            error = InvalidInputError(f"{self._path} is not a database of OpenCode, or its version is unknown", field="db")
+            error = InvalidInputError(
+                f"{self._path} is not a database of OpenCode, or its version is unknown", field="db"
+            )
             error.hint = "`opencode db path` says where OpenCode keeps it"
             raise error
         return engines
