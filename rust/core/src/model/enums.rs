@@ -1,4 +1,4 @@
-//! The closed sets. Their numbers are stored, so they never change; new members go at the end.
+//! Closed enums. Their numbers are stored, so they never change; new members go at the end.
 
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -16,7 +16,7 @@ macro_rules! closed_set {
             /// Every member, in order of its number.
             pub const ALL: &[Self] = &[$(Self::$variant),+];
 
-            /// The name that people and files use.
+            /// The name, as in files and in the API.
             pub fn as_str(self) -> &'static str {
                 match self { $(Self::$variant => $text),+ }
             }
@@ -26,7 +26,7 @@ macro_rules! closed_set {
                 match number { $($number => Some(Self::$variant),)+ _ => None }
             }
 
-            /// Parse a name; the error suggests the nearest one.
+            /// Parse a name; the error suggests the nearest name.
             pub fn parse(text: &str) -> Result<Self> {
                 let wanted = text.trim().to_lowercase();
                 match wanted.as_str() {
@@ -57,89 +57,89 @@ macro_rules! closed_set {
 }
 
 closed_set! {
-    /// What kind of statement a memory is.
+    /// The kind of statement.
     Category, "category", {
-        /// A choice that was made.
+        /// A choice between alternatives.
         Decision = 0 "decision",
-        /// How things are done here.
+        /// A rule of the project.
         Convention = 1 "convention",
-        /// What a person likes.
+        /// A preference of the user.
         Preference = 2 "preference",
-        /// How to do something.
+        /// Steps to do something.
         Procedure = 3 "procedure",
-        /// Something that is so.
+        /// A fact.
         Fact = 4 "fact",
-        /// Background.
+        /// Background information.
         Context = 5 "context",
-        /// What solved a problem.
+        /// The solution of a problem.
         Solution = 6 "solution",
-        /// What stands in the way.
+        /// An obstacle.
         Blocker = 7 "blocker",
         /// Something that happened.
         Event = 8 "event",
-        /// A standing order of the user.
+        /// A standing instruction of the user.
         Directive = 9 "directive",
-        /// What is to be done.
+        /// Planned work.
         Plan = 10 "plan",
-        /// What could be done.
+        /// Possible work.
         Idea = 11 "idea",
-        /// What was said.
+        /// A message of a conversation.
         Conversation = 12 "conversation",
     }
 }
 
 closed_set! {
-    /// Where a memory is in its life; expiry is computed.
+    /// The state of a memory. Expiry is computed and is not a status.
     Status, "status", {
         /// In use.
         Active = 0 "active",
-        /// Waiting for review.
+        /// Waits for review.
         Candidate = 1 "candidate",
         /// Replaced by a newer statement.
         Superseded = 2 "superseded",
-        /// Put away; can be restored.
+        /// Not in use; can be restored.
         Archived = 3 "archived",
     }
 }
 
 closed_set! {
-    /// Who vouches for a memory; a smaller number is more trust.
+    /// The origin that vouches for a memory; a smaller number is more trust.
     Trust, "trust", {
-        /// The person.
+        /// The user.
         User = 0 "user",
-        /// A model that was told to remember.
+        /// A model that called a tool to remember.
         Agent = 1 "agent",
-        /// Our own extraction.
+        /// The extraction from sessions.
         Extracted = 2 "extracted",
-        /// Output of a tool.
+        /// The output of a tool.
         Tool = 3 "tool",
-        /// A file that was imported.
+        /// An imported file.
         Imported = 4 "imported",
     }
 }
 
 closed_set! {
-    /// What became of the decision on a message.
+    /// The state of a decision of the ledger.
     State, "state", {
-        /// Made, and not yet seen to arrive.
+        /// Made; not yet confirmed by the host.
         Offered = 0 "offered",
-        /// Its text stands beside the message.
+        /// Its text was added to the message.
         Shown = 1 "shown",
-        /// Nothing was worth showing.
+        /// No memory was relevant.
         Nothing = 2 "nothing",
-        /// It came when the message had gone on without it.
+        /// The message was sent before the decision arrived.
         Late = 3 "late",
-        /// A memory in it was purged.
+        /// A memory of it was purged.
         Erased = 4 "erased",
     }
 }
 
 closed_set! {
-    /// What a memory that was shown came to.
+    /// The outcome of a shown memory.
     Outcome, "outcome", {
-        /// It was of use.
+        /// It was used.
         Used = 0 "used",
-        /// It was found to be wrong.
+        /// It was contradicted.
         Contradicted = 1 "contradicted",
     }
 }

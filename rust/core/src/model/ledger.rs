@@ -1,4 +1,4 @@
-//! What was put beside a message, and the limits that it keeps. The texts are made elsewhere; here nobody reads them.
+//! Decisions of the ledger: the memories that were added to a message. This module checks limits and does not read texts.
 
 use super::enums::{Outcome, State};
 use super::{limits, validate};
@@ -11,15 +11,15 @@ pub struct Shown {
     pub memory: String,
     /// The version of its text.
     pub key: i64,
-    /// What it scored.
+    /// The score of the hit.
     pub score: f64,
-    /// What spoke for it.
+    /// The explanation of the hit.
     pub why: String,
-    /// What it came to.
+    /// Whether it was useful, if known.
     pub outcome: Option<Outcome>,
 }
 
-/// What was decided for one message.
+/// The decision for one message.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Decision {
     /// The session.
@@ -30,45 +30,45 @@ pub struct Decision {
     pub project: Option<String>,
     /// When it was decided.
     pub at: i64,
-    /// What became of it.
+    /// Its state.
     pub state: State,
-    /// What stands beside the message, byte for byte.
+    /// The text that is added to the message, byte for byte.
     pub text: String,
-    /// How long that is for a model.
+    /// The length of the text in tokens.
     pub tokens: i64,
-    /// How it came about, a JSON object.
+    /// The reasons for the decision, a JSON object.
     pub about: String,
     /// The memories in the text, in their order.
     pub shown: Vec<Shown>,
 }
 
-/// What a memory has come to, in sessions.
+/// The usefulness of a memory, counted in sessions.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Usefulness {
-    /// Sessions that it was shown to.
+    /// Sessions that were shown the memory.
     pub shown: usize,
-    /// Of these, those that it was of use to.
+    /// Of these, the sessions that used it.
     pub used: usize,
-    /// Of these, those that found it to be wrong.
+    /// Of these, the sessions that contradicted it.
     pub contradicted: usize,
 }
 
-/// A session that something was decided for.
+/// A session with decisions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Summary {
     /// Its id.
     pub session: String,
     /// The project of its last decision.
     pub project: Option<String>,
-    /// Messages that were decided on.
+    /// Messages with a decision.
     pub messages: usize,
-    /// Memories that were shown, each once.
+    /// Different memories that were shown.
     pub shown: usize,
     /// When the last decision was made.
     pub last_at: i64,
 }
 
-/// Check a decision that a caller gave.
+/// Validate a decision of a caller.
 pub fn check(decision: &Decision) -> Result<()> {
     validate::name("session", &decision.session)?;
     validate::name("message", &decision.message)?;
@@ -84,26 +84,26 @@ pub fn check(decision: &Decision) -> Result<()> {
         return Err(Error::over_limit("shown", format!("has {memories} memories; at most {most} are kept"), most));
     }
     if decision.tokens < 0 {
-        return Err(Error::over_limit("tokens", "counts from 0", 0));
+        return Err(Error::over_limit("tokens", "must be at least 0", 0));
     }
     fits_state(decision)?;
     decision.shown.iter().try_for_each(shown)
 }
 
-/// What is said of a decision has to agree with its state.
+/// Require that the text and the memories of a decision agree with its state.
 fn fits_state(decision: &Decision) -> Result<()> {
     let state = decision.state.as_str();
     match decision.state {
         State::Erased => Err(Error::invalid("state", "only a purge makes a decision \"erased\"")),
-        // What was sent once, and is never replayed, is shown without a text.
+        // A shown decision may have no text: it was sent once and is never replayed.
         State::Offered if decision.text.is_empty() => {
-            Err(Error::invalid("text", format!("is empty, which a decision that is {state:?} cannot be")))
+            Err(Error::invalid("text", format!("is empty; a decision in state {state:?} needs a text")))
         }
         State::Nothing | State::Late if !decision.text.is_empty() => {
-            Err(Error::invalid("text", format!("a decision that is {state:?} has none; leave it out")))
+            Err(Error::invalid("text", format!("a decision in state {state:?} has no text; leave it out")))
         }
         State::Nothing if !decision.shown.is_empty() => {
-            Err(Error::invalid("shown", format!("a decision that is {state:?} shows no memory; leave it out")))
+            Err(Error::invalid("shown", format!("a decision in state {state:?} shows no memory; leave it out")))
         }
         _ => Ok(()),
     }

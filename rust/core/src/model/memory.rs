@@ -11,19 +11,19 @@ pub struct Source {
     /// The tool that produced it.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub tool: Option<String>,
-    /// The session that it was said in.
+    /// The session of the message.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub session: Option<String>,
-    /// The message that it was said in.
+    /// The message.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub message: Option<String>,
-    /// The file that it was read from.
+    /// The file that contains it.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub file: Option<String>,
     /// The line in that file, from 1.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub line: Option<i64>,
-    /// The commit that it speaks of.
+    /// The commit that it is about.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub commit: Option<String>,
 }
@@ -124,7 +124,7 @@ memory_structs! {
     session: Option<String> = None,
     /// Place in that conversation, from 0.
     position: Option<i64> = None,
-    /// Who said it.
+    /// The speaker.
     speaker: Option<String> = None,
     /// When it stops being returned, UTC milliseconds.
     expires_at: Option<i64> = None,
@@ -134,7 +134,7 @@ memory_structs! {
     entities: Vec<String> = Vec::new(),
     /// Free labels.
     tags: Vec<String> = Vec::new(),
-    /// Who vouches for it.
+    /// The origin that vouches for it.
     trust: Trust = Trust::User,
     /// Pinned by the user.
     pinned: bool = false,
@@ -151,12 +151,12 @@ memory_structs! {
 }
 
 impl Memory {
-    /// Whether it is past its life at `now_ms`.
+    /// Whether it is expired at `now_ms`.
     pub fn is_expired(&self, now_ms: i64) -> bool {
         self.expires_at.is_some_and(|at| at <= now_ms)
     }
 
-    /// The text that the lexical index sees.
+    /// The text for the lexical index.
     pub fn searched_text(&self) -> String {
         let mut text = self.embedding_text();
         for label in self.topic.iter().chain(&self.tags).chain(&self.entities) {
@@ -166,13 +166,13 @@ impl Memory {
         text
     }
 
-    /// The text that the embedder sees: who said it is part of what was said.
+    /// The text for the embedder. The speaker is part of it, because recalls may ask for a speaker's words.
     pub fn embedding_text(&self) -> String {
         embedding_text(self.speaker.as_deref(), &self.content)
     }
 }
 
-/// The text that the embedder sees for `content` as said by `speaker`.
+/// The text for the embedder, for `content` said by `speaker`.
 pub fn embedding_text(speaker: Option<&str>, content: &str) -> String {
     match speaker {
         Some(speaker) => format!("{speaker}: {content}"),
@@ -185,24 +185,24 @@ pub fn embedding_text(speaker: Option<&str>, content: &str) -> String {
 pub struct Patch {
     /// New text.
     pub content: Option<String>,
-    /// New kind.
+    /// New category.
     pub category: Option<Category>,
-    /// New topic, or none.
+    /// New topic; `Some(None)` removes it.
     pub topic: Option<Option<String>>,
-    /// New labels.
+    /// New tags.
     pub tags: Option<Vec<String>>,
     /// New entities.
     pub entities: Option<Vec<String>>,
-    /// New end of life, or none.
+    /// New expiry; `Some(None)` removes it.
     pub expires_at: Option<Option<i64>>,
-    /// New time that it speaks of.
+    /// New time that it is about.
     pub time: Option<i64>,
     /// New metadata.
     pub metadata: Option<String>,
-    /// New project name, or global.
+    /// New project; `Some(None)` makes it global.
     pub project: Option<Option<String>>,
     /// New trust.
     pub trust: Option<Trust>,
-    /// Confirmed just now.
+    /// Whether it was confirmed just now.
     pub verified: bool,
 }

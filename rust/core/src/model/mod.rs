@@ -1,4 +1,4 @@
-//! What a memory is: closed enums, the values that go in and come out, and the limits that they keep. No I/O.
+//! Data types: memories, requests, results, closed enums, and the limits of all fields. No I/O.
 
 pub mod enums;
 pub mod ledger;

@@ -1,48 +1,48 @@
-//! What is asked of a store and what it answers.
+//! Requests to read memories, and their results.
 
 use super::enums::{Category, Status};
 use super::memory::Memory;
 
-/// Whose memories may be returned.
+/// The projects whose memories may be returned.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Scope {
-    /// Every project and the global memories; only when asked for.
+    /// Every project and the global memories; only if the caller requests it.
     Everything,
     /// Every project, without the global memories.
     EveryProject,
     /// The global memories alone.
     Global,
-    /// One project, and the global memories unless left out.
+    /// One project, with or without the global memories.
     Project {
         /// Its name.
         name: String,
-        /// Whether global memories belong to the answer.
+        /// Whether global memories are included.
         with_global: bool,
     },
 }
 
-/// Which memories may be returned; the same for recall, list and cleanup.
+/// A filter of memories, shared by recall, list and cleanup.
 #[derive(Debug, Clone)]
 pub struct Selection {
-    /// Whose.
+    /// The projects.
     pub scope: Scope,
-    /// Which kinds; empty is all.
+    /// The categories; empty for all.
     pub categories: Vec<Category>,
-    /// Which states; empty is `Active`.
+    /// The statuses; empty for `Active`.
     pub statuses: Vec<Status>,
-    /// Speaks of this moment or later.
+    /// Only memories about this time or later.
     pub since: Option<i64>,
-    /// Speaks of an earlier moment.
+    /// Only memories about an earlier time.
     pub until: Option<i64>,
-    /// Created before this moment.
+    /// Only memories created before this time.
     pub created_before: Option<i64>,
-    /// Is about this.
+    /// Only memories about this entity.
     pub entity: Option<String>,
-    /// Carries this label.
+    /// Only memories with this tag.
     pub tag: Option<String>,
-    /// Whether expired memories belong to the answer.
+    /// Whether expired memories are included.
     pub with_expired: bool,
-    /// Only pinned ones.
+    /// Only pinned memories.
     pub pinned_only: bool,
 }
 
@@ -63,35 +63,35 @@ impl Selection {
         }
     }
 
-    /// Which states are wanted.
+    /// The statuses to return.
     pub fn wanted_statuses(&self) -> &[Status] {
         if self.statuses.is_empty() { &[Status::Active] } else { &self.statuses }
     }
 }
 
-/// A moment of the store's own history.
+/// A point in time of the store's history.
 pub type AsOf = i64;
 
-/// A question.
+/// The arguments of a recall.
 #[derive(Debug, Clone)]
 pub struct RecallRequest {
     /// Free text; operators have no meaning.
     pub query: String,
-    /// Its embedding under the active model, unit length; without it words alone decide.
+    /// The query's embedding by the active model, of unit length. Without it, only words are compared.
     pub vector: Option<Vec<f32>>,
     /// Which memories may be returned.
     pub selection: Selection,
-    /// Most hits wanted.
+    /// Maximum number of hits.
     pub limit: usize,
-    /// Answer as the store stood then.
+    /// Answer from the state of the store at this time.
     pub as_of: Option<AsOf>,
-    /// Whether to say why.
+    /// Whether hits carry their signals.
     pub explain: bool,
-    /// Whether nobody asked: what is found counts as no use of it.
+    /// Whether no user or model requested the recall. Its hits then do not count as uses.
     pub unasked: bool,
 }
 
-/// One thing that spoke for a hit.
+/// One contribution to the score of a hit.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Signal {
     /// `words`, `meaning` or a boost's name.
@@ -100,13 +100,13 @@ pub struct Signal {
     pub raw: f64,
     /// Place among this signal's candidates, from 1.
     pub rank: Option<usize>,
-    /// What it added to the score.
+    /// The part of the score.
     pub contribution: f64,
-    /// The same in words.
+    /// An explanation for people.
     pub detail: String,
 }
 
-/// A memory that answers.
+/// A memory that matches a recall.
 #[derive(Debug, Clone)]
 pub struct Hit {
     /// The memory.
@@ -115,6 +115,6 @@ pub struct Hit {
     pub score: f64,
     /// From 1.
     pub rank: usize,
-    /// Why, when asked for.
+    /// The contributions to the score, if requested.
     pub signals: Vec<Signal>,
 }

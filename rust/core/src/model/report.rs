@@ -1,20 +1,20 @@
-//! What operations say that they did.
+//! Results of operations.
 
 use std::path::PathBuf;
 
 use super::enums::Trust;
 use super::memory::Memory;
 
-/// What became of a memory that was given.
+/// The outcome of a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
     /// A new memory.
     Stored,
-    /// The same text was there; its metadata was merged.
+    /// The same text existed; the metadata was merged into it.
     Merged,
-    /// Its topic was there and has this text now.
+    /// The topic existed and has this text now.
     Updated,
-    /// Its topic is held by higher trust; stored beside it as a candidate.
+    /// A memory of higher trust holds the topic; the text was stored as a candidate.
     Kept,
 }
 
@@ -30,14 +30,14 @@ impl Outcome {
     }
 }
 
-/// The answer to a write.
+/// The result of a write.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Remembered {
     /// The memory that holds the text now.
     pub id: String,
-    /// What happened.
+    /// The outcome.
     pub outcome: Outcome,
-    /// Kinds of secrets that were replaced.
+    /// Kinds of secrets that were redacted.
     pub redactions: Vec<&'static str>,
 }
 
@@ -48,17 +48,17 @@ pub struct HistoryEntry {
     pub operation: i64,
     /// The memory.
     pub id: String,
-    /// When, UTC milliseconds.
+    /// The time of the change, UTC milliseconds.
     pub at: i64,
     /// `create`, `edit`, `archive` ….
     pub kind: String,
-    /// Who.
+    /// The writer.
     pub actor: Trust,
-    /// Whether an undo took it back.
+    /// Whether the change was undone.
     pub undone: bool,
-    /// The memory before; `None` when the change created it.
+    /// The memory before the change; `None` if the change created it.
     pub before: Option<Memory>,
-    /// The memory after; `None` when the change removed it.
+    /// The memory after the change; `None` if the change removed it.
     pub after: Option<Memory>,
 }
 
@@ -69,41 +69,41 @@ pub struct Related {
     pub memory: Memory,
     /// The link's kind, or `near`.
     pub kind: String,
-    /// `out`: the asked memory points at it; `in`: it points at the asked one; `both`.
+    /// `out` if the given memory links to it, `in` if it links to the given memory, or `both`.
     pub direction: &'static str,
     /// 0 to 1.
     pub weight: f64,
-    /// Why.
+    /// The reason for the link.
     pub reason: String,
 }
 
-/// What a purge erased and what still holds it.
+/// The result of a purge, and the places that still hold the erased text.
 #[derive(Debug, Clone, Default)]
 pub struct PurgeReport {
     /// Memories erased.
     pub memories: usize,
     /// Backups that hold at least one of them.
     pub backups: Vec<PathBuf>,
-    /// What could not be cleaned, and why.
+    /// Places that could not be cleaned, with the reason.
     pub problems: Vec<String>,
 }
 
-/// What `verify` found.
+/// The result of `verify`.
 #[derive(Debug, Clone, Default)]
 pub struct VerifyReport {
-    /// Memories looked at.
+    /// Number of memories checked.
     pub memories: usize,
-    /// Documents of the lexical index looked at.
+    /// Number of documents of the lexical index checked.
     pub lexical_documents: usize,
-    /// Vectors of the graph looked at.
+    /// Number of vectors of the graph checked.
     pub graph_vectors: usize,
-    /// Damage to the truth: text may be lost.
+    /// Damage to the store; text may be lost.
     pub store_problems: Vec<String>,
-    /// Damage to derived files: `repair` rebuilds them.
+    /// Damage to derived files; `repair` rebuilds them.
     pub index_problems: Vec<String>,
 }
 
-/// How far the derived indexes are.
+/// The result of a catch-up of the derived indexes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CatchUpReport {
     /// Texts added to the lexical index.
@@ -112,10 +112,10 @@ pub struct CatchUpReport {
     pub lexical_removed: usize,
     /// Vectors added to the graph.
     pub vectors_added: usize,
-    /// Whether the lexical index was built from nothing.
+    /// Whether the lexical index was rebuilt.
     pub lexical_rebuilt: bool,
-    /// Whether the graph was built from nothing.
+    /// Whether the graph was rebuilt.
     pub graph_rebuilt: bool,
-    /// Another process held the lock; nothing was done.
+    /// Whether another process held the lock, so that no work was done.
     pub lock_was_held: bool,
 }

@@ -1,10 +1,10 @@
-//! The checks of every write path. Each error names the field and the limit; nothing is changed silently.
+//! Validation, shared by all write paths. Each error names the field and the limit; no value is changed silently.
 
 use super::limits;
 use super::memory::{NewMemory, Source};
 use crate::error::{Error, Result};
 
-/// Check a text that people will read; `field` names it in the error.
+/// Validate the text of a memory.
 pub fn content(text: &str) -> Result<()> {
     if text.chars().all(is_invisible) {
         return Err(Error::invalid("content", "is empty; a memory needs at least one visible character"));
@@ -21,22 +21,22 @@ pub fn content(text: &str) -> Result<()> {
     Ok(())
 }
 
-/// Check a short name.
+/// Validate a short name; `field` names it in the error.
 pub fn name(field: &'static str, text: &str) -> Result<()> {
     bounded(field, text, limits::NAME_CHARS)
 }
 
-/// Check a topic.
+/// Validate a topic.
 pub fn topic(text: &str) -> Result<()> {
     bounded("topic", text, limits::TOPIC_CHARS)
 }
 
-/// Check a short text that may be missing.
+/// Validate a short text that may be empty.
 pub fn optional(field: &'static str, text: &str) -> Result<()> {
     if text.is_empty() { Ok(()) } else { bounded(field, text, limits::TOPIC_CHARS) }
 }
 
-/// Check a project's name; `*` means every project in a question and names none.
+/// Validate the name of a project. `*` stands for every project in requests, so no project can have it.
 pub fn project_name(text: &str) -> Result<()> {
     bounded("project", text, limits::NAME_CHARS)?;
     if text == "*" {
@@ -45,7 +45,7 @@ pub fn project_name(text: &str) -> Result<()> {
     Ok(())
 }
 
-/// Check a list of labels.
+/// Validate a list of labels.
 pub fn labels(field: &'static str, labels: &[String]) -> Result<()> {
     if labels.len() > limits::LABELS {
         return Err(Error::over_limit(
@@ -57,7 +57,7 @@ pub fn labels(field: &'static str, labels: &[String]) -> Result<()> {
     labels.iter().try_for_each(|label| name(field, label))
 }
 
-/// Check a moment.
+/// Validate a time.
 pub fn time(field: &'static str, at: Option<i64>) -> Result<()> {
     match at {
         Some(ms) if !limits::TIME_RANGE_MS.contains(&ms) => Err(Error::over_limit(
@@ -69,12 +69,12 @@ pub fn time(field: &'static str, at: Option<i64>) -> Result<()> {
     }
 }
 
-/// Check metadata: a JSON object within its size.
+/// Validate metadata: a JSON object of limited size.
 pub fn metadata(json: &str) -> Result<()> {
     json_object("metadata", json)
 }
 
-/// Check a JSON object within the size of metadata.
+/// Validate a JSON object that has at most the size of metadata.
 pub fn json_object(field: &'static str, json: &str) -> Result<()> {
     if json.len() > limits::METADATA_BYTES {
         return Err(Error::over_limit(
@@ -89,7 +89,7 @@ pub fn json_object(field: &'static str, json: &str) -> Result<()> {
     }
 }
 
-/// Check everything that a caller gave with a memory.
+/// Validate all fields of a new memory.
 pub fn new_memory(memory: &NewMemory) -> Result<()> {
     content(&memory.content)?;
     memory.project.as_deref().map_or(Ok(()), project_name)?;
@@ -106,13 +106,13 @@ pub fn new_memory(memory: &NewMemory) -> Result<()> {
     time("verified_at", memory.verified_at)?;
     metadata(&memory.metadata)?;
     if memory.position.is_some_and(|position| position < 0) {
-        return Err(Error::over_limit("position", "counts from 0", 0));
+        return Err(Error::over_limit("position", "must be at least 0", 0));
     }
     if memory.position.is_some() && memory.session.is_none() {
-        return Err(Error::invalid("position", "needs a session: it is a place in one"));
+        return Err(Error::invalid("position", "needs a session, because it is a place in a session"));
     }
     if memory.confidence.is_some_and(|confidence| !(0.0..=1.0).contains(&confidence)) {
-        return Err(Error::over_limit("confidence", "lies between 0 and 1", "0 to 1"));
+        return Err(Error::over_limit("confidence", "must be between 0 and 1", "0 to 1"));
     }
     for (field, id) in [("id", &memory.id), ("superseded_by", &memory.superseded_by)] {
         if let Some(id) = id
@@ -141,7 +141,7 @@ fn bounded(field: &'static str, text: &str, most: usize) -> Result<()> {
     Ok(())
 }
 
-/// Whether nobody sees a character: blanks, and what has no width.
+/// Whether a character is invisible: white space, or without width.
 fn is_invisible(c: char) -> bool {
     c.is_whitespace()
         || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2060}'..='\u{2064}' | '\u{feff}' | '\u{ad}' | '\u{180e}')
