@@ -1,7 +1,8 @@
-"""``.opencode/MEMORY.md``: what a project remembers, as a file that people read, edit and keep beside their code.
+"""The project file ``.opencode/MEMORY.md``: a project's memories as a file that users read, edit and keep beside the
+code.
 
-``sync`` takes over what the person changed, then writes what the store has to say. Only the part between two marks is
-ours; a change that came with git is a proposal, and what cannot be understood is left alone and reported.
+``sync`` applies the user's changes to the store, then writes the file again. It owns only the part between two marks. A
+change that came with git is a proposal. A change that it cannot interpret is left alone and reported.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""Carrying out what was changed in a file.
+"""Applies the changes made in a file to the store.
 
-The person's changes are made, and become theirs: whoever wrote a memory before, its new text is trusted as the
-person's. What came with git becomes candidates for a review, and changes nothing that there is. A file of one project
-never changes a global memory.
+A change by the user gives the memory the user's trust, whatever its trust was before. A change that came with git
+becomes a candidate for review and changes no existing memory. A file of a project never changes a global memory.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ _MOST_LOOKED_AT: Final = 5000
 
 @dataclass(slots=True)
 class Done:
-    """What was done, and what was not."""
+    """The applied changes, and those that were not applied."""
 
     added: list[BulletChange] = field(default_factory=list)
     edited: list[BulletChange] = field(default_factory=list)
@@ -43,7 +42,7 @@ class Done:
 
     @property
     def is_nothing(self) -> bool:
-        """Whether there was nothing to do."""
+        """Whether there were no changes."""
         return not (self.added or self.edited or self.archived or self.restored or self.proposed)
 
 
@@ -55,18 +54,18 @@ def carry_out(
     project: str,
     dry_run: bool,
 ) -> Done:
-    """Make the person's changes.
+    """Apply the user's changes.
 
     Args:
-        store: Where the memories are.
+        store: The store of the memories.
         changes: The changes.
-        known: The memories that they are about, by id.
+        known: The changed memories, by id.
         project: The project of the file.
-        dry_run: Only say what would be done.
+        dry_run: Only report the changes.
 
     Raises:
-        BusyError: Another process held the store for too long.
-        StorageError: The disk refused.
+        BusyError: Another process locked the store for too long.
+        StorageError: The disk is full or failed.
     """
     done = Done()
     steps: dict[Kind, Callable[[Change], None]] = {
@@ -85,14 +84,14 @@ def carry_out(
 
 
 def propose(store: MemoryStore, changes: Iterable[Change], done: Done, *, project: str, dry_run: bool) -> None:
-    """Put changes forward for a review; only new memories are written, as candidates.
+    """Propose changes for review; only new memories are written, as candidates.
 
     Args:
-        store: Where the memories are.
+        store: The store of the memories.
         changes: The changes.
-        done: What they are added to.
+        done: The record to add them to.
         project: The project of the file.
-        dry_run: Only say what would be done.
+        dry_run: Only report the changes.
     """
     refused: Collection[str] | None = None
     for change in changes:
@@ -100,7 +99,7 @@ def propose(store: MemoryStore, changes: Iterable[Change], done: Done, *, projec
             done.proposed.append(told(change))
             continue
         refused = _put_away(store, project) if refused is None else refused
-        # What a person rejected once is not proposed again with every checkout.
+        # Do not propose a memory again after the user rejected it; otherwise every checkout would.
         if one_line(change.content) in refused:
             continue
         if dry_run:
@@ -140,7 +139,7 @@ def _edit(store: MemoryStore, change: Change, known: Mapping[str, Memory], done:
         raise ConflictError(f"memory {short_id(whose)} is global, which the file of one project does not change")
     if not dry_run:
         category = None if change.category is None else change.category.value
-        # What a person wrote is theirs, and so is what they put among their directives.
+        # A text that the user wrote gets the user's trust, and so does one that the user moved to the directives.
         store.edit(whose, content=change.content, category=category, trust=Trust.USER, verified=True)
     done.edited.append(told(change))
 
@@ -166,7 +165,7 @@ def _restore(store: MemoryStore, change: Change, done: Done, *, dry_run: bool) -
 
 
 def _keep(change: Change, reason: str, known: Mapping[str, Memory], done: Done) -> None:
-    """Leave a bullet as it is."""
+    """Keep a bullet as it is."""
     done.unclear.append(told(change, reason=reason))
     if change.bullet is None:
         return
@@ -181,5 +180,5 @@ def _put_away(store: MemoryStore, project: str) -> Collection[str]:
 
 
 def memories_of(known: Iterable[Known]) -> dict[str, Memory]:
-    """Return the memories that are known, by id."""
+    """Return the known memories, by id."""
     return {one.id: one.memory for one in known if one.memory is not None}

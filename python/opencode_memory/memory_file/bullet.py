@@ -1,8 +1,8 @@
-"""A bullet: one memory on one line, with a mark at its end by which an edit of it is understood.
+"""A bullet: one memory on one line, ending with a mark from which a later edit is recognised.
 
 The mark holds the memory's short id, the letter of the heading, and a digest of the text as it was written; a ``~``
-says that the text was shortened. So a bullet tells by itself whether somebody changed it, however old the file is and
-whatever became of the memory meanwhile: ``- Use pnpm <!-- m:9c1d7b2e p4f3a21 -->``.
+marks a shortened text. A bullet therefore tells by itself whether it was edited, however old the file is and whatever
+happened to the memory meanwhile: ``- Use pnpm <!-- m:9c1d7b2e p4f3a21 -->``.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from opencode_memory.memory_file.headings import BY_LETTER, Heading
 _MARK: Final = re.compile(
     r"<!--\s*m:(?P<id>[0-9a-f-]{6,36})(?:\s+(?P<letter>[a-z])(?P<digest>[0-9a-f]{6})(?P<short>~)?)?\s*-->"
 )
-# A damaged mark is no text of anybody's.
+# A damaged mark does not belong to the text.
 _ANY_MARK: Final = re.compile(r"<!--\s*m:[^<>]*?-->")
 _STARTS: Final = re.compile(r"(?P<indent>[ \t]*)[-*+](?:[ \t]+(?P<text>.*))?")
 _RULE: Final = re.compile(r" {0,3}(?:(?:-[ \t]*){3,}|(?:\*[ \t]*){3,}|(?:_[ \t]*){3,})")
@@ -29,12 +29,12 @@ _DEEPEST: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """What the mark of a bullet says.
+    """The content of a bullet's mark.
 
     Attributes:
         id: Short id of the memory.
-        heading: What the bullet was written under; None when the mark does not say it.
-        digest: Digest of the text that was written; empty when the mark does not say it.
+        heading: The heading at the time of writing; None if the mark does not tell.
+        digest: Digest of the written text; empty if the mark does not tell.
         is_shortened: Whether that text was shortened.
     """
 
@@ -46,14 +46,14 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Bullet:
-    """A bullet as it stands in a file.
+    """A bullet in a file.
 
     Attributes:
-        lines: Its lines, without their ends.
-        text: What it shows, escaped, on one line.
-        content: What it says; a bullet of several lines keeps them.
-        mark: Its mark; None when it has none.
-        heading: The heading that it stands under; None when there is none, or one that says no category.
+        lines: Its lines, without line ends.
+        text: Its visible text, escaped, on one line.
+        content: Its text; a bullet of several lines keeps them.
+        mark: Its mark; None if it has none.
+        heading: Its heading; None if there is none, or one without a category.
     """
 
     lines: tuple[str, ...]
@@ -69,26 +69,26 @@ class Bullet:
 
     @property
     def moved_to(self) -> Heading | None:
-        """The heading that the bullet was moved under; None when it stands where it was written."""
+        """The heading that the bullet was moved to; None if it was not moved."""
         if self.mark is None or self.mark.heading is None or self.heading is self.mark.heading:
             return None
         return self.heading
 
 
 def bullet_line(text: Shown, id: str, heading: Heading) -> str:
-    """Write a bullet.
+    """Render a bullet.
 
     Args:
         text: The memory's text.
-        id: Enough of the end of its id that no other bullet's fits.
-        heading: What the bullet stands under.
+        id: The end of its id, long enough to be unique among the bullets.
+        heading: The heading of the bullet.
     """
     short = "~" if text.is_shortened else ""
     return f"- {text.text} <!-- m:{id} {heading.letter}{digest(text.text)}{short} -->"
 
 
 def starts_bullet(line: str, *, nested: bool = False) -> bool:
-    """Say whether a line starts a bullet; with ``nested`` also one that is indented below another."""
+    """Return whether a line starts a bullet; with ``nested`` also a bullet that is indented below another."""
     match = _STARTS.fullmatch(line)
     if match is None or _RULE.fullmatch(line):
         return False
@@ -96,22 +96,22 @@ def starts_bullet(line: str, *, nested: bool = False) -> bool:
 
 
 def has_mark(line: str) -> bool:
-    """Say whether a line carries the mark of a memory."""
+    """Return whether a line has the mark of a memory."""
     return _MARK.search(line) is not None
 
 
 def read_bullet(lines: Sequence[str], heading: Heading | None) -> Bullet:
-    """Read a bullet.
+    """Parse a bullet.
 
     Args:
         lines: Its lines; the first one starts it.
-        heading: What it stands under.
+        heading: Its heading.
     """
     start = _STARTS.fullmatch(lines[0])
     said = "\n".join(["" if start is None else start["text"] or "", *_dedented(lines[1:])])
     marks = list(_MARK.finditer(said))
     plain = "\n".join(line.rstrip() for line in _ANY_MARK.sub("", said).split("\n")).strip()
-    # Who joins two bullets leaves two marks; the last one is where a mark belongs.
+    # Joining two bullets leaves two marks; the last one is at the right place.
     mark = _mark(marks[-1]) if marks else None
     return Bullet(tuple(lines), one_line(plain), unescaped(plain), mark, heading)
 
@@ -122,5 +122,5 @@ def _mark(match: re.Match[str]) -> Mark:
 
 
 def _dedented(lines: Sequence[str]) -> list[str]:
-    """Take off the indentation that all lines have in common."""
+    """Remove the indentation that all lines have in common."""
     return dedent("\n".join(lines)).split("\n") if lines else []

@@ -1,7 +1,7 @@
 """A memory's text on one line, and back.
 
-What is shown is plain: one line, nothing invisible, no longer than a person reads. It is escaped so that nothing in it
-can start or end a comment, which is what our marks are, nor begin a block or a tag of HTML. Escaping is undone exactly:
+The shown text is plain: one line, no invisible characters, and short enough to read. It is escaped so that it cannot
+start or end a comment, which would break our marks, nor begin a block or an HTML tag. Escaping is undone exactly:
 ``unescaped(escaped(text)) == text`` for every line.
 """
 
@@ -30,7 +30,7 @@ _OPENS_TAG: Final = re.compile(r"<(?=[A-Za-z/!?])")
 _REFERENCE: Final = re.compile(r"&(?=(?:amp|lt|gt);)")
 _REFERENCES: Final = re.compile(r"&(amp|lt|gt);")
 _CHARACTERS: Final = {"amp": "&", "lt": "<", "gt": ">"}
-# A heading, a fence, or the definition of a link, which is not displayed at all.
+# A heading, a fence, or a link definition, which would not be displayed.
 _BLOCK: Final = r"\\*(?:#|`{3}|~{3}|\[[^\]]*\]:)"
 _BEGINS_BLOCK: Final = re.compile(_BLOCK)
 _ESCAPED_BLOCK: Final = re.compile(r"\\" + _BLOCK)
@@ -38,11 +38,11 @@ _ESCAPED_BLOCK: Final = re.compile(r"\\" + _BLOCK)
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """How a memory's text is shown.
+    """The visible form of a memory's text.
 
     Attributes:
-        text: The text of its bullet, escaped, on one line; empty when nothing of it can be seen.
-        is_shortened: Whether something is missing at its end.
+        text: The text of its bullet, escaped, on one line; empty if no part of it is visible.
+        is_shortened: Whether its end is missing.
     """
 
     text: str
@@ -62,12 +62,12 @@ def shown(content: str) -> Shown:
 
 
 def plain_line(text: str) -> str:
-    """Put a text on one line, blanks folded, without what nobody sees."""
+    """Put a text on one line, with folded blanks and without invisible characters."""
     return " ".join(_HIDDEN.sub("", one_line(text)).split())
 
 
 def one_line(text: str) -> str:
-    """Fold all blanks of a text, line ends included."""
+    """Fold all blanks of a text, including line ends."""
     return " ".join(text.split())
 
 
@@ -79,24 +79,24 @@ def escaped(line: str) -> str:
 
 
 def unescaped(text: str) -> str:
-    """Return the text that was escaped."""
+    """Undo ``escaped``."""
     text = text[1:] if _ESCAPED_BLOCK.match(text) else text
     return _REFERENCES.sub(lambda match: _CHARACTERS[match[1]], text)
 
 
 def digest(text: str) -> str:
-    """Return a few characters by which an edit of a bullet's text is noticed."""
+    """Return a short digest that tells whether a bullet's text was edited."""
     return hashlib.sha256(one_line(text).encode()).hexdigest()[:_DIGEST_CHARACTERS]
 
 
 def ends_shortened(text: str) -> bool:
-    """Say whether a text still ends as shortened ones do."""
+    """Return whether a text still ends as shortened texts do."""
     return text.rstrip().endswith((ELLIPSIS, "..."))
 
 
 def _outside_code(text: str) -> str:
-    """Escape what would open a tag. In a code span it opens none, and would not be readable escaped."""
-    if "\\`" in text:  # What is code then depends on more than we look at.
+    """Escape characters that would open a tag. A code span opens none, and would not be readable escaped."""
+    if "\\`" in text:  # Whether the rest is code then depends on lines that are not known here.
         return _OPENS_TAG.sub("&lt;", text)
     parts: list[str] = []
     end = 0
@@ -107,8 +107,8 @@ def _outside_code(text: str) -> str:
 
 
 def _end(plain: str) -> int:
-    """Return where to cut a text that is too long: before a word, or else not within a character."""
-    most = LONGEST - 2  # A blank and the ellipsis follow.
+    """Return the position at which to cut a long text: before a word, or else between two characters."""
+    most = LONGEST - 2  # Leave room for a blank and the ellipsis.
     word = plain.rfind(" ", 0, most + 1)
     if word > most // 2:
         return word

@@ -1,7 +1,7 @@
-"""What somebody changed in the managed part.
+"""Finds the changes made in the managed part.
 
-A pure function of the file's text and of what is known about the memories that it names. It says what was changed, not
-by whom, nor whether that counts; a bullet of which nobody can tell what was meant is ``UNCLEAR`` and changes nothing.
+A pure function of the file's text and of the memories that it names. It finds the changes, not their author, and does
+not decide whether to apply them. A bullet that cannot be interpreted is ``UNCLEAR`` and changes no memory.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _FEWEST_OF_A_MASS: Final = 4
 
 
 class Kind(StrEnum):
-    """What was done to a bullet."""
+    """The kind of change of a bullet."""
 
     ADD = "add"
     EDIT = "edit"
@@ -32,12 +32,12 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What is known about a memory that a file names, or that it showed.
+    """A memory that a file names, or that it showed.
 
     Attributes:
         id: Its id.
-        memory: The memory; None when it was deleted since.
-        was_shown: Whether the file showed it when it was written last.
+        memory: The memory; None if it was deleted since.
+        was_shown: Whether the last written version showed it.
         is_live: Whether it is active and not expired.
     """
 
@@ -52,12 +52,12 @@ class Change:
     """A change of the managed part.
 
     Attributes:
-        kind: What was done.
-        id: The memory; None when it is new.
-        content: The new text; None when it stays.
-        category: The new category; None when it stays.
-        reason: Why it is unclear; empty otherwise.
-        bullet: The bullet as it stands in the file; None when it is gone.
+        kind: The kind of change.
+        id: The memory; None for a new one.
+        content: The new text; None if it stays.
+        category: The new category; None if it stays.
+        reason: Why the change is unclear; else empty.
+        bullet: The bullet in the file; None if it was removed.
     """
 
     kind: Kind
@@ -70,12 +70,12 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """Everything that was changed in the managed part.
+    """All changes of the managed part.
 
     Attributes:
         changes: The changes, in the order of the file, deletions last.
-        foreign: Lines that have no place in the managed part.
-        is_mass_deletion: Whether so many bullets are gone at once that it is rather another version of the file.
+        foreign: Lines that do not belong in the managed part.
+        is_mass_deletion: Whether so many bullets are missing that the file is probably another version.
     """
 
     changes: tuple[Change, ...]
@@ -84,11 +84,11 @@ class Changes:
 
 
 def understand(text: str | Sequence[str], known: Mapping[str, Known]) -> Changes:
-    """Say what was changed.
+    """Find the changes.
 
     Args:
-        text: What stands between the two marks of the managed part, as one text or as lines without their ends.
-        known: What is known, by the id that the marks give; what was shown and is named by no mark, by its full id.
+        text: The text between the two marks of the managed part, as one text or as lines without line ends.
+        known: The memories, by the id in their marks. A memory that was shown and that no mark names, by its full id.
     """
     lines = [line.removesuffix("\r") for line in text.split("\n")] if isinstance(text, str) else text
     part = read_part(lines)
@@ -109,16 +109,16 @@ def understand(text: str | Sequence[str], known: Mapping[str, Known]) -> Changes
 
 
 def _owners(bullets: Sequence[Bullet], known: Mapping[str, Known]) -> dict[int, Known]:
-    """Return the memory that each bullet stands for, by the bullet's place; each memory has at most one bullet.
+    """Return the memory of each bullet, by the position of the bullet; each memory has at most one bullet.
 
-    Of several bullets with one mark, the one that nobody touched is the memory, else the first: whoever copies a bullet
-    may edit either of the two.
+    Of several bullets with one mark, the unchanged one is the memory, else the first. A user who copies a bullet may
+    edit either copy.
     """
     owners: dict[int, Known] = {}
     taken: set[str] = set()
     for place, bullet in sorted(enumerate(bullets), key=lambda pair: not pair[1].is_untouched):
         owner = None if bullet.mark is None else known.get(bullet.mark.id)
-        # A mark without a text is what remains when somebody deletes the text.
+        # A mark without a text remains if a user deletes only the text.
         if owner is not None and owner.id not in taken and bullet.text:
             taken.add(owner.id)
             owners[place] = owner
@@ -128,19 +128,19 @@ def _owners(bullets: Sequence[Bullet], known: Mapping[str, Known]) -> dict[int, 
         if one.memory is not None and one.was_shown and one.id not in taken
     }
     for place, bullet in enumerate(bullets):
-        # Tools that tidy Markdown up may take comments out.
+        # Tools that format Markdown may remove comments.
         if bullet.mark is None and bullet.text in lost:
             owners[place] = lost.pop(bullet.text)
     return owners
 
 
 def _change(bullet: Bullet, owner: Known | None, *, is_copy: bool) -> Change | None:
-    """Say what one bullet means; None when it is as it was."""
+    """Return the change of one bullet; None if it is unchanged."""
     mark = bullet.mark
     if not bullet.text or (is_copy and bullet.is_untouched):
         return None
     if owner is None or owner.memory is None:
-        # What was deleted since and nobody touched goes; touched, it is a statement newer than the deletion.
+        # The memory was deleted since. Remove an unchanged bullet; a changed one is newer than the deletion.
         return None if owner is not None and bullet.is_untouched else _addition(bullet)
     if not owner.is_live:
         if bullet.is_untouched:
@@ -163,7 +163,7 @@ def _addition(bullet: Bullet) -> Change:
 
 
 def _may_be_shortened(bullet: Bullet) -> bool:
-    """Say whether the end of a text may still be missing; a damaged mark does not say how it was written."""
+    """Return whether the end of a text may be missing; a damaged mark does not tell whether it was shortened."""
     mark = bullet.mark
     return mark is not None and (mark.is_shortened or not mark.digest) and ends_shortened(bullet.text)
 
@@ -174,7 +174,7 @@ def _unclear(bullet: Bullet, id: str | None) -> Change:
 
 
 def _new_category(memory: Memory, bullet: Bullet) -> Category | None:
-    """Return the category that a moved bullet gets; moving a directive to the confirmed ones confirms it."""
+    """Return the category of a moved bullet; moving a directive to the confirmed ones confirms it."""
     heading: Heading | None = bullet.moved_to
     if heading is None or heading is heading_of(memory):
         return None
@@ -183,6 +183,6 @@ def _new_category(memory: Memory, bullet: Bullet) -> Category | None:
 
 
 def _says(memory: Memory, bullet: Bullet) -> bool:
-    """Say whether a bullet shows the text that its memory has now."""
+    """Return whether a bullet shows the current text of its memory."""
     said = {one_line(memory.content), plain_line(memory.content)}
     return bullet.text == shown(memory.content).text or one_line(bullet.content) in said

@@ -1,8 +1,8 @@
-"""Reading and writing ``.opencode/MEMORY.md`` of a work tree, and nothing else.
+"""Reads and writes ``.opencode/MEMORY.md`` of a work tree.
 
-A repository is not trusted: no symbolic link is followed, neither the file's nor the folder's, whatever is swapped
-between two looks, because everything goes through descriptors of folders. A new version appears in one step or not at
-all, keeps the file's permissions, and never replaces a version that was not read.
+A repository is not trusted. Neither the file nor its folder may be a symbolic link, also if either is swapped
+meanwhile, because all operations use descriptors of folders. A new version replaces the file in one step, keeps its
+permissions, and never replaces a version that was not read.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _ABANDONED_SECONDS: Final = 3600
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A file as it was read.
+    """A file that was read.
 
     Attributes:
         data: Its bytes.
@@ -42,10 +42,10 @@ class Found:
 
 
 def read(work_tree: Path) -> Found | None:
-    """Read the file of a work tree; None when there is none.
+    """Read the file of a work tree; None if it does not exist.
 
     Raises:
-        ConflictError: The file or its folder is a link, or something else than a file and a folder; or it is too large.
+        ConflictError: The file or its folder is a link or has the wrong type; or the file is too large.
         StorageError: The file system refuses.
     """
     with _refusals(work_tree, "read"), _folder(work_tree) as folder:
@@ -53,16 +53,16 @@ def read(work_tree: Path) -> Found | None:
 
 
 def write(work_tree: Path, data: bytes, *, before: Found | None, at: datetime) -> None:
-    """Put a new version in place of the one that was read.
+    """Replace the version that was read by a new one.
 
     Args:
         work_tree: The work tree.
         data: The new version.
-        before: The version that was read; None when there was none.
-        at: The present moment.
+        before: The version that was read; None if there was none.
+        at: The current time.
 
     Raises:
-        ConflictError: The file is not what was read any more, or may not be written.
+        ConflictError: The file changed since it was read, or is not writable.
         StorageError: The file system refuses.
     """
     with _refusals(work_tree, "write"), _folder(work_tree, create=True) as folder:
@@ -70,7 +70,7 @@ def write(work_tree: Path, data: bytes, *, before: Found | None, at: datetime) -
             raise ConflictError(f"{FOLDER} went away while it was being written")
         _remove_abandoned(folder, at)
         temporary = f"{_TEMPORARY}{secrets.token_hex(8)}{_SUFFIX}"
-        # Without a file to take them from, permissions are what this process gives to new files.
+        # Without an old file, use the default permissions of this process for new files.
         mode = 0o666 if before is None else 0o600
         descriptor = _open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, folder, mode)
         try:
@@ -101,7 +101,7 @@ def _refusals(work_tree: Path, verb: str) -> Iterator[None]:
 
 @contextmanager
 def _folder(work_tree: Path, *, create: bool = False) -> Iterator[int | None]:
-    """Open the folder of the file; None when there is none."""
+    """Open the folder of the file; None if it does not exist."""
     top = os.open(work_tree, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         if create and _kind(FOLDER, top) is None:
@@ -125,7 +125,7 @@ def _read(folder: int) -> Found | None:
     if kind is None:
         return None
     _require(kind, stat.S_ISREG(kind), RELATIVE, "a file")
-    # Whatever takes its place meanwhile must not be waited for.
+    # Do not wait for a FIFO or device that takes the file's place meanwhile.
     descriptor = _open(NAME, os.O_RDONLY | os.O_NONBLOCK, folder)
     with os.fdopen(descriptor, "rb") as file:
         mode = os.fstat(descriptor).st_mode
@@ -162,7 +162,7 @@ def _require(mode: int, holds: bool, name: str, wanted: str) -> None:
 
 
 def _remove_abandoned(folder: int, at: datetime) -> None:
-    """Remove what a process left behind that died while it wrote."""
+    """Remove the temporary file of a process that died while it wrote."""
     for name in os.listdir(folder):
         if name.startswith(_TEMPORARY) and name.endswith(_SUFFIX):
             try:

@@ -1,8 +1,8 @@
 """The file around the managed part.
 
-Everything before the begin mark and behind the end mark belongs to the person and stays byte for byte: byte order mark,
-line ends, and a missing end of the last line. A file whose marks do not make sense, or that is not UTF-8, is refused
-with what was found and how to mend it; nothing is guessed.
+All text before the begin mark and after the end mark belongs to the user and stays byte for byte: byte order mark, line
+ends, and a missing end of the last line. A file with invalid marks, or that is not UTF-8, is refused with the reason
+and a way to repair it.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ _MEND: Final = "restore the two marks, or delete both and what is between them t
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """A file, cut at the marks.
+    """A file, split at the marks.
 
     Attributes:
-        before: What stands before the managed part.
-        after: What stands behind it, the end of its last line included.
-        body: The lines between the marks; None when the file has no managed part.
-        fingerprint: What the begin mark says was written; empty when it says nothing.
-        newline: How lines end.
+        before: The text before the managed part.
+        after: The text after it, with the end of its last line.
+        body: The lines between the marks; None if the file has no managed part.
+        fingerprint: The fingerprint in the begin mark; empty if there is none.
+        newline: The line end.
     """
 
     before: str
@@ -58,7 +58,7 @@ class Frame:
 
         Args:
             body: The lines between the marks.
-            foreign: Lines that stood there and are not ours; they go behind the part.
+            foreign: Other lines found there; they move behind the part.
         """
         lines = [begin(body), *body, END]
         moved = "".join(f"{self.newline}{line}" for line in ["", *foreign]) if foreign else ""
@@ -70,20 +70,20 @@ NEW: Final = Frame(before=f"{TITLE}\n\n", after="\n", body=None, fingerprint="",
 
 
 def fingerprint(body: Sequence[str]) -> str:
-    """Return what tells one version of the managed part from every other, whatever its line ends."""
+    """Return the fingerprint of a version of the managed part; it does not depend on the line ends."""
     return hashlib.sha256("\n".join(body).encode()).hexdigest()[:_FINGERPRINT_CHARACTERS]
 
 
 def begin(body: Sequence[str]) -> str:
-    """Write the begin mark of a managed part."""
+    """Render the begin mark of a managed part."""
     return f"<!-- opencode-memory:begin v{VERSION} {fingerprint(body)} {_NOTE} -->"
 
 
 def read_frame(data: bytes) -> Frame:
-    """Cut a file at its marks.
+    """Split a file at its marks.
 
     Raises:
-        ConflictError: It is not UTF-8, its marks do not make sense, or it holds an unresolved merge.
+        ConflictError: It is not UTF-8, its marks are invalid, or it contains an unresolved merge.
     """
     text = _decoded(data)
     lines = text.split("\n")
@@ -130,10 +130,10 @@ def _decoded(data: bytes) -> str:
 
 
 def _checked(marks: Sequence[tuple[int, str]]) -> tuple[int, int]:
-    """Return the lines of the begin and of the end mark.
+    """Return the lines of the begin mark and of the end mark.
 
     Raises:
-        ConflictError: One is missing, there are several, or they stand the wrong way round.
+        ConflictError: One is missing, there are several, or they are in the wrong order.
     """
     for which in ("begin", "end"):
         lines = [at + 1 for at, found in marks if found == which]

@@ -1,6 +1,6 @@
-"""What git knows about a file, without letting a repository run anything.
+"""Reads the state of a file from git, without letting a repository run any program.
 
-Where ``HEAD`` stands is read from files. The committed and the staged version of a file need git itself: one
+The position of ``HEAD`` is read from files. The committed and the staged version of a file need git itself: one
 ``cat-file``, which runs no hooks, no filters and no monitor.
 """
 
@@ -32,7 +32,7 @@ _SETTINGS: Final = {
     "GIT_OPTIONAL_LOCKS": "0",
     "GIT_TERMINAL_PROMPT": "0",
     "GIT_NO_REPLACE_OBJECTS": "1",
-    # A partial clone fetches what it misses through whatever transport its own configuration names.
+    # Otherwise a partial clone would fetch missing objects over the transport that its own configuration names.
     "GIT_NO_LAZY_FETCH": "1",
     "GIT_ALLOW_PROTOCOL": "none",
 }
@@ -40,11 +40,11 @@ _SETTINGS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """Where ``HEAD`` stands.
+    """The position of ``HEAD``.
 
     Attributes:
-        branch: Full name of the branch; None when it is detached or not known.
-        commit: The commit; empty while there is none, None when it is not known.
+        branch: Full name of the branch; None if it is detached or unknown.
+        commit: The commit; empty before the first one, None if it is unknown.
     """
 
     branch: str | None
@@ -55,7 +55,7 @@ NO_REPOSITORY: Final = Head(branch=None, commit="")
 
 
 def read_head(repository: Repository) -> Head:
-    """Say where ``HEAD`` of a work tree stands."""
+    """Read the position of ``HEAD`` of a work tree."""
     branch: str | None = None
     text = _read(repository.git_dir / "HEAD", _READ_LIMIT)
     for _ in range(_DEEPEST_REF):
@@ -65,7 +65,7 @@ def read_head(repository: Repository) -> Head:
         if not text.startswith("ref:"):
             return Head(branch, text if _COMMIT.fullmatch(text) else None)
         name = text.removeprefix("ref:").strip()
-        # A repository that keeps its refs in one table names none here.
+        # A repository with the reftable format has no file for the ref.
         if not name.startswith("refs/") or ".." in name or name.endswith("/.invalid"):
             return Head(None, None)
         branch = branch or name
@@ -76,7 +76,7 @@ def read_head(repository: Repository) -> Head:
 
 
 def under_way(repository: Repository) -> str | None:
-    """Name the operation that has been begun in a work tree and not finished; None when there is none."""
+    """Return the name of an unfinished git operation in a work tree; None if there is none."""
     return next((what for name, what in _UNDER_WAY.items() if (repository.git_dir / name).exists()), None)
 
 
@@ -86,13 +86,13 @@ def versions(
     """Return the committed and the staged version of a file.
 
     Args:
-        repository: Where the file lies.
+        repository: The repository of the file.
         path: Its path in the work tree, with slashes.
-        environment: Environment of the calling process; git's own variables are left out of it.
-        timeout_seconds: After this long git counts as unable to tell.
+        environment: Environment of the calling process; git's own variables are removed from it.
+        timeout_seconds: After this time git counts as unable to tell.
 
     Returns:
-        Those that there are; None when git cannot tell.
+        The existing versions; None if git cannot tell.
     """
     if "\n" in path:
         return None
@@ -113,7 +113,7 @@ def versions(
 
 
 def _objects(output: bytes) -> tuple[bytes, ...] | None:
-    """Take what ``cat-file --batch`` printed apart; None when it is not two answers."""
+    """Parse the output of ``cat-file --batch``; None if it does not hold two answers."""
     found: list[bytes] = []
     answers = 0
     while output:
@@ -143,5 +143,5 @@ def _read(path: Path, limit: int) -> str | None:
         with path.open("rb") as file:
             return file.read(limit).decode("utf-8", errors="replace")
     except OSError:
-        # A ref may be packed, and a folder of the same name is no ref: unreadable is the same as absent.
+        # A ref may be packed, and a folder with the same name is not a ref. Treat an unreadable ref as missing.
         return None

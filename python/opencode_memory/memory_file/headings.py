@@ -1,7 +1,7 @@
-"""The headings of the managed part, in their order: what would hurt most if it were missing comes first.
+"""The headings of the managed part, in their order: the most harmful to lose come first.
 
-Each has a letter, which stands in the mark of every bullet below it, so that a bullet that was moved is told from one
-whose memory changed its category meanwhile. A letter, once given, stays with its heading.
+Each heading has a letter, which is part of the mark of every bullet below it. A moved bullet can therefore be told from
+a memory whose category changed meanwhile. The letter of a heading never changes.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ class Heading:
     Attributes:
         letter: Its letter in marks.
         title: Its text.
-        category: Category of what stands below it.
-        is_confirmed: Whether a person stands behind what stands below it; tells two headings of one category apart.
+        category: Category of the memories below it.
+        is_confirmed: Whether the user has confirmed the memories below it; separates two headings of one category.
     """
 
     letter: str
@@ -74,7 +74,7 @@ _BY_NAME: Final = {
 
 
 def heading_of(memory: Memory) -> Heading | None:
-    """Return the heading that a memory stands under; None for what is never shown."""
+    """Return the heading of a memory; None for a memory that is never shown."""
     if memory.category is Category.DIRECTIVE:
         return BY_LETTER["d" if memory.trust is Trust.USER or memory.verified_at is not None else "u"]
     if memory.category is Category.BLOCKER and RESOLVED in memory.tags:

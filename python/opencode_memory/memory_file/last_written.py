@@ -1,7 +1,7 @@
-"""What the store remembers of the last writing: which version of the managed part stands in which work tree.
+"""The record of the last writing: which version of the managed part is in which work tree.
 
-It is how a person's edit is told from another version of the file. It lies among the project's values, for ever, one
-for each work tree; when it is missing or makes no sense, nothing counts as an edit by the person.
+It separates a user's edit from another version of the file. It is one key-value pair of the project for each work tree,
+and never expires. If it is missing or invalid, no change counts as an edit by the user.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ _KEY_CHARACTERS: Final = 32
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LastWritten:
-    """What was written last.
+    """The last writing.
 
     Attributes:
-        fingerprint: Which version of the managed part.
-        head: Where ``HEAD`` stood.
-        shown: Ids of the memories that it shows.
+        fingerprint: The version of the managed part.
+        head: The position of ``HEAD``.
+        shown: Ids of the memories in it.
     """
 
     fingerprint: str
@@ -38,12 +38,12 @@ class LastWritten:
 
 
 def key_of(work_tree: Path) -> str:
-    """Return the key for a work tree; a path may be too long for one, or look like a secret."""
+    """Return the key for a work tree. It is a hash, because a path may be too long or look like a secret."""
     return PREFIX + hashlib.sha256(str(real(work_tree)).encode(errors="surrogateescape")).hexdigest()[:_KEY_CHARACTERS]
 
 
 def recall_last(store: MemoryStore, project: str, work_tree: Path) -> LastWritten | None:
-    """Return what was written last in a work tree; None when nothing was, or when it cannot be read."""
+    """Return the last writing in a work tree; None if there was none, or if it is unreadable."""
     value = store.kv.get(key_of(work_tree), project=project)
     if not isinstance(value, dict):
         return None
@@ -57,7 +57,7 @@ def recall_last(store: MemoryStore, project: str, work_tree: Path) -> LastWritte
 
 
 def note_last(store: MemoryStore, project: str, work_tree: Path, last: LastWritten) -> None:
-    """Remember what was written last; the same again writes nothing."""
+    """Record a writing; recording the same again writes nothing."""
     if recall_last(store, project, work_tree) == last:
         return
     value = {

@@ -1,7 +1,7 @@
-"""Which memories a file speaks of.
+"""Looks up the memories that a file names.
 
-A mark names a memory by the end of its id. It counts only for memories of the file's own project: a bullet that was
-copied from another project's file, or forged, is a new text and touches nothing there.
+A mark names a memory by the end of its id. It is valid only for memories of the file's own project. A bullet that was
+copied from another project's file, or forged, is a new text and changes no memory there.
 """
 
 from __future__ import annotations
@@ -36,18 +36,18 @@ def known_memories(
     with_global: bool,
     at: datetime,
 ) -> dict[str, Known]:
-    """Return what is known about the memories that a managed part names, and about those that it showed.
+    """Return the memories that a managed part names, and those that its last version showed.
 
     Args:
-        store: Where the memories are.
+        store: The store of the memories.
         body: The lines of the managed part.
-        last: What was written last in this work tree.
+        last: The last writing in this work tree.
         project: The project of the file.
-        with_global: Whether the file may speak of global memories.
-        at: The present moment.
+        with_global: Whether the file may name global memories.
+        at: The current time.
 
     Returns:
-        By the id that the marks give; what is named by no mark, by its full id.
+        By the id in the marks; memories that no mark names, by their full id.
     """
     shown = () if last is None else last.shown
     projects = (project, None) if with_global else (project,)
@@ -73,20 +73,20 @@ def known_memories(
 
 
 def _by_end(shown: Sequence[str]) -> dict[str, str]:
-    """Return the ids that a file showed by what its marks call them: their ends, or all of them."""
+    """Return the ids that a file showed, by their form in the marks: the end of the id, or the whole id."""
     times = Counter(short_id(one) for one in shown)
     ends = {short_id(one): one for one in shown if times[short_id(one)] == 1}
     return ends | {one: one for one in shown}
 
 
 def _ending_with(store: MemoryStore, name: str, project: str) -> Memory | None:
-    """Return the memory whose id ends like this; None when there is none, or when it cannot be told which."""
+    """Return the memory whose id ends with this; None if there is none, or more than one."""
     try:
         memory = store.get(name)
     except (NotFoundError, InvalidInputError):
         return None
     except ConflictError:
-        # In a large store the ends of ids may meet. Only the project's own can be meant.
+        # In a large store several ids may have the same end. Only one of the project's own can be meant.
         everything = store.list(
             project=project, scope=ScopeKind.PROJECT, status=list(Status), limit=_ALL, with_expired=True
         )

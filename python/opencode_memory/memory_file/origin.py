@@ -1,8 +1,8 @@
-"""Who changed the managed part: the person in this work tree, or somebody else whose change came with git.
+"""Determines the author of changes in the managed part: the user in this work tree, or another author through git.
 
-Git writes whole files, and leaves what it wrote in ``HEAD`` and in its index. So a change that stands there too may
-have come with a checkout, a merge, a pull or a clone, and only waits for a review; a change that stands nowhere but in
-the work tree, on top of what we wrote there last, was made here. Where that cannot be told, it counts as another's.
+Git writes whole files, and keeps what it wrote in ``HEAD`` and in its index. A change that is also there may have come
+with a checkout, a merge, a pull or a clone, so it waits for review. A change that exists only in the work tree, on top
+of the last written version, was made here. If this cannot be determined, the change counts as another author's.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from opencode_memory.memory_file.part import read_part
 
 
 class ChangedBy(StrEnum):
-    """Who changed a file."""
+    """The author of a change."""
 
     PERSON = "person"
     OTHERS = "others"
@@ -30,12 +30,12 @@ class ChangedBy(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Changes by who made them.
+    """Changes by author.
 
     Attributes:
-        own: Those of the person.
-        others: Those of somebody else, and deletions of most of the file by whomever.
-        is_unsaved: Whether somebody else's text stands nowhere but in this file, so that it must not be overwritten.
+        own: Changes by the user.
+        others: Changes by other authors, and deletions of most of the file by any author.
+        is_unsaved: Whether a text of another author exists only in this file, so that it must not be overwritten.
     """
 
     own: tuple[Change, ...]
@@ -59,16 +59,16 @@ class _Version:
     bullets: tuple[Bullet, ...]
 
     def is_same(self, frame: Frame) -> bool:
-        """Say whether a file is this version, its mark included: then git wrote it."""
+        """Return whether a file equals this version including its mark; then git wrote it."""
         return (self.frame.fingerprint, self.frame.body) == (frame.fingerprint, frame.body)
 
     def has(self, change: Change, *, moved: bool) -> bool:
-        """Say whether a change of the work tree stands here too.
+        """Return whether this version contains a change of the work tree.
 
         Args:
             change: The change.
-            moved: Whether ``HEAD`` is another commit than at the last writing. As long as it is not, a bullet that is
-                missing here as well may never have been committed.
+            moved: Whether ``HEAD`` is another commit than at the last writing. If it is the same, a bullet that is
+                missing here too may never have been committed.
         """
         if change.bullet is None:
             return moved and not any(_names(bullet, change.id or "") for bullet in self.bullets)
@@ -89,15 +89,15 @@ def tell_origin(
     versions: Callable[[], Sequence[bytes] | None],
     changed_by: ChangedBy | None,
 ) -> Origin:
-    """Tell who made changes.
+    """Determine the authors of changes.
 
     Args:
         changes: The changes.
         frame: The file that they are in.
-        last: What was written last in this work tree; None when nothing was.
-        head: Where ``HEAD`` stands now.
-        versions: Returns the versions of the file that git has, None when git cannot tell; asked only if it matters.
-        changed_by: Who made them, for a caller that knows.
+        last: The last writing in this work tree; None if there was none.
+        head: The current position of ``HEAD``.
+        versions: Returns the versions of the file that git has, None if git cannot tell; called only if needed.
+        changed_by: The author, if the caller knows.
     """
     if not changes.changes:
         return _NOTHING
@@ -107,7 +107,7 @@ def tell_origin(
     try:
         held = [version for data in found or () if (version := _read(data)) is not None]
     except ConflictError:
-        # What git keeps is encrypted, or stands for a file elsewhere: it tells nothing about what came out of it.
+        # Git stores an encrypted file or a pointer to another file, which cannot be compared with the work tree.
         found, held = None, []
     moved = last is None or head.commit is None or last.head.commit != head.commit
     saved = {id(one) for one in changes.changes if any(version.has(one, moved=moved) for version in held)}
@@ -130,24 +130,24 @@ def _sorted(changes: Changes, is_own: Callable[[Change], bool], *, is_unsaved: b
     for change in changes.changes:
         if is_own(change) and not (changes.is_mass_deletion and change.kind is Kind.DELETE):
             own.append(change)
-        # An old version of the file names memories that were put away since; that asks for nothing.
+        # An old version of the file names memories that were archived since; that is not a change.
         elif change.kind is not Kind.RESTORE:
             others.append(change)
     return Origin(tuple(own), tuple(others), is_unsaved)
 
 
 def _holds_text(change: Change) -> bool:
-    """Say whether a change holds text that a review does not keep."""
+    """Return whether a change holds text that a review does not keep."""
     if change.kind is Kind.ADD:
         return len(change.content or "") > _LONGEST
     return change.kind is Kind.UNCLEAR or (change.kind is Kind.EDIT and change.content is not None)
 
 
 def _read(data: bytes) -> _Version | None:
-    """Read a version; None for one without a managed part.
+    """Parse a version; None for one without a managed part.
 
     Raises:
-        ConflictError: It is not such a file.
+        ConflictError: Its marks are invalid.
     """
     if data.startswith(_POINTER):
         raise ConflictError("git keeps the file elsewhere")

@@ -1,8 +1,8 @@
-"""What stands in the managed part: bullets below headings, and whatever else somebody wrote there.
+"""Parses the managed part: bullets below headings, and other lines.
 
-Read as a person means it, not to the letter of Markdown: a bullet goes on as long as its lines are indented, and marks
-decide over indentation. Every line that is neither a bullet, a heading of ours nor blank is handed back as foreign, so
-that nothing is lost when the part is written anew.
+The parser follows the writer's intention more than the Markdown standard: a bullet continues as long as its lines are
+indented, and marks override indentation. Every line that is not a bullet, a known heading or blank is returned as
+foreign, so that no text is lost when the part is written again.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ _INDENTED: Final = re.compile(r"(?: {2,}|\t)")
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """The managed part, read.
+    """The parsed managed part.
 
     Attributes:
-        bullets: Its bullets, in order; empty ones without a mark are left out.
-        foreign: Lines that have no place in it, in order, blank lines between them kept.
+        bullets: Its bullets, in order, without empty bullets that have no mark.
+        foreign: Other lines, in order, with the blank lines between them.
     """
 
     bullets: tuple[Bullet, ...]
@@ -33,7 +33,7 @@ class Part:
 
 
 def read_part(lines: Sequence[str]) -> Part:
-    """Read the lines between the two marks of the managed part, without their ends."""
+    """Parse the lines between the two marks of the managed part, without line ends."""
     bullets: list[Bullet] = []
     foreign: list[str] = []
     heading: Heading | None = None
@@ -62,12 +62,12 @@ def read_part(lines: Sequence[str]) -> Part:
 
 
 def _bullet_end(lines: Sequence[str], start: int) -> int:
-    """Return where a bullet ends: before what is not indented, and before another bullet with a mark."""
+    """Return the end of a bullet: before the next line that is not indented, and before a bullet with a mark."""
     end = start + 1
     for at in range(start + 1, len(lines)):
         line = lines[at]
         if not line.strip():
-            continue  # Belongs to the bullet only when an indented line follows.
+            continue  # A blank line belongs to the bullet only if an indented line follows.
         if not _INDENTED.match(line) or (has_mark(line) and starts_bullet(line, nested=True)):
             break
         end = at + 1
@@ -75,7 +75,7 @@ def _bullet_end(lines: Sequence[str], start: int) -> int:
 
 
 def _fence_end(lines: Sequence[str], start: int) -> int | None:
-    """Return where a fenced block ends; None when none begins, or when it would swallow a bullet of ours."""
+    """Return the end of a fenced block; None if none begins, or if it would contain a bullet with a mark."""
     opening = _FENCE.fullmatch(lines[start])
     if opening is None:
         return None

@@ -1,4 +1,4 @@
-"""What came of bringing a file and a store together."""
+"""The result of synchronizing a file with a store."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Mode(StrEnum):
 
 
 class Outcome(StrEnum):
-    """What became of the file."""
+    """The outcome for the file."""
 
     OFF = "off"
     CONSENT_NEEDED = "consent_needed"
@@ -31,14 +31,14 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BulletChange:
-    """A change that somebody made in the file.
+    """A change made in the file.
 
     Attributes:
         kind: ``add``, ``edit``, ``delete``, ``restore`` or ``unclear``.
-        id: The memory; None when there is none yet.
-        content: The new text; None when it stays.
-        category: The new category; None when it stays.
-        reason: Why it was not followed; empty when it was, or when it only waits for a review.
+        id: The memory; None if there is none yet.
+        content: The new text; None if it stays.
+        category: The new category; None if it stays.
+        reason: Why it was not applied; empty if it was, or if it waits for a review.
     """
 
     kind: Kind
@@ -50,22 +50,22 @@ class BulletChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryFileReport:
-    """What came of a file; ``memory_file.sync`` returns it.
+    """The result for a file; ``memory_file.sync`` returns it.
 
     Attributes:
         path: The file.
-        outcome: What became of it: ``off`` (neither read nor written), ``consent_needed`` (not there, and not created),
-            ``unchanged``, ``written``, ``would_write`` (in a dry run), ``left_alone`` (``problem`` says why).
-        added: Memories that the person added.
-        edited: Memories whose text or category the person changed.
-        archived: Memories whose bullets the person deleted.
-        restored: Memories whose bullets the person put back.
-        proposed: Changes that came with git, or that are too many to be meant: new memories wait as candidates; edits
-            and deletions were not made.
-        unclear: Bullets of which it cannot be told what is meant; they stay as they are.
-        shown: How many memories the file shows.
-        moved_out: Lines that had no place in the managed part and now stand behind it.
-        problem: Why the file was left alone, and how to mend it; None when nothing is wrong.
+        outcome: The outcome: ``off`` (neither read nor written), ``consent_needed`` (does not exist, and was not
+            created), ``unchanged``, ``written``, ``would_write`` (in a dry run), ``left_alone`` (``problem`` says why).
+        added: Memories that the user added.
+        edited: Memories whose text or category the user changed.
+        archived: Memories whose bullets the user deleted.
+        restored: Memories whose bullets the user put back.
+        proposed: Changes that came with git, or too many to be intended: new memories wait as candidates; edits and
+            deletions were not applied.
+        unclear: Bullets that cannot be interpreted; they stay as they are.
+        shown: Number of memories that the file shows.
+        moved_out: Lines that did not belong in the managed part and are behind it now.
+        problem: Why the file was left alone, and how to repair it; None if there is no problem.
     """
 
     path: Path
@@ -87,17 +87,17 @@ class MemoryFileReport:
 
     @property
     def consent_needed(self) -> bool:
-        """Whether the person has to allow the file first."""
+        """Whether the user has to allow the file first."""
         return self.outcome is Outcome.CONSENT_NEEDED
 
 
 def told(change: Change, *, id: str | None = None, reason: str = "") -> BulletChange:
-    """Put a change into a report.
+    """Convert a change for the report.
 
     Args:
         change: The change.
         id: The memory that it led to.
-        reason: Why it was not followed.
+        reason: Why it was not applied.
     """
     content = change.content
     if content is None and change.kind is Kind.UNCLEAR and change.bullet is not None:

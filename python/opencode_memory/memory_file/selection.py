@@ -1,7 +1,7 @@
-"""Which memories a file shows, and in which order.
+"""Selects and orders the memories of a file.
 
-Pinned ones first, then by heading; within one heading what is used more, then what was said last. Uses count in powers
-of four, so that a file which is kept in git does not change with every recall.
+Pinned memories come first, then the headings; below a heading by use, then by time. Uses are compared by powers of
+four, so that a file in git does not change with every recall.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ _MOST_LOOKED_AT: Final = 5000
 
 @dataclass(frozen=True, slots=True)
 class KeptBullet:
-    """A bullet that stays as somebody wrote it, because nobody can tell what is meant by it.
+    """A bullet that stays as it is because it cannot be interpreted.
 
     Attributes:
-        heading: What it stands under.
+        heading: Its heading.
         lines: Its lines.
-        id: The memory that it is about; None when it is about none.
+        id: Its memory; None if it has none.
     """
 
     heading: Heading
@@ -47,11 +47,11 @@ class KeptBullet:
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """What stands between the two marks.
+    """The text between the two marks.
 
     Attributes:
         lines: The lines.
-        shown: Ids of the memories that they show, in their order.
+        shown: Ids of the memories in them, in order.
     """
 
     lines: tuple[str, ...]
@@ -59,21 +59,21 @@ class Body:
 
 
 def is_live(memory: Memory, *, at: datetime) -> bool:
-    """Say whether a memory is active and not expired."""
+    """Return whether a memory is active and not expired."""
     return memory.status is Status.ACTIVE and (memory.expires_at is None or memory.expires_at > at)
 
 
 def memories_to_show(
     store: MemoryStore, *, project: str, with_global: bool, most: int, at: datetime
 ) -> Iterator[Memory]:
-    """Yield the memories of a project that may be shown, the most useful first.
+    """Yield the memories of a project that may be shown, most useful first.
 
     Args:
-        store: Where they are.
+        store: The store of the memories.
         project: The project.
-        with_global: Whether those of no project come along.
-        most: How many are wanted; a few more may come.
-        at: The present moment.
+        with_global: Whether to include global memories.
+        most: The wanted number; a few more may come.
+        at: The current time.
     """
     scope = None if with_global else ScopeKind.PROJECT
     pinned = store.list(project=project, scope=scope, pinned=True, limit=_MOST_LOOKED_AT)
@@ -91,11 +91,11 @@ def memories_to_show(
 
 
 def body_of(memories: Iterable[Memory], *, max_lines: int, kept: Sequence[KeptBullet] = ()) -> Body:
-    """Write the managed part of a file.
+    """Render the managed part of a file.
 
     Args:
-        memories: What may be shown, the most useful first.
-        max_lines: Most lines, with the two marks; kept bullets are written even if they are more.
+        memories: The memories that may be shown, most useful first.
+        max_lines: Maximum number of lines, including the two marks; kept bullets are written even if they exceed it.
         kept: Bullets that stay as they are.
     """
     room = max_lines - _MARKS - sum(len(bullet.lines) for bullet in kept)
@@ -132,7 +132,7 @@ def _written(groups: dict[Heading, list[Memory]], kept: Sequence[KeptBullet]) ->
 
 
 def _names(ids: Sequence[str]) -> dict[str, str]:
-    """Return what each memory is called in its mark: the short id, or all of it where two would be called the same."""
+    """Return the name of each memory in its mark: the short id, or the whole id if two short ids are equal."""
     times = Counter(short_id(one) for one in ids)
     return {one: short_id(one) if times[short_id(one)] == 1 else one for one in ids}
 

@@ -1,8 +1,7 @@
-"""Bringing the file of a work tree and the store together: read back first, then write what is different.
+"""Synchronizes the file of a work tree with the store: reads changes back first, then writes the file if it differs.
 
-The order is what keeps texts safe: a change is in the store before the file is written anew, and the file is only
-noted as written once it is. A process that dies in between leaves a file whose changes are found again, and that are
-then already made.
+This order protects the texts. A change is in the store before the file is written again, and the file is recorded as
+written only afterwards. If the process dies in between, the next run finds the same changes, which are made already.
 """
 
 from __future__ import annotations
@@ -42,17 +41,17 @@ _MOST_READ: Final = 4 * _MOST_SHOWN
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where a file lies, and what is known about it.
+    """The location of a file, and the state around it.
 
     Attributes:
-        store: Where the memories are.
-        project: Whose they are.
+        store: The store of the memories.
+        project: Their project.
         work_tree: The folder that the file belongs to.
         repository: The repository of that folder; None outside git.
-        head: Where ``HEAD`` stands.
-        last: What was written last; None when nothing was.
+        head: The position of ``HEAD``.
+        last: The last writing; None if there was none.
         with_global: Whether the file shows global memories too.
-        at: The present moment.
+        at: The current time.
     """
 
     store: MemoryStore
@@ -73,14 +72,14 @@ class _Place:
         return self.report(Outcome.LEFT_ALONE, f"{RELATIVE} was left alone: {problem}")
 
     def body(self, max_lines: int, done: Done) -> Body:
-        """Write the managed part."""
+        """Render the managed part."""
         memories = memories_to_show(
             self.store, project=self.project, with_global=self.with_global, most=max_lines, at=self.at
         )
         return body_of(memories, max_lines=max_lines, kept=done.kept)
 
     def versions(self, environment: Mapping[str, str]) -> Sequence[bytes] | None:
-        """Return the versions of the file that git has; None when git cannot tell."""
+        """Return the versions of the file that git has; None if git cannot tell."""
         if self.repository is None:
             return ()
         path = real(self.work_tree) / RELATIVE
@@ -104,26 +103,26 @@ def sync(
     changed_by: ChangedBy | None = None,
     environment: Mapping[str, str] = _NO_ENVIRONMENT,
 ) -> MemoryFileReport:
-    """Take over what was changed in a project's file, and write the file if it would say something else.
+    """Apply the changes made in a project's file, and write the file if its content changes.
 
     Args:
-        store: Where the memories are.
+        store: The store of the memories.
         project: The project.
         work_tree: The folder that the file belongs to, as ``.opencode/MEMORY.md``.
-        mode: ``auto`` creates a missing file, ``ask`` only keeps one that there is, ``off`` does nothing.
-        max_lines: Most lines of the managed part; 0 does nothing.
-        at: The present moment.
-        create: The person said yes: create the file, or add the managed part to a file that has none.
-        dry_run: Only say what would be done.
-        with_global: Whether global memories are shown too.
-        changed_by: Who changed the file, for a caller that knows: ``OTHERS`` when a tool of an agent wrote it,
-            ``PERSON`` when the person says that the changes are theirs. None to find out.
+        mode: ``auto`` creates a missing file, ``ask`` only updates an existing file, ``off`` does nothing.
+        max_lines: Maximum number of lines of the managed part; 0 turns the file off.
+        at: The current time.
+        create: The user agreed: create the file, or add the managed part to a file that has none.
+        dry_run: Only report the changes.
+        with_global: Whether to show global memories too.
+        changed_by: The author of the changes, if the caller knows: ``OTHERS`` if a tool of an agent wrote the file,
+            ``PERSON`` if the user says that the changes are theirs. None to determine it.
         environment: Environment of the calling process, for git.
 
     Raises:
-        InvalidInputError: The mode or the number of lines is not acceptable.
-        BusyError: Another process held the store for too long.
-        StorageError: The store refused; what is wrong with the file itself is in the report.
+        InvalidInputError: The mode or the number of lines is invalid.
+        BusyError: Another process locked the store for too long.
+        StorageError: The store cannot be written. Problems of the file itself are in the report.
     """
     wanted = _checked(mode, max_lines)
     repository = find_repository(work_tree)
@@ -194,7 +193,7 @@ def _written(
     *,
     dry_run: bool,
 ) -> MemoryFileReport:
-    """Write a file that would say something else, and note what stands in it."""
+    """Write the file if its content changes, and record the written version."""
     data = frame.with_body(body.lines, foreign)
     is_same = found is not None and found.data == data
     if dry_run:
@@ -212,7 +211,7 @@ def _written(
 
 
 def _objection(origin: Origin) -> str | None:
-    """Say why changes of others cannot be passed over for now; None when they can."""
+    """Return why changes of other authors cannot be ignored for now; None if they can."""
     if origin.is_unsaved:
         return (
             "it was changed, and it cannot be told by whom; say that the changes are yours, or take them back, so that "

@@ -1,4 +1,4 @@
-"""What reviews found, kept from review to review until it is resolved."""
+"""Findings of code reviews, kept until they are resolved."""
 
 from __future__ import annotations
 

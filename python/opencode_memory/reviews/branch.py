@@ -1,4 +1,4 @@
-"""Which branch is checked out, read from git's files: starting git would cost more than everything else here."""
+"""Reads the checked-out branch from git's files, because starting git would take longer than the rest of a call."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _TABLE_OF_BRANCHES: Final = ".invalid"
 
 
 def branch_of(folder: Path) -> str:
-    """Return the branch that is checked out in a folder's work tree; git is not started for it.
+    """Return the branch that is checked out in a folder's work tree, without starting git.
 
     Returns:
-        Its name, ``detached`` while HEAD names a commit, ``none`` outside of git.
+        Its name, ``detached`` if HEAD names a commit, ``none`` outside of git.
     """
     repository = find_repository(folder)
     if repository is None:

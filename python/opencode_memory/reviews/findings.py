@@ -1,9 +1,8 @@
-"""What reviews found, kept from review to review until it is resolved.
+"""Findings of code reviews, kept from review to review until they are resolved.
 
-A finding is known by its project, its branch, its file and what it says, never by a line number: lines move, and two
-branches have different ones. Each is one value of the key-value store under a key of its own, so reviewers that work at
-the same time add to each other; of two that change the same finding the later one wins. Nothing is carried from one
-branch to another.
+A finding is identified by its project, branch, file and text, never by a line number, because lines move and differ
+between branches. Each finding is one key-value pair, so concurrent reviewers add to each other. If two change the same
+finding, the later write wins. Findings are not carried from one branch to another.
 """
 
 from __future__ import annotations
@@ -35,12 +34,12 @@ RESOLVED_DAYS: Final = 30
 
 _ID_CHARACTERS: Final = 12
 _ID: Final = re.compile(rf"[0-9a-f]{{{_ID_CHARACTERS}}}")
-# No "~" and no ":": git allows neither in a branch, so what begins with "~" is a hash and the key has one reading.
+# Git allows neither "~" nor ":" in a branch name, so "~" begins a hash and the key is unambiguous.
 _READABLE: Final = re.compile(r"[\w./+@#=,()-]{1,200}")
 
 
 class Severity(StrEnum):
-    """How bad it is, worst first."""
+    """The severity of a finding, worst first."""
 
     BUG = "bug"
     WARNING = "warning"
@@ -48,7 +47,7 @@ class Severity(StrEnum):
 
 
 class FindingStatus(StrEnum):
-    """Whether it still is so."""
+    """Whether a finding is open."""
 
     OPEN = "open"
     RESOLVED = "resolved"
@@ -56,20 +55,20 @@ class FindingStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """What a review found.
+    """A finding of a review.
 
     Attributes:
-        id: Names it on its branch.
-        branch: The branch that was reviewed.
-        file: Path in the work tree; empty for what concerns no single file.
-        severity: How bad it is.
-        text: What is wrong.
-        status: Whether it still is so.
-        first_seen: When it was found.
-        last_seen: When it was last found, or resolved.
-        reviews: How many reviews found it.
-        line: Where it was last seen; known to move.
-        review: Which review saw it last.
+        id: Its id on its branch.
+        branch: The reviewed branch.
+        file: Path in the work tree; empty if it concerns no single file.
+        severity: Its severity.
+        text: The problem.
+        status: Whether it is open.
+        first_seen: The time it was found first.
+        last_seen: The time it was last found or resolved.
+        reviews: Number of reviews that found it.
+        line: Its last known line, which may have moved.
+        review: The last review that found it.
     """
 
     id: str
@@ -86,14 +85,14 @@ class Finding:
 
     @property
     def line_of_text(self) -> str:
-        """All that a reader needs; a text of several lines stays so, and nothing is escaped."""
+        """The finding on one line; a text of several lines keeps them, and no character is escaped."""
         place = "" if not self.file else f" {self.file}" if self.line is None else f" {self.file}:{self.line}"
         often = "" if self.reviews == 1 else f" (in {counted(self.reviews, 'review')})"
         return f"[{self.id}] {self.severity}{place}{often}: {self.text}"
 
 
 class Seen(StrEnum):
-    """What was known of a finding before."""
+    """The earlier state of a recorded finding."""
 
     NEW = "new"
     KNOWN = "known"
@@ -102,12 +101,12 @@ class Seen(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """What became of a finding that was recorded.
+    """The result of recording a finding.
 
     Attributes:
-        finding: As it is kept.
-        seen: Whether it was new, known, or had been resolved and is back.
-        redactions: Kinds of secrets that were replaced in it.
+        finding: The stored finding.
+        seen: Whether it was new, known, or resolved before.
+        redactions: Kinds of secrets that were redacted in it.
     """
 
     finding: Finding
@@ -119,9 +118,9 @@ class Recorded:
 class Findings:
     """The findings of one branch.
 
-    Attributes:
-        kv: Where values are kept.
-        project: Whose; None for a reviewer of whom no project is known.
+    Args:
+        kv: The key-value store.
+        project: Their project; None if the reviewer's project is not known.
         branch: From ``branch_of``.
     """
 
@@ -139,18 +138,18 @@ class Findings:
         line: int | None = None,
         review: str | None = None,
     ) -> Recorded:
-        """Keep a finding; the same one again is seen once more, and open again if it was resolved.
+        """Store a finding. A known finding is counted again, and opened again if it was resolved.
 
         Args:
-            text: What is wrong, 1 to 4,000 characters; secrets are replaced.
-            at: The present moment.
-            file: Path in the work tree, a line behind it does no harm.
-            severity: ``bug``, ``warning`` or ``note``; by default what it was, else ``warning``.
-            line: Where it is just now.
-            review: Names the review: what one sees twice it has seen once.
+            text: The problem, 1 to 4,000 characters; secrets are redacted.
+            at: The current time.
+            file: Path in the work tree, with or without a line number.
+            severity: ``bug``, ``warning`` or ``note``; by default the earlier one, else ``warning``.
+            line: The current line.
+            review: The name of the review; it counts each finding once.
 
         Raises:
-            InvalidInputError: An argument is not acceptable.
+            InvalidInputError: An argument is invalid.
         """
         said, redactions = redact(_checked_text(text))
         place, line_there = file_and_line(file)
@@ -185,20 +184,20 @@ class Findings:
         line: int | None = None,
         review: str | None = None,
     ) -> Recorded:
-        """Note that a known finding was found again, however it is worded by now.
+        """Record that a known finding was found again, whatever its wording.
 
         Raises:
-            NotFoundError: There is none of this id on this branch.
+            NotFoundError: The branch has no finding with this id.
         """
         return self._seen_again(
             self._known(id), at=at, severity=_severity(severity), line=_checked_line(line), review=review
         )
 
     def resolve(self, id: str, *, at: datetime) -> Finding:
-        """Note that a finding is no longer so; it is known for another 30 days.
+        """Resolve a finding; it is kept for another 30 days.
 
         Raises:
-            NotFoundError: There is none of this id on this branch.
+            NotFoundError: The branch has no finding with this id.
         """
         known = self._known(id)
         if known.status is FindingStatus.RESOLVED:
@@ -208,7 +207,7 @@ class Findings:
         return resolved
 
     def open(self) -> tuple[Finding, ...]:
-        """Return what is open on this branch, the worst first, then by file, the oldest first."""
+        """Return the open findings of this branch, worst first, then by file, oldest first."""
         return tuple(one for one in self._all() if one.status is FindingStatus.OPEN)
 
     def _seen_again(
@@ -257,7 +256,7 @@ class Findings:
         return self.kv.set(f"{self._prefix}{finding.id}", value, ttl_seconds=life, project=self.project)
 
     def _understood(self, id: str, value: Any) -> Finding | None:
-        """Return a value as a finding; None for what else somebody may have put under such a key."""
+        """Parse a stored finding; None for a value that another writer stored under such a key."""
         if not _ID.fullmatch(id) or not isinstance(value, Mapping):
             return None
         try:
@@ -283,12 +282,12 @@ class Findings:
 
 
 def open_findings(store: MemoryStore, project: str | None, branch: str) -> tuple[Finding, ...]:
-    """Return what is open on a branch; see ``Findings.open``."""
+    """Return the open findings of a branch; see ``Findings.open``."""
     return Findings(store.kv, project, branch).open()
 
 
 def _label(branch: str) -> str:
-    """Return what stands for a branch in a key, which has a length, no control characters, and no secrets."""
+    """Return the part of a key for a branch, without control characters, secrets and excessive length."""
     if _READABLE.fullmatch(branch) and not redact(f"{PREFIX}{branch}:")[1]:
         return branch
     return f"~{hashlib.sha256(branch.encode()).hexdigest()[:16]}"

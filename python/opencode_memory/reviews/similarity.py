@@ -1,7 +1,7 @@
-"""When two wordings are one finding: what a review says is worded anew each time, and its lines move.
+"""Decides when two wordings are the same finding, because reviews word a finding differently each time and lines move.
 
-Case, punctuation and line numbers make no difference; words, numbers and signs do, since one finding too many is listed
-twice, and one too few is lost.
+Case, punctuation and line numbers do not matter; words, numbers and signs do. A finding that is listed twice is better
+than one that is lost.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ _LINES: Final = re.compile(
     r"|(?<=[#(])l\d+(?:-l?\d+)?\b"
 )
 _LINE_BEHIND: Final = r"(?::\d+){1,2}(?:-\d+)?\b"
-# Signs count where they make another statement of the same words: -1 and 1, a != b and a == b, !ok and ok.
+# Signs change the meaning of the same words: -1 and 1, a != b and a == b, !ok and ok.
 _WORDS: Final = re.compile(r"(?<![\w)])-\d+|\w+|(?<!\S)\*+(?!\S)|[+/=<>&|^%~]+|!(?=[\w=])")
 
 
 def same_words(text: str, *, file: str = "") -> str:
-    """Return what the wordings of one finding have in common: its words and signs, without case, punctuation and lines.
+    """Return the words and signs of a finding, without case, punctuation and lines.
 
     >>> same_words("Line 12: `total` is never reset!") == same_words("total is never reset (line 40)")
     True
 
     Args:
         text: A wording.
-        file: What it is about; a line behind its name is left out, too.
+        file: The file of the finding; a line number behind its name is removed, too.
     """
     plain = unicodedata.normalize("NFKC", text).casefold()
     if name := posixpath.basename(file):
@@ -42,7 +42,7 @@ def same_words(text: str, *, file: str = "") -> str:
 
 
 def file_and_line(file: object) -> tuple[str, int | None]:
-    """Return the path of a file, by whatever way it was written, and the line that stood behind it."""
+    """Return the path of a file in its canonical form, and the line number behind it."""
     given = arguments.text(file, field="file").strip().strip("`").replace("\\", "/")
     if "\0" in given or len(given) > _FILE_CHARACTERS:
         raise InvalidInputError(
