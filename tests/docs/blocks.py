@@ -18,6 +18,21 @@ _CELL = re.compile(r"^\| [^|]+ \| `(opencode-memory [^`]+)` \|$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
+class Step:
+    """A command and the output that a document shows for it.
+
+    Attributes:
+        row: The command as it is written, with its comment.
+        command: The command for the shell.
+        output: Rows of the output; empty if the document shows none.
+    """
+
+    row: str
+    command: str
+    output: list[str]
+
+
+@dataclass(frozen=True)
 class Block:
     """A code block.
 
@@ -39,12 +54,15 @@ class Block:
         return f"{self.file.relative_to(ROOT).as_posix()}:{self.line}"
 
     @property
-    def commands(self) -> list[str]:
-        """Commands of a block for the shell, without output and comments."""
-        rows = self.text.replace("\\\n", " ").splitlines()
-        if self.language == "console":
-            rows = [row.removeprefix("$ ") for row in rows if row.startswith("$ ")]
-        return [shlex.join(words) if is_plain(row) else row for row in rows if (words := split_words(row))]
+    def steps(self) -> list[Step]:
+        """Commands of a block for the shell. In a ``console`` block, rows without ``$`` are the output."""
+        steps: list[Step] = []
+        for row in self.text.replace("\\\n", " ").splitlines():
+            if self.language == "console" and not row.startswith("$ "):
+                steps[-1].output.append(row)
+            elif split_words(command := row.removeprefix("$ ")):
+                steps.append(Step(row, shlex.join(split_words(command)) if is_plain(command) else command, []))
+        return steps
 
 
 def split_words(row: str) -> list[str]:

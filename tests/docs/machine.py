@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -183,3 +184,10 @@ class Machine:
         if (health := self.health()) is not None:
             with suppress(ProcessLookupError):
                 os.killpg(health["pid"], signal.SIGKILL)
+
+
+def normalize(text: str) -> str:
+    """Replace ids of memories, ages and numbers of tokens, which differ between runs."""
+    text = re.sub(r"\b[0-9a-f]{8}\b", "ID", text)
+    text = re.sub(r"\b\d+ tokens\b", "N tokens", text)
+    return re.sub(r"\b(now|\d+ (?:s|min|h|d|mo|month|months) ago)\b", "AGE", text)

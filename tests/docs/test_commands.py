@@ -8,60 +8,71 @@ Some commands are replaced, because they cannot run here as they stand:
 * ``python -m pytest`` only collects the tests, of which there has to be at least one.
 * ``service install`` becomes a dry run. docs/service.md as a whole is run by tests/service, with a fake systemd.
 
-``ID`` stands for the id of a memory, and ``SESSION`` for a session of OpenCode.
+If a ``console`` block shows output, the command has to print it; ids and ages may differ. ``ID`` stands for the id of a memory, and ``SESSION`` for a session of OpenCode.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import re
 import shlex
+from collections import Counter
+from pathlib import Path
 
 import pytest
 
 from docs.blocks import RUN_UNTIL_STOPPED, Block, blocks, split_words, table_commands
-from docs.machine import DOCUMENTS, ROOT, SESSION, Machine
+from docs.machine import DOCUMENTS, ROOT, SESSION, Machine, normalize
 
 README = ROOT / "README.md"
 SERVICE = ROOT / "docs" / "service.md"
 ALL = [block for file in DOCUMENTS if file != SERVICE for block in blocks(file)]
 SHELL = [block for block in ALL if block.language in {"sh", "console"}]
-SKIPPED = [block for block in SHELL if block.skipped]
-MOST_SKIPPED = 2
-FINDS_NOTHING = {"opencode-memory review", "opencode-memory review --list", "opencode-memory backup list"}
+QUICKSTART = ROOT / "docs" / "quickstart.md"
+"""A reader runs its blocks one after the other, so the test does the same, on an empty machine."""
+SKIPPED = {"docs/benchmarks.md": 2}
+"""Number of blocks that are not run, by document."""
+FINDS_NOTHING = {
+    "opencode-memory review",
+    "opencode-memory review --list",
+    "opencode-memory backup list",
+    "opencode-memory why",
+}
 """Commands that may end with 1, because the machine holds nothing that they list."""
 LANGUAGES = {"", "sh", "console", "python", "toml", "json", "jsonc", "text", "markdown"}
 
 
-def run_command(machine: Machine, command: str) -> None:
-    """Run one documented command as this test suite can, and check its exit code."""
+def run_command(machine: Machine, command: str) -> str:
+    """Run one documented command as this test suite can, check its exit code, and return its output."""
     if command in RUN_UNTIL_STOPPED:
         machine.run_until_stopped(command, answers=RUN_UNTIL_STOPPED[command])
-        return
+        return ""
     words = split_words(command)
     match words:
         case ["pip", "install", *_] if "." in words:
-            machine.ok("pip install --no-deps opencode-memory")
+            return machine.ok("pip install --no-deps opencode-memory")
         case ["make", *targets]:
-            machine.ok(shlex.join(["make", "--dry-run", *targets]), folder=ROOT)
+            return machine.ok(shlex.join(["make", "--dry-run", *targets]), folder=ROOT)
         case ["python", "-m", module, *options] if module.startswith(("benches.", "scripts.")):
-            check_options(machine, ["python", "-m", module], options)
+            return check_options(machine, ["python", "-m", module], options)
         case ["python", script, *options] if script.startswith("scripts/"):
-            check_options(machine, ["python", script], options)
+            return check_options(machine, ["python", script], options)
         case ["python", "-m", "pytest", *_]:
-            machine.ok(f"{command} --collect-only --quiet", folder=ROOT)
+            return machine.ok(f"{command} --collect-only --quiet", folder=ROOT)
         case ["opencode-memory", "service", "install", *_]:
-            machine.ok(f"{command} --dry-run")
-        case _:
-            ran = machine.run(fill_in(machine, command))
-            assert ran.returncode in ((0, 1) if command in FINDS_NOTHING else (0,)), f"{command}\n{ran.stdout}"
+            return machine.ok(f"{command} --dry-run")
+    ran = machine.run(fill_in(machine, command))
+    assert ran.returncode in ((0, 1) if command in FINDS_NOTHING else (0,)), f"{command}\n{ran.stdout}"
+    return ran.stdout
 
 
-def check_options(machine: Machine, command: list[str], options: list[str]) -> None:
-    """Check that a script exists and has the options that a document names."""
+def check_options(machine: Machine, command: list[str], options: list[str]) -> str:
+    """Check that a script exists and has the options that a document names. Return its help."""
     shown = machine.ok(shlex.join([*command, "--help"]), folder=ROOT)
     for option in options:
         assert not option.startswith("--") or option in shown, f"{shlex.join(command)} has no {option}"
+    return shown
 
 
 def fill_in(machine: Machine, command: str) -> str:
@@ -72,14 +83,39 @@ def fill_in(machine: Machine, command: str) -> str:
     return re.sub(r"\bSESSION\b", SESSION, command)
 
 
-@pytest.mark.parametrize("block", [block for block in SHELL if not block.skipped], ids=str)
+@pytest.mark.parametrize("block", [block for block in SHELL if not block.skipped and block.file != QUICKSTART], ids=str)
 def test_command_block_runs(block: Block, machine: Machine) -> None:
-    assert block.commands
+    run_block(machine, block)
+
+
+def test_blocks_of_the_quickstart_run_one_after_the_other(tmp_path: Path) -> None:
+    machine = Machine.prepare(tmp_path / "home")
+    for block in SHELL:
+        if block.file == QUICKSTART:
+            run_block(machine, block)
+
+
+def run_block(machine: Machine, block: Block) -> None:
+    """Run the commands of a block, and compare the output that the document shows."""
+    assert block.steps
+    rows: list[str] = []
     try:
-        for command in block.commands:
-            run_command(machine, command)
+        for step in block.steps:
+            out = run_command(machine, step.command)
+            rows += [step.row, *(out.splitlines() if step.output else ())]
     finally:
         machine.stop_server()
+    if any(step.output for step in block.steps):
+        check_output(block, "".join(f"{row}\n" for row in rows))
+
+
+def check_output(block: Block, current: str) -> None:
+    """Compare the output in a document with that of today; with ``UPDATE_DOCS=1`` write it."""
+    if os.environ.get("UPDATE_DOCS") and normalize(block.text) != normalize(current):
+        text = block.file.read_text(encoding="utf-8")
+        block.file.write_text(text.replace(block.text, current), encoding="utf-8")
+        return
+    assert normalize(block.text) == normalize(current)
 
 
 @pytest.mark.parametrize("command", table_commands(README))
@@ -103,10 +139,10 @@ def test_readme_names_one_command_for_each_wish() -> None:
     assert len(README.read_text(encoding="utf-8").splitlines()) < 120
 
 
-def test_few_blocks_are_skipped_and_each_has_a_reason() -> None:
-    listed = {str(block): block.skipped for block in SKIPPED}
-    assert len(listed) <= MOST_SKIPPED, listed
-    assert all(len(reason) > len("needs npm") for reason in listed.values()), listed
+def test_skipped_blocks_are_known_and_have_reasons() -> None:
+    skipped = [block for block in SHELL if block.skipped]
+    assert Counter(block.file.relative_to(ROOT).as_posix() for block in skipped) == SKIPPED
+    assert all(len(block.skipped) > len("needs npm") for block in skipped)
 
 
 def test_every_block_names_a_known_language() -> None:

@@ -6,23 +6,15 @@
 from __future__ import annotations
 
 import os
-import re
 
 import pytest
 
-from docs.machine import ROOT, SESSION, Machine
+from docs.machine import ROOT, SESSION, Machine, normalize
 from render_terminal import COLUMNS, render, wrap
 
 IMAGES = ROOT / "docs" / "images"
 DEMO_LINES = 28
 """Number of lines of the demo that the picture shows: two questions with their answers, and the next one."""
-
-
-def normalize(text: str) -> str:
-    """Replace ids of memories, ages and numbers of tokens, which differ between runs."""
-    text = re.sub(r"\b[0-9a-f]{8}\b", "ID", text)
-    text = re.sub(r"\b\d+ tokens\b", "N tokens", text)
-    return re.sub(r"\b(now|\d+ (?:s|min|h|d|mo|month|months) ago)\b", "AGE", text)
 
 
 def demo(machine: Machine) -> str:
