@@ -1,4 +1,4 @@
-//! From a question to hits: the order of the read path, top to bottom.
+//! Runs a recall: searches, fusion, floor and the final hits, in the order of the read path.
 
 use super::filter::Filter;
 use super::floor::{Floor, Raw, WORDS_ALONE};
@@ -12,7 +12,7 @@ use crate::model::{Hit, Memory, RecallRequest, Signal};
 use crate::store::memory;
 use crate::text;
 
-/// Answer a question that passed its checks.
+/// Answer a request that has been validated.
 pub fn recall((view, at): &Current<'_>, request: &RecallRequest, now_ms: i64) -> Result<Vec<Hit>> {
     let view: &View = view;
     let filter = Filter::new(at, &request.selection, now_ms)?;
@@ -50,7 +50,7 @@ pub fn recall((view, at): &Current<'_>, request: &RecallRequest, now_ms: i64) ->
         return Ok(Vec::new());
     }
     let mut answer = Vec::with_capacity(request.limit.min(candidates.len()));
-    for candidate in candidates.iter().filter(|candidate| raw(candidate).is_telling()) {
+    for candidate in candidates.iter().filter(|candidate| raw(candidate).is_relevant()) {
         if answer.len() == request.limit {
             break;
         }
@@ -62,7 +62,7 @@ pub fn recall((view, at): &Current<'_>, request: &RecallRequest, now_ms: i64) ->
     Ok(answer)
 }
 
-/// Memories near a vector, best first, with their cosine; `depth` of them at most.
+/// Return at most `depth` memories near a vector with their cosine, best first.
 pub fn nearest((view, at): &Current<'_>, filter: &Filter, vector: &[f32], depth: usize) -> Result<Vec<(Memory, f32)>> {
     let view: &View = view;
     let remaining = filter.remaining(&view.mirror, view.scan_filtered());

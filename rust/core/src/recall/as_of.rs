@@ -1,7 +1,7 @@
-//! The store as it stood at an earlier moment of its own history: exact, and slow.
+//! Recall from the state of the store at an earlier time. Exact, but slow.
 //!
-//! The state of a memory at that moment is what its first later change found; a memory without later changes is as it is
-//! now. What was purged since is gone from this answer too.
+//! The state of a memory at that time is the state before its first later change, or the current state if there is no
+//! later change. Memories that were purged since then are missing.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -16,7 +16,7 @@ use crate::text;
 
 const PAGE: usize = 1_000;
 
-/// Memories as they were at `moment`, those that `selection` wants.
+/// Return the memories that match `selection`, in their state at `moment`.
 pub fn states(at: &Connection, selection: &Selection, moment: i64) -> Result<Vec<Memory>> {
     let mut states = Vec::new();
     let mut changed_later: FxHashSet<String> = FxHashSet::default();
@@ -37,7 +37,7 @@ pub fn states(at: &Connection, selection: &Selection, moment: i64) -> Result<Vec
     Ok(states)
 }
 
-/// The rules of a selection on a whole memory, as the filter has them on the mirror's rows.
+/// Apply a selection to a whole memory, by the same rules as the filter on rows of the mirror.
 fn matches_selection(selection: &Selection, memory: &Memory, moment: i64) -> bool {
     let in_scope = match &selection.scope {
         Scope::Everything => true,
@@ -64,7 +64,7 @@ fn matches_selection(selection: &Selection, memory: &Memory, moment: i64) -> boo
         && is_named(&memory.tags, &selection.tag)
 }
 
-/// Answer a question by the state at `moment`.
+/// Answer a request from the state at `moment`.
 pub fn recall(at: &Connection, request: &RecallRequest, moment: i64) -> Result<Vec<Hit>> {
     let states = states(at, &request.selection, moment)?;
     let subject = text::subject(&request.query);
@@ -86,7 +86,7 @@ pub fn recall(at: &Connection, request: &RecallRequest, moment: i64) -> Result<V
     if !floor.is_answer(ranked.iter().map(|(_, _, place)| raw(*place))) {
         return Ok(Vec::new());
     }
-    ranked.retain(|(_, _, place)| raw(*place).is_telling());
+    ranked.retain(|(_, _, place)| raw(*place).is_relevant());
     ranked.truncate(request.limit);
     Ok(ranked
         .into_iter()
@@ -104,7 +104,7 @@ pub fn recall(at: &Connection, request: &RecallRequest, moment: i64) -> Result<V
         .collect())
 }
 
-/// The terms of a query, weighed by how rare they were, and how often they stood in each text.
+/// Weight the terms of a query by their rarity at that time, and count them in each text.
 fn count_query_terms(states: &[Memory], terms: &text::QueryTerms) -> (Vec<ScoredTerm>, Counts) {
     let documents: Vec<[(FxHashMap<String, u32>, u32); 2]> = states
         .iter()
@@ -146,7 +146,8 @@ fn cosines(at: &Connection, states: &[Memory], query: Option<&[f32]>) -> Result<
     states
         .iter()
         .map(|memory| {
-            // Its chunks, when it is still as it was; else whatever text it had, where that was embedded in one piece.
+            // Use the current chunks if the memory is unchanged. Otherwise use the embedding of the old text, which
+            // exists if that text was embedded as a single chunk.
             let mut nearest: Option<f32> = None;
             embedding::for_each_vector(at, Some(memory.key), |_, _, vector| {
                 let cosine = dot(query, &embedding::decoded(vector));

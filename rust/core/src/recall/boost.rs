@@ -1,26 +1,28 @@
-//! Small, bounded additions for what a memory is, not for how well it matches: they reorder near-ties and never bury a
-//! strong match because it is old.
+//! Small score bonuses that depend on the memory and not on the query: recency, pin and category.
+//!
+//! The bonuses are bounded. They reorder hits of nearly equal score, but a strong match is never ranked low because of
+//! its age.
 
 use super::mirror::Row;
 use crate::clock::DAY_MS;
 use crate::model::{Category, Signal};
 
-/// A statement that speaks of now gets this much; half of it after [`HALF_LIFE_DAYS`]. Turns of a conversation get nothing:
-/// they are the record of their day, and age says nothing against them.
+/// Bonus of a new statement, halved every [`HALF_LIFE_DAYS`]. Turns of a conversation get no bonus, because a turn
+/// records its day and does not become outdated.
 const RECENCY: f64 = 0.02;
 const HALF_LIFE_DAYS: f64 = 90.0;
 const PINNED: f64 = 0.02;
-/// What a person decided or ordered, before what was merely said.
+/// Bonus of a memory that records a decision or an instruction of the user.
 const DELIBERATE: f64 = 0.01;
 
-/// The additions of one row, each with its reason.
+/// Compute the bonuses of one row, each with its reason.
 pub fn boosts(row: &Row, is_turn: bool, now_ms: i64) -> impl Iterator<Item = Signal> {
-    let signal = |name, raw: f64, contribution: f64, what: String| Signal {
+    let signal = |name, raw: f64, contribution: f64, reason: String| Signal {
         name,
         raw,
         rank: None,
         contribution,
-        detail: format!("{what}: +{contribution:.3}"),
+        detail: format!("{reason}: +{contribution:.3}"),
     };
     let age_days = age_days(row, now_ms);
     let recent = (!is_turn).then(|| signal("recency", age_days, recency(age_days), format!("{age_days:.0} days old")));
@@ -30,7 +32,7 @@ pub fn boosts(row: &Row, is_turn: bool, now_ms: i64) -> impl Iterator<Item = Sig
     recent.into_iter().chain(pinned).chain(deliberate)
 }
 
-/// The sum of a row's additions, without the words.
+/// Compute the sum of a row's bonuses.
 pub fn total(row: &Row, is_turn: bool, now_ms: i64) -> f64 {
     let recent = if is_turn { 0.0 } else { recency(age_days(row, now_ms)) };
     let pinned = if row.columns.pinned { PINNED } else { 0.0 };
@@ -62,7 +64,7 @@ mod tests {
     use crate::store::memory::FilterRow;
 
     #[test]
-    fn the_reasons_add_up_to_the_total_and_stay_small() {
+    fn boosts_add_up_to_total_and_are_bounded() {
         let columns = FilterRow {
             key: 1,
             project: 0,
@@ -83,6 +85,6 @@ mod tests {
                 assert!(sum <= 0.05);
             }
         }
-        assert!(total(&row, true, 0) + 0.01 < total(&row, false, 0), "a turn is not the better for being new");
+        assert!(total(&row, true, 0) + 0.01 < total(&row, false, 0), "a turn must get no recency bonus");
     }
 }

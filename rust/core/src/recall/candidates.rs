@@ -1,6 +1,7 @@
-//! The pool: the best rows by words and the best by meaning, each from all rows that the filter allows.
+//! The two searches of a recall: the best rows by words and the best rows by vectors, among the rows that pass the
+//! filter.
 //!
-//! Its depth is fixed and independent of how many hits are wanted, so that a hit's score does not depend on `limit`.
+//! The depth of a search is constant, so that the score of a hit does not depend on the requested `limit`.
 
 use rustc_hash::FxHashMap;
 
@@ -12,16 +13,16 @@ use crate::index::bm25::ScoredTerm;
 use crate::index::exact::{Best, Scored};
 use crate::index::quantised::quantise;
 
-/// A filter that lets at least this share through is applied to what the graph proposes, not inside of it.
+/// A filter that passes at least this share is applied to the graph's results instead of during its search.
 const NEARLY_ALL: f64 = 0.9;
 
-/// Candidates that each of the two searches contributes.
+/// Number of candidates from each of the two searches.
 pub const DEPTH: usize = 64;
 
-/// Rows whose vectors are on their way from memory while a scan compares the ones before.
+/// Number of rows whose vectors are prefetched ahead of the comparison.
 const PREFETCHED: usize = 6;
 
-/// The best rows by words, best first.
+/// Find the best rows by words, best first.
 pub fn by_words(
     view: &View,
     filter: &Filter,
@@ -56,7 +57,7 @@ pub fn by_words(
     Ok(best.into_sorted())
 }
 
-/// The places as bits: asked once for every document that has a word of the query.
+/// Convert places to a bit set, which is checked for every document that contains a query term.
 fn bit_set(places: &[u32], all: usize) -> Vec<u64> {
     let mut set = vec![0_u64; all.div_ceil(64)];
     for place in places {
@@ -89,17 +90,17 @@ pub fn by_meaning(
         place != NONE && filter.allows(mirror.row(place))
     };
     let allows_embedding = |embedding: i64| mirror.slots_of_embedding(embedding).any(allows_slot);
-    // Several chunks of one memory are one candidate.
+    // Request more chunks than rows, because several chunks of one memory are one candidate.
     let chunks = (depth * mirror.live_slots()).div_ceil(mirror.len().max(1)).max(depth);
     let found = if share >= NEARLY_ALL {
-        // A little more than is needed, for the few that the filter drops afterwards.
+        // Request a few more results, because the filter drops some of them afterwards.
         let mut found = loaded.graph.search_all(query, (chunks as f64 / share).ceil() as usize + 4)?;
         found.retain(|embedding| allows_embedding(*embedding));
         found
     } else {
         loaded.graph.search(query, chunks, allows_embedding)?
     };
-    // The graph gives up early in a region where the filter allows little; then nothing but a scan is sure.
+    // The graph stops early in a region where the filter passes few rows. Only a scan is reliable then.
     let expected = depth.min((share * mirror.len() as f64 / 2.0) as usize);
     if found.len() < expected {
         return Ok(scan(view, &filter.places(mirror), query, depth));
@@ -118,7 +119,7 @@ pub fn by_meaning(
     Ok(best.into_sorted())
 }
 
-/// Compare the given rows one by one: all roughly, when they are many, and then the best of them exactly.
+/// Compare all given rows. If they are many, a rough comparison first selects the rows for the exact one.
 fn scan(view: &View, places: &[u32], query: &[f32], depth: usize) -> Vec<Scored<u32>> {
     let shortlisted = depth + depth / 2;
     if places.len() > 2 * shortlisted {
@@ -138,7 +139,7 @@ fn rank_exactly(view: &View, places: impl Iterator<Item = u32>, query: &[f32], d
     best.into_sorted()
 }
 
-/// The rows that are worth comparing exactly.
+/// Select the rows for the exact comparison.
 fn shortlist(view: &View, places: &[u32], query: &[f32], limit: usize) -> Vec<Scored<u32>> {
     let query = quantise(query);
     let mut best = Best::new(limit);

@@ -1,4 +1,4 @@
-//! Which rows may be returned, decided on the mirror before any top-k.
+//! Filter of a recall, applied to rows of the mirror before any top-k selection.
 
 use rustc_hash::FxHashSet;
 
@@ -8,10 +8,10 @@ use crate::model::{Scope, Selection};
 use crate::store::Connection;
 use crate::store::{memory, project};
 
-/// Rows looked at to guess how many a filter lets through.
+/// Number of rows sampled to estimate the selectivity of a filter.
 const SAMPLE: usize = 128;
 
-/// A [`Selection`] in the mirror's terms.
+/// A [`Selection`] resolved to keys and columns of the mirror.
 #[derive(Debug)]
 pub struct Filter {
     projects: Projects,
@@ -29,22 +29,22 @@ pub struct Filter {
 #[derive(Debug, PartialEq, Eq)]
 enum Projects {
     All,
-    /// Every one, but not the global memories.
+    /// Every project, without the global memories.
     Any,
     These(Vec<i64>),
 }
 
-/// How much a filter leaves.
+/// The rows that pass a filter.
 #[derive(Debug)]
 pub enum Remaining {
-    /// These rows and no others.
+    /// Places of all rows that pass.
     Places(Vec<u32>),
-    /// About this share of all memories that exist.
+    /// Estimated share of the existing memories that pass.
     Share(f64),
 }
 
 impl Filter {
-    /// Resolve names and entities against the snapshot.
+    /// Resolve the names of a selection against the snapshot.
     pub fn new(at: &Connection, selection: &Selection, now_ms: i64) -> Result<Self> {
         let projects = match &selection.scope {
             Scope::Everything => Projects::All,
@@ -52,7 +52,7 @@ impl Filter {
             Scope::Global => Projects::These(vec![0]),
             Scope::Project { name, with_global } => {
                 let global = with_global.then_some(0);
-                // A project that is not known yet has no memories.
+                // An unknown project has no memories.
                 Projects::These(project::id_of(at, Some(name))?.into_iter().chain(global).collect())
             }
         };
@@ -101,7 +101,7 @@ impl Filter {
             && self.keys.as_ref().is_none_or(|keys| keys.contains(&columns.key))
     }
 
-    /// Every row that may be returned.
+    /// Places of all rows that may be returned, sorted.
     pub fn places(&self, mirror: &Mirror) -> Vec<u32> {
         let mut places: Vec<u32> = match (&self.keys, &self.projects) {
             (Some(keys), _) => keys.iter().filter_map(|key| mirror.row_of(*key)).collect(),
@@ -111,12 +111,12 @@ impl Filter {
             }
         };
         places.retain(|place| self.allows(mirror.row(*place)));
-        places.sort_unstable(); // memories of one project lie side by side: the scan reads vectors in order
-        places.dedup(); // a row that came back to a project is listed twice
+        places.sort_unstable(); // Memories of a project are adjacent, so a scan reads vectors in order.
+        places.dedup(); // A row that returned to a project is listed twice.
         places
     }
 
-    /// The rows when there are at most `few`, else about how many there are.
+    /// Return the rows that pass if they are at most `few`, otherwise their estimated share.
     pub fn remaining(&self, mirror: &Mirror, few: usize) -> Remaining {
         let all = mirror.places().len();
         if self.count_listed(mirror) > few {
@@ -124,7 +124,7 @@ impl Filter {
             let sampled = all.div_ceil(step);
             let sample = || (0..all).step_by(step).map(|place| mirror.row(place as u32)).filter(|row| row.alive);
             let allowed = sample().filter(|row| self.allows(row)).count();
-            // A guess near the bound is not good enough: a wrong one costs a walk through the whole graph.
+            // Count exactly near the bound, because a wrong estimate costs a search of the whole graph.
             if 2 * allowed * all / sampled > 3 * few {
                 return Remaining::Share(allowed as f64 / sample().count().max(1) as f64);
             }
@@ -136,7 +136,7 @@ impl Filter {
         Remaining::Share(places.len() as f64 / mirror.len().max(1) as f64)
     }
 
-    /// How many rows have to be looked at to find those that are left.
+    /// Number of rows to check in order to find all rows that pass.
     fn count_listed(&self, mirror: &Mirror) -> usize {
         match (&self.keys, &self.projects) {
             (Some(keys), _) => keys.len(),

@@ -1,66 +1,67 @@
-//! The relevance floor: an answer may be empty. It looks at raw signals, because the best of a normalised list is always 1.
+//! The relevance floor, which returns an empty answer if no hit is relevant.
 //!
-//! The answer is judged as a whole. A turn that is found through what was said around it has weak signals of its own, so a
-//! bar for each hit would drop evidence; a question whose answer is not in the store has no strong hit at all. The bar is low:
-//! a question in other words than its answer ("which package manager", "Use pnpm") often has a cosine of no more than 0.25.
+//! The floor uses raw signals, because the best normalised score is always 1. It judges the answer as a whole. A turn
+//! that is found through its neighbours has weak signals of its own, so a threshold per hit would drop evidence. If the
+//! store does not contain the answer, no hit is strong. The threshold is low, because a query and its answer may share
+//! no words. For example, "which package manager" and "Use pnpm" often have a cosine of at most 0.25.
 
 use rustc_hash::FxHashSet;
 
 use crate::index::bm25::ScoredTerm;
 use crate::text;
 
-/// An answer whose best hit has less than this, of cosine and covered terms, is none.
+/// Minimum of cosine plus weighted coverage that one hit must reach. Otherwise the answer is empty.
 const ANSWER: f64 = 0.2;
-/// What it counts that all terms of the query stand in a text, weighed by rarity.
+/// Weight of the coverage of query terms.
 const COVERED: f64 = 0.3;
-/// A text with this share of the query's terms answers, however far its meaning seems.
+/// Coverage at which a text is relevant regardless of its cosine.
 const NEARLY_ALL: f64 = 0.75;
-/// Without a vector, this share of the query's terms must stand in the text.
+/// Minimum coverage of a text without a vector.
 pub const WORDS_ALONE: f64 = 0.3;
-/// A hit needs this cosine or this share of the terms to be more than noise.
+/// Minimum cosine or coverage of each returned hit.
 const NOISE: f64 = 0.1;
-/// Hits by which an answer is judged, whatever its limit.
+/// Number of best hits that are judged, regardless of the requested limit.
 pub const JUDGED: usize = 10;
 
-/// What a memory has of a query before any normalisation.
+/// Signals of a memory before normalisation.
 #[derive(Debug, Clone, Copy)]
 pub struct Raw {
-    /// Cosine, where it has vectors.
+    /// Cosine, if the memory has vectors.
     pub cosine: Option<f32>,
-    /// Share of the query's terms that stand in it, weighed by rarity.
+    /// Share of the query's terms that occur in the memory, weighted by rarity.
     pub coverage: f64,
-    /// Whether it follows a question that has the query's terms.
+    /// Whether the previous turn is a question that contains the query's terms.
     pub answers: bool,
 }
 
-/// How telling each term of a query is in this store.
+/// Weights of the query terms, by their rarity in this store.
 #[derive(Debug)]
 pub struct Floor {
-    /// By term; 0 for those that only say when: they draw memories near, but a memory need not have them.
-    telling: Vec<f64>,
+    /// Weight by term. Terms of dates weigh 0: they influence the ranking, but a relevant memory need not contain them.
+    weights: Vec<f64>,
     sum: f64,
 }
 
 impl Floor {
-    /// Weigh the terms of a query by their rarity.
+    /// Weight the terms of a query by their rarity.
     pub fn new(terms: &[ScoredTerm], query: &str) -> Self {
         let dates: FxHashSet<String> =
             text::date_expressions(query).flat_map(|date| text::analyze_query(date).prose).collect();
-        let telling: Vec<f64> = terms
+        let weights: Vec<f64> = terms
             .iter()
             .map(|term| if dates.contains(&term.text) { 0.0 } else { f64::from(term.bm25.idf()) })
             .collect();
-        let sum = telling.iter().sum();
-        Self { telling, sum }
+        let sum = weights.iter().sum();
+        Self { weights, sum }
     }
 
-    /// The share of the query's terms that stand in a text, weighed by rarity; 0 for a query without terms.
+    /// Share of the query's terms that occur in a text, weighted by rarity; 0 for a query without terms.
     pub fn coverage(&self, counts: &[f32]) -> f64 {
-        let found: f64 = self.telling.iter().zip(counts).filter(|(_, count)| **count > 0.0).map(|(idf, _)| idf).sum();
+        let found: f64 = self.weights.iter().zip(counts).filter(|(_, count)| **count > 0.0).map(|(idf, _)| idf).sum();
         if self.sum > 0.0 { found / self.sum } else { 0.0 }
     }
 
-    /// Whether the best hits are an answer.
+    /// Whether at least one of the best hits is relevant.
     pub fn is_answer(&self, best: impl Iterator<Item = Raw>) -> bool {
         best.take(JUDGED).any(|raw| match raw.cosine {
             _ if raw.coverage >= NEARLY_ALL => true,
@@ -71,8 +72,8 @@ impl Floor {
 }
 
 impl Raw {
-    /// Whether a hit of an answer is more than noise.
-    pub fn is_telling(self) -> bool {
+    /// Whether a hit of a relevant answer is strong enough to be returned.
+    pub fn is_relevant(self) -> bool {
         self.answers
             || match self.cosine {
                 Some(cosine) => f64::from(cosine) >= NOISE || self.coverage >= NOISE,
@@ -97,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn rare_terms_cover_more_than_common_ones() {
+    fn rare_term_covers_more_than_common_term() {
         let terms = [term(2), term(900)];
         let floor = Floor::new(&terms, "");
         assert!(floor.coverage(&[1.0, 0.0]) > 0.9 && floor.coverage(&[0.0, 3.0]) < 0.1);
@@ -106,14 +107,14 @@ mod tests {
     }
 
     #[test]
-    fn a_day_in_the_question_need_not_stand_in_the_text() {
+    fn date_in_query_does_not_reduce_coverage() {
         let terms = [term(5)];
         assert!(Floor::new(&terms, "in July").coverage(&[1.0]).abs() < 1e-9);
         assert!((Floor::new(&terms, "Juli's").coverage(&[1.0]) - 1.0).abs() < 1e-9);
     }
 
     #[test]
-    fn an_answer_needs_one_hit_that_is_near_or_says_the_words() {
+    fn answer_needs_one_hit_with_high_cosine_or_coverage() {
         let known = [term(5), term(5)];
         let floor = Floor::new(&known, "");
         assert!(floor.is_answer([raw(0.1, 0.0), raw(0.3, 0.0)].into_iter()));
@@ -127,9 +128,9 @@ mod tests {
     }
 
     #[test]
-    fn noise_is_dropped_and_what_says_a_little_stays() {
-        assert!(raw(0.1, 0.0).is_telling() && raw(0.0, 0.1).is_telling() && raw(None, 0.3).is_telling());
-        assert!(Raw { answers: true, ..raw(0.0, 0.0) }.is_telling());
-        assert!(!raw(0.09, 0.09).is_telling() && !raw(None, 0.2).is_telling());
+    fn hit_below_both_minimums_is_not_relevant() {
+        assert!(raw(0.1, 0.0).is_relevant() && raw(0.0, 0.1).is_relevant() && raw(None, 0.3).is_relevant());
+        assert!(Raw { answers: true, ..raw(0.0, 0.0) }.is_relevant());
+        assert!(!raw(0.09, 0.09).is_relevant() && !raw(None, 0.2).is_relevant());
     }
 }

@@ -1,10 +1,10 @@
-//! One order: scores normalised per query over the pool and added, each memory by itself and in the light of what was said
-//! around it.
+//! Score fusion: normalises word and vector scores per query over the pool and adds them, for each memory and its
+//! window.
 //!
-//! Reciprocal ranks throw away how much better the first is than the second; on conversations that was worse than words
-//! alone, on long messages worse than meaning alone. The window of a memory is mixed in, not added: added, it would be a
-//! bonus for being short. How much of it counts falls with the memory's own length, and a memory without neighbours is
-//! what it is by itself.
+//! Reciprocal rank fusion discards score differences. On conversations it was worse than words alone, and on long
+//! messages worse than vectors alone. The score of a memory's window is a weighted mean with the memory's own score,
+//! because adding it would favour short memories. The weight of the window decreases with the memory's length. A memory
+//! without neighbours has only its own score.
 
 use rustc_hash::FxHashMap;
 
@@ -14,66 +14,66 @@ use super::view::View;
 use super::window::{LONG, Window, windows};
 use crate::index::bm25::ScoredTerm;
 
-/// Share of words in the score; meaning has the rest. Without vectors words have all of it.
+/// Weight of words in the score; vectors have the rest. Without vectors, words have the full weight.
 const WORDS: f64 = 0.4;
-/// How much the window of a short memory counts beside the memory itself.
+/// Weight of a short memory's window, relative to the memory itself.
 const AROUND: f64 = 1.6;
-/// How far a memory is drawn to the best of its conversation.
+/// Fraction of the distance by which a memory's score moves towards the best score of its conversation.
 const SESSION: f64 = 1.0 / 6.0;
 
 /// A row of the pool.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Candidate {
-    /// Its row in the pool.
+    /// Row in the pool.
     pub row: usize,
-    /// Its place in the mirror.
+    /// Place in the mirror.
     pub place: u32,
-    /// BM25 of its own text.
+    /// BM25 score of the memory's own text.
     pub words: f32,
-    /// Place among the best by words, from 1.
+    /// Rank in the word search, from 1.
     pub words_rank: Option<usize>,
-    /// Cosine, where it has vectors; later chunks count a little less than the first.
+    /// Best cosine if the memory has vectors; chunks after the first count slightly less.
     pub cosine: Option<f32>,
-    /// Cosine of the nearest chunk.
+    /// Cosine of the nearest chunk, unweighted.
     pub nearest: Option<f32>,
-    /// Place among the best by meaning, from 1.
+    /// Rank in the vector search, from 1.
     pub meaning_rank: Option<usize>,
-    /// What its window says.
+    /// Scores of the memory's window.
     pub window: Window,
-    /// What each part adds to the score.
+    /// Contribution of each part to the score.
     pub shares: Shares,
-    /// The shares, the hints and the boosts together.
+    /// Total of shares, hints and boosts.
     pub score: f64,
 }
 
-/// What words and meaning add to a score, by themselves and by their window, and what the conversation adds.
+/// Contributions of words, vectors, window and conversation to a score.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Shares {
-    /// Its own words.
+    /// Words of the memory.
     pub words: f64,
-    /// Its own meaning.
+    /// Vectors of the memory.
     pub meaning: f64,
-    /// The words around it.
+    /// Words of the window.
     pub words_around: f64,
-    /// The meaning of what is around it.
+    /// Vectors of the window.
     pub meaning_around: f64,
-    /// The draw to the best of its conversation.
+    /// Increase towards the best score of the conversation.
     pub session: f64,
 }
 
 impl Shares {
-    /// The sum.
+    /// The sum of all contributions.
     pub fn total(&self) -> f64 {
         self.words + self.meaning + self.words_around + self.meaning_around + self.session
     }
 }
 
-/// The bounds by which scores were normalised: least and greatest of the pool.
+/// Least and greatest values of the pool, used to normalise scores.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Bounds {
-    /// BM25.
+    /// BM25 of memories.
     pub words: (f32, f32),
-    /// Cosine.
+    /// Cosine of memories.
     pub cosine: (f32, f32),
     /// BM25 of windows.
     pub words_around: (f32, f32),
@@ -81,7 +81,7 @@ pub struct Bounds {
     pub cosine_around: (f32, f32),
 }
 
-/// Give every member of the pool its shares of the score; unsorted.
+/// Compute the score contributions of every member of the pool. The result is not sorted.
 pub fn fuse(view: &View, pool: &Pool, terms: &[ScoredTerm], query: Option<&[f32]>) -> (Vec<Candidate>, Bounds) {
     let windows = windows(view, pool, terms, query);
     let mut candidates: Vec<Candidate> = pool
@@ -134,10 +134,10 @@ fn compute_shares(view: &View, candidate: &Candidate, bounds: &Bounds, words_wei
     }
 }
 
-/// A conversation in which one turn fits well is likely to be the right one. Its turns are drawn to the best of them, not
-/// lifted beyond it, so that a note is not the worse for having no conversation.
+/// Raise the turns of a conversation towards its best turn, because a conversation with one good match is likely
+/// relevant. No turn is raised above the best one. Otherwise notes outside of conversations would be at a disadvantage.
 fn share_sessions(view: &View, candidates: &mut [Candidate]) {
-    // A note that names its session has no place in a conversation.
+    // A note may name its session but has no position, so it is not part of the conversation.
     let session_of = |candidate: &Candidate| {
         let turn = view.mirror.conversations().turn(candidate.place);
         if turn.has_position() { turn.session } else { NONE }
@@ -161,8 +161,7 @@ fn range(values: impl Iterator<Item = f32>) -> (f32, f32) {
         .unwrap_or((0.0, 0.0))
 }
 
-/// Where a value lies between the bounds; a pool whose members are all alike gets the middle of the scale when they have
-/// anything at all.
+/// Scale a value to 0..1 between the bounds. If all members of the pool have the same positive value, return 0.5.
 fn normalise(value: f32, (least, greatest): (f32, f32)) -> f64 {
     if greatest > least {
         f64::from((value - least) / (greatest - least))
@@ -178,7 +177,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn normalising_keeps_order_and_bounds() {
+    fn normalise_scales_between_bounds_and_maps_equal_values_to_the_middle() {
         assert!((normalise(3.0, (1.0, 5.0)) - 0.5).abs() < 1e-9);
         assert!((normalise(5.0, (1.0, 5.0)) - 1.0).abs() < 1e-9);
         assert!((normalise(2.0, (2.0, 2.0)) - 0.5).abs() < 1e-9);

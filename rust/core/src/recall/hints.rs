@@ -1,49 +1,49 @@
-//! What speaks for or against a turn of a conversation besides words and meaning: how it was said, by whom, and when.
+//! Score adjustments for turns of a conversation, based on their length, form, speaker and date.
 //!
-//! Each hint is bounded, and none but the date touches a memory that has no place in a conversation, so that what fits a
-//! chat does not disturb notes, decisions and code.
+//! Each hint is bounded. Only the date hint applies to memories outside of conversations, so that rules made for chats
+//! do not change the ranking of notes, decisions and code.
 
 use super::NONE;
 use super::view::View;
 use crate::model::Signal;
 use crate::text::{self, Question, Span, day_of};
 
-/// A turn of a few words says little, however well these fit.
+/// Penalty of a short turn, which contains little information even if its words match.
 const SHORT: f64 = 0.04;
-/// Words from which on a turn is not short.
+/// Number of words at which a turn no longer counts as short.
 const SHORT_WORDS: f64 = 40.0;
-/// A short question is rarely its own answer.
+/// Penalty of a short question, which is rarely its own answer.
 const ASKS: f64 = 0.21;
-/// Words from which on a text is more than its question.
+/// Number of words at which a text that ends with a question is no longer penalised.
 const ASKS_WORDS: f64 = 40.0;
-/// The question names a speaker, and it was another one.
+/// Penalty if the query names another speaker.
 const OTHER_SPEAKER: f64 = 0.04;
-/// The question asks when, and the text names a time.
+/// Bonus if the query asks when, and the text names a time.
 const NAMES_A_TIME: f64 = 0.125;
-/// What an assistant said counts less than what the person said.
+/// Penalty of an assistant's turn, because the user's own words count more.
 const ASSISTANT: f64 = 0.25;
-/// So much less when the question is about what the assistant said.
+/// Reduction of that penalty if the query asks for the assistant's words.
 const ASKED_OF_ASSISTANT: f64 = 0.08;
-/// The question names a day, and the memory speaks of that day.
+/// Bonus if the query names a day and the memory is about that day.
 const DATE: f64 = 0.42;
-/// Days after which a memory beside a named day gets about a third of that.
+/// Distance in days from a named day at which the bonus has fallen to about a third.
 const DATE_FADES_DAYS: f64 = 7.0;
 
-/// Names under which assistants speak.
+/// Speaker names of assistants.
 const ASSISTANTS: [&str; 5] = ["assistant", "ai", "agent", "model", "bot"];
 
-/// What the hints look for, once for a query.
+/// The parts of a query that hints depend on, extracted once per query.
 #[derive(Debug)]
 pub struct QueryCues {
-    /// In small letters.
+    /// The query in lower case.
     query: String,
-    /// The same, word by word.
+    /// The words of the query in lower case.
     words: Vec<String>,
     question: Question,
 }
 
 impl QueryCues {
-    /// Look at a query asked at `now_ms`.
+    /// Extract the cues of a query, with dates relative to `now_ms`.
     pub fn of(query: &str, now_ms: i64) -> Self {
         let lower = query.to_lowercase();
         let words = lower.split(|letter: char| !letter.is_alphanumeric()).filter(|word| !word.is_empty());
@@ -51,7 +51,7 @@ impl QueryCues {
         Self { words, question: Question::of(query, now_ms), query: lower }
     }
 
-    /// Whether the query has a name, word after word; in scripts without spaces, anywhere.
+    /// Whether the query contains a name as whole words. In scripts without spaces, a substring is enough.
     fn names(&self, name: &str) -> bool {
         if name.contains(text::is_unspaced) {
             return self.query.contains(name);
@@ -62,22 +62,22 @@ impl QueryCues {
     }
 }
 
-/// One hint: its name, what it adds, why.
+/// One hint: name, contribution to the score, reason.
 type Hint = (&'static str, f64, &'static str);
 
-/// The hints of a query, ready to be asked about each memory of a pool.
+/// Computes the hints of one query for each memory of a pool.
 #[derive(Debug)]
 pub struct Hints<'a> {
     view: &'a View,
     cues: &'a QueryCues,
-    /// Speakers of the pool that the query names.
+    /// Numbers of the speakers in the pool that the query names.
     named: Vec<u32>,
-    /// Days named without a year, in each year that the pool speaks of; and those with one.
+    /// Ranges of days that the query names. A day without a year is expanded to each year that occurs in the pool.
     spans: Vec<(i64, i64)>,
 }
 
 impl<'a> Hints<'a> {
-    /// Hints for a query about the memories at `places`.
+    /// Prepare the hints of a query for the memories at `places`.
     pub fn new(view: &'a View, cues: &'a QueryCues, places: &[u32]) -> Self {
         let conversations = view.mirror.conversations();
         let mut speakers: Vec<u32> = places.iter().map(|place| conversations.turn(*place).speaker).collect();
@@ -103,7 +103,7 @@ impl<'a> Hints<'a> {
         Self { view, cues, named: speakers, spans }
     }
 
-    /// Every hint about the memory at `place`, zero ones included.
+    /// All hints for the memory at `place` except the date, including those that contribute 0.
     fn all(&self, place: u32) -> [Hint; 5] {
         let turn = self.view.mirror.conversations().turn(place);
         let words = f64::from(turn.traits.words);
@@ -123,14 +123,14 @@ impl<'a> Hints<'a> {
             (
                 "speaker",
                 -in_conversation(if is_other { OTHER_SPEAKER } else { 0.0 }),
-                "the question names somebody else",
+                "the question names another speaker",
             ),
             ("time", in_conversation(if names_a_time { NAMES_A_TIME } else { 0.0 }), "asked when, and it names a time"),
             ("assistant", -in_conversation(assistant), "said by an assistant"),
         ]
     }
 
-    /// What the named days add to a memory that speaks of `time`.
+    /// Date bonus of the memory at `place`; it decreases with the distance to the nearest named day.
     fn date(&self, place: u32) -> f64 {
         if self.spans.is_empty() {
             return 0.0;
@@ -141,12 +141,12 @@ impl<'a> Hints<'a> {
         DATE * (-(away as f64) / DATE_FADES_DAYS).exp()
     }
 
-    /// The sum of the hints about a memory.
+    /// The sum of all hints for a memory.
     pub fn total(&self, place: u32) -> f64 {
         self.all(place).iter().map(|(_, contribution, _)| contribution).sum::<f64>() + self.date(place)
     }
 
-    /// The hints that say something, each with its reason.
+    /// The hints that contribute to a memory's score, each with its reason.
     pub fn signals(&self, place: u32) -> Vec<Signal> {
         let signal = |name, contribution: f64, reason: &str| Signal {
             name,

@@ -1,7 +1,9 @@
-//! What filters and vectors need of every memory, held in memory and kept equal to the store by its change log.
+//! In-memory mirror of filter columns, conversation turns and vectors, updated from the store's change log.
 //!
-//! The mirror is exact: after [`Mirror::refresh`] it holds what the snapshot holds, so a recall sees every acknowledged
-//! write of every process (I2), and a filter decides by what is true now, not by what an index once absorbed (I7).
+//! The mirror is exact: after [`Mirror::refresh`] it equals the snapshot. A recall therefore sees every acknowledged
+//! write of every process (I2), and a filter decides on current values instead of the values in an index (I7).
+//!
+//! A *place* is the index of a memory's row in the mirror.
 
 use rustc_hash::FxHashMap;
 
@@ -15,30 +17,30 @@ use crate::store::change::{self, Head, Op};
 use crate::store::embedding::Model;
 use crate::store::memory::{self, FilterRow, MirrorRow};
 
-/// Beyond this many changes, reading everything anew is cheaper than following them.
+/// Number of changes above which a full reload is cheaper than applying them.
 const FOLLOW_LIMIT: usize = 50_000;
 
-/// A memory as filters see it.
+/// The filter columns and vector slots of one memory.
 #[derive(Debug, Clone, Copy)]
 pub struct Row {
-    /// What the store's columns say.
+    /// Columns of the store.
     pub columns: FilterRow,
     /// First vector slot.
     pub first_slot: u32,
     /// Number of vector slots.
     pub slots: u32,
-    /// Whether the memory still exists.
+    /// Whether the memory exists.
     pub alive: bool,
 }
 
-/// A place that no memory has.
+/// Row of an unused place.
 const HOLE: Row = Row { columns: FilterRow::NOTHING, first_slot: 0, slots: 0, alive: false };
 
 /// The mirror of one store.
 #[derive(Debug, Default)]
 pub struct Mirror {
     head: Option<Head>,
-    /// With holes: places are given out in runs by project.
+    /// Contains holes, because places are allocated in runs per project.
     pub(super) rows: Vec<Row>,
     row_slots: SlotAllocator,
     pub(super) by_key: FxHashMap<i64, u32>,
@@ -50,9 +52,9 @@ pub struct Mirror {
     pub(super) vector_slots: SlotAllocator,
     pub(super) slot_row: Vec<u32>,
     pub(super) slot_embedding: Vec<i64>,
-    /// Slots in the order in which they were given out.
+    /// Slots in order of allocation.
     pub(super) allocated_slots: Vec<u32>,
-    /// By embedding key, which are dense: the graph asks this for every vector that it looks at.
+    /// First slot by embedding key. A vector, because keys are dense and the graph looks up every vector it visits.
     pub(super) first_slot_of: Vec<u32>,
     pub(super) next_slot_of_embedding: Vec<u32>,
     pub(super) live_slots: usize,
@@ -65,14 +67,14 @@ impl Mirror {
         self.head.as_ref() == Some(head)
     }
 
-    /// Make the mirror equal to the snapshot; `true` when vectors were numbered anew, so that slots mean others now.
+    /// Make the mirror equal to the snapshot. Return true if slots were renumbered, which invalidates all old slots.
     pub fn refresh(&mut self, at: &Connection, head: Head) -> Result<bool> {
         let follows = match &self.head {
             Some(mine) => change::is_on_history(at, mine)? && head.seq - mine.seq <= FOLLOW_LIMIT as i64,
             None => false,
         };
         let mine = self.head.as_ref().map_or(0, |mine| mine.seq);
-        // A refresh that fails half-way must not be taken for one that was done.
+        // Otherwise a refresh that fails half-way would look complete.
         self.head = None;
         let renumbered = if follows && self.dead_rows <= self.by_key.len() {
             self.follow(at, mine)?
@@ -129,7 +131,7 @@ impl Mirror {
         if let Some(&at) = self.by_key.get(&columns.key) {
             let row = &mut self.rows[at as usize];
             if row.columns.project != columns.project {
-                // The old project's list keeps a stale entry, which its reader sees by the row's project.
+                // The old project's list keeps a stale entry. Readers detect it by the project of the row.
                 self.by_project.entry(columns.project).or_default().push(at);
             }
             row.columns = columns;
@@ -152,54 +154,54 @@ impl Mirror {
         }
     }
 
-    /// The row of a key that exists.
+    /// Place of an existing memory by its key.
     #[inline]
     pub fn row_of(&self, key: i64) -> Option<u32> {
         self.by_key.get(&key).copied()
     }
 
-    /// A row by its place.
+    /// Row at a place.
     #[inline]
     pub fn row(&self, at: u32) -> &Row {
         &self.rows[at as usize]
     }
 
-    /// Places of all rows, dead ones and holes included.
+    /// Places of all rows, including dead rows and holes.
     pub fn places(&self) -> std::ops::Range<u32> {
         0..self.rows.len() as u32
     }
 
-    /// Places of the rows of a project; a row that moved away is still listed, and a row may be listed twice.
+    /// Places of the rows of a project. The list may contain duplicates and rows that moved to another project.
     pub fn places_in(&self, project: i64) -> &[u32] {
         self.by_project.get(&project).map_or(&[], Vec::as_slice)
     }
 
-    /// How often everything was read anew, which gives rows other places.
+    /// Number of full reloads. Each of them assigns new places.
     pub fn loads(&self) -> u64 {
         self.loads
     }
 
-    /// Memories that exist.
+    /// Number of existing memories.
     pub fn len(&self) -> usize {
         self.by_key.len()
     }
 
-    /// Whether there are none.
+    /// Whether no memory exists.
     pub fn is_empty(&self) -> bool {
         self.by_key.is_empty()
     }
 
-    /// Active memories.
+    /// Number of active memories.
     pub fn active(&self) -> usize {
         self.rows.iter().filter(|row| row.alive && row.columns.status == Status::Active as u8).count()
     }
 
-    /// How each was said, and what was said before and after it.
+    /// Conversation turns of the memories and their neighbours.
     pub fn conversations(&self) -> &Conversations {
         &self.conversations
     }
 
-    /// The active model.
+    /// The active embedding model, if any.
     pub fn model(&self) -> Option<&Model> {
         self.model.as_ref()
     }

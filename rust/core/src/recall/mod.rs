@@ -1,8 +1,8 @@
-//! The read path: a view of the indexes, filters before the top-k, two searches, one order, whole memories.
+//! The read path of a recall, from a current view of the indexes to ranked memories.
 //!
-//! [`view`] makes the view current, [`filter`] says which rows count, [`candidates`] asks the lexical index with its
-//! overlay and the vectors for the best of them, `pool` adds what was said around them, [`fuse`] puts all into one order,
-//! [`floor`] says whether it is an answer, and [`answer`] reads the memories.
+//! [`view`] brings the view up to date. [`filter`] decides which rows may be returned. [`candidates`] searches the
+//! lexical index with its overlay, and the vectors. `pool` adds the neighbouring turns of the candidates. [`fuse`]
+//! computes the scores, [`floor`] rejects an irrelevant answer, and [`answer`] reads the memories.
 
 pub mod answer;
 pub mod as_of;

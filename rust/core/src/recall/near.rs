@@ -1,9 +1,9 @@
-//! The neighbours of many memories at once: whoever is at least so near, and nobody else.
+//! Batch search for all memories within a cosine bound of many vectors.
 //!
-//! Comparing what is new with what is there has another shape than a question: many vectors, one filter, and a bound that
-//! almost nothing reaches. One pass over the rows serves all of them. In a large store the graph proposes, over all
-//! projects, since walking it with a filter costs many times more; where a text has more close copies than it proposes,
-//! the rows are passed over after all.
+//! Comparing new memories with stored ones differs from a query: there are many vectors, one filter, and a bound that
+//! few rows reach. One scan of the rows serves all vectors. In a large store the graph proposes neighbours from all
+//! projects, because a filtered search of the graph costs many times more. If a text has more close copies than the
+//! graph proposes, the rows are scanned after all.
 
 use super::NONE;
 use super::filter::Filter;
@@ -12,17 +12,17 @@ use crate::error::Result;
 use crate::index::exact::{Best, Scored};
 use crate::index::quantised::quantise;
 
-/// Rows that are compared exactly of those that a pass finds near. By how much the product of eight-bit vectors is off
-/// depends on the model, so it ranks and does not decide.
+/// Number of rows per vector that a scan compares exactly. The error of an eight-bit product depends on the model, so
+/// the product only selects rows for the exact comparison.
 const SHORTLISTED: usize = 32;
-/// Neighbours that the graph proposes for one vector.
+/// Number of neighbours that the graph proposes for one vector.
 const PROPOSED: usize = 64;
-/// From so many near copies among them on, more are likely that it does not name.
+/// Number of near copies among the proposals above which the graph has probably missed others.
 const CROWDED: usize = PROPOSED / 2;
-/// Rows whose vectors are on their way from memory while the ones before are compared.
+/// Number of rows whose vectors are prefetched ahead of the comparison.
 const PREFETCHED: usize = 6;
 
-/// A vector, and the best that was found for it.
+/// A vector and its best matches so far.
 struct NearQuery<'q> {
     exact: &'q [f32],
     rough: Vec<i8>,
@@ -30,7 +30,7 @@ struct NearQuery<'q> {
 }
 
 impl NearQuery<'_> {
-    /// Take those rows that are near enough.
+    /// Offer the rows whose cosine is at least `least`.
     fn offer(&mut self, view: &View, places: impl Iterator<Item = u32>, least: f32) {
         for place in places {
             if let Some(cosine) = view.mirror.cosine(self.exact, place).filter(|cosine| *cosine >= least) {
@@ -40,7 +40,7 @@ impl NearQuery<'_> {
     }
 }
 
-/// For each vector the rows that the filter allows and whose cosine is at least `least`: `depth` at most, best first.
+/// Return for each vector at most `depth` allowed rows whose cosine is at least `least`, best first.
 pub fn near_many(
     view: &View,
     filter: &Filter,
@@ -76,7 +76,7 @@ pub fn near_many(
         let mut near: Vec<u32> = found.into_iter().flat_map(slots).filter_map(allowed).collect();
         near.sort_unstable();
         near.dedup();
-        // What is not in the graph is passed over below, and must not be offered twice.
+        // Rows with vectors outside of the graph are scanned below. Skip them here, or they would be offered twice.
         near.retain(|place| outside.binary_search(place).is_err());
         query.offer(view, near.into_iter(), least);
         proposed.push(query);
@@ -86,7 +86,7 @@ pub fn near_many(
     Ok(queries.into_iter().map(|query| query.best.into_sorted()).collect())
 }
 
-/// Pass over rows once for all vectors: roughly, and exactly those that are nearest to each.
+/// Scan rows once for all vectors with rough products, then compare the nearest rows of each vector exactly.
 fn scan_rows(view: &View, places: &[u32], queries: &mut [&mut NearQuery<'_>], least: f32) {
     if places.len() <= 2 * SHORTLISTED {
         for query in queries.iter_mut() {

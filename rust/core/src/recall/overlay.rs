@@ -1,7 +1,7 @@
-//! The tail: texts that the lexical index has not absorbed, searchable in memory at once.
+//! Overlay of the lexical index: an in-memory index of the texts that the lexical index has not absorbed yet.
 //!
-//! It is scored with the main index's statistics, so that a fresh text ranks among the old ones as it will after it has
-//! been absorbed. It holds every text after the index's mark; without an index it holds all of them.
+//! Scores use the statistics of both indexes together, so that the rank of a new text does not change when it is
+//! absorbed. The overlay contains every text after the index's mark, or all texts if there is no index.
 
 use rustc_hash::FxHashMap;
 
@@ -24,9 +24,9 @@ struct Postings {
 /// Texts that are not in the lexical index.
 #[derive(Debug, Default)]
 pub struct Overlay {
-    /// Texts up to here are the index's.
+    /// Texts with keys up to this one are in the lexical index.
     after: i64,
-    /// Texts up to here are in the overlay.
+    /// Texts with keys up to this one are in the overlay.
     upto: i64,
     prose: Postings,
     identifiers: Postings,
@@ -34,7 +34,7 @@ pub struct Overlay {
 }
 
 impl Overlay {
-    /// Hold the texts after `after` that the snapshot has; [`Overlay::forget_removed`] drops those that it has no more.
+    /// Add the snapshot's texts after `after`. [`Overlay::forget_removed`] drops texts that were deleted since.
     pub fn refresh(&mut self, at: &Connection, after: i64) -> Result<()> {
         if after != self.after {
             *self = Self { after, upto: after, ..Self::default() };
@@ -49,7 +49,7 @@ impl Overlay {
         }
     }
 
-    /// Drop the texts that are no longer there: they must not make their words common.
+    /// Drop deleted texts. Otherwise their words would count as more common than they are.
     pub fn forget_removed(&mut self, is_there: impl Fn(i64) -> bool) {
         let Self { lengths, prose, identifiers, .. } = self;
         lengths.retain(|key, (prose_terms, identifier_terms)| {
@@ -73,12 +73,12 @@ impl Overlay {
         }
     }
 
-    /// Texts in it.
+    /// Number of texts in the overlay.
     pub fn len(&self) -> usize {
         self.lengths.len()
     }
 
-    /// Whether there are none.
+    /// Whether the overlay has no texts.
     pub fn is_empty(&self) -> bool {
         self.lengths.is_empty()
     }
@@ -90,7 +90,7 @@ impl Overlay {
         }
     }
 
-    /// The terms of a query, scored by how rare they are in the index and the overlay together.
+    /// Compute the weight of each query term from its rarity in the index and the overlay together.
     pub fn score_terms(&self, index: Option<&Lexical>, terms: &QueryTerms) -> Vec<ScoredTerm> {
         let statistics = [TermField::Prose, TermField::Identifier].map(|field| {
             let main = index.map_or(FieldStatistics::default(), |index| index.statistics(field));
@@ -113,7 +113,7 @@ impl Overlay {
             .collect()
     }
 
-    /// Count terms in some texts, by their keys; texts that are not here are left alone.
+    /// Count terms in the texts with the given keys. Texts outside of the overlay keep their counts.
     pub fn count(&self, terms: &[ScoredTerm], keys: impl Iterator<Item = i64>, counts: &mut Counts) {
         if self.is_empty() {
             return;
@@ -124,7 +124,7 @@ impl Overlay {
             counts.set_length(text, TermField::Identifier, identifiers);
             for (column, term) in terms.iter().enumerate() {
                 let Some(found) = self.postings(term.field).of_term.get(&term.text) else { continue };
-                // Texts were added in order of their keys.
+                // Postings are sorted, because texts are added in order of their keys.
                 if let Ok(at) = found.binary_search_by_key(&key, |(key, _)| *key) {
                     counts.set(text, column, found[at].1);
                 }
@@ -132,7 +132,7 @@ impl Overlay {
         }
     }
 
-    /// The best texts for some terms among those that `allows` lets through, best first.
+    /// Return the best texts for some terms among those that `allows` accepts, best first.
     pub fn search(&self, terms: &[ScoredTerm], limit: usize, mut allows: impl FnMut(i64) -> bool) -> Vec<Scored<i64>> {
         if self.is_empty() {
             return Vec::new();

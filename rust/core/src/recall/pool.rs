@@ -1,8 +1,7 @@
-//! The pool: what the two searches found, and what was said just before and after it.
+//! The candidate pool of a recall: results of the two searches and the neighbouring turns of these results.
 //!
-//! A turn of a conversation often answers the one before it and has none of its words. So the pool is widened by the
-//! neighbours of what was found, as far as the filter allows them, and every one of its members is scored in the light of
-//! its own neighbours.
+//! A turn of a conversation often answers the previous turn without sharing a word with it. Therefore the pool also
+//! contains the neighbours of each result that pass the filter, and the score of a member includes its neighbours.
 
 use rustc_hash::FxHashMap;
 
@@ -12,36 +11,37 @@ use crate::error::Result;
 use crate::index::bm25::{Counts, ScoredTerm};
 use crate::index::exact::Scored;
 
-/// How far a memory's neighbourhood reaches, in places of the conversation, and in which order it is written here.
+/// Offsets of a memory's neighbours in its conversation, in the order used for arrays in this module.
 pub const OFFSETS: [i64; 4] = [-1, 1, -2, 2];
 
-/// A row among those that a recall looks at.
+/// Index of a row in the pool.
 pub type Index = usize;
 
-/// A row that may become a hit.
+/// A row of the pool, which may become a hit.
 #[derive(Debug, Clone, Copy)]
 pub struct Member {
-    /// Place among the best by words, from 1.
+    /// Rank in the word search, from 1.
     pub words_rank: Option<usize>,
-    /// Place among the best by meaning, from 1.
+    /// Rank in the vector search, from 1.
     pub meaning_rank: Option<usize>,
-    /// Its neighbours, in the order of [`OFFSETS`], as far as they are in the pool: what neither search found is no context.
+    /// Neighbours that are also in the pool, in the order of [`OFFSETS`]. A neighbour outside of the pool is no
+    /// context.
     pub neighbours: [Option<Index>; OFFSETS.len()],
 }
 
-/// Everything that is needed to put what was found into one order.
+/// The input of the score fusion.
 #[derive(Debug)]
 pub struct Pool {
-    /// Rows that may become hits; member `i` is row `i` of the others.
+    /// Rows that may become hits. The other fields have the same order.
     pub members: Vec<Member>,
-    /// Their places in the mirror.
+    /// Places of the members in the mirror.
     pub places: Vec<u32>,
-    /// How often the terms of the query stand in each of these rows.
+    /// Frequency of each query term in each member.
     pub counts: Counts,
 }
 
 impl Pool {
-    /// Gather what was found with its neighbourhood.
+    /// Build the pool from the results of both searches and their neighbours.
     pub fn gather(
         view: &View,
         filter: &Filter,
@@ -60,7 +60,7 @@ impl Pool {
             ranks.resize(rows.places.len(), (None, None));
             ranks[row].1 = Some(rank + 1);
         }
-        // Of several memories of one message the newest that the filter allows stands for all.
+        // If one message produced several memories, use the newest one that the filter allows.
         let mirror = &view.mirror;
         let neighbour = |place: u32, offset: i64| {
             mirror.conversations().neighbours(place, offset).find(|place| filter.allows(mirror.row(*place)))
@@ -92,7 +92,7 @@ impl Pool {
     }
 }
 
-/// Places in the order in which they were seen first.
+/// Distinct places in order of first insertion.
 #[derive(Debug, Default)]
 struct Rows {
     places: Vec<u32>,

@@ -1,4 +1,4 @@
-//! The vectors of the mirror: their slots, and how near they are to a query.
+//! Vectors of the mirror: slot allocation and cosines with a query.
 
 use super::NONE;
 use super::mirror::Mirror;
@@ -8,10 +8,10 @@ use crate::index::exact::Slab;
 use crate::store::Connection;
 use crate::store::embedding;
 
-/// What a chunk counts for that is not the first of its memory.
+/// Weight of the chunks of a memory after the first one.
 const LATER: f32 = 0.9;
 
-/// The vectors of one memory, which get slots in a row.
+/// The vectors of one memory, which get adjacent slots.
 #[derive(Debug, Default)]
 struct Chunks {
     key: i64,
@@ -66,7 +66,7 @@ impl Mirror {
     fn place_vectors(&mut self, chunks: &Chunks) {
         let Some(&at) = self.by_key.get(&chunks.key) else { return };
         if chunks.embeddings.is_empty() || chunks.bytes.len() != 2 * self.slab.dimension() * chunks.embeddings.len() {
-            return; // `verify` reports it; a vector that cannot be compared is as good as none
+            return; // A vector of the wrong length cannot be compared. Treat it as missing; `verify` reports it.
         }
         let row = &mut self.rows[at as usize];
         let count = chunks.embeddings.len() as u32;
@@ -101,34 +101,34 @@ impl Mirror {
         row.slots = 0;
     }
 
-    /// The vectors.
+    /// The vectors by slot.
     pub fn slab(&self) -> &Slab {
         &self.slab
     }
 
-    /// Vectors that belong to a memory.
+    /// Number of slots that belong to an existing memory.
     pub fn live_slots(&self) -> usize {
         self.live_slots
     }
 
-    /// Slots in the order in which they were given out, dead ones included.
+    /// Slots in order of allocation, including dead ones.
     pub fn allocated_slots(&self) -> &[u32] {
         &self.allocated_slots
     }
 
-    /// The row that a slot belongs to, or [`NONE`].
+    /// Place of the row that owns a slot, or [`NONE`].
     #[inline]
     pub fn row_of_slot(&self, slot: u32) -> u32 {
         self.slot_row[slot as usize]
     }
 
-    /// The embedding that a slot holds.
+    /// Key of the embedding in a slot.
     #[inline]
     pub fn embedding_of_slot(&self, slot: u32) -> i64 {
         self.slot_embedding[slot as usize]
     }
 
-    /// Every slot that holds an embedding.
+    /// All slots that contain an embedding.
     #[inline]
     pub fn slots_of_embedding(&self, embedding: i64) -> impl Iterator<Item = u32> + '_ {
         let mut next = self.first_slot_of.get(embedding as usize).copied().unwrap_or(NONE);
@@ -142,7 +142,7 @@ impl Mirror {
         })
     }
 
-    /// Ask the processor for a row's first vector before it is compared.
+    /// Prefetch a row's first vector into the processor's cache.
     #[inline]
     pub fn prefetch(&self, at: u32) {
         let row = self.row(at);
@@ -151,7 +151,7 @@ impl Mirror {
         }
     }
 
-    /// The product of a row's best chunk with a quantised query, or nothing when the row has no vectors.
+    /// Product of a quantised query with a row's best chunk; `None` if the row has no vectors.
     #[inline]
     pub fn rough_product(&self, query: &[i8], at: u32) -> Option<i32> {
         let row = self.row(at);
@@ -160,26 +160,26 @@ impl Mirror {
         Some(later.map(|slot| (LATER * self.slab.rough_product(query, slot) as f32) as i32).fold(first, i32::max))
     }
 
-    /// The cosine of a row's nearest chunk with a unit query, or nothing when the row has no vectors.
+    /// Cosine of a unit query with a row's nearest chunk; `None` if the row has no vectors.
     pub fn nearest(&self, query: &[f32], at: u32) -> Option<f32> {
         let row = self.row(at);
         (row.first_slot..row.first_slot + row.slots).map(|slot| self.slab.cosine(query, slot)).reduce(f32::max)
     }
 
-    /// As [`Mirror::nearest`], but later chunks count a little less: a long text has many chances to be near.
+    /// As [`Mirror::nearest`], but later chunks count slightly less, because a long text has many chances of a match.
     pub fn cosine(&self, query: &[f32], at: u32) -> Option<f32> {
         let row = self.row(at);
         (row.first_slot..row.first_slot + row.slots).map(|slot| self.cosine_of_slot(query, slot)).reduce(f32::max)
     }
 
-    /// What one chunk brings to the cosine of its row.
+    /// Weighted cosine of one chunk.
     #[inline]
     pub fn cosine_of_slot(&self, query: &[f32], slot: u32) -> f32 {
         let is_first = self.rows[self.slot_row[slot as usize] as usize].first_slot == slot;
         self.slab.cosine(query, slot) * if is_first { 1.0 } else { LATER }
     }
 
-    /// Add the weighted vector of a row's first chunk to a sum; whether it has one.
+    /// Add the weighted vector of a row's first chunk to `sum`. Return false if the row has no vectors.
     pub fn add_first_vector(&self, at: u32, weight: f32, sum: &mut [f32]) -> bool {
         let row = self.row(at);
         if row.slots > 0 {
@@ -187,7 +187,8 @@ impl Mirror {
         }
         row.slots > 0
     }
-    /// The vector of a memory's first chunk.
+
+    /// Vector of a memory's first chunk; `None` if the memory is unknown or has no vectors.
     pub fn vector_of(&self, key: i64) -> Option<Vec<f32>> {
         let row = self.row(self.row_of(key)?);
         (row.slots > 0).then(|| self.slab.get(row.first_slot).iter().map(|value| value.to_f32()).collect())

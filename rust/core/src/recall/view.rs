@@ -1,4 +1,4 @@
-//! The indexes as one process sees them, and how they are made current before a recall.
+//! One process's view of the indexes, and its refresh before a recall.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use crate::index::snapshot::{self, Manifest};
 use crate::index::vector::Graph;
 use crate::store::{Snapshot, Store, change};
 
-/// What tells one version of a file from the next.
+/// Identifies one version of a file: inode, modification time and size.
 type Stamp = Option<(u64, i64, i64, u64)>;
 
 fn stamp(path: &Path) -> Stamp {
@@ -21,7 +21,7 @@ fn stamp(path: &Path) -> Stamp {
     Some((metadata.ino(), metadata.mtime(), metadata.mtime_nsec(), metadata.len()))
 }
 
-/// A graph and what its manifest says of it.
+/// A loaded graph with its manifest.
 #[derive(Debug)]
 pub struct LoadedGraph {
     /// The graph.
@@ -30,40 +30,40 @@ pub struct LoadedGraph {
     pub manifest: Manifest,
 }
 
-/// Everything a recall reads besides the rows themselves.
+/// All data a recall reads, except the memories themselves.
 #[derive(Debug)]
 pub struct View {
     data_dir: PathBuf,
     threads: usize,
-    /// Up to this many vectors are compared one by one: exact, and no slower than the graph.
+    /// Up to this number of vectors, a scan is used: it is exact and not slower than the graph.
     pub scan_all: usize,
     /// Filter columns and vectors.
     pub mirror: Mirror,
-    /// The lexical index, when there is one that can be read.
+    /// The lexical index; `None` if it is missing or unreadable.
     pub lexical: Option<Lexical>,
     lexical_stamp: Stamp,
-    /// The row of each of its documents.
+    /// The mirror place of each document of the lexical index.
     pub document_places: Places,
-    /// Texts that are not in it.
+    /// Texts that are not in the lexical index.
     pub overlay: Overlay,
-    /// The graph, when there is one that can be read.
+    /// The graph; `None` if it is missing or unreadable.
     pub graph: Option<LoadedGraph>,
     graph_stamp: Stamp,
-    /// Slots whose vector is not in the graph.
+    /// Slots of vectors that are not in the graph.
     pub outside_graph: Vec<u32>,
     slots_seen: usize,
     loads_seen: u64,
     places_are_stale: bool,
     outside_is_stale: bool,
-    /// Whether the last refresh came to its end.
+    /// Whether the last refresh was completed.
     is_whole: bool,
 }
 
-/// A view that equals the snapshot, for as long as both live.
+/// A view with the snapshot that it equals. It stays equal while both are held.
 pub type Current<'a> = (RwLockReadGuard<'a, View>, Snapshot<'a>);
 
 impl View {
-    /// A view that has read nothing yet.
+    /// Create an empty view. The first refresh fills it.
     pub fn new(data_dir: &Path, scan_all: usize, threads: usize) -> Self {
         Self {
             data_dir: data_dir.to_owned(),
@@ -85,21 +85,21 @@ impl View {
         }
     }
 
-    /// Up to this many rows that a filter leaves are compared one by one: a graph walks far to find few among many.
+    /// Up to this number of filtered rows, a scan is used, because a graph search for few rows among many is slow.
     pub fn scan_filtered(&self) -> usize {
         4 * self.scan_all
     }
 
-    /// Whether nothing has to be opened before a recall. A graph of an older generation is good enough: vectors that it
-    /// lacks are in `outside_graph`, and it only proposes.
+    /// Whether a recall can use the indexes without opening a file. An older generation of the graph is good enough:
+    /// the graph only proposes candidates, and the vectors missing in it are in `outside_graph`.
     fn indexes_are_current(&self) -> bool {
         self.is_whole && stamp(&lexical::meta_file(&self.data_dir)) == self.lexical_stamp
     }
 
-    /// Open what changed on disk, then take a snapshot and follow the store to it.
+    /// Reopen indexes that changed on disk, then take a snapshot and apply the store's changes up to it.
     fn refresh<'s>(&mut self, store: &'s Store) -> Result<Snapshot<'s>> {
-        self.is_whole = false; // a refresh that fails half-way leaves parts that do not belong together
-        // Readers before the snapshot. The other way round an indexer may absorb a delete between the two, and a memory
+        self.is_whole = false; // A refresh that fails half-way leaves an inconsistent view.
+        // Open readers before the snapshot. Otherwise an indexer may absorb a delete between the two, and a memory
         // that is alive in our snapshot would be missing from the index and from the (empty) tail.
         self.open_lexical();
         let at = store.read()?;
@@ -110,11 +110,11 @@ impl View {
         if self.loads_seen != self.mirror.loads() {
             self.loads_seen = self.mirror.loads();
             self.places_are_stale = true;
-            // What is read anew may be another history, in which the same keys have other texts.
+            // The reloaded store may have another history, in which the same keys have other texts.
             self.overlay = Overlay::default();
         }
         let absorbed = match self.lexical.as_ref().map(Lexical::mark) {
-            // An index of another history may hold other texts under our keys.
+            // An index of another history may contain other texts under our keys.
             Some(mark) if mark.has_current_layout() && change::could_be_on_history(&at, &mark.head)? => mark.last_key,
             Some(_) => {
                 self.lexical = None;
@@ -126,7 +126,7 @@ impl View {
         if let Some(loaded) = &self.graph
             && !change::could_be_on_history(&at, &loaded.manifest.head)?
         {
-            self.graph = None; // so may a graph hold other vectors
+            self.graph = None; // A graph of another history may contain other vectors under our keys.
             self.outside_is_stale = true;
         }
         self.overlay.refresh(&at, absorbed)?;
@@ -148,7 +148,7 @@ impl View {
         if stamp == self.lexical_stamp {
             return;
         }
-        // Said before anything can fail: what was derived from the old reader must not outlive it.
+        // Set this before any step can fail. Otherwise places of the old reader could be used with the new one.
         self.places_are_stale = true;
         let same_folder = self.lexical.as_mut().is_some_and(Lexical::reload);
         if !same_folder {
@@ -161,7 +161,7 @@ impl View {
         self.graph = graph;
         self.graph_stamp = stamp;
         self.outside_is_stale = true;
-        // The refresh that follows compares the new graph's history with the store's.
+        // Forces a refresh, which compares the history of the new graph with the store's.
         self.is_whole = false;
     }
 
@@ -178,7 +178,7 @@ impl View {
         self.outside_graph.extend(new);
     }
 
-    /// The graph, if it holds vectors of the active model.
+    /// The graph, if it contains vectors of the active model.
     pub fn usable_graph(&self) -> Option<&LoadedGraph> {
         let model = self.mirror.model()?;
         self.graph
@@ -187,34 +187,34 @@ impl View {
     }
 }
 
-/// The view that all threads of a process share.
+/// The view shared by all threads of a process.
 ///
 /// Lock order: `graph_loader`, then `refresher`, then `view`.
 #[derive(Debug)]
 pub struct SharedView {
     view: RwLock<View>,
-    /// Held by the thread that moves the view on. Threads that find the view stale wait here, so that one refresh serves
-    /// all of them; with the write lock alone they would refresh one after the other, each behind the recall of the one
-    /// before.
+    /// Held by the thread that refreshes the view. Threads that find the view stale wait here, so that one refresh
+    /// serves all of them. With the write lock alone they would refresh one after another, each after the recall of the
+    /// previous thread.
     refresher: Mutex<()>,
-    /// Held by the thread that loads a graph. Loading takes long, so it happens outside of `view`.
+    /// Held by the thread that loads a graph. Loading takes long, so `view` is not locked meanwhile.
     graph_loader: Mutex<()>,
 }
 
 impl SharedView {
-    /// A view that has read nothing yet.
+    /// Share a view between threads.
     pub fn new(view: View) -> Self {
         Self { view: RwLock::new(view), refresher: Mutex::new(()), graph_loader: Mutex::new(()) }
     }
 
-    /// Make the view equal to a new snapshot and hold both.
+    /// Bring the view up to date with a new snapshot and return both.
     pub fn current<'a>(&'a self, store: &'a Store) -> Result<Current<'a>> {
         self.load_new_graph();
         if let Some(current) = self.if_current(store)? {
             return Ok(current);
         }
         let _refresher = self.refresher.lock();
-        // Another thread may have moved the view on meanwhile.
+        // Another thread may have refreshed the view meanwhile.
         if let Some(current) = self.if_current(store)? {
             return Ok(current);
         }
@@ -226,7 +226,7 @@ impl SharedView {
     fn if_current<'a>(&'a self, store: &'a Store) -> Result<Option<Current<'a>>> {
         let guard = self.view.read();
         if guard.indexes_are_current() {
-            // While the guard is held no thread can move the view on, so equal now is equal for this recall.
+            // No thread can refresh the view while the guard is held, so the view stays equal during this recall.
             let at = store.read()?;
             if guard.mirror.is_at(&change::head(&at)?) {
                 return Ok(Some((guard, at)));
@@ -235,17 +235,17 @@ impl SharedView {
         Ok(None)
     }
 
-    /// Load the graph if another generation was written. Recalls of other threads go on with the old one meanwhile.
+    /// Load the graph if a new generation was written. Other threads keep using the old graph meanwhile.
     fn load_new_graph(&self) {
         let Some(_loader) = self.stale_graph().and_then(|_| self.graph_loader.try_lock()) else { return };
-        // Another thread may have loaded it between the two.
+        // Another thread may have loaded the graph before the lock was acquired.
         let Some((data_dir, threads, stamp)) = self.stale_graph() else { return };
         let graph = snapshot::manifest(&data_dir).and_then(|manifest| {
-            // A file that does not match its checksum is not loaded; vectors are compared one by one until it is rebuilt.
+            // A file with a wrong checksum is not loaded. Until the graph is rebuilt, recalls scan all vectors.
             let graph = snapshot::load(&data_dir, &manifest, threads).ok()?;
             Some(LoadedGraph { graph, manifest })
         });
-        // Free the old graph after the lock is released: that takes milliseconds.
+        // Free the old graph after releasing the lock, because freeing it takes milliseconds.
         let _old = {
             let mut view = self.view.write();
             let old = view.graph.take();
@@ -254,7 +254,7 @@ impl SharedView {
         };
     }
 
-    /// The folder, threads and stamp to load a graph with, if the loaded one is not of the newest generation.
+    /// Arguments for loading a graph; `None` if the loaded graph is the newest generation.
     fn stale_graph(&self) -> Option<(PathBuf, usize, Stamp)> {
         let view = self.view.read();
         let stamp = stamp(&snapshot::manifest_file(&view.data_dir));
@@ -269,7 +269,7 @@ mod tests {
     use crate::engine::{Engine, Options};
 
     #[test]
-    fn a_recall_does_not_wait_for_a_graph_that_another_thread_loads() {
+    fn recall_does_not_wait_while_another_thread_loads_a_graph() {
         let folder = tempfile::tempdir().unwrap();
         drop(
             Engine::open(folder.path(), Options { background: false, ..Options::default() }, Clock::fixed(1)).unwrap(),
@@ -282,7 +282,10 @@ mod tests {
         fs_err::write(snapshot::manifest_file(folder.path()), "{}").unwrap();
         assert!(shared.stale_graph().is_some());
         drop(shared.current(&store).unwrap());
-        assert!(shared.stale_graph().is_some(), "the loader was not waited for, and nothing was loaded");
+        assert!(
+            shared.stale_graph().is_some(),
+            "the recall must neither wait for the loader nor load the graph itself"
+        );
         drop(loader);
         drop(shared.current(&store).unwrap());
         assert!(shared.stale_graph().is_none());

@@ -1,7 +1,8 @@
-//! A memory seen with what was said around it: one text, one vector, both weighed.
+//! Windows: scores of a memory together with its neighbouring turns, as one weighted text and one weighted vector.
 //!
-//! A window costs no second embedding: its vector is the weighted mean of its members', its words are theirs together. The
-//! turn before weighs most. A long neighbour says too much of its own to be context, and a long memory needs none.
+//! A window needs no embedding of its own. Its vector is the weighted mean of its members' vectors, and its term counts
+//! are the weighted sum of theirs. The previous turn has the greatest weight. Long neighbours weigh less, because most
+//! of their text is unrelated to the memory.
 
 use super::pool::{OFFSETS, Pool};
 use super::view::View;
@@ -9,23 +10,23 @@ use crate::index::bm25::{Bm25, ScoredTerm, TermField};
 
 /// Weights of the neighbours, in the order of [`OFFSETS`].
 const NEAR: [f32; OFFSETS.len()] = [1.0, 0.5, 0.4, 0.4];
-/// A question and what follows it belong together: so much more.
+/// Additional weight between a question and the turn that follows it.
 const ANSWER: f32 = 0.5;
-/// Words from which on a text counts for less as context, and needs less.
+/// Number of words above which a text has less weight as context, and needs less context itself.
 pub const LONG: f32 = 40.0;
 
-/// What a window says about a query.
+/// Scores of a window for a query.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Window {
-    /// BM25 of the joined texts.
+    /// BM25 score of the joined texts.
     pub words: f32,
-    /// Cosine of the mean vector.
+    /// Cosine of the mean vector and the query.
     pub cosine: Option<f32>,
-    /// Whether there is anything around the memory; without, its window is the memory itself.
+    /// Whether the pool contains neighbours of the memory. If not, the window is the memory itself.
     pub has_neighbours: bool,
 }
 
-/// The window of every member of a pool.
+/// Compute the window of every member of a pool.
 pub fn windows(view: &View, pool: &Pool, terms: &[ScoredTerm], query: Option<&[f32]>) -> Vec<Window> {
     let has_neighbours = |row: usize| pool.members[row].neighbours.iter().any(Option::is_some);
     if !(0..pool.members.len()).any(has_neighbours) {
@@ -52,7 +53,7 @@ pub fn windows(view: &View, pool: &Pool, terms: &[ScoredTerm], query: Option<&[f
         .collect()
 }
 
-/// How much each neighbour of a member weighs beside it.
+/// Weight of each neighbour of a member, relative to the member.
 fn weights(view: &View, pool: &Pool, row: usize) -> [f32; OFFSETS.len()] {
     let conversations = view.mirror.conversations();
     let asks = conversations.turn(pool.places[row]).traits.asks;
@@ -85,7 +86,7 @@ fn window_length(pool: &Pool, row: usize, weights: &[f32; OFFSETS.len()], field:
     weighted_sum(pool, row, weights, |row| pool.counts.length(row, field))
 }
 
-/// The cosine of a unit query and the weighted mean of the vectors of a member and its neighbours.
+/// Cosine of a unit query with the weighted mean vector of a member and its neighbours.
 fn mean_cosine(
     view: &View,
     pool: &Pool,
