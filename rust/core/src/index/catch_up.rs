@@ -1,7 +1,7 @@
-//! Bringing the derived indexes up to the store. The only writer of derived files, under the indexer lock (I4).
+//! Updates the derived indexes from the store. The only writer of derived files, under the indexer lock (I4).
 //!
-//! Each step leaves a state that a reader can use and from which the next run goes on: the lexical index commits in
-//! batches with a mark for each, the graph appears as a whole new generation. Dying anywhere costs time, never answers.
+//! Each step leaves a state that readers can use and from which the next run continues. The lexical index commits in
+//! batches with a mark each, and the graph is replaced by a whole new generation. A crash at any point loses only work.
 
 use std::fs::TryLockError;
 use std::path::Path;
@@ -19,30 +19,30 @@ use crate::store::change::{self, Head, Op};
 use crate::store::{Snapshot, Store, embedding, memory};
 use crate::text;
 
-/// Name of the lock in the data directory.
+/// Name of the lock file in the data directory.
 pub const LOCK: &str = "indexer.lock";
 
-/// Texts per commit: a durable commit costs about as much as analysing two thousand texts.
+/// Number of texts per commit. A durable commit costs about as much as analysing 2,000 texts.
 const COMMIT_EVERY: usize = 20_000;
-/// Memories read at once.
+/// Number of memories read at once.
 const PAGE: usize = 1_000;
-/// Vectors added to the graph between two reads.
+/// Number of vectors added to the graph between two reads.
 const VECTOR_PAGE: usize = 8_192;
-/// Changes kept beyond both watermarks, for processes whose mirror is a little behind.
+/// Number of changes kept before both watermarks, for processes whose mirror is slightly behind.
 const KEPT_CHANGES: i64 = 10_000;
 
-/// What a run is to do.
+/// Goals of one run.
 #[derive(Debug, Clone, Copy)]
 pub struct Goals {
-    /// Bring the lexical index up to the store.
+    /// Update the lexical index.
     pub lexical: bool,
-    /// Bring the graph up to the store.
+    /// Update the graph.
     pub graph: bool,
-    /// Throw the indexes away first.
+    /// Delete the indexes first.
     pub rebuild: bool,
-    /// Fewer vectors than this need no graph.
+    /// Minimum number of vectors for a graph.
     pub graph_from: usize,
-    /// Threads for the graph.
+    /// Number of threads for the graph.
     pub threads: usize,
 }
 
@@ -65,7 +65,7 @@ impl Control<'_> {
     }
 }
 
-/// Bring the indexes up to the store, unless another process is doing it.
+/// Update the indexes from the store, unless another process is doing so.
 pub fn catch_up(
     store: &Store,
     clock: &Clock,
@@ -85,7 +85,7 @@ pub fn catch_up(
         }
         let mark = match lexical(store, data_dir, control, &mut report) {
             Err(Error::Index { .. }) => {
-                // Stuck or damaged: everything in it can be made again.
+                // The index is damaged or unusable. Rebuild it from the store.
                 LexicalWriter::remove(data_dir)?;
                 report = CatchUpReport { lexical_rebuilt: true, ..CatchUpReport::default() };
                 lexical(store, data_dir, control, &mut report)?
@@ -109,16 +109,16 @@ pub fn catch_up(
     Ok(report)
 }
 
-/// The indexer's lock. Closing the file is not enough: a child that was forked meanwhile has it open, too.
+/// The indexer lock. Closing the file does not release it if a child forked meanwhile has the file open, too.
 pub struct Lock(std::fs::File);
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        let _ = self.0.unlock(); // then the lock ends with the last process that has the file open
+        let _ = self.0.unlock(); // On failure, the lock ends when the last process closes the file.
     }
 }
 
-/// Whether the lock is free, and the lock with it. It is released when the file closes, however the process ends.
+/// Take the lock; `None` if another process holds it. The lock is released when the process ends, for any reason.
 pub fn try_lock(data_dir: &Path) -> Result<Option<Lock>> {
     let path = data_dir.join(LOCK);
     crate::store::create_file(&path)?;
@@ -138,7 +138,7 @@ fn lexical(store: &Store, data_dir: &Path, control: &Control<'_>, report: &mut C
     let mark = match writer.mark() {
         Some(mark) if change::is_on_history(&at, &mark.head)? => mark.clone(),
         found => {
-            // Another history, or trimmed away: nothing in the index can be relied on.
+            // The mark belongs to another history, or its changes were trimmed. The index cannot be trusted.
             if found.is_some() {
                 drop(writer);
                 LexicalWriter::remove(data_dir)?;
@@ -174,7 +174,7 @@ fn lexical(store: &Store, data_dir: &Path, control: &Control<'_>, report: &mut C
             uncommitted = 0;
         }
     }
-    // Keys that were given out and are gone again are behind us, too: else the overlay would hold them for ever.
+    // The mark also covers keys that were allocated and deleted. Otherwise the overlay would read them again and again.
     let last_key = last_key.max(memory::last_key_given(&at)?);
     let reached = Mark::at(head, last_key, kept + report.lexical_added);
     if writer.mark() != Some(&reached) {
@@ -212,7 +212,7 @@ fn graph(
             if tail == 0 && snapshot::examine(data_dir, &manifest).is_ok() {
                 return Ok(Some(manifest));
             }
-            // A file that does not load, or that does not take what its manifest says it lacks, is one that is rebuilt.
+            // If the file cannot be loaded or extended, rebuild the graph.
             if let Ok(graph) = snapshot::load(data_dir, &manifest, goals.threads) {
                 let after = manifest.last_embedding;
                 match extend(&at, data_dir, &graph, after, tail, &model, head.clone(), goals, control, report) {
@@ -227,12 +227,13 @@ fn graph(
     extend(&at, data_dir, &graph, 0, live, &model, head, goals, control, report).map(Some)
 }
 
-/// Tombstones cost every query: beyond three in ten the graph is built anew.
+/// Whether at most three in ten vectors are dead. Otherwise rebuild the graph, because dead vectors slow each search
+/// down.
 fn is_worth_keeping(vectors: usize, dead: usize) -> bool {
     dead * 10 <= vectors * 3
 }
 
-#[allow(clippy::too_many_arguments)] // one call site's state, split off so that extending and building are one piece of code
+#[allow(clippy::too_many_arguments)] // Shared by extending and building a graph.
 fn extend(
     at: &Snapshot<'_>,
     data_dir: &Path,

@@ -1,8 +1,8 @@
-//! Exact comparison of vectors: half-precision rows, a single-precision query, and the best few of them. Beside each row
-//! stands its quantised form, by which a long scan finds out which rows to compare exactly.
+//! Exact comparison of half-precision vectors with a single-precision query, and selection of the best.
 //!
-//! The kernel is chosen once, by what the processor can do. Every path gives the same scores up to rounding in the last
-//! bits, and the same vector gets the same score whether it was found by a scan or by the graph.
+//! Each vector is also stored in quantised form, by which a long scan selects the vectors to compare exactly. The
+//! kernel is chosen once, by the features of the processor. All kernels give equal scores up to rounding in the last
+//! bits, and a vector gets the same score from a scan as from the graph.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -14,13 +14,13 @@ use half::slice::HalfBitsSliceExt;
 
 use super::quantised;
 
-/// Rows of one allocation: growing never copies what is there.
+/// Number of rows per allocation. The slab grows by whole blocks, so existing rows are never copied.
 const BLOCK_ROWS: usize = 2048;
-/// Bytes of one cache line.
+/// Size of a cache line in bytes.
 #[cfg(target_arch = "x86_64")]
 const LINE: usize = 64;
 
-/// Vectors of one length, addressed by slot. What was not put is zero, and takes no memory where a whole page was not.
+/// Vectors of one dimension, addressed by slot. Unused slots are zero, and whole unused pages take no memory.
 #[derive(Debug, Default)]
 pub struct Slab {
     dimension: usize,
@@ -34,17 +34,17 @@ struct Block {
 }
 
 impl Slab {
-    /// An empty slab for vectors of `dimension`.
+    /// Create an empty slab for vectors of `dimension`.
     pub fn new(dimension: usize) -> Self {
         Self { dimension, blocks: Vec::new() }
     }
 
-    /// Length of its vectors.
+    /// Dimension of the vectors.
     pub fn dimension(&self) -> usize {
         self.dimension
     }
 
-    /// Store a vector. The caller has checked the length.
+    /// Store a vector. The caller must have checked its length.
     pub fn put(&mut self, slot: u32, little_endian: &[u8]) {
         debug_assert_eq!(little_endian.len(), 2 * self.dimension);
         let values = BLOCK_ROWS * self.dimension;
@@ -79,7 +79,7 @@ impl Slab {
         start..start + self.dimension
     }
 
-    /// Ask the processor for a quantised vector that will be compared soon.
+    /// Prefetch a quantised vector into the processor's cache.
     #[inline]
     pub fn prefetch(&self, slot: u32) {
         #[cfg(target_arch = "x86_64")]
@@ -102,7 +102,7 @@ impl Slab {
         (KERNELS.add)(sum, weight, self.get(slot));
     }
 
-    /// The inner product of a quantised query and a slot: in the order of the cosine, but for near-ties.
+    /// Inner product of a quantised query and a slot. It orders slots as the cosine does, except for near-ties.
     #[inline]
     pub fn rough_product(&self, query: &[i8], slot: u32) -> i32 {
         quantised::dot(query, self.quantised(slot))
@@ -113,10 +113,10 @@ impl Slab {
 ///
 /// # Panics
 ///
-/// When the lengths differ; callers compare vectors of one model only.
+/// If the lengths differ; callers compare vectors of one model only.
 #[inline]
 pub fn dot(query: &[f32], row: &[f16]) -> f32 {
-    assert_eq!(query.len(), row.len(), "vectors of one comparison have one length");
+    assert_eq!(query.len(), row.len(), "compared vectors must have the same length");
     (KERNELS.dot)(query, row)
 }
 
@@ -132,7 +132,7 @@ static KERNELS: LazyLock<Kernels> = LazyLock::new(|| {
         && std::arch::is_x86_feature_detected!("f16c")
     {
         return Kernels {
-            // SAFETY: the features that the function needs were just detected.
+            // SAFETY: the required processor features were just detected.
             dot: |query, row| unsafe { x86::dot(query, row) },
             // SAFETY: as above.
             add: |sum, weight, row| unsafe { x86::add(sum, weight, row) },
@@ -169,7 +169,7 @@ mod x86 {
 
     use half::f16;
 
-    /// The product, sixteen lanes at a time.
+    /// Inner product, sixteen lanes at a time.
     #[target_feature(enable = "avx2,fma,f16c")]
     pub fn dot(query: &[f32], row: &[f16]) -> f32 {
         let (queries, query_rest) = query.as_chunks::<16>();
@@ -177,8 +177,8 @@ mod x86 {
         let mut low = _mm256_setzero_ps();
         let mut high = _mm256_setzero_ps();
         for (a, b) in queries.iter().zip(rows) {
-            // SAFETY: each pointer reads 8 of the 16 values that its array holds; unaligned loads are asked for, and f16
-            // has the layout of u16.
+            // SAFETY: each pointer reads 8 of the 16 values that its array holds; unaligned loads are asked for, and
+            // f16 has the layout of u16.
             unsafe {
                 let first = _mm256_cvtph_ps(_mm_loadu_si128(b.as_ptr().cast()));
                 let second = _mm256_cvtph_ps(_mm_loadu_si128(b.as_ptr().add(8).cast()));
@@ -193,7 +193,7 @@ mod x86 {
         lanes.iter().sum::<f32>() + rest
     }
 
-    /// The weighted sum, eight lanes at a time.
+    /// Weighted sum, eight lanes at a time.
     #[target_feature(enable = "avx2,fma,f16c")]
     pub fn add(sum: &mut [f32], weight: f32, row: &[f16]) {
         let (sums, sum_rest) = sum.as_chunks_mut::<8>();
@@ -211,19 +211,19 @@ mod x86 {
     }
 }
 
-/// Something with a score; the greater score is better, and of equals the smaller name.
+/// An item with a score. A greater score is better; equal scores are ordered by item, smaller first.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Scored<T> {
-    /// What.
+    /// The item.
     pub item: T,
-    /// How good.
+    /// The score.
     pub score: f32,
 }
 
 impl<T: Ord> Eq for Scored<T> where T: PartialEq {}
 
 impl<T: Ord> Ord for Scored<T> {
-    /// Worse is greater, so that a max-heap offers the worst for replacement.
+    /// Order worse items as greater, so that the top of a max-heap is the item to replace.
     fn cmp(&self, other: &Self) -> Ordering {
         other.score.total_cmp(&self.score).then_with(|| self.item.cmp(&other.item))
     }
@@ -235,7 +235,7 @@ impl<T: Ord> PartialOrd for Scored<T> {
     }
 }
 
-/// Keeps the best `limit` of what is offered.
+/// Collects the best `limit` of the offered items.
 #[derive(Debug, Clone)]
 pub struct Best<T: Ord> {
     limit: usize,
@@ -243,12 +243,12 @@ pub struct Best<T: Ord> {
 }
 
 impl<T: Ord + Copy> Best<T> {
-    /// Room for `limit`.
+    /// Create an empty collection of at most `limit` items.
     pub fn new(limit: usize) -> Self {
         Self { limit, heap: BinaryHeap::with_capacity(limit + 1) }
     }
 
-    /// Offer one; whether it is among the best so far.
+    /// Offer an item. Return whether it is among the best so far.
     #[inline]
     pub fn offer(&mut self, item: T, score: f32) -> bool {
         let offered = Scored { item, score };
@@ -265,13 +265,13 @@ impl<T: Ord + Copy> Best<T> {
         }
     }
 
-    /// The score that the next one has to beat; `f32::MIN` while there is room.
+    /// Score that a new item must exceed; `f32::MIN` while fewer than `limit` items are collected.
     #[inline]
     pub fn threshold(&self) -> f32 {
         if self.heap.len() < self.limit { f32::MIN } else { self.heap.peek().map_or(f32::MAX, |worst| worst.score) }
     }
 
-    /// The best, best first.
+    /// Return the collected items, best first.
     pub fn into_sorted(self) -> Vec<Scored<T>> {
         self.heap.into_sorted_vec()
     }
@@ -285,7 +285,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_kernel_agrees_with_double_precision(values in prop::collection::vec((-1.0_f32..1.0, -1.0_f32..1.0), 0..100)) {
+        fn dot_kernels_agree_with_f64(values in prop::collection::vec((-1.0_f32..1.0, -1.0_f32..1.0), 0..100)) {
             let query: Vec<f32> = values.iter().map(|pair| pair.0).collect();
             let row: Vec<f16> = values.iter().map(|pair| f16::from_f32(pair.1)).collect();
             let exact: f64 = query.iter().zip(&row).map(|(a, b)| f64::from(*a) * b.to_f64()).sum();
@@ -294,7 +294,7 @@ mod tests {
         }
 
         #[test]
-        fn every_way_of_adding_gives_the_same(values in prop::collection::vec((-1.0_f32..1.0, -1.0_f32..1.0), 0..100)) {
+        fn add_kernels_agree(values in prop::collection::vec((-1.0_f32..1.0, -1.0_f32..1.0), 0..100)) {
             let row: Vec<f16> = values.iter().map(|pair| f16::from_f32(pair.1)).collect();
             let (mut fast, mut portable): (Vec<f32>, Vec<f32>) = values.iter().map(|pair| (pair.0, pair.0)).unzip();
             (KERNELS.add)(&mut fast, 0.3, &row);
@@ -303,7 +303,7 @@ mod tests {
         }
 
         #[test]
-        fn best_keeps_what_sorting_keeps(scores in prop::collection::vec(-5..5_i8, 0..60), limit in 1..8_usize) {
+        fn best_equals_sorting_and_truncating(scores in prop::collection::vec(-5..5_i8, 0..60), limit in 1..8_usize) {
             let mut best = Best::new(limit);
             for (item, score) in scores.iter().enumerate() {
                 best.offer(item, f32::from(*score));
@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slab_gives_back_what_was_put_across_blocks() {
+    fn slab_returns_stored_vectors_across_blocks() {
         let mut slab = Slab::new(3);
         for number in (0..5000_u16).rev() {
             let row: Vec<u8> =

@@ -1,7 +1,8 @@
-//! Derived indexes: disposable, rebuilt from the store, and never the only place where anything is (I3).
+//! Derived indexes. They contain no data of their own and can be rebuilt from the store at any time (I3).
 //!
-//! `lexical` finds words, `vector` is a graph over vectors for stores too large to scan, `exact` compares vectors one by
-//! one, `quantised` says quickly which, `catch_up` is the only writer of derived files and holds the lock while it writes (I4).
+//! `lexical` searches words. `vector` is a graph over vectors, for stores that are too large to scan. `exact` compares
+//! vectors exactly, and `quantised` preselects the vectors to compare. `catch_up` is the only writer of derived files
+//! and holds the indexer lock while it writes (I4).
 
 pub mod bm25;
 pub mod catch_up;

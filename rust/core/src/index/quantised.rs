@@ -1,16 +1,17 @@
-//! Vectors of eight bits per component: half of what half precision takes, and close enough to say which vectors are worth
-//! comparing exactly. The product of two unit vectors is off by about 0.001.
+//! Vectors quantised to eight bits per component, which preselect the vectors for the exact comparison.
+//!
+//! They take half the memory of half precision. The product of two unit vectors has an error of about 0.001.
 
 use std::sync::LazyLock;
 
 use half::f16;
 
-/// Components of a unit vector are about 1/√d; six times that is clipped.
+/// Scale of the components. Components of a unit vector are about 1/√d; values above six times that are clipped.
 fn scale(dimension: usize) -> f32 {
     127.0 * (dimension as f32).sqrt() / 6.0
 }
 
-/// What the product of two quantised vectors has to be multiplied by to be their cosine.
+/// Factor that converts the product of two quantised vectors to their cosine.
 pub fn unit(dimension: usize) -> f32 {
     1.0 / (scale(dimension) * scale(dimension))
 }
@@ -25,9 +26,9 @@ pub fn quantise(vector: &[f32]) -> Vec<i8> {
 ///
 /// # Panics
 ///
-/// When the lengths differ.
+/// If the lengths differ.
 pub fn quantise_into(vector: &[f16], into: &mut [i8]) {
-    assert_eq!(vector.len(), into.len(), "a vector is quantised component by component");
+    assert_eq!(vector.len(), into.len(), "a vector and its quantised form must have the same length");
     (KERNELS.quantise_into)(vector, scale(vector.len()), into);
 }
 
@@ -35,10 +36,10 @@ pub fn quantise_into(vector: &[f16], into: &mut [i8]) {
 ///
 /// # Panics
 ///
-/// When the lengths differ; callers compare vectors of one model only.
+/// If the lengths differ; callers compare vectors of one model only.
 #[inline]
 pub fn dot(a: &[i8], b: &[i8]) -> i32 {
-    assert_eq!(a.len(), b.len(), "vectors of one comparison have one length");
+    assert_eq!(a.len(), b.len(), "compared vectors must have the same length");
     (KERNELS.dot)(a, b)
 }
 
@@ -55,7 +56,7 @@ static KERNELS: LazyLock<Kernels> = LazyLock::new(|| {
     #[cfg(target_arch = "x86_64")]
     if std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("f16c") {
         return Kernels {
-            // SAFETY: the features that the function needs were just detected.
+            // SAFETY: the required processor features were just detected.
             dot: |a, b| unsafe { x86::dot(a, b) },
             // SAFETY: as above.
             quantise_into: |vector, scale, into| unsafe { x86::quantise_into(vector, scale, into) },
@@ -84,7 +85,7 @@ mod x86 {
 
     use half::f16;
 
-    /// The product, thirty-two lanes at a time.
+    /// Inner product, thirty-two lanes at a time.
     #[target_feature(enable = "avx2")]
     pub fn dot(a: &[i8], b: &[i8]) -> i32 {
         let (a_chunks, a_rest) = a.as_chunks::<32>();
@@ -111,7 +112,7 @@ mod x86 {
         lanes.iter().sum::<i32>() + super::portable_dot(a_rest, b_rest)
     }
 
-    /// The quantised form, sixteen lanes at a time, rounded to the nearest even.
+    /// Quantise sixteen lanes at a time, rounding half to even.
     #[target_feature(enable = "avx2,f16c")]
     pub fn quantise_into(vector: &[f16], scale: f32, into: &mut [i8]) {
         let (chunks, rest) = vector.as_chunks::<16>();
@@ -142,13 +143,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_kernels_agree(values in prop::collection::vec((-127..=127_i8, -127..=127_i8), 0..200)) {
+        fn dot_kernels_agree(values in prop::collection::vec((-127..=127_i8, -127..=127_i8), 0..200)) {
             let (a, b): (Vec<i8>, Vec<i8>) = values.into_iter().unzip();
             prop_assert_eq!(dot(&a, &b), portable_dot(&a, &b));
         }
 
         #[test]
-        fn every_way_of_quantising_gives_the_same(values in prop::collection::vec(-1.5_f32..1.5, 0..100)) {
+        fn quantise_kernels_agree(values in prop::collection::vec(-1.5_f32..1.5, 0..100)) {
             let halves: Vec<f16> = values.iter().map(|value| f16::from_f32(*value)).collect();
             let singles: Vec<f32> = halves.iter().map(|value| value.to_f32()).collect();
             let (mut fast, mut portable) = (vec![0; halves.len()], vec![0; halves.len()]);
@@ -160,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn the_product_is_close_to_the_cosine() {
+    fn product_is_close_to_cosine() {
         let unit_vector = |seed: u32| {
             let raw: Vec<f32> =
                 (0..384_u32).map(|lane| ((seed + lane * 37) * 2_654_435_761 % 1009) as f32 - 504.0).collect();

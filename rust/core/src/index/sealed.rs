@@ -1,4 +1,4 @@
-//! Small JSON that carries a checksum of itself: a bit that flipped in it must not pass for what was written.
+//! Small JSON documents with a checksum of their own content, so that a flipped bit is detected.
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -6,18 +6,18 @@ use xxhash_rust::xxh3::xxh3_128;
 
 #[derive(Serialize, Deserialize)]
 struct Sealed<T> {
-    /// xxh3-128 of the rest, hexadecimal.
+    /// xxh3-128 of the other fields, hexadecimal.
     seal: String,
     #[serde(flatten)]
     value: T,
 }
 
-/// The JSON of `value` and its checksum.
+/// Serialize `value` with its checksum.
 pub fn seal<T: Serialize>(value: &T) -> serde_json::Result<String> {
     serde_json::to_string_pretty(&Sealed { seal: digest(value)?, value })
 }
 
-/// The value, or nothing when it is not the one that was written.
+/// Parse a sealed value. Return `None` if the JSON is invalid or its checksum differs.
 pub fn unseal<T: Serialize + DeserializeOwned>(json: &[u8]) -> Option<T> {
     let sealed: Sealed<T> = serde_json::from_slice(json).ok()?;
     (digest(&sealed.value).ok()? == sealed.seal).then_some(sealed.value)
@@ -32,7 +32,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_sealed_comes_back_and_anything_else_does_not() {
+    fn unseal_returns_sealed_value_and_rejects_changed_json() {
         #[derive(Debug, PartialEq, Serialize, Deserialize)]
         struct Value {
             name: String,

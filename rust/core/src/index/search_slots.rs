@@ -1,12 +1,12 @@
-//! Counts the searches that run on a graph at once, and lets further ones wait for a free slot.
+//! Semaphore that limits the number of concurrent searches on a graph.
 //!
-//! usearch gives each running search one of its reserved contexts and fails if none is left. The engine does not choose how
-//! many threads call it, so no fixed reservation is enough by itself.
+//! usearch gives each running search one of its reserved contexts and fails if no context is free. Callers decide how
+//! many threads use the engine, so a fixed number of contexts is not enough without this limit.
 
 use parking_lot::{Condvar, Mutex};
 
-/// Searches that one graph serves at once. A context is some kilobytes, so there are more of them than cores: a search
-/// whose thread is descheduled must not make the others wait.
+/// Maximum number of concurrent searches of one graph. A context takes only some kilobytes, so there are more contexts
+/// than cores. Otherwise searches would wait for a search whose thread is descheduled.
 pub const SEARCHES_AT_ONCE: usize = 64;
 
 /// The free slots of one graph.
@@ -21,12 +21,12 @@ pub struct SearchSlots {
 pub struct SearchSlot<'a>(&'a SearchSlots);
 
 impl SearchSlots {
-    /// Slots for `count` searches.
+    /// Create `count` free slots.
     pub fn new(count: usize) -> Self {
         Self { free: Mutex::new(count), released: Condvar::new() }
     }
 
-    /// Take a slot; waits until another search ends if all are in use.
+    /// Take a slot. If all slots are in use, wait until another search ends.
     pub fn acquire(&self) -> SearchSlot<'_> {
         let mut free = self.free.lock();
         self.released.wait_while(&mut free, |free| *free == 0);

@@ -1,8 +1,9 @@
-//! The graph's file and the manifest that names it.
+//! File of the graph and the manifest that names it.
 //!
-//! Order of writing (I5): graph under a partial name, synced, hashed, renamed, folder synced; then the manifest the same
-//! way; then older graphs are removed. A manifest therefore never names an incomplete file, and no graph is loaded before
-//! its checksum matched (I8): a damaged file can crash the library that reads it.
+//! Order of writing (I5): first the graph under a partial name is written, synced, hashed and renamed, and its folder
+//! is synced. Then the manifest is written in the same way, and then older graphs are removed. A manifest therefore
+//! never names an incomplete file. A graph is loaded only if its checksum matches (I8), because a damaged file can
+//! crash usearch.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -19,28 +20,28 @@ use crate::{durable, store};
 /// Name of the folder in the data directory.
 pub const FOLDER: &str = "vectors";
 
-/// What the graph is and how far it goes.
+/// Parameters of a graph and the last embedding in it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Manifest {
-    /// The store's history at the time.
+    /// Head of the store's history when the graph was built.
     pub head: Head,
-    /// Every embedding of the model up to this key that was in use then is in the graph.
+    /// The graph contains every embedding of the model up to this key that was in use at that time.
     pub last_embedding: i64,
-    /// The model.
+    /// Name of the embedding model.
     pub model: String,
-    /// Length of the vectors.
+    /// Dimension of the vectors.
     pub dimension: usize,
     /// HNSW links per node.
     pub connectivity: usize,
     /// HNSW candidates while building.
     pub ef_construction: usize,
-    /// Vectors in the file.
+    /// Number of vectors in the file.
     pub vectors: usize,
-    /// The file, beside the manifest.
+    /// Name of the file, in the folder of the manifest.
     pub file: String,
-    /// Its length.
+    /// Size of the file.
     pub bytes: u64,
-    /// Its xxh3-128, hexadecimal.
+    /// xxh3-128 of the file, hexadecimal.
     pub checksum: String,
 }
 
@@ -54,32 +55,32 @@ pub fn manifest_file(data_dir: &Path) -> PathBuf {
     folder(data_dir).join("manifest.json")
 }
 
-/// The manifest, or nothing when there is none that can be read.
+/// Read the manifest; `None` if it is missing or damaged.
 pub fn manifest(data_dir: &Path) -> Option<Manifest> {
     sealed::unseal(&fs_err::read(manifest_file(data_dir)).ok()?)
 }
 
-/// Whether the graph that a manifest names is the one that was written; its path, or why not.
+/// Check the size and checksum of the graph that a manifest names, and return its path.
 pub fn examine(data_dir: &Path, manifest: &Manifest) -> Result<PathBuf> {
     let path = folder(data_dir).join(file_name(manifest)?);
     let (bytes, checksum) = digest(&path)?;
     if bytes != manifest.bytes || checksum != manifest.checksum {
         return Err(Error::Index {
             index: "vector",
-            message: format!("{} is not the file that was written: its checksum differs", path.display()),
+            message: format!("{} is damaged: its size or checksum differs from the manifest", path.display()),
         });
     }
     Ok(path)
 }
 
-/// Load the graph that a manifest names, or say why not.
+/// Load the graph that a manifest names.
 pub fn load(data_dir: &Path, manifest: &Manifest, threads: usize) -> Result<Graph> {
     let path = examine(data_dir, manifest)?;
     let graph = Graph::load(&path, manifest.dimension, threads)?;
     if graph.len() != manifest.vectors {
         return Err(Error::Index {
             index: "vector",
-            message: format!("{} holds {} vectors, not {}", path.display(), graph.len(), manifest.vectors),
+            message: format!("{} contains {} vectors instead of {}", path.display(), graph.len(), manifest.vectors),
         });
     }
     Ok(graph)
@@ -98,7 +99,7 @@ pub fn save(
     let generation = if let Some(old) = manifest(data_dir) {
         generation_of(&old.file).unwrap_or(0) + 1
     } else {
-        // What stands there is not ours to build on, and may be in the way.
+        // Remove files without a valid manifest. They cannot be extended, and they may have the name of the new file.
         remove(data_dir)?;
         1
     };
@@ -137,18 +138,21 @@ pub fn save(
     Ok(manifest)
 }
 
-/// Remove the graph and its manifest, the manifest first: it must not name a file that is gone.
+/// Remove the manifest and then the graph. In the other order, the manifest could name a missing file.
 pub fn remove(data_dir: &Path) -> Result<()> {
     store::remove_if_there(&manifest_file(data_dir))?;
     crate::crash::point("vector:removing");
     store::remove_if_there(&folder(data_dir))
 }
 
-/// A manifest that was tampered with must not lead out of its folder.
+/// Validate the file name in a manifest. Otherwise a manipulated manifest could name a file in another folder.
 fn file_name(manifest: &Manifest) -> Result<&str> {
     match generation_of(&manifest.file) {
         Some(_) => Ok(&manifest.file),
-        None => Err(Error::Index { index: "vector", message: format!("the manifest names {:?}", manifest.file) }),
+        None => Err(Error::Index {
+            index: "vector",
+            message: format!("the manifest contains an invalid file name: {:?}", manifest.file),
+        }),
     }
 }
 
@@ -162,7 +166,7 @@ fn remove_others(folder: &Path, keep: &str) -> Result<()> {
         let found = found.map_err(fail)?;
         let name = found.file_name();
         if name != keep && name != "manifest.json" {
-            // A process that has the old file loaded holds its contents in memory.
+            // Removing a loaded file is safe, because a process keeps the whole graph in memory.
             store::remove_if_there(&found.path())?;
         }
     }

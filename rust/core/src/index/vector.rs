@@ -1,7 +1,7 @@
-//! The vector graph: usearch HNSW over vectors of eight bits, for stores too large to compare one by one.
+//! Vector graph: usearch HNSW over eight-bit vectors, for stores that are too large to scan.
 //!
-//! It only proposes: what it finds is scored again with the exact vectors. Eight bits are enough to walk the graph and take
-//! half the memory of sixteen. Keys are those of embeddings, which never change their vector.
+//! The graph only proposes candidates, which are scored again with the exact vectors. Eight bits are enough to search
+//! the graph and take half the memory of sixteen. The keys are those of embeddings, whose vectors never change.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -20,7 +20,7 @@ pub const EF_CONSTRUCTION: usize = 128;
 /// HNSW: candidates considered while searching.
 pub const EF_SEARCH: usize = 64;
 
-/// Vectors that one thread adds before it asks for more work and looks whether it was interrupted.
+/// Number of vectors that a thread adds between two checks for an interruption.
 const ADD_BATCH: usize = 256;
 
 /// The graph.
@@ -37,7 +37,7 @@ impl std::fmt::Debug for Graph {
 }
 
 impl Graph {
-    /// An empty graph with room for `capacity` vectors, filled by up to `threads` at once.
+    /// Create an empty graph for `capacity` vectors, which up to `threads` threads may add.
     pub fn new(dimension: usize, capacity: usize, threads: usize) -> Result<Self> {
         let mut index = Index::new(&options(dimension)).map_err(|e| failed(&e))?;
         set_metric(&mut index, dimension);
@@ -46,12 +46,12 @@ impl Graph {
         Ok(graph)
     }
 
-    /// Load a file whose checksum the caller has compared (I8), to be extended by up to `threads` at once.
+    /// Load a file whose checksum the caller has verified (I8). Up to `threads` threads may extend the graph.
     pub fn load(path: &Path, dimension: usize, threads: usize) -> Result<Self> {
         let mut index = Index::new(&options(dimension)).map_err(|e| failed(&e))?;
         let name = path.to_str().ok_or_else(|| Error::invalid("path", "is not UTF-8"))?;
         index.load(name).map_err(|e| failed(&e))?;
-        // Neither the metric nor the thread slots are in the file.
+        // The file contains neither the metric nor the thread contexts.
         set_metric(&mut index, dimension);
         index.change_expansion_search(EF_SEARCH);
         let graph = Self { index, dimension, slots: SearchSlots::new(SEARCHES_AT_ONCE) };
@@ -59,14 +59,14 @@ impl Graph {
         Ok(graph)
     }
 
-    /// Make room for `more` vectors, added by up to `threads` at once. No search may run meanwhile.
+    /// Reserve space for `more` vectors, which up to `threads` threads may add. No search may run meanwhile.
     pub fn grow(&self, more: usize, threads: usize) -> Result<()> {
-        // usearch has one pool of contexts for adding and searching; `slots` keeps searches within it.
+        // usearch has one pool of contexts for adding and searching. `slots` limits the searches to the pool.
         let contexts = threads.max(SEARCHES_AT_ONCE);
         self.index.reserve_capacity_and_threads(self.index.size() + more, contexts).map_err(|e| failed(&e))
     }
 
-    /// Add vectors, `threads` at once.
+    /// Add vectors with `threads` threads.
     pub fn add(
         &self,
         rows: &[(i64, Vec<f16>)],
@@ -92,7 +92,7 @@ impl Graph {
         };
         std::thread::scope(|scope| {
             let others: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
-            // The calling thread works too: it is the one that may see an interruption.
+            // The calling thread also adds vectors, because only this thread may notice an interruption.
             let mine = work();
             others
                 .into_iter()
@@ -101,13 +101,13 @@ impl Graph {
         })
     }
 
-    /// Write to `path`; the caller makes it durable and names it in the manifest.
+    /// Write the graph to `path`. The caller syncs the file and names it in the manifest.
     pub fn save(&self, path: &Path) -> Result<()> {
         let name = path.to_str().ok_or_else(|| Error::invalid("path", "is not UTF-8"))?;
         self.index.save(name).map_err(|e| failed(&e))
     }
 
-    /// Embedding keys near a query, among those that `allows` lets through, nearest first by eight-bit distance.
+    /// Find the embedding keys nearest to a query among those that `allows` accepts, by eight-bit distance.
     pub fn search(&self, query: &[f32], limit: usize, allows: impl Fn(i64) -> bool) -> Result<Vec<i64>> {
         let _slot = self.slots.acquire();
         let found = self
@@ -117,24 +117,24 @@ impl Graph {
         Ok(found.keys.into_iter().map(|key| key as i64).collect())
     }
 
-    /// Embedding keys near a query, nearest first by eight-bit distance; quicker than asking for each whether it counts.
+    /// Find the embedding keys nearest to a query, by eight-bit distance. Faster than a search with a predicate.
     pub fn search_all(&self, query: &[f32], limit: usize) -> Result<Vec<i64>> {
         let _slot = self.slots.acquire();
         let found = self.index.search(&quantised::quantise(query), limit).map_err(|e| failed(&e))?;
         Ok(found.keys.into_iter().map(|key| key as i64).collect())
     }
 
-    /// Vectors in it.
+    /// Number of vectors in the graph.
     pub fn len(&self) -> usize {
         self.index.size()
     }
 
-    /// Whether there are none.
+    /// Whether the graph has no vectors.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Whether an embedding is in it.
+    /// Whether the graph contains an embedding.
     pub fn contains(&self, key: i64) -> bool {
         self.index.contains(key as u64)
     }
@@ -155,7 +155,7 @@ fn options(dimension: usize) -> IndexOptions {
 fn set_metric(index: &mut Index, dimension: usize) {
     let unit = quantised::unit(dimension);
     index.change_metric::<i8>(Box::new(move |a, b| {
-        // SAFETY: usearch calls the metric with two vectors of the index's dimension, and of its scalar kind, i8.
+        // SAFETY: usearch calls the metric with two vectors of the index's dimension and scalar kind, which is i8.
         let (a, b) = unsafe { (std::slice::from_raw_parts(a, dimension), std::slice::from_raw_parts(b, dimension)) };
         1.0 - quantised::dot(a, b) as f32 * unit
     }));
@@ -170,7 +170,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_vector_is_its_own_nearest_after_a_round_trip_through_a_file() {
+    fn saved_and_loaded_graph_finds_each_vector_nearest_to_itself() {
         let rows: Vec<(i64, Vec<f16>)> = (0..200_i32)
             .map(|number| {
                 let raw: Vec<f32> = (0..64).map(|lane| ((number + 3) * (lane + 7) % 257) as f32 - 128.0).collect();

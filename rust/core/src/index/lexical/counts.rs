@@ -1,4 +1,4 @@
-//! How often terms stand in given documents: what a search leaves out when it skips what cannot be among the best.
+//! Counts query terms in given documents. A search skips documents that cannot be among the best, so it has no counts.
 
 use tantivy::Term;
 use tantivy::fieldnorm::FieldNormReader;
@@ -10,9 +10,9 @@ use crate::error::Result;
 use crate::index::bm25::{Counts, ScoredTerm, TermField};
 
 impl Lexical {
-    /// Count terms in the documents of some places; `sorted` has each place with its row of `counts`.
+    /// Count terms in the documents of the places in `wanted`. Row `i` of `counts` belongs to `wanted[i]`.
     ///
-    /// Places that have no document here are left alone.
+    /// Rows of places without a document in this index are not changed.
     pub fn count(&self, terms: &[ScoredTerm], places: &Places, wanted: &[u32], counts: &mut Counts) -> Result<()> {
         for (number, segment) in self.searcher.segment_readers().iter().enumerate() {
             let mut here: Vec<(u32, usize)> = wanted
@@ -53,7 +53,7 @@ impl Lexical {
 }
 
 impl Places {
-    /// The segment and the document of a place.
+    /// Segment and document of a place; `None` if the index has no document for it.
     #[inline]
     pub(super) fn document_of(&self, place: u32) -> Option<(u32, u32)> {
         self.documents.get(place as usize).copied().filter(|(_, document)| *document != NO_PLACE)

@@ -1,8 +1,7 @@
-//! The folder of the index as a reader has it: nothing is written there, not even a lock (I4), so a folder that cannot be
-//! written to is as good as any.
+//! Read-only directory of the index for readers. Not even a lock file is written (I4), so read-only folders work.
 //!
-//! tantivy takes a lock while it opens the files of a commit, so that nobody collects them meanwhile. Without it a file may
-//! be gone when it is to be opened; the reader then looks again.
+//! tantivy takes a lock while it opens the files of a commit, so that the writer does not delete them meanwhile.
+//! Without the lock, a file may disappear before it is opened. The reader then retries.
 
 use std::io;
 use std::path::Path;
@@ -13,7 +12,7 @@ use tantivy::directory::{
     Directory, DirectoryLock, FileHandle, Lock, MmapDirectory, WatchCallback, WatchHandle, WritePtr,
 };
 
-/// A folder that is only read.
+/// A directory that refuses writes.
 #[derive(Debug, Clone)]
 pub struct ReadOnly(pub MmapDirectory);
 

@@ -1,8 +1,8 @@
-//! The lexical index: tantivy, BM25 over two fields, stemmed prose and identifiers whole and in parts.
+//! Lexical index: tantivy with BM25 over two fields, stemmed prose and identifiers (whole and in parts).
 //!
-//! A document holds a key and terms, nothing that a filter looks at: whose memory it is, and whether it is still there, is
-//! asked of the mirror while scoring. So a moved or archived memory needs no new document. How far the index is travels in
-//! the payload of its commit as a [`Mark`]. Nothing outside of this folder knows tantivy.
+//! A document contains a key and terms, but no filter columns. Filters look up the project and the status in the mirror
+//! while scoring, so a moved or archived memory needs no new document. The payload of each commit is a [`Mark`], which
+//! records the position in the store. No module outside of this folder uses tantivy.
 
 mod counts;
 mod directory;
@@ -29,29 +29,29 @@ use crate::store::change::Head;
 /// Name of the folder in the data directory.
 pub const FOLDER: &str = "lexical";
 
-/// Changes when documents are made in another way: an index with another number is rebuilt.
+/// Version of the document layout. An index with another version is rebuilt.
 const LAYOUT: u32 = 1;
 
-/// How far the index is: every text with a key up to `last_key` that was alive at `head` is in it.
+/// Position of the index: it contains every text with a key up to `last_key` that existed at `head`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mark {
-    /// Deletions up to here are in the index.
+    /// Deletions up to this head are applied.
     pub head: Head,
-    /// Texts up to here are in the index.
+    /// Texts with keys up to this one are in the index.
     pub last_key: i64,
-    /// How many that are.
+    /// Number of documents in the index.
     pub documents: usize,
-    /// How documents were made.
+    /// Version of the document layout.
     pub layout: u32,
 }
 
 impl Mark {
-    /// The mark of an index that has just been created.
+    /// Create a mark with the current layout version.
     pub fn at(head: Head, last_key: i64, documents: usize) -> Self {
         Self { head, last_key, documents, layout: LAYOUT }
     }
 
-    /// Whether documents are made as this version makes them.
+    /// Whether the documents have the layout of this version.
     pub fn has_current_layout(&self) -> bool {
         self.layout == LAYOUT
     }
@@ -76,7 +76,7 @@ impl Fields {
 fn schema() -> (Schema, Fields) {
     let mut builder = Schema::builder();
     let terms = TextOptions::default().set_indexing_options(
-        // Terms come ready from our analyzer; the tokenizer's name is never looked up.
+        // Our analyzer supplies the terms, so tantivy never uses this tokenizer.
         TextFieldIndexing::default()
             .set_tokenizer("raw")
             .set_index_option(IndexRecordOption::WithFreqs)
@@ -100,8 +100,8 @@ pub fn meta_file(data_dir: &Path) -> PathBuf {
     folder(data_dir).join("meta.json")
 }
 
-/// Whether there is an index that is no longer what was written. One that was just begun, or that belongs to another
-/// history of the store, is sound.
+/// Whether there is a damaged index. A new empty index is not damaged, and neither is one of another history of the
+/// store.
 pub fn is_unreadable(data_dir: &Path) -> bool {
     let is_new =
         |index: &Index| index.load_metas().is_ok_and(|metas| metas.payload.is_none() && metas.segments.is_empty());
@@ -114,12 +114,13 @@ fn mark_of(index: &Index) -> Option<Mark> {
     sealed::unseal(index.load_metas().ok()?.payload.as_deref()?.as_bytes())
 }
 
-/// Files of the index that are not what was written. Files never change: those among `sound` were looked at before, and
-/// those that are found sound are added to them.
+/// Find the files of the index that are missing or have a wrong checksum. Files never change, so files in `sound` are
+/// not checked again, and files that pass are added to `sound`.
 ///
-/// tantivy panics on a damaged file or finds less in it, and merges what it finds into files whose checksum is right.
+/// tantivy panics on a damaged file or misses terms in it, and a merge would write the damaged data with a new
+/// checksum.
 fn damaged_files(index: &Index, data_dir: &Path, sound: &mut FxHashSet<PathBuf>) -> Result<Vec<PathBuf>> {
-    /// What ends every file: shorter ones are not even asked for their checksum.
+    /// Size of the footer of each file. Shorter files are damaged and have no checksum.
     const FOOTER_BYTES: u64 = 8;
 
     let mut damaged = Vec::new();
@@ -130,7 +131,7 @@ fn damaged_files(index: &Index, data_dir: &Path, sound: &mut FxHashSet<PathBuf>)
         let bytes = fs_err::metadata(folder(data_dir).join(&file)).map(|metadata| metadata.len());
         let is_optional = file.extension().is_some_and(|extension| extension == "del" || extension == "temp");
         if bytes.is_err() && is_optional {
-            continue; // the segment has no deletions, or whoever opens it says that they are gone
+            continue; // The segment has no deletions. If the file should exist, opening the segment fails.
         }
         let is_sound = bytes.is_ok_and(|bytes| bytes >= FOOTER_BYTES)
             && index.directory().validate_checksum(&file).unwrap_or(false);
@@ -143,7 +144,7 @@ fn damaged_files(index: &Index, data_dir: &Path, sound: &mut FxHashSet<PathBuf>)
     Ok(damaged)
 }
 
-/// Open what was committed last, if it is as it was written; the caller knows its files to be sound.
+/// Open the last commit if it matches its mark. The caller has checked the files.
 fn searcher_of(reader: &IndexReader, mark: &Mark) -> Option<Searcher> {
     let searcher = reader.searcher();
     let mut documents = 0;
@@ -154,7 +155,7 @@ fn searcher_of(reader: &IndexReader, mark: &Mark) -> Option<Searcher> {
         }
         documents += segment.num_docs() as usize;
     }
-    // The file that lists the segments has no checksum, and another commit may have come between mark and searcher.
+    // The list of segments has no checksum, and another commit may have happened after reading the mark.
     (documents == mark.documents).then_some(searcher)
 }
 

@@ -1,4 +1,4 @@
-//! The index as one reader sees it.
+//! Reader of the lexical index.
 
 use std::path::{Path, PathBuf};
 
@@ -12,7 +12,7 @@ use super::{Fields, Mark, damaged_files, failed, folder, mark_of, schema, search
 use crate::error::Result;
 use crate::index::bm25::{FieldStatistics, TermField};
 
-/// An open index.
+/// A lexical index opened for reading.
 pub struct Lexical {
     pub(super) fields: Fields,
     data_dir: PathBuf,
@@ -20,9 +20,9 @@ pub struct Lexical {
     reader: IndexReader,
     pub(super) searcher: Searcher,
     pub(super) mark: Mark,
-    /// Files whose checksum was compared.
+    /// Files whose checksum was verified.
     sound: FxHashSet<PathBuf>,
-    /// Scores of a search by document, all zero between searches; kept because clearing is cheaper than allocating.
+    /// Scores of a search by document, all zero between searches. Reused, because clearing is cheaper than allocating.
     pub(super) scores: Mutex<Vec<f32>>,
 }
 
@@ -33,9 +33,9 @@ impl std::fmt::Debug for Lexical {
 }
 
 impl Lexical {
-    /// Open the index under `data_dir`; `None` when there is none or it cannot be read.
+    /// Open the index under `data_dir`; `None` if it is missing or unreadable.
     pub fn open(data_dir: &Path) -> Option<Self> {
-        /// Another process may commit while we look, or collect what we are about to open.
+        /// Retry, because another process may commit or delete files while they are opened.
         const ATTEMPTS: usize = 3;
         (0..ATTEMPTS).find_map(|_| Self::open_once(data_dir))
     }
@@ -57,14 +57,14 @@ impl Lexical {
         Some(Self { fields, data_dir, index, reader, searcher, mark, sound, scores: Mutex::new(Vec::new()) })
     }
 
-    /// See what was committed since; on failure the reader stays where it is and `false` comes back.
+    /// Open the latest commit. On failure, keep the current one and return false.
     pub fn reload(&mut self) -> bool {
         self.try_reload().is_some()
     }
 
     fn try_reload(&mut self) -> Option<()> {
-        // The mark first: a commit in between makes the searcher newer than the mark, which the overlay tolerates. The
-        // other way round the overlay would leave out texts that the searcher does not have.
+        // Read the mark first. A commit in between makes the searcher newer than the mark, which the overlay tolerates.
+        // In the other order, texts could be missing in both the searcher and the overlay.
         let mark = mark_of(&self.index)?;
         if !damaged_files(&self.index, &self.data_dir, &mut self.sound).ok()?.is_empty() {
             return None;
@@ -75,17 +75,17 @@ impl Lexical {
         Some(())
     }
 
-    /// How far it is.
+    /// Position of the index.
     pub fn mark(&self) -> &Mark {
         &self.mark
     }
 
-    /// Documents in it, removed ones included until their segment is merged.
+    /// Number of documents, including removed ones until their segment is merged.
     pub fn documents(&self) -> usize {
         self.searcher.segment_readers().iter().map(|segment| segment.num_docs() as usize).sum()
     }
 
-    /// Numbers of one field.
+    /// Statistics of one field.
     pub fn statistics(&self, field: TermField) -> FieldStatistics {
         let field = self.fields.of(field);
         let mut sum = FieldStatistics::default();
@@ -96,12 +96,12 @@ impl Lexical {
         sum
     }
 
-    /// In how many documents a term stands.
+    /// Number of documents that contain a term.
     pub fn document_frequency(&self, field: TermField, term: &str) -> u64 {
         self.searcher.doc_freq(&Term::from_field_text(self.fields.of(field), term)).unwrap_or(0)
     }
 
-    /// Every key that is in the index and not removed from it.
+    /// Keys of all documents that are not removed.
     pub fn keys(&self) -> Result<Vec<i64>> {
         let mut found = Vec::new();
         for segment in self.searcher.segment_readers() {
@@ -111,7 +111,7 @@ impl Lexical {
         Ok(found)
     }
 
-    /// Files whose checksum does not match.
+    /// Files that are missing or have a wrong checksum.
     pub fn damaged_files(&self) -> Result<Vec<PathBuf>> {
         damaged_files(&self.index, &self.data_dir, &mut FxHashSet::default())
     }

@@ -1,9 +1,9 @@
-//! Finding the best documents for a query.
+//! Top-k search of the lexical index.
 //!
-//! The scores of all documents are added up term by term, rare terms first, in sequential passes over postings. As soon as
-//! the common terms that are left cannot lift a document without any of the rare ones among the best, they are looked up
-//! for the few documents that can still get there. Under a filter this stays quick, where skipping blocks by their greatest
-//! score does not: its bar only rises with documents that the filter lets through.
+//! The search adds up scores term by term, rare terms first, in sequential passes over the postings. At some point the
+//! remaining common terms alone cannot bring a new document among the best. From then on, these terms are only looked
+//! up for the documents that can still reach the top. This is also fast with a filter. Skipping blocks by their maximum
+//! score is not, because its threshold only rises with documents that pass the filter.
 
 use tantivy::fieldnorm::FieldNormReader;
 use tantivy::postings::BlockSegmentPostings;
@@ -15,10 +15,10 @@ use crate::error::Result;
 use crate::index::bm25::{Bm25, ScoredTerm};
 use crate::index::exact::{Best, Scored};
 
-/// A document that stands for no row: its text was removed, or belongs to the overlay.
+/// Place of a document without a row: its text was deleted, or belongs to the overlay.
 pub const NO_PLACE: u32 = u32::MAX;
 
-/// The place of each document's row, segment by segment: what a filter is asked by. And the way back.
+/// Maps documents to the places of their rows, by segment, and places back to documents. Filters work on places.
 #[derive(Debug, Default)]
 pub struct Places {
     of_segments: Vec<Vec<u32>>,
@@ -27,9 +27,9 @@ pub struct Places {
 }
 
 impl Lexical {
-    /// Look the places of all documents up by their keys.
+    /// Look up the places of all documents by their keys.
     ///
-    /// Keys after the mark's get none: they belong to the overlay, whatever the index has absorbed already.
+    /// Keys after the mark get no place. They belong to the overlay, even if the index already contains them.
     pub fn places(&self, mut place_of: impl FnMut(i64) -> Option<u32>) -> Result<Places> {
         let mut all = Places::default();
         for (number, segment) in self.searcher.segment_readers().iter().enumerate() {
@@ -49,7 +49,7 @@ impl Lexical {
         Ok(all)
     }
 
-    /// The best documents for some terms among those that `allows` lets through, best first, by their place.
+    /// Return the places of the best documents for some terms among those that `allows` accepts, best first.
     pub fn search(
         &self,
         terms: &[ScoredTerm],
@@ -87,9 +87,9 @@ impl Lexical {
         while let Some(list) = lists.get_mut(added) {
             list.add_all(scores, &mut touched);
             added += 1;
-            // What the other terms can add at most. When that is too little for a document that has none of the terms so
-            // far, only those that can still reach the best are looked up in the long lists of common terms.
-            let rest: f32 = lists[added..].iter().map(List::most).sum();
+            // Upper bound of the remaining terms' scores. If it is too low for a document without a term so far, look
+            // up only the documents that can still reach the top in the long lists of common terms.
+            let rest: f32 = lists[added..].iter().map(List::upper_bound).sum();
             let is_worth_a_look = lists[added..].iter().map(|list| list.length).sum::<usize>() > touched.len();
             if rest > 0.0 && is_worth_a_look {
                 let bar = self::bar(&touched, scores, places, best, allows);
@@ -112,7 +112,7 @@ impl Lexical {
         Ok(())
     }
 
-    /// The posting lists of a segment, those of rare terms first.
+    /// Open the posting lists of a segment, rare terms first.
     fn lists(&self, segment: &SegmentReader, terms: &[ScoredTerm]) -> Result<Vec<List>> {
         let mut lists = Vec::with_capacity(terms.len());
         for term in terms {
@@ -146,8 +146,8 @@ struct List {
 }
 
 impl List {
-    /// More than a document's score can grow by this term.
-    fn most(&self) -> f32 {
+    /// Upper bound of this term's score.
+    fn upper_bound(&self) -> f32 {
         self.bm25.idf() * Bm25::GREATEST_SATURATION
     }
 
@@ -170,7 +170,7 @@ impl List {
         }
     }
 
-    /// Add the scores of some documents, which come in order.
+    /// Add the scores of some documents, which must be sorted.
     fn add_to(&mut self, documents: &[u32], scores: &mut [f32]) {
         for &document in documents {
             let at = self.postings.seek(document);
@@ -181,7 +181,7 @@ impl List {
     }
 }
 
-/// The score that a document has to beat to be among the best, as far as the scores are added up.
+/// Score that a document must exceed to be among the best, by the scores added up so far.
 fn bar(touched: &[u32], scores: &[f32], places: &[u32], best: &Best<u32>, allows: &mut impl FnMut(u32) -> bool) -> f32 {
     let mut so_far = best.clone();
     for &document in touched {
@@ -194,7 +194,7 @@ fn bar(touched: &[u32], scores: &[f32], places: &[u32], best: &Best<u32>, allows
     so_far.threshold()
 }
 
-/// The length norm of each of the 256 lengths that tantivy tells apart.
+/// Length norms of the 256 lengths that tantivy distinguishes.
 fn denominators(bm25: Bm25) -> [f32; 256] {
     std::array::from_fn(|id| bm25.norm(FieldNormReader::id_to_fieldnorm(id as u8) as f32))
 }

@@ -1,4 +1,4 @@
-//! The index as its one writer sees it.
+//! Writer of the lexical index.
 
 use std::path::Path;
 
@@ -12,10 +12,10 @@ use crate::index::sealed;
 use crate::store;
 use crate::text::Analysis;
 
-/// Memory of the index writer; it flushes a segment when this is full.
+/// Memory budget of the index writer, which flushes a segment when the budget is used up.
 const WRITER_BYTES: usize = 64 << 20;
 
-/// The index as its one writer sees it; the caller holds the indexer lock.
+/// The only writer of the lexical index. The caller must hold the indexer lock.
 pub struct LexicalWriter {
     fields: Fields,
     writer: IndexWriter,
@@ -31,13 +31,13 @@ impl LexicalWriter {
         }
         store::create_folder(&folder)?;
         let (schema, fields) = schema();
-        // Afresh each time: a handle that outlives another process's commit leaks segment files.
+        // Open the index anew for each run. A handle that outlives a commit of another process leaks segment files.
         let index = match Index::open_in_dir(&folder) {
             Ok(index) if index.schema() == schema => {
                 examine(&index, data_dir)?;
                 index
             }
-            Ok(_) => return Err(Error::Index { index: "lexical", message: "has another layout".into() }),
+            Ok(_) => return Err(Error::Index { index: "lexical", message: "the index has another layout".into() }),
             Err(tantivy::TantivyError::OpenReadError(_)) if is_empty(&folder) => {
                 let index = Index::create_in_dir(&folder, schema).map_err(|e| failed(&e))?;
                 crate::crash::point("lexical:created");
@@ -47,21 +47,21 @@ impl LexicalWriter {
         };
         let mark = mark_of(&index);
         let writer: IndexWriter = index.writer_with_num_threads(1, WRITER_BYTES).map_err(|e| failed(&e))?;
-        // A writer that was killed between writing a file and naming it in the meta leaves the file behind, and the next
-        // commit would fail to create it again.
+        // A writer that was killed before it listed a new file in the meta file leaves the new file behind. The next
+        // commit would then fail to create a file of that name.
         writer.garbage_collect_files().wait().map_err(|e| failed(&e))?;
         Ok(Self { fields, writer, mark })
     }
 
     /// Remove the index under `data_dir`.
     pub fn remove(data_dir: &Path) -> Result<()> {
-        // The meta first: it must not name files that are gone.
+        // Remove the meta file first. Otherwise it could list missing files.
         store::remove_if_there(&meta_file(data_dir))?;
         crate::crash::point("lexical:removing");
         store::remove_if_there(&folder(data_dir))
     }
 
-    /// How far the index is; `None` for a new one.
+    /// Position of the index; `None` if it is new.
     pub fn mark(&self) -> Option<&Mark> {
         self.mark.as_ref()
     }
@@ -81,7 +81,7 @@ impl LexicalWriter {
         self.writer.delete_term(Term::from_field_u64(self.fields.key, key as u64));
     }
 
-    /// Make everything so far visible and durable.
+    /// Make all changes so far visible and durable.
     pub fn commit(&mut self, mark: &Mark) -> Result<()> {
         let payload = sealed::seal(mark).map_err(|error| failed(&error))?;
         let mut prepared = self.writer.prepare_commit().map_err(|e| failed(&e))?;
@@ -93,13 +93,13 @@ impl LexicalWriter {
         Ok(())
     }
 
-    /// Let merges finish and give up the writer.
+    /// Wait for merges and close the writer.
     pub fn finish(self) -> Result<()> {
         self.writer.wait_merging_threads().map_err(|e| failed(&e))
     }
 }
 
-/// Refuse to build on an index that is not as it was written: a merge would make its damage look sound.
+/// Return an error if the index is damaged. Otherwise a merge would write the damaged data with a new checksum.
 fn examine(index: &Index, data_dir: &Path) -> Result<()> {
     let Some(mark) = mark_of(index) else {
         let is_new = index.searchable_segment_metas().map_err(|e| failed(&e))?.is_empty();
