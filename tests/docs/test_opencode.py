@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from docs.tables import check_tables
+from opencode_memory.context.block import HEAD
+from opencode_memory.context.decide import DIRECTIVES, FOUND
 from opencode_memory.embedding import find_model
 from opencode_memory.embedding.tokenization import Tokenization
 from opencode_memory.server.app import INSTRUCTIONS, PLUGGED_INSTRUCTIONS
@@ -58,3 +60,10 @@ def test_default_offer_costs_less_than_a_third_of_all_tools() -> None:
     costs = [cost(*offered)[0] for offered in offers().values()]
     assert costs[0] < costs[3] / 3
     assert costs[2] > 1.5 * max(costs[:2])
+
+
+def test_example_of_a_block_begins_with_the_real_head() -> None:
+    lines = DOCUMENT.read_text(encoding="utf-8").splitlines()
+    head = lines[lines.index("<project-memory>") + 1]
+    assert HEAD.startswith(head.removesuffix(" …"))
+    assert {DIRECTIVES, FOUND} <= set(lines)
