@@ -102,7 +102,7 @@ def test_file_that_is_gone_may_be_named_itself(store: MemoryStore, notes: Path) 
     (notes / "a.md").unlink()
     assert counts(run(store, notes / "a.md", top=notes)) == (0, 0, 0, 4)
     assert list(by_topic(store)) == ["file:b.md#B"]
-    with pytest.raises(InvalidInputError, match="nothing was read"):
+    with pytest.raises(InvalidInputError, match="no memories were read"):
         run(store, notes / "never.md", top=notes)
 
 
@@ -290,9 +290,9 @@ def test_exports_of_the_store_are_no_notes(store: MemoryStore, notes: Path) -> N
     store.remember("The walrus sleeps")
     export_memories(store, exports / "all.md", format="markdown")
     for path in (exports, exports / "all.md", exports / "gone.md"):
-        with pytest.raises(InvalidInputError, match="is no note") as caught:
+        with pytest.raises(InvalidInputError, match="is not a note") as caught:
             run(store, path)
-        assert caught.value.hint == "an import reads exports"
+        assert caught.value.hint == "use import to read exports"
     assert counts(run(store, store.data_dir)) == (0, 0, 0, 0)
 
 

@@ -213,7 +213,7 @@ def test_unreadable_note_is_told_of_once_keeps_its_memory_and_stops_nothing(
     scene = watch()
 
     def told() -> int:
-        return len([record for record in caplog.records if "a.md is passed over: not UTF-8" in record.getMessage()])
+        return len([record for record in caplog.records if "a.md is skipped: not UTF-8" in record.getMessage()])
 
     with caplog.at_level(logging.WARNING):
         (notes / "a.md").write_bytes(b"\xe9 first\n")

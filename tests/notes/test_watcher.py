@@ -475,7 +475,7 @@ def test_what_was_lost_is_found_by_looking_again(scene: Scene, caplog: pytest.Lo
     lost = EventBatch(lost="the system forgot")
     assert scene.play(scene.write("a.md", "1"), lost, QUIET, scene.write("a.md", "2"), lost, QUIET) == ["a.md", "a.md"]
     assert [record.getMessage() for record in caplog.records if record.levelname == "WARNING"] == [
-        "events of the watched folders were lost (the system forgot); they are looked at again"
+        "events of the watched folders were lost (the system forgot); they are scanned again"
     ]
 
 
@@ -529,7 +529,7 @@ def test_limit_of_the_system_is_named_and_folders_are_looked_at_instead(
     assert scene.play(on_change=polled) == ["a.md", "b.md"]
     [warning] = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
     assert "OS file watch limit reached" in warning
-    assert "looked at every 0 s or less often instead" in warning
+    assert "scanned every 0 s or less often instead" in warning
 
 
 class Polled:
@@ -654,7 +654,7 @@ def test_file_in_place_of_a_folder_is_named_and_not_read(
     assert "only folders are watched" in caplog.text
 
 
-# Telling of what is passed over
+# Warnings about skipped files
 
 
 def report(*skipped: tuple[str, str]) -> IngestReport:
@@ -667,8 +667,8 @@ def test_file_is_told_of_once_until_it_was_read_or_the_reason_is_another(caplog:
     for one in (report(("/r/a.md", "x")), report(("/r/a.md", "x")), report(("/r/a.md", "y"))):
         skips.warn(Path("/r"), one)
     assert [record.getMessage() for record in caplog.records] == [
-        "/r/a.md is passed over: x",
-        "/r/a.md is passed over: y",
+        "/r/a.md is skipped: x",
+        "/r/a.md is skipped: y",
     ]
     caplog.clear()
     skips.warn(Path("/r/b.md"), report())

@@ -1,4 +1,4 @@
-"""Where exports lie, what they hold for whom, and what they never replace."""
+"""Exports: their folders, their content per client, and the files that they do not replace."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def contents(file: Path) -> list[str]:
     return [memory["content"] for memory in json.loads(file.read_text())["memories"]]
 
 
-def test_each_project_has_a_folder_of_exports_that_tells_its_name(world: World) -> None:
+def test_each_project_has_a_readable_folder_of_exports(world: World) -> None:
     folders = [
         Path(world.agent(folder).ok("export_memories").data["path"]).parent
         for folder in (world.repository("walrus"), world.repository("a", remote="git@gitlab.com:group/wal/rus"), None)
@@ -27,7 +27,7 @@ def test_each_project_has_a_folder_of_exports_that_tells_its_name(world: World) 
     ]  # fmt: skip
 
 
-def test_names_of_projects_that_look_alike_or_like_dots_get_folders_of_their_own(world: World) -> None:
+def test_similar_project_names_get_separate_folders_of_exports(world: World) -> None:
     names = ["a/b", "a-b", "a b", "..", "/", "\N{BEETLE}", "x" * 300, "x" * 301, "global"]
     folders = {world.state.exports_of(name) for name in [*names, None]}
     assert len(folders) == len(names) + 1
@@ -35,7 +35,7 @@ def test_names_of_projects_that_look_alike_or_like_dots_get_folders_of_their_own
     assert all(len(folder.name) < 60 and folder.name not in (".", "..") for folder in folders)
 
 
-def test_a_client_reads_and_replaces_its_own_exports(world: World) -> None:
+def test_client_reads_and_replaces_its_own_exports(world: World) -> None:
     agent = world.agent(world.repository("walrus"))
     agent.remember("The walrus sleeps")
     written = agent.ok("export_memories").data["path"]
@@ -43,26 +43,26 @@ def test_a_client_reads_and_replaces_its_own_exports(world: World) -> None:
     agent.ok("export_memories", output_path=written)
     assert len(contents(Path(written))) == 2
     agent.ok("import_memories", input_path=written)
-    assert "is no note" in agent.refused("ingest_file", file_path=written)
+    assert "is not a note" in agent.refused("ingest_file", file_path=written)
     assert "is a folder of exports" in agent.refused("bootstrap_memory", path=str(Path(written).parent))
 
 
 @pytest.mark.parametrize("suffix", ["json", "md"])
-def test_a_client_without_a_project_exports_global_memories_unless_it_names_one(world: World, suffix: str) -> None:
+def test_client_without_a_project_exports_global_memories(world: World, suffix: str) -> None:
     agent = world.agent(world.repository("walrus"))
     agent.remember("The walrus sleeps")
     agent.remember("The user sails", scope="global")
     agent.ok("kv_set", key="own", value="of the walrus")
-    nobody = world.agent()
-    everybody = Path(nobody.ok("export_memories", output_path=f"a.{suffix}").data["path"]).read_text()
+    client = world.agent()
+    everybody = Path(client.ok("export_memories", output_path=f"a.{suffix}").data["path"]).read_text()
     assert "sails" in everybody
     assert "walrus" not in everybody
-    named = Path(nobody.ok("export_memories", output_path=f"b.{suffix}", project="walrus").data["path"]).read_text()
+    named = Path(client.ok("export_memories", output_path=f"b.{suffix}", project="walrus").data["path"]).read_text()
     assert "sails" in named
     assert "The walrus sleeps" in named
 
 
-def test_a_folder_that_is_allowed_opens_no_exports_of_others(tmp_path: Path) -> None:
+def test_allowed_folder_gives_no_access_to_exports_of_others(tmp_path: Path) -> None:
     with World(tmp_path, server__allowed_folders=str(tmp_path)) as world:
         agent, stranger = world.agent(world.repository("walrus")), world.agent(world.repository("bees"))
         agent.remember("The walrus sleeps")
@@ -74,7 +74,7 @@ def test_a_folder_that_is_allowed_opens_no_exports_of_others(tmp_path: Path) -> 
         assert stranger.ok("ingest_file", file_path=str(tmp_path)).data["added"] == 0
 
 
-def test_nothing_new_is_written_into_the_folder_of_git(world: World) -> None:
+def test_export_into_git_folder_is_refused(world: World) -> None:
     folder = world.repository("walrus")
     (folder / "sub").mkdir()
     (folder / "sub" / "into").symlink_to(folder / ".git")
@@ -85,14 +85,14 @@ def test_nothing_new_is_written_into_the_folder_of_git(world: World) -> None:
         assert "choose a name that does not exist" in text
 
 
-def test_what_is_no_file_is_not_replaced_and_not_waited_for(world: World) -> None:
+def test_export_onto_a_fifo_is_refused_without_blocking(world: World) -> None:
     folder = world.repository("walrus")
     os.mkfifo(folder / "pipe")
     assert "is not an export" in world.agent(folder).refused("export_memories", output_path="pipe")
 
 
 @pytest.mark.parametrize("above", [False, True], ids=["home", "above it"])
-def test_a_client_in_the_home_folder_remembers_but_opens_no_files(
+def test_client_in_the_home_folder_can_remember_but_read_no_files(
     world: World, monkeypatch: pytest.MonkeyPatch, *, above: bool
 ) -> None:
     home = world.folder / "people" / "walrus"
@@ -112,11 +112,11 @@ def test_a_client_in_the_home_folder_remembers_but_opens_no_files(
     assert world.agent(project).ok("ingest_file", file_path="note.md").data["added"] == 1
 
 
-def test_manifests_of_two_folders_without_a_project_do_not_replace_each_other(tmp_path: Path) -> None:
+def test_bootstraps_without_a_project_do_not_replace_each_other(tmp_path: Path) -> None:
     with World(tmp_path, server__allowed_folders=str(tmp_path)) as world:
-        nobody = world.agent()
+        client = world.agent()
         for name in ("walrus", "bees"):
             (world.repository(name) / "package.json").write_text(json.dumps({"name": name}))
-            assert nobody.ok("bootstrap_memory", path=str(tmp_path / name)).data["added"] == 1
-        again = [nobody.ok("bootstrap_memory", path=str(tmp_path / name)).data for name in ("walrus", "bees")]
+            assert client.ok("bootstrap_memory", path=str(tmp_path / name)).data["added"] == 1
+        again = [client.ok("bootstrap_memory", path=str(tmp_path / name)).data for name in ("walrus", "bees")]
         assert [report["unchanged"] for report in again] == [1, 1]

@@ -1,1 +1,1 @@
-"""Keeping a store in good order: ageing, consolidation, and checks of recall."""
+"""Maintenance of a store: ageing, consolidation, and checks of recall."""

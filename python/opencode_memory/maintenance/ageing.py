@@ -1,6 +1,6 @@
-"""Ageing: what has had its time is archived, never deleted; ``restore`` and ``undo`` bring it back.
+"""Ageing: archives old memories; ``restore`` and ``undo`` bring them back, and none is deleted.
 
-Blockers that were resolved 90 days ago, and conversations of 180 days ago. What is pinned does not age.
+Blockers are archived 90 days after they were resolved, and conversations after 180 days. Pinned memories do not age.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ _PAGE: Final = 500
 
 
 def age(store: MemoryStore, *, at: datetime) -> int:
-    """Archive what has had its time.
+    """Archive old memories.
 
     Args:
-        store: Where.
-        at: The present moment.
+        store: The store.
+        at: The current time.
 
     Returns:
-        How many memories were archived.
+        Number of archived memories.
     """
     archived = 0
     for category, days, reason in (
@@ -47,14 +47,14 @@ def _find_old(store: MemoryStore, category: Category, before: datetime) -> Itera
         offset += len(page)
         for memory in page:
             is_over = category is not Category.BLOCKER or "resolved" in memory.tags
-            # What was said again, or corrected, since then has not had its time.
+            # A memory that was repeated or corrected since then is not old.
             touched = max(memory.updated_at, memory.used_at or memory.updated_at)
             if is_over and not memory.pinned and touched < before and not was_restored(store, memory):
                 yield memory
 
 
 def was_restored(store: MemoryStore, memory: Memory) -> bool:
-    """Say whether somebody brought a memory back after it was archived: it is not taken away a second time."""
+    """Return whether a memory was restored after it was archived; it must not be archived again automatically."""
     entries = store.history(memory.id)
-    # A kind is followed by its reason.
+    # In the history, the reason follows the kind.
     return any(entry.kind == "restore" or (entry.kind.startswith("archive") and entry.undone) for entry in entries)

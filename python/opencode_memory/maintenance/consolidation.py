@@ -1,6 +1,6 @@
-"""What in a store could be put in order: memories that say the same, contradict each other, or are of no use any more.
+"""Consolidation: proposes to archive stale memories and duplicates, and lists contradictions.
 
-Everything here proposes; ``apply`` does what was proposed, and each step of it can be taken back.
+``propose`` does not change the store. ``apply`` archives the proposed memories, and each step can be undone.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ _LASTING: Final = frozenset(
 )
 _TRUST: Final = {trust: rank for rank, trust in enumerate(Trust)}
 DUPLICATE_FROM: Final = 0.95
-"""The cosine from which two memories are proposed as duplicates; what is linked below it is only similar."""
+"""Minimum cosine of two memories that are proposed as duplicates; linked memories below it are only similar."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Two memories that should not both stand: ``keep`` and the one that would be archived."""
+    """Two memories of which only ``keep`` should stay active."""
 
     keep: Memory
     archive: Memory
@@ -34,13 +34,13 @@ class Pair:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proposal:
-    """What could be put in order.
+    """Proposed changes.
 
     Attributes:
-        stale: Memories that nobody used or confirmed for long, oldest first; they would be archived.
-        duplicates: Pairs that say the same; the weaker would be archived.
-        contradictions: Pairs of which one must be wrong; a person or an agent has to decide, so nothing is applied.
-        more: How many further findings there are beyond the limit.
+        stale: Memories that were not used or confirmed for a long time, oldest first; ``apply`` archives them.
+        duplicates: Pairs with the same meaning; ``apply`` archives the weaker one.
+        contradictions: Contradicting pairs; a user or an agent has to decide, so ``apply`` ignores them.
+        more: Number of findings beyond the limit.
     """
 
     stale: tuple[Memory, ...]
@@ -50,14 +50,14 @@ class Proposal:
 
 
 def propose(store: MemoryStore, *, project: str | None, days_stale: int, at: datetime, limit: int = 50) -> Proposal:
-    """Look for what could be put in order in a project; nothing is changed.
+    """Find stale, duplicate and contradicting memories of a project.
 
     Args:
-        store: Where to look.
-        project: Whose memories; None for the global ones.
-        days_stale: Memories that were not written, used or confirmed for so many days are stale.
-        at: The present moment.
-        limit: Most findings of each kind.
+        store: The store.
+        project: Name of the project; None for global memories.
+        days_stale: Memories that were not written, used or confirmed for this many days are stale.
+        at: The current time.
+        limit: Maximum number of findings of each kind.
     """
     scope = Scope.owned_by(project)
     before = at - timedelta(days=days_stale)
@@ -79,9 +79,9 @@ def propose(store: MemoryStore, *, project: str | None, days_stale: int, at: dat
 
 
 def apply(store: MemoryStore, proposal: Proposal) -> list[Memory]:
-    """Archive what is stale and the weaker of each pair of duplicates; returns what was archived.
+    """Archive stale memories and the weaker memory of each duplicate pair; return the archived memories.
 
-    A chain of duplicates keeps one: what was archived in favour of another is not kept in favour of a third.
+    In a chain of duplicates one memory stays: a memory that is archived in favour of another does not archive a third.
     """
     reasons: dict[str, str] = {memory.id: "stale" for memory in proposal.stale}
     for pair in proposal.duplicates:
@@ -112,6 +112,6 @@ def _find_pairs(store: MemoryStore, kind: str, scope: Scope, *, at_least: float)
 
 
 def _rank(memory: Memory) -> tuple[bool, int, bool, bool, datetime, int]:
-    """What of two that say the same decides which stays: a pin, trust, a confirmation, a topic, then the newer."""
+    """Return the sort key that decides which duplicate stays: pin, trust, confirmation, topic, then the newer one."""
     is_confirmed, has_topic = memory.verified_at is not None, memory.topic is not None
     return (memory.pinned, -_TRUST[memory.trust], is_confirmed, has_topic, memory.updated_at, memory.key)

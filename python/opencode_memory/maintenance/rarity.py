@@ -1,7 +1,7 @@
-"""Which part of a text is rarest in a store: what somebody asks with who remembers little else of it.
+"""Rarest words of a text within a store: a query such as a user types who remembers little of a memory.
 
-Pure counting over texts that are given; knows no store. Terms are the engine's own, so that rare here is rare there.
-How rare a term is comes from the texts that were added, for the engine keeps the statistics of its index to itself.
+The functions only count terms in given texts and do not access a store. The terms are the engine's, so that rarity
+agrees with the search. The counts come from the added texts, because the engine does not expose its statistics.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _WORD: Final = re.compile(rf"[{_UNSPACED}]{{1,6}}|[^\s{_UNSPACED}]{{1,{MOST_CHAR
 
 
 class Rarity:
-    """In how many of the texts that were added each term occurs."""
+    """Counts in how many of the added texts each term occurs."""
 
     def __init__(self) -> None:
         self._texts = 0
@@ -34,7 +34,7 @@ class Rarity:
         self._with_term.update(_terms(text))
 
     def score(self, word: str) -> float:
-        """Return how rare a word is by its rarest term; 0 when it is none to search for (a stop word, punctuation).
+        """Return the rarity of a word, which is that of its rarest term; 0 if it has no searchable term.
 
         The formula is BM25's inverse document frequency, ``ln(1 + (N - n + 0.5) / (n + 0.5))``, see Robertson and
         Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond", 2009.
@@ -47,15 +47,15 @@ class Rarity:
 
 
 def find_rarest_part(text: str, rarity: Rarity) -> str | None:
-    """Return the few consecutive words of a text that are rarest together.
+    """Return the consecutive words of a text that are rarest together.
 
     Args:
-        text: One of the texts that were counted.
-        rarity: How rare words are.
+        text: One of the counted texts.
+        rarity: Rarity of words.
 
     Returns:
-        At most ``MOST_WORDS`` words and ``MOST_CHARACTERS`` characters, on one line, without words at either end that
-        nothing is searched for by; the earliest part of equals. None when there is no word to search for.
+        At most ``MOST_WORDS`` words and ``MOST_CHARACTERS`` characters, on one line, without unsearchable words at
+        either end; the first of equally rare parts. None if there is no searchable word.
     """
     words = list(_WORD.finditer(text))
     rarities = {word: rarity.score(word) for word in {match[0] for match in words}}
@@ -70,7 +70,7 @@ def find_rarest_part(text: str, rarity: Rarity) -> str | None:
             if word.casefold() not in seen:
                 seen.add(word.casefold())
                 weight += rarities[word]
-            # Only a greater weight wins: a word that adds nothing lengthens no part, and equals leave the earlier.
+            # Require a greater weight: a word that adds none does not extend a part, and the first of equals wins.
             if weight > heaviest and rarities[words[first][0]] > 0:
                 best, heaviest = text[words[first].start() : words[last].end()], weight
     return None if best is None else " ".join(best.split())

@@ -1,8 +1,8 @@
-"""Ask a store for its own memories, and look for those that need a person's care.
+"""Recall check: queries a store for its own memories, and lists memories that need the user's attention.
 
-The store must be open for reading only: what is asked for here is no use, and must not count as one. Nothing here is
-random: the same store gives the same sample and the same answers. Reads every active memory once, keeping little of
-each, so that a large store fits.
+The store must be opened read-only, so that the queries do not count as uses. The sample is deterministic: the same
+store gives the same result. The check reads each active memory once and keeps little of it, so that it works on large
+stores.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _SEED: Final = 5
 _ANSWERS: Final = 10
 _PAGE: Final = 1000
 _EXCERPT: Final = 100
-# A comparison links a memory with four others at most, but others may be linked with it.
+# The engine links a memory with at most four others, but more of them may link to it.
 _LINKS: Final = 50
 
 
@@ -41,22 +41,24 @@ def check_recall(
     sample: int = DEFAULT_SAMPLE,
     progress: Progress | None = None,
 ) -> RecallCheck:
-    """Ask for a sample of memories by their own words and topics, and find pairs, unused and stale memories.
+    """Query for a sample of memories by their own words and topics; find linked pairs, unused and stale memories.
 
-    Each memory is asked for in its own project, or in ``project`` when that is given.
+    Each memory is queried in its own project, or in ``project`` if that is given.
 
     Args:
-        store: A store that was opened with ``read_only``.
-        at: The present moment; ages are counted from it.
-        project: Look at this project and the global memories; by default at everything.
-        sample: How many memories to ask for; all when there are fewer.
-        progress: Called with a stage (``reading``, ``asking``), how much is done, and of how much.
+        store: A store opened with ``read_only``.
+        at: The current time, from which ages are computed.
+        project: Restrict the check to this project and the global memories; by default all projects.
+        sample: Number of memories to query for; all if there are fewer.
+        progress: Called with a stage (``reading``, ``asking``), the number of processed memories, and their total.
 
     Raises:
-        InvalidInputError: The store can be written, or ``sample`` is less than 1.
+        InvalidInputError: The store is writable, or ``sample`` is less than 1.
     """
     if store.is_writable:
-        raise InvalidInputError("store: must be opened with read_only, or asking would count as using", field="store")
+        raise InvalidInputError(
+            "store: must be opened with read_only, or the queries would count as uses", field="store"
+        )
     if sample < 1:
         raise InvalidInputError(f"sample: {sample} is not at least 1", field="sample", limit="at least 1")
     total = store.count(project=project)
@@ -113,9 +115,9 @@ def check_recall(
 
 
 def sample_places(total: int, wanted: int) -> Sequence[int]:
-    """Choose places that are spread over a whole: one in each of ``wanted`` equal stretches, the same every time.
+    """Choose ``wanted`` indexes that are spread evenly: one random index in each of equal intervals, with a fixed seed.
 
-    Even steps would meet whatever comes in steps, such as the answers of a conversation.
+    A fixed step would be biased for periodic data, such as the answers of a conversation.
 
     >>> sample_places(3, 5)
     range(0, 3)
@@ -130,15 +132,15 @@ def sample_places(total: int, wanted: int) -> Sequence[int]:
 
 
 def is_unused(memory: Memory, *, at: datetime) -> bool:
-    """Tell whether a memory has had its time to be of use and was not.
+    """Return whether a memory is older than 30 days and was never used.
 
-    A conversation is kept as a whole, and most of it is never asked for; that says nothing against it.
+    Conversations are excluded, because they are stored as a whole and most of their text is never needed.
     """
     return memory.uses == 0 and at - memory.created_at > UNUSED_AFTER and memory.category is not Category.CONVERSATION
 
 
 def is_stale(memory: Memory, *, at: datetime) -> bool:
-    """Tell whether nobody changed, verified or used a memory for long. What was said in a conversation stays said."""
+    """Return whether a memory other than a conversation was not changed, verified or used for 180 days."""
     return at - last_touched_at(memory) > STALE_AFTER and memory.category is not Category.CONVERSATION
 
 
@@ -148,8 +150,8 @@ def last_touched_at(memory: Memory) -> datetime:
 
 
 def summarize(memory: Memory) -> MemorySummary:
-    """Return as much of a memory as it takes to recognise it."""
-    # Texts may be long, and few of their characters are blank.
+    """Summarize a memory for a report."""
+    # Cut long texts before collapsing blanks. A text seldom has more than nine blanks for each other character.
     start = " ".join(memory.content[: 10 * _EXCERPT].split())
     return MemorySummary(
         id=memory.id,
@@ -162,11 +164,11 @@ def summarize(memory: Memory) -> MemorySummary:
 
 
 def _read(store: MemoryStore, project: str) -> Iterator[Memory]:
-    """Yield every active memory once, newest first, even when others are written meanwhile."""
+    """Yield each active memory once, newest first, even if others are written in the meantime."""
     seen: set[str] = set()
     offset = 0
     while page := store.list(project=project, limit=_PAGE, offset=offset):
-        # What is new since the last page moved some of it onto this one.
+        # New memories move some of the last page onto this page.
         yield from (memory for memory in page if memory.id not in seen)
         seen.update(memory.id for memory in page)
         offset += len(page)
@@ -185,7 +187,7 @@ def _ask(store: MemoryStore, memory: Memory, query: str, project: str) -> Questi
 
 
 class _Links:
-    """Collects the links of memories, each once, whichever end it is met from."""
+    """Collects the links of memories, each link once."""
 
     def __init__(self, project: str, at: datetime) -> None:
         self._project = project
@@ -193,11 +195,11 @@ class _Links:
         self._found: dict[tuple[str, frozenset[str]], Pair] = {}
 
     def look(self, store: MemoryStore, memory: Memory) -> bool:
-        """Note the links of a memory; false when it is gone."""
+        """Collect the links of a memory; return False if the memory does not exist any more."""
         try:
             neighbours = store.related(memory.id, limit=_LINKS)
         except NotFoundError:
-            # Another process deleted it since it was read, so there is nothing to say of it.
+            # Another process has deleted the memory since it was read.
             return False
         for neighbour in neighbours:
             if self._counts(neighbour.memory):
@@ -209,12 +211,12 @@ class _Links:
         return True
 
     def pairs(self, kind: str) -> tuple[Pair, ...]:
-        """Return the pairs of a kind of link, the heaviest first."""
+        """Return the pairs of one kind of link, the heaviest first."""
         found: Iterable[Pair] = (pair for (its_kind, _), pair in self._found.items() if its_kind == kind)
         return tuple(sorted(found, key=lambda pair: (-pair.weight, pair.newer.id, pair.older.id)))
 
     def _counts(self, other: Memory) -> bool:
-        """Whether a recall here could return it: a superseded or archived memory contradicts nobody any more."""
+        """Return whether a recall could return a memory; a superseded or archived memory does not contradict others."""
         return (
             other.status is Status.ACTIVE
             and (other.expires_at is None or other.expires_at > self._at)

@@ -1,4 +1,4 @@
-"""What a check of recall found: plain frozen values, complete enough to be printed as JSON."""
+"""Report of a recall check: frozen values that can be printed as JSON."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from typing import Self
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemorySummary:
-    """As much of a memory as it takes to recognise it.
+    """Short form of a memory.
 
     Attributes:
-        id: Its id.
-        category: Its category.
-        project: Its project, None for a global memory.
-        created_at: When it was first written.
-        touched_at: When it was last changed, verified or used.
-        excerpt: Its first words, on one line.
+        id: Id of the memory.
+        category: Category of the memory.
+        project: Project of the memory; None for a global memory.
+        created_at: Time of its creation.
+        touched_at: Time of its last change, verification or use.
+        excerpt: First words of the text, on one line.
     """
 
     id: str
@@ -31,14 +31,14 @@ class MemorySummary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """One question for one memory.
+    """One query for one memory.
 
     Attributes:
-        memory: The memory that should answer.
-        query: What was asked.
-        project: The project that was asked in, None for the global memories alone.
-        rank: Its place among the first ten answers, counted from 1; None when it is not among them.
-        first: Id of the memory that came first; None when the answer was empty.
+        memory: The memory that should be found.
+        query: Text of the query.
+        project: Project of the query; None for global memories only.
+        rank: Rank of the memory among the first ten results, starting at 1; None if it is not among them.
+        first: Id of the first result; None if there are no results.
     """
 
     memory: MemorySummary
@@ -50,7 +50,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HitRate:
-    """How many memories were asked for, and how many of them came first, or among the first ten."""
+    """Number of queries, and how many of them found their memory first or among the first ten results."""
 
     asked: int
     hits_at_1: int
@@ -58,19 +58,19 @@ class HitRate:
 
     @classmethod
     def from_questions(cls, questions: Iterable[Question]) -> Self:
-        """Count the answers."""
+        """Count the hits of queries."""
         ranks = [question.rank for question in questions]
         return cls(asked=len(ranks), hits_at_1=ranks.count(1), hits_at_10=len(ranks) - ranks.count(None))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecallScore:
-    """How well memories are found in one way.
+    """Hit rates of one kind of query.
 
     Attributes:
-        overall: The hit rate of all that were asked for.
-        by_category: The hit rate of each category that was asked for, by name.
-        missed: Questions whose memory was not among the first ten answers.
+        overall: Hit rate of all queries.
+        by_category: Hit rate of each category, by name.
+        missed: Queries whose memory was not among the first ten results.
     """
 
     overall: HitRate
@@ -79,7 +79,7 @@ class RecallScore:
 
     @classmethod
     def from_questions(cls, questions: Iterable[Question]) -> Self:
-        """Sum up the answers."""
+        """Compute the hit rates of queries."""
         asked = tuple(questions)
         categories = sorted({question.memory.category for question in asked})
         return cls(
@@ -94,13 +94,13 @@ class RecallScore:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pair:
-    """Two active memories that are linked.
+    """Two linked active memories.
 
     Attributes:
-        newer: The one that was written later.
-        older: The other.
-        weight: Weight of the link, for near duplicates their cosine.
-        reason: Why they are linked.
+        newer: The newer memory.
+        older: The older memory.
+        weight: Weight of the link; for near duplicates their cosine.
+        reason: Reason of the link.
     """
 
     newer: MemorySummary
@@ -111,22 +111,22 @@ class Pair:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecallCheck:
-    """What a check of recall found.
+    """Result of a recall check.
 
     Attributes:
-        project: The project that was looked at, with the global memories; ``*`` for all.
-        memories: Active memories that were read.
-        sampled: How many of them were asked for and had their links looked at.
-        without_words: How many of the sampled have no word to be asked for by, and were not asked for by words.
-        by_meaning: Whether recall goes by meaning too; else by words only.
-        words: Asked by the rarest part of their own texts.
-        topics: Asked by their topics.
-        similar: Near duplicates among the sampled, and of them, the nearest first.
-        contradicting: Pairs that say the opposite, or another number, in the same words; as ``similar``.
-        never_recalled: All memories but conversations that are older than 30 days and were never used, oldest first.
-        stale: All memories but conversations that were not changed, verified or used for 180 days, longest first.
-        pending_embeddings: Memories that wait for their vectors, and have no links to near ones yet.
-        model_mismatch: Why recall goes by words only although there are vectors.
+        project: The checked project, including global memories; ``*`` for all projects.
+        memories: Number of active memories.
+        sampled: Number of memories that were queried for and whose links were checked.
+        without_words: Number of sampled memories without a searchable word, which were not queried for by words.
+        by_meaning: Whether recall uses embeddings; otherwise only full-text search.
+        words: Hit rates for queries with the rarest words of the memories.
+        topics: Hit rates for queries with the topics of the memories.
+        similar: Near duplicates of sampled memories, the nearest first.
+        contradicting: Pairs with the same words but the opposite meaning or another number; sorted as ``similar``.
+        never_recalled: Memories, except conversations, that are older than 30 days and were never used; oldest first.
+        stale: Memories, except conversations, that were not changed, verified or used for 180 days; oldest first.
+        pending_embeddings: Memories without embeddings, which have no links to similar memories yet.
+        model_mismatch: Reason why recall uses full-text search only although there are embeddings.
     """
 
     project: str

@@ -1,1 +1,1 @@
-"""Turning what already exists on disk into memories."""
+"""Notes: imports Markdown files and other project files as memories, and keeps them up to date."""

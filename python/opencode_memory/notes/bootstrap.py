@@ -1,7 +1,7 @@
-"""First facts of a project, from what most repositories have: a README, instructions for agents, and manifests.
+"""Bootstrap: creates first memories of a project from its README, its instructions for agents, and its manifests.
 
-Notes become memories as in any ingest. A manifest becomes one memory, known by its topic: what the project is called
-and which commands it names. Nothing of the project is run, and what is read here is of the lowest trust.
+Notes are ingested as usual. A manifest becomes one memory with the project's name and commands, identified by its
+topic. No code of the project is run, and the memories get the lowest trust.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _TARGET: Final = re.compile(r"^(?P<name>[A-Za-z][\w.-]*)\s*:(?![=:])(?:.*?##\s*(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BootstrapReport:
-    """What a bootstrap did, counted in memories; ``files`` are those that were read."""
+    """Result of a bootstrap, counted in memories; ``files`` names the files that were read."""
 
     files: tuple[str, ...]
     added: int
@@ -52,12 +52,12 @@ class BootstrapReport:
 
 
 def bootstrap(store: MemoryStore, folder: Path, *, project: str | None) -> BootstrapReport:
-    """Read what a project says of itself; running it again updates.
+    """Create or update the first memories of a project.
 
     Args:
-        store: Where to.
-        folder: The project's folder.
-        project: Its name; None for global memories.
+        store: Store for the memories.
+        folder: Folder of the project.
+        project: Name of the project; None for global memories.
     """
     repository = find_repository(folder)
     top = repository.work_tree if repository is not None else folder
@@ -80,7 +80,7 @@ def bootstrap(store: MemoryStore, folder: Path, *, project: str | None) -> Boots
         updated += result.status is RememberStatus.UPDATED
         if result.status is RememberStatus.KEPT:
             skipped.append(
-                Skipped(str(memory.topic), "its memory is of higher trust; the file's text waits for review")
+                Skipped(str(memory.topic), "its memory has higher trust, so the file's text waits for review")
             )
     return BootstrapReport(
         files=tuple(files), added=added, updated=updated, unchanged=unchanged, skipped=tuple(skipped)
@@ -88,7 +88,7 @@ def bootstrap(store: MemoryStore, folder: Path, *, project: str | None) -> Boots
 
 
 def _find_own_file(folder: Path, name: str) -> Path | None:
-    """Return a file of a folder, unless it or a folder on the way to it is a link, which may lead anywhere."""
+    """Return a file of a folder, unless the path contains a symbolic link, which may lead anywhere."""
     path = real(folder) / name
     return path if path.is_file() and real(path) == path else None
 
@@ -112,7 +112,7 @@ def _read_manifests(folder: Path, project: str | None, files: list[str], skipped
                 content=f"{name}: {content}",
                 category="fact",
                 scope=Scope.owned_by(project),
-                # Without a project, many folders have a file of this name.
+                # Without a project, files of the same name in several folders would share a topic.
                 topic=f"bootstrap:{name if project is not None else make_file_name(path, None)}",
                 tags=(f"bootstrap:{name}",),
                 source=Source(file=name),

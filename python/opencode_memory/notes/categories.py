@@ -1,7 +1,7 @@
-"""Which category a section of a note has, when the note does not say.
+"""Categories of sections whose note does not name one.
 
-Only names that leave no doubt decide: a heading ``Decisions``, a folder ``adr``, a file ``CONVENTIONS.md``. A directive
-is never guessed, since it would be followed.
+Only unambiguous names are used: a heading ``Decisions``, a folder ``adr``, a file ``CONVENTIONS.md``. Directives are
+never guessed, because agents would follow them.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _BY_NAME: Final = {name: category for category, names in _NAMES.items() for name
 
 
 def guess_category(file: PurePosixPath, headings: Sequence[str]) -> Category:
-    """Return the category that the nearest telling name gives: headings from the inside out, then file, then folders.
+    """Return the category of the nearest unambiguous name: headings from the innermost, then file, then folders.
 
     Args:
         file: The note's path within its project.

@@ -1,7 +1,7 @@
-"""What changed in a folder of notes: what has to be looked at after some events, and what has to be read after a look.
+"""Change detection: interprets file events, and compares two scans.
 
-Pure functions. Events are hints: they come late, twice, in any order, for what nobody wants to know, and some never
-come. What they name is read again; what they only suggest is found by comparing two needs_scan.
+The functions are pure. Events are only hints: they arrive late, twice, in any order or not at all, and many concern
+irrelevant paths. Notes with events are read again; other changes are found by comparing two scans.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ _RULES: Final = frozenset({".gitignore", ".git"})
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """What some events mean.
+    """Consequences of events.
 
     Attributes:
         notes: Known notes that were written, replaced or removed.
-        needs_scan: Whether notes may have come or gone that only a look can find.
-        needs_rewatch: Whether folders came or went, so that others have to be watched from now on.
+        needs_scan: Whether notes may have been created or removed, which only a scan can find.
+        needs_rewatch: Whether folders were created or removed, so that other folders have to be watched.
     """
 
     notes: frozenset[str] = frozenset()
@@ -43,13 +43,13 @@ class Changes:
 def classify_events(
     paths: Iterable[str], *, notes: Collection[str], folders: Collection[str], is_folder: Callable[[str], bool]
 ) -> Changes:
-    """Say what events mean.
+    """Classify the paths of events.
 
     Args:
-        paths: What was made, changed or removed, whichever it was.
-        notes: Those that are known.
-        folders: Those that were looked into.
-        is_folder: Whether there is a folder of that name now.
+        paths: Created, changed or removed paths.
+        notes: Known notes.
+        folders: Scanned folders.
+        is_folder: Returns whether a path is a folder now.
     """
     known: set[str] = set()
     needs_scan = needs_rewatch = False
@@ -58,7 +58,7 @@ def classify_events(
         if path in folders:
             needs_rewatch = True
         elif parent not in folders:
-            # Below something that is ignored; or below something new, of which there is an event too.
+            # The path is below an ignored folder, or below a new folder that has its own event.
             continue
         elif path in notes:
             known.add(path)
@@ -72,16 +72,16 @@ def classify_events(
 def find_paths_to_read(
     before: Mapping[str, int], after: Mapping[str, int], named: Collection[str], *, root: str
 ) -> list[str]:
-    """Return the smallest set of paths that brings what was read of a folder in step with what is there.
+    """Return the smallest set of paths to read so that the memories match the files.
 
-    A folder stands for the notes in it where all of them changed, so that no note is read in vain.
+    If all notes of a folder have changed, the folder stands for them, so that no note is read in vain.
 
     Args:
-        before: The notes of an earlier look, with their stamps.
-        after: The notes of a later look.
-        named: Notes that events named; they are read even where the stamp is the same, since a stamp is as coarse as
-            the file system's clock.
-        root: The folder that was looked at.
+        before: Notes of an earlier scan, with their stamps.
+        after: Notes of a later scan.
+        named: Notes with events. They are read even if the stamp is equal, because stamps are as coarse as the file
+            system's clock.
+        root: The scanned folder.
     """
     changed = {path for path in before.keys() | after.keys() if before.get(path) != after.get(path)}
     changed.update(path for path in named if path in after)
@@ -102,7 +102,7 @@ def find_paths_to_read(
 
 
 def _iterate_parents(path: str, root: str) -> Iterator[str]:
-    """Yield the folders around a note, from the inside out, the root last."""
+    """Yield the folders that contain a note, from the innermost to the root."""
     while path != root:
         path = os.path.dirname(path)  # noqa: PTH120  hundreds of thousands of them
         yield path

@@ -1,7 +1,7 @@
-"""Events of the file system, taken from watchfiles as they come and kept until somebody asks for them.
+"""File system events: collects the events of watchfiles in a queue.
 
-Its own grouping into batches is not relied upon: it takes a second save of a file for none. Nor is its polling: it
-compares whole seconds, so of the saves within one second it sees the first.
+Two features of watchfiles are not used. Its grouping into batches drops a second save of a file. Its polling compares
+whole seconds, so of several saves within one second it sees only the first.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ _MOST_PATHS: Final = 50_000
 
 @dataclass(frozen=True, slots=True)
 class EventBatch:
-    """What came since the last time that somebody asked.
+    """Events since the last call.
 
     Attributes:
-        paths: What was made, changed or removed.
-        lost: Why there may have been more; None when these are all.
+        paths: Created, changed or removed paths.
+        lost: Reason why events may be missing; None if the batch is complete.
     """
 
     paths: frozenset[str] = frozenset()
@@ -32,7 +32,7 @@ class EventBatch:
 
 
 class EventQueue:
-    """Where events wait, each path once."""
+    """Queue of event paths without duplicates."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
@@ -41,7 +41,7 @@ class EventQueue:
         self._is_woken = False
 
     def put(self, paths: Collection[str]) -> None:
-        """Add events; of too many only remains that they were too many."""
+        """Add paths; if there are too many, they are dropped and the batch is marked as incomplete."""
         with self._changed:
             self._paths.update(paths)
             if len(self._paths) > _MOST_PATHS:
@@ -50,19 +50,19 @@ class EventQueue:
             self._changed.notify_all()
 
     def mark_lost(self, reason: str) -> None:
-        """Say that from now on events are lost."""
+        """Record that events are lost from now on."""
         with self._changed:
             self._lost = reason
             self._changed.notify_all()
 
     def wake(self) -> None:
-        """End a wait early, now or the next one."""
+        """End the current or the next wait early."""
         with self._changed:
             self._is_woken = True
             self._changed.notify_all()
 
     def take(self, timeout_seconds: float) -> EventBatch | None:
-        """Wait for events and take them; None when none came in time."""
+        """Wait for events and return them; None if none arrived in time."""
         with self._changed:
             self._changed.wait_for(lambda: self._paths or self._lost or self._is_woken, timeout_seconds)
             self._is_woken = False
@@ -73,26 +73,26 @@ class EventQueue:
 
 
 class FileSystemObserver:
-    """Puts the events of folders into a queue, from the moment it is made until it is closed.
+    """Puts the events of folders into a queue, from its construction until it is closed.
 
     Args:
-        folders: What to watch.
-        recursive: Whether with everything below, where that costs the system nothing.
-        queue: Where the events go; it is woken when ``stop`` is set.
-        stop: Ends it.
+        folders: Folders to watch.
+        recursive: Whether to include subfolders; only where that is cheap for the system.
+        queue: Queue for the events; it is woken when ``stop`` is set.
+        stop: Event that ends the observer.
 
     Raises:
-        FileNotFoundError: A folder has gone.
+        FileNotFoundError: A folder does not exist any more.
         PermissionError: A folder may not be watched.
-        OSError: A limit of the system was met.
-        RuntimeError: The system watches nothing, or nothing more.
+        OSError: A limit of the system was reached.
+        RuntimeError: The system does not support watching, or no further watches.
     """
 
     def __init__(self, folders: Collection[str], *, recursive: bool, queue: EventQueue, stop: threading.Event) -> None:
         self._queue = queue
         self._stop = stop
         self._closed = threading.Event()
-        # Told to ignore what it may not watch, it would also ignore that it met a limit.
+        # With ``ignore_permission_denied`` watchfiles would also ignore that it reached a limit.
         self._notify = RustNotify(
             sorted(folders),
             debug=False,
@@ -105,17 +105,17 @@ class FileSystemObserver:
         self._thread.start()
 
     def is_set(self) -> bool:
-        """Say whether to end; watchfiles asks this every few milliseconds."""
+        """Return whether to stop; watchfiles calls this every few milliseconds."""
         return self._closed.is_set() or self._stop.is_set()
 
     def close(self) -> None:
-        """Watch no more."""
+        """Stop watching."""
         self._closed.set()
         self._thread.join()
 
     def _run(self) -> None:
         try:
-            # Without a time limit: at the end of one it would throw away what came in that moment.
+            # No timeout: at the end of a timeout, watchfiles drops events that arrive in that moment.
             while not isinstance(found := self._notify.watch(_GROUP_MS, _STEP_MS, 0, self), str):
                 self._queue.put({path for _, path in found})
         except (OSError, RuntimeError) as error:

@@ -1,4 +1,4 @@
-"""Finding the notes under a folder and reading them, with a reason for each that is passed over."""
+"""Finds and reads notes, with a reason for each skipped path."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ SIZE_LIMIT: Final = 10 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """A file that was passed over, and why."""
+    """A skipped file and the reason."""
 
     file: str
     reason: str
 
 
 def find_notes(folder: Path, *, top: Path) -> Iterator[Path | Skipped]:
-    """Yield the Markdown files under a folder, in a stable order.
+    """Yield the Markdown files under a folder in a stable order.
 
-    Hidden and ignored files and folders are left out silently, as nobody expects them; symbolic links are named,
-    since what they lead to may lie anywhere.
+    Hidden and ignored paths are left out silently, as users expect. Symbolic links are reported as skipped, since they
+    may lead anywhere.
 
     Args:
-        folder: Where to look.
-        top: The work tree whose ignore files hold; the folder itself outside a repository.
+        folder: The folder.
+        top: The work tree whose ignore files apply; the folder itself outside of a repository.
     """
     for found in walk(folder, top=top):
         if isinstance(found, Note):
@@ -41,8 +41,8 @@ def read_note(file: Path) -> str:
     """Read a note.
 
     Raises:
-        ValueError: It is too large, not UTF-8, or not text; the message says which.
-        OSError: It cannot be read.
+        ValueError: The file is too large, not UTF-8, or not text; the message gives the reason.
+        OSError: The file cannot be read.
     """
     with file.open("rb") as stream:
         data = stream.read(SIZE_LIMIT + 1)

@@ -1,8 +1,8 @@
-"""Keeping the memories of a file or folder of notes in step with it.
+"""Ingest of notes: updates the memories of a file or folder from its current content.
 
-Each section of a note is one memory, known by its topic (``file:docs/setup.md#Setup/Linux``). Running again after an
-edit updates, after a deletion archives, and changes nothing when nothing changed. A memory that a person archived stays
-archived; one that was archived because its section had gone comes back with it.
+Each section of a note is one memory, identified by its topic (``file:docs/setup.md#Setup/Linux``). A changed section
+updates its memory, and a deleted one archives it. A memory that the user archived stays archived. A memory that was
+archived because its section was deleted is restored with the section.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ _PAGE: Final = 1000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IngestReport:
-    """What an ingest did, counted in memories.
+    """Result of an ingest, counted in memories.
 
     Attributes:
-        files: Notes that were read.
-        added: Sections that were new.
-        updated: Sections whose text had changed.
-        unchanged: Sections that were as they had been, or that a person has archived.
-        archived: Memories whose section is gone.
-        skipped: Files and sections that were passed over, and why.
+        files: Number of notes that were read.
+        added: New sections.
+        updated: Sections with changed text.
+        unchanged: Sections that did not change, or that the user has archived.
+        archived: Memories whose section was deleted.
+        skipped: Skipped files and sections, with the reasons.
     """
 
     files: int
@@ -50,14 +50,14 @@ class IngestReport:
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """What the store has for a topic.
+    """Stored memory of a topic.
 
     Attributes:
-        id: The memory.
-        status: Where it is in its life.
-        fingerprint: The section as it was when it was read last; empty when something else wrote the memory.
-        gone: Whether it was an ingest that archived it, because the section had gone.
-        metadata: All of the memory's metadata.
+        id: Id of the memory.
+        status: Status of the memory.
+        fingerprint: Fingerprint of the section at the last ingest; empty if the memory was not written by an ingest.
+        gone: Whether an ingest archived the memory because its section was deleted.
+        metadata: Metadata of the memory.
     """
 
     id: str
@@ -69,7 +69,7 @@ class _Known:
 
 @dataclass(slots=True)
 class _Tally:
-    """Counts of a running ingest, and the topics and files that it has met."""
+    """Counters of a running ingest, with the topics and files it has met."""
 
     files: int = 0
     added: int = 0
@@ -80,7 +80,7 @@ class _Tally:
     skipped: list[Skipped] = field(default_factory=list)
 
     def skip(self, skipped: Skipped, base: Path | None) -> None:
-        """Pass a file or folder over; what was read from it before is left alone."""
+        """Skip a file or folder; its memories stay unchanged."""
         self.unread.add(make_file_name(Path(skipped.file), base))
         self.skipped.append(skipped)
 
@@ -95,34 +95,34 @@ def ingest(
     zone: tzinfo | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> IngestReport:
-    """Bring the memories of a note, or of all notes under a folder, in step with the files.
+    """Update the memories of a note, or of all notes in a folder, from the files.
 
     Args:
         store: Where the memories are.
-        path: A file, of any extension, or a folder; one that is gone archives what was read from it.
-        project: Project of the memories; None for the store's own.
-        top: Work tree of the project, from which paths count; files outside of it, and all files where there is no
-            project, are known by their absolute path.
-        dry_run: Only say what would be done.
+        path: A file with any extension, or a folder. If it is gone, its memories are archived.
+        project: Project of the memories; None for the project of the store.
+        top: Top of the project's work tree, to which topics are relative. Files outside of it, and files without a
+            project, are identified by their absolute path.
+        dry_run: Whether to report only, without writing.
         zone: Zone of the dates in front matter; None for this machine's.
-        progress: Called with the files done and the files there are.
+        progress: Called with the number of processed files and their total.
 
     Raises:
-        InvalidInputError: There is no such file, and nothing was ever read from it; or it is an export of the store.
+        InvalidInputError: The path neither exists nor has memories, or it is an export of the store.
     """
     path = real(path)
     exports = real(store.data_dir / EXPORTS)
     if path.is_relative_to(exports):
-        error = InvalidInputError(f"{path} is no note: exports of the store lie there", field="path")
-        error.hint = "an import reads exports"
+        error = InvalidInputError(f"{path} is not a note: it is in the folder of the store's exports", field="path")
+        error.hint = "use import to read exports"
         raise error
     owner = project if project is not None else store.project
-    # Without a project, the notes of two work trees would share their names.
+    # Without a project, notes with the same relative path in two work trees would share a topic.
     base = real(top) if top is not None and owner is not None and path.is_relative_to(real(top)) else None
     name = make_file_name(path, base)
     known = _read_known(store, owner, name)
     if not path.exists() and not known:
-        raise InvalidInputError(f"{path} does not exist, and nothing was read from it before", field="path")
+        raise InvalidInputError(f"{path} does not exist, and no memories were read from it before", field="path")
     tally = _Tally()
     notes = [note for note in _select(path, base, tally) if not note.is_relative_to(exports)]
     changes = _read_changes(notes, known, tally, project=project, base=base, zone=zone, progress=progress)
@@ -131,7 +131,7 @@ def ingest(
     else:
         results = store.remember_many(_restore_archived(store, known, changes))
         if kept := sum(result.status is RememberStatus.KEPT for result in results):
-            reason = f"{kept} memories are of higher trust; the file's text waits as a candidate"
+            reason = f"{kept} memories have higher trust, so the file's text waits for review"
             tally.skipped.append(Skipped(str(path), reason))
     gone = [memory for topic, memory in known.items() if _is_gone(topic, memory, name, tally)]
     for memory in () if dry_run else gone:
@@ -148,7 +148,7 @@ def ingest(
 
 
 def _select(path: Path, base: Path | None, tally: _Tally) -> list[Path]:
-    """Return the notes to read; those that are passed over are told to the tally."""
+    """Return the notes to read, and count the skipped ones."""
     if not path.is_dir():
         return [path] if path.exists() else []
     notes: list[Path] = []
@@ -170,7 +170,7 @@ def _read_changes(
     zone: tzinfo | None,
     progress: Callable[[int, int], None] | None,
 ) -> Iterator[NewMemory]:
-    """Yield the memories that have to be written, reading one note at a time."""
+    """Yield new and changed memories, reading one note at a time."""
     for done, note in enumerate(notes, start=1):
         try:
             memories = list(read_memories(note, make_file_name(note, base), project=project, zone=zone))
@@ -188,7 +188,7 @@ def _read_changes(
 
 
 def _needs_write(memory: NewMemory, known: Mapping[str, _Known], tally: _Tally) -> bool:
-    """Say whether the store has to hear of a section, and count it."""
+    """Count a section, and return whether it has to be written."""
     topic = memory.topic or ""
     before = known.get(topic)
     if before is not None and (before.fingerprint, before.gone) == parse_mark(memory.metadata):
@@ -196,7 +196,7 @@ def _needs_write(memory: NewMemory, known: Mapping[str, _Known], tally: _Tally) 
         tally.unchanged += 1
         return False
     if before is None or before.status is Status.CANDIDATE:
-        # A topic is unique among active memories only, so a waiting candidate is replaced, not updated.
+        # A topic is unique among active memories only, so a waiting candidate is replaced and not updated.
         tally.added += 1
     else:
         tally.topics.add(topic)
@@ -205,9 +205,9 @@ def _needs_write(memory: NewMemory, known: Mapping[str, _Known], tally: _Tally) 
 
 
 def _is_gone(topic: str, memory: _Known, name: str, tally: _Tally) -> bool:
-    """Say whether a memory has to be archived because its section is not in what is called ``name`` any more."""
+    """Return whether a memory has to be archived because its section is no longer in the path called ``name``."""
     file = parse_file_name(topic)
-    # Hidden notes are read only when they are named.
+    # Hidden notes are only read when the user names them.
     below = file.removeprefix(name).split("/")
     was_unread = any(part.startswith(".") for part in below) or any(_lies_under(file, other) for other in tally.unread)
     return memory.status is not Status.ARCHIVED and topic not in tally.topics and not was_unread
@@ -216,7 +216,7 @@ def _is_gone(topic: str, memory: _Known, name: str, tally: _Tally) -> bool:
 def _restore_archived(
     store: MemoryStore, known: Mapping[str, _Known], changes: Iterator[NewMemory]
 ) -> Iterator[NewMemory]:
-    """Restore the archived memory of a section that is back, so that it is updated and keeps its history."""
+    """Restore the archived memory of a section that exists again, so that it keeps its history."""
     for memory in changes:
         before = known.get(memory.topic or "")
         if before is not None and before.status is Status.ARCHIVED and memory.status == Status.ACTIVE:
@@ -225,10 +225,10 @@ def _restore_archived(
 
 
 def _read_known(store: MemoryStore, project: str | None, name: str) -> dict[str, _Known]:
-    """Return what earlier runs left of a file or folder in a project, or in none, by topic."""
+    """Return the memories of a file or folder from earlier ingests, by topic."""
     scope = Scope.owned_by(project)
     known: dict[str, _Known] = {}
-    # In this order an active memory wins over a candidate, and that over an archived one of the same topic.
+    # In this order an active memory replaces a candidate, and that an archived memory of the same topic.
     for status in (Status.ARCHIVED, Status.CANDIDATE, Status.ACTIVE):
         offset = 0
         while page := store.list(scope=scope, status=status, limit=_PAGE, offset=offset):
@@ -240,7 +240,7 @@ def _read_known(store: MemoryStore, project: str | None, name: str) -> dict[str,
 
 
 def _lies_under(file: str, name: str) -> bool:
-    if not name:  # The whole work tree, from which absolute names lead away.
+    if not name:  # The whole work tree; files outside of it have absolute names.
         return not file.startswith("/")
     return file == name or file.startswith(name.rstrip("/") + "/")
 

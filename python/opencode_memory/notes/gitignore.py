@@ -1,4 +1,4 @@
-"""Which files a repository does not want seen, by the rules of gitignore(5), without running git."""
+"""Ignore rules of gitignore(5), evaluated without running git."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _TRAILING_BLANKS: Final = re.compile(r"(?<!\\) +$")
 
 @dataclass(frozen=True, slots=True)
 class _Rule:
-    """One line of an ignore file; ``pattern`` matches a path below the folder of that file."""
+    """One line of an ignore file; ``pattern`` matches paths relative to that file's folder."""
 
     pattern: re.Pattern[str]
     ignores: bool
@@ -22,22 +22,22 @@ class _Rule:
 
 @dataclass(frozen=True, slots=True)
 class IgnoreRules:
-    """The rules that hold in a folder: its own ignore file's and those of the folders above, outermost first."""
+    """Ignore rules of a folder: those of its own ignore file and of the folders above, outermost first."""
 
     layers: tuple[tuple[PurePosixPath, tuple[_Rule, ...]], ...] = ()
 
     def extend(self, folder: PurePosixPath, file: Path) -> IgnoreRules:
-        """Return the rules that hold in a folder, with those of its ignore file when it has one.
+        """Return the rules for a subfolder, including its ignore file if there is one.
 
         Args:
-            folder: The folder, relative to the top of the work tree.
+            folder: The subfolder, relative to the top of the work tree.
             file: Its ignore file; it need not exist.
         """
         rules = read_rules(file)
         return IgnoreRules((*self.layers, (folder, rules))) if rules else self
 
     def ignores(self, path: PurePosixPath, *, is_folder: bool) -> bool:
-        """Say whether a path is ignored, provided that no folder above it is.
+        """Return whether a path is ignored, provided that no folder above it is ignored.
 
         Args:
             path: Relative to the top of the work tree.
@@ -53,7 +53,7 @@ class IgnoreRules:
 
 
 def read_rules(file: Path) -> tuple[_Rule, ...]:
-    """Read an ignore file; none when there is none, or when it is a symbolic link, which git does not follow either."""
+    """Read an ignore file; empty if it is missing or a symbolic link, which git does not follow either."""
     if file.is_symlink() or not file.is_file() or file.stat().st_size > _SIZE_LIMIT:
         return ()
     text = file.read_bytes().decode("utf-8", errors="replace").removeprefix("\ufeff")
@@ -75,18 +75,18 @@ def _parse_rule(line: str) -> _Rule | None:
     try:
         compiled = re.compile(pattern if anchored else f"(?:.*/)?{pattern}", re.DOTALL)
     except re.error:
-        # Such as the range [z-a], with which git matches nothing either.
+        # For example the range [z-a], which matches nothing in git either.
         return None
     return _Rule(compiled, ignores, folders_only)
 
 
 def _translate(glob: str) -> str | None:
-    """Turn a glob into a regular expression; None when git would match nothing with it."""
+    """Translate a glob into a regular expression; None if git would not match any path with it."""
     parts: list[str] = []
     position = 0
     while position < len(glob):
         rest = glob[position:]
-        # To git, more than two stars are two.
+        # Git treats more than two stars as two.
         stars = len(rest) - len(rest.lstrip("*"))
         if stars > 1 and rest[stars:].startswith("/") and (position == 0 or glob[position - 1] == "/"):
             parts.append("(?:[^/]+/)*")
@@ -104,7 +104,7 @@ def _translate(glob: str) -> str | None:
             matched = re.match(r"\[(?P<not>[!^]?)(?P<set>\]?(?:\\.|[^\]\\])*)\]", rest)
             if matched is None:
                 return None
-            # Python gives these a meaning of their own inside a set; git does not.
+            # These characters have a special meaning inside of a set in Python, but not in git.
             inside = re.sub(r"[\[&|~]", r"\\\g<0>", matched["set"])
             parts.append(f"(?!/)[{'^' * bool(matched['not'])}{inside}]")
             position += matched.end()

@@ -1,8 +1,8 @@
-"""What a note says, as memories: one for each section.
+"""Conversion of notes into memories: one memory for each section.
 
-A section's topic is its file and headings, so that it is the same memory after an edit. A fingerprint of the section as
-it stands in the file travels in the memory's metadata, since the stored text may differ from it: secrets are redacted,
-and people edit memories.
+The topic of a section consists of its file and headings, so an edited section stays the same memory. The metadata
+contains a fingerprint of the section's text in the file. It cannot be computed from the stored text, because secrets
+are redacted and users edit memories.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _METADATA: Final = "ingest"
 
 
 def read_memories(note: Path, name: str, *, project: str | None, zone: tzinfo | None) -> Iterator[NewMemory]:
-    """Yield the memories of a note, in its order.
+    """Yield the memories of a note in order.
 
     Args:
         note: The file.
@@ -42,7 +42,7 @@ def read_memories(note: Path, name: str, *, project: str | None, zone: tzinfo | 
         zone: Zone of a date in the front matter; None for this machine's.
 
     Raises:
-        ValueError: The file is no note that can be read, and the message says why.
+        ValueError: The file is not a readable note; the message gives the reason.
         OSError: The file cannot be read.
     """
     if len(name) > _NAME_LIMIT:
@@ -72,7 +72,7 @@ def read_memories(note: Path, name: str, *, project: str | None, zone: tzinfo | 
             source=Source(file=name, line=section.line),
             tags=tuple(tag[:_NAME_LIMIT] for tag in about.tags[:_TAGS_LIMIT]),
             trust=Trust.IMPORTED,
-            # What is read from a file becomes an instruction only when a person says so.
+            # Text from a file must not become an instruction unless the user accepts it.
             status=Status.CANDIDATE if category is Category.DIRECTIVE else Status.ACTIVE,
             metadata=metadata,
         )
@@ -89,14 +89,14 @@ def _find_category(name: str, section: Section, about: FrontMatter) -> Category:
 
 
 def _find_time(note: Path, about: FrontMatter, zone: tzinfo | None) -> datetime:
-    """Return the moment that a note speaks of: its own date, else when it was last changed."""
+    """Return the date of a note: the date in its front matter, otherwise the time of its last change."""
     changed = datetime.fromtimestamp(note.stat().st_mtime, UTC)
     return changed if about.date is None else parse_when(about.date, field="date", at=changed, zone=zone)
 
 
 def _make_topic(name: str, section: Section, taken: Collection[str]) -> str:
-    """Name a section by its file and headings, told apart from those before it in the file."""
-    # As the store will keep it: the next run has to find the section by it.
+    """Build the topic of a section from its file and headings, with a number if an earlier section has the same."""
+    # Redact the topic as the store does. Otherwise the next ingest would not find the memory by its topic.
     plain, _ = redact(f"{PREFIX}{name}#{'/'.join(section.path)}")
     if len(plain) > _TOPIC_LIMIT - len("~99999"):
         plain = f"{plain[: _TOPIC_LIMIT - 30]}…{_compute_fingerprint(plain)[:16]}"
@@ -104,28 +104,28 @@ def _make_topic(name: str, section: Section, taken: Collection[str]) -> str:
 
 
 def make_file_name(path: Path, base: Path | None) -> str:
-    """Name a file as topics do: its path in the project, or its absolute path; ``#`` ends the name in a topic."""
+    """Return the name of a file in topics: its path in the project, or its absolute path. ``#`` ends the name."""
     name = path.as_posix() if base is None else path.relative_to(base).as_posix()
     return "" if name == "." else redact(name)[0].replace("%", "%25").replace("#", "%23")
 
 
 def parse_file_name(topic: str) -> str:
-    """Return the name of the file that a topic belongs to."""
+    """Return the file name from a topic."""
     return topic.removeprefix(PREFIX).partition("#")[0]
 
 
 def make_mark(fingerprint: str, *, gone: bool = False) -> dict[str, Any]:
-    """Return the part of a memory's metadata that the next ingest reads.
+    """Build the metadata that the next ingest reads.
 
     Args:
-        fingerprint: The section as it was read last.
-        gone: Whether the section has gone from its file.
+        fingerprint: Fingerprint of the section.
+        gone: Whether the section was deleted from its file.
     """
     return {_METADATA: {"fingerprint": fingerprint, "gone": gone}}
 
 
 def parse_mark(metadata: Mapping[str, Any]) -> tuple[str, bool]:
-    """Return the fingerprint and whether the section had gone; an empty one for what no ingest wrote."""
+    """Return the fingerprint and whether the section was deleted; an empty fingerprint if no ingest wrote it."""
     found = metadata.get(_METADATA)
     return (str(found.get("fingerprint", "")), found.get("gone") is True) if isinstance(found, dict) else ("", False)
 

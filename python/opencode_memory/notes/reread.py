@@ -1,7 +1,7 @@
-"""Reading again what a ``NoteWatcher`` reported, at some later time and in any process.
+"""Reads reported paths again, at a later time and in any process.
 
-Much can have happened since: the path is gone, a link has taken its place, an ignore file names it now, or nobody
-watches the folder any more. So what is read is decided here, by what is there now.
+Between the report and the reading the path may have been removed, replaced by a link, ignored, or taken off the list
+of watched folders. Therefore the files to read are determined here, from the current state of the file system.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _log: Final = logging.getLogger(__name__)
 
 
 class _StoppedByCallerError(Exception):
-    """What the caller raised to end the work, whatever it was, told from what a file raised."""
+    """Wraps an exception of the caller's ``heartbeat``, to distinguish it from errors of files."""
 
     def __init__(self, error: Exception) -> None:
         super().__init__(str(error))
@@ -36,24 +36,24 @@ class _StoppedByCallerError(Exception):
 
 
 class SkipLog:
-    """Warns of each file that is passed over once, until it is read or the reason is another."""
+    """Logs a warning for each skipped file once, until the file is read or the reason changes."""
 
     def __init__(self) -> None:
         self._warned: OrderedDict[str, str] = OrderedDict()
 
     def warn(self, path: Path, report: IngestReport) -> None:
-        """Warn of what is new in a report.
+        """Log warnings for the new entries of a report.
 
         Args:
-            path: What was ingested.
-            report: What came of it.
+            path: The ingested path.
+            report: Its report.
         """
         skipped = {one.file: one.reason for one in report.skipped}
         for file in [file for file in self._warned if file not in skipped and Path(file).is_relative_to(path)]:
             del self._warned[file]
         for file, reason in skipped.items():
             if self._warned.get(file) != reason:
-                _log.warning("%s is passed over: %s", file, reason)
+                _log.warning("%s is skipped: %s", file, reason)
             self._warned[file] = reason
             self._warned.move_to_end(file)
         while len(self._warned) > _MOST_SKIPPED:
@@ -70,22 +70,22 @@ def ingest_changed(
     heartbeat: Callable[[], None] | None = None,
     zone: tzinfo | None = None,
 ) -> IngestReport:
-    """Bring the memories of a path in step with what is there now.
+    """Update the memories of a path from its current files.
 
-    What cannot be read is passed over and its memories are left alone. A path that is no note, that lies in no watched
-    folder, or of which nothing is known and nothing is there, is no work.
+    Unreadable files are skipped, and their memories stay unchanged. Paths that are no notes, that lie in no watched
+    folder, or that neither exist nor have memories are ignored.
 
     Args:
-        store: Where the memories are.
-        path: What a ``NoteWatcher`` reported.
-        project_of: Says which project a watched folder belongs to, and the top of its work tree.
-        folders: The folders that are watched now.
-        skips: Where to tell of files that are passed over.
-        heartbeat: Called between two files; what it raises ends the work there, to be done another time.
+        store: Store of the memories.
+        path: A path that a ``NoteWatcher`` reported.
+        project_of: Returns the project of a watched folder, and the top of its work tree.
+        folders: Currently watched folders.
+        skips: Log of skipped files, if any.
+        heartbeat: Called between two files; an exception that it raises ends the work, which is then repeated later.
         zone: Zone of the dates in front matter; None for this machine's.
 
     Raises:
-        OpencodeMemoryError: The store refused.
+        OpencodeMemoryError: The store refused a write.
     """
     if path.is_relative_to(real(store.data_dir / EXPORTS)):
         return _make_empty_report()
@@ -107,7 +107,7 @@ def ingest_changed(
     except _StoppedByCallerError as ended:
         raise ended.error from None
     except OpencodeMemoryError:
-        raise  # Some of ours are an OSError or a ValueError too, and have nothing to do with the file.
+        raise  # Some errors of this package are also an OSError or a ValueError, but do not concern the file.
     except (OSError, UnicodeError) as error:
         reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
         reports.append(_make_empty_report(Skipped(str(path), reason)))
@@ -123,20 +123,20 @@ def _find_places(
     *,
     has_project: bool,
 ) -> Sequence[tuple[str | None, Path | None, Path]]:
-    """Return what has to be ingested: the project, the top of its work tree, and the place.
+    """Return the paths to ingest, each with its project and the top of its work tree.
 
     Raises:
-        OSError: Something on the way to the path cannot be looked at.
+        OSError: A folder on the way to the path cannot be read.
     """
     around = {root for folder in folders if path.is_relative_to(root := real(folder))}
     found: list[tuple[str | None, Path | None, Path]] = []
     for root in sorted(around, key=lambda root: len(root.parts), reverse=True):
         project, top = project_of(root)
         top = real(top) if top is not None and root.is_relative_to(real(top)) else None
-        # An ingest takes heed of what lies above a folder only within a project's work tree.
+        # An ingest considers the folders above a folder only within a project's work tree.
         knows_top = top is not None and (project is not None or has_project)
         place = find_ingest_path(root, path, top=top if knows_top else None)
-        # What a folder passes over may be a note of a folder inside of it that is watched too.
+        # A path that one folder skips may be a note of a watched folder inside of it.
         if place == path or not found:
             found.append((project, top, place if knows_top else _find_outermost_rules(root, place)))
     return list(dict.fromkeys(found))
@@ -155,12 +155,12 @@ def _ingest(
         return ingest(store, place, project=project, top=top, zone=zone, progress=progress)
     except InvalidInputError as error:
         if error.field == "path" and not place.exists():
-            return _make_empty_report()  # It came and went before anything was read of it.
+            return _make_empty_report()  # The file was removed before it was read.
         raise
 
 
 def _find_outermost_rules(root: Path, place: Path) -> Path:
-    """Return the outermost folder whose ignore file speaks of a folder, where an ingest would not look above that."""
+    """Return the outermost folder with ignore rules for a folder, because an ingest does not look above its root."""
     if not place.is_dir():
         return place
     between = [outer for outer in reversed(place.parents) if outer.is_relative_to(root)]

@@ -1,6 +1,7 @@
-"""What lies under a folder of notes: the notes, the folders around them, and what is passed over.
+"""Scanner of note folders: lists notes, folders and skipped paths.
 
-A look keeps a stamp of each note, which changes when the note does, so that two looks tell what happened in between.
+A scan stores a stamp for each note. The stamp changes when the note changes, so that comparing two scans shows what
+happened between them.
 """
 
 from __future__ import annotations
@@ -20,19 +21,19 @@ _NEVER: Final = frozenset({"node_modules", "__pycache__"})
 
 
 class StoppedError(Exception):
-    """Somebody wanted this to end before it was done."""
+    """The caller stopped the scan before it was complete."""
 
 
 @dataclass(frozen=True, slots=True)
 class Folder:
-    """A folder that is looked into."""
+    """A folder that was scanned."""
 
     path: str
 
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A note, with its stamp."""
+    """A note and its stamp."""
 
     path: str
     stamp: int
@@ -40,7 +41,7 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class SkippedPath:
-    """A note or folder that is there and is passed over, and why."""
+    """A note or folder that exists but is skipped, with the reason."""
 
     path: str
     reason: str
@@ -48,7 +49,7 @@ class SkippedPath:
 
 @dataclass(frozen=True, slots=True)
 class _PendingFolder:
-    """A folder that the walk has still to look into, and the rules from above it."""
+    """A folder that the walk has not visited yet, and the ignore rules from the folders above it."""
 
     path: str
     inside: PurePosixPath
@@ -57,11 +58,11 @@ class _PendingFolder:
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """A folder as a look found it.
+    """Result of a scan.
 
     Attributes:
-        folders: Every folder that was looked into, its own included.
-        notes: Every note, with its stamp.
+        folders: Every scanned folder, including the root.
+        notes: Every note with its stamp.
     """
 
     folders: frozenset[str] = frozenset()
@@ -76,17 +77,18 @@ def scan(
     exclude: Collection[Path] = (),
     stop: threading.Event | None = None,
 ) -> Tree:
-    """Look at everything under a folder.
+    """Scan everything under a folder.
 
     Args:
-        root: The folder, without symbolic links; where there is none, the tree is empty.
+        root: The folder, without symbolic links; if it does not exist, the tree is empty.
         top: The work tree whose ignore files hold; None outside of one.
-        before: What the last look found. What is passed over now is taken from it: nobody knows that it is gone.
+        before: Result of the last scan. Notes below a path that is skipped now are taken from it, because they may
+            still exist.
         exclude: Folders that are not looked at.
-        stop: Breaks the look off.
+        stop: Event that stops the scan.
 
     Raises:
-        StoppedError: ``stop`` was set.
+        StoppedError: ``stop`` was set during the scan.
     """
     folders: set[str] = set()
     notes: dict[str, int] = {}
@@ -107,13 +109,13 @@ def scan(
 
 
 def walk(root: Path, *, top: Path | None, exclude: Collection[Path] = ()) -> Iterator[Folder | Note | SkippedPath]:
-    """Yield everything under a folder, in a stable order.
+    """Yield everything under a folder in a stable order.
 
-    Hidden and ignored files and folders are left out silently, as nobody expects them; symbolic links are named, since
-    what they lead to may lie anywhere.
+    Hidden and ignored paths are left out silently, as users expect. Symbolic links are reported as skipped, since they
+    may lead anywhere.
 
     Args:
-        root: Where to look; nothing is found where there is no folder.
+        root: The folder; if it does not exist, the result is empty.
         top: The work tree whose ignore files hold; None outside of one.
         exclude: Folders that are not looked at.
     """
@@ -123,7 +125,7 @@ def walk(root: Path, *, top: Path | None, exclude: Collection[Path] = ()) -> Ite
     except OSError as error:
         yield _make_skipped(str(root), error)
         return
-    # A stack, since folders may be nested deeper than calls can be.
+    # A stack instead of recursion, because folders may be nested deeper than Python calls.
     waiting: list[_PendingFolder | Note | SkippedPath] = [_PendingFolder(str(root), inside, rules)]
     while waiting:
         found = waiting.pop()
@@ -131,7 +133,7 @@ def walk(root: Path, *, top: Path | None, exclude: Collection[Path] = ()) -> Ite
             yield found
         elif found.path not in never:
             try:
-                # Without its ignore file nobody knows what in a folder is to be seen.
+                # If the ignore file cannot be read, skip the folder, because its ignored files are unknown.
                 rules = found.rules.extend(found.inside, Path(found.path, ".gitignore"))
                 with os.scandir(found.path) as scan:
                     children = sorted(scan, key=lambda child: child.name)
@@ -146,15 +148,17 @@ def walk(root: Path, *, top: Path | None, exclude: Collection[Path] = ()) -> Ite
 
 
 def find_ingest_path(root: Path, path: Path, *, top: Path | None) -> Path:
-    """Return what has to be ingested to bring a path in step: itself, or the folder in which a walk passes it over.
+    """Return the path to ingest so that the memories of a changed path are up to date.
+
+    That is the path itself, or the folder in which a walk skips it.
 
     Args:
-        root: The folder that is walked, without symbolic links.
-        path: Something in it, which may be gone by now.
+        root: The watched folder, without symbolic links.
+        path: A path below the root; it may be gone.
         top: The work tree whose ignore files hold; None outside of one.
 
     Raises:
-        OSError: Something on the way cannot be looked at.
+        OSError: A folder on the way to the path cannot be read.
     """
     try:
         root.stat()
@@ -178,23 +182,23 @@ def find_ingest_path(root: Path, path: Path, *, top: Path | None) -> Path:
 
 
 def is_note(name: str) -> bool:
-    """Say whether a file of this name is a note, if nothing ignores it."""
+    """Return whether a file of this name is a note, unless an ignore rule applies."""
     return PurePosixPath(name).suffix.lower() in _SUFFIXES and not name.startswith(".")
 
 
 def is_always_ignored(name: str) -> bool:
-    """Say whether what has this name is left out whatever the rules say."""
+    """Return whether a name is ignored independently of the ignore rules."""
     return name.startswith(".") or name in _NEVER
 
 
 def compute_stamp(found: os.stat_result) -> int:
-    """Return a number that is another one when a file was changed, or when another file has its name now."""
-    # Size and inode tell of what happens within one tick of the file system's clock.
+    """Compute a number that changes when a file is changed or replaced."""
+    # Size and inode show changes within one tick of the file system's clock.
     return hash((found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino))
 
 
 def _load_outer_rules(root: Path, top: Path) -> tuple[PurePosixPath, IgnoreRules]:
-    """Return where in the work tree a folder is, and the rules from above it."""
+    """Return the path of a folder in its work tree, and the ignore rules from the folders above it."""
     inside = PurePosixPath(root.relative_to(top).as_posix())
     rules = IgnoreRules().extend(PurePosixPath(), top / ".git" / "info" / "exclude")
     for outer in reversed((inside, *inside.parents)[1:] if inside.parts else ()):
@@ -213,7 +217,7 @@ def _filter_children(
         if _is_left_out(child.path, below, rules, is_folder=is_folder):
             continue
         if not _is_utf8(child.name):
-            # No memory could keep such a name.
+            # A memory cannot store such a name.
             plain = child.path.encode(errors="backslashreplace").decode()
             yield SkippedPath(plain, "its name is not UTF-8")
         elif is_folder:
@@ -236,7 +240,7 @@ def _read_stamp(child: os.DirEntry[str]) -> Iterator[Note | SkippedPath]:
 def _is_left_out(path: str, inside: PurePosixPath, rules: IgnoreRules, *, is_folder: bool) -> bool:
     if is_always_ignored(inside.name) or rules.ignores(inside, is_folder=is_folder):
         return True
-    # A folder with a repository of its own is another project. Where that cannot be seen, the walk will see nothing.
+    # A folder that contains its own repository is another project. If that cannot be checked, the walk cannot read it.
     return is_folder and os.path.exists(os.path.join(path, ".git"))  # noqa: PTH110, PTH118  Path.exists may raise
 
 

@@ -1,8 +1,8 @@
-"""Watching folders of notes: says which notes to read again, soon after they changed.
+"""Watcher of note folders: reports changed notes soon after a change.
 
-Nothing is read here, and nothing but ``on_change`` is called. The system tells of changes in folders that a look came
-by, so that ignored ones, however large, cost nothing. It may lose events without a word, so every folder is looked at
-again from time to time; where it tells nothing, that is the way to find changes.
+The watcher does not read notes; it only calls ``on_change``. The operating system reports events for the scanned
+folders, so ignored folders cost nothing, however large they are. Events may get lost silently, so all folders are
+scanned again from time to time. Where the system reports no events, the scans alone find the changes.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ from opencode_memory.notes.tree import StoppedError, Tree, compute_stamp, scan
 from opencode_memory.projects.identity import real
 
 ProjectOf = Callable[[Path], tuple[str | None, Path | None]]
-"""Says which project a folder belongs to, and the top of its work tree; None for what there is not."""
+"""Returns the project of a folder and the top of its work tree; each may be None."""
 
 _ATTEMPTS: Final = 5
 _LONGEST_BATCHES: Final = 20
-"""Batches of events in a row after which notes are read although more events come."""
+"""Number of successive event batches after which changes are reported although more events arrive."""
 _LONGEST_POLLS: Final = 5
 _MOST_TOLD: Final = 1000
 _REST: Final = 20
-"""How many times as long as a look took the next one waits at least, when looking is the only way."""
-# One watch of the system is for one folder on Linux, and there are only so many; elsewhere it covers all that is below.
+"""Minimum pause between two scans, as a multiple of the duration of a scan, if only scans find changes."""
+# On Linux, one watch covers one folder, and their number is limited; elsewhere it covers the whole tree.
 _IS_RECURSIVE: Final = sys.platform != "linux"
 
 _log: Final = logging.getLogger(__name__)
@@ -43,13 +43,13 @@ _log: Final = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class _Root:
-    """A folder that is watched.
+    """A watched folder.
 
     Attributes:
-        folder: As it was named.
-        place: Where that leads now.
-        top: The work tree that it belongs to, if any.
-        tree: What was there when ``on_change`` was called last.
+        folder: The path as configured.
+        place: The path with symbolic links resolved.
+        top: Top of its work tree, if it has one.
+        tree: Result of the scan at the last report.
     """
 
     folder: Path
@@ -59,20 +59,19 @@ class _Root:
 
 
 class NoteWatcher:
-    """Watches folders of notes.
+    """Watches folders of notes and reports changes.
 
     Args:
-        folders: What to watch. They need not exist, and may come and go.
-        project_of: Whose ignore files hold in a folder.
-        on_change: Called with a file or folder that has to be read again, or that is gone; from the thread that runs
-            the watcher, one path at a time. Raising an error of this package means: not now, tell me again.
-        debounce_ms: Quiet that ends a burst of changes. From about 200 on, saves that follow each other faster count as
-            one.
-        exclude: Folders that are not looked at, such as the exports of the store.
-        polling: Do not rely on the system, for folders of which it tells nothing, such as shared ones.
-        poll_seconds: Time between two looks where the system tells nothing; a change is reported once the next look
-            sees no other.
-        rescan_seconds: Time after which everything is looked at again, whatever the system told.
+        folders: Folders to watch. They need not exist, and may be created and removed later.
+        project_of: Returns the project of a folder, whose ignore files apply.
+        on_change: Called with a file or folder that has to be read again or is gone, from the thread that runs the
+            watcher, one path at a time. If it raises an error of this package, the call is repeated later.
+        debounce_ms: Quiet time that ends a burst of changes. From about 200 on, saves in quick succession are merged.
+        exclude: Folders that are not scanned, for example the exports of the store.
+        polling: Whether to use scans only, for folders without file system events, for example network shares.
+        poll_seconds: Time between two scans if the system reports no events. A change is reported when the next scan
+            finds no further change.
+        rescan_seconds: Time after which everything is scanned again, even without events.
     """
 
     def __init__(
@@ -101,12 +100,12 @@ class NoteWatcher:
         self._warned: set[str] = set()
 
     def run(self, stop: threading.Event) -> None:
-        """Watch until told to stop.
+        """Watch until ``stop`` is set.
 
-        Every folder is reported at the start, whether it exists or not: nobody knows what changed before.
+        Every folder is reported at the start, even if it does not exist, because changes before the start are unknown.
 
         Args:
-            stop: Ends it within a fraction of a second.
+            stop: Event that ends the watcher within a fraction of a second.
         """
         queue = EventQueue()
         events: FileSystemObserver | None = None
@@ -117,19 +116,19 @@ class NoteWatcher:
                 fresh, trees = self._start_observer(queue, stop)
                 self._report_all_once(trees)
                 if events is not None:
-                    # Only now: between the two no change is missed.
+                    # Close the old observer only now, or changes before the start of the new one would be missed.
                     events.close()
                 events = fresh
                 self._report(trees, named)
                 named = self._poll(states, stop) if events is None else self._listen(queue, states, stop)
         except StoppedError:
-            _log.debug("told to stop")
+            _log.debug("the watcher was stopped")
         finally:
             if events is not None:
                 events.close()
 
     def _report_all_once(self, trees: Sequence[Tree]) -> None:
-        """Have all folders read, the first time that they were looked at."""
+        """Report all folders once, after the first scan."""
         if self._is_started:
             return
         self._is_started = True
@@ -141,20 +140,20 @@ class NoteWatcher:
                 self._outbox[root.place] = None
 
     def _find_roots(self) -> list[tuple[str, int, int]]:
-        """Look up where the folders lead and what they belong to; returns what tells one folder from another."""
+        """Resolve the folders and their projects; return an identification of each folder."""
         for root in self._roots:
             place = real(root.folder)
             if place != root.place:
                 root.place, root.tree = place, Tree()
             if not place.is_dir():
-                # Whose it will be shows when it is there.
+                # Its project can only be determined when the folder exists.
                 continue
             try:
                 project, top = self._project_of(place)
             except OpencodeMemoryError as error:
-                _log.warning("cannot say which project %s belongs to: %s", place, error)
+                _log.warning("cannot determine the project of %s: %s", place, error)
                 continue
-            # As an ingest has it: without a project, nothing above the folder counts.
+            # As in an ingest: without a project, ignore files above the folder do not apply.
             is_inside = project is not None and top is not None and place.is_relative_to(real(top))
             root.top = real(top) if top is not None and is_inside else None
         return self._identify_roots()
@@ -168,10 +167,10 @@ class NoteWatcher:
         ]
 
     def _start_observer(self, queue: EventQueue, stop: threading.Event) -> tuple[FileSystemObserver | None, list[Tree]]:
-        """Have the system watch, and look at what is there then; without events when it does not."""
+        """Start an observer and scan; return no observer if the system does not support it."""
         if self._polling:
             return None, self._scan(stop)
-        reason: object = "folders come and go faster than they can be watched"
+        reason: object = "folders are created and removed faster than they can be watched"
         for _ in range(_ATTEMPTS):
             watched = self._folders(self._scan(stop))
             try:
@@ -190,9 +189,9 @@ class NoteWatcher:
                 return events, trees
             events.close()
         self._warn_once(
-            f"the system does not tell of changes in the watched folders ({reason}); they are looked at every "
-            f"{self._poll_seconds:g} s or less often instead. On Linux fs.inotify.max_user_watches and "
-            "max_user_instances limit what it can tell of"
+            f"the system does not report changes in the watched folders ({reason}); they are scanned every "
+            f"{self._poll_seconds:g} s or less often instead. On Linux, fs.inotify.max_user_watches and "
+            "max_user_instances limit the number of watches"
         )
         return None, self._scan(stop)
 
@@ -205,7 +204,7 @@ class NoteWatcher:
     def _listen(
         self, queue: EventQueue, states: Sequence[tuple[str, int, int]], stop: threading.Event
     ) -> Collection[str]:
-        """Report changes until other folders have to be watched; returns notes that were named and not yet reported."""
+        """Report changes until other folders have to be watched; return notes with events not yet reported."""
         due = time.monotonic() + self._rescan_seconds
         changes = Changes()
         batches = 0
@@ -216,7 +215,7 @@ class NoteWatcher:
             if batch is not None:
                 changes |= self._classify(batch.paths)
                 if batch.lost is not None:
-                    self._warn_once(f"events of the watched folders were lost ({batch.lost}); they are looked at again")
+                    self._warn_once(f"events of the watched folders were lost ({batch.lost}); they are scanned again")
                     changes |= Changes(needs_rewatch=True)
                 batches += 1
                 if batches < _LONGEST_BATCHES:
@@ -236,7 +235,7 @@ class NoteWatcher:
         return changes
 
     def _report_changes(self, changes: Changes, stop: threading.Event) -> bool:
-        """Report what was changes of; False when there are folders now that are not watched."""
+        """Report changes; return False if folders exist now that are not watched."""
         trees = None if changes.needs_scan else self._restat(changes.notes)
         watched = self._folders([root.tree for root in self._roots])
         if trees is None:
@@ -245,7 +244,7 @@ class NoteWatcher:
         return self._folders(trees) <= watched
 
     def _restat(self, notes: Collection[str]) -> list[Tree] | None:
-        """Return the trees with some known notes as they are now; None when it takes a look to say that."""
+        """Return the trees with new stamps for some known notes; None if a scan is needed instead."""
         stamps: dict[str, int | None] = {}
         for path in notes:
             try:
@@ -266,7 +265,7 @@ class NoteWatcher:
         return trees
 
     def _poll(self, states: Sequence[tuple[str, int, int]], stop: threading.Event) -> Collection[str]:
-        """Look now and then and report changes, until it is time to ask the system again."""
+        """Scan periodically and report changes, until it is time to try events again."""
         due = time.monotonic() + self._rescan_seconds
         pause = self._poll_seconds
         seen = [root.tree for root in self._roots]
@@ -280,7 +279,7 @@ class NoteWatcher:
             trees = self._scan(stop)
             pause = max(self._poll_seconds, _REST * (time.monotonic() - begun))
             looks += 1
-            # Stamps are coarse: a save that follows another at once shows only while nobody has looked in between.
+            # Stamps are coarse: two quick saves may get the same one. So wait until a scan finds no change.
             if trees == seen or looks >= _LONGEST_POLLS:
                 self._report(trees, ())
                 looks = 0
@@ -288,7 +287,7 @@ class NoteWatcher:
         return ()
 
     def _report(self, trees: Sequence[Tree], named: Collection[str]) -> None:
-        """Report what changed since the last report, or was named."""
+        """Report notes that have changed since the last report, and notes with events."""
         for root, tree in zip(self._roots, trees, strict=True):
             paths = find_paths_to_read(root.tree.notes, tree.notes, named, root=str(root.place))
             self._outbox.update((Path(path), None) for path in paths)
@@ -302,14 +301,14 @@ class NoteWatcher:
                 self._on_change(path)
             except OpencodeMemoryError as error:
                 if not self._is_stuck:
-                    _log.warning("%s has changed and cannot be passed on, so this is tried again: %s", path, error)
+                    _log.warning("%s has changed, but queueing it failed and is tried again: %s", path, error)
                 self._is_stuck = True
                 return
             self._is_stuck = False
             del self._outbox[path]
 
     def _warn_once(self, problem: str) -> None:
-        """Warn of a problem, once."""
+        """Log a warning once per problem."""
         if problem in self._warned:
             return
         if len(self._warned) >= _MOST_TOLD:
@@ -323,7 +322,7 @@ def _is_folder(path: str) -> bool:
 
 
 def _identify(folder: Path) -> tuple[str, int, int]:
-    """Return what tells a folder from another that has its name later, or why there is none."""
+    """Return an identification of a folder that changes when another folder takes its name or when it is missing."""
     place = real(folder)
     try:
         found = place.stat()

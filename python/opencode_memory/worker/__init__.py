@@ -1,1 +1,1 @@
-"""What embeds, links and cleans up behind everybody's back, in a process of its own."""
+"""Background worker process: computes embeddings, links similar memories, learns from sessions and runs maintenance."""

@@ -1,8 +1,8 @@
-"""The optional memory model: it rewords what the rules marked, or says that it is not worth keeping.
+"""Duty of the optional LLM: rewords learned memories, or archives those not worth keeping.
 
-It sees a memory's text and the words it came from, nothing else; what it says is checked before it gets here. Its
-failure costs nothing: the memory stays as the rules wrote it. What it took away is archived, and its rewording is an
-edit, so ``undo`` takes both back.
+The LLM receives the text and the evidence of a memory, and its verdicts are validated before they arrive here. If it
+fails, memories stay as the rules wrote them. A rejected memory is archived and a rewording is an edit, so that
+``undo`` reverts both.
 """
 
 from __future__ import annotations
@@ -42,28 +42,28 @@ _STATEMENTS: Final = tuple(
 
 
 class StoredUsage:
-    """What was spent in a day, in the store's key-value pairs."""
+    """Usage per day, stored in the store's key-value pairs."""
 
     def __init__(self, store: MemoryStore) -> None:
         self._store = store
 
     def load(self, day: date) -> Usage:
-        """Return what was spent in a day."""
+        """Return the usage of a day."""
         found = self._store.kv.get(_LEDGER + day.isoformat())
         return Usage(calls=found["calls"], tokens=found["tokens"]) if isinstance(found, dict) else Usage()
 
     def save(self, day: date, spent: Usage) -> None:
-        """Keep what was spent in a day."""
+        """Store the usage of a day."""
         value = {"calls": spent.calls, "tokens": spent.tokens}
         self._store.kv.set(_LEDGER + day.isoformat(), value, ttl_seconds=_LEDGER_SECONDS)
 
 
 def run_digest(work: Work, config: Config) -> datetime:
-    """Have some memories that were learned reworded; returns when to look for more.
+    """Send some learned memories to the LLM and apply its verdicts; return when to look for more.
 
     Raises:
-        PutOffError: The server does not answer.
-        HopelessError: The server refuses for good.
+        PostponedError: The server does not answer.
+        PermanentError: The server rejects the request permanently.
     """
     if config.extraction_model is None or config.extraction_url is None:
         raise PermanentError("no LLM is configured")
@@ -122,7 +122,7 @@ def _snapshot(memory: Memory) -> tuple[object, ...]:
 
 
 def _was_changed_by_user(store: MemoryStore, memory: Memory) -> bool:
-    """Say whether a person has changed a memory, or taken a change of it back."""
+    """Return whether the user has changed a memory or undone a change of it."""
     changes = (entry for entry in store.history(memory.id) if entry.kind not in {"create", "merge"})
     return any(entry.undone or entry.actor is Trust.USER for entry in changes)
 
@@ -131,9 +131,9 @@ def _apply_verdict(store: MemoryStore, memory: Memory, verdict: Verdict | None) 
     try:
         present = store.get(memory.id)
     except NotFoundError:
-        return  # It was deleted meanwhile.
+        return  # The memory was deleted in the meantime.
     if _snapshot(present) != _snapshot(memory):
-        return  # Somebody had a hand in it meanwhile; what they made of it holds.
+        return  # The memory was changed in the meantime, so that change takes precedence.
     seen = {**memory.metadata, _DONE: verdict is not None}
     if verdict is None or not verdict.keep or verdict.content is None:
         store.edit(memory.id, metadata=seen)

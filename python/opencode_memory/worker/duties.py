@@ -1,4 +1,4 @@
-"""The duties of a worker that need no configuration: embedding, linking, and keeping the store in order."""
+"""Maintenance duties of a worker: embedding, linking, purging, compaction, ageing and consolidation."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 EMBED: Final = "embed"
 LINK: Final = "link"
 _AT_ONCE: Final = 256
-"""Memories of one job: what has to be waited for before another kind gets its turn."""
+"""Maximum number of memories in one embedding job, so that jobs of other kinds do not wait too long."""
 _MOST_FAILING: Final = 1000
 _OTHER_EMBEDS_SECONDS: Final = 1.0
 _MODEL_FAILS_SECONDS: Final = 60.0
@@ -45,20 +45,20 @@ def _has_unembedded_texts(store: MemoryStore) -> bool:
 
 
 def _list_failing_keys(store: MemoryStore) -> frozenset[int]:
-    """Return the keys of texts that have a job of their own, because they could not be embedded."""
+    """Return the keys of texts that could not be embedded and therefore have their own job."""
     jobs = store.jobs.list(limit=_MOST_FAILING)
     return frozenset(int(job.subject) for job in jobs if job.kind == EMBED and job.subject.isdecimal())
 
 
 def _embed(work: Work) -> datetime | None:
-    """Embed what waits. What cannot be embedded gets a job of its own, so that it keeps nothing else waiting."""
+    """Embed pending texts. A text that fails gets its own job, so that it does not block the others."""
     alone = int(work.job.subject) if work.job.subject.isdecimal() else None
     failed: dict[int, Exception] = {}
     skip = _list_failing_keys(work.store) - {alone}
     try:
         done = work.store.indexes.embed_some(limit=_AT_ONCE, skip=skip, on_failure=failed.__setitem__)
     except EmbeddingError as error:
-        # The model is at fault, and no memory.
+        # The embedding model fails, not a single memory.
         raise PostponedError(str(error), seconds=_MODEL_FAILS_SECONDS, is_warning=True) from error
     if done is None:
         raise PostponedError("another process is embedding", seconds=_OTHER_EMBEDS_SECONDS)
@@ -73,7 +73,7 @@ def _embed(work: Work) -> datetime | None:
 
 
 def _purge(work: Work) -> None:
-    """Clean up what no answer shows any more, jobs for texts that are gone among it."""
+    """Purge expired data, and jobs of texts that do not exist any more."""
     work.store.maintain()
     for job in work.store.jobs.list(limit=_MOST_FAILING):
         if (
@@ -85,13 +85,13 @@ def _purge(work: Work) -> None:
 
 
 def _link(work: Work) -> None:
-    """Link what is near, near duplicates among it: one pass over a memory's neighbours finds both."""
+    """Link similar memories; one search for the neighbours of a memory also finds near duplicates."""
     while work.store.indexes.link_new():
         work.renew_lease()
 
 
 def _consolidate(work: Work) -> None:
-    """Archive the weaker of two learned memories that say the same; what a person or an agent wrote is left to them."""
+    """Archive the weaker of two learned duplicates. Memories written by a user or an agent are not touched."""
     for project in (None, *(project.name for project in work.store.projects.list())):
         proposal = consolidation.propose(work.store, project=project, days_stale=_STALE_DAYS, at=work.at)
         learned = tuple(pair for pair in proposal.duplicates if _may_archive(work.store, pair))
@@ -100,7 +100,7 @@ def _consolidate(work: Work) -> None:
 
 
 def _may_archive(store: MemoryStore, pair: consolidation.Pair) -> bool:
-    """Say whether the weaker of two may be archived by itself: it was learned, and no person has had a hand in it."""
+    """Return whether the weaker duplicate may be archived: it was learned, and neither confirmed nor restored."""
     weaker = pair.archive
     if weaker.trust is not Trust.EXTRACTED or weaker.verified_at is not None:
         return False

@@ -1,4 +1,4 @@
-"""What a duty is: one kind of job, and how it is done."""
+"""Duties: each handles one kind of job."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ if TYPE_CHECKING:
 
 
 class LeaseLostError(Exception):
-    """Another worker has the job by now; what was begun is left to it."""
+    """The lease expired and another worker has the job, so this worker must stop working on it."""
 
 
 class PostponedError(Exception):
-    """The job cannot be done now, through no fault of its own; it is due again later.
+    """The job cannot be done now, but nothing is wrong with it; it is due again later.
 
     Args:
-        reason: Why.
-        seconds: How much later.
-        is_warning: Whether a person should know.
+        reason: The reason, for the log.
+        seconds: Delay until the job is due again.
+        is_warning: Whether to log the reason as a warning.
     """
 
     def __init__(self, reason: str, *, seconds: float, is_warning: bool = False) -> None:
@@ -33,18 +33,18 @@ class PostponedError(Exception):
 
 
 class PermanentError(Exception):
-    """Trying again cannot help."""
+    """The job fails permanently, so retrying is useless."""
 
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """A job in hand.
+    """A claimed job.
 
     Attributes:
-        store: Where.
-        job: What.
-        at: The present moment.
-        renew_lease: Extends the lease, between two steps of long work; raises ``LeaseLostError`` when it is lost.
+        store: The store.
+        job: The job.
+        at: The current time.
+        renew_lease: Extends the lease between two steps of long work; raises ``LeaseLostError`` if the lease is lost.
     """
 
     store: MemoryStore
@@ -55,12 +55,12 @@ class Work:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Duty:
-    """One kind of job.
+    """Handler for one kind of job.
 
     Attributes:
-        kind: Its name in the queue.
-        do: Does one job; returns when it is due again, None for never.
-        is_due: Says whether a job has to be asked for; None for jobs that others ask for.
+        kind: Name of the kind in the queue.
+        do: Does one job; returns when it is due again, or None.
+        is_due: Returns whether a job has to be queued; None if other code queues the jobs.
     """
 
     kind: str
@@ -69,7 +69,7 @@ class Duty:
 
 
 def repeat_every(period: timedelta, do: Callable[[Work], object]) -> Callable[[Work], datetime]:
-    """Make work that is due again after a period, counted from when it was begun."""
+    """Wrap a function so that its job is due again after a period, counted from its start."""
 
     def repeated(work: Work) -> datetime:
         do(work)
@@ -79,5 +79,5 @@ def repeat_every(period: timedelta, do: Callable[[Work], object]) -> Callable[[W
 
 
 def always(_store: MemoryStore) -> bool:
-    """Say that a recurring job belongs into the queue."""
+    """Return True, so that a recurring job is always in the queue."""
     return True

@@ -1,4 +1,4 @@
-"""The duties that learn: reading OpenCode's database and watched notes, the file of a project, and the memory model."""
+"""Learning duties: OpenCode's database, idle sessions, watched notes, the memory file, and the optional LLM."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _log: Final = logging.getLogger(__name__)
 
 
 class LearningDuties:
-    """What the duties that learn share: the configuration, and which folder belongs to which project."""
+    """Learning duties with their shared state: the configuration, and the projects of folders."""
 
     def __init__(self, store: MemoryStore, config: Config) -> None:
         self._config = config
@@ -49,11 +49,11 @@ class LearningDuties:
 
     @property
     def projects(self) -> ProjectResolver:
-        """Whose project a folder is."""
+        """Resolver for the projects of folders."""
         return self._projects
 
     def duties(self) -> tuple[Duty, ...]:
-        """Return the duties that are switched on."""
+        """Return the enabled duties."""
         found: list[Duty] = []
         if self._switches.is_enabled("opencode"):
             found.append(Duty(kind="opencode", do=self._read_opencode, is_due=always))
@@ -69,7 +69,7 @@ class LearningDuties:
 
     @contextmanager
     def watch_notes(self, store: MemoryStore) -> Iterator[None]:
-        """Watch the configured folders of notes for as long as this lasts."""
+        """Watch the configured note folders while the context is active."""
         if not self._folders or not self._switches.is_enabled("markdown"):
             yield
             return
@@ -111,7 +111,7 @@ class LearningDuties:
         try:
             report = reading.read(at_ms=to_ms(work.at), keeps_on=keeps_on)
         except (StorageError, InvalidInputError) as error:
-            # It is another program's file: it may be being replaced, and it may be mended.
+            # The file belongs to another program. It may be replaced or repaired at this moment.
             reason = f"OpenCode's database cannot be read: {error}"
             raise PostponedError(reason, seconds=_UNREADABLE_SECONDS, is_warning=True) from error
         for folder, project in report.folders:
@@ -131,7 +131,7 @@ class LearningDuties:
         at_ms = to_ms(work.at)
         left = self._config.learning.rest_seconds - (at_ms - told["active_ms"]) / 1000
         if left > 0:
-            raise PostponedError("the session goes on", seconds=left)
+            raise PostponedError("the session is active again", seconds=left)
         project = self._projects.of_session(info.directory)
         if self._switches.skips(work.store, project, info):
             return
@@ -170,7 +170,7 @@ class LearningDuties:
             environment=self._config.environment,
         )
         if report.problem is not None:
-            _log.warning("%s is left alone: %s", report.path, report.problem)
+            _log.warning("%s was not changed: %s", report.path, report.problem)
 
     def _digest(self, work: Work) -> datetime:
         from opencode_memory.worker.digest_duty import run_digest  # noqa: PLC0415  loads an HTTP client
@@ -179,19 +179,19 @@ class LearningDuties:
 
 
 def _enqueue_note(store: MemoryStore, path: Path) -> None:
-    """Have a note read again; of a name that the queue refuses, the folder around it."""
+    """Queue a note for reading; if the queue rejects its name, queue the folder that contains it."""
     for place in (path, *path.parents):
         try:
             store.jobs.enqueue(NOTES, str(place))
         except InvalidInputError:
             continue
         if place != path:
-            _log.warning("a note below %s has a name that cannot be kept; the folder is read instead", place)
+            _log.warning("the name of a note below %s cannot be stored in the queue; the folder is read instead", place)
         return
 
 
 def enqueue_memory_file(store: MemoryStore, folder: str, project: str | None) -> None:
-    """Have the file of a project's work tree brought up to date, a little later: more may be learned at once."""
+    """Queue an update of a project's memory file after a short delay, because more may be learned at once."""
     top = work_tree(Path(folder)) if folder and Path(folder).is_dir() else None
     if top is not None and project is not None:
         # The name is for `jobs`; the job looks the project up again, since the user may rename it meanwhile.

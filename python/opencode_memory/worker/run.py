@@ -1,8 +1,8 @@
-"""The worker: takes jobs from the queue and does them, one after the other, for as long as somebody wants it.
+"""Worker loop: claims jobs from the queue and runs them one after the other.
 
-As many workers as wanted share a queue. Each yields to everything else on the machine, and may be killed at any moment:
-the lease of its job runs out, and another one takes it up. It is woken by a line on its standard input, and looks by
-itself now and then for what other processes wrote. When the input ends, whoever started it has gone, and it goes too.
+Any number of workers can share a queue. A worker runs at low priority and may be killed at any time: the lease of its
+job expires, and another worker claims the job. A line on standard input wakes it, and it also polls for jobs of other
+processes. When standard input ends, the process that started the worker is gone, so the worker ends as well.
 """
 
 from __future__ import annotations
@@ -37,16 +37,16 @@ _log: Final = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class StdinWaiter:
-    """What a worker waits for between its rounds.
+    """Waits between two rounds of a worker.
 
     Attributes:
-        supervised: Whether somebody holds the other end of standard input.
+        supervised: Whether a supervisor holds the other end of standard input.
     """
 
     supervised: bool
 
     def __call__(self, seconds: float) -> bool:
-        """Wait until woken, or for so long; False when there is nobody left to work for."""
+        """Wait until woken or for the given time; return False if the supervisor is gone."""
         if not self.supervised:
             time.sleep(seconds)
             return True
@@ -62,14 +62,14 @@ def run_worker(
     now: Callable[[], datetime] = clock.now,
     lower_priority: bool = True,
 ) -> None:
-    """Work until ``wait`` says that nobody is left to work for.
+    """Run jobs until ``wait`` returns False.
 
     Args:
-        store: Opened with ``background=True``, so that the engine catches its indexes up.
-        duties: What this worker does.
-        wait: Waits for some seconds at most; returns whether to go on.
-        now: The present moment.
-        lower_priority: Whether the process yields to others.
+        store: A store opened with ``background=True``, so that the engine updates its indexes.
+        duties: Duties of this worker.
+        wait: Waits for at most the given number of seconds; returns whether to continue.
+        now: Returns the current time.
+        lower_priority: Whether to lower the priority of this process.
     """
     if lower_priority:
         os.nice(NICENESS)
@@ -81,17 +81,17 @@ def run_worker(
             enqueue_due_jobs(store, duties)
             did_something = run_next_job(store, by_kind, worker=name, now=now)
         except BusyError:
-            _log.info("the store is busy; trying again")
+            _log.info("the store is busy; the worker tries again")
         except StorageError as error:
-            # A full disk, most likely: the worker is needed when there is room again.
+            # Most likely the disk is full. The worker has to continue when there is space again.
             pause = _REFUSED_SECONDS
-            _log.warning("%s; trying again in %d s", error, pause)
+            _log.warning("%s; the worker tries again in %d s", error, pause)
         if not wait(0 if did_something else pause):
             return
 
 
 def enqueue_due_jobs(store: MemoryStore, duties: Sequence[Duty]) -> None:
-    """Put into the queue what the state of the store asks for; what is there already stays as it is."""
+    """Queue the jobs that are due, unless a job of the kind is queued already."""
     for duty in duties:
         if duty.is_due is not None and not store.jobs.has(duty.kind) and duty.is_due(store):
             store.jobs.enqueue(duty.kind)
@@ -100,13 +100,13 @@ def enqueue_due_jobs(store: MemoryStore, duties: Sequence[Duty]) -> None:
 def run_next_job(
     store: MemoryStore, duties: dict[str, Duty], *, worker: str, now: Callable[[], datetime] = clock.now
 ) -> bool:
-    """Do the job whose turn it is; false when nothing is due.
+    """Run the next due job; return False if there is none.
 
     Args:
-        store: Whose queue.
-        duties: What this worker does, by kind.
-        worker: Its name.
-        now: The present moment.
+        store: The store with the queue.
+        duties: Duties of this worker, by kind.
+        worker: Name of the worker.
+        now: Returns the current time.
     """
     job = store.jobs.claim(worker, kinds=tuple(duties))
     if job is None:
@@ -119,15 +119,15 @@ def run_next_job(
         store.jobs.done(job, again_at=now() + timedelta(seconds=error.seconds))
         _log.log(
             logging.WARNING if error.is_warning else logging.INFO,
-            "%s is put off: %s",
+            "%s is postponed: %s",
             _format_job(job),
             _format_error(error),
         )
     except PermanentError as error:
         store.jobs.failed(job, _format_error(error), is_final=True)
-        _log.warning("%s failed for good: %s", _format_job(job), _format_error(error))
+        _log.warning("%s failed permanently: %s", _format_job(job), _format_error(error))
     except BusyError:
-        # The store is at fault, and no job dies of that.
+        # The store is busy, so the failure must not count against the job.
         store.jobs.done(job, again_at=now() + timedelta(seconds=_LOOK_SECONDS))
     except Exception as error:  # noqa: BLE001  one bad job must not end the worker, and it is kept with its error
         told = f"{type(error).__name__}: {_format_error(error)}"
@@ -140,15 +140,15 @@ def run_next_job(
 
 def _renew_lease(store: MemoryStore, job: Job) -> None:
     if not store.jobs.renew(job):
-        raise LeaseLostError("another worker has it by now")
+        raise LeaseLostError("another worker has claimed the job")
 
 
 def _format_error(error: Exception) -> str:
-    """Put an error into words that can be stored and logged: an error may hold anything."""
+    """Format an error for the job table and the log: replace lone surrogates and redact secrets."""
     try:
         text = str(error)
     except Exception:  # noqa: BLE001  it is another program's, and may fail at this too
-        text = "an error that says nothing"
+        text = "an error without a message"
     return redact(replace_surrogates(text))[0]
 
 

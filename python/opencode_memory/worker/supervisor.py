@@ -1,4 +1,4 @@
-"""Keeps a worker process alive beside a server: starts it, wakes it, starts it again when it dies, and ends it."""
+"""Supervisor: keeps a worker process running beside a server. It starts, wakes, restarts and stops the worker."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _log: Final = logging.getLogger(__name__)
 
 
 class Supervisor:
-    """A worker that is there as long as its supervisor.
+    """Runs a worker process for as long as the supervisor lives.
 
     Args:
-        command: What starts the worker; it reads its standard input.
-        on_start: Called at each start.
+        command: Command line of the worker, which reads its standard input.
+        on_start: Called at each start of the worker.
     """
 
     def __init__(self, command: Sequence[str], *, on_start: Callable[[], None] = lambda: None) -> None:
@@ -35,11 +35,11 @@ class Supervisor:
         self._thread = threading.Thread(target=self._run, name="opencode-memory-supervisor", daemon=True)
 
     def start(self) -> None:
-        """Start the worker, and keep it going."""
+        """Start the worker and restart it whenever it ends."""
         self._thread.start()
 
     def wake(self) -> None:
-        """Tell the worker that something was written; a full pipe says it already."""
+        """Wake the worker after a write; if the pipe is full, a wake-up is pending already."""
         with self._lock:
             process = self._process
         if process is None or process.stdin is None:
@@ -47,24 +47,24 @@ class Supervisor:
         try:
             process.stdin.write(b"\n")
         except (BrokenPipeError, BlockingIOError, ValueError):
-            return  # It has died or is being ended; the next one looks for itself.
+            return  # The worker has ended; the next one looks for jobs when it starts.
 
     def describe(self) -> str:
-        """Say how the worker is."""
+        """Describe the state of the worker."""
         with self._lock:
             process = self._process
         return f"worker {process.pid}" if process is not None and process.poll() is None else "no worker"
 
     def problems(self) -> tuple[str, ...]:
-        """Return what is wrong with the worker; a first death may happen to anybody."""
+        """Return problems of the worker; a single crash is not reported."""
         with self._lock:
             deaths, process = self._deaths, self._process
         if deaths > 1 and (process is None or process.poll() is not None):
-            return (f"the worker died {deaths} times in a row, so new memories are found by their words only",)
+            return (f"the worker crashed {deaths} times in a row, so new memories are found by full-text search only",)
         return ()
 
     def close(self) -> None:
-        """End the worker; whatever it had in hand waits for the next one."""
+        """Stop the worker; its current job stays in the queue for the next worker."""
         self._closing.set()
         with self._lock:
             process = self._process
@@ -87,12 +87,12 @@ class Supervisor:
             with self._lock:
                 self._deaths = 1 if begun.is_set() else self._deaths + 1
             pause = _FIRST_PAUSE_SECONDS if begun.is_set() else min(pause * 2, _LONGEST_PAUSE_SECONDS)
-            _log.warning("the worker ended with %s; it is started again in %.1f s", code, pause)
+            _log.warning("the worker ended with %s; it will be restarted in %.1f s", code, pause)
             self._closing.wait(pause)
 
     def _run_once(self) -> int | str:
         try:
-            # Unbuffered, and never waited for: a worker that is busy has been woken.
+            # Unbuffered and non-blocking: a busy worker does not need another wake-up.
             process = subprocess.Popen(self._command, stdin=subprocess.PIPE, bufsize=0)  # noqa: S603  our own program
         except OSError as error:
             return str(error)
