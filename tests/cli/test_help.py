@@ -1,4 +1,4 @@
-"""The help of every command, held against docs/cli.md, and what it costs to show."""
+"""Help of every command, compared with docs/cli.md, and its import cost."""
 
 from __future__ import annotations
 
@@ -21,43 +21,45 @@ LAYOUT: dict[str, Any] = {"max_content_width": 100, "terminal_width": 100, "help
 INTRODUCTION = """\
 # The command line
 
-The help of `opencode-memory`, which is also installed as `ocm-mem`. A test compares this page with the output of
-`--help`; `UPDATE_DOCS=1 pytest tests/cli/test_help.py` updates it.
+After reading this page, you can look up every command and option.
+
+It shows the help of `opencode-memory`, which is also installed as `ocm-mem`. A test compares this page with the output
+of `--help`; `UPDATE_DOCS=1 pytest tests/cli/test_help.py` updates it.
 
 Exit codes: 0 for success, 1 for no results or a failed check, 2 for wrong usage or an error, 130 for an interrupt. With
 `--json`, a command prints one JSON document to standard output, and an error as one JSON document to standard error.
 """
 
 
-def commands(group: click.Group, context: click.Context) -> Iterator[tuple[click.Context, click.Command]]:
+def walk_commands(group: click.Group, context: click.Context) -> Iterator[tuple[click.Context, click.Command]]:
     for name in group.list_commands(context):
         command = group.get_command(context, name)
         assert command is not None
         inner = click.Context(command, parent=context, info_name=name, **LAYOUT)
         yield inner, command
         if isinstance(command, click.Group):
-            yield from commands(command, inner)
+            yield from walk_commands(command, inner)
 
 
-def written() -> str:
+def render_help() -> str:
     root = click.Context(application, info_name="opencode-memory", **LAYOUT)
     parts = [INTRODUCTION, f"```text\n{application.get_help(root)}\n```\n"]
     parts += [
         f"## {inner.command_path.removeprefix('opencode-memory ')}\n\n```text\n{command.get_help(inner)}\n```\n"
-        for inner, command in commands(application, root)
+        for inner, command in walk_commands(application, root)
     ]
     return "\n".join(parts)
 
 
-def test_help_is_what_the_documentation_says() -> None:
+def test_documentation_matches_help() -> None:
     if os.environ.get("UPDATE_DOCS"):
-        DOCUMENT.write_text(written(), encoding="utf-8")
-    assert DOCUMENT.read_text(encoding="utf-8") == written()
+        DOCUMENT.write_text(render_help(), encoding="utf-8")
+    assert DOCUMENT.read_text(encoding="utf-8") == render_help()
 
 
-def test_every_command_is_there_takes_the_global_options_and_explains_itself() -> None:
+def test_every_command_has_help_and_global_options() -> None:
     root = click.Context(application, info_name="opencode-memory")
-    for inner, command in commands(application, root):
+    for inner, command in walk_commands(application, root):
         assert isinstance(command, Command | Group), inner.command_path
         assert command.name == inner.info_name
         assert command.help, inner.command_path
@@ -66,14 +68,14 @@ def test_every_command_is_there_takes_the_global_options_and_explains_itself() -
             assert not isinstance(option, click.Option) or option.help, (inner.command_path, option.name)
 
 
-def test_the_list_says_what_each_command_does_in_one_line() -> None:
+def test_short_help_is_one_short_sentence() -> None:
     for section in SECTIONS.values():
         for _, about in section.values():
             assert about.endswith(".")
             assert len(about) <= 60
 
 
-def test_help_loads_neither_the_engine_nor_anything_heavy() -> None:
+def test_help_imports_no_heavy_modules() -> None:
     program = (
         "import sys; from opencode_memory.cli import main; assert main(['--help']) == 0; "
         "heavy = {'numpy', 'onnxruntime', 'tokenizers', 'tomlkit', 'tomllib', 'sqlite3', 'subprocess', 'tempfile',"
@@ -83,5 +85,5 @@ def test_help_loads_neither_the_engine_nor_anything_heavy() -> None:
     subprocess.run([sys.executable, "-c", program], check=True, stdout=subprocess.DEVNULL)
 
 
-def test_colours_that_can_be_asked_for_are_those_of_the_configuration() -> None:
+def test_color_option_has_the_values_of_the_setting() -> None:
     assert [color.value for color in Color] == list(COLORS)

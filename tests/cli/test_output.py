@@ -1,4 +1,4 @@
-"""What the commands print: it fits, it is plain where nobody looks at colours, and no memory can forge it."""
+"""Output of commands: width, colors and removal of control characters."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TERMINAL = Output(as_json=False, color=True, terminal=True, width=40)
 
 
 @given(st.text(max_size=60), st.integers(1, 30))
-def test_shortened_text_fits(text: str, width: int) -> None:
+def test_shortened_text_fits_width(text: str, width: int) -> None:
     short = shorten(text, width)
     assert cells(short) <= width
     assert "\n" not in short
@@ -29,14 +29,14 @@ def test_wide_characters_take_two_columns() -> None:
     assert shorten("日本語のメモ", 7) == "日本語…"
 
 
-def test_tables_fit_the_width_and_align(capsys: pytest.CaptureFixture[str]) -> None:
+def test_table_fits_width_and_aligns_columns(capsys: pytest.CaptureFixture[str]) -> None:
     PLAIN.table([("1", "日本", "short"), ("10", "x", "a text that is much too long for this table")], right=(0,))
     lines = capsys.readouterr().out.splitlines()
     assert lines == [" 1  日本  short", "10  x     a text that is much too long…"]
     assert max(map(cells, lines)) <= PLAIN.width
 
 
-def test_excerpt_keeps_lines_and_says_when_there_is_more(capsys: pytest.CaptureFixture[str]) -> None:
+def test_excerpt_keeps_lines_and_marks_truncation(capsys: pytest.CaptureFixture[str]) -> None:
     PLAIN.excerpt("# Title\n\n" + "word " * 30, indent="  ", lines=3)
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "  # Title"
@@ -47,7 +47,7 @@ def test_excerpt_keeps_lines_and_says_when_there_is_more(capsys: pytest.CaptureF
     assert capsys.readouterr().out == "one\ntwo\n"
 
 
-def test_escape_sequences_of_a_memory_do_not_reach_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+def test_escape_sequences_are_removed_on_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     hostile = "\x1b[2J\x1b]0;title\x07hidden\u202e\x9b31m"
     TERMINAL.line(bold(hostile), hostile, Styled(hostile, color="red"))
     shown = capsys.readouterr().out
@@ -56,21 +56,21 @@ def test_escape_sequences_of_a_memory_do_not_reach_the_terminal(capsys: pytest.C
     assert "\x1b[1m" in shown
 
 
-def test_what_goes_to_a_file_is_the_text_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+def test_text_to_file_is_unchanged(capsys: pytest.CaptureFixture[str]) -> None:
     PLAIN.line(bold("a\x1b[31m"))
     assert "\x1b[1m" not in capsys.readouterr().out
     PLAIN.line("bell \x07 and bidi \u202e")
     assert capsys.readouterr().out == "bell \x07 and bidi \u202e\n"
 
 
-def test_notes_go_to_standard_error_and_not_into_json(capsys: pytest.CaptureFixture[str]) -> None:
+def test_notes_go_to_standard_error_unless_json(capsys: pytest.CaptureFixture[str]) -> None:
     PLAIN.note("aside")
     Output(as_json=True, color=False, terminal=False, width=80).note("aside")
-    said = capsys.readouterr()
-    assert (said.out, said.err) == ("", "aside\n")
+    captured = capsys.readouterr()
+    assert (captured.out, captured.err) == ("", "aside\n")
 
 
-def test_values_of_the_api_become_plain_json() -> None:
+def test_api_values_convert_to_plain_json() -> None:
     value = {
         "when": datetime(2026, 3, 1, 12, tzinfo=UTC), "path": Path("a/b"), "kind": Category.FACT,
         "source": Source(file="x.md", line=3), "tags": ("a",), "none": None, "n": 1.5,

@@ -1,4 +1,4 @@
-"""What can only be seen from outside: pipes that close, signals, colours, and processes side by side."""
+"""Behavior of the command as a process: pipes, signals, colors and concurrent writers."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def run(environment: dict[str, str], *arguments: str) -> subprocess.CompletedPro
     return subprocess.run([*COMMAND, *arguments], env=environment, capture_output=True, text=True, check=False)
 
 
-def test_reader_that_has_enough_ends_the_command_quietly(environment: dict[str, str]) -> None:
+def test_closed_output_pipe_exits_with_0(environment: dict[str, str]) -> None:
     run(environment, "remember", "x" * 90_000)
     listing = subprocess.Popen(
         [*COMMAND, "show", run(environment, "list", "--json").stdout.split('"id": "')[1][:36]],
@@ -36,46 +36,46 @@ def test_reader_that_has_enough_ends_the_command_quietly(environment: dict[str, 
     )  # fmt: skip
     assert listing.stdout is not None
     listing.stdout.close()
-    _, complaint = listing.communicate()
-    assert (listing.returncode, complaint) == (0, b"")
+    _, errors = listing.communicate()
+    assert (listing.returncode, errors) == (0, b"")
 
 
-def opened_for_writing(pipe: Path, reader: subprocess.Popen[bytes]) -> int:
-    """Open a pipe as soon as its reader has opened it, who then waits for what is never written."""
+def open_for_writing(pipe: Path, reader: subprocess.Popen[bytes]) -> int:
+    """Open a pipe for writing once its reader has opened it. The reader then blocks, because no data is written."""
     while reader.poll() is None:
         with contextlib.suppress(OSError):
             return os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)
     raise AssertionError("the command ended before it read")
 
 
-def hear_interrupts() -> None:
-    """A shell starts what runs in its background deaf to Ctrl-C, and a child inherits that."""
+def enable_interrupts() -> None:
+    """Restore the default handler of Ctrl-C. A shell's background processes ignore Ctrl-C, and children inherit that."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
-def test_interrupt_is_exit_code_130_without_a_traceback(environment: dict[str, str], tmp_path: Path) -> None:
+def test_interrupt_exits_with_130_without_traceback(environment: dict[str, str], tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     reading = subprocess.Popen(
         [*COMMAND, "import", str(pipe)],
         env=environment,
         stderr=subprocess.PIPE,
-        preexec_fn=hear_interrupts,  # noqa: PLW1509  this process has no threads of its own
+        preexec_fn=enable_interrupts,  # noqa: PLW1509  this process has no threads of its own
     )
-    end = opened_for_writing(pipe, reading)
+    end = open_for_writing(pipe, reading)
     reading.send_signal(signal.SIGINT)
-    _, complaint = reading.communicate()
+    _, errors = reading.communicate()
     os.close(end)
-    assert (reading.returncode, complaint.strip()) == (130, b"interrupted")
+    assert (reading.returncode, errors.strip()) == (130, b"interrupted")
 
 
-def test_output_in_a_pipe_has_no_colour_unless_it_is_asked_for(environment: dict[str, str]) -> None:
+def test_output_to_pipe_has_color_only_on_request(environment: dict[str, str]) -> None:
     run(environment, "remember", "Colour me.")
     assert "\x1b" not in run(environment, "recall", "colour").stdout
     assert "\x1b" in run(environment, "recall", "colour", "--color", "always").stdout
 
 
-def test_processes_write_side_by_side(environment: dict[str, str]) -> None:
+def test_processes_write_concurrently(environment: dict[str, str]) -> None:
     writers = [
         subprocess.Popen([*COMMAND, "remember", f"Fact number {number}."], env=environment, stdout=subprocess.DEVNULL)
         for number in range(4)
@@ -84,5 +84,5 @@ def test_processes_write_side_by_side(environment: dict[str, str]) -> None:
     assert run(environment, "stats").stdout.startswith("4 memories in 1 project")
 
 
-def test_version_is_shown(environment: dict[str, str]) -> None:
+def test_version_option_prints_version(environment: dict[str, str]) -> None:
     assert run(environment, "--version").stdout.startswith("opencode-memory ")

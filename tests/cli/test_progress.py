@@ -1,4 +1,4 @@
-"""Progress is shown to whoever watches, and to nobody else."""
+"""Progress bars on a terminal, and their absence elsewhere."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ class Terminal(io.StringIO):
         return True
 
 
-def watched(monkeypatch: pytest.MonkeyPatch) -> Terminal:
-    # Not a fixture: pytest sets its own stream between a fixture and its test.
+def set_terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
+    # This cannot be a fixture, because pytest replaces the stream between a fixture and its test.
     stream = Terminal()
     monkeypatch.setattr(sys, "stderr", stream)
     return stream
 
 
-def test_bar_shows_how_far_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    terminal = watched(monkeypatch)
+def test_bar_shows_finished_and_total(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = set_terminal(monkeypatch)
     with progress("embedding") as show:
         for done in range(1, 11):
             show(done, 10)
@@ -31,8 +31,8 @@ def test_bar_shows_how_far_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "10/10" in terminal.getvalue()
 
 
-def test_total_that_grows_does_not_break_the_bar(monkeypatch: pytest.MonkeyPatch) -> None:
-    terminal = watched(monkeypatch)
+def test_bar_accepts_growing_total(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = set_terminal(monkeypatch)
     with progress("reading") as show:
         show(1, 0)
         show(5, 3)
@@ -40,10 +40,10 @@ def test_total_that_grows_does_not_break_the_bar(monkeypatch: pytest.MonkeyPatch
     assert "6/6" in terminal.getvalue()
 
 
-def test_nothing_is_shown_before_there_is_something_to_tell_or_when_it_is_not_wanted(
+def test_bar_is_hidden_before_first_update_and_when_quiet(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    terminal = watched(monkeypatch)
+    terminal = set_terminal(monkeypatch)
     with progress("reading"):
         pass
     with progress("reading", quiet=True) as show:
@@ -51,7 +51,7 @@ def test_nothing_is_shown_before_there_is_something_to_tell_or_when_it_is_not_wa
     assert terminal.getvalue() == ""
 
 
-def test_nothing_is_shown_in_a_pipe(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bar_is_hidden_without_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     stream = io.StringIO()
     monkeypatch.setattr(sys, "stderr", stream)
     with progress("reading") as show:

@@ -1,4 +1,4 @@
-"""``opencode-memory why``: what was put beside the messages of a session, when and why."""
+"""``opencode-memory why``: the decisions about the messages of a session."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def store(cli: CommandLine) -> Iterator[MemoryStore]:
         yield store
 
 
-def decided(store: MemoryStore, message: str, *ids: str, session: str = SESSION, **more: object) -> Decision:
+def decide(store: MemoryStore, message: str, *ids: str, session: str = SESSION, **more: object) -> Decision:
     shown = tuple(Shown(memory=id_, key=store.get(id_).key, score=0.5, why="meaning 0.61, words 2 of 3") for id_ in ids)
     fields = {"state": State.SHOWN, "text": "<project-memory>\nwhat the model saw\n</project-memory>", "tokens": 1234}
     about = {"kind": "message", "directives": True}
@@ -38,12 +38,12 @@ def walrus(store: MemoryStore) -> str:
     return store.remember(WALRUS, category="procedure").id
 
 
-def nothing(store: MemoryStore, message: str, state: State, reason: str) -> None:
+def decide_nothing(store: MemoryStore, message: str, state: State, reason: str) -> None:
     about = {"kind": "message", "reason": reason}
-    decided(store, message, state=state, text="", tokens=0, about=about)
+    decide(store, message, state=state, text="", tokens=0, about=about)
 
 
-def test_where_nothing_was_decided_it_says_so(cli: CommandLine, store: MemoryStore) -> None:
+def test_no_decisions_exit_with_1(cli: CommandLine, store: MemoryStore) -> None:
     answer = cli("why")
     assert (answer.code, answer.out) == (1, "")
     assert "No memories were added to messages yet." in answer.err
@@ -51,11 +51,11 @@ def test_where_nothing_was_decided_it_says_so(cli: CommandLine, store: MemorySto
     assert (listed.code, listed.json) == (1, {"sessions": []})
 
 
-def test_sessions_are_listed_the_newest_first(cli: CommandLine, store: MemoryStore, walrus: str) -> None:
+def test_sessions_are_listed_newest_first(cli: CommandLine, store: MemoryStore, walrus: str) -> None:
     for number in range(3):
         set_clock(store, NOW_MS + number * 60_000)
-        decided(store, "msg_1", walrus, session=f"ses_{number}")
-    decided(store, "msg_2", session="ses_2", state=State.NOTHING, text="", tokens=0)
+        decide(store, "msg_1", walrus, session=f"ses_{number}")
+    decide(store, "msg_2", session="ses_2", state=State.NOTHING, text="", tokens=0)
     lines = cli.ok("why").out.splitlines()
     assert [line.split()[0] for line in lines] == ["ses_2", "ses_1", "ses_0"]
     assert all(word in lines[0] for word in ("2 messages", "1 memory", "app"))
@@ -64,8 +64,8 @@ def test_sessions_are_listed_the_newest_first(cli: CommandLine, store: MemorySto
     assert (newest["session"], newest["project"], newest["messages"], newest["shown"]) == ("ses_2", "app", 2, 1)
 
 
-def test_each_message_has_what_was_shown_and_why(cli: CommandLine, store: MemoryStore, walrus: str) -> None:
-    decided(store, "msg_1", walrus)
+def test_decision_lists_memories_with_reasons(cli: CommandLine, store: MemoryStore, walrus: str) -> None:
+    decide(store, "msg_1", walrus)
     store.ledger.note(SESSION, [walrus], Outcome.USED)
     out = cli.ok("why", SESSION).out
     assert out.splitlines()[0] == f"{SESSION}  app"
@@ -77,16 +77,14 @@ def test_each_message_has_what_was_shown_and_why(cli: CommandLine, store: Memory
 
 
 @pytest.mark.parametrize("part", ["ses_0a", "4e5f", SESSION])
-def test_the_beginning_or_the_end_of_an_id_will_do(
-    cli: CommandLine, store: MemoryStore, walrus: str, part: str
-) -> None:
-    decided(store, "msg_1", walrus)
+def test_session_is_found_by_part_of_id(cli: CommandLine, store: MemoryStore, walrus: str, part: str) -> None:
+    decide(store, "msg_1", walrus)
     assert cli.ok("why", part).out.startswith(SESSION)
 
 
-def test_a_part_that_fits_two_sessions_names_them(cli: CommandLine, store: MemoryStore, walrus: str) -> None:
+def test_ambiguous_part_names_matching_sessions(cli: CommandLine, store: MemoryStore, walrus: str) -> None:
     for session in (SESSION, "ses_0a9"):
-        decided(store, "msg_1", walrus, session=session)
+        decide(store, "msg_1", walrus, session=session)
     answer = cli("why", "ses_0a")
     assert answer.code == 2
     assert "matches 2 sessions" in answer.err
@@ -95,10 +93,10 @@ def test_a_part_that_fits_two_sessions_names_them(cli: CommandLine, store: Memor
 
 
 @pytest.mark.parametrize(("part", "code"), [("ses_9", 1), ("%", 1), ("", 2), ("x" * 600, 2)])
-def test_a_session_that_is_not_known_is_an_error_with_what_to_do_next(
+def test_unknown_session_is_an_error_with_hint(
     cli: CommandLine, store: MemoryStore, walrus: str, part: str, code: int
 ) -> None:
-    decided(store, "msg_1", walrus)
+    decide(store, "msg_1", walrus)
     answer = cli("why", part)
     assert (answer.code, answer.out) == (code, "")
     assert code == 2 or "`opencode-memory why` lists the sessions" in answer.err
@@ -106,10 +104,8 @@ def test_a_session_that_is_not_known_is_an_error_with_what_to_do_next(
     assert "Traceback" not in answer.err
 
 
-def test_the_text_is_shown_word_for_word_when_it_is_asked_for(
-    cli: CommandLine, store: MemoryStore, walrus: str
-) -> None:
-    text = decided(store, "msg_1", walrus).text
+def test_text_option_prints_exact_text(cli: CommandLine, store: MemoryStore, walrus: str) -> None:
+    text = decide(store, "msg_1", walrus).text
     shown = cli.ok("why", SESSION, "--text").out
     assert [line.strip() for line in shown.splitlines()[-3:]] == text.splitlines()
     [decision] = cli.ok("why", SESSION, "--text", "--json").json["decisions"]
@@ -117,29 +113,29 @@ def test_the_text_is_shown_word_for_word_when_it_is_asked_for(
     assert "text" not in cli.ok("why", SESSION, "--json").json["decisions"][0]
 
 
-def test_what_was_not_shown_says_why_not(cli: CommandLine, store: MemoryStore, walrus: str) -> None:
-    nothing(store, "msg_1", State.NOTHING, "nothing known is relevant")
-    nothing(store, "msg_2", State.LATE, "no answer in time")
-    decided(store, "msg_3", walrus, state=State.OFFERED)
+def test_decision_without_memories_gives_reason(cli: CommandLine, store: MemoryStore, walrus: str) -> None:
+    decide_nothing(store, "msg_1", State.NOTHING, "nothing known is relevant")
+    decide_nothing(store, "msg_2", State.LATE, "no answer in time")
+    decide(store, "msg_3", walrus, state=State.OFFERED)
     out = cli.ok("why", SESSION).out
     assert "nothing added: nothing known is relevant" in out
     assert "nothing added: the server answered too late" in out
     assert "receipt not confirmed" in out
 
 
-def test_messages_in_a_row_that_got_nothing_are_one_line(cli: CommandLine, store: MemoryStore, walrus: str) -> None:
+def test_consecutive_empty_decisions_are_one_line(cli: CommandLine, store: MemoryStore, walrus: str) -> None:
     for number in range(12):
-        nothing(store, f"msg_{number:02}", State.NOTHING, "nothing known is relevant")
-    decided(store, "msg_12", walrus)
+        decide_nothing(store, f"msg_{number:02}", State.NOTHING, "nothing known is relevant")
+    decide(store, "msg_12", walrus)
     out = cli.ok("why", SESSION).out
     assert out.count("nothing known is relevant") == 1
     assert "12 messages" in out
     assert "msg_12" in out
 
 
-def test_what_was_purged_is_erased_here_too(cli: CommandLine, store: MemoryStore, walrus: str) -> None:
-    decided(store, "msg_1", walrus, text=f"<project-memory>\n{WALRUS}\n</project-memory>")
-    decided(store, "msg_2", state=State.SHOWN, text="", about={"kind": "compaction", "memories": [walrus]})
+def test_purged_memory_is_erased_from_decisions(cli: CommandLine, store: MemoryStore, walrus: str) -> None:
+    decide(store, "msg_1", walrus, text=f"<project-memory>\n{WALRUS}\n</project-memory>")
+    decide(store, "msg_2", state=State.SHOWN, text="", about={"kind": "compaction", "memories": [walrus]})
     store.purge([walrus])
     for answer in (
         cli.ok("why", SESSION),
@@ -152,9 +148,9 @@ def test_what_was_purged_is_erased_here_too(cli: CommandLine, store: MemoryStore
     assert f"{short_id(walrus)}  erased" in out
 
 
-def test_a_compaction_lists_its_memories(cli: CommandLine, store: MemoryStore, walrus: str) -> None:
+def test_compaction_lists_its_memories(cli: CommandLine, store: MemoryStore, walrus: str) -> None:
     about = {"kind": "compaction", "memories": [walrus]}
-    decided(store, "compaction:1", text="", about=about)
+    decide(store, "compaction:1", text="", about=about)
     out = cli.ok("why", SESSION).out
     assert "1,234 tokens added to the compaction" in out
     assert f"{short_id(walrus)}  The walrus build" in out
@@ -162,11 +158,11 @@ def test_a_compaction_lists_its_memories(cli: CommandLine, store: MemoryStore, w
     assert [(one["id"], one["content"], one["why"]) for one in decision["memories"]] == [(walrus, WALRUS, None)]
 
 
-def test_json_says_everything_that_is_noted(cli: CommandLine, store: MemoryStore, walrus: str) -> None:
-    decided(store, "msg_1", walrus)
-    told = cli.ok("why", SESSION, "--json").json
-    assert (told["session"], told["project"]) == (SESSION, "app")
-    [decision] = told["decisions"]
+def test_json_contains_the_whole_decision(cli: CommandLine, store: MemoryStore, walrus: str) -> None:
+    decide(store, "msg_1", walrus)
+    answer = cli.ok("why", SESSION, "--json").json
+    assert (answer["session"], answer["project"]) == (SESSION, "app")
+    [decision] = answer["decisions"]
     assert decision.pop("at")
     assert decision == {
         "message": "msg_1",

@@ -1,4 +1,4 @@
-"""The configuration: its layers, its errors, and editing the file without losing what a person wrote."""
+"""The configuration: its layers, its errors, and edits of its file."""
 
 from __future__ import annotations
 
@@ -16,24 +16,30 @@ from opencode_memory.errors import ConfigError
 
 @pytest.fixture
 def environment(tmp_path: Path) -> dict[str, str]:
+    """Environment with an empty home folder and a configuration file that does not exist yet."""
     return {"HOME": str(tmp_path / "home"), "OPENCODE_MEMORY_CONFIG": str(tmp_path / "memory.toml")}
 
 
-def write(environment: dict[str, str], text: str) -> Path:
+def write_config(environment: dict[str, str], text: str) -> Path:
     file = Path(environment["OPENCODE_MEMORY_CONFIG"])
     file.write_text(text, encoding="utf-8")
     return file
 
 
-def test_defaults_hold_without_a_file(environment: dict[str, str]) -> None:
+def test_missing_file_gives_defaults(environment: dict[str, str]) -> None:
     config = load(environment=environment)
     assert config.data_dir == Path(environment["HOME"]) / ".local/share/opencode-memory/store"
     assert (config.recall.limit, config.project, config.color) == (10, None, Color.AUTO)
     assert set(config.origins.values()) == {"default"}
 
 
-def test_each_layer_wins_over_the_one_before(environment: dict[str, str]) -> None:
-    write(environment, "project = 'file'\n[recall]\nlimit = 3\n[kv]\ndefault_ttl_seconds = 60\n")
+def test_blank_config_variable_means_the_default_file(environment: dict[str, str]) -> None:
+    default = Path(environment["HOME"]) / ".config/opencode-memory/memory.toml"
+    assert load(environment=environment | {"OPENCODE_MEMORY_CONFIG": " "}).file == default
+
+
+def test_later_layers_override_earlier_ones(environment: dict[str, str]) -> None:
+    write_config(environment, "project = 'file'\n[recall]\nlimit = 3\n[kv]\ndefault_ttl_seconds = 60\n")
     environment |= {"OPENCODE_MEMORY_RECALL_LIMIT": "4", "OPENCODE_MEMORY_PROJECT": "environment"}
     config = load(environment=environment, options={"project": "option", "data_dir": None})
     assert (config.kv.default_ttl_seconds, config.recall.limit, config.project) == (60, 4, "option")
@@ -50,8 +56,8 @@ def test_every_setting_has_a_value_and_an_origin(environment: dict[str, str]) ->
         config.value(setting.key)
 
 
-def test_unknown_key_names_the_nearest(environment: dict[str, str]) -> None:
-    write(environment, "[recall]\nlimits = 3\n")
+def test_unknown_key_suggests_the_nearest(environment: dict[str, str]) -> None:
+    write_config(environment, "[recall]\nlimits = 3\n")
     with pytest.raises(ConfigError, match=r"recall\.limits") as caught:
         load(environment=environment)
     assert caught.value.hint == "did you mean 'recall.limit'?"
@@ -59,11 +65,12 @@ def test_unknown_key_names_the_nearest(environment: dict[str, str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "wanted"),
+    ("text", "expected"),
     [
         ("recall.limit = 0", "from 1 to 1000"),
         ("recall.limit = true", "whole number"),
         ("recall.limit = 2.5", "whole number"),
+        ("recall.limit = 2.0", "whole number"),
         ("recall.limit = 'many'", "whole number"),
         ("recall = 5", "unknown configuration key"),
         ("color = 'red'", "auto, always or never"),
@@ -73,33 +80,31 @@ def test_unknown_key_names_the_nearest(environment: dict[str, str]) -> None:
         ("[broken", "cannot read"),
     ],
 )
-def test_bad_value_says_what_is_accepted_and_where_it_was_written(
-    environment: dict[str, str], text: str, wanted: str
-) -> None:
-    write(environment, text)
-    with pytest.raises(ConfigError, match=wanted):
+def test_invalid_value_error_names_valid_values(environment: dict[str, str], text: str, expected: str) -> None:
+    write_config(environment, text)
+    with pytest.raises(ConfigError, match=expected):
         load(environment=environment)
 
 
-def test_file_that_is_not_utf8_is_a_clear_error(environment: dict[str, str]) -> None:
+def test_file_that_is_not_utf8_is_a_config_error(environment: dict[str, str]) -> None:
     Path(environment["OPENCODE_MEMORY_CONFIG"]).write_bytes(b"project = '\xff'")
     with pytest.raises(ConfigError, match="cannot read"):
         load(environment=environment)
 
 
-def test_no_color_is_honoured_unless_color_is_asked_for(environment: dict[str, str]) -> None:
+def test_no_color_applies_unless_color_option_is_given(environment: dict[str, str]) -> None:
     environment["NO_COLOR"] = "1"
     assert load(environment=environment).color is Color.NEVER
     assert load(environment=environment, options={"color": "always"}).color is Color.ALWAYS
 
 
-def test_tilde_means_home_and_relative_folders_become_absolute(environment: dict[str, str]) -> None:
+def test_data_dir_expands_home_and_becomes_absolute(environment: dict[str, str]) -> None:
     assert load(environment=environment, options={"data_dir": "~/x"}).data_dir == Path(environment["HOME"]) / "x"
     assert load(environment=environment, options={"data_dir": "x"}).data_dir == Path.cwd() / "x"
 
 
-def test_editing_keeps_comments_order_and_mode(environment: dict[str, str]) -> None:
-    file = write(environment, "# mine\nproject = 'a'  # why\n\n[recall] # few\nlimit = 3\n")
+def test_edit_keeps_comments_order_and_mode(environment: dict[str, str]) -> None:
+    file = write_config(environment, "# mine\nproject = 'a'  # why\n\n[recall] # few\nlimit = 3\n")
     file.chmod(0o640)
     set_value(file, "recall.limit", "7", environment=environment)
     set_value(file, "kv.default_ttl_seconds", "0", environment=environment)
@@ -111,7 +116,7 @@ def test_editing_keeps_comments_order_and_mode(environment: dict[str, str]) -> N
     assert (config.recall.limit, config.kv.default_ttl_seconds, config.project) == (7, 0, "a")
 
 
-def test_editing_creates_the_file_and_refuses_what_reading_would_refuse(environment: dict[str, str]) -> None:
+def test_edit_creates_file_and_refuses_invalid_values(environment: dict[str, str]) -> None:
     file = Path(environment["OPENCODE_MEMORY_CONFIG"]).parent / "new" / "memory.toml"
     with pytest.raises(ConfigError, match="whole number"):
         set_value(file, "recall.limit", "x", environment=environment)
@@ -122,7 +127,7 @@ def test_editing_creates_the_file_and_refuses_what_reading_would_refuse(environm
     assert file.read_text(encoding="utf-8") == 'color = "never"\n'
 
 
-def test_editing_follows_a_symbolic_link(environment: dict[str, str], tmp_path: Path) -> None:
+def test_edit_follows_symbolic_link(environment: dict[str, str], tmp_path: Path) -> None:
     (tmp_path / "dotfiles.toml").write_text("")
     file = Path(environment["OPENCODE_MEMORY_CONFIG"])
     file.symlink_to(tmp_path / "dotfiles.toml")
@@ -131,9 +136,7 @@ def test_editing_follows_a_symbolic_link(environment: dict[str, str], tmp_path: 
     assert (tmp_path / "dotfiles.toml").read_text() == 'project = "shop"\n'
 
 
-def test_editing_what_is_no_regular_file_is_refused_and_leaves_it_there(
-    environment: dict[str, str], tmp_path: Path
-) -> None:
+def test_edit_refuses_fifo(environment: dict[str, str], tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     with pytest.raises(ConfigError, match="not a regular file"):
@@ -141,22 +144,22 @@ def test_editing_what_is_no_regular_file_is_refused_and_leaves_it_there(
     assert stat.S_ISFIFO(pipe.stat().st_mode)
 
 
-def test_unset_restores_the_default(environment: dict[str, str]) -> None:
-    file = write(environment, "[recall]\nlimit = 3\n")
+def test_unset_restores_default(environment: dict[str, str]) -> None:
+    file = write_config(environment, "[recall]\nlimit = 3\n")
     assert unset_value(file, "recall.limit")
     assert not unset_value(file, "recall.limit")
     assert not unset_value(file, "project")
     assert load(environment=environment).recall.limit == 10
 
 
-def test_editing_a_key_through_something_that_is_no_table_is_refused(environment: dict[str, str]) -> None:
-    file = write(environment, "recall = 5\n")
+def test_edit_through_non_table_is_refused(environment: dict[str, str]) -> None:
+    file = write_config(environment, "recall = 5\n")
     with pytest.raises(ConfigError, match="not a table"):
         set_value(file, "recall.limit", "5", environment=environment)
     assert not unset_value(file, "recall.limit")
 
 
-def test_the_server_takes_the_environment_that_people_know(environment: dict[str, str]) -> None:
+def test_server_settings_have_short_variables(environment: dict[str, str]) -> None:
     names = {"HOST": "0.0.0.0", "PORT": "9911", "API_KEY": "k3y", "RATE_LIMIT": "60"}
     config = load(environment=environment | {f"OPENCODE_MEMORY_{name}": value for name, value in names.items()})
     assert (config.server.host, config.server.port, config.server.rate_limit) == ("0.0.0.0", 9911, 60)
@@ -164,8 +167,8 @@ def test_the_server_takes_the_environment_that_people_know(environment: dict[str
     assert config.origins["server.port"] == "OPENCODE_MEMORY_PORT"
 
 
-def test_lists_and_flags_are_read_from_the_file_and_from_text(environment: dict[str, str]) -> None:
-    write(environment, "[server]\nallowed_hosts = ['a', 'b']\ncross_project = true\n[boot]\nplans = false\n")
+def test_lists_and_flags_parse_from_file_and_text(environment: dict[str, str]) -> None:
+    write_config(environment, "[server]\nallowed_hosts = ['a', 'b']\ncross_project = true\n[boot]\nplans = false\n")
     config = load(environment=environment | {"OPENCODE_MEMORY_SERVER_ALLOWED_ORIGINS": "http://a, http://b"})
     assert config.server.allowed_hosts == ("a", "b")
     assert config.server.allowed_origins == ("http://a", "http://b")
@@ -174,7 +177,7 @@ def test_lists_and_flags_are_read_from_the_file_and_from_text(environment: dict[
         load(environment=environment | {"OPENCODE_MEMORY_BOOT_PLANS": "perhaps"})
 
 
-def test_a_list_that_is_set_is_read_again(environment: dict[str, str]) -> None:
+def test_edited_list_is_read_back(environment: dict[str, str]) -> None:
     file = Path(environment["OPENCODE_MEMORY_CONFIG"])
     set_value(file, "server.allowed_folders", "/a,/b", environment=environment)
     set_value(file, "server.cross_project", "yes", environment=environment)
@@ -182,7 +185,7 @@ def test_a_list_that_is_set_is_read_again(environment: dict[str, str]) -> None:
     assert (config.server.allowed_folders, config.server.cross_project) == (("/a", "/b"), True)
 
 
-def test_a_key_that_no_header_can_carry_is_refused_and_not_shown(environment: dict[str, str]) -> None:
+def test_invalid_api_key_is_refused_and_hidden(environment: dict[str, str]) -> None:
     with pytest.raises(ConfigError, match="visible ASCII") as caught:
         load(environment=environment | {"OPENCODE_MEMORY_API_KEY": "g\u00e9heim"})
     assert "heim" not in str(caught.value)

@@ -1,4 +1,4 @@
-"""What the commands say about a ``memory-config.jsonc``."""
+"""Output of commands about a ``memory-config.jsonc``."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def file() -> Path:
     return path
 
 
-def test_the_configuration_is_shown_with_its_origin_and_its_notices(cli: CommandLine, file: Path) -> None:
+def test_config_show_prints_origin_and_notices(cli: CommandLine, file: Path) -> None:
     shown = cli.ok("config", "show").out
     assert str(file) in shown.splitlines()[1]
     (row,) = (line for line in shown.splitlines() if line.startswith("injection.max_tokens"))
@@ -30,26 +30,26 @@ def test_the_configuration_is_shown_with_its_origin_and_its_notices(cli: Command
     assert "sk-secret" not in shown
 
 
-def test_the_same_is_told_as_json(cli: CommandLine, file: Path) -> None:
-    told = cli.ok("config", "show", "--json")
-    assert told.json["memory_config"] == str(file)
-    assert told.json["values"]["injection.max_tokens"] == {"value": 900, "origin": "memory-config.jsonc"}
-    assert told.json["notices"][0] == {
+def test_config_show_json_has_origin_and_notices(cli: CommandLine, file: Path) -> None:
+    answer = cli.ok("config", "show", "--json")
+    assert answer.json["memory_config"] == str(file)
+    assert answer.json["values"]["injection.max_tokens"] == {"value": 900, "origin": "memory-config.jsonc"}
+    assert answer.json["notices"][0] == {
         "level": "error",
         "key": "memoryInjection.maxToken",
         "text": "unknown key 'memoryInjection.maxToken' (memory-config.jsonc)",
         "hint": "did you mean 'memoryInjection.maxTokens'?",
     }
-    assert "sk-secret" not in told.out
+    assert "sk-secret" not in answer.out
 
 
-def test_without_the_file_there_is_nothing_to_tell(cli: CommandLine) -> None:
-    told = cli.ok("config", "show", "--json").json
-    assert (told["memory_config"], told["notices"]) == (None, [])
+def test_config_show_without_file_has_no_notices(cli: CommandLine) -> None:
+    answer = cli.ok("config", "show", "--json").json
+    assert (answer["memory_config"], answer["notices"]) == (None, [])
 
 
 @pytest.mark.parametrize("text", ["{", "[]", '{"kv": 1}'])
-def test_no_command_stops_over_the_file(cli: CommandLine, file: Path, text: str) -> None:
+def test_invalid_file_stops_no_command(cli: CommandLine, file: Path, text: str) -> None:
     file.write_text(text, encoding="utf-8")
     cli.ok("kv", "set", "a", "1")
     assert cli.ok("kv", "get", "a").err == ""

@@ -1,4 +1,4 @@
-"""What a ``memory-config.jsonc`` sets, what is said about the rest of it, and that nothing in it stops anything."""
+"""Reading ``memory-config.jsonc``: its effect on settings, its notices, and its tolerance of any content."""
 
 from __future__ import annotations
 
@@ -44,17 +44,12 @@ SHIPPED = """\
 }
 """
 ORIGIN = "memory-config.jsonc"
-Written = Callable[[Any], Config]
+LoadFile = Callable[[Any], Config]
 
 
 @pytest.fixture
-def environment(tmp_path: Path) -> dict[str, str]:
-    return {"HOME": str(tmp_path)}
-
-
-@pytest.fixture
-def written(environment: dict[str, str], tmp_path: Path) -> Written:
-    """Writes the file, from bytes, a text or a value, and loads the configuration."""
+def load_file(environment: dict[str, str], tmp_path: Path) -> LoadFile:
+    """Function that writes the file from bytes, text or a value, and loads the configuration."""
     file = tmp_path / ".config" / "opencode" / ORIGIN
     file.parent.mkdir(parents=True)
 
@@ -66,17 +61,17 @@ def written(environment: dict[str, str], tmp_path: Path) -> Written:
     return write
 
 
-def texts(config: Config) -> list[str]:
+def notice_texts(config: Config) -> list[str]:
     return [notice.text for notice in config.notices]
 
 
-def test_without_the_file_nothing_is_said(environment: dict[str, str]) -> None:
+def test_missing_file_has_no_notices(environment: dict[str, str]) -> None:
     config = load(environment=environment)
     assert (config.memory_config, config.notices) == (None, ())
 
 
-def test_the_file_as_it_was_shipped_counts_and_causes_no_notices(written: Written, tmp_path: Path) -> None:
-    config = written(SHIPPED)
+def test_shipped_file_applies_without_notices(load_file: LoadFile, tmp_path: Path) -> None:
+    config = load_file(SHIPPED)
     assert config.notices == ()
     assert config.memory_config == tmp_path / ".config/opencode/memory-config.jsonc"
     assert {key for key, origin in config.origins.items() if origin == ORIGIN} == {
@@ -90,7 +85,7 @@ def test_the_file_as_it_was_shipped_counts_and_causes_no_notices(written: Writte
     assert (config.compaction.custom_prompt, config.injection.max_results) == (True, 5)
 
 
-def test_the_test_holds_every_key(written: Written) -> None:
+def test_shipped_file_has_every_key(load_file: LoadFile) -> None:
     for key in KEYS:
         assert f'"{key.name.rpartition(".")[2]}"' in SHIPPED
 
@@ -121,44 +116,44 @@ def test_the_test_holds_every_key(written: Written) -> None:
         ({"defaultKvTtlMs": 2001}, "kv.default_ttl_seconds", 3),
     ],
 )
-def test_a_key_sets_what_the_table_says(written: Written, content: Any, key: str, value: object) -> None:
-    config = written(content)
+def test_key_sets_its_setting(load_file: LoadFile, content: Any, key: str, value: object) -> None:
+    config = load_file(content)
     assert config.value(key) == value
     assert config.origins[key] == ORIGIN
     assert config.notices == ()
 
 
 @pytest.mark.parametrize("content", [{"auditorModel": ""}, {"auditorModel": " "}, {"logging": {"file": "/x.log"}}, {}])
-def test_what_is_left_open_leaves_the_setting_alone(written: Written, content: Any) -> None:
-    config = written(content)
+def test_empty_value_leaves_setting_unchanged(load_file: LoadFile, content: Any) -> None:
+    config = load_file(content)
     assert set(config.origins.values()) == {"default"}
     assert config.notices == ()
 
 
-def test_the_log_goes_to_the_file_that_was_named_or_beside_the_store(written: Written, tmp_path: Path) -> None:
-    assert written({"logging": {"enabled": True, "file": "~/m.log"}}).server.log_file == tmp_path / "m.log"
-    config = written({"logging": {"enabled": True}})
+def test_log_file_is_the_named_one_or_beside_the_store(load_file: LoadFile, tmp_path: Path) -> None:
+    assert load_file({"logging": {"enabled": True, "file": "~/m.log"}}).server.log_file == tmp_path / "m.log"
+    config = load_file({"logging": {"enabled": True}})
     assert config.server.log_file == config.data_dir / "server.log"
     assert config.origins["server.log_file"] == ORIGIN
-    assert written({"logging": {"enabled": False, "file": "~/m.log"}}).server.log_file is None
+    assert load_file({"logging": {"enabled": False, "file": "~/m.log"}}).server.log_file is None
 
 
-def test_the_log_follows_the_store_wherever_that_was_put(written: Written, environment: dict[str, str]) -> None:
+def test_default_log_file_follows_data_dir(load_file: LoadFile, environment: dict[str, str]) -> None:
     environment["OPENCODE_MEMORY_DATA_DIR"] = "/elsewhere"
-    assert written({"logging": {"enabled": True}}).server.log_file == Path("/elsewhere/server.log")
+    assert load_file({"logging": {"enabled": True}}).server.log_file == Path("/elsewhere/server.log")
 
 
-def test_every_other_layer_wins_over_the_file(written: Written, environment: dict[str, str], tmp_path: Path) -> None:
+def test_other_layers_override_the_file(load_file: LoadFile, environment: dict[str, str], tmp_path: Path) -> None:
     file = tmp_path / ".config/opencode-memory/memory.toml"
     file.parent.mkdir(parents=True)
     file.write_text("injection.enabled = true\n", encoding="utf-8")
     environment["OPENCODE_MEMORY_INJECTION_MAX_TOKENS"] = "77"
-    config = written({"memoryInjection": {"enabled": False, "maxTokens": 500, "maxResults": 3}})
+    config = load_file({"memoryInjection": {"enabled": False, "maxTokens": 500, "maxResults": 3}})
     assert (config.injection.enabled, config.origins["injection.enabled"]) == (True, "file")
     assert (config.injection.max_tokens, config.injection.max_results) == (77, 3)
 
 
-def test_limits_are_those_of_the_settings() -> None:
+def test_valid_values_are_valid_for_their_settings() -> None:
     for key in KEYS:
         if key.setting is None:
             continue
@@ -175,28 +170,28 @@ def test_limits_are_those_of_the_settings() -> None:
                 BY_KEY[key.setting].read(converted, {})
 
 
-def test_every_default_is_accepted_and_every_key_without_effect_says_why() -> None:
+def test_defaults_are_valid_and_ineffective_keys_have_reasons() -> None:
     for key in KEYS:
         assert key.kind.validate(key.default) == key.default, key.name
         assert (key.setting is None) == (key.convert is None)
         assert key.meaning or key.setting, key.name
 
 
-# -- what has no effect
+# -- keys without effect
 
 
-def test_a_value_without_effect_is_noted_with_the_reason(written: Written) -> None:
-    config = written({"embedding": {"provider": "openai"}, "loop": {"minAudits": 2, "enabled": True}})
+def test_ineffective_value_is_noted_with_reason(load_file: LoadFile) -> None:
+    config = load_file({"embedding": {"provider": "openai"}, "loop": {"minAudits": 2, "enabled": True}})
     assert [(notice.level, notice.key) for notice in config.notices] == [
         ("note", "embedding.provider"),
         ("note", "loop.minAudits"),
     ]
-    assert texts(config)[1] == "loop.minAudits = 2 has no effect: there are no loops yet (memory-config.jsonc)"
+    assert notice_texts(config)[1] == "loop.minAudits = 2 has no effect: there are no loops yet (memory-config.jsonc)"
 
 
 @pytest.mark.parametrize("value", ["sk-secret", 17, {"sk-secret": 1}, "sk-secret\n"])
-def test_a_key_of_a_provider_is_never_shown(written: Written, value: object) -> None:
-    config = written({"embedding": {"apiKey": value, "baseUrl": "https://me:sk-secret@example.org"}})
+def test_provider_api_key_is_never_shown(load_file: LoadFile, value: object) -> None:
+    config = load_file({"embedding": {"apiKey": value, "baseUrl": "https://me:sk-secret@example.org"}})
     assert [notice.key for notice in config.notices] == ["embedding.apiKey", "embedding.baseUrl"]
     assert "sk-secret" not in repr(config.notices)
     assert "17" not in repr(config.notices)
@@ -206,13 +201,13 @@ def test_a_key_of_a_provider_is_never_shown(written: Written, value: object) -> 
 @pytest.mark.parametrize(
     "content", [{"embedding": "sk-secret"}, {"apiKey": "sk-secret"}, {"embedding": {"key": "sk-secret"}}]
 )
-def test_nor_is_one_that_stands_in_a_wrong_place(written: Written, content: Any) -> None:
-    config = written(content)
+def test_misplaced_api_key_is_never_shown(load_file: LoadFile, content: Any) -> None:
+    config = load_file(content)
     assert [notice.level for notice in config.notices] == ["error"]
     assert "sk-secret" not in repr(config)
 
 
-# -- what is wrong
+# -- errors
 
 
 @pytest.mark.parametrize(
@@ -224,20 +219,20 @@ def test_nor_is_one_that_stands_in_a_wrong_place(written: Written, content: Any)
         ({"sandbox": {"qqqqqqq": 5}}, "sandbox.qqqqqqq", "known are: sandbox.mode, sandbox.image"),
     ],
 )
-def test_an_unknown_key_is_an_error_with_a_suggestion(written: Written, content: Any, key: str, hint: str) -> None:
-    config = written(content | {"auditorModel": "a/b"})
+def test_unknown_key_is_an_error_with_suggestion(load_file: LoadFile, content: Any, key: str, hint: str) -> None:
+    config = load_file(content | {"auditorModel": "a/b"})
     assert config.notices == (Notice("error", key, f"unknown key {key!r} (memory-config.jsonc)", hint),)
     assert config.opencode.auditor_model == "a/b"
 
 
-def test_what_an_editor_checks_the_file_by_is_no_key_of_it(written: Written) -> None:
-    assert written({"$schema": "https://forge.example/schema.json"}).notices == ()
-    [notice] = written({"loop": {"$schema": ""}}).notices
+def test_schema_key_is_ignored_at_top_level(load_file: LoadFile) -> None:
+    assert load_file({"$schema": "https://forge.example/schema.json"}).notices == ()
+    [notice] = load_file({"loop": {"$schema": ""}}).notices
     assert notice.key == "loop.$schema"
 
 
-def test_an_unknown_key_without_anything_like_it_names_the_sections(written: Written) -> None:
-    (notice,) = written({"zzzzzzzzz": {}}).notices
+def test_unknown_key_without_match_names_sections(load_file: LoadFile) -> None:
+    (notice,) = load_file({"zzzzzzzzz": {}}).notices
     assert "compaction, embedding" in (notice.hint or "")
     assert "auditorModel" in (notice.hint or "")
 
@@ -268,9 +263,9 @@ def test_an_unknown_key_without_anything_like_it_names_the_sections(written: Wri
         ("tui.sidebar", "x" * 500, "…"),
     ],
 )
-def test_a_wrong_value_is_reported_and_its_default_holds(written: Written, name: str, value: Any, wanted: str) -> None:
+def test_invalid_value_is_reported_and_default_applies(load_file: LoadFile, name: str, value: Any, wanted: str) -> None:
     section, _, last = name.rpartition(".")
-    config = written({section: {last: value}, "compaction": {"maxContextTokens": 5}} if section else {name: value})
+    config = load_file({section: {last: value}, "compaction": {"maxContextTokens": 5}} if section else {name: value})
     (notice,) = config.notices
     assert (notice.level, notice.key) == ("error", name)
     assert wanted in notice.text
@@ -279,26 +274,26 @@ def test_a_wrong_value_is_reported_and_its_default_holds(written: Written, name:
     assert not section or config.compaction.max_tokens == 5
 
 
-def test_a_section_that_is_no_object_is_reported(written: Written) -> None:
-    config = written({"loop": True, "auditorModel": "a/b"})
-    assert texts(config) == ["loop must be an object (memory-config.jsonc)"]
+def test_section_that_is_not_an_object_is_reported(load_file: LoadFile) -> None:
+    config = load_file({"loop": True, "auditorModel": "a/b"})
+    assert notice_texts(config) == ["loop must be an object (memory-config.jsonc)"]
     assert config.opencode.auditor_model == "a/b"
 
 
 @pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e999", "1" * 5000, "0x" + "f" * 5000])
 @pytest.mark.parametrize("name", ["memoryInjection.maxTokens", "dedupThreshold"])
-def test_what_is_no_number_is_refused_where_it_stands(written: Written, name: str, number: str) -> None:
+def test_non_finite_number_is_reported(load_file: LoadFile, name: str, number: str) -> None:
     section, _, last = name.rpartition(".")
     member = f'"{last}": {number}'
     if section:
         member = f'"{section}": {{{member}}}'
-    config = written(f'{{"auditorModel": "a/b", {member}}}')
+    config = load_file(f'{{"auditorModel": "a/b", {member}}}')
     assert [(notice.level, notice.key) for notice in config.notices] == [("error", name)]
     assert (config.injection.max_tokens, config.opencode.auditor_model) == (2000, "a/b")
 
 
-def test_of_a_key_that_is_given_twice_the_last_counts_and_it_is_said(written: Written) -> None:
-    config = written(
+def test_duplicate_key_is_reported_and_last_value_applies(load_file: LoadFile) -> None:
+    config = load_file(
         '{"auditorModel": "a/1", "memoryInjection": {"maxTokens": 5}, "auditorModel": "a/2",'
         ' "memoryInjection": {"maxResults": 1, "maxResults": 2}}'
     )
@@ -311,11 +306,11 @@ def test_of_a_key_that_is_given_twice_the_last_counts_and_it_is_said(written: Wr
     assert config.injection.max_tokens == 2000
 
 
-# -- the text
+# -- syntax
 
 
-def test_comments_and_commas_are_understood_and_strings_are_left_alone(written: Written) -> None:
-    config = written("""
+def test_comments_and_trailing_commas_are_parsed(load_file: LoadFile) -> None:
+    config = load_file("""
     // the auditor
     {
       /* "auditorModel": "never/this", */
@@ -330,14 +325,14 @@ def test_comments_and_commas_are_understood_and_strings_are_left_alone(written: 
 
 
 @pytest.mark.parametrize("encode", ["utf-8", "utf-8-sig"])
-def test_a_byte_order_mark_is_no_part_of_the_text(written: Written, encode: str) -> None:
-    config = written('{"auditorModel": "a/ö"}\r\n'.encode(encode))
+def test_byte_order_mark_is_ignored(load_file: LoadFile, encode: str) -> None:
+    config = load_file('{"auditorModel": "a/ö"}\r\n'.encode(encode))
     assert (config.opencode.auditor_model, config.notices) == ("a/ö", ())
 
 
 @pytest.mark.parametrize("content", [b"", b" \n\t", b"\xef\xbb\xbf\n"])
-def test_an_empty_file_says_nothing(written: Written, content: bytes) -> None:
-    assert written(content).notices == ()
+def test_empty_file_has_no_notices(load_file: LoadFile, content: bytes) -> None:
+    assert load_file(content).notices == ()
 
 
 @pytest.mark.parametrize(
@@ -358,10 +353,8 @@ def test_an_empty_file_says_nothing(written: Written, content: bytes) -> None:
         (b" " * (10 * 2**20), "more than 65,536 bytes"),
     ],
 )
-def test_a_file_that_cannot_be_read_is_reported_and_defaults_hold(
-    written: Written, content: bytes, wanted: str
-) -> None:
-    config = written(content)
+def test_unreadable_file_is_reported_and_defaults_apply(load_file: LoadFile, content: bytes, wanted: str) -> None:
+    config = load_file(content)
     (notice,) = config.notices
     assert (notice.level, notice.key) == ("error", "")
     assert wanted in notice.text
@@ -370,13 +363,13 @@ def test_a_file_that_cannot_be_read_is_reported_and_defaults_hold(
     assert set(config.origins.values()) == {"default"}
 
 
-def test_as_much_as_is_allowed_is_read(written: Written) -> None:
+def test_file_of_maximum_size_is_read(load_file: LoadFile) -> None:
     content = b'{"auditorModel": "a/b"}'
-    assert written(content + b" " * (MAX_BYTES - len(content))).opencode.auditor_model == "a/b"
-    assert written(content + b" " * (MAX_BYTES - len(content) + 1)).opencode.auditor_model is None
+    assert load_file(content + b" " * (MAX_BYTES - len(content))).opencode.auditor_model == "a/b"
+    assert load_file(content + b" " * (MAX_BYTES - len(content) + 1)).opencode.auditor_model is None
 
 
-def test_what_is_no_regular_file_is_reported_and_not_waited_for(environment: dict[str, str], tmp_path: Path) -> None:
+def test_fifo_is_reported_without_blocking(environment: dict[str, str], tmp_path: Path) -> None:
     file = tmp_path / ".config" / "opencode" / ORIGIN
     file.parent.mkdir(parents=True)
     os.mkfifo(file)
@@ -389,7 +382,7 @@ def test_what_is_no_regular_file_is_reported_and_not_waited_for(environment: dic
     assert "No such file" in load(environment=environment).notices[0].text
 
 
-def test_a_link_into_a_repository_of_dotfiles_is_followed(environment: dict[str, str], tmp_path: Path) -> None:
+def test_symbolic_link_is_followed(environment: dict[str, str], tmp_path: Path) -> None:
     (tmp_path / "dotfiles.jsonc").write_text('{"auditorModel": "a/b"}', encoding="utf-8")
     file = tmp_path / ".config" / "opencode" / ORIGIN
     file.parent.mkdir(parents=True)
@@ -397,22 +390,22 @@ def test_a_link_into_a_repository_of_dotfiles_is_followed(environment: dict[str,
     assert load(environment=environment).opencode.auditor_model == "a/b"
 
 
-def test_of_very_many_unknown_keys_a_few_are_named_and_the_others_counted(written: Written) -> None:
-    config = written({f"qq{number:04}": 1 for number in range(4000)})
+def test_many_unknown_keys_are_summarized(load_file: LoadFile) -> None:
+    config = load_file({f"qq{number:04}": 1 for number in range(4000)})
     assert len(config.notices) == 21
-    assert texts(config)[-1] == "3,980 more keys are unknown (memory-config.jsonc)"
+    assert notice_texts(config)[-1] == "3,980 more keys are unknown (memory-config.jsonc)"
 
 
-def test_names_that_cannot_be_printed_are_shown_without_what_cannot(written: Written) -> None:
-    config = written('{"\\ud800\\u001b[31m' + "x" * 5000 + '": 1, "loop": {"\\ud800": 1}}')
+def test_unprintable_names_are_replaced(load_file: LoadFile) -> None:
+    config = load_file('{"\\ud800\\u001b[31m' + "x" * 5000 + '": 1, "loop": {"\\ud800": 1}}')
     for notice in config.notices:
         notice.text.encode()
         assert (notice.text + notice.key).isprintable()
         assert len(notice.text) < 200
 
 
-def test_notices_are_logged_as_warnings(written: Written, caplog: pytest.LogCaptureFixture) -> None:
-    log_notices(written({"lop": 1, "loop": {"minAudits": 2}}).notices)
+def test_notices_are_logged_as_warnings(load_file: LoadFile, caplog: pytest.LogCaptureFixture) -> None:
+    log_notices(load_file({"lop": 1, "loop": {"minAudits": 2}}).notices)
     assert [record.levelname for record in caplog.records] == ["WARNING", "WARNING"]
     assert caplog.messages == [
         "unknown key 'lop' (memory-config.jsonc) (did you mean 'loop'?)",
@@ -420,7 +413,7 @@ def test_notices_are_logged_as_warnings(written: Written, caplog: pytest.LogCapt
     ]
 
 
-# -- anything at all
+# -- arbitrary content
 
 SCALARS = (
     st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.sampled_from(["", "a/b", "~/x", "/x"])
@@ -439,7 +432,7 @@ PIECES = st.lists(
 )
 
 
-def holds_for(content: bytes, folder: Path) -> None:
+def assert_loads(content: bytes, folder: Path) -> None:
     file = folder / ".config" / "opencode" / ORIGIN
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_bytes(content)
@@ -456,16 +449,16 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @given(content=st.binary())
-def test_no_bytes_stop_anything(folder: Path, content: bytes) -> None:
-    holds_for(content, folder)
+def test_any_bytes_load_without_error(folder: Path, content: bytes) -> None:
+    assert_loads(content, folder)
 
 
 @given(pieces=PIECES)
-def test_no_text_stops_anything(folder: Path, pieces: list[str]) -> None:
-    holds_for("".join(pieces).encode(errors="replace"), folder)
-    holds_for(("{" + "".join(pieces) + "}").encode(errors="replace"), folder)
+def test_any_text_loads_without_error(folder: Path, pieces: list[str]) -> None:
+    assert_loads("".join(pieces).encode(errors="replace"), folder)
+    assert_loads(("{" + "".join(pieces) + "}").encode(errors="replace"), folder)
 
 
 @given(configuration=CONFIGURATIONS)
-def test_no_values_stop_anything(folder: Path, configuration: dict[str, Any]) -> None:
-    holds_for(json.dumps(configuration).encode(), folder)
+def test_any_values_load_without_error(folder: Path, configuration: dict[str, Any]) -> None:
+    assert_loads(json.dumps(configuration).encode(), folder)

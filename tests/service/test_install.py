@@ -1,4 +1,4 @@
-"""Installing and removing the service: files, commands, and what is left when they fail."""
+"""Installation and removal of the service: files, commands, and commands left after a failure."""
 
 from __future__ import annotations
 
@@ -15,159 +15,156 @@ from opencode_memory.service.launchd import Launchd
 from opencode_memory.service.manager import CommandResult, make_runner
 from opencode_memory.service.systemd import UNIT, Systemd
 from opencode_memory.service.unit_file import Change
-from support.services import Commands
+from support.services import NO_BUS, Commands
 
 LAUNCH = Launch(arguments=("/usr/bin/python3", "serve"), environment=MappingProxyType({}))
 OTHER = Launch(arguments=("/usr/bin/python3", "serve", "--port", "9911"), environment=MappingProxyType({}))
-NO_BUS = CommandResult(1, "Failed to connect to bus: No medium found")
 RELOAD = "systemctl --user daemon-reload"
 ENABLE = f"systemctl --user enable --now {UNIT}"
 DISABLE = f"systemctl --user disable --now {UNIT}"
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Systemd:
+def supervisor(tmp_path: Path) -> Systemd:
     return Systemd(tmp_path / "config" / "systemd" / "user")
 
 
-def tree(folder: Path) -> dict[str, bytes | None]:
+def read_tree(folder: Path) -> dict[str, bytes | None]:
     return {str(path): None if path.is_dir() else path.read_bytes() for path in folder.rglob("*")}
 
 
-def test_installing_writes_the_unit_privately_placed_and_starts_it(place: Systemd, tmp_path: Path) -> None:
+def test_install_writes_unit_in_private_folders_and_starts_it(supervisor: Systemd, tmp_path: Path) -> None:
     run = Commands()
-    outcome = install(place, LAUNCH, run=run)
+    outcome = install(supervisor, LAUNCH, run=run)
     assert outcome.change is Change.CREATED
     assert outcome.left == ()
-    assert place.path.read_text() == outcome.text == place.render(LAUNCH)
+    assert supervisor.path.read_text() == outcome.text == supervisor.render(LAUNCH)
     assert run.changes == [RELOAD, ENABLE]
-    assert place.path.stat().st_mode & 0o777 == 0o644
-    for folder in (place.folder, place.folder.parent, tmp_path / "config"):
+    assert supervisor.path.stat().st_mode & 0o777 == 0o644
+    for folder in (supervisor.folder, supervisor.folder.parent, tmp_path / "config"):
         assert folder.stat().st_mode & 0o777 == 0o700
-    assert [path.name for path in place.folder.iterdir()] == [UNIT]
+    assert [path.name for path in supervisor.folder.iterdir()] == [UNIT]
 
 
-def test_installing_again_changes_no_file_and_restarts_nothing(place: Systemd) -> None:
-    install(place, LAUNCH, run=Commands())
-    before = place.path.stat()
+def test_second_install_changes_no_file_and_does_not_restart(supervisor: Systemd) -> None:
+    install(supervisor, LAUNCH, run=Commands())
+    before = supervisor.path.stat()
     run = Commands()
-    outcome = install(place, LAUNCH, run=run)
+    outcome = install(supervisor, LAUNCH, run=run)
     assert outcome.change is Change.UNCHANGED
-    assert (place.path.stat().st_ino, place.path.stat().st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
+    assert (supervisor.path.stat().st_ino, supervisor.path.stat().st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
     assert run.changes == [RELOAD, ENABLE]
 
 
-def test_other_settings_replace_the_file_and_restart_the_server(place: Systemd) -> None:
-    install(place, LAUNCH, run=Commands())
+def test_changed_settings_replace_file_and_restart_server(supervisor: Systemd) -> None:
+    install(supervisor, LAUNCH, run=Commands())
     run = Commands()
-    outcome = install(place, OTHER, run=run)
+    outcome = install(supervisor, OTHER, run=run)
     assert outcome.change is Change.REPLACED
-    assert place.parse(place.path.read_text()) == OTHER
+    assert supervisor.parse(supervisor.path.read_text()) == OTHER
     assert run.changes == [RELOAD, f"systemctl --user enable {UNIT}", f"systemctl --user restart {UNIT}"]
 
 
-def test_a_server_whose_file_was_removed_by_hand_is_restarted(place: Systemd) -> None:
+def test_loaded_service_without_file_is_restarted(supervisor: Systemd) -> None:
     run = Commands({"systemctl --user show": CommandResult(0, "LoadState=loaded\nActiveState=active")})
-    install(place, LAUNCH, run=run)
+    install(supervisor, LAUNCH, run=run)
     assert run.changes[-1] == f"systemctl --user restart {UNIT}"
 
 
 @pytest.mark.parametrize("kind", ["a file", "a masked unit", "a link", "a folder"])
-def test_what_others_wrote_under_the_name_is_neither_replaced_nor_removed(
-    place: Systemd, tmp_path: Path, kind: str
-) -> None:
-    place.folder.mkdir(parents=True)
+def test_foreign_file_is_neither_replaced_nor_removed(supervisor: Systemd, tmp_path: Path, kind: str) -> None:
+    supervisor.folder.mkdir(parents=True)
     if kind == "a file":
-        place.path.write_text("[Service]\nExecStart=/bin/true\n")
+        supervisor.path.write_text("[Service]\nExecStart=/bin/true\n")
     elif kind == "a masked unit":
-        place.path.symlink_to("/dev/null")
+        supervisor.path.symlink_to("/dev/null")
     elif kind == "a link":
-        (tmp_path / "target").write_text(place.render(LAUNCH))
-        place.path.symlink_to(tmp_path / "target")
+        (tmp_path / "target").write_text(supervisor.render(LAUNCH))
+        supervisor.path.symlink_to(tmp_path / "target")
     else:
-        place.path.mkdir()
-    before = tree(tmp_path) if kind != "a masked unit" else None
+        supervisor.path.mkdir()
+    before = read_tree(tmp_path) if kind != "a masked unit" else None
     run = Commands()
     for attempt in (
-        lambda: install(place, OTHER, run=run),
-        lambda: uninstall(place, run=run),
-        lambda: plan_install(place, OTHER),
-        lambda: plan_uninstall(place),
+        lambda: install(supervisor, OTHER, run=run),
+        lambda: uninstall(supervisor, run=run),
+        lambda: plan_install(supervisor, OTHER),
+        lambda: plan_uninstall(supervisor),
     ):
         with pytest.raises(ConflictError, match="left unchanged"):
             attempt()
     assert run.ran == []
-    assert before is None or tree(tmp_path) == before
+    assert before is None or read_tree(tmp_path) == before
 
 
-def test_without_a_bus_the_file_stays_and_the_rest_is_left_to_do(place: Systemd) -> None:
+def test_install_without_bus_keeps_file_and_leaves_commands(supervisor: Systemd) -> None:
     run = Commands({"systemctl": NO_BUS})
-    outcome = install(place, LAUNCH, run=run)
-    assert place.path.exists()
+    outcome = install(supervisor, LAUNCH, run=run)
+    assert supervisor.path.exists()
     assert run.changes == [RELOAD]
     assert [(step.code, step.said) for step in outcome.steps] == [(1, NO_BUS.output), (None, "")]
     assert [" ".join(command) for command in outcome.left] == [RELOAD, ENABLE]
 
 
-def test_a_dry_run_touches_nothing_and_says_what_would_come(place: Systemd, tmp_path: Path) -> None:
-    plan = plan_install(place, LAUNCH)
-    assert (plan.change, plan.text) == (Change.CREATED, place.render(LAUNCH))
+def test_plan_changes_no_files(supervisor: Systemd, tmp_path: Path) -> None:
+    plan = plan_install(supervisor, LAUNCH)
+    assert (plan.change, plan.text) == (Change.CREATED, supervisor.render(LAUNCH))
     assert [" ".join(step.command) for step in plan.steps] == [RELOAD, ENABLE]
-    assert plan_uninstall(place) is None
-    assert tree(tmp_path) == {}
-    install(place, LAUNCH, run=Commands())
-    before = tree(tmp_path)
-    removal = plan_uninstall(place)
+    assert plan_uninstall(supervisor) is None
+    assert read_tree(tmp_path) == {}
+    install(supervisor, LAUNCH, run=Commands())
+    before = read_tree(tmp_path)
+    removal = plan_uninstall(supervisor)
     assert removal is not None
     assert [" ".join(step.command) for step in removal.steps] == [DISABLE, RELOAD]
-    assert plan_install(place, OTHER).change is Change.REPLACED
-    assert tree(tmp_path) == before
+    assert plan_install(supervisor, OTHER).change is Change.REPLACED
+    assert read_tree(tmp_path) == before
 
 
-def test_uninstalling_stops_the_server_and_removes_exactly_our_file(place: Systemd) -> None:
-    install(place, LAUNCH, run=Commands())
-    predecessors = place.folder / "opencode-memory.service"
+def test_uninstall_stops_server_and_removes_only_our_file(supervisor: Systemd) -> None:
+    install(supervisor, LAUNCH, run=Commands())
+    predecessors = supervisor.folder / "opencode-memory.service"
     predecessors.write_text("[Service]\n")
     run = Commands()
-    outcome = uninstall(place, run=run)
+    outcome = uninstall(supervisor, run=run)
     assert outcome is not None
     assert (outcome.change, outcome.left) == (Change.REMOVED, ())
     assert run.changes == [DISABLE, RELOAD]
-    assert [path.name for path in place.folder.iterdir()] == [predecessors.name]
-    assert uninstall(place, run=run) is None
+    assert [path.name for path in supervisor.folder.iterdir()] == [predecessors.name]
+    assert uninstall(supervisor, run=run) is None
 
 
-def test_a_server_that_cannot_be_stopped_does_not_come_back_at_the_next_login(place: Systemd) -> None:
-    install(place, LAUNCH, run=Commands())
-    wanted = place.folder / "default.target.wants"
+def test_uninstall_removes_file_of_server_that_cannot_stop(supervisor: Systemd) -> None:
+    install(supervisor, LAUNCH, run=Commands())
+    wanted = supervisor.folder / "default.target.wants"
     wanted.mkdir()
-    (wanted / UNIT).symlink_to(place.path)
-    (wanted / "opencode-memory.service").symlink_to(place.folder / "opencode-memory.service")
-    outcome = uninstall(place, run=Commands({"systemctl": NO_BUS}))
+    (wanted / UNIT).symlink_to(supervisor.path)
+    (wanted / "opencode-memory.service").symlink_to(supervisor.folder / "opencode-memory.service")
+    outcome = uninstall(supervisor, run=Commands({"systemctl": NO_BUS}))
     assert outcome is not None
     assert [" ".join(command) for command in outcome.left] == [f"systemctl --user stop {UNIT}", RELOAD]
-    assert not place.path.exists()
+    assert not supervisor.path.exists()
     assert [path.name for path in wanted.iterdir()] == ["opencode-memory.service"]
 
 
-def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+def test_folder_that_cannot_be_created_is_a_storage_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(StorageError, match=r"cannot (read|create|write)"):
         install(Systemd(tmp_path / "file" / "systemd"), LAUNCH, run=Commands())
 
 
-def test_launchd_is_asked_again_while_the_old_agent_ends(tmp_path: Path) -> None:
-    place = Launchd(home=tmp_path, uid=501)
+def test_launchd_bootstrap_is_retried_while_busy(tmp_path: Path) -> None:
+    supervisor = Launchd(home=tmp_path, uid=501)
     busy = CommandResult(5, "Bootstrap failed: 5: Input/output error")
     run = Commands({"launchctl bootstrap": [busy, busy, CommandResult(0, "")]})
     pauses: list[float] = []
-    outcome = install(place, LAUNCH, run=run, pause=pauses.append)
+    outcome = install(supervisor, LAUNCH, run=run, pause=pauses.append)
     assert outcome.left == ()
     assert len(pauses) == 2
     assert (tmp_path / "Library" / "Logs" / "opencode-memory").is_dir()
 
 
-def test_launchd_is_not_asked_for_ever(tmp_path: Path) -> None:
+def test_launchd_bootstrap_retries_are_limited(tmp_path: Path) -> None:
     pauses: list[float] = []
     run = Commands({"launchctl bootstrap": CommandResult(5, "Bootstrap failed: 5: Input/output error")})
     outcome = install(Launchd(home=tmp_path, uid=501), LAUNCH, run=run, pause=pauses.append)
@@ -175,13 +172,13 @@ def test_launchd_is_not_asked_for_ever(tmp_path: Path) -> None:
     assert sum(pauses) < 10
 
 
-def test_a_program_that_is_not_there_is_an_answer_and_no_crash(tmp_path: Path) -> None:
+def test_runner_reports_missing_program(tmp_path: Path) -> None:
     run = make_runner({"PATH": str(tmp_path)})
     assert run(("systemctl", "--user", "daemon-reload")) == CommandResult(127, "systemctl is not installed")
     (tmp_path / "systemctl").write_text("")
     assert run(("systemctl",)) == CommandResult(127, "systemctl cannot be run: Permission denied")
 
 
-def test_a_command_answers_with_its_code_and_all_that_it_said() -> None:
+def test_runner_returns_exit_code_and_output() -> None:
     program = "import sys, os; print(os.environ['A']); sys.stdout.flush(); print('bad', file=sys.stderr); sys.exit(3)"
     assert make_runner({"A": "b"})((sys.executable, "-c", program)) == CommandResult(3, "b\nbad")

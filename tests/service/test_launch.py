@@ -1,4 +1,4 @@
-"""What is carried into a service, and what is not."""
+"""Command line and environment of the service."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ def home(tmp_path: Path) -> dict[str, str]:
     return {"HOME": str(tmp_path)}
 
 
-def configured(environment: dict[str, str], text: str) -> None:
+def write_config(environment: dict[str, str], text: str) -> None:
     file = Path(environment["HOME"]) / ".config" / "opencode-memory" / "memory.toml"
     file.parent.mkdir(parents=True)
     file.write_text(text)
 
 
-def test_without_settings_nothing_is_carried(home: dict[str, str]) -> None:
+def test_launch_without_settings_has_no_options(home: dict[str, str]) -> None:
     launch = plan_launch(load(environment=home), python=PYTHON)
     assert launch.arguments == SERVE
     assert launch.environment == {}
 
 
-def test_options_and_variables_are_carried_and_the_file_is_not(home: dict[str, str]) -> None:
-    configured(home, '[server]\nhost = "127.0.0.2"\nrate_limit = 5\n')
+def test_launch_has_options_and_variables_but_no_file_values(home: dict[str, str]) -> None:
+    write_config(home, '[server]\nhost = "127.0.0.2"\nrate_limit = 5\n')
     environment = home | {
         "OPENCODE_MEMORY_PORT": "9911",
         "OPENCODE_MEMORY_SERVER_CROSS_PROJECT": "yes",
@@ -48,29 +48,29 @@ def test_options_and_variables_are_carried_and_the_file_is_not(home: dict[str, s
     }
 
 
-def test_what_the_file_says_already_is_not_carried_a_second_time(home: dict[str, str]) -> None:
-    configured(home, '[server]\nport = 9911\napi_key = "k"\n')
+def test_variable_equal_to_file_value_is_omitted(home: dict[str, str]) -> None:
+    write_config(home, '[server]\nport = 9911\napi_key = "k"\n')
     environment = home | {"OPENCODE_MEMORY_PORT": "9911", "OPENCODE_MEMORY_API_KEY": "k"}
     launch = plan_launch(load(environment=environment), python=PYTHON)
     assert (launch.arguments, dict(launch.environment)) == (SERVE, {})
 
 
-def test_folders_of_this_shell_alone_are_carried(home: dict[str, str]) -> None:
+def test_xdg_folders_of_shell_become_options(home: dict[str, str]) -> None:
     environment = home | {"XDG_DATA_HOME": "/data", "XDG_CONFIG_HOME": "/etc/jo"}
     launch = plan_launch(load(environment=environment), python=PYTHON)
     assert launch.arguments == (*SERVE, "--data-dir", "/data/opencode-memory/store")
     assert launch.environment == {"OPENCODE_MEMORY_CONFIG": "/etc/jo/opencode-memory/memory.toml"}
 
 
-def test_project_and_colour_of_this_shell_stay_here(home: dict[str, str]) -> None:
+def test_project_and_color_are_omitted(home: dict[str, str]) -> None:
     environment = home | {"OPENCODE_MEMORY_PROJECT": "shop", "NO_COLOR": "1"}
     launch = plan_launch(load(environment=environment), python=PYTHON)
     assert (launch.arguments, dict(launch.environment)) == (SERVE, {})
 
 
 @pytest.mark.parametrize("in_file", ["", '[server]\napi_key = "another"\n'])
-def test_a_key_of_this_shell_is_refused_and_never_shown(home: dict[str, str], in_file: str) -> None:
-    configured(home, in_file)
+def test_api_key_of_shell_is_refused_and_hidden(home: dict[str, str], in_file: str) -> None:
+    write_config(home, in_file)
     config = load(environment=home | {"OPENCODE_MEMORY_API_KEY": "s3cret"})
     with pytest.raises(ConfigError, match="service files must not hold secrets") as caught:
         plan_launch(config, python=PYTHON)
@@ -79,26 +79,26 @@ def test_a_key_of_this_shell_is_refused_and_never_shown(home: dict[str, str], in
 
 
 @pytest.mark.parametrize("path", ["/a\nExecStartPre=/bin/evil", "/a\x1b[31m", "/\udcff"])
-def test_a_path_that_no_file_can_hold_is_refused(home: dict[str, str], path: str) -> None:
+def test_path_with_control_characters_is_refused(home: dict[str, str], path: str) -> None:
     with pytest.raises(InvalidInputError, match="a service file cannot hold"):
         plan_launch(load(environment=home, options={"data_dir": path}), python=PYTHON)
 
 
-def test_any_free_port_is_no_port_for_a_service(home: dict[str, str]) -> None:
+def test_port_zero_is_refused(home: dict[str, str]) -> None:
     with pytest.raises(ConfigError, match="needs a port that clients know"):
         plan_launch(load(environment=home | {"OPENCODE_MEMORY_PORT": "0"}), python=PYTHON)
 
 
-def test_defaults_of_a_system_give_way_to_what_is_configured(home: dict[str, str]) -> None:
+def test_supervisor_defaults_yield_to_configuration(home: dict[str, str]) -> None:
     defaults = {"server.log_file": "/logs/serve.log"}
     launch = plan_launch(load(environment=home), python=PYTHON, defaults=defaults)
     assert launch.environment == {"OPENCODE_MEMORY_SERVER_LOG_FILE": "/logs/serve.log"}
-    configured(home, '[server]\nlog_file = "/mine.log"\n')
+    write_config(home, '[server]\nlog_file = "/mine.log"\n')
     assert plan_launch(load(environment=home), python=PYTHON, defaults=defaults).environment == {}
 
 
-def test_the_service_sees_what_was_meant_here(home: dict[str, str]) -> None:
-    configured(home, "[server]\nrate_limit = 5\n")
+def test_service_configuration_equals_current_one(home: dict[str, str]) -> None:
+    write_config(home, "[server]\nrate_limit = 5\n")
     environment = home | {
         "XDG_DATA_HOME": "/data",
         "OPENCODE_MEMORY_HOST": "::1",
@@ -115,7 +115,7 @@ def test_the_service_sees_what_was_meant_here(home: dict[str, str]) -> None:
 
 
 @pytest.mark.parametrize("python", [None, "", "python3"])
-def test_a_python_that_does_not_know_where_it_is_cannot_be_started(python: str | None) -> None:
+def test_unknown_interpreter_path_is_refused(python: str | None) -> None:
     with pytest.raises(InvalidInputError, match="cannot be started in the background"):
         require_interpreter(python)
 

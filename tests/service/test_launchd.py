@@ -1,4 +1,4 @@
-"""The launchd agent: what is in it, and how it is loaded."""
+"""The launchd agent: its property list and its commands."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from opencode_memory.service.manager import MARK, CommandResult
 from opencode_memory.service.port_holder import AGENTS
 from support.services import Commands
 
-PLACE = Launchd(home=Path("/Users/jo"), uid=501)
+LAUNCHD = Launchd(home=Path("/Users/jo"), uid=501)
 TARGET = f"gui/501/{LABEL}"
 LAUNCH = Launch(
     arguments=("/opt/py <3>/python3", "-m", 'a&b "c" $d %e \\', "serve"),
@@ -23,8 +23,8 @@ LAUNCH = Launch(
 )
 
 
-def test_the_agent_holds_what_is_started_as_it_is_and_can_be_read_back() -> None:
-    text = PLACE.render(LAUNCH)
+def test_property_list_round_trips() -> None:
+    text = LAUNCHD.render(LAUNCH)
     content = plistlib.loads(text.encode())
     assert content["ProgramArguments"] == list(LAUNCH.arguments)
     assert content["EnvironmentVariables"] == dict(LAUNCH.environment)
@@ -34,28 +34,28 @@ def test_the_agent_holds_what_is_started_as_it_is_and_can_be_read_back() -> None
     assert content["Umask"] == 0o077
     assert content["StandardErrorPath"] == "/Users/jo/Library/Logs/opencode-memory/start.log"
     assert MARK in text
-    assert PLACE.parse(text) == LAUNCH
+    assert LAUNCHD.parse(text) == LAUNCH
 
 
-def test_the_names_of_the_predecessor_are_not_used() -> None:
-    assert PLACE.path == Path("/Users/jo/Library/LaunchAgents/dev.opencode-memory.serve.plist")
-    assert PLACE.path.name not in AGENTS
+def test_predecessor_names_are_not_used() -> None:
+    assert LAUNCHD.path == Path("/Users/jo/Library/LaunchAgents/dev.opencode-memory.serve.plist")
+    assert LAUNCHD.path.name not in AGENTS
 
 
-def test_an_agent_that_is_loaded_goes_before_it_comes_anew() -> None:
-    first = PLACE.commands_to_start(changed=False, loaded=False)
+def test_changed_agent_is_unloaded_before_it_is_loaded() -> None:
+    first = LAUNCHD.commands_to_start(changed=False, loaded=False)
     assert [command[1] for command in first] == ["enable", "bootstrap"]
-    assert first[1] == ("launchctl", "bootstrap", "gui/501", str(PLACE.path))
-    again = PLACE.commands_to_start(changed=True, loaded=True)
+    assert first[1] == ("launchctl", "bootstrap", "gui/501", str(LAUNCHD.path))
+    again = LAUNCHD.commands_to_start(changed=True, loaded=True)
     assert [command[1] for command in again] == ["bootout", "enable", "bootstrap"]
-    assert PLACE.commands_to_start(changed=False, loaded=True)[1] == ("launchctl", "kickstart", TARGET)
+    assert LAUNCHD.commands_to_start(changed=False, loaded=True)[1] == ("launchctl", "kickstart", TARGET)
 
 
-def test_an_agent_that_is_not_loaded_is_not_stopped() -> None:
-    assert PLACE.commands_to_stop(loaded=False) == ()
+def test_unloaded_agent_is_not_stopped() -> None:
+    assert LAUNCHD.commands_to_stop(loaded=False) == ()
     assert (
-        PLACE.commands_to_stop(loaded=None)
-        == PLACE.commands_to_stop(loaded=True)
+        LAUNCHD.commands_to_stop(loaded=None)
+        == LAUNCHD.commands_to_stop(loaded=True)
         == (("launchctl", "bootout", TARGET),)
     )
 
@@ -70,12 +70,12 @@ def test_an_agent_that_is_not_loaded_is_not_stopped() -> None:
         (CommandResult(127, "launchctl is not installed"), (None, None, None, "launchctl is not installed")),
     ],
 )
-def test_the_state_is_what_launchctl_prints(ran: CommandResult, expected: tuple[object, ...]) -> None:
-    state = PLACE.state(Commands({f"launchctl print {TARGET}": ran}))
+def test_state_is_parsed_from_launchctl(ran: CommandResult, expected: tuple[object, ...]) -> None:
+    state = LAUNCHD.state(Commands({f"launchctl print {TARGET}": ran}))
     assert (state.loaded, state.active, state.pid, state.text) == expected
 
 
-def test_each_platform_has_its_own_and_the_others_are_told() -> None:
+def test_find_supervisor_supports_macos_and_linux_only() -> None:
     environment = {"HOME": "/home/jo"}
     assert find_supervisor("darwin", environment, uid=501) == Launchd(home=Path("/home/jo"), uid=501)
     assert find_supervisor("linux", environment, uid=1).path == Path(

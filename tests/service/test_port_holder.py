@@ -1,4 +1,4 @@
-"""Finding the predecessor, and whoever holds the port."""
+"""Detection of the predecessor and of the process that holds the port."""
 
 from __future__ import annotations
 
@@ -30,21 +30,21 @@ on_linux = pytest.mark.skipif(sys.platform != "linux", reason="other systems do 
 
 
 @contextmanager
-def silent_listener(host: str = "127.0.0.1") -> Iterator[int]:
-    """Listen and never answer."""
+def listen_silently(host: str = "127.0.0.1") -> Iterator[int]:
+    """Listen on a port and never answer."""
     with socket.create_server((host, 0)) as server:
         yield server.getsockname()[1]
 
 
-def holder(**known: object) -> PortHolder:
+def build_holder(**known: object) -> PortHolder:
     nothing = {"pid": None, "command": None, "is_ours": False, "is_incumbent": False, "version": None}
     return PortHolder(**(nothing | known))
 
 
-def fake_proc(folder: Path, *rows: str, processes: dict[int, tuple[int, bytes]] | None = None) -> Path:
+def write_proc(folder: Path, *rows: str, processes: dict[int, tuple[int, bytes]] | None = None) -> Path:
     (folder / "net").mkdir(parents=True)
     header = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"
-    (folder / "net" / "tcp").write_text(header + "".join(f"{row}\n" for row in rows))
+    (folder / "net" / "tcp").write_text(header + "".join(f"{format_row}\n" for format_row in rows))
     for pid, (inode, command) in (processes or {}).items():
         (folder / str(pid) / "fd").mkdir(parents=True)
         (folder / str(pid) / "fd" / "3").symlink_to(f"socket:[{inode}]")
@@ -52,17 +52,17 @@ def fake_proc(folder: Path, *rows: str, processes: dict[int, tuple[int, bytes]] 
     return folder
 
 
-def row(port: int, *, address: str = "0100007F", state: str = "0A", uid: int = 0, inode: int = 77) -> str:
+def format_row(port: int, *, address: str = "0100007F", state: str = "0A", uid: int = 0, inode: int = 77) -> str:
     return (
         f"   0: {address}:{port:04X} 00000000:0000 {state} 00000000:00000000 00:00000000 00000000 {uid:5} 0 {inode} 1"
     )
 
 
-def test_where_nothing_is_nothing_is_found(tmp_path: Path) -> None:
+def test_no_predecessor_is_none(tmp_path: Path) -> None:
     assert find_incumbent({"HOME": str(tmp_path)}) is None
 
 
-def test_everything_of_the_predecessor_is_found_and_nothing_of_it_is_touched(tmp_path: Path) -> None:
+def test_predecessor_files_are_found_and_not_changed(tmp_path: Path) -> None:
     data, config = tmp_path / "data", tmp_path / "config"
     files = [
         data / "opencode-memory" / "memory.db",
@@ -83,7 +83,7 @@ def test_everything_of_the_predecessor_is_found_and_nothing_of_it_is_touched(tmp
     assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == before
 
 
-def test_what_is_ours_is_not_taken_for_the_predecessors(tmp_path: Path) -> None:
+def test_own_files_are_not_the_predecessor(tmp_path: Path) -> None:
     for file in (
         ".local/share/opencode-memory/store/memory.db",
         ".config/opencode-memory/memory.toml",
@@ -96,7 +96,7 @@ def test_what_is_ours_is_not_taken_for_the_predecessors(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("written", ["~/elsewhere", "{tmp}/elsewhere"])
-def test_the_place_that_its_configuration_names_is_looked_at_first(tmp_path: Path, written: str) -> None:
+def test_configured_folder_of_predecessor_comes_first(tmp_path: Path, written: str) -> None:
     config = tmp_path / ".config" / "opencode-memory" / "config.toml"
     config.parent.mkdir(parents=True)
     config.write_text(f'[storage]\npath = "{written.format(tmp=tmp_path)}"\n')
@@ -109,7 +109,7 @@ def test_the_place_that_its_configuration_names_is_looked_at_first(tmp_path: Pat
 
 
 @pytest.mark.parametrize("broken", [b"[storage", b"\xff", b"storage = 3", b"[storage]\npath = 3"])
-def test_a_configuration_that_cannot_be_read_is_only_seen(tmp_path: Path, broken: bytes) -> None:
+def test_unreadable_predecessor_configuration_is_ignored(tmp_path: Path, broken: bytes) -> None:
     config = tmp_path / ".config" / "opencode-memory" / "config.toml"
     config.parent.mkdir(parents=True)
     config.write_bytes(broken)
@@ -118,7 +118,7 @@ def test_a_configuration_that_cannot_be_read_is_only_seen(tmp_path: Path, broken
     assert str(config) in explain_incumbent(found, port=9824)
 
 
-def test_the_predecessor_is_told_with_the_way_over_and_the_shared_port() -> None:
+def test_explanation_names_import_and_shared_port() -> None:
     found = Incumbent(
         database=Path("/d/memory.db"), vectors=None, units=(Path("/u/opencode-memory.service"),), config=None
     )
@@ -130,20 +130,20 @@ def test_the_predecessor_is_told_with_the_way_over_and_the_shared_port() -> None
     assert "config set" not in explain_incumbent(found, port=9911)
 
 
-def test_a_free_port_is_held_by_nobody() -> None:
+def test_free_port_has_no_holder() -> None:
     assert find_port_holder("127.0.0.1", free_port()) is None
     for name in ("no such host", "a" * 64, "..", "127.0.0.1\r\n"):
         assert find_port_holder(name, 9824) is None
 
 
-def test_a_server_of_ours_is_recognised() -> None:
+def test_own_server_is_recognized() -> None:
     with health_server(HEALTH) as port:
         found = find_port_holder("127.0.0.1", port)
     assert found is not None
     assert (found.is_ours, found.is_incumbent, found.version, found.http_status) == (True, False, "0.1.0", 200)
 
 
-def test_a_server_of_ours_that_is_not_well_is_still_ours() -> None:
+def test_unhealthy_own_server_is_recognized() -> None:
     with health_server(HEALTH | {"status": "degraded"}, status=503) as port:
         found = find_port_holder("127.0.0.1", port)
     assert found is not None
@@ -157,9 +157,7 @@ def test_a_server_of_ours_that_is_not_well_is_still_ours() -> None:
         ({"status": "ok", "server": "opencode-memory", "version": "0.68.0", "deploy": {}}, "0.68.0"),
     ],
 )
-def test_the_predecessor_uses_our_name_and_is_told_apart_by_the_process_that_it_does_not_name(
-    document: dict[str, object], version: str | None
-) -> None:
+def test_health_without_pid_is_the_predecessor(document: dict[str, object], version: str | None) -> None:
     with health_server(document) as port:
         found = find_port_holder("localhost", port)
     assert found is not None
@@ -178,23 +176,23 @@ def test_the_predecessor_uses_our_name_and_is_told_apart_by_the_process_that_it_
         {"server": ["opencode-memory"], "version": "\x1b[31m"},
     ],
 )
-def test_another_server_is_another_program(document: object) -> None:
+def test_other_http_server_is_another_program(document: object) -> None:
     with health_server(document) as port:
         found = find_port_holder("127.0.0.1", port)
     assert found is not None
     assert (found.is_ours, found.is_incumbent, found.version, found.http_status) == (False, False, None, 200)
 
 
-def test_a_server_that_says_nothing_holds_the_port_all_the_same() -> None:
-    with silent_listener() as port:
+def test_silent_server_holds_port() -> None:
+    with listen_silently() as port:
         found = find_port_holder("127.0.0.1", port, timeout_seconds=0.05)
     assert found is not None
     assert (found.is_ours, found.is_incumbent, found.http_status) == (False, False, None)
 
 
 @on_linux
-def test_a_process_of_ours_is_named_with_its_command() -> None:
-    with silent_listener() as port:
+def test_holder_has_process_and_command() -> None:
+    with listen_silently() as port:
         for host in ("127.0.0.1", "localhost", "0.0.0.0"):
             found = find_port_holder(host, port, timeout_seconds=0.05)
             assert found is not None
@@ -205,7 +203,7 @@ def test_a_process_of_ours_is_named_with_its_command() -> None:
 
 @on_linux
 @pytest.mark.skipif(not socket.has_ipv6, reason="no IPv6")
-def test_a_socket_of_ipv6_holds_the_port_of_both() -> None:
+def test_ipv6_socket_holds_port_of_ipv4() -> None:
     try:
         server = socket.create_server(("::", 0), family=socket.AF_INET6, dualstack_ipv6=True)
     except OSError:
@@ -226,41 +224,47 @@ def test_a_socket_of_ipv6_holds_the_port_of_both() -> None:
         (["/venv/bin/opencode-memory", "recall"], (False, False)),
     ],
 )
-def test_a_server_that_hangs_is_known_by_its_command(
+def test_hanging_server_is_recognized_by_command(
     tmp_path: Path, arguments: list[str], expected: tuple[bool, bool]
 ) -> None:
-    with silent_listener() as port:
+    with listen_silently() as port:
         command = b"\0".join(part.encode() for part in ["python3", *arguments]) + b"\0"
-        proc = fake_proc(tmp_path / "proc", row(port), processes={123: (77, command)})
+        proc = write_proc(tmp_path / "proc", format_row(port), processes={123: (77, command)})
         found = find_port_holder("127.0.0.1", port, timeout_seconds=0.05, proc=proc)
     assert found is not None
     assert (found.is_ours, found.is_incumbent) == expected
     assert (found.pid, found.command) == (123, " ".join(["python3", *arguments]))
 
 
-def test_what_a_process_is_counts_more_than_what_it_says(tmp_path: Path) -> None:
+def test_command_takes_precedence_over_health(tmp_path: Path) -> None:
     with health_server(HEALTH) as port:
         command = b"python3\0-m\0opencode_memory.http_server\0"
-        proc = fake_proc(tmp_path / "proc", row(port), processes={123: (77, command)})
+        proc = write_proc(tmp_path / "proc", format_row(port), processes={123: (77, command)})
         found = find_port_holder("127.0.0.1", port, proc=proc)
     assert found is not None
     assert (found.is_ours, found.is_incumbent, found.pid) == (False, True, 123)
 
 
-def test_a_socket_of_another_user_is_seen_without_its_process(tmp_path: Path) -> None:
-    proc = fake_proc(tmp_path / "proc", row(9824, uid=4_000_000_000), processes={123: (99, b"x\0")})
+def test_socket_of_another_user_has_no_process(tmp_path: Path) -> None:
+    proc = write_proc(tmp_path / "proc", format_row(9824, uid=4_000_000_000), processes={123: (99, b"x\0")})
     found = find_port_holder("127.0.0.1", free_port(), proc=proc)
     assert found is None
     (listener,) = find_listeners(9824, proc=proc)
     assert (listener.uid, find_process(listener.inode, proc=proc)) == (4_000_000_000, None)
 
 
-def test_only_sockets_that_listen_count_and_addresses_are_read_as_the_kernel_writes_them(tmp_path: Path) -> None:
-    proc = fake_proc(tmp_path / "proc", row(80, state="01"), row(80, address="00000000"), row(80), row(81))
+def test_only_listening_sockets_are_found(tmp_path: Path) -> None:
+    proc = write_proc(
+        tmp_path / "proc",
+        format_row(80, state="01"),
+        format_row(80, address="00000000"),
+        format_row(80),
+        format_row(81),
+    )
     v6 = "00000000000000000000000001000000"
     mapped = "0000000000000000FFFF00000100007F"
     header = "  sl  local_address ...\n"
-    (proc / "net" / "tcp6").write_text(f"{header}{row(80, address=v6)}\n{row(80, address=mapped)}\n")
+    (proc / "net" / "tcp6").write_text(f"{header}{format_row(80, address=v6)}\n{format_row(80, address=mapped)}\n")
     if sys.byteorder == "little":
         found = [str(listener.address) for listener in find_listeners(80, proc=proc)]
         assert found == ["0.0.0.0", "127.0.0.1", "::1", "127.0.0.1"]
@@ -270,14 +274,14 @@ def test_only_sockets_that_listen_count_and_addresses_are_read_as_the_kernel_wri
     assert not loopback.conflicts_with(ip_address("127.0.0.2"))
 
 
-def test_where_there_is_no_proc_nobody_is_found(tmp_path: Path) -> None:
+def test_missing_proc_gives_no_listeners(tmp_path: Path) -> None:
     assert find_listeners(80, proc=tmp_path / "none") == []
     assert find_process(77, proc=tmp_path / "none") is None
     assert read_command(1, proc=tmp_path / "none") == ()
 
 
 @on_linux
-def test_a_process_that_has_ended_has_no_command() -> None:
+def test_ended_process_has_no_command() -> None:
     true = shutil.which("true")
     assert true is not None
     with subprocess.Popen([true]) as ended:
@@ -286,15 +290,15 @@ def test_a_process_that_has_ended_has_no_command() -> None:
 
 
 @pytest.mark.parametrize(
-    ("who", "text", "hint"),
+    ("holder", "text", "hint"),
     [
         (
-            holder(is_ours=True, version="0.1.0", pid=123),
+            build_holder(is_ours=True, version="0.1.0", pid=123),
             "Port 9824 of 127.0.0.1 is held by another opencode-memory 0.1.0 (process 123).",
             "use that server, or take another port: `opencode-memory config set server.port 9825`",
         ),
         (
-            holder(is_incumbent=True, version="0.68.0", pid=123, command="python -m opencode_memory.http_server"),
+            build_holder(is_incumbent=True, version="0.68.0", pid=123, command="python -m opencode_memory.http_server"),
             (
                 "Port 9824 of 127.0.0.1 is held by opencode-semantic-memory 0.68.0, a predecessor of the same name "
                 "(process 123). It is left unchanged."
@@ -306,28 +310,28 @@ def test_a_process_that_has_ended_has_no_command() -> None:
             ),
         ),
         (
-            holder(pid=123, command="nginx -g 'daemon off;'"),
+            build_holder(pid=123, command="nginx -g 'daemon off;'"),
             "Port 9824 of 127.0.0.1 is held by another program (process 123): nginx -g 'daemon off;'.",
             "stop it, or take another port: `opencode-memory config set server.port 9825`",
         ),
         (
-            holder(uid=4_000_000_000),
+            build_holder(uid=4_000_000_000),
             "Port 9824 of 127.0.0.1 is held by another program of the user 4000000000.",
             "stop it, or take another port: `opencode-memory config set server.port 9825`",
         ),
         (
-            holder(),
+            build_holder(),
             "Port 9824 of 127.0.0.1 is held by another program.",
             "stop it, or take another port: `opencode-memory config set server.port 9825`",
         ),
     ],
 )
-def test_who_holds_the_port_is_said_calmly_with_a_way_out(who: PortHolder, text: str, hint: str) -> None:
-    assert explain_holder(who, "127.0.0.1", 9824) == text
-    assert hint_for_holder(who, 9824) == hint
+def test_holder_is_explained_with_hint(holder: PortHolder, text: str, hint: str) -> None:
+    assert explain_holder(holder, "127.0.0.1", 9824) == text
+    assert hint_for_holder(holder, 9824) == hint
 
 
-def test_a_long_command_is_cut_and_the_last_port_has_one_before_it() -> None:
-    text = explain_holder(holder(pid=1, command="x" * 5000), "127.0.0.1", 65_535)
+def test_long_command_is_truncated_and_last_port_suggests_previous() -> None:
+    text = explain_holder(build_holder(pid=1, command="x" * 5000), "127.0.0.1", 65_535)
     assert len(text) < 200
-    assert hint_for_holder(holder(), 65_535).endswith("server.port 65534`")
+    assert hint_for_holder(build_holder(), 65_535).endswith("server.port 65534`")

@@ -1,4 +1,4 @@
-"""The systemd unit: what is in it, and that systemd reads what was meant."""
+"""The systemd unit: its content and its escaping."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from opencode_memory.service.systemd import UNIT, Systemd, quote
 from support.services import Commands
 
 ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "s": " ", "\\": "\\", '"': '"', "'": "'"}
-PLACE = Systemd(Path("/home/jo/.config/systemd/user"))
+SYSTEMD = Systemd(Path("/home/jo/.config/systemd/user"))
 WORDS = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]))
 
 
-def words_as_systemd_reads_them(line: str) -> Iterator[str]:
-    """Read a line by the rules of systemd.syntax(7), one character after the other; no word has a specifier left."""
+def parse_words(line: str) -> Iterator[str]:
+    """Parse a line by the rules of systemd.syntax(7), and require that no word contains a specifier."""
     position = 0
     while position < len(line):
         while position < len(line) and line[position] in " \t\n\r":
@@ -48,37 +48,37 @@ def words_as_systemd_reads_them(line: str) -> Iterator[str]:
                 word += character
             position += 1
         assert quoted_by is None
-        # systemd.unit(5): a percent sign begins a specifier, and only two of them are one.
+        # systemd.unit(5): a percent sign starts a specifier; two percent signs are a literal one.
         assert "%" not in word.replace("%%", "")
         yield word.replace("%%", "%")
 
 
-def without_variables(word: str) -> str:
-    """Read a word of a command line by the rules of systemd.service(5), with no variable in it."""
+def unescape_variables(word: str) -> str:
+    """Unescape a word by the rules of systemd.service(5), and require that it contains no variable."""
     assert "$" not in word.replace("$$", "")
     return word.replace("$$", "$")
 
 
-def launch(*arguments: str, **environment: str) -> Launch:
+def build_launch(*arguments: str, **environment: str) -> Launch:
     return Launch(arguments=arguments or ("/usr/bin/python3", "serve"), environment=MappingProxyType(environment))
 
 
-def setting(text: str, name: str) -> list[str]:
+def read_setting(text: str, name: str) -> list[str]:
     return [line.partition("=")[2] for line in text.splitlines() if line.startswith(f"{name}=")]
 
 
 @given(st.lists(WORDS, min_size=1))
-def test_systemd_reads_every_word_as_it_was_meant(words: list[str]) -> None:
+def test_quoted_words_round_trip(words: list[str]) -> None:
     line = " ".join(quote(word, variables=True) for word in words)
-    assert [without_variables(word) for word in words_as_systemd_reads_them(line)] == words
+    assert [unescape_variables(word) for word in parse_words(line)] == words
     assert "\n" not in line
     line = " ".join(quote(word, variables=False) for word in words)
-    assert list(words_as_systemd_reads_them(line)) == words
+    assert list(parse_words(line)) == words
 
 
 @pytest.mark.parametrize(
     ("word", "written"),
-    # Compared with what systemd 252 says that it read (systemd --user --test).
+    # Verified with systemd 252 (systemd --user --test).
     [
         ("/usr/bin/python3", "/usr/bin/python3"),
         ("", '""'),
@@ -94,36 +94,38 @@ def test_systemd_reads_every_word_as_it_was_meant(words: list[str]) -> None:
         ("漢字\u3000é", '"漢字\u3000é"'),
     ],
 )
-def test_words_are_written_as_systemd_reads_them(word: str, written: str) -> None:
+def test_quote_follows_systemd_syntax(word: str, written: str) -> None:
     assert quote(word, variables=True) == written
 
 
 @given(st.lists(WORDS, min_size=1), st.dictionaries(st.from_regex("[A-Z_]{1,9}", fullmatch=True), WORDS))
-def test_a_unit_can_be_read_back(words: list[str], environment: dict[str, str]) -> None:
-    given_launch = launch("/usr/bin/python3", *words, **environment)
-    assert PLACE.parse(PLACE.render(given_launch)) == given_launch
+def test_unit_round_trips(words: list[str], environment: dict[str, str]) -> None:
+    given_launch = build_launch("/usr/bin/python3", *words, **environment)
+    assert SYSTEMD.parse(SYSTEMD.render(given_launch)) == given_launch
 
 
 @pytest.mark.parametrize(
     "program", ['/a"b/python3', "/a'b/python3", "/a\\b/python3", "/a$b/python3", "/a${HOME}/python3"]
 )
-def test_a_program_that_systemd_would_refuse_is_started_by_env(program: str) -> None:
-    unit = PLACE.render(launch(program, "serve"))
-    (line,) = setting(unit, "ExecStart")
-    words = [without_variables(word) for word in words_as_systemd_reads_them(line)]
+def test_program_that_systemd_refuses_is_started_by_env(program: str) -> None:
+    unit = SYSTEMD.render(build_launch(program, "serve"))
+    (line,) = read_setting(unit, "ExecStart")
+    words = [unescape_variables(word) for word in parse_words(line)]
     assert words == ["/usr/bin/env", program, "serve"]
-    assert PLACE.parse(unit).arguments == (program, "serve")
+    assert SYSTEMD.parse(unit).arguments == (program, "serve")
 
 
-def test_nothing_that_is_carried_becomes_a_setting_of_its_own() -> None:
-    unit = PLACE.render(launch("/usr/bin/python3", "a\nExecStartPre=/bin/evil", A="b\n[Install]\nAlias=ssh.service"))
-    assert not setting(unit, "ExecStartPre")
-    assert not setting(unit, "Alias")
-    assert setting(unit, "Environment") == ['"A=b\\x0a[Install]\\x0aAlias=ssh.service"']
+def test_line_break_in_value_adds_no_setting() -> None:
+    unit = SYSTEMD.render(
+        build_launch("/usr/bin/python3", "a\nExecStartPre=/bin/evil", A="b\n[Install]\nAlias=ssh.service")
+    )
+    assert not read_setting(unit, "ExecStartPre")
+    assert not read_setting(unit, "Alias")
+    assert read_setting(unit, "Environment") == ['"A=b\\x0a[Install]\\x0aAlias=ssh.service"']
 
 
-def test_the_unit_restarts_after_a_failure_gives_up_in_the_end_and_keeps_its_files_private() -> None:
-    unit = PLACE.render(launch())
+def test_unit_has_restart_limits_and_private_umask() -> None:
+    unit = SYSTEMD.render(build_launch())
     for name, value in {
         "ExecStart": "/usr/bin/python3 serve",
         "Restart": "on-failure",
@@ -134,50 +136,52 @@ def test_the_unit_restarts_after_a_failure_gives_up_in_the_end_and_keeps_its_fil
         "NoNewPrivileges": "yes",
         "WantedBy": "default.target",
     }.items():
-        assert setting(unit, name) == [value]
-    assert not setting(unit, "Environment")
-    # What drops capabilities or needs a mount namespace keeps a unit of a user from starting.
+        assert read_setting(unit, name) == [value]
+    assert not read_setting(unit, "Environment")
+    # Settings that drop capabilities or need a mount namespace keep a user unit from starting.
     for name in ("ProtectSystem", "PrivateTmp", "CapabilityBoundingSet", "ProtectClock", "ProtectKernelModules"):
-        assert not setting(unit, name)
+        assert not read_setting(unit, name)
 
 
-def test_the_names_of_the_predecessor_are_not_used() -> None:
+def test_predecessor_names_are_not_used() -> None:
     assert UNIT not in SERVICES
     commands = [
-        *PLACE.commands_to_start(changed=True, loaded=True),
-        *PLACE.commands_to_stop(loaded=True),
-        *PLACE.commands_to_stop_removed(),
+        *SYSTEMD.commands_to_start(changed=True, loaded=True),
+        *SYSTEMD.commands_to_stop(loaded=True),
+        *SYSTEMD.commands_to_stop_removed(),
     ]
     assert all(word not in SERVICES for command in commands for word in command)
 
 
-def test_a_changed_unit_restarts_the_server_and_an_unchanged_one_does_not() -> None:
-    assert PLACE.commands_to_start(changed=False, loaded=True) == (
+def test_only_changed_unit_restarts_server() -> None:
+    assert SYSTEMD.commands_to_start(changed=False, loaded=True) == (
         ("systemctl", "--user", "daemon-reload"),
         ("systemctl", "--user", "enable", "--now", UNIT),
     )
-    assert [command[2] for command in PLACE.commands_to_start(changed=True, loaded=True)] == [
+    assert [command[2] for command in SYSTEMD.commands_to_start(changed=True, loaded=True)] == [
         "daemon-reload",
         "enable",
         "restart",
     ]
 
 
-def test_the_state_is_what_systemctl_shows() -> None:
-    said = "MainPID=4711\nResult=success\nLoadState=loaded\nActiveState=active\nSubState=running\nUnitFileState=enabled"
-    state = PLACE.state(Commands({"systemctl --user show": CommandResult(0, said)}))
+def test_state_is_parsed_from_systemctl() -> None:
+    output = (
+        "MainPID=4711\nResult=success\nLoadState=loaded\nActiveState=active\nSubState=running\nUnitFileState=enabled"
+    )
+    state = SYSTEMD.state(Commands({"systemctl --user show": CommandResult(0, output)}))
     assert (state.loaded, state.enabled, state.active, state.pid) == (True, True, True, 4711)
     assert state.text == "active (running)"
 
 
-def test_a_server_that_ended_in_failure_is_not_active_and_the_reason_is_told() -> None:
-    said = "MainPID=0\nResult=exit-code\nLoadState=loaded\nActiveState=failed\nSubState=failed\nUnitFileState=enabled"
-    state = PLACE.state(Commands({"systemctl --user show": CommandResult(0, said)}))
+def test_failed_service_is_inactive_with_reason() -> None:
+    output = "MainPID=0\nResult=exit-code\nLoadState=loaded\nActiveState=failed\nSubState=failed\nUnitFileState=enabled"
+    state = SYSTEMD.state(Commands({"systemctl --user show": CommandResult(0, output)}))
     assert (state.active, state.pid, state.text) == (False, None, "failed (failed), exit-code")
 
 
-def test_without_a_bus_nothing_is_known() -> None:
-    state = PLACE.state(
+def test_state_without_bus_is_unknown() -> None:
+    state = SYSTEMD.state(
         Commands({"systemctl --user show": CommandResult(1, "Failed to connect to bus: No medium found")})
     )
     assert (state.loaded, state.enabled, state.active, state.pid) == (None, None, None, None)

@@ -1,4 +1,4 @@
-"""Running commands as a person would: what is typed goes in, what is printed and the exit code come out."""
+"""Runs commands in this process and returns their output and exit code."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from opencode_memory.cli import main
 
 @dataclass(frozen=True)
 class Answer:
-    """What a command said, and its exit code."""
+    """Output of a command, and its exit code."""
 
     code: int
     out: str
@@ -28,7 +28,7 @@ class Answer:
 
 
 class CommandLine:
-    """Runs commands in this process."""
+    """Runs commands in this process, in a project folder."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], folder: Path) -> None:
         self._monkeypatch = monkeypatch
@@ -39,9 +39,9 @@ class CommandLine:
         data = given.encode() if isinstance(given, str) else given
         self._monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data), encoding="utf-8"))
         code = main(arguments)
-        said = self._capsys.readouterr()
-        assert "Traceback" not in said.err
-        return Answer(code, said.out, said.err)
+        captured = self._capsys.readouterr()
+        assert "Traceback" not in captured.err
+        return Answer(code, captured.out, captured.err)
 
     def ok(self, *arguments: str, given: str | bytes = b"") -> Answer:
         answer = self(*arguments, given=given)
@@ -49,11 +49,11 @@ class CommandLine:
         return answer
 
     def remember(self, *arguments: str) -> str:
-        """Remember something and return its id."""
+        """Store a memory and return its id."""
         id_of_memory: str = self.ok("remember", *arguments, "--json").json["id"]
         return id_of_memory
 
     def contents(self, *arguments: str) -> list[str]:
-        """Return what ``list`` lists."""
+        """Return the contents of the memories that ``list`` prints."""
         answer = self("list", *arguments, "--json")
         return [memory["content"] for memory in answer.json["memories"]]

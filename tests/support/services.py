@@ -1,4 +1,4 @@
-"""Stand-ins for what runs services, and for who answers on a port."""
+"""Test doubles of the supervisor of services and of HTTP servers."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ from typing import Any
 
 from opencode_memory.service.manager import Command, CommandResult
 
+NO_BUS = CommandResult(1, "Failed to connect to bus: No medium found")
 HEALTH = {"server": "opencode-memory", "version": "0.1.0", "pid": 1}
 
 
 class Commands:
-    """Runs nothing, and remembers what it was asked to run.
+    """Runner that records commands instead of running them.
 
-    An answer belongs to the commands that begin with its words; the first one that fits is given, and all else is well.
+    An answer applies to the commands that begin with its words; the first match is returned. Other commands succeed.
     """
 
     def __init__(self, answers: Mapping[str, CommandResult | list[CommandResult]] | None = None) -> None:
@@ -35,7 +36,7 @@ class Commands:
 
     @property
     def changes(self) -> list[str]:
-        """What was run, without what only asks."""
+        """The recorded commands, without queries of the state."""
         return [line for line in self.ran if " show " not in line and " print " not in line]
 
 
@@ -65,7 +66,7 @@ def health_server(document: Any, *, status: int = 200) -> Iterator[int]:
 
 
 def free_port() -> int:
-    """Return a port of 127.0.0.1 on which nobody listens."""
+    """Return a free port of 127.0.0.1."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         port: int = server.getsockname()[1]
         return port

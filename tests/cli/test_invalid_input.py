@@ -1,0 +1,75 @@
+"""Exit codes and messages of commands for invalid input and for no results."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from support.command_line import CommandLine
+
+
+def test_no_results_exit_with_1(cli: CommandLine) -> None:
+    for command in (("recall", "zebra"), ("list",), ("kv", "get", "x"), ("kv", "list"), ("projects", "list")):
+        assert cli(*command).code == 1
+    assert cli("recall", "zebra", "--json").json == {"query": "zebra", "hits": []}
+    missing = cli("show", "00000000-0000-7000-8000-000000000000")
+    assert (missing.code, missing.out) == (1, "")
+    assert missing.err.startswith("error: ")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "given", "wanted"),
+    [
+        (("remember", ""), b"", "empty"),
+        (("remember", "   "), b"", "empty"),
+        (("remember", "-"), b"", "empty"),
+        (("remember", "-"), b"\xff\xfe", "UTF-8"),
+        (("remember", "-"), b"a\0b", "NUL"),
+        (("remember", "-"), b"x" * 100_001, "100000"),
+        (("remember", "x\udcff"), b"", "surrogate"),
+        (("remember", "x", "-c", "desicion"), b"", "did you mean 'decision'"),
+        (("remember", "x", "--time", "31.3.2026"), b"", "not a date"),
+        (("remember", "x", "--ttl", "soon"), b"", "12h"),
+        (("remember", "x", "--ttl", "0d"), b"", "more than 0"),
+        (("recall", "x", "--since", "2026-13-01"), b"", "not a date"),
+        (("recall", "x", "--limit", "0"), b"", "limit"),
+        (("recall", "x", "-C", "missing"), b"", "not a folder"),
+        (("recall",), b"", "TEXT"),
+        (("reccall", "x"), b"", "did you mean 'recall'"),
+        (("kv", "gett", "x"), b"", "did you mean 'get'"),
+        (("kv", "set", "", "x"), b"", "key"),
+        (("import", "missing.json"), b"", "cannot read"),
+        (("import", "-"), b"nothing known", "no format"),
+        (("ingest", "missing"), b"", "does not exist"),
+        (("config", "set", "recall.limt", "3"), b"", "recall.limt"),
+        (("cleanup",), b"", "--all"),
+        (("edit", "12345678"), b"", "nothing to change"),
+        (("backup", "restore", "missing", "--yes"), b"", "missing"),
+        (("completion", "tcsh"), b"", "tcsh"),
+        (("--nonsense",), b"", "nonsense"),
+    ],
+)
+def test_invalid_input_exits_with_2_and_writes_nothing(
+    cli: CommandLine, arguments: tuple[str, ...], given: bytes, wanted: str
+) -> None:
+    answer = cli(*arguments, given=given)
+    assert answer.code == 2
+    assert answer.out == ""
+    assert answer.err.startswith("error: ")
+    assert wanted in answer.err
+    assert cli.contents() == []
+
+
+@pytest.mark.parametrize(
+    "query", ['"foo AND (', "*", "field:x", "NOT", "a OR", "~2", "\\", "x" * 100_000, "\udcff", "!?"]
+)
+def test_recall_accepts_queries_with_operators(cli: CommandLine, query: str) -> None:
+    cli.ok("remember", "foo and fields")
+    assert cli("recall", query).code in {0, 1}
+
+
+def test_error_with_json_option_is_json(cli: CommandLine) -> None:
+    answer = cli("remember", "x", "-c", "desicion", "--json")
+    assert json.loads(answer.err)["error"]["hint"]
+    assert answer.out == ""

@@ -1,0 +1,158 @@
+"""Commands that store, search and change memories and values, on real stores."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from support.command_line import CommandLine
+
+
+def test_recall_finds_memory_by_meaning_and_explains_it(cli: CommandLine) -> None:
+    cli.ok("remember", "Use", "pnpm,", "not", "npm.", "-c", "convention", "--tag", "tools")
+    answer = cli.ok("recall", "which package manager", "--explain")
+    assert "Use pnpm, not npm." in answer.out
+    assert "convention" in answer.out
+    assert "cosine" in answer.out
+
+
+def test_recall_json_has_the_fields_of_the_api(cli: CommandLine) -> None:
+    id_of_memory = cli.remember("We chose PostgreSQL.", "-c", "decision", "--topic", "db", "-e", "PostgreSQL", "--pin")
+    hit = cli.ok("recall", "PostgreSQL", "--json", "--explain").json["hits"][0]
+    memory = hit["memory"]
+    assert (hit["rank"], memory["id"], memory["category"], memory["topic"]) == (1, id_of_memory, "decision", "db")
+    assert (memory["entities"], memory["pinned"], memory["project"]) == (["PostgreSQL"], True, str(cli.folder))
+    assert memory["created_at"].endswith("Z")
+    assert sum(signal["contribution"] for signal in hit["explanation"]["signals"]) == pytest.approx(hit["score"])
+
+
+def test_reading_creates_no_project(cli: CommandLine) -> None:
+    cli("recall", "anything")
+    cli("list")
+    assert cli("projects", "list", "--json").json["projects"] == []
+
+
+def test_text_dash_reads_standard_input(cli: CommandLine) -> None:
+    cli.ok("remember", "-", given="Two lines,\n  kept as they are.\n")
+    assert cli.contents() == ["Two lines,\n  kept as they are."]
+    assert cli.ok("recall", "-", given="lines kept").code == 0
+
+
+def test_secret_is_redacted_and_reported(cli: CommandLine) -> None:
+    secret = "ghp_" + "aB3dE5fG7h" * 3 + "aB3dE5"
+    assert "secret" in cli.ok("remember", f"The token is {secret}, keep it.").out
+    assert "secret" in cli.ok("kv", "set", "token", secret).out
+    assert secret not in cli.contents()[0] + cli.ok("kv", "get", "token").out
+
+
+def test_shortened_id_from_list_finds_memory(cli: CommandLine) -> None:
+    id_of_memory = cli.remember("Shorten me.")
+    shown = cli.ok("list").out.split()[0]
+    assert id_of_memory.endswith(shown)
+    assert cli.ok("show", shown, "--json").json["memories"][0]["id"] == id_of_memory
+
+
+def test_curation_commands_change_and_restore_memory(cli: CommandLine) -> None:
+    id_of_memory = cli.remember("Deploy on Thursdays.", "--tag", "ops")
+    cli.ok("edit", id_of_memory, "Deploy on Tuesdays.", "-c", "procedure", "--tag", "none", "--topic", "deploy")
+    memory = cli.ok("show", id_of_memory, "--json").json["memories"][0]
+    assert (memory["content"], memory["category"], memory["tags"], memory["topic"]) == (
+        "Deploy on Tuesdays.", "procedure", [], "deploy",
+    )  # fmt: skip
+    cli.ok("archive", id_of_memory, "--reason", "old")
+    assert cli("list").code == 1
+    assert cli.contents("--status", "archived") == ["Deploy on Tuesdays."]
+    cli.ok("restore", id_of_memory)
+    cli.ok("pin", id_of_memory)
+    cli.ok("unpin", id_of_memory)
+    cli.ok("delete", id_of_memory)
+    assert cli("show", id_of_memory).code == 1
+    cli.ok("undo")
+    history = cli.ok("history", id_of_memory)
+    assert "-Deploy on Thursdays." in history.out
+    assert "+Deploy on Tuesdays." in history.out
+    assert cli.ok("show", id_of_memory).code == 0
+
+
+def test_edit_opens_editor_and_rejects_unchanged_text(
+    cli: CommandLine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    editor = tmp_path / "editor"
+    editor.write_text('#!/bin/sh\nsed -i s/Thursdays/Tuesdays/ "$1"\n')
+    editor.chmod(0o755)
+    monkeypatch.setenv("EDITOR", str(editor))
+    monkeypatch.delenv("VISUAL", raising=False)
+    id_of_memory = cli.remember("Deploy on Thursdays.")
+    cli.ok("edit", id_of_memory, "--editor")
+    assert cli.contents() == ["Deploy on Tuesdays."]
+    unchanged = cli("edit", id_of_memory, "--editor")
+    assert unchanged.code == 2
+    assert "not changed" in unchanged.err
+
+
+def test_undo_without_changes_exits_with_1(cli: CommandLine) -> None:
+    assert cli("undo").code == 1
+
+
+def test_show_related_prints_related_memories(cli: CommandLine) -> None:
+    first = cli.remember("Orders are stored in PostgreSQL.")
+    cli.remember("Orders are kept in a PostgreSQL database.")
+    assert "kept in a PostgreSQL" in cli.ok("show", first, "--related").out
+    assert cli.ok("show", first, "--related", "--json").json["memories"][0]["related"]
+
+
+def test_purge_requires_confirmation_and_names_backups(cli: CommandLine) -> None:
+    id_of_memory = cli.remember("Erase me.")
+    backup = cli.ok("backup", "create", "--json").json["path"]
+    refused = cli("purge", id_of_memory)
+    assert refused.code == 2
+    assert "--yes" in refused.err
+    assert backup in cli.ok("purge", id_of_memory, "--yes").out
+    assert cli("show", id_of_memory).code == 1
+    assert cli("history", id_of_memory).code == 1
+
+
+def test_recall_filters_by_period_category_and_entity(cli: CommandLine) -> None:
+    cli.ok("remember", "Release of spring.", "--time", "2026-03-01", "-e", "!12")
+    cli.ok("remember", "Release of autumn.", "--time", "2026-09-01", "-c", "event")
+    assert "autumn" not in cli.ok("recall", "release", "--until", "2026-03-01").out
+    assert "spring" not in cli.ok("recall", "release", "--since", "2026-03-02").out
+    assert "spring" not in cli.ok("recall", "release", "-c", "event").out
+    assert "autumn" not in cli.ok("recall", "release", "-e", "!12").out
+    assert cli("recall", "release", "--as-of", "2020-01-01").code == 1
+
+
+def test_kv_stores_lists_and_deletes_values(cli: CommandLine) -> None:
+    cli.ok("kv", "set", "count", "3")
+    cli.ok("kv", "set", "plan", '{"step": 1}', "--ttl", "never")
+    cli.ok("kv", "set", "note", "3", "--text", "--ttl", "90")
+    assert cli.ok("kv", "get", "plan").out == '{"step": 1}\n'
+    assert cli.ok("kv", "get", "count", "--json").json["entry"]["value"] == 3
+    assert cli.ok("kv", "get", "note", "--json").json["entry"]["value"] == "3"
+    listed = cli.ok("kv", "list").out
+    assert "never" in listed
+    assert "in 6 d" in listed
+    assert cli.ok("kv", "list", "no").out.split()[0] == "note"
+    cli.ok("kv", "delete", "count")
+    assert cli("kv", "delete", "count").code == 1
+
+
+def test_cleanup_requires_all_criteria_and_stays_in_project(cli: CommandLine, tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    decision = cli.remember("A decision.", "-c", "decision")
+    cli.ok("remember", "A fact.")
+    cli.ok("remember", "A global fact.", "--global")
+    cli.ok("-C", str(tmp_path / "other"), "remember", "Another project's decision.", "-c", "decision")
+    dry = cli.ok("cleanup", "--all", "--dry-run")
+    assert "2 would be deleted" in dry.out
+    assert cli("cleanup", "--ids", decision, "--category", "fact").code == 1
+    assert cli("cleanup", "--category", "decision").code == 2  # standard input is not a terminal
+    cli.ok("cleanup", "--all", "--scope", "decision", "--force")
+    assert cli.contents("-a") == ["Another project's decision.", "A global fact.", "A fact."]
+    cli.ok("undo")
+    assert cli("cleanup", "--older-than", "1", "--yes").code == 1
+    deleted = cli.ok("cleanup", "--ids", f"{decision[-8:]},", "--yes", "--json").json
+    assert deleted == {"found": [decision], "deleted": [decision], "dry_run": False}
+    cli.ok("cleanup", "--scope", "global", "--all", "--yes")
+    assert cli.contents("-a") == ["Another project's decision.", "A fact."]

@@ -1,0 +1,157 @@
+"""Commands for projects, backups, notes, exports and the configuration, on real stores."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+from support.command_line import CommandLine
+
+
+def test_commands_see_only_their_project_unless_all_are_requested(cli: CommandLine, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    cli.ok("remember", "Of the shop.")
+    cli.ok("-C", str(other), "remember", "Of the other.")
+    cli.ok("remember", "For all projects.", "--global")
+    assert cli.contents() == ["For all projects.", "Of the shop."]
+    assert cli.contents("-C", str(other)) == ["For all projects.", "Of the other."]
+    assert cli.contents("--scope", "project") == ["Of the shop."]
+    assert len(cli.contents("--all-projects")) == 3
+    assert "Of the other." not in cli("recall", "other").out
+    assert "Of the other." in cli.ok("recall", "other", "--all-projects").out
+    assert cli.contents("-p", str(other), "--scope", "project") == ["Of the other."]
+
+
+def test_project_from_remote_can_be_renamed_and_merged(cli: CommandLine, tmp_path: Path) -> None:
+    git = ["git", "-c", "init.defaultBranch=main", "-C", str(cli.folder)]
+    subprocess.run([*git, "init", "-q"], check=True)
+    subprocess.run([*git, "remote", "add", "origin", "git@example.org:acme/shop.git"], check=True)
+    cli.ok("remember", "Of the shop.")
+    (tmp_path / "other").mkdir()
+    cli.ok("-C", str(tmp_path / "other"), "remember", "Of the other.")
+    assert "example.org/acme/shop" in cli.ok("projects", "list").out
+    cli.ok("projects", "rename", "example.org/acme/shop", "shop")
+    assert cli.ok("projects", "list", "--json").json["current"] == "shop"
+    assert cli("projects", "merge", str(tmp_path / "other"), "shop").code == 2
+    cli.ok("projects", "merge", str(tmp_path / "other"), "shop", "--yes")
+    assert cli.contents("--scope", "project") == ["Of the other.", "Of the shop."]
+    assert cli.contents("-C", str(tmp_path / "other"), "--scope", "project") == ["Of the other.", "Of the shop."]
+
+
+def test_backup_keeps_newest_backups_and_restores_one(cli: CommandLine) -> None:
+    cli.ok("config", "set", "backup.keep", "2")
+    cli.ok("remember", "Before.")
+    paths = [cli.ok("backup", "create", "--json").json["path"] for _ in range(3)]
+    assert [Path(path).exists() for path in paths] == [False, True, True]
+    cli.ok("remember", "After.")
+    assert len(cli.ok("backup", "list", "--json").json["backups"]) == 2
+    cli.ok("backup", "restore", paths[2], "--yes")
+    assert cli.contents() == ["Before."]
+
+
+def test_verify_repair_and_reindex_report_intact_store(cli: CommandLine) -> None:
+    cli.ok("remember", "Check me.")
+    assert "no problems" in cli.ok("verify").out
+    assert cli.ok("verify", "--json").json["ok"] is True
+    assert "No damage found." in cli.ok("repair").out
+    assert cli.ok("reindex", "--json").json["texts"] == 1
+    assert "1 memory in 1 project" in cli.ok("stats").out
+    assert cli.ok("stats", "--json").json["project"]["memories"] == 1
+
+
+def test_doctor_reports_permissions_and_other_systems(cli: CommandLine, tmp_path: Path) -> None:
+    assert "problem" not in cli.ok("doctor").out
+    cli.ok("remember", "x")
+    assert cli.ok("doctor", "--json").json["ok"] is True
+    other = tmp_path / "data" / "opencode" / "memory" / "memory.db"
+    other.parent.mkdir(parents=True)
+    other.touch()
+    (tmp_path / "data" / "opencode-memory" / "store").chmod(0o755)
+    answer = cli("doctor")
+    assert answer.code == 1
+    assert "chmod 700" in answer.out
+    assert "@opencode-manager/memory" in answer.out
+
+
+def test_ingest_synchronizes_memories_with_notes(cli: CommandLine) -> None:
+    (cli.folder / "docs").mkdir()
+    note = cli.folder / "docs" / "deploy.md"
+    note.write_text("# Deploy\n\nOn Thursdays.\n\n# Roll back\n\nBy hand.\n", encoding="utf-8")
+    (cli.folder / "docs" / "latin.md").write_bytes(b"\xe9")
+    assert cli.ok("ingest", "docs", "--dry-run").out == "1 note: 2 added. Nothing was written.\n"
+    answer = cli.ok("ingest", "docs")
+    assert answer.out == "1 note: 2 added.\n"
+    assert "latin.md: not UTF-8" in answer.err
+    assert "By hand." in cli.ok("recall", "roll back a release").out
+    note.write_text("# Deploy\n\nOn Tuesdays.\n", encoding="utf-8")
+    assert cli.ok("ingest", "docs").out == "1 note: 1 updated, 1 archived.\n"
+    note.unlink()
+    assert cli.ok("ingest", "docs/deploy.md", "--json").json["archived"] == 1
+    assert cli("list").code == 1
+
+
+def test_ingest_from_another_worktree_recognizes_notes(cli: CommandLine) -> None:
+    git = ["git", "-c", "init.defaultBranch=main", "-c", "user.name=A", "-c", "user.email=a@example.org"]
+    for arguments in (
+        ["init", "-q"],
+        ["commit", "-q", "--allow-empty", "-m", "x"],
+        ["worktree", "add", "-q", "../tree"],
+    ):
+        subprocess.run([*git, *arguments], check=True, cwd=cli.folder, capture_output=True)
+    (cli.folder / "README.md").write_text("# Read me\n", encoding="utf-8")
+    (cli.folder.parent / "tree" / "README.md").write_text("# Read me\n", encoding="utf-8")
+    cli.ok("ingest", ".")
+    again = cli.ok("-C", "../tree", "ingest", "../tree", "--json").json
+    assert (again["added"], again["unchanged"]) == (0, 1)
+
+
+def test_export_is_imported_into_another_store_once(cli: CommandLine, tmp_path: Path) -> None:
+    cli.ok("remember", "Deploy on Thursdays.", "--topic", "deploy")
+    cli.ok("remember", "For all projects.", "--global")
+    cli.ok("kv", "set", "count", "3")
+    assert cli.ok("export", "-o", "all.json").out.startswith("all.json: 1 project, 2 memories")
+    assert cli.ok("export", "--format", "markdown").out.startswith("<!-- opencode-memory export")
+    other = ("--data-dir", str(tmp_path / "elsewhere"))
+    assert "2 memories" in cli.ok("import", "all.json", "--dry-run", *other).out
+    assert cli.contents(*other) == []
+    assert "2 stored" in cli.ok("import", "all.json", *other).out
+    assert sorted(cli.contents(*other)) == ["Deploy on Thursdays.", "For all projects."]
+    assert cli.ok("kv", "get", "count", *other).out == "3\n"
+    again = cli.ok("import", "-", "--json", *other, given=(cli.folder / "all.json").read_bytes()).json
+    assert again["counts"]["memory"] == {"merged": 2}
+
+
+def test_config_set_and_show_change_recall(cli: CommandLine) -> None:
+    file = cli.ok("config", "path").out.strip()
+    cli.ok("config", "set", "recall.limit", "1")
+    assert Path(file).read_text(encoding="utf-8") == "[recall]\nlimit = 1\n"
+    shown = cli.ok("config", "show", "--json").json["values"]["recall.limit"]
+    assert shown == {"value": 1, "origin": "file"}
+    cli.ok("remember", "Pears are ripe.")
+    cli.ok("remember", "Pears are green.")
+    assert len(cli.ok("recall", "pears", "--json").json["hits"]) == 1
+    cli.ok("config", "set", "recall.limit", "--default")
+    assert "default" in cli.ok("config", "show").out
+    Path(file).write_text("nonsense = 1\n", encoding="utf-8")
+    assert cli("list").code == 2
+
+
+def test_completion_prints_script_for_each_shell(cli: CommandLine) -> None:
+    for shell in ("bash", "zsh", "fish"):
+        assert "_COMPLETE" in cli.ok("completion", shell).out
+
+
+def test_demo_answers_questions_and_leaves_no_files(cli: CommandLine, tmp_path: Path) -> None:
+    answers = {answer["question"]: answer["hits"] for answer in cli.ok("demo", "--json").json["answers"]}
+    expected = {
+        "may I deploy on Friday?": "on-call list",
+        "how do I undo a bad release?": "# Roll back",
+        "parseOrderTotal": "only place that turns text into an amount",
+        "how do we give customers their money back?": "same way it came",
+    }
+    for question, text in expected.items():
+        assert text in answers[question][0]["memory"]["content"]
+    assert answers["what is the capital of Mongolia?"] == []
+    assert "No memory is relevant." in cli.ok("demo").out
+    assert not (tmp_path / "data").exists()
