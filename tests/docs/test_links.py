@@ -97,6 +97,13 @@ def test_names_of_code_in_the_architecture_occur_in_the_sources() -> None:
     assert sorted(parts - words()) == []
 
 
+@pytest.mark.parametrize("file", sorted((ROOT / "docs").glob("*.md")), ids=lambda file: file.name)
+def test_page_says_first_what_a_reader_can_do(file: Path) -> None:
+    title, _, first, *_ = file.read_text(encoding="utf-8").splitlines()
+    assert title.startswith("# ")
+    assert first.startswith("After reading this page, you ")
+
+
 def test_picture_shows_every_package_and_no_other() -> None:
     picture = next(block for block in _FENCED.findall(ARCHITECTURE.read_text(encoding="utf-8")) if "rust/core" in block)
     shown = set(re.findall(r"^  (?:  )?([a-z_]+)/ ", picture, re.MULTILINE))
