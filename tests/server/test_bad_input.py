@@ -1,4 +1,4 @@
-"""Whatever a model writes into an argument: a refusal that names it, never a crash, never a write (predecessor 28)."""
+"""Invalid arguments: the tool names the argument, writes nothing and does not crash (predecessor 28)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from opencode_memory.config.settings import Tools
 from opencode_memory.server.app import select_tools
 from support.mcp import MODES, World
 from support.mcp_http import Wire
-from support.mcp_scene import NEVER_WELL, PROJECT, Scene
+from support.mcp_scene import ALWAYS_FAILING, PROJECT, Scene
 
 TOOLS = {tool.name: tool for tool in select_tools(Tools.ALL)}
 LEAKS = re.compile(
@@ -24,11 +24,11 @@ LEAKS = re.compile(
     r"sys\.|failed because of an internal error"
 )
 FREE = frozenset({"value"})
-"""Arguments that take any JSON."""
+"""Arguments that accept any JSON."""
 
 
 def calls(scene: Scene) -> list[tuple[str, dict[str, Any]]]:
-    return [*scene.good_calls().items(), *NEVER_WELL.items()]
+    return [*scene.valid_calls().items(), *ALWAYS_FAILING.items()]
 
 
 def nested(depth: int) -> Any:
@@ -39,7 +39,7 @@ def nested(depth: int) -> Any:
 
 
 def bad_values(schema: dict[str, Any], *, required: bool) -> Iterator[Any]:
-    """Yield what a schema does not allow, and what nobody could mean; nothing stands for an optional one left out."""
+    """Yield values that the schema does not allow, and meaningless ones, but not null and "" for optional arguments."""
     kind = schema.get("type", "string")
     yield nested(40)
     if required:
@@ -80,13 +80,11 @@ def bad_values(schema: dict[str, Any], *, required: bool) -> Iterator[Any]:
         raise AssertionError(schema)
 
 
-def is_well_told(text: str) -> bool:
+def is_readable(text: str) -> bool:
     return not LEAKS.search(text) and len(text.encode()) < 2_000
 
 
-def test_a_bad_argument_is_refused_by_its_name_and_nothing_is_written(
-    scene: Scene, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_invalid_argument_is_named_and_writes_nothing(scene: Scene, caplog: pytest.LogCaptureFixture) -> None:
     before = scene.world.dump()
     for name, good in calls(scene):
         schema = TOOLS[name].input
@@ -96,14 +94,14 @@ def test_a_bad_argument_is_refused_by_its_name_and_nothing_is_written(
                 text = scene.agent.refused(name, **{**good, field: value})
                 tried += 1
                 assert field in text, (name, field, value, text)
-                assert is_well_told(text), (name, field, value, text)
+                assert is_readable(text), (name, field, value, text)
         assert tried >= 5 * len(set(schema["properties"]) - FREE), name
         assert scene.world.dump() == before, name
     assert caplog.records == []
     assert scene.agent.ok("memory_status").data["status"] == "healthy"
 
 
-def test_a_missing_argument_is_named(scene: Scene) -> None:
+def test_missing_argument_is_named(scene: Scene) -> None:
     before = scene.world.dump()
     missing = 0
     for name, good in calls(scene):
@@ -115,20 +113,20 @@ def test_a_missing_argument_is_named(scene: Scene) -> None:
     assert scene.world.dump() == before
 
 
-def test_an_unknown_argument_is_named_with_what_there_is(scene: Scene) -> None:
+def test_unknown_argument_is_named_with_a_suggestion(scene: Scene) -> None:
     before = scene.world.dump()
     for name, good in calls(scene):
         for unknown in ("contnt", "constructor", "a b", "\ud800", "x" * 5000, "", "__proto__"):
             text = scene.agent.refused(name, **{**good, unknown: 1})
             assert f"{name} has no such argument" in text
-            assert is_well_told(text), (name, unknown, text)
+            assert is_readable(text), (name, unknown, text)
     assert scene.world.dump() == before
 
 
-def test_many_unknown_arguments_are_not_all_told(scene: Scene) -> None:
+def test_many_unknown_arguments_are_not_all_listed(scene: Scene) -> None:
     text = scene.agent.refused("recall", query="x", **{f"unknown{number}": number for number in range(1000)})
     assert "unknown0" in text
-    assert is_well_told(text)
+    assert is_readable(text)
 
 
 WRITTEN = [
@@ -149,11 +147,11 @@ WRITTEN = [
 
 
 @pytest.mark.parametrize(("name", "field"), WRITTEN)
-def test_text_with_a_nul_is_refused_or_stored_without_it(scene: Scene, name: str, field: str) -> None:
+def test_nul_in_text_is_refused_or_removed(scene: Scene, name: str, field: str) -> None:
     before = scene.world.dump()
-    reply = scene.agent.call(name, **{**scene.good_calls()[name], field: "walrus\0bee"})
+    reply = scene.agent.call(name, **{**scene.valid_calls()[name], field: "walrus\0bee"})
     after = scene.world.dump()
-    assert is_well_told(reply.text)
+    assert is_readable(reply.text)
     assert not any("\\u0000" in row for row in after)
     assert "\0" not in reply.text
     if reply.is_error:
@@ -171,11 +169,11 @@ def test_text_without_a_visible_character_is_refused(scene: Scene, blank: str) -
         scene.agent.refused("session_start", session_id=blank),
         scene.agent.refused("claim_item", session_id="s1", item_ref=blank),
     ]
-    assert all(is_well_told(text) for text in refusals)
+    assert all(is_readable(text) for text in refusals)
     assert scene.world.dump() == before
 
 
-def test_text_of_no_width_is_refused(scene: Scene) -> None:
+def test_zero_width_text_is_refused(scene: Scene) -> None:
     scene.agent.refused("remember", content="\u200b\u2060\ufeff", category="fact")
 
 
@@ -200,24 +198,24 @@ NO_IDS = ("abcdef12", "%%%%%%", "______", "      ", "'; DROP TABLE memory; --", 
 
 
 @pytest.mark.parametrize(("name", "field"), IDS)
-def test_an_id_that_is_none_is_refused(scene: Scene, name: str, field: str) -> None:
-    good = {"reason": "r"} if name == "bulk_archive" else scene.good_calls()[name]
+def test_malformed_id_is_refused(scene: Scene, name: str, field: str) -> None:
+    good = {"reason": "r"} if name == "bulk_archive" else scene.valid_calls()[name]
     before = scene.world.dump()
     for id in NO_IDS:
         text = scene.agent.refused(name, **{**good, field: [id] if field == "memory_ids" else id})
         assert "was not found" in text or "id" in text
-        assert is_well_told(text)
+        assert is_readable(text)
     assert scene.world.dump() == before
 
 
-def test_an_id_that_fits_several_memories_is_refused(scene: Scene) -> None:
+def test_ambiguous_id_is_refused(scene: Scene) -> None:
     before = scene.world.dump()
     text = scene.agent.refused("delete_memory", memory_id=scene.fact[:6])
     assert "several memories" in text
     assert scene.world.dump() == before
 
 
-def test_an_undo_that_fails_for_one_of_many_takes_nothing_back(scene: Scene) -> None:
+def test_failed_undo_of_one_memory_undoes_none(scene: Scene) -> None:
     agent = scene.agent
     agent.ok("edit_memory", memory_id=scene.fact, content="changed")
     spent = agent.remember("never changed")
@@ -227,33 +225,33 @@ def test_an_undo_that_fails_for_one_of_many_takes_nothing_back(scene: Scene) -> 
     assert scene.world.dump() == before
 
 
-def test_a_bad_summary_does_not_end_the_session(scene: Scene) -> None:
+def test_invalid_summary_does_not_end_the_session(scene: Scene) -> None:
     before = scene.world.dump()
     text = scene.agent.refused("session_end", session_id="s1", summary="  ")
     assert scene.world.dump() == before
     assert "summary" in text
 
 
-def test_one_bad_id_of_many_archives_nothing(scene: Scene) -> None:
+def test_one_unknown_id_archives_nothing(scene: Scene) -> None:
     before = scene.world.dump()
     scene.agent.refused("bulk_archive", reason="r", memory_ids=[scene.fact, "abcdef12"])
     assert scene.world.dump() == before
 
 
-def test_one_bad_learning_keeps_nothing_of_a_session(scene: Scene) -> None:
+def test_one_invalid_learning_stores_nothing_of_a_session(scene: Scene) -> None:
     before = scene.world.dump()
     scene.agent.refused("log_session", summary="Moved the port", learnings=["fine", " "])
     assert scene.world.dump() == before
 
 
-def test_a_refused_call_in_a_new_folder_enters_no_project(world: World) -> None:
+def test_refused_call_in_a_new_folder_creates_no_project(world: World) -> None:
     agent = world.agent(world.repository("new"))
     agent.refused("archive_memory", memory_id="abcdef12")
     agent.refused("remember", content=" ", category="fact")
     assert world.store.projects.list() == []
 
 
-def test_arguments_that_contradict_each_other_are_refused(scene: Scene) -> None:
+def test_contradicting_arguments_are_refused(scene: Scene) -> None:
     before = scene.world.dump()
     refusals = [
         scene.agent.refused("bulk_archive", reason="r"),
@@ -270,25 +268,25 @@ def test_arguments_that_contradict_each_other_are_refused(scene: Scene) -> None:
         scene.agent.refused("export_memories", categories=["nope"]),
         scene.agent.refused("recall", query="x", since="someday"),
     ]
-    assert all(is_well_told(text) for text in refusals)
+    assert all(is_readable(text) for text in refusals)
     assert scene.world.dump() == before
 
 
-# What models write though the schema says otherwise
+# Deviations from the schema that models often make
 
 
-def test_null_stands_for_an_argument_that_is_left_out(scene: Scene) -> None:
+def test_null_means_an_omitted_argument(scene: Scene) -> None:
     for name, tool in TOOLS.items():
-        if name in NEVER_WELL:
+        if name in ALWAYS_FAILING:
             continue
         optional = set(tool.input["properties"]) - set(tool.input.get("required", []))
-        given = dict.fromkeys(optional) | scene.good_calls()[name]
+        given = dict.fromkeys(optional) | scene.valid_calls()[name]
         if name == "bulk_archive":
             given["memory_ids"] = None
         scene.agent.ok(name, **given)
 
 
-def test_lists_may_be_written_as_text(scene: Scene) -> None:
+def test_lists_may_be_strings(scene: Scene) -> None:
     id = scene.agent.remember("one", tags='["a", "b"]', entities="!12")
     memory = scene.world.store.get(id)
     assert memory.tags == ("a", "b")
@@ -298,25 +296,25 @@ def test_lists_may_be_written_as_text(scene: Scene) -> None:
     assert scene.world.store.get(scene.fact).status == "archived"
 
 
-def test_a_single_text_in_brackets_is_a_list_of_one(scene: Scene) -> None:
+def test_string_in_brackets_is_a_list_of_one(scene: Scene) -> None:
     id = scene.agent.remember("one", tags="[wip]")
     assert scene.world.store.get(id).tags == ("[wip]",)
 
 
-def test_numbers_and_flags_may_be_written_as_text(scene: Scene) -> None:
+def test_numbers_and_flags_may_be_strings(scene: Scene) -> None:
     assert len(scene.agent.ok("recall", query="port", limit="1", compact="true").data["memories"]) == 1
     scene.agent.ok("kv_set", key="a", value="1", ttl_seconds="60")
     assert scene.agent.ok("kv_get", key="a").data["value"] == "1"
 
 
-def test_an_empty_text_stands_for_an_optional_argument_that_is_left_out(scene: Scene) -> None:
+def test_empty_string_means_an_omitted_optional_argument(scene: Scene) -> None:
     for field in ("project", "category", "since", "until", "entity"):
         scene.agent.ok("recall", query="port", **{field: ""})
     scene.agent.ok("search_history", query="port", category="", project="")
     scene.agent.ok("export_memories", output_path="")
 
 
-def test_null_is_a_value_like_any_other(scene: Scene) -> None:
+def test_kv_accepts_null_as_a_value(scene: Scene) -> None:
     scene.agent.ok("kv_set", key="a", value=None)
     assert scene.agent.ok("kv_get", key="a").data["value"] is None
 
@@ -324,27 +322,27 @@ def test_null_is_a_value_like_any_other(scene: Scene) -> None:
 ANY_JSON = [0, False, "", [], {}, 1.5, -(10**15), {"a": [None, {"b": "\u2028"}]}, "x" * 100_000]
 
 
-def test_any_json_is_kept_as_it_is(scene: Scene) -> None:
+def test_kv_returns_any_json_unchanged(scene: Scene) -> None:
     for value in ANY_JSON:
         scene.agent.ok("kv_set", key="a", value=value)
         assert scene.agent.ok("kv_get", key="a").data["value"] == value
         scene.agent.ok("kv_list")
 
 
-def test_a_value_that_cannot_be_kept_is_refused(scene: Scene) -> None:
+def test_kv_value_that_cannot_be_stored_is_refused(scene: Scene) -> None:
     before = scene.world.dump()
     for value in (nested(100), "x" * 1_100_000, ["x"] * 300_000):
         text = scene.agent.refused("kv_set", key="a", value=value)
         assert "value" in text
-        assert is_well_told(text)
+        assert is_readable(text)
     assert scene.world.dump() == before
 
 
-# Over the wire
+# Over HTTP
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_a_call_without_arguments_is_a_call_with_none(world: World, mode: str) -> None:
+def test_call_without_arguments_equals_empty_arguments(world: World, mode: str) -> None:
     agent = world.agent(mode=mode)
     result = agent.run(agent.client.call_tool, "memory_status", None)
     assert not result.is_error
@@ -376,7 +374,7 @@ def test_a_call_without_arguments_is_a_call_with_none(world: World, mode: str) -
         b"\xff\xfe\x00",
     ],
 )
-def test_what_is_no_request_is_answered_and_the_server_goes_on(world: World, body: bytes | str) -> None:
+def test_invalid_message_is_answered_and_the_server_continues(world: World, body: bytes | str) -> None:
     before = world.dump()
     with Wire(world.app()) as wire:
         answer = wire.post(body)
@@ -395,7 +393,7 @@ JSON = st.recursive(
 
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
-def test_no_arguments_whatever_crash_a_tool(scene: Scene, data: st.DataObject) -> None:
+def test_random_arguments_do_not_crash_a_tool(scene: Scene, data: st.DataObject) -> None:
     name = data.draw(st.sampled_from(sorted(TOOLS)))
     fields = st.sampled_from([*TOOLS[name].input["properties"], "unknown"])
     arguments = data.draw(st.dictionaries(fields, JSON, max_size=6))
@@ -404,7 +402,7 @@ def test_no_arguments_whatever_crash_a_tool(scene: Scene, data: st.DataObject) -
     assert "failed because of an internal error" not in reply.text
 
 
-def test_a_defect_in_a_tool_is_logged_and_tells_the_client_nothing_of_it(
+def test_bug_in_a_tool_is_logged_and_not_shown_to_the_client(
     scene: Scene, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def broken(*_: Any, **__: Any) -> Any:

@@ -1,4 +1,4 @@
-"""The boot context: what it holds, in which order, and within which budget (predecessors 17 and 31)."""
+"""The boot context: its sections, their order and its token budget (predecessors 17 and 31)."""
 
 from __future__ import annotations
 
@@ -36,31 +36,31 @@ def world(tmp_path: Path) -> Iterator[World]:
 
 @pytest.fixture
 def agent(world: World) -> Agent:
-    return started(world)
+    return connect_agent(world)
 
 
-def started(world: World) -> Agent:
+def connect_agent(world: World) -> Agent:
     agent = world.agent(world.repository("walrus"))
-    agent.ok("kv_delete", key="none")  # enters the project
+    agent.ok("kv_delete", key="none")  # a first write registers the project
     return agent
 
 
-def told(world: World, content: str, category: str = "directive", **more: object) -> str:
-    """Remember something as the person."""
+def remember_as_user(world: World, content: str, category: str = "directive", **more: object) -> str:
+    """Store a memory as the user."""
     given = {"project": PROJECT} | more
     return world.store.remember(content, category=category, **given).id
 
 
 def fill(world: World, agent: Agent) -> dict[str, str]:
-    """One thing for each section."""
+    """Store one memory for each section."""
     agent.ok("session_start", session_id="s1", working_on="the walrus")
     agent.ok("claim_item", session_id="s1", item_ref="!12")
     return {
-        "directives": told(world, "Always ask"),
+        "directives": remember_as_user(world, "Always ask"),
         "unconfirmed_directives": agent.remember("Never ask", "directive"),
         "habits": agent.remember("Walruses are named in upper case", "convention"),
         "unresolved_blockers": agent.remember("Port 5128 is taken", "blocker"),
-        "hot_items": told(world, "The walrus is pinned", "fact", pinned=True),
+        "hot_items": remember_as_user(world, "The walrus is pinned", "fact", pinned=True),
         "recent_decisions": agent.remember("Ports are above 5000", "decision"),
         "recent_solutions": agent.remember("The walrus slept; what helped: a fish", "solution"),
         "plans": agent.remember("Feed the walrus", "plan"),
@@ -72,7 +72,7 @@ def headings(text: str) -> list[str]:
 
 
 def section(text: str, name: str) -> str:
-    """The text of one section."""
+    """Return the text of one section."""
     return text.partition(f"## {HEADINGS[name]}\n")[2].partition("\n## ")[0]
 
 
@@ -80,13 +80,13 @@ def tokens(world: World, text: str) -> int:
     return world.state.count_tokens(text)
 
 
-def test_an_empty_memory_says_so(tmp_path: Path) -> None:
+def test_empty_store_is_reported(tmp_path: Path) -> None:
     with World(tmp_path) as world:
         text = world.agent().ok("get_boot_context").text
     assert text == "There are no memories here yet."
 
 
-def test_the_sections_come_in_their_order_each_with_what_belongs_there(world: World, agent: Agent) -> None:
+def test_sections_have_their_order_and_content(world: World, agent: Agent) -> None:
     ids = fill(world, agent)
     reply = agent.ok("get_boot_context", max_tokens=4000)
     assert headings(reply.text) == list(HEADINGS.values())
@@ -113,18 +113,18 @@ def test_the_sections_come_in_their_order_each_with_what_belongs_there(world: Wo
         "plans",
     ],
 )
-def test_the_configuration_switches_a_section_off(tmp_path: Path, flag: str) -> None:
+def test_configuration_disables_a_section(tmp_path: Path, flag: str) -> None:
     with World(tmp_path, identity__user="ada", **{f"boot__{flag}": "false"}) as world:
-        agent = started(world)
+        agent = connect_agent(world)
         fill(world, agent)
         text = agent.ok("get_boot_context", max_tokens=4000).text
     off = {flag, "unconfirmed_directives"} if flag == "directives" else {flag}
     assert headings(text) == [heading for name, heading in HEADINGS.items() if name not in off]
 
 
-def test_the_configuration_bounds_the_whole_and_the_hot_items(tmp_path: Path) -> None:
+def test_configuration_limits_the_total_and_the_hot_items(tmp_path: Path) -> None:
     with World(tmp_path, boot__max_tokens="300", boot__max_hot_items="2") as world:
-        agent = started(world)
+        agent = connect_agent(world)
         for number in range(30):
             agent.remember(f"The walrus number {number} sleeps under the ice")
         agent.ok("recall", query="walrus", limit=30)
@@ -133,7 +133,7 @@ def test_the_configuration_bounds_the_whole_and_the_hot_items(tmp_path: Path) ->
         assert len(agent.ok("get_boot_context", max_tokens=4000).data["sections"]["hot_items"]["shown"]) == 2
 
 
-def test_what_was_used_most_these_days_is_hot(world: World, agent: Agent) -> None:
+def test_most_used_memories_of_recent_days_are_hot(world: World, agent: Agent) -> None:
     cold, hot = agent.remember("The bee sleeps"), agent.remember("The walrus sleeps")
     for _ in range(3):
         agent.ok("recall", query="walrus")
@@ -143,7 +143,7 @@ def test_what_was_used_most_these_days_is_hot(world: World, agent: Agent) -> Non
     assert cold not in agent.ok("get_boot_context").text
 
 
-def test_nothing_is_shown_twice(world: World, agent: Agent) -> None:
+def test_no_memory_is_shown_twice(world: World, agent: Agent) -> None:
     id = agent.remember("Ports are above 5000", "decision")
     agent.ok("pin_memory", memory_id=id)
     agent.ok("recall", query="ports")
@@ -151,14 +151,14 @@ def test_nothing_is_shown_twice(world: World, agent: Agent) -> None:
     assert text.count("Ports are above 5000") == 1
 
 
-def test_decisions_of_long_ago_are_not_recent(world: World, agent: Agent) -> None:
+def test_old_decisions_are_not_recent(world: World, agent: Agent) -> None:
     agent.remember("Ports are above 5000", "decision")
     assert "Ports" in agent.ok("get_boot_context").text
     world.pass_time(31 * DAY_SECONDS)
     assert "Ports" not in agent.ok("get_boot_context").text
 
 
-def test_a_blocker_is_resolved_and_opened_again_from_what_is_shown(world: World, agent: Agent) -> None:
+def test_shown_blocker_can_be_resolved_and_reopened(world: World, agent: Agent) -> None:
     agent.remember("Port 5128 is taken", "blocker")
     agent.remember("The walrus is ill", "blocker")
     [shown] = re.findall(r"\[([0-9a-f]{8})\][^\n]*\n   Port 5128", agent.ok("get_boot_context").text)
@@ -171,27 +171,27 @@ def test_a_blocker_is_resolved_and_opened_again_from_what_is_shown(world: World,
     assert "Another port" not in agent.ok("get_memory", memory_id=shown).text
 
 
-def test_an_old_blocker_is_not_lost_behind_resolved_ones(world: World, agent: Agent) -> None:
-    told(world, "Port 5128 is taken", "blocker")
+def test_old_blocker_is_shown_despite_many_resolved_ones(world: World, agent: Agent) -> None:
+    remember_as_user(world, "Port 5128 is taken", "blocker")
     for number in range(205):
-        told(world, f"Solved {number}", "blocker", tags=["resolved"])
+        remember_as_user(world, f"Solved {number}", "blocker", tags=["resolved"])
     assert "Port 5128 is taken" in agent.ok("get_boot_context").text
 
 
-def test_archived_expired_and_waiting_memories_are_not_shown(world: World, agent: Agent) -> None:
-    told(world, "Always eat candy", status="candidate")
-    told(world, "Always expire", ttl_seconds=60)
-    agent.ok("archive_memory", memory_id=told(world, "Always be archived"))
-    told(world, "Always be a tool", trust="tool")
+def test_archived_expired_and_candidate_memories_are_not_shown(world: World, agent: Agent) -> None:
+    remember_as_user(world, "Always eat candy", status="candidate")
+    remember_as_user(world, "Always expire", ttl_seconds=60)
+    agent.ok("archive_memory", memory_id=remember_as_user(world, "Always be archived"))
+    remember_as_user(world, "Always be a tool", trust="tool")
     world.pass_time(61)
     assert "Always" not in agent.ok("get_boot_context").text
 
 
-def test_directives_of_the_person_come_before_those_of_agents(world: World, agent: Agent) -> None:
+def test_directives_of_the_user_come_before_those_of_agents(world: World, agent: Agent) -> None:
     agent.remember("Never ask", "directive")
-    told(world, "Always ask")
+    remember_as_user(world, "Always ask")
     agent.remember("Never sleep", "directive", scope="global")
-    told(world, "Always sleep", project=None, scope="global")
+    remember_as_user(world, "Always sleep", project=None, scope="global")
     text = agent.ok("get_boot_context").text
     assert "Always ask" in section(text, "directives")
     assert "Always sleep" in section(text, "directives")
@@ -200,25 +200,28 @@ def test_directives_of_the_person_come_before_those_of_agents(world: World, agen
     assert "Never" not in section(text, "directives")
 
 
-def test_a_dead_session_is_not_shown(world: World, agent: Agent) -> None:
+def test_expired_session_is_not_shown(world: World, agent: Agent) -> None:
     agent.ok("session_start", session_id="s1", working_on="the walrus")
     world.pass_time(901)
     assert "s1" not in agent.ok("get_boot_context").text
 
 
-def test_the_budget_is_kept_whatever_the_memories_look_like(world: World, agent: Agent) -> None:
-    told(world, "中文" * 200)
-    told(world, "\N{GRINNING FACE}" * 300, "decision")
-    told(world, "z" * 5000, "plan")
-    told(world, "\n\n\n".join("line of text" for _ in range(500)), "fact", pinned=True)
-    told(world, "a,b;c.d!" * 200, "blocker")
+def test_budget_is_kept_for_any_memories(world: World, agent: Agent) -> None:
+    remember_as_user(world, "中文" * 200)
+    remember_as_user(world, "\N{GRINNING FACE}" * 300, "decision")
+    remember_as_user(world, "z" * 5000, "plan")
+    remember_as_user(world, "\n\n\n".join("line of text" for _ in range(500)), "fact", pinned=True)
+    remember_as_user(world, "a,b;c.d!" * 200, "blocker")
     agent.ok("session_start", session_id="s" * 500, working_on="w" * 500)
     for budget in BUDGETS:
         assert tokens(world, agent.ok("get_boot_context", max_tokens=budget).text) <= budget, budget
 
 
-def test_a_few_directives_are_all_shown_or_named(world: World, agent: Agent) -> None:
-    ids = [told(world, f"Directive {number} wants thing {number} done in a certain way") for number in range(18)]
+def test_few_directives_are_all_shown_or_listed(world: World, agent: Agent) -> None:
+    ids = [
+        remember_as_user(world, f"Directive {number} wants thing {number} done in a certain way")
+        for number in range(18)
+    ]
     ids += [agent.remember(f"Note {number} wants thing {number} done otherwise", "directive") for number in range(5)]
     for budget in BUDGETS:
         reply = agent.ok("get_boot_context", max_tokens=budget)
@@ -231,30 +234,36 @@ def test_a_few_directives_are_all_shown_or_named(world: World, agent: Agent) -> 
         ) == sorted(ids)
 
 
-def test_many_directives_do_not_burst_the_budget(world: World, agent: Agent) -> None:
+def test_many_directives_stay_within_the_budget(world: World, agent: Agent) -> None:
     for number in range(300):
-        told(world, f"Directive {number} wants thing {number} done in a certain way")
+        remember_as_user(world, f"Directive {number} wants thing {number} done in a certain way")
     for budget in BUDGETS:
         assert tokens(world, agent.ok("get_boot_context", max_tokens=budget).text) <= budget, budget
 
 
-def test_no_directive_is_dropped_in_silence(world: World, agent: Agent) -> None:
-    ids = [told(world, f"Directive {number} wants thing {number} done in a certain way") for number in range(300)]
+def test_no_directive_is_dropped_silently(world: World, agent: Agent) -> None:
+    ids = [
+        remember_as_user(world, f"Directive {number} wants thing {number} done in a certain way")
+        for number in range(300)
+    ]
     reply = agent.ok("get_boot_context", max_tokens=100_000)
     assert not [id for id in ids if short_id(id) not in reply.text]
 
 
 @pytest.mark.parametrize("budget", [300, 500, 1000])
-def test_blockers_keep_their_ids_beside_many_directives(world: World, agent: Agent, budget: int) -> None:
+def test_blockers_are_listed_by_id_despite_many_directives(world: World, agent: Agent, budget: int) -> None:
     for number in range(40):
-        told(world, f"Directive {number} wants thing {number} done in a certain way")
+        remember_as_user(world, f"Directive {number} wants thing {number} done in a certain way")
     ids = [agent.remember(f"Port {number} is taken", "blocker") for number in range(3)]
     text = agent.ok("get_boot_context", max_tokens=budget).text
     assert not [id for id in ids if short_id(id) not in text]
 
 
-def test_what_does_not_fit_is_named_by_what_reads_it(world: World, agent: Agent) -> None:
-    ids = [told(world, f"Directive {number} wants thing {number} done in a certain way") for number in range(12)]
+def test_omitted_memories_are_listed_with_the_tool_that_reads_them(world: World, agent: Agent) -> None:
+    ids = [
+        remember_as_user(world, f"Directive {number} wants thing {number} done in a certain way")
+        for number in range(12)
+    ]
     named = set()
     for budget in BUDGETS:
         _, _, rest = agent.ok("get_boot_context", max_tokens=budget).text.partition("## Not shown for lack of room: ")
@@ -264,28 +273,28 @@ def test_what_does_not_fit_is_named_by_what_reads_it(world: World, agent: Agent)
     assert len(named) > 3
 
 
-def test_what_does_not_fit_is_named_by_its_title(world: World, agent: Agent) -> None:
+def test_omitted_memories_are_listed_by_title(world: World, agent: Agent) -> None:
     for number in range(12):
-        told(world, f"Directive {number} wants thing {number} done in a certain way")
+        remember_as_user(world, f"Directive {number} wants thing {number} done in a certain way")
     text = agent.ok("get_boot_context", max_tokens=300).text
     assert "Not shown for lack of room" in text
     assert not [number for number in range(12) if f"Directive {number} " not in text]
 
 
-def test_a_dozen_directives_do_not_burst_the_budget(world: World, agent: Agent) -> None:
+def test_dozen_directives_stay_within_the_budget(world: World, agent: Agent) -> None:
     for number in range(12):
-        told(world, f"Directive {number} wants thing {number} done in a certain way")
+        remember_as_user(world, f"Directive {number} wants thing {number} done in a certain way")
     for budget in BUDGETS:
         assert tokens(world, agent.ok("get_boot_context", max_tokens=budget).text) <= budget, budget
 
 
-def test_directives_and_blockers_of_every_length_are_known_within_every_budget(world: World, agent: Agent) -> None:
-    ids = [told(world, f"Directive {number}" + " never asks 中文" * number) for number in range(8)]
+def test_directives_and_blockers_are_listed_within_every_budget(world: World, agent: Agent) -> None:
+    ids = [remember_as_user(world, f"Directive {number}" + " never asks 中文" * number) for number in range(8)]
     ids += [agent.remember(f"Note {number}" + " always asks" * number, "directive") for number in range(3)]
     ids += [agent.remember(f"Port {number}" + " is taken" * number, "blocker") for number in range(3)]
     for number in range(10):
-        told(world, f"Plan {number} feeds the walrus", "plan")
-        told(world, f"Fact {number} is pinned", "fact", pinned=True)
+        remember_as_user(world, f"Plan {number} feeds the walrus", "plan")
+        remember_as_user(world, f"Fact {number} is pinned", "fact", pinned=True)
     for budget in range(200, 1600, 23):
         reply = agent.ok("get_boot_context", max_tokens=budget)
         assert reply.data["tokens"] == tokens(world, reply.text) <= budget
@@ -293,10 +302,10 @@ def test_directives_and_blockers_of_every_length_are_known_within_every_budget(w
 
 
 @pytest.mark.parametrize("budget", [200, 600, 1500])
-def test_what_not_even_ids_have_room_for_is_counted_and_can_be_listed(world: World, agent: Agent, budget: int) -> None:
+def test_omitted_memories_without_room_for_ids_are_counted(world: World, agent: Agent, budget: int) -> None:
     for number in range(300):
-        told(world, f"Directive {number} wants thing {number} done in a certain way")
-        told(world, f"Port {number} is taken", "blocker")
+        remember_as_user(world, f"Directive {number} wants thing {number} done in a certain way")
+        remember_as_user(world, f"Port {number} is taken", "blocker")
     text = agent.ok("get_boot_context", max_tokens=budget).text
     assert tokens(world, text) <= budget
     for category in ("directive", "blocker"):
@@ -305,17 +314,17 @@ def test_what_not_even_ids_have_room_for_is_counted_and_can_be_listed(world: Wor
     assert known + sum(map(int, re.findall(r"and (\d+) more: recall", text))) == 600
 
 
-def test_a_note_of_an_agent_is_not_named_as_a_directive_of_the_person(world: World, agent: Agent) -> None:
+def test_agents_note_is_not_listed_as_a_users_directive(world: World, agent: Agent) -> None:
     for number in range(8):
-        told(world, f"Directive {number} wants thing {number} done in a certain way")
+        remember_as_user(world, f"Directive {number} wants thing {number} done in a certain way")
     id = agent.remember("Never ask " + "again " * 300, "directive")
     text = agent.ok("get_boot_context", max_tokens=300).text
     assert re.search(rf"^unconfirmed:\n- {short_id(id)}", text, re.MULTILINE)
 
 
-def test_a_larger_budget_shows_no_less(world: World, agent: Agent) -> None:
+def test_larger_budget_shows_no_fewer_memories(world: World, agent: Agent) -> None:
     for number in range(30):
-        told(world, f"Directive {number} wants thing {number} done in a certain way")
+        remember_as_user(world, f"Directive {number} wants thing {number} done in a certain way")
     shown = [
         len(agent.ok("get_boot_context", max_tokens=budget).data["sections"]["directives"]["shown"])
         for budget in BUDGETS
@@ -324,9 +333,9 @@ def test_a_larger_budget_shows_no_less(world: World, agent: Agent) -> None:
     assert shown[-1] == 30
 
 
-def test_the_context_of_a_client_without_a_project_is_global(world: World, agent: Agent) -> None:
+def test_client_without_a_project_gets_global_memories(world: World, agent: Agent) -> None:
     fill(world, agent)
-    told(world, "Always sleep", project=None, scope="global")
+    remember_as_user(world, "Always sleep", project=None, scope="global")
     reply = world.agent().ok("get_boot_context")
     assert reply.data["project"] is None
     assert list(reply.data["sections"]) == ["identity", "directives"]

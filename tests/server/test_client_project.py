@@ -28,7 +28,7 @@ WAYS: dict[str, Callable[[World, Resident, Path], Agent]] = {
 }
 
 
-def test_every_way_to_say_it_leads_to_the_same_project_and_to_no_other(world: World) -> None:
+def test_every_source_of_the_folder_gives_the_same_project(world: World) -> None:
     walrus, bees = world.repository("walrus"), world.repository("bees")
     with world.served() as server:
         for number, (way, connect) in enumerate(WAYS.items()):
@@ -44,7 +44,7 @@ def test_every_way_to_say_it_leads_to_the_same_project_and_to_no_other(world: Wo
     assert [project.name for project in world.store.projects.list()] == [BEES, "gitlab.com/group/walrus"]
 
 
-def test_a_header_beats_roots(world: World) -> None:
+def test_header_takes_precedence_over_roots(world: World) -> None:
     walrus, bees = world.repository("walrus"), world.repository("bees")
     roots = Roots(bees)
     with world.served() as server:
@@ -53,13 +53,13 @@ def test_a_header_beats_roots(world: World) -> None:
     assert roots.asked == 0
 
 
-def test_roots_beat_the_folder_of_a_server_for_one(world: World) -> None:
+def test_roots_take_precedence_over_the_servers_folder(world: World) -> None:
     walrus, bees = world.repository("walrus"), world.repository("bees")
     assert world.agent(walrus, roots=Roots(bees)).ok("memory_status").data["project"] == BEES
     assert world.agent(walrus, roots=Roots()).ok("memory_status").data["project"] == "gitlab.com/group/walrus"
 
 
-def test_the_first_root_is_the_project_and_files_may_lie_in_any(world: World) -> None:
+def test_first_root_is_the_project_and_files_may_be_in_any_root(world: World) -> None:
     walrus, bees = world.repository("walrus"), world.repository("bees")
     (bees / "notes.md").write_text("# Honey\n\nIt is sweet.\n")
     agent = world.agent(roots=Roots(walrus, bees))
@@ -68,7 +68,7 @@ def test_the_first_root_is_the_project_and_files_may_lie_in_any(world: World) ->
     assert world.agent(bees).recalled("honey") == []
 
 
-def test_a_subfolder_of_a_repository_is_the_repository(world: World) -> None:
+def test_subfolder_of_a_repository_is_the_same_project(world: World) -> None:
     walrus = world.repository("walrus")
     (walrus / "src" / "deep").mkdir(parents=True)
     world.agent(walrus).remember("The walrus")
@@ -87,7 +87,7 @@ def test_worktrees_share_their_memories(world: World, remote: str | None) -> Non
     assert len(world.store.projects.list()) == 1
 
 
-def test_a_remote_that_is_added_later_keeps_the_project(world: World) -> None:
+def test_remote_added_later_keeps_the_project(world: World) -> None:
     walrus = world.repository("walrus", remote=None)
     agent = world.agent(walrus)
     agent.remember("The walrus")
@@ -98,7 +98,7 @@ def test_a_remote_that_is_added_later_keeps_the_project(world: World) -> None:
     assert len(world.store.projects.list()) == 1
 
 
-def test_a_project_that_is_renamed_meanwhile_stays_the_clients(world: World) -> None:
+def test_renamed_project_stays_the_clients_project(world: World) -> None:
     agent = world.agent(world.repository("walrus"))
     agent.remember("The walrus")
     world.store.projects.rename("gitlab.com/group/walrus", "animals")
@@ -108,7 +108,7 @@ def test_a_project_that_is_renamed_meanwhile_stays_the_clients(world: World) -> 
     assert len(world.store.projects.list()) == 1
 
 
-def test_a_new_repository_sees_nothing_of_a_project_that_took_its_name(world: World) -> None:
+def test_new_repository_sees_no_memory_of_a_project_with_its_name(world: World) -> None:
     other = world.store.projects.resolve(ProjectIdentity(folder="/somewhere/else"))
     world.store.projects.rename(other, BEES)
     world.store.remember("The walrus of somebody", project=BEES)
@@ -118,7 +118,7 @@ def test_a_new_repository_sees_nothing_of_a_project_that_took_its_name(world: Wo
     assert agent.recalled("walrus bee") == ["The bee"]
 
 
-def test_what_was_written_under_the_name_of_a_repository_is_there_when_it_is_opened(world: World) -> None:
+def test_memories_written_under_a_repositorys_name_belong_to_it(world: World) -> None:
     world.store.remember("The bee", project=BEES)
     agent = world.agent(world.repository("bees"))
     assert agent.recalled("bee") == ["The bee"]
@@ -126,7 +126,7 @@ def test_what_was_written_under_the_name_of_a_repository_is_there_when_it_is_ope
     assert [project.remotes for project in world.store.projects.list()] == [(BEES,)]
 
 
-def test_a_change_of_roots_is_noticed(world: World) -> None:
+def test_changed_roots_are_requested_again(world: World) -> None:
     walrus, bees = world.repository("walrus"), world.repository("bees")
     with world.served() as server:
         for connect in (world.agent, server.agent):
@@ -141,7 +141,7 @@ def test_a_change_of_roots_is_noticed(world: World) -> None:
             assert agent.ok("memory_status").data["project"] == BEES
 
 
-def test_the_newer_protocol_asks_for_roots_at_each_call(world: World) -> None:
+def test_newer_protocol_requests_roots_at_each_call(world: World) -> None:
     roots = Roots(world.repository("walrus"))
     agent = world.agent(roots=roots, mode=MODERN)
     agent.ok("memory_status")
@@ -150,7 +150,7 @@ def test_the_newer_protocol_asks_for_roots_at_each_call(world: World) -> None:
     assert roots.asked == 2
 
 
-def test_a_client_whose_roots_are_no_folders_is_one_of_which_nothing_is_known(world: World) -> None:
+def test_client_whose_roots_are_not_folders_has_no_project(world: World) -> None:
     class Strange(Roots):
         async def __call__(self, _: Any) -> types.ListRootsResult:
             root = types.Root.model_construct(uri="https://example.org/walrus", name=None)
@@ -161,7 +161,7 @@ def test_a_client_whose_roots_are_no_folders_is_one_of_which_nothing_is_known(wo
     assert agent.ok("memory_status").data["project"] is None
 
 
-def test_a_client_that_will_not_name_its_roots_is_one_of_which_nothing_is_known(world: World) -> None:
+def test_client_that_does_not_list_its_roots_has_no_project(world: World) -> None:
     class Silent(Roots):
         async def __call__(self, _: Any) -> Any:
             return types.ErrorData(code=1, message="not now")
@@ -171,14 +171,14 @@ def test_a_client_that_will_not_name_its_roots_is_one_of_which_nothing_is_known(
 
 
 @pytest.mark.parametrize("value", ["walrus", "./walrus", "~", "file:///walrus", "C:\\walrus"])
-def test_a_header_that_is_no_absolute_path_is_refused(world: World, value: str) -> None:
+def test_relative_path_in_the_header_is_refused(world: World, value: str) -> None:
     with world.served() as server:
         text = server.agent(headers={"x-opencode-directory": value}).refused("memory_status")
     assert text.startswith("x-opencode-directory: ")
     assert "is not an absolute path" in text
 
 
-def test_a_header_may_be_percent_encoded_or_utf_8(world: World) -> None:
+def test_header_may_be_percent_encoded_or_utf_8(world: World) -> None:
     folder = world.repository("håndbog")
     with world.served() as server:
         for value in (str(folder).encode(), str(folder).replace("å", "%C3%A5").encode()):
@@ -195,13 +195,13 @@ def test_a_header_may_be_percent_encoded_or_utf_8(world: World) -> None:
         "/\N{BEETLE}",
     ],
 )
-def test_a_header_with_a_strange_path_is_refused_or_taken(world: World, value: str) -> None:
+def test_unusual_path_in_the_header_is_no_internal_error(world: World, value: str) -> None:
     with world.served() as server:
         reply = server.agent(headers={"x-opencode-directory": value.encode()}).call("memory_status")
     assert "internal error" not in reply.text
 
 
-def test_the_folder_of_a_resident_server_never_counts(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_folder_of_a_resident_server_is_ignored(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(scene.folder)
     with scene.world.served() as server:
         agent = server.agent()
@@ -209,7 +209,7 @@ def test_the_folder_of_a_resident_server_never_counts(scene: Scene, monkeypatch:
         assert agent.recalled("port") == []
 
 
-def test_two_clients_of_one_server_are_told_apart_by_their_headers_alone(world: World) -> None:
+def test_clients_of_one_server_are_separated_by_their_headers(world: World) -> None:
     walrus, bees = world.repository("walrus"), world.repository("bees")
     with world.served() as server:
         one, two = server.agent(walrus), server.agent(bees)

@@ -1,4 +1,4 @@
-"""``opencode-memory serve --detach``: a server in the background, started once, whoever asks."""
+"""``opencode-memory serve --detach``: one server in the background for several concurrent starts."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ on_linux = pytest.mark.skipif(sys.platform != "linux", reason="whose a socket is
 
 @pytest.fixture
 def config(tmp_path: Path) -> Config:
-    """Settings of a server on a free port."""
+    """The configuration of a server on a free port."""
     environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "OPENCODE_MEMORY_PORT": str(free_port())}
     return load(environment=environment)
 
 
 @pytest.fixture
 def begin(config: Config) -> Iterator[Callable[..., subprocess.Popen[str]]]:
-    """Start commands in the home of ``config``; the servers that they left behind end with the test."""
+    """Start commands in the home of ``config``, and end the servers that they leave in the background."""
     begun: list[subprocess.Popen[str]] = []
 
     def start(*arguments: str) -> subprocess.Popen[str]:
@@ -50,7 +50,7 @@ def begin(config: Config) -> Iterator[Callable[..., subprocess.Popen[str]]]:
         process.kill()
         process.communicate()
     if (health := health_of(config)) is not None:
-        # It leads a session of its own, with its worker in it.
+        # The server leads a process session of its own, which includes its worker.
         with suppress(ProcessLookupError):
             os.killpg(health["pid"], signal.SIGKILL)
 
@@ -72,11 +72,11 @@ def end(process: subprocess.Popen[str]) -> tuple[int, str, str]:
 
 
 def says(text: str, code: int) -> list[str]:
-    """The command line of a program that says something and ends."""
+    """The command line of a program that prints a text and exits."""
     return [sys.executable, "-c", f"print({text!r}, flush=True); raise SystemExit({code})"]
 
 
-def test_it_returns_when_the_server_answers_and_leaves_it_in_the_background(
+def test_detach_returns_when_the_background_server_is_ready(
     begin: Callable[..., subprocess.Popen[str]], config: Config
 ) -> None:
     code, out, err = end(begin("--json"))
@@ -93,7 +93,7 @@ def test_it_returns_when_the_server_answers_and_leaves_it_in_the_background(
     if sys.platform == "linux":
         process = Path("/proc") / str(health["pid"])
         assert (process / "cwd").readlink() == Path("/")
-        # Neither the terminal's streams nor the pipes of whoever started it.
+        # The server keeps neither the terminal's streams nor the pipes of the process that started it.
         links = [str((process / "fd" / str(number)).readlink()) for number in range(3)]
         assert links == [os.devnull, said["log"], said["log"]]
     log = config.data_dir / LOG_FILE
@@ -106,46 +106,42 @@ def test_it_returns_when_the_server_answers_and_leaves_it_in_the_background(
     assert health_of(config)["pid"] == health["pid"]
 
 
-def test_of_two_at_once_one_starts_it_and_both_are_content(
-    begin: Callable[..., subprocess.Popen[str]], config: Config
-) -> None:
+def test_two_concurrent_starts_start_one_server(begin: Callable[..., subprocess.Popen[str]], config: Config) -> None:
     answers = [end(process) for process in [begin("--json", "--no-worker") for _ in range(3)]]
     assert [code for code, *_ in answers] == [0, 0, 0], answers
     said = [json.loads(out) for _, out, _ in answers]
     assert sorted(one["started"] for one in said) == [False, False, True]
     assert {one["pid"] for one in said} == {health_of(config)["pid"]}
-    # The others did not even try.
+    # The other processes did not start a server.
     [line] = (config.data_dir / LOG_FILE).read_text().splitlines()
     assert "serves http://" in line
 
 
-def test_a_server_that_dies_says_why(config: Config) -> None:
+def test_output_of_a_server_that_exits_is_shown(config: Config) -> None:
     with pytest.raises(OpencodeMemoryError, match="exited with 3 before it was ready") as died:
         start_detached(config, says("\n".join(f"line {number}" for number in range(50)), 3))
     assert str(died.value).endswith("its last output:\n" + "\n".join(f"line {number}" for number in range(38, 50)))
     assert str(config.data_dir / LOG_FILE) in (died.value.hint or "")
     with pytest.raises(OpencodeMemoryError, match="it wrote no output"):
         start_detached(config, [sys.executable, "-c", "raise SystemExit(1)"])
-    # What was said before is kept, and not told again.
+    # Earlier output stays in the log, but is not part of the message.
     assert (config.data_dir / LOG_FILE).read_text().startswith("line 0\n")
 
 
-def test_the_command_ends_with_2_when_the_server_does(cli: CommandLine, tmp_path: Path) -> None:
+def test_command_exits_with_2_if_the_server_exits(cli: CommandLine, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     answer = cli("serve", "--detach", "--port", str(free_port()), "--data-dir", str(tmp_path / "file" / "store"))
     assert (answer.code, answer.out) == (2, "")
     assert "cannot start a server" in answer.err
 
 
-def test_a_server_that_never_answers_is_ended(config: Config) -> None:
+def test_server_that_never_gets_ready_is_killed(config: Config) -> None:
     command = [sys.executable, "-c", "import signal; print('I begin', flush=True); signal.pause()"]
     with pytest.raises(OpencodeMemoryError, match="was not ready in time"):
         start_detached(config, command, patience_seconds=0)
 
 
-def test_one_that_lost_the_race_to_another_server_is_content_with_that(
-    config: Config, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_server_of_another_process_that_bound_first_is_used(config: Config, monkeypatch: pytest.MonkeyPatch) -> None:
     with health_server({**HEALTH, "pid": 4711}) as port:
         there = load(environment={**config.environment, "OPENCODE_MEMORY_PORT": str(port)})
         look, looks = detach._find_running, []
@@ -161,7 +157,7 @@ def test_one_that_lost_the_race_to_another_server_is_content_with_that(
 
 
 @pytest.mark.parametrize("document", [{"status": "ok"}, {"status": "ok", "server": "opencode-memory"}])
-def test_a_port_that_somebody_else_holds_is_a_conflict(config: Config, document: dict[str, str]) -> None:
+def test_port_held_by_another_program_is_a_conflict(config: Config, document: dict[str, str]) -> None:
     with health_server(document) as port:
         there = load(environment={**config.environment, "OPENCODE_MEMORY_PORT": str(port)})
         with pytest.raises(ConflictError, match=f"Port {port} of 127.0.0.1 is held by") as taken:
@@ -171,7 +167,7 @@ def test_a_port_that_somebody_else_holds_is_a_conflict(config: Config, document:
 
 
 @on_linux
-def test_a_server_of_another_user_is_not_ours_to_use(config: Config, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_server_of_another_user_is_a_conflict(config: Config, monkeypatch: pytest.MonkeyPatch) -> None:
     with health_server(HEALTH) as port:
         there = load(environment={**config.environment, "OPENCODE_MEMORY_PORT": str(port)})
         monkeypatch.setattr(os, "getuid", lambda: 4_000_000_000)
@@ -179,9 +175,7 @@ def test_a_server_of_another_user_is_not_ours_to_use(config: Config, monkeypatch
             start_detached(there, says("never", 0))
 
 
-def test_a_server_of_ours_that_is_stopped_is_told_after_a_while(
-    config: Config, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_own_server_that_does_not_answer_is_a_conflict(config: Config, monkeypatch: pytest.MonkeyPatch) -> None:
     holder = detach.PortHolder(pid=1, command="x", is_ours=True, is_incumbent=False, version=None)
     monkeypatch.setattr(detach, "find_port_holder", lambda *_: holder)
     monkeypatch.setattr(detach, "_PATIENCE_SECONDS", 0)
@@ -189,13 +183,13 @@ def test_a_server_of_ours_that_is_stopped_is_told_after_a_while(
         start_detached(config, says("never", 0))
 
 
-def test_any_free_port_is_refused_since_nobody_would_find_it(config: Config) -> None:
+def test_port_0_is_refused(config: Config) -> None:
     anywhere = load(environment={**config.environment, "OPENCODE_MEMORY_PORT": "0"})
     with pytest.raises(ConfigError, match=r"server\.port is 0"):
         start_detached(anywhere, says("never", 0))
 
 
-def test_a_large_log_makes_room_and_one_is_kept(config: Config, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_log_is_rotated_once(config: Config, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(detach, "_MOST_LOG_BYTES", 10)
     log = config.data_dir / LOG_FILE
     for word in ("first", "the second one", "third"):
@@ -207,12 +201,12 @@ def test_a_large_log_makes_room_and_one_is_kept(config: Config, monkeypatch: pyt
     assert {stat.S_IMODE(path.stat().st_mode) for path in config.data_dir.iterdir()} == {0o600}
 
 
-def test_a_program_that_is_not_there_is_named(config: Config, tmp_path: Path) -> None:
+def test_missing_program_is_named(config: Config, tmp_path: Path) -> None:
     with pytest.raises(StorageError, match="gone/python: No such file"):
         start_detached(config, [str(tmp_path / "gone" / "python")])
 
 
-def test_the_configuration_file_is_found_from_the_folder_where_a_server_runs(
+def test_relative_configuration_file_is_made_absolute(
     config: Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -222,6 +216,6 @@ def test_the_configuration_file_is_found_from_the_folder_where_a_server_runs(
         start_detached(here, [sys.executable, "-c", code])
 
 
-def test_it_does_not_go_with_stdio(cli: CommandLine) -> None:
+def test_detach_with_stdio_is_refused(cli: CommandLine) -> None:
     answer = cli("serve", "--detach", "--stdio")
     assert (answer.code, "--detach goes with HTTP" in answer.err) == (2, True)

@@ -1,4 +1,4 @@
-"""No blocking call on the event loop: one that waits holds every client up (predecessor 21)."""
+"""Blocking calls never run on the event loop, where they would delay every client (predecessor 21)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ import pytest
 import opencode_memory
 from support.mcp import MODES, Agent, Roots, World
 from support.mcp_http import Wire
-from support.mcp_scene import NEVER_WELL, set_up
+from support.mcp_scene import ALWAYS_FAILING, set_up
 
 OURS = str(Path(opencode_memory.__file__).parent)
 WAITING: list[tuple[Any, str]] = [
@@ -37,17 +37,17 @@ WAITING: list[tuple[Any, str]] = [
     (subprocess, "run"),
     (time, "sleep"),
 ]
-"""What waits for the disk, for another process, or for nothing."""
+"""Functions that wait for the disk, for another process, or for a period of time."""
 
 
 class Watch:
-    """Notes what is called on the thread of an event loop by code of the product."""
+    """Records blocking calls that the product makes on the thread of an event loop."""
 
     def __init__(self) -> None:
         self.caught: list[str] = []
 
     def over(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Wrap a function."""
+        """Wrap a function so that its calls are recorded."""
 
         def watched(*arguments: Any, **named: Any) -> Any:
             if asyncio.events._get_running_loop() is not None and (place := _place()) is not None:
@@ -58,12 +58,12 @@ class Watch:
 
 
 def _place() -> str | None:
-    """Where in the product the running call was made; None when it was not made there."""
+    """Return the place in the product that made the running call; None if the product did not make it."""
     frame: FrameType | None = sys._getframe(2)
     while frame is not None:
         if frame.f_code.co_filename.startswith(OURS):
             return f"{Path(frame.f_code.co_filename).name}:{frame.f_code.co_name}"
-        # A loop that runs below a test is no affair of the test's own calls.
+        # Ignore calls of the test itself, even if an event loop runs in its thread.
         if frame.f_code.co_name == "_run_once":
             return None
         frame = frame.f_back
@@ -71,7 +71,7 @@ def _place() -> str | None:
 
 
 class WatchedEngine:
-    """An engine of which everything is watched."""
+    """An engine whose methods are all watched."""
 
     def __init__(self, engine: Any, watch: Watch) -> None:
         self._engine = engine
@@ -97,7 +97,7 @@ def watch(world: World, monkeypatch: pytest.MonkeyPatch) -> Watch:
 def call_everything(world: World, connect: Callable[[], Agent]) -> int:
     scene = set_up(world)
     agent = connect()
-    calls = {**scene.good_calls(), **NEVER_WELL}
+    calls = {**scene.valid_calls(), **ALWAYS_FAILING}
     for name, arguments in calls.items():
         agent.call(name, **arguments)
         agent.call(name, unknown=1)
@@ -108,7 +108,7 @@ def call_everything(world: World, connect: Callable[[], Agent]) -> int:
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("way", ["folder", "roots"])
-def test_no_tool_is_run_on_the_event_loop(world: World, watch: Watch, way: str, mode: str) -> None:
+def test_no_tool_runs_on_the_event_loop(world: World, watch: Watch, way: str, mode: str) -> None:
     def connect() -> Agent:
         folder = world.folder / "shop"
         return world.agent(folder, mode=mode) if way == "folder" else world.agent(roots=Roots(folder), mode=mode)
@@ -117,7 +117,7 @@ def test_no_tool_is_run_on_the_event_loop(world: World, watch: Watch, way: str, 
     assert watch.caught == []
 
 
-def test_no_tool_of_a_resident_server_is_run_on_its_event_loop(world: World, watch: Watch) -> None:
+def test_no_tool_of_a_resident_server_runs_on_its_event_loop(world: World, watch: Watch) -> None:
     with world.served() as server:
 
         def connect() -> Agent:
@@ -136,21 +136,21 @@ def test_no_tool_of_a_resident_server_is_run_on_its_event_loop(world: World, wat
         "/metrics",
     ],
 )
-def test_no_page_of_a_resident_server_is_made_on_its_event_loop(world: World, watch: Watch, page: str) -> None:
+def test_no_route_of_a_resident_server_blocks_its_event_loop(world: World, watch: Watch, page: str) -> None:
     with Wire(world.app()) as wire:
         assert wire.get(page).status == 200
-        watch.caught.clear()  # building the app may look at the disk
+        watch.caught.clear()  # building the app may read files
         assert wire.get(page).status == 200
     assert watch.caught == []
 
 
-def test_no_header_is_looked_up_on_the_event_loop(world: World, watch: Watch) -> None:
+def test_project_of_a_header_is_not_resolved_on_the_event_loop(world: World, watch: Watch) -> None:
     with world.served() as server:
         server.agent(headers={"x-opencode-directory": f"{world.folder}/100%25"}).ok("memory_status")
     assert watch.caught == []
 
 
-def test_a_slow_call_holds_nobody_up(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_slow_call_does_not_delay_other_clients(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     agent = world.agent()
     agent.remember("The walrus sleeps")
     entered, leave = threading.Event(), threading.Event()
@@ -175,9 +175,7 @@ def test_a_slow_call_holds_nobody_up(world: World, monkeypatch: pytest.MonkeyPat
     assert found == [["The walrus sleeps"]]
 
 
-def test_a_tool_that_were_run_on_the_event_loop_would_be_noticed(
-    world: World, watch: Watch, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_watch_detects_a_tool_on_the_event_loop(world: World, watch: Watch, monkeypatch: pytest.MonkeyPatch) -> None:
     async def inline(function: Callable[[], Any], *arguments: Any, **_: Any) -> Any:
         return function(*arguments)
 

@@ -1,4 +1,4 @@
-"""The resident server over HTTP: what it answers to whom, and what it says of itself (predecessors 25 and 30)."""
+"""The resident server over HTTP: health, metrics, access, limits and sessions (predecessors 25 and 30)."""
 
 from __future__ import annotations
 
@@ -37,23 +37,23 @@ def wire(world: World) -> Iterator[Wire]:
 
 
 def metric(wire: Wire, name: str, **headers: str) -> float:
-    """The value of a metric, 0 when it was never counted."""
+    """Return the value of a metric; 0 if it was never counted."""
     text = wire.get("/metrics", **headers).message.decode()
     found = re.search(rf"^opencode_memory_{re.escape(name)} (\S+)$", text, re.MULTILINE)
     return float(found[1]) if found else 0.0
 
 
-# What it says of itself
+# Health, statistics, metrics
 
 
-def test_a_healthy_server_says_so(wire: Wire) -> None:
+def test_healthy_server_reports_healthy(wire: Wire) -> None:
     answer = wire.get("/health")
     assert answer.status == 200
     assert answer.json["server"] == "opencode-memory"
     assert (answer.json["status"], answer.json["problems"]) == ("healthy", [])
 
 
-def test_a_server_whose_store_does_not_answer_says_why(world: World, wire: Wire) -> None:
+def test_health_reports_an_unreadable_store(world: World, wire: Wire) -> None:
     world.store.close()
     answer = wire.get("/health")
     assert answer.status == 503
@@ -62,7 +62,7 @@ def test_a_server_whose_store_does_not_answer_says_why(world: World, wire: Wire)
     assert "the store is closed" in wire.call("memory_status").text
 
 
-def test_a_server_whose_worker_died_says_so_and_recovers(tmp_path: Path) -> None:
+def test_health_reports_a_dead_worker_and_its_recovery(tmp_path: Path) -> None:
     problems = ["the worker died 3 times in a row"]
     with (
         World(tmp_path, background=Background(problems=lambda: tuple(problems))) as world,
@@ -78,14 +78,14 @@ def test_a_server_whose_worker_died_says_so_and_recovers(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("page", ["/metrics", "/stats"])
-def test_a_server_whose_store_does_not_answer_can_still_be_watched(world: World, wire: Wire, page: str) -> None:
+def test_metrics_and_stats_work_with_an_unreadable_store(world: World, wire: Wire, page: str) -> None:
     world.store.close()
     answer = wire.get(page)
     assert answer.status in (200, 503)
     assert b"closed" in answer.message or b"opencode_memory_healthy 0" in answer.message
 
 
-def test_the_statistics_are_those_of_the_store(world: World, wire: Wire) -> None:
+def test_stats_match_the_store(world: World, wire: Wire) -> None:
     wire.call("remember", {"content": "The walrus sleeps", "category": "fact"})
     stats = wire.get("/stats").json
     assert stats["store"]["memories"] == 1
@@ -93,7 +93,7 @@ def test_the_statistics_are_those_of_the_store(world: World, wire: Wire) -> None
     assert stats["background"] == "this process"
 
 
-def test_every_metric_moves_with_what_happens(world: World, wire: Wire) -> None:
+def test_every_metric_changes_with_its_event(world: World, wire: Wire) -> None:
     def numbers() -> dict[str, float]:
         names = (
             'tool_calls_total{outcome="ok",tool="remember"}',
@@ -129,14 +129,14 @@ def test_every_metric_moves_with_what_happens(world: World, wire: Wire) -> None:
     assert metric(wire, 'bytes{part="store"}') > 4096
 
 
-def test_metrics_are_what_prometheus_reads(wire: Wire) -> None:
+def test_metrics_are_valid_prometheus_text(wire: Wire) -> None:
     answer = wire.get("/metrics")
     assert answer.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8"
     samples = [line for line in answer.message.decode().splitlines() if line and not line.startswith("#")]
     assert all(re.fullmatch(r"[a-z_]+(\{[^}]*\})? [-+0-9.eInf]+", line) for line in samples), samples
 
 
-def test_paths_that_anybody_makes_up_are_counted_as_one(wire: Wire) -> None:
+def test_unknown_paths_are_counted_as_one(wire: Wire) -> None:
     for number in range(20):
         wire.get(f"/made/up/{number}")
     text = wire.get("/metrics").message.decode()
@@ -144,13 +144,13 @@ def test_paths_that_anybody_makes_up_are_counted_as_one(wire: Wire) -> None:
     assert metric(wire, 'http_requests_total{path="other",status="404"}') == 20
 
 
-# Who may ask
+# Access
 
 
 @pytest.mark.parametrize(
     "host", ["evil.example", "127.0.0.1.evil.example", "192.168.1.5:9824", "", "localhost:9824@evil"]
 )
-def test_a_request_under_another_name_reaches_no_tool(world: World, wire: Wire, host: str) -> None:
+def test_request_with_another_host_reaches_no_tool(world: World, wire: Wire, host: str) -> None:
     before = world.dump()
     answer = wire.call("remember", {"content": "The walrus", "category": "fact"}, host=host)
     assert answer.status == 403
@@ -162,7 +162,7 @@ def test_a_request_under_another_name_reaches_no_tool(world: World, wire: Wire, 
 @pytest.mark.parametrize(
     "origin", ["https://evil.example", "null", "http://127.0.0.1.evil.example", "file://", "http://localhost@evil"]
 )
-def test_a_request_from_another_origin_reaches_no_tool(world: World, wire: Wire, origin: str) -> None:
+def test_request_from_another_origin_reaches_no_tool(world: World, wire: Wire, origin: str) -> None:
     before = world.dump()
     answer = wire.call("remember", {"content": "The walrus", "category": "fact"}, origin=origin)
     assert answer.status == 403
@@ -170,7 +170,7 @@ def test_a_request_from_another_origin_reaches_no_tool(world: World, wire: Wire,
     assert world.dump() == before
 
 
-def test_own_names_and_configured_ones_are_let_in(tmp_path: Path) -> None:
+def test_local_and_configured_hosts_are_allowed(tmp_path: Path) -> None:
     settings = {"server__allowed_hosts": "memory.lan", "server__allowed_origins": "https://pages.lan"}
     with World(tmp_path, **settings) as world, Wire(world.app()) as wire:
         for host in ("localhost:9824", "127.0.0.1", "[::1]:9824", "memory.lan:80", "MEMORY.LAN"):
@@ -180,7 +180,7 @@ def test_own_names_and_configured_ones_are_let_in(tmp_path: Path) -> None:
         assert wire.get("/health", origin="http://pages.lan").status == 403
 
 
-def test_no_answer_lets_another_origin_read_it(wire: Wire) -> None:
+def test_no_response_has_a_cors_header(wire: Wire) -> None:
     session = wire.begin(origin="http://localhost:3000")
     answers: list[Answer] = []
     for origin in ("http://localhost:3000", "https://evil.example"):
@@ -203,7 +203,7 @@ def keyed(world: World, key: str = "s3cret-key") -> Iterator[Wire]:
         yield wire
 
 
-def test_a_key_is_asked_for_everywhere_but_at_health(world: World) -> None:
+def test_key_is_required_except_for_health(world: World) -> None:
     before = world.dump()
     with keyed(world) as wire:
         for page in ("/stats", "/metrics", "/mcp", "/no/such"):
@@ -232,21 +232,21 @@ def test_a_key_is_asked_for_everywhere_but_at_health(world: World) -> None:
     assert world.dump() == before
 
 
-def test_a_key_that_is_no_ascii_is_compared_and_not_raised(world: World) -> None:
+def test_non_ascii_key_is_compared_without_error(world: World) -> None:
     with keyed(world) as wire:
         assert wire.get_raw("/stats", {"x-api-key": "schlüssel".encode()}) == 401
 
 
-def test_a_session_that_a_key_began_is_not_for_those_without_it(world: World) -> None:
+def test_session_of_a_key_needs_the_key(world: World) -> None:
     with keyed(world) as wire:
         session = wire.begin(x_api_key="s3cret-key")
         assert wire.ask("tools/list", mcp_session_id=session).status == 401
 
 
-# How much
+# Limits
 
 
-def test_a_body_beyond_the_limit_is_refused(world: World, wire: Wire) -> None:
+def test_body_over_the_limit_is_refused(world: World, wire: Wire) -> None:
     before = world.dump()
     message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call"}
     body = json.dumps(message | {"params": {"name": "remember", "arguments": {"content": "x" * BODY_LIMIT}}})
@@ -258,7 +258,7 @@ def test_a_body_beyond_the_limit_is_refused(world: World, wire: Wire) -> None:
     assert wire.post(padded + " " * (BODY_LIMIT - len(padded) + 1)).status == 413
 
 
-def test_two_busy_sessions_of_one_machine_do_not_lock_each_other_out(tmp_path: Path) -> None:
+def test_two_busy_local_sessions_do_not_block_each_other(tmp_path: Path) -> None:
     with World(tmp_path, server__rate_limit="20") as world, Wire(world.app()) as wire:
         busy, other = wire.begin(), wire.begin()
         answers = [wire.ask("tools/list", mcp_session_id=busy).status for _ in range(25)]
@@ -269,14 +269,14 @@ def test_two_busy_sessions_of_one_machine_do_not_lock_each_other_out(tmp_path: P
         assert {wire.get("/health").status for _ in range(50)} == {200}
 
 
-def test_a_session_that_is_made_up_is_no_way_around_the_limit(tmp_path: Path) -> None:
+def test_invented_session_does_not_bypass_the_rate_limit(tmp_path: Path) -> None:
     with World(tmp_path, server__rate_limit="20") as world, Wire(world.app()) as wire:
         answers = [wire.ask("tools/list", mcp_session_id=f"made-up-{number}").status for number in range(40)]
     assert answers.count(404) == 20
     assert answers.count(429) == 20
 
 
-def test_an_ended_session_is_no_way_around_the_limit(tmp_path: Path) -> None:
+def test_ended_session_does_not_bypass_the_rate_limit(tmp_path: Path) -> None:
     with World(tmp_path, server__rate_limit="8") as world, Wire(world.app()) as wire:
         session = wire.begin()
         wire.request("DELETE", "/mcp", mcp_session_id=session)
@@ -285,15 +285,15 @@ def test_an_ended_session_is_no_way_around_the_limit(tmp_path: Path) -> None:
         assert answers[-1] == 429
 
 
-def test_no_limit_means_none(tmp_path: Path) -> None:
+def test_rate_limit_of_zero_means_no_limit(tmp_path: Path) -> None:
     with World(tmp_path, server__rate_limit="0") as world, Wire(world.app()) as wire:
         assert {wire.ask("ping").status for _ in range(700)} == {200}
 
 
-# Sessions and none
+# With and without sessions
 
 
-def test_clients_with_and_without_a_session_are_served_side_by_side(world: World, wire: Wire) -> None:
+def test_clients_with_and_without_sessions_are_served_together(world: World, wire: Wire) -> None:
     walrus, bees = str(world.repository("walrus")), str(world.repository("bees"))
     session = wire.begin(x_opencode_directory=walrus)
     for number in range(3):
@@ -320,21 +320,21 @@ def test_clients_with_and_without_a_session_are_served_side_by_side(world: World
     )
 
 
-def test_a_stateless_request_begins_no_session(wire: Wire) -> None:
+def test_stateless_request_starts_no_session(wire: Wire) -> None:
     for answer in (wire.ask("tools/list"), wire.call("memory_status"), wire.ask("ping")):
         assert answer.status == 200
         assert answer.session is None
     assert wire.get("/stats").json["mcp_sessions"] == 0
 
 
-def test_the_word_initialize_elsewhere_begins_no_session(world: World, wire: Wire) -> None:
+def test_word_initialize_elsewhere_starts_no_session(world: World, wire: Wire) -> None:
     answer = wire.call("remember", {"content": 'to initialize, send {"method":"initialize"}', "category": "fact"})
     assert "Stored" in answer.text
     assert answer.session is None
     assert wire.get("/stats").json["mcp_sessions"] == 0
 
 
-def test_a_session_is_known_until_it_ends(wire: Wire) -> None:
+def test_session_is_known_until_it_ends(wire: Wire) -> None:
     first, second = wire.begin(), wire.begin()
     assert first != second
     assert len(first) >= 32
@@ -346,13 +346,13 @@ def test_a_session_is_known_until_it_ends(wire: Wire) -> None:
 
 
 @pytest.mark.parametrize("session", ["no-such-session", "x" * 5000, "../../etc/passwd", "%00"])
-def test_an_unknown_session_is_told_to_begin_anew(wire: Wire, session: str) -> None:
+def test_unknown_session_gets_404(wire: Wire, session: str) -> None:
     assert wire.ask("tools/list", mcp_session_id=session).status == 404
     assert wire.call("remember", {"content": "x", "category": "fact"}, mcp_session_id=session).status == 404
     assert wire.request("DELETE", "/mcp", mcp_session_id=session).status == 404
 
 
-def test_requests_that_open_nothing_leave_nothing_behind(wire: Wire) -> None:
+def test_failed_requests_leave_no_session(wire: Wire) -> None:
     for _ in range(20):
         wire.request("GET", "/mcp", accept="text/event-stream")
         wire.request("DELETE", "/mcp")
@@ -363,14 +363,14 @@ def test_requests_that_open_nothing_leave_nothing_behind(wire: Wire) -> None:
     assert wire.get("/stats").json["mcp_sessions"] == 0
 
 
-def test_a_greeting_that_is_refused_begins_no_session(wire: Wire) -> None:
+def test_refused_initialize_starts_no_session(wire: Wire) -> None:
     answer = wire.ask("initialize", {})
     assert "error" in answer.json
     assert wire.get("/stats").json["mcp_sessions"] == 0
 
 
 @pytest.mark.parametrize("version", ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"])
-def test_every_handshake_version_is_spoken(wire: Wire, version: str) -> None:
+def test_every_handshake_version_is_supported(wire: Wire, version: str) -> None:
     who = {"protocolVersion": version, "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
     answer = wire.ask("initialize", who)
     assert answer.result["protocolVersion"] == version
@@ -379,7 +379,7 @@ def test_every_handshake_version_is_spoken(wire: Wire, version: str) -> None:
     assert len(listed.result["tools"]) == 35
 
 
-def test_the_sdks_own_client_speaks_both_protocols(world: World) -> None:
+def test_sdk_client_works_with_both_protocols(world: World) -> None:
     with world.served() as server:
         for mode in (HANDSHAKE, MODERN, "auto"):
             agent = server.agent(world.folder, mode=mode)
@@ -388,12 +388,10 @@ def test_the_sdks_own_client_speaks_both_protocols(world: World) -> None:
         assert len(server.agent().recalled("walrus")) == 3
 
 
-# The end
+# Shutdown
 
 
-def test_a_call_that_was_begun_is_answered_before_the_end_and_no_other_is_taken(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_shutdown_answers_running_calls_and_refuses_new_ones(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     entered, leave = threading.Event(), threading.Event()
     find = world.store.recall
 
@@ -420,10 +418,10 @@ def test_a_call_that_was_begun_is_answered_before_the_end_and_no_other_is_taken(
     assert world.store.count(scope="global") == 1
 
 
-# The process
+# Start of the process
 
 
-def test_nothing_is_bound_beyond_this_machine_without_a_key(tmp_path: Path) -> None:
+def test_non_loopback_host_without_a_key_is_refused(tmp_path: Path) -> None:
     for host in ("0.0.0.0", "::", "192.168.1.5", "memory.lan"):
         with pytest.raises(InvalidInputError, match="no API key is configured") as raised:
             decide_access(host, None, tmp_path)
@@ -434,7 +432,7 @@ def test_nothing_is_bound_beyond_this_machine_without_a_key(tmp_path: Path) -> N
     assert all(is_loopback(host) for host in ("127.0.0.1", "127.8.8.8", "::1", "[::1]", "localhost"))
 
 
-def test_where_the_owner_of_a_connection_is_told_no_key_is_needed(tmp_path: Path) -> None:
+def test_no_key_is_needed_with_the_owner_check(tmp_path: Path) -> None:
     if not supports_owner_check():
         pytest.skip("this system does not tell")
     token = decide_access("127.0.0.1", None, tmp_path).token
@@ -442,7 +440,7 @@ def test_where_the_owner_of_a_connection_is_told_no_key_is_needed(tmp_path: Path
     assert decide_access("127.0.0.1", "k", tmp_path) == Access("k", os.geteuid(), token)
 
 
-def test_the_token_of_the_plugin_is_kept_and_for_its_owner_only(tmp_path: Path) -> None:
+def test_plugin_token_is_kept_and_readable_by_its_owner_only(tmp_path: Path) -> None:
     first = decide_access("127.0.0.1", None, tmp_path)
     assert len(first.token) >= 32
     assert {decide_access("127.0.0.1", None, tmp_path), decide_access("0.0.0.0", "k", tmp_path)} == {
@@ -454,25 +452,25 @@ def test_the_token_of_the_plugin_is_kept_and_for_its_owner_only(tmp_path: Path) 
     assert file.read_text() == first.token
 
 
-def test_on_systems_without_owners_the_token_is_the_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_token_is_the_key_without_the_owner_check(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("opencode_memory.server.http.supports_owner_check", lambda: False)
     first = decide_access("127.0.0.1", None, tmp_path)
     assert first == Access(first.token, None, first.token)
     assert decide_access("127.0.0.1", None, tmp_path) == first
 
 
-def test_an_empty_token_file_is_written_anew(tmp_path: Path) -> None:
+def test_empty_token_file_is_rewritten(tmp_path: Path) -> None:
     (tmp_path / TOKEN_FILE).touch(0o600)
     assert len(decide_access("127.0.0.1", None, tmp_path).token) >= 32
 
 
-def test_a_server_that_is_refused_a_port_beyond_this_machine_leaves_no_token(tmp_path: Path) -> None:
+def test_refused_host_leaves_no_token_file(tmp_path: Path) -> None:
     with pytest.raises(InvalidInputError):
         decide_access("0.0.0.0", None, tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_port_that_is_taken_is_refused_with_the_way_out() -> None:
+def test_port_in_use_is_refused_with_a_hint() -> None:
     with bind("127.0.0.1", 0) as listening:
         port = listening.getsockname()[1]
         with pytest.raises(ConflictError, match=str(port)) as raised:
@@ -483,14 +481,14 @@ def test_a_port_that_is_taken_is_refused_with_the_way_out() -> None:
 
 
 @pytest.mark.parametrize("host", ["no.such.host.invalid", "300.1.1.1", "192.0.2.1"])
-def test_an_address_that_this_machine_does_not_have_is_refused(host: str) -> None:
+def test_foreign_address_is_refused(host: str) -> None:
     with pytest.raises(InvalidInputError, match=r"server\.host"):
         bind(host, 0)
 
 
 @contextmanager
 def served(folder: Path, *options: str) -> Iterator[subprocess.Popen[str]]:
-    """A server in a process of its own, with a home of its own."""
+    """Run a server in a separate process with its own home."""
     home = {"HOME": str(folder), "XDG_DATA_HOME": str(folder / "data"), "XDG_CONFIG_HOME": str(folder / "config")}
     process = subprocess.Popen(
         [sys.executable, "-m", "opencode_memory.cli", "serve", "--no-worker", *options],
@@ -506,7 +504,7 @@ def served(folder: Path, *options: str) -> Iterator[subprocess.Popen[str]]:
         process.communicate()
 
 
-def test_a_second_server_on_the_port_says_who_holds_it(tmp_path: Path) -> None:
+def test_second_server_names_the_holder_of_the_port(tmp_path: Path) -> None:
     port = str(free_port())
     with served(tmp_path / "one", "--port", port) as first:
         assert f"http://127.0.0.1:{port}/mcp" in first.stderr.readline()
@@ -519,7 +517,7 @@ def test_a_second_server_on_the_port_says_who_holds_it(tmp_path: Path) -> None:
         assert first.poll() is None
 
 
-def test_a_real_server_refuses_to_bind_beyond_this_machine_without_a_key(tmp_path: Path) -> None:
+def test_real_server_refuses_a_non_loopback_host_without_a_key(tmp_path: Path) -> None:
     with served(tmp_path, "--host", "0.0.0.0", "--port", "0") as server:
         _, said = server.communicate(timeout=60)
     assert server.returncode not in (0, None)

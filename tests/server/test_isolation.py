@@ -1,4 +1,4 @@
-"""Two clients in two repositories never see each other's memories, through any tool (I7, predecessor 29)."""
+"""Isolation of projects: no tool shows or changes memories of another project (I7, predecessor 29)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from opencode_memory.text.formatting import short_id
 from support.mcp import Agent, World
-from support.mcp_scene import NEVER_WELL, PROJECT, Scene, set_up
+from support.mcp_scene import ALWAYS_FAILING, PROJECT, Scene, set_up
 
 BEES = "gitlab.com/group/bees"
 ANY = ["active", "candidate", "superseded", "archived"]
@@ -24,11 +24,11 @@ def rows_of(world: World, project: str) -> list[str]:
     return [row for row in world.dump() if project in row or any(id in row for id in ids)]
 
 
-def test_no_tool_shows_or_changes_what_belongs_to_another_project(scene: Scene, other_agent: Agent) -> None:
+def test_no_tool_shows_or_changes_another_project(scene: Scene, other_agent: Agent) -> None:
     before = rows_of(scene.world, PROJECT)
     secrets = [*texts_of(scene.world, PROJECT), "The first port was 8080", "the firewall", "half", PROJECT]
     assert len(secrets) > 8
-    for name, arguments in {**scene.good_calls(), **NEVER_WELL}.items():
+    for name, arguments in {**scene.valid_calls(), **ALWAYS_FAILING}.items():
         reply = other_agent.call(name, **arguments)
         said = reply.text + json.dumps(reply.data)
         if name not in ("link_memories", "edit_memory", "claim_item", "session_start"):
@@ -50,21 +50,21 @@ def test_no_tool_shows_or_changes_what_belongs_to_another_project(scene: Scene, 
         "unresolve_blocker",
     ],
 )
-def test_a_memory_of_another_project_is_not_there(scene: Scene, other_agent: Agent, tool: str) -> None:
+def test_memory_of_another_project_is_not_found(scene: Scene, other_agent: Agent, tool: str) -> None:
     for id in (scene.fact, scene.archived, scene.deleted, scene.blocker):
         for part in (id, short_id(id), id[-12:]):
             more = {"content": "stolen"} if tool == "edit_memory" else {}
             assert other_agent.refused(tool, memory_id=part, **more) == f'memory "{part}" was not found'
 
 
-def test_what_is_not_there_and_what_is_not_yours_are_told_alike(scene: Scene, other_agent: Agent) -> None:
+def test_missing_and_foreign_memories_give_the_same_error(scene: Scene, other_agent: Agent) -> None:
     theirs = other_agent.refused("get_memory", memory_id=scene.fact)
     assert theirs.replace(scene.fact, "?") == other_agent.refused("get_memory", memory_id="0" * 36).replace(
         "0" * 36, "?"
     )
 
 
-def test_many_ids_are_refused_for_one_of_another_project(scene: Scene, other_agent: Agent) -> None:
+def test_one_foreign_id_refuses_the_whole_call(scene: Scene, other_agent: Agent) -> None:
     own = other_agent.remember("Bees like clover")
     before = scene.world.dump()
     assert "not found" in other_agent.refused("bulk_archive", reason="r", memory_ids=[own, scene.fact])
@@ -75,7 +75,7 @@ def test_many_ids_are_refused_for_one_of_another_project(scene: Scene, other_age
     assert scene.world.dump() == before
 
 
-def test_a_bulk_archive_and_a_consolidation_stay_in_their_project(scene: Scene, other_agent: Agent) -> None:
+def test_bulk_archive_and_consolidation_stay_in_the_project(scene: Scene, other_agent: Agent) -> None:
     scene.world.pass_time(400 * 86_400)
     before = rows_of(scene.world, PROJECT)
     for category in ("fact", "idea", "blocker", "directive"):
@@ -85,19 +85,19 @@ def test_a_bulk_archive_and_a_consolidation_stay_in_their_project(scene: Scene, 
     assert rows_of(scene.world, PROJECT) == before
 
 
-def test_global_memories_are_left_alone_by_a_bulk_archive(scene: Scene, other_agent: Agent) -> None:
+def test_bulk_archive_skips_global_memories(scene: Scene, other_agent: Agent) -> None:
     everywhere = other_agent.remember("The user speaks Danish", "fact", scope="global")
     other_agent.ok("bulk_archive", reason="r", category="fact")
     assert scene.world.store.get(everywhere).status == "active"
 
 
-def test_global_memories_are_seen_from_every_project(scene: Scene, other_agent: Agent) -> None:
+def test_global_memories_are_visible_in_every_project(scene: Scene, other_agent: Agent) -> None:
     everywhere = other_agent.remember("The user speaks Danish", "preference", scope="global")
     assert scene.agent.recalled("Danish") == ["The user speaks Danish"]
     assert scene.agent.ok("get_memory", memory_id=everywhere).data["memory"]["content"] == "The user speaks Danish"
 
 
-def test_the_same_text_in_two_projects_is_two_memories(scene: Scene, other_agent: Agent) -> None:
+def test_same_text_in_two_projects_is_two_memories(scene: Scene, other_agent: Agent) -> None:
     one = scene.agent.remember("Never squash commits", "directive")
     two = other_agent.remember("Never squash commits", "directive")
     assert one != two
@@ -106,13 +106,13 @@ def test_the_same_text_in_two_projects_is_two_memories(scene: Scene, other_agent
     assert scene.agent.recalled("squash") == ["Never squash commits"]
 
 
-def test_the_same_topic_in_two_projects_is_two_memories(scene: Scene, other_agent: Agent) -> None:
+def test_same_topic_in_two_projects_is_two_memories(scene: Scene, other_agent: Agent) -> None:
     scene.agent.remember("The day is Monday", topic="deploy day")
     other_agent.remember("The day is Friday", topic="deploy day")
     assert scene.agent.recalled("day") == ["The day is Monday"]
 
 
-def test_values_under_one_key_are_kept_apart(scene: Scene, other_agent: Agent) -> None:
+def test_kv_values_are_separate_per_project(scene: Scene, other_agent: Agent) -> None:
     assert "no value" in other_agent.refused("kv_get", key="state")
     assert other_agent.ok("kv_list").data["entries"] == []
     assert other_agent.ok("kv_delete", key="state").data["deleted"] is False
@@ -120,7 +120,7 @@ def test_values_under_one_key_are_kept_apart(scene: Scene, other_agent: Agent) -
     assert scene.agent.ok("kv_get", key="state").data["value"] == ["half", "done"]
 
 
-def test_sessions_and_claims_are_kept_apart(scene: Scene, other_agent: Agent) -> None:
+def test_sessions_and_claims_are_separate_per_project(scene: Scene, other_agent: Agent) -> None:
     assert other_agent.ok("get_active_sessions").data["sessions"] == []
     assert "was not found" in other_agent.refused("session_heartbeat", session_id="s1")
     assert "was not found" in other_agent.refused("session_end", session_id="s1")
@@ -132,27 +132,27 @@ def test_sessions_and_claims_are_kept_apart(scene: Scene, other_agent: Agent) ->
     assert [claim["item"] for claim in sessions["s1"]["claims"]] == [f"{PROJECT}!12"]
 
 
-def test_what_is_in_the_boot_context_is_the_projects_own(scene: Scene, other_agent: Agent) -> None:
+def test_boot_context_holds_memories_of_the_own_project_only(scene: Scene, other_agent: Agent) -> None:
     text = other_agent.ok("get_boot_context", max_tokens=4000).text
     assert "Bees sleep at night" in text
     assert not [told for told in texts_of(scene.world, PROJECT) if told in text]
     assert "s1" not in text
 
 
-def test_an_entity_of_another_project_tells_nothing_of_it(scene: Scene, other_agent: Agent) -> None:
+def test_entity_of_another_project_reveals_no_memory(scene: Scene, other_agent: Agent) -> None:
     for reference in ("!12", f"{PROJECT}!12", f"https://{PROJECT}/-/merge_requests/12"):
         assert other_agent.ok("get_context", entity_ref=reference).data["memories"] == []
         assert other_agent.recalled("port", entity=reference) == []
 
 
-def test_a_linked_memory_that_moved_to_another_project_is_not_shown(scene: Scene, other_agent: Agent) -> None:
+def test_linked_memory_moved_to_another_project_is_not_shown(scene: Scene, other_agent: Agent) -> None:
     scene.world.store.edit(scene.other, project=BEES)
     reply = scene.agent.ok("get_linked_memories", memory_id=scene.fact)
     assert reply.text == "No memory is linked to it."
     assert "not found" in scene.agent.refused("undo", memory_ids=[scene.other])
 
 
-# The argument
+# The argument `project`
 
 
 WITH_PROJECT = [
@@ -169,8 +169,8 @@ WITH_PROJECT = [
 
 
 @pytest.mark.parametrize("tool", WITH_PROJECT)
-def test_the_argument_leads_out_of_no_project(scene: Scene, other_agent: Agent, tool: str) -> None:
-    arguments = {"category": "fact", "reason": "r"} if tool == "bulk_archive" else scene.good_calls()[tool]
+def test_project_argument_cannot_leave_the_project(scene: Scene, other_agent: Agent, tool: str) -> None:
+    arguments = {"category": "fact", "reason": "r"} if tool == "bulk_archive" else scene.valid_calls()[tool]
     before = scene.world.dump()
     for asked in (PROJECT, "shop", "group/shop", "*", "no/such", "../shop", "/"):
         text = other_agent.refused(tool, **{**arguments, "project": asked})
@@ -180,15 +180,15 @@ def test_the_argument_leads_out_of_no_project(scene: Scene, other_agent: Agent, 
 
 
 @pytest.mark.parametrize("asked", [BEES, "bees", "group/bees", "."])
-def test_the_argument_may_name_the_clients_own_project(other_agent: Agent, asked: str) -> None:
+def test_project_argument_may_name_the_own_project(other_agent: Agent, asked: str) -> None:
     assert other_agent.recalled("bees", project=asked) == ["Bees sleep at night"]
 
 
-def test_a_name_that_is_only_the_end_of_a_word_is_another_project(other_agent: Agent) -> None:
+def test_partial_last_name_is_another_project(other_agent: Agent) -> None:
     assert "another project" in other_agent.refused("recall", query="bees", project="ees")
 
 
-def test_the_configuration_may_allow_other_projects(tmp_path: Path) -> None:
+def test_cross_project_allows_other_projects(tmp_path: Path) -> None:
     with World(tmp_path, server__cross_project="true") as world:
         scene = set_up(world)
         other_agent = world.agent(world.repository("bees"))
@@ -203,31 +203,31 @@ def test_the_configuration_may_allow_other_projects(tmp_path: Path) -> None:
         assert "matches several projects" in other_agent.refused("recall", query="port", project="shop")
 
 
-# A client without any folder
+# Clients without a folder
 
 
-def test_a_client_of_which_nothing_is_known_sees_global_memories(scene: Scene) -> None:
+def test_client_without_a_folder_sees_global_memories(scene: Scene) -> None:
     scene.agent.remember("The port of the user", "fact", scope="global")
-    nobody = scene.world.agent()
-    assert nobody.recalled("port") == ["The port of the user"]
-    assert nobody.ok("memory_status").data["project"] is None
-    assert "The shop" not in nobody.ok("get_boot_context").text
+    client = scene.world.agent()
+    assert client.recalled("port") == ["The port of the user"]
+    assert client.ok("memory_status").data["project"] is None
+    assert "The shop" not in client.ok("get_boot_context").text
 
 
-def test_a_client_of_which_nothing_is_known_may_name_one_project(scene: Scene) -> None:
-    nobody = scene.world.agent()
-    assert "The shop listens on port 5128, see !12" in nobody.recalled("port", project="shop")
-    assert "all projects" in nobody.refused("recall", query="port", project="*")
-    assert "no project 'nope'" in nobody.refused("recall", query="port", project="nope")
+def test_client_without_a_folder_may_name_one_project(scene: Scene) -> None:
+    client = scene.world.agent()
+    assert "The shop listens on port 5128, see !12" in client.recalled("port", project="shop")
+    assert "all projects" in client.refused("recall", query="port", project="*")
+    assert "no project 'nope'" in client.refused("recall", query="port", project="nope")
 
 
-def test_what_a_client_writes_of_which_nothing_is_known_is_global(scene: Scene) -> None:
-    nobody = scene.world.agent()
-    id = nobody.remember("The user sails")
+def test_client_without_a_folder_writes_global_memories(scene: Scene) -> None:
+    client = scene.world.agent()
+    id = client.remember("The user sails")
     assert scene.world.store.get(id).project is None
-    assert "needs the name of a project" in nobody.refused("remember", content="x", category="fact", scope="project")
+    assert "needs the name of a project" in client.refused("remember", content="x", category="fact", scope="project")
 
 
-def test_a_client_of_which_nothing_is_known_does_not_export_all_projects(scene: Scene) -> None:
+def test_client_without_a_folder_does_not_export_all_projects(scene: Scene) -> None:
     reply = scene.world.agent().call("export_memories")
     assert reply.is_error or "The shop" not in Path(reply.data["path"]).read_text()

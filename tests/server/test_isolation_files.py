@@ -22,14 +22,14 @@ def rows_of(world: World, project: str) -> list[str]:
 
 
 def native(**arrays: list[dict[str, Any]]) -> str:
-    """An export as the product writes it."""
+    """Return an export in the native format."""
     filled = {name: arrays.get(name, []) for name in ("projects", "memories", "links", "kv", "history")}
     counts = {name: len(rows) for name, rows in filled.items()}
     return json.dumps({"format": "opencode-memory", "version": 1, **filled, "counts": counts})
 
 
 @pytest.mark.parametrize("suffix", ["json", "md"])
-def test_a_folder_of_exports_hands_nothing_to_another_project(scene: Scene, other_agent: Agent, suffix: str) -> None:
+def test_folder_of_exports_is_closed_to_another_project(scene: Scene, other_agent: Agent, suffix: str) -> None:
     exports = scene.world.state.exports
     written = Path(scene.agent.ok("export_memories").data["path"])
     mine = written.with_name(f"mine.{suffix}")
@@ -42,20 +42,20 @@ def test_a_folder_of_exports_hands_nothing_to_another_project(scene: Scene, othe
     assert other_agent.recalled("shop port firewall", limit=50) == []
 
 
-def test_an_export_of_another_project_is_no_note(scene: Scene, other_agent: Agent) -> None:
+def test_export_of_another_project_cannot_be_ingested(scene: Scene, other_agent: Agent) -> None:
     written = scene.agent.ok("export_memories").data["path"]
     other_agent.call("ingest_file", file_path=written)
     assert other_agent.recalled("shop port firewall", limit=50) == []
 
 
-def test_an_export_of_another_project_is_not_replaced(scene: Scene, other_agent: Agent) -> None:
+def test_export_of_another_project_cannot_be_replaced(scene: Scene, other_agent: Agent) -> None:
     written = Path(scene.agent.ok("export_memories").data["path"])
     before = written.read_text()
     other_agent.call("export_memories", output_path=str(written))
     assert written.read_text() == before
 
 
-def test_an_export_holds_the_clients_project_and_global_memories_only(scene: Scene, other_agent: Agent) -> None:
+def test_export_holds_own_project_and_global_memories_only(scene: Scene, other_agent: Agent) -> None:
     other_agent.remember("The user sails", scope="global")
     other_agent.ok("kv_set", key="own", value="of bees")
     for name in ("all.json", "all.md"):
@@ -145,7 +145,7 @@ NEW = "01a20285-dbd3-7203-8942-f901b46c2177"
         "history",
     ],
 )
-def test_an_import_writes_nothing_into_another_project(
+def test_import_writes_nothing_into_another_project(
     scene: Scene, other_agent: Agent, rows: dict[str, list[dict[str, Any]]]
 ) -> None:
     own = other_agent.remember("Bees like clover")
@@ -159,7 +159,7 @@ def test_an_import_writes_nothing_into_another_project(
     assert rows_of(scene.world, PROJECT) == before
 
 
-def test_an_import_takes_over_no_deleted_memory_of_another_project(scene: Scene, other_agent: Agent) -> None:
+def test_import_does_not_take_a_deleted_memory_of_another_project(scene: Scene, other_agent: Agent) -> None:
     (scene.world.folder / "bees" / "evil.json").write_text(native(memories=[memory_row(scene.deleted)]))
     other_agent.call("import_memories", input_path="evil.json")
     other_agent.refused("get_memory", memory_id=scene.deleted)
@@ -168,7 +168,7 @@ def test_an_import_takes_over_no_deleted_memory_of_another_project(scene: Scene,
 
 
 @pytest.mark.parametrize("mark", ["folders", "remotes"])
-def test_an_import_leads_no_other_repository_into_the_clients_project(world: World, mark: str) -> None:
+def test_import_cannot_claim_identities_of_other_repositories(world: World, mark: str) -> None:
     walrus = world.repository("walrus", remote=None)
     victim = world.agent(walrus)
     victim.remember("The walrus is secret")
@@ -183,7 +183,7 @@ def test_an_import_leads_no_other_repository_into_the_clients_project(world: Wor
     assert world.agent(world.repository("future")).recalled("secret") == []
 
 
-def test_an_export_of_another_project_is_not_imported(scene: Scene, other_agent: Agent) -> None:
+def test_export_of_another_project_is_not_imported(scene: Scene, other_agent: Agent) -> None:
     whole = scene.world.folder / "bees" / "whole.json"
     for name in (whole, whole.with_suffix(".md")):
         export_memories(scene.world.store, name, format="json" if name.suffix == ".json" else "markdown")
@@ -194,7 +194,7 @@ def test_an_export_of_another_project_is_not_imported(scene: Scene, other_agent:
         assert scene.world.dump() == before
 
 
-def test_an_ingest_into_a_project_leaves_global_memories_alone(tmp_path: Path) -> None:
+def test_ingest_into_a_project_does_not_change_global_memories(tmp_path: Path) -> None:
     with World(tmp_path, server__allowed_folders=str(tmp_path)) as world:
         walrus, bees = world.repository("walrus"), world.repository("bees")
         (walrus / "README.md").write_text("# Walrus\n\nText of the walrus.\n")
@@ -205,10 +205,10 @@ def test_an_ingest_into_a_project_leaves_global_memories_alone(tmp_path: Path) -
         assert [row for row in world.dump() if "walrus" in row] == before
 
 
-def test_two_repositories_ingested_without_a_project_do_not_replace_each_other(tmp_path: Path) -> None:
+def test_ingests_without_a_project_do_not_replace_each_other(tmp_path: Path) -> None:
     with World(tmp_path, server__allowed_folders=str(tmp_path)) as world:
-        nobody = world.agent()
+        client = world.agent()
         for name in ("walrus", "bees"):
             (world.repository(name) / "README.md").write_text(f"# About {name}\n\nText of the {name}.\n")
-            nobody.ok("ingest_file", file_path=str(tmp_path / name / "README.md"))
-        assert len(nobody.recalled("text")) == 2
+            client.ok("ingest_file", file_path=str(tmp_path / name / "README.md"))
+        assert len(client.recalled("text")) == 2

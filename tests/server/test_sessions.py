@@ -1,4 +1,4 @@
-"""Sessions and claims: leases that nobody loses by accident and nobody keeps for ever (predecessor 9)."""
+"""Sessions and claims: leases that calls extend and that expire (predecessor 9)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def other(world: World, agent: Agent) -> Agent:
 
 
 def active(agent: Agent) -> dict[str, list[str]]:
-    """Living sessions and what they claim."""
+    """Return the active sessions with their claims."""
     sessions = agent.ok("get_active_sessions").data["sessions"]
     return {one["id"]: [claim["item"].removeprefix(PROJECT) for claim in one["claims"]] for one in sessions}
 
@@ -34,7 +34,7 @@ def test_agents_see_each_other(agent: Agent, other: Agent) -> None:
     assert active(agent) == {"s1": [], "s2": []}
 
 
-def test_a_second_start_keeps_the_claims(agent: Agent) -> None:
+def test_second_start_keeps_the_claims(agent: Agent) -> None:
     agent.ok("session_start", session_id="s1", working_on="the walrus")
     agent.ok("claim_item", session_id="s1", item_ref="!12")
     reply = agent.ok("session_start", session_id="s1")
@@ -42,9 +42,7 @@ def test_a_second_start_keeps_the_claims(agent: Agent) -> None:
     assert reply.data["session"]["working_on"] == "the walrus"
 
 
-def test_a_claim_that_somebody_living_holds_is_refused_with_whose_it_is(
-    world: World, agent: Agent, other: Agent
-) -> None:
+def test_claim_of_an_active_session_is_refused_with_its_owner(world: World, agent: Agent, other: Agent) -> None:
     agent.ok("session_start", session_id="s1", working_on="the walrus")
     agent.ok("claim_item", session_id="s1", item_ref="!12")
     world.pass_time(120)
@@ -55,7 +53,7 @@ def test_a_claim_that_somebody_living_holds_is_refused_with_whose_it_is(
     assert "!12" not in active(agent).get("s2", [])
 
 
-def test_a_claim_again_by_its_owner_stays_as_it_is(world: World, agent: Agent) -> None:
+def test_repeated_claim_by_its_owner_changes_nothing(world: World, agent: Agent) -> None:
     first = agent.ok("claim_item", session_id="s1", item_ref="!12").data["claim"]
     world.pass_time(60)
     again = agent.ok("claim_item", session_id="s1", item_ref="!12").data["claim"]
@@ -63,7 +61,7 @@ def test_a_claim_again_by_its_owner_stays_as_it_is(world: World, agent: Agent) -
     assert again["taken_over_from"] is None
 
 
-def test_an_end_releases_every_claim(agent: Agent, other: Agent) -> None:
+def test_ended_session_releases_its_claims(agent: Agent, other: Agent) -> None:
     for item in ("!12", "src/app.py"):
         agent.ok("claim_item", session_id="s1", item_ref=item)
     reply = agent.ok("session_end", session_id="s1")
@@ -72,7 +70,7 @@ def test_an_end_releases_every_claim(agent: Agent, other: Agent) -> None:
     assert "yours" in other.ok("claim_item", session_id="s2", item_ref="!12").text
 
 
-def test_a_summary_at_the_end_is_remembered(agent: Agent) -> None:
+def test_summary_of_an_ended_session_is_stored(agent: Agent) -> None:
     agent.ok("session_start", session_id="s1")
     id = agent.ok("session_end", session_id="s1", summary="The walrus was fed").data["summary_id"]
     memory = agent.ok("get_memory", memory_id=id).data["memory"]
@@ -80,9 +78,7 @@ def test_a_summary_at_the_end_is_remembered(agent: Agent) -> None:
     assert agent.recalled("walrus") == ["The walrus was fed"]
 
 
-def test_a_silent_session_loses_its_claim_to_whoever_asks_and_the_answer_says_whose_it_was(
-    world: World, agent: Agent, other: Agent
-) -> None:
+def test_claim_of_an_expired_session_is_taken_over_and_named(world: World, agent: Agent, other: Agent) -> None:
     agent.ok("claim_item", session_id="s1", item_ref="!12")
     world.pass_time(LEASE_SECONDS - 1)
     other.refused("claim_item", session_id="s2", item_ref="!12")
@@ -94,7 +90,7 @@ def test_a_silent_session_loses_its_claim_to_whoever_asks_and_the_answer_says_wh
     assert active(agent) == {"s2": ["!12"]}
 
 
-def test_a_silent_session_loses_nothing_that_nobody_wants(world: World, agent: Agent) -> None:
+def test_expired_session_keeps_unrequested_claims(world: World, agent: Agent) -> None:
     agent.ok("claim_item", session_id="s1", item_ref="!12")
     world.pass_time(10 * LEASE_SECONDS)
     assert active(agent) == {}
@@ -103,7 +99,7 @@ def test_a_silent_session_loses_nothing_that_nobody_wants(world: World, agent: A
 
 
 @pytest.mark.parametrize("sign", ["session_heartbeat", "session_start", "claim_item"])
-def test_every_sign_of_life_prolongs_the_lease(world: World, agent: Agent, other: Agent, sign: str) -> None:
+def test_every_call_of_a_session_extends_its_lease(world: World, agent: Agent, other: Agent, sign: str) -> None:
     agent.ok("claim_item", session_id="s1", item_ref="!12")
     more = {"item_ref": "!13"} if sign == "claim_item" else {}
     for _ in range(3):
@@ -112,7 +108,7 @@ def test_every_sign_of_life_prolongs_the_lease(world: World, agent: Agent, other
     other.refused("claim_item", session_id="s2", item_ref="!12")
 
 
-def test_the_lease_is_configured(tmp_path: Path) -> None:
+def test_lease_is_configurable(tmp_path: Path) -> None:
     with World(tmp_path, session__lease_seconds="60") as world:
         agent = world.agent()
         agent.ok("claim_item", session_id="s1", item_ref="!12")
@@ -120,7 +116,7 @@ def test_the_lease_is_configured(tmp_path: Path) -> None:
         assert "It was claimed by session s1" in agent.ok("claim_item", session_id="s2", item_ref="!12").text
 
 
-def test_only_its_owner_releases_a_claim(agent: Agent, other: Agent) -> None:
+def test_only_the_owner_releases_a_claim(agent: Agent, other: Agent) -> None:
     agent.ok("claim_item", session_id="s1", item_ref="!12")
     assert "only its owner releases it" in other.refused("release_item", session_id="s2", item_ref="!12")
     assert active(agent) == {"s1": ["!12"]}
@@ -129,7 +125,7 @@ def test_only_its_owner_releases_a_claim(agent: Agent, other: Agent) -> None:
     assert active(agent) == {"s1": []}
 
 
-def test_a_session_that_never_began_or_has_ended_says_so(agent: Agent) -> None:
+def test_unknown_or_ended_session_is_an_error(agent: Agent) -> None:
     assert "session_start" in agent.refused("session_heartbeat", session_id="s1")
     assert "was not found" in agent.refused("session_end", session_id="s1")
     agent.ok("session_start", session_id="s1")
@@ -156,7 +152,7 @@ def test_a_session_that_never_began_or_has_ended_says_so(agent: Agent) -> None:
     ],
     ids=lambda spellings: spellings[0],
 )
-def test_one_thing_is_one_claim_however_it_is_written(agent: Agent, other: Agent, spellings: list[str]) -> None:
+def test_spellings_of_one_item_are_one_claim(agent: Agent, other: Agent, spellings: list[str]) -> None:
     for one in spellings:
         agent.ok("claim_item", session_id="s1", item_ref=one)
         for another in spellings:
@@ -169,18 +165,18 @@ def test_one_thing_is_one_claim_however_it_is_written(agent: Agent, other: Agent
     ("one", "another"),
     [("!12", "#12"), ("!12", "!1"), ("!12", "!121"), ("!12", "group/other!12"), ("src/a.py", "src/b.py")],
 )
-def test_different_things_are_different_claims(agent: Agent, other: Agent, one: str, another: str) -> None:
+def test_different_items_are_different_claims(agent: Agent, other: Agent, one: str, another: str) -> None:
     agent.ok("claim_item", session_id="s1", item_ref=one)
     assert "yours" in other.ok("claim_item", session_id="s2", item_ref=another).text
 
 
-def test_a_short_reference_means_another_thing_in_another_repository(world: World, agent: Agent) -> None:
+def test_short_reference_is_another_item_in_another_repository(world: World, agent: Agent) -> None:
     agent.ok("claim_item", session_id="s1", item_ref="!12")
     bees = world.agent(world.repository("bees"))
     assert "yours" in bees.ok("claim_item", session_id="s2", item_ref="!12").text
 
 
-def test_a_session_id_with_line_breaks_is_refused(agent: Agent) -> None:
+def test_session_id_with_line_breaks_is_refused(agent: Agent) -> None:
     for tool in ("session_start", "claim_item"):
         text = agent.refused(
             tool, session_id="a\n- b: everything", **({"item_ref": "!1"} if tool == "claim_item" else {})
@@ -188,7 +184,7 @@ def test_a_session_id_with_line_breaks_is_refused(agent: Agent) -> None:
         assert "session_id: has control characters" in text
 
 
-def test_of_two_processes_that_race_for_a_claim_exactly_one_wins(tmp_path: Path) -> None:
+def test_exactly_one_of_two_processes_gets_a_claim(tmp_path: Path) -> None:
     rounds = 20
     with World(tmp_path) as world:
         world.repository("walrus")

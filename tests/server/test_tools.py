@@ -1,4 +1,4 @@
-"""The list of tools as it is sent, and each tool once: what it answers, and whether its annotations are true."""
+"""The list of tools as sent to clients, and one valid call of each tool, with its annotations."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from opencode_memory.server.app import INSTRUCTIONS, select_tools
 from opencode_memory.text.formatting import short_id
 from support.mcp import HANDSHAKE, MODES, World
 from support.mcp_http import Wire
-from support.mcp_scene import NEVER_WELL, Scene, set_up
+from support.mcp_scene import ALWAYS_FAILING, Scene, set_up
 
 CORE = ["recall", "remember", "get_context", "get_boot_context", "edit_memory", "archive_memory", "memory_status"]
 ALL = [
@@ -57,23 +57,23 @@ REPEATERS = [tool.name for tool in select_tools(Tools.ALL) if tool.repeats]
 KEEPERS = [tool.name for tool in select_tools(Tools.ALL) if not tool.reads and not tool.destroys]
 
 
-def listed(world: World) -> tuple[list[dict[str, Any]], int]:
-    """The tools as they are sent over HTTP, and how many bytes the answer has."""
+def list_tools(world: World) -> tuple[list[dict[str, Any]], int]:
+    """Return the tools as sent over HTTP, and the size of the response in bytes."""
     with Wire(world.app()) as wire:
         answer = wire.ask("tools/list")
     return answer.result["tools"], len(answer.message)
 
 
-def test_the_tools_are_those_of_the_issue(world: World) -> None:
-    tools, size = listed(world)
+def test_all_tools_are_listed_within_the_size_limit(world: World) -> None:
+    tools, size = list_tools(world)
     assert [tool["name"] for tool in tools] == ALL
     assert len(ALL) == 35
     assert size < 20_000
 
 
-def test_the_core_tools_are_those_of_the_issue(tmp_path: Path) -> None:
+def test_core_tools_are_listed_within_the_size_limit(tmp_path: Path) -> None:
     with World(tmp_path, server__tools="core") as world:
-        tools, size = listed(world)
+        tools, size = list_tools(world)
         assert [tool["name"] for tool in tools] == CORE
         assert size < 6_000
         text = world.agent().refused("kv_list")
@@ -86,7 +86,7 @@ def test_both_protocols_list_the_same_tools(world: World, mode: str) -> None:
     assert [tool.name for tool in agent.run(agent.client.list_tools).tools] == ALL
 
 
-def test_schemas_hold_nothing_that_tells_a_model_nothing(world: World) -> None:
+def test_input_schemas_hold_no_superfluous_keys(world: World) -> None:
     def keys(schema: Any) -> Iterator[str]:
         if isinstance(schema, list):
             for member in schema:
@@ -96,15 +96,15 @@ def test_schemas_hold_nothing_that_tells_a_model_nothing(world: World) -> None:
                 yield name
                 yield from keys(value)
 
-    tools, _ = listed(world)
+    tools, _ = list_tools(world)
     for tool in tools:
         assert "title" not in tool
         assert {"title", "$ref", "$defs", "additionalProperties"}.isdisjoint(keys(tool["inputSchema"])), tool["name"]
         assert "null" not in json.dumps(tool["inputSchema"]), tool["name"]
 
 
-def test_every_schema_is_one(world: World) -> None:
-    for tool in listed(world)[0]:
+def test_every_schema_is_valid(world: World) -> None:
+    for tool in list_tools(world)[0]:
         for name in ("inputSchema", "outputSchema"):
             if name in tool:
                 jsonschema.Draft202012Validator.check_schema(tool[name])
@@ -113,12 +113,12 @@ def test_every_schema_is_one(world: World) -> None:
         assert set(required) <= set(tool["inputSchema"]["properties"])
 
 
-def test_every_tool_says_what_it_is_for_in_few_words(world: World) -> None:
-    for tool in listed(world)[0]:
+def test_every_tool_has_a_short_description(world: World) -> None:
+    for tool in list_tools(world)[0]:
         assert 5 < len(tool["description"]) < 200, tool["name"]
 
 
-def test_the_instructions_are_short_and_name_tools_that_exist(world: World) -> None:
+def test_instructions_are_short_and_name_existing_tools(world: World) -> None:
     instructions = world.agent().client.instructions
     assert instructions == INSTRUCTIONS
     assert len(instructions) < 900
@@ -127,8 +127,8 @@ def test_the_instructions_are_short_and_name_tools_that_exist(world: World) -> N
         assert name in CORE
 
 
-def test_annotations_are_sent_only_where_they_differ_from_the_default(world: World) -> None:
-    told = {tool["name"]: tool["annotations"] for tool in listed(world)[0]}
+def test_only_annotations_that_are_not_default_are_sent(world: World) -> None:
+    told = {tool["name"]: tool["annotations"] for tool in list_tools(world)[0]}
     assert told["recall"] == {"readOnlyHint": True, "openWorldHint": False}
     assert told["remember"] == {"destructiveHint": False, "openWorldHint": False}
     assert told["archive_memory"] == {"destructiveHint": False, "idempotentHint": True, "openWorldHint": False}
@@ -136,16 +136,16 @@ def test_annotations_are_sent_only_where_they_differ_from_the_default(world: Wor
     assert told["enrich_entity"] == {"readOnlyHint": True}
 
 
-def test_there_is_a_good_call_of_every_tool(scene: Scene) -> None:
-    assert sorted([*scene.good_calls(), *NEVER_WELL]) == sorted(ALL)
+def test_scene_has_a_valid_call_of_every_tool(scene: Scene) -> None:
+    assert sorted([*scene.valid_calls(), *ALWAYS_FAILING]) == sorted(ALL)
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_every_tool_answers_with_text_and_with_data_of_its_schema(world: World, mode: str) -> None:
+def test_every_tool_returns_text_and_data_of_its_schema(world: World, mode: str) -> None:
     scene = set_up(world, mode=mode)
-    schemas = {tool["name"]: tool.get("outputSchema") for tool in listed(world)[0]}
+    schemas = {tool["name"]: tool.get("outputSchema") for tool in list_tools(world)[0]}
     assert sum(schema is not None for schema in schemas.values()) >= 3
-    for name, arguments in scene.good_calls().items():
+    for name, arguments in scene.valid_calls().items():
         reply = scene.agent.ok(name, **arguments)
         assert reply.text.strip(), name
         assert reply.data, name
@@ -153,7 +153,7 @@ def test_every_tool_answers_with_text_and_with_data_of_its_schema(world: World, 
             jsonschema.validate(reply.data, schemas[name])
 
 
-def test_a_text_names_by_short_id_whatever_its_data_is_about(scene: Scene) -> None:
+def test_text_names_the_short_ids_of_its_data(scene: Scene) -> None:
     def ids(value: Any) -> Iterator[str]:
         if isinstance(value, list):
             for member in value:
@@ -163,7 +163,7 @@ def test_a_text_names_by_short_id_whatever_its_data_is_about(scene: Scene) -> No
                 yield from [member] if name in ("id", "source", "target") and isinstance(member, str) else ids(member)
 
     named = 0
-    for name, arguments in scene.good_calls().items():
+    for name, arguments in scene.valid_calls().items():
         reply = scene.agent.ok(name, **arguments)
         for id in set(ids(reply.data)) & {row.id for row in scene.world.store.list(project="*", status=ANY)}:
             named += 1
@@ -175,14 +175,14 @@ ANY = ["active", "candidate", "superseded", "archived"]
 
 
 @pytest.mark.parametrize("name", READERS)
-def test_a_tool_that_only_reads_changes_nothing(scene: Scene, name: str) -> None:
+def test_reading_tool_changes_nothing(scene: Scene, name: str) -> None:
     before = scene.world.dump()
-    scene.agent.call(name, **{**scene.good_calls(), **NEVER_WELL}[name])
+    scene.agent.call(name, **{**scene.valid_calls(), **ALWAYS_FAILING}[name])
     assert scene.world.dump() == before
     assert not scene.agent.call("get_active_sessions").is_error
 
 
-def test_a_tool_that_only_reads_enters_no_project(world: World) -> None:
+def test_reading_tool_creates_no_project(world: World) -> None:
     agent = world.agent(world.repository("new"))
     given = {"query": "x", "entity_ref": "!12", "memory_id": "abcdef12", "key": "x"}
     for tool in select_tools(Tools.ALL):
@@ -192,7 +192,7 @@ def test_a_tool_that_only_reads_enters_no_project(world: World) -> None:
 
 
 def _once_more(scene: Scene, name: str) -> tuple[list[str], list[str]]:
-    arguments = scene.good_calls()[name]
+    arguments = scene.valid_calls()[name]
     scene.agent.ok(name, **arguments)
     scene.world.pass_time(1)
     before = scene.world.dump()
@@ -201,7 +201,7 @@ def _once_more(scene: Scene, name: str) -> tuple[list[str], list[str]]:
 
 
 def _without_times(rows: list[str]) -> list[str]:
-    """A second `kv_set` begins the life of its value anew, which is what it is for."""
+    """Strip the times that a second `kv_set` changes on purpose."""
     return [re.sub(r'"(updated_at|expires_at)": \d+', "", row) for row in rows]
 
 
@@ -209,14 +209,14 @@ def _without_times(rows: list[str]) -> list[str]:
     "name",
     REPEATERS,
 )
-def test_a_tool_that_says_so_does_nothing_more_when_it_is_called_again(scene: Scene, name: str) -> None:
+def test_idempotent_tool_changes_nothing_when_repeated(scene: Scene, name: str) -> None:
     before, after = _once_more(scene, name)
     if name == "kv_set":
         before, after = _without_times(before), _without_times(after)
     assert after == before
 
 
-def test_a_tool_that_does_not_say_so_may_do_more(scene: Scene) -> None:
+def test_undo_is_not_idempotent(scene: Scene) -> None:
     assert "undo" not in REPEATERS
     scene.agent.ok("edit_memory", memory_id=scene.fact, content="one")
     scene.agent.ok("edit_memory", memory_id=scene.fact, content="two")
@@ -227,22 +227,22 @@ def test_a_tool_that_does_not_say_so_may_do_more(scene: Scene) -> None:
 
 
 @pytest.mark.parametrize("name", KEEPERS)
-def test_a_tool_that_destroys_nothing_leaves_every_text_in_the_store(scene: Scene, name: str) -> None:
+def test_non_destructive_tool_keeps_every_text_in_the_store(scene: Scene, name: str) -> None:
     before = {memory.id: memory.content for memory in scene.world.store.list(project="*", status=ANY, limit=500)}
-    scene.agent.call(name, **scene.good_calls()[name])
+    scene.agent.call(name, **scene.valid_calls()[name])
     kept = scene.world.dump()
     for id, text in before.items():
         assert any(json.dumps(text)[1:-1] in row and id in row for row in kept), (name, text)
 
 
-def test_an_export_that_replaces_a_file_says_so_or_refuses(scene: Scene) -> None:
+def test_export_that_replaces_a_file_is_destructive_or_refused(scene: Scene) -> None:
     (scene.folder / "main.py").write_text("print()\n")
-    annotations = {tool["name"]: tool["annotations"] for tool in listed(scene.world)[0]}["export_memories"]
+    annotations = {tool["name"]: tool["annotations"] for tool in list_tools(scene.world)[0]}["export_memories"]
     scene.agent.call("export_memories", output_path="main.py")
     assert annotations.get("destructiveHint") is not False or (scene.folder / "main.py").read_text() == "print()\n"
 
 
-def test_an_unknown_tool_is_an_error_that_names_the_nearest(world: World) -> None:
+def test_unknown_tool_is_an_error_with_a_suggestion(world: World) -> None:
     agent = world.agent(mode=HANDSHAKE)
     assert agent.refused("recal") == "there is no tool 'recal'; did you mean 'recall'?"
     assert "memory_recall" in agent.refused("memory_recall")

@@ -1,4 +1,4 @@
-"""ASGI apps to stand behind a guard, and requests as bare as a hostile client can make them."""
+"""An ASGI app to put behind a guard, and raw requests as a hostile client could send them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ OUR_HOST = (b"host", b"127.0.0.1:9824")
 
 
 class Echo:
-    """Answers with the pieces of the body it got, one by one; knows what it was asked."""
+    """Returns the body of a request in pieces, and records scopes and bodies."""
 
     def __init__(self) -> None:
         self.scopes: list[str] = []
@@ -46,7 +46,7 @@ class Echo:
 
 
 class Answer:
-    """What an app sent."""
+    """The messages that an app sent."""
 
     def __init__(self, messages: Sequence[Any]) -> None:
         self.messages = list(messages)
@@ -105,7 +105,7 @@ def body_messages(*pieces: bytes) -> list[dict[str, Any]]:
 
 
 def ask(app: Any, scope: dict[str, Any], messages: Sequence[dict[str, Any]] | None = None) -> Answer:
-    """Run an app for one scope; after ``messages`` (default: an empty body) the client has left."""
+    """Run an app for one scope. After ``messages`` (default: an empty body) the client disconnects."""
     sent: list[Any] = []
     waiting = list(body_messages(b"") if messages is None else messages)
 

@@ -1,4 +1,4 @@
-"""A real HTTP server on a port of loopback, in a thread of the test."""
+"""A real HTTP server on a loopback port, in a thread of the test."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ else:
 
 
 class HttpServer:
-    """Serves an app from ``with`` on; clients may connect before, and are then served first."""
+    """Serves an app inside ``with``. Clients that connect before are served when it starts."""
 
     def __init__(self, app: Any, protocol: type[asyncio.Protocol]) -> None:
         self.listener = socket.create_server(("127.0.0.1", 0))
@@ -44,8 +44,8 @@ class HttpServer:
         return socket.create_connection(self.address, timeout=60)
 
 
-def answer_of(client: socket.socket) -> tuple[bytes, bytes]:
-    """Read until the server closes; the head and the body of what it said."""
+def read_response(client: socket.socket) -> tuple[bytes, bytes]:
+    """Read until the server closes, and return the head and the body of its response."""
     said = b""
     while piece := client.recv(65536):
         said += piece

@@ -1,6 +1,6 @@
 """MCP clients for tests: agents that work in folders and share one store, in memory or over HTTP.
 
-Everything asynchronous runs on a loop in a thread of its own, so that a test reads from top to bottom.
+Asynchronous code runs on an event loop in a separate thread, so that tests stay synchronous.
 """
 
 from __future__ import annotations
@@ -38,17 +38,17 @@ from support.stores import NOW_MS, open_store, set_clock
 
 T = TypeVar("T")
 HANDSHAKE = "legacy"
-"""The mode of a client that greets with ``initialize``, as all do today."""
+"""The mode of a client of the current protocol, which sends ``initialize``."""
 MODERN = "2026-07-28"
-"""The mode of a client of the newer protocol, which has no greeting and asks by way of the answer."""
+"""The mode of a client of the newer protocol, which has no ``initialize`` and returns requests to the client as results."""
 MODES = (HANDSHAKE, MODERN)
 TOKEN = "token-of-the-plugin"
-"""What OpenCode's plugin shows to these servers."""
+"""The token of OpenCode's plugin for these servers."""
 
 
 @dataclass(frozen=True)
 class Reply:
-    """What a tool answered."""
+    """The result of a tool."""
 
     text: str
     data: dict[str, Any]
@@ -56,12 +56,12 @@ class Reply:
 
     @property
     def bytes(self) -> int:
-        """The length of the text as it is sent."""
+        """The size of the text in UTF-8 bytes."""
         return len(self.text.encode())
 
     @property
     def contents(self) -> list[str]:
-        """The texts of the memories that it holds."""
+        """The texts of the memories in the result."""
         return [memory["content"] for memory in self.data["memories"]]
 
 
@@ -85,44 +85,44 @@ class Agent:
         self.client = client
 
     def call(self, tool: str, /, **arguments: Any) -> Reply:
-        """Call a tool; arguments are sent as they are, null included."""
+        """Call a tool. Arguments are sent unchanged, including null."""
         result = self._portal.call(self.client.call_tool, tool, arguments)
         [block] = result.content
         return Reply(block.text, dict(result.structured_content or {}), bool(result.is_error))
 
     def ok(self, tool: str, /, **arguments: Any) -> Reply:
-        """Call a tool that has to succeed."""
+        """Call a tool that must succeed."""
         reply = self.call(tool, **arguments)
         assert not reply.is_error, reply.text
         return reply
 
     def refused(self, tool: str, /, **arguments: Any) -> str:
-        """Call a tool that has to refuse; returns what it says."""
+        """Call a tool that must fail, and return the error text."""
         reply = self.call(tool, **arguments)
         assert reply.is_error, reply.text
         return reply.text
 
     def remember(self, content: str, category: str = "fact", **more: Any) -> str:
-        """Remember something and return its id."""
+        """Store a memory and return its id."""
         id: str = self.ok("remember", content=content, category=category, **more).data["id"]
         return id
 
     def recalled(self, query: str, **more: Any) -> list[str]:
-        """Return the texts that answer a query."""
+        """Recall memories and return their texts."""
         return self.ok("recall", query=query, **more).contents
 
     def run(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """Await something on the loop of this client."""
+        """Run a coroutine function on the event loop of this client."""
         return self._portal.call(function, *arguments)
 
 
 class World:
-    """A store, and the servers and clients around it; all end with the block.
+    """A store with its servers and clients, which all end with the block.
 
     Args:
-        folder: Where the store and the repositories are made.
-        background: What the server is told of its worker.
-        settings: Configuration, by dotted key with the dots as two underscores: ``server__tools="core"``.
+        folder: The folder of the store and the repositories.
+        background: The background process that the server reports.
+        settings: Configuration keys with two underscores instead of dots: ``server__tools="core"``.
     """
 
     def __init__(self, folder: Path, *, background: Background | None = None, **settings: str) -> None:
@@ -144,11 +144,11 @@ class World:
 
     @property
     def now(self) -> datetime:
-        """The present moment of both clocks."""
+        """The current time of both clocks."""
         return moment(self._now_ms)
 
     def pass_time(self, seconds: float) -> None:
-        """Let both clocks, the store's and the server's, go on."""
+        """Advance both clocks, the store's and the server's."""
         self._now_ms += round(seconds * 1000)
         set_clock(self.store, self._now_ms)
 
@@ -157,20 +157,20 @@ class World:
         self.store.close()
 
     def agent(self, folder: Path | None = None, *, roots: Roots | None = None, mode: str = HANDSHAKE) -> Agent:
-        """Connect a client in memory, to a server that was started in ``folder`` for it alone."""
+        """Connect a client in memory to its own server, started in ``folder``."""
         server = build_server(self.state, folder=folder)
         return self.connect(Client(server, mode=mode, list_roots_callback=roots))
 
     def connect(self, client: Client, stack: ExitStack | None = None) -> Agent:
-        """Enter a client until the world ends, or a stack."""
-        return Agent(self._portal, (stack or self._stack).enter_context(self.entered(client)))
+        """Keep a client connected until the world or the stack ends."""
+        return Agent(self._portal, (stack or self._stack).enter_context(self.wrap(client)))
 
-    def entered(self, resource: AbstractAsyncContextManager[T]) -> AbstractContextManager[T]:
-        """Make a resource of the loop one of the test's thread."""
+    def wrap(self, resource: AbstractAsyncContextManager[T]) -> AbstractContextManager[T]:
+        """Turn an asynchronous context manager into a synchronous one."""
         return self._portal.wrap_async_context_manager(resource)
 
     def repository(self, name: str, *, remote: str | None = "") -> Path:
-        """Make a git repository; its remote is ``gitlab.com/group/<name>`` unless said otherwise, None for none."""
+        """Create a git repository. The default remote is ``gitlab.com/group/<name>``; None means no remote."""
         folder = self.folder / name
         git = folder / ".git"
         for part in ("objects", "refs"):
@@ -181,7 +181,7 @@ class World:
         return folder
 
     def worktree(self, of: Path, name: str) -> Path:
-        """Make a linked work tree of a repository."""
+        """Create a linked working tree of a repository."""
         folder = self.folder / name
         folder.mkdir()
         git = of / ".git" / "worktrees" / name
@@ -193,7 +193,7 @@ class World:
         return folder
 
     def dump(self) -> list[str]:
-        """Every row of the store, sessions and claims included, but for how often a memory was used."""
+        """Return every row of the store, with sessions and claims, but without the usage of memories."""
         rows: list[Any] = [
             [kind, {name: value for name, value in row.items() if name not in ("uses", "used_at")}]
             for kind, row in self.store.rows.dump()
@@ -206,12 +206,12 @@ class World:
         return sorted(json.dumps(row, sort_keys=True) for row in rows)
 
     def app(self, *, key: str | None = None) -> WebApp:
-        """The ASGI app of a resident server."""
+        """Build the ASGI app of a resident server."""
         return build_app(self.state, self.metrics, host="127.0.0.1", key=key, token=TOKEN)
 
     @contextmanager
     def served(self, *, key: str | None = None) -> Iterator[Resident]:
-        """Serve over HTTP on a free port; clients leave before the server does."""
+        """Serve over HTTP on a free port. Clients disconnect before the server ends."""
         config = uvicorn.Config(
             self.app(key=key),
             port=0,
@@ -238,7 +238,7 @@ class World:
 
 
 class Resident:
-    """A server over HTTP that many clients share."""
+    """A server over HTTP for many clients."""
 
     def __init__(self, world: World, url: str, clients: ExitStack) -> None:
         self._world = world
@@ -253,17 +253,17 @@ class Resident:
         mode: str = HANDSHAKE,
         headers: dict[str, str | bytes] | None = None,
     ) -> Agent:
-        """Connect a client; ``folder`` goes into its header."""
-        given = dict(headers or {})
+        """Connect a client with ``folder`` in its header."""
+        sent = dict(headers or {})
         if folder is not None:
-            given["x-opencode-directory"] = str(folder)
-        http = self._clients.enter_context(self._world.entered(httpx2.AsyncClient(headers=given, timeout=60)))
+            sent["x-opencode-directory"] = str(folder)
+        http = self._clients.enter_context(self._world.wrap(httpx2.AsyncClient(headers=sent, timeout=60)))
         client = Client(streamable_http_client(self.url, http_client=http), mode=mode, list_roots_callback=roots)
         return self._world.connect(client, self._clients)
 
 
 class _Server(uvicorn.Server):
-    """Tells another thread when it can be asked."""
+    """Signals another thread when it is ready."""
 
     def __init__(self, config: uvicorn.Config, ready: threading.Event) -> None:
         super().__init__(config)
@@ -276,19 +276,19 @@ class _Server(uvicorn.Server):
 
 @cache
 def _tokenization() -> Tokenization:
-    """The bundled tokenizer, which is slow to load, once for all tests."""
+    """Return the bundled tokenizer. It is slow to load, so all tests share one."""
     return Tokenization(find_model().tokenizer)
 
 
-def race_for_claims(folder: Path, session: str, items: Sequence[str], start: Any, told: Any) -> None:
-    """Claim one thing after the other, each at the same moment as somebody else does; a process of its own runs this.
+def race_for_claims(folder: Path, session: str, items: Sequence[str], start: Any, results: Any) -> None:
+    """Claim items one by one, each at the same time as another process. Runs in a separate process.
 
     Args:
-        folder: Of a world that has a repository ``walrus``.
-        session: Who claims.
-        items: What to claim.
-        start: A barrier that is passed before each claim.
-        told: The end of a pipe; it gets whether the claim was granted and what was said, for each item.
+        folder: The folder of a world with a repository ``walrus``.
+        session: The id of the claiming session.
+        items: The items to claim.
+        start: A barrier to pass before each claim.
+        results: The end of a pipe. For each item it gets whether the claim was granted, and the text.
     """
     with World(folder) as world:
         agent = world.agent(folder / "walrus")
@@ -298,4 +298,4 @@ def race_for_claims(folder: Path, session: str, items: Sequence[str], start: Any
             start.wait(60)
             reply = agent.call("claim_item", session_id=session, item_ref=item)
             answers.append((not reply.is_error, reply.text))
-        told.send(answers)
+        results.send(answers)

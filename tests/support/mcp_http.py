@@ -1,4 +1,4 @@
-"""Bare JSON-RPC over the ASGI app of a resident server, as a client of any make would send it."""
+"""A client that sends raw JSON-RPC to the ASGI app of a resident server."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _WANTED = {"accept": "application/json, text/event-stream", "content-type": "app
 
 @dataclass(frozen=True)
 class Answer:
-    """An answer; ``message`` is the JSON-RPC message as it was sent, without the frame of an event stream."""
+    """A response. ``message`` is the JSON-RPC message without the framing of an event stream."""
 
     status: int
     headers: dict[str, str]
@@ -38,18 +38,18 @@ class Answer:
 
     @property
     def session(self) -> str | None:
-        """The session that the answer begins."""
+        """The session that the response starts."""
         return self.headers.get("mcp-session-id")
 
     @property
     def text(self) -> str:
-        """The text that a tool answered."""
+        """The text of a tool result."""
         text: str = self.result["content"][0]["text"]
         return text
 
 
 class Wire:
-    """A client of an app, from ``with`` on; what goes wrong in the app becomes a 500."""
+    """A client of an app inside ``with``. Exceptions of the app become status 500."""
 
     def __init__(self, app: Any) -> None:
         self._client = TestClient(app, base_url=HOST, client=("127.0.0.1", 50_000), raise_server_exceptions=False)
@@ -62,31 +62,31 @@ class Wire:
         self._client.__exit__(*error)
 
     def begin_task(self, function: Callable[[], Awaitable[Any]]) -> Future[Any]:
-        """Begin something on the loop of the app."""
+        """Start a coroutine on the event loop of the app."""
         assert self._client.portal is not None
         return self._client.portal.start_task_soon(function)
 
     def get_raw(self, path: str, headers: dict[str, str | bytes]) -> int:
-        """Ask for a page with headers that are bytes; returns the status."""
+        """Get a page with headers of bytes, and return the status."""
         return self._client.get(path, headers=headers).status_code
 
     def get(self, path: str, **headers: str) -> Answer:
-        """Ask for a page."""
+        """Get a page."""
         return self.request("GET", path, **headers)
 
     def request(self, method: str, path: str, body: bytes | str = b"", **headers: str) -> Answer:
-        """Send anything; underscores of a header's name are hyphens."""
+        """Send any request. Underscores in header names become hyphens."""
         named = {name.replace("_", "-"): value for name, value in headers.items()}
         answer = self._client.request(method, path, content=body, headers=named)
-        return Answer(answer.status_code, dict(answer.headers), _unframed(answer.content))
+        return Answer(answer.status_code, dict(answer.headers), _extract_message(answer.content))
 
     def post(self, message: Any, **headers: str) -> Answer:
-        """Send a message, or bytes that may not be one."""
+        """Post a message, or any bytes."""
         body = message if isinstance(message, bytes | str) else json.dumps(message)
         return self.request("POST", "/mcp", body, **(_WANTED | headers))
 
     def ask(self, method: str, parameters: Any = None, **headers: str) -> Answer:
-        """Send a request."""
+        """Send a JSON-RPC request."""
         message = {"jsonrpc": "2.0", "id": 1, "method": method}
         return self.post(message if parameters is None else message | {"params": parameters}, **headers)
 
@@ -95,15 +95,15 @@ class Wire:
         return self.ask("tools/call", {"name": tool, "arguments": arguments or {}}, **headers)
 
     def begin(self, **headers: str) -> str:
-        """Begin a session and return its id."""
-        who = {"protocolVersion": LATEST, "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
-        answer = self.ask("initialize", who, **headers)
+        """Start a session and return its id."""
+        parameters = {"protocolVersion": LATEST, "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+        answer = self.ask("initialize", parameters, **headers)
         assert answer.session is not None, answer
         self.post({"jsonrpc": "2.0", "method": "notifications/initialized"}, mcp_session_id=answer.session, **headers)
         return answer.session
 
 
-def _unframed(body: bytes) -> bytes:
-    """Take the last message out of an event stream."""
+def _extract_message(body: bytes) -> bytes:
+    """Extract the last message from an event stream."""
     data = [line.removeprefix(b"data: ") for line in body.splitlines() if line.startswith(b"data: {")]
     return data[-1] if body.lstrip().startswith((b"event:", b"data:", b"id:")) and data else body

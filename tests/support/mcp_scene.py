@@ -1,4 +1,4 @@
-"""A project with something of every kind in it, and one good call of every tool."""
+"""A project with data of every kind, and one valid call of every tool."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PROJECT = "gitlab.com/group/shop"
 
 @dataclass(frozen=True)
 class Scene:
-    """What there is; memories by their ids."""
+    """The world, the client and the ids of the memories."""
 
     world: World
     agent: Agent
@@ -25,8 +25,8 @@ class Scene:
     blocker: str
     resolved: str
 
-    def good_calls(self) -> dict[str, dict[str, Any]]:
-        """Tool to arguments that it takes; in this order each can be called once."""
+    def valid_calls(self) -> dict[str, dict[str, Any]]:
+        """Return valid arguments of each tool. In this order every tool can be called once."""
         return {
             "memory_status": {},
             "get_boot_context": {"max_tokens": 1000},
@@ -79,12 +79,12 @@ class Scene:
         }
 
 
-NEVER_WELL = {"enrich_entity": {"entity_ref": "!12"}}
-"""Tools that nothing makes succeed yet."""
+ALWAYS_FAILING = {"enrich_entity": {"entity_ref": "!12"}}
+"""Tools that always fail."""
 
 
 def set_up(world: World, *, mode: str = "legacy") -> Scene:
-    """Fill a new world."""
+    """Fill a new world with data."""
     folder = world.repository("shop")
     (folder / "notes.md").write_text("# Setup\n\nRun the walrus first.\n")
     (folder / "README.md").write_text("# Shop\n\nA shop for bees.\n")

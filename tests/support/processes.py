@@ -12,13 +12,13 @@ _TESTS = Path(__file__).resolve().parents[1]
 
 
 def environment(**changes: str) -> dict[str, str]:
-    """The environment of a child that can import what the tests share."""
+    """Return the environment of a child process that can import the test support."""
     path = os.pathsep.join([str(_TESTS), *filter(None, [os.environ.get("PYTHONPATH")])])
     return os.environ | {"PYTHONPATH": path, "PYTHONWARNINGS": "error"} | changes
 
 
 def command(code: str, *arguments: object) -> list[str]:
-    """The command line of a program given as text; its arguments are in ``sys.argv[1:]``."""
+    """Return the command line of a program given as text, with its arguments in ``sys.argv[1:]``."""
     return [sys.executable, "-c", textwrap.dedent(code), *map(str, arguments)]
 
 

@@ -1,4 +1,4 @@
-"""Calls out of a session of OpenCode, as the bridge makes them."""
+"""Tool calls and commands of an OpenCode session, as the bridge makes them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _BY_NAME = {tool.name: tool for tool in TOOLS}
 
 
 class Session:
-    """A session of OpenCode in a folder."""
+    """An OpenCode session in a folder."""
 
     def __init__(self, world: World, folder: Path | None, id: str = "ses_1") -> None:
         self._world = world
@@ -26,7 +26,7 @@ class Session:
 
     @property
     def call(self) -> SessionCall:
-        """What a tool or a command is given just now."""
+        """The current context of a tool call or command."""
         client = ClientProjects(self._world.state, None).scope(self._folders)
         return SessionCall(self._world.state, client, clock.now(), session=self._id, message="msg_1", agent="build")
 
@@ -36,11 +36,11 @@ class Session:
         return tool.run(self.call, **tool.check(arguments))
 
     def told(self, name: str, /, **arguments: Any) -> str:
-        """The same, for its text."""
+        """Call a tool and return its text."""
         return self.tool(name, **arguments).text
 
     def types(self, command: str, arguments: str = "") -> str:
-        """Type a slash command; returns what the model is told."""
+        """Run a slash command, and return the text for the model."""
         told = run_command(self.call, command, arguments)
         assert told is not None
         return told

@@ -1,4 +1,4 @@
-"""The limit of a body: as it is declared, and as it comes."""
+"""The limit for request bodies, by declared length and by received bytes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from support.asgi import Answer, Echo, ask, body_messages, http_scope
 
 
 class Limited:
-    """An echo behind a limit of ten bytes, and what the guard reported."""
+    """An echo app behind a limit of ten bytes, and the refusals that the guard reported."""
 
     def __init__(self, limit: int = 10) -> None:
         self.refused: list[str] = []
@@ -31,7 +31,7 @@ class Limited:
 
 
 @pytest.mark.parametrize("pieces", [[b""], [b"0123456789"], [b"01234", b"56789"], [b"0123456789", b""], [b"", b"0"]])
-def test_a_body_up_to_the_limit_arrives_whole(pieces: list[bytes]) -> None:
+def test_body_up_to_the_limit_is_passed_on_complete(pieces: list[bytes]) -> None:
     limited = Limited()
     body = b"".join(pieces)
     assert limited.ask(*pieces).body == body
@@ -41,7 +41,7 @@ def test_a_body_up_to_the_limit_arrives_whole(pieces: list[bytes]) -> None:
 
 
 @pytest.mark.parametrize("length", [b"11", b"00011", b"9" * 19, b"9" * 20, b"9" * 10_000])
-def test_a_declared_length_over_the_limit_is_refused_unread(length: bytes) -> None:
+def test_declared_length_over_the_limit_is_refused_without_reading(length: bytes) -> None:
     asked: list[str] = []
 
     async def receive() -> None:
@@ -55,31 +55,31 @@ def test_a_declared_length_over_the_limit_is_refused_unread(length: bytes) -> No
 
 
 @pytest.mark.parametrize("length", [b"0", b"5", b"0005", b"10"])
-def test_a_declared_length_is_not_believed(length: bytes) -> None:
+def test_body_over_the_limit_with_a_smaller_length_is_refused(length: bytes) -> None:
     assert Limited().ask(b"0123456789", b"0", length=length).status == 413
     assert Limited().ask(b"01234567890", length=length).status == 413
 
 
 @pytest.mark.parametrize("pieces", [[b"x" * 11], [b"x" * 10, b"x"], [b"x"] * 11, [b"", b"x" * 10, b"", b"x", b""]])
-def test_a_body_of_unknown_length_is_refused_when_it_passes_the_limit(pieces: list[bytes]) -> None:
+def test_body_of_unknown_length_over_the_limit_is_refused(pieces: list[bytes]) -> None:
     assert Limited().ask(*pieces).status == 413
 
 
 @pytest.mark.parametrize(
     "length", [b"", b" ", b"-1", b"+5", b"5_0", b"5.0", b"0x5", b"5 ", b"5,5", b"five", b"\xd9\xa1", b"\xb2", b"\xff"]
 )
-def test_a_length_that_is_no_number_is_refused(length: bytes) -> None:
+def test_content_length_that_is_not_a_number_is_refused(length: bytes) -> None:
     assert Limited().ask(b"01234", length=length).status == 400
 
 
-def test_a_length_that_is_said_twice_or_beside_an_encoding_is_refused() -> None:
+def test_repeated_length_or_length_with_encoding_is_refused() -> None:
     assert Limited().ask(b"01234", length=b"5", more=((b"content-length", b"5"),)).status == 400
     assert Limited().ask(b"01234", length=b"5", more=((b"Content-Length", b"6"),)).status == 400
     assert Limited().ask(b"01234", length=b"5", more=((b"Transfer-Encoding", b"chunked"),)).status == 400
     assert Limited().ask(b"01234", more=((b"transfer-encoding", b"chunked"),)).body == b"01234"
 
 
-def test_a_body_that_breaks_off_never_reaches_the_app() -> None:
+def test_incomplete_body_never_reaches_the_app() -> None:
     limited = Limited()
     half = body_messages(b"01", b"23")[:1]
     assert ask(limited.app, http_scope(), half).messages == []
@@ -88,7 +88,7 @@ def test_a_body_that_breaks_off_never_reaches_the_app() -> None:
     assert limited.refused == []
 
 
-def test_the_app_still_learns_that_the_client_has_left() -> None:
+def test_app_receives_the_disconnect_message() -> None:
     heard = []
 
     async def app(scope, receive, send) -> None:
@@ -98,7 +98,7 @@ def test_the_app_still_learns_that_the_client_has_left() -> None:
     assert heard == ["http.request", "http.disconnect"]
 
 
-def test_single_bytes_cost_no_more_than_their_sum() -> None:
+def test_body_in_single_bytes_needs_no_extra_memory() -> None:
     async def app(scope, receive, send) -> None:
         await receive()
 
@@ -122,19 +122,19 @@ def test_single_bytes_cost_no_more_than_their_sum() -> None:
 
 
 def run_to_end(coroutine) -> None:
-    """Run a coroutine that waits for nothing, without an event loop whose own memory would be counted."""
+    """Run a coroutine that never waits, without an event loop, whose memory would be counted."""
     with pytest.raises(StopIteration):
         coroutine.send(None)
 
 
-def test_a_limit_is_not_negative() -> None:
+def test_negative_body_limit_is_rejected() -> None:
     with pytest.raises(InvalidInputError):
         Limited(-1)
     assert Limited(0).ask(b"").status == 200
     assert Limited(0).ask(b"x").status == 413
 
 
-def test_what_has_no_body_passes() -> None:
+def test_scopes_without_a_body_pass() -> None:
     limited = Limited()
     with TestClient(limited.app) as client, client.websocket_connect("/ws") as socket:
         socket.send_text("longer than ten bytes")

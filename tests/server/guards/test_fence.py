@@ -1,4 +1,4 @@
-"""The fence against DNS rebinding: which names may be asked for, and which pages may ask."""
+"""The fence against DNS rebinding: allowed hosts and origins."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ORIGINS = default_origins("127.0.0.1")
 
 
 class Fenced:
-    """An echo behind a fence, and what the fence reported."""
+    """An echo app behind a fence, and the refusals that the fence reported."""
 
     def __init__(self, *, hosts=HOSTS, origins=ORIGINS) -> None:
         self.refused: list[str] = []
@@ -43,11 +43,11 @@ class Fenced:
         "[::1]:9824", "[0:0:0:0:0:0:0:1]:9824",
     ],
 )  # fmt: skip
-def test_every_spelling_of_loopback_is_our_name(host: str) -> None:
+def test_every_spelling_of_loopback_is_allowed(host: str) -> None:
     assert Fenced().is_allowed((b"host", host.encode()))
 
 
-def test_the_name_of_the_header_may_come_in_any_case() -> None:
+def test_header_names_are_case_insensitive() -> None:
     assert Fenced().is_allowed((b"HOST", b"localhost"))
     assert not Fenced().is_allowed((b"Host", b"localhost"), (b"hOsT", b"evil.com"))
     assert not Fenced().is_allowed(OUR_HOST, (b"ORIGIN", b"http://evil.com"))
@@ -67,13 +67,13 @@ def test_the_name_of_the_header_may_come_in_any_case() -> None:
         b"localhost:\xd9\xa1",
     ],
 )  # fmt: skip
-def test_no_other_name_is(host: bytes) -> None:
+def test_other_host_names_are_refused(host: bytes) -> None:
     fenced = Fenced()
     assert not fenced.is_allowed((b"host", host))
     assert fenced.refused == ["host"]
 
 
-def test_a_request_names_exactly_one_host() -> None:
+def test_request_without_exactly_one_host_is_refused() -> None:
     assert not Fenced().is_allowed()
     assert not Fenced().is_allowed(http_version="1.0")
     assert not Fenced().is_allowed(OUR_HOST, (b"host", b"evil.com"))
@@ -82,18 +82,18 @@ def test_a_request_names_exactly_one_host() -> None:
 
 
 @pytest.mark.parametrize("header", [b"x-forwarded-host", b"forwarded", b"x-host", b":authority"])
-def test_no_other_header_stands_in_for_the_host(header: bytes) -> None:
+def test_forwarded_host_headers_are_ignored(header: bytes) -> None:
     assert not Fenced().is_allowed((header, b"localhost"))
     assert not Fenced().is_allowed((b"host", b"evil.com"), (header, b"localhost"))
 
 
 @pytest.mark.parametrize("target", ["http://evil.com/mcp", "http://127.0.0.1:9824/mcp", "evil.com:443", "*", ""])
-def test_a_target_that_names_a_server_is_refused_whatever_the_header_says(target: str) -> None:
+def test_absolute_request_target_is_refused(target: str) -> None:
     assert not Fenced().is_allowed(OUR_HOST, path=target)
     assert not Fenced().is_allowed(OUR_HOST, path=target, raw_path=None)
 
 
-def test_a_target_is_judged_as_it_was_sent() -> None:
+def test_raw_request_target_is_checked() -> None:
     assert not Fenced().is_allowed(OUR_HOST, path="/mcp", raw_path=b"http://evil.com/mcp")
     assert Fenced().is_allowed(OUR_HOST, path="/mcp", raw_path=None)
 
@@ -102,7 +102,7 @@ def test_a_target_is_judged_as_it_was_sent() -> None:
     "origin",
     ["http://localhost", "http://localhost:3000", "HTTP://LOCALHOST:80", "http://127.0.0.1:1", "http://[::1]:9824"],
 )
-def test_a_page_of_this_machine_may_ask(origin: str) -> None:
+def test_local_origins_are_allowed(origin: str) -> None:
     assert Fenced().is_allowed(OUR_HOST, (b"origin", origin.encode()))
 
 
@@ -116,19 +116,19 @@ def test_a_page_of_this_machine_may_ask(origin: str) -> None:
         b"http://localhost\xff", b"\xff://localhost", b" http://localhost", b"http://http://localhost", b"data:localhost",
     ],
 )  # fmt: skip
-def test_no_other_page_may(origin: bytes) -> None:
+def test_other_origins_are_refused(origin: bytes) -> None:
     fenced = Fenced()
     assert not fenced.is_allowed(OUR_HOST, (b"origin", origin))
     assert fenced.refused == ["origin"]
 
 
-def test_several_origins_are_refused() -> None:
+def test_multiple_origins_are_refused() -> None:
     friend = (b"origin", b"http://localhost")
     assert not Fenced().is_allowed(OUR_HOST, friend, (b"origin", b"http://evil.com"))
     assert not Fenced().is_allowed(OUR_HOST, friend, friend)
 
 
-def test_an_origin_is_allowed_with_its_port_or_with_any() -> None:
+def test_configured_origin_matches_its_port_or_any_port() -> None:
     origins = ["https://app.example", "http://dev.example:3000", "vscode-webview://0ab", "http://any.example:*"]
     for origin, allowed in [
         (b"https://app.example", True),
@@ -148,14 +148,14 @@ def test_an_origin_is_allowed_with_its_port_or_with_any() -> None:
         assert Fenced(origins=origins).is_allowed(OUR_HOST, (b"origin", origin)) is allowed, origin
 
 
-def test_a_preflight_is_a_request_like_any_other() -> None:
+def test_preflight_requests_are_checked_like_others() -> None:
     preflight = (b"access-control-request-method", b"POST")
     assert Fenced().is_allowed(OUR_HOST, preflight, method="OPTIONS")
     assert not Fenced().is_allowed(OUR_HOST, preflight, (b"origin", b"http://evil.com"), method="OPTIONS")
     assert not Fenced().is_allowed(OUR_HOST, path="*", method="OPTIONS")
 
 
-def test_configured_names_are_allowed_beside_those_of_loopback() -> None:
+def test_configured_hosts_are_allowed_besides_loopback() -> None:
     hosts = default_hosts("Memory.lan.") | {"::2", "[fd00:0::3]"}
     assert hosts >= {"127.0.0.1", "localhost", "[::1]", "memory.lan"}
     for host in (b"memory.lan:9824", b"MEMORY.LAN.", b"[::2]", b"[fd00::3]:1", b"localhost"):
@@ -163,7 +163,7 @@ def test_configured_names_are_allowed_beside_those_of_loopback() -> None:
     assert not Fenced(hosts=hosts).is_allowed((b"host", b"lan"))
 
 
-def test_the_address_that_stands_for_all_is_nobodys_name() -> None:
+def test_unspecified_address_is_not_an_allowed_host() -> None:
     for everywhere in ("0.0.0.0", "::", "[::]"):
         assert default_hosts(everywhere) == default_hosts("127.0.0.1")
     assert default_hosts("192.168.1.5") == default_hosts("127.0.0.1") | {"192.168.1.5"}
@@ -172,21 +172,21 @@ def test_the_address_that_stands_for_all_is_nobodys_name() -> None:
 
 
 @pytest.mark.parametrize("host", ["", "*", "localhost:9824", "localhost:*", "http://localhost", "a b", "ä", "[::g]"])
-def test_a_list_of_hosts_holds_names_only(host: str) -> None:
+def test_malformed_allowed_host_is_rejected(host: str) -> None:
     with pytest.raises(InvalidInputError, match="not a valid host name") as raised:
         Fenced(hosts=[host])
     assert raised.value.field == "hosts"
 
 
 @pytest.mark.parametrize("origin", ["", "*", "null", "localhost", "http://*", "http://localhost/", "http://a,http://b"])
-def test_a_list_of_origins_holds_origins_only(origin: str) -> None:
+def test_malformed_allowed_origin_is_rejected(origin: str) -> None:
     with pytest.raises(InvalidInputError, match="not a valid origin") as raised:
         Fenced(origins=[origin])
     assert raised.value.field == "origins"
 
 
 @pytest.mark.parametrize("denial", [True, False])
-def test_a_websocket_of_a_stranger_is_never_accepted(denial: bool) -> None:
+def test_websocket_from_a_foreign_host_or_origin_is_refused(denial: bool) -> None:
     for headers in ([(b"host", b"evil.com")], [OUR_HOST, (b"origin", b"http://evil.com")], [OUR_HOST, OUR_HOST], []):
         fenced = Fenced()
         answer = ask(fenced.app, websocket_scope(headers, denial=denial), [{"type": "websocket.connect"}])
@@ -199,7 +199,7 @@ def test_a_websocket_of_a_stranger_is_never_accepted(denial: bool) -> None:
         assert fenced.echo.scopes == []
 
 
-def test_a_websocket_of_a_friend_works() -> None:
+def test_websocket_from_an_allowed_origin_works() -> None:
     fenced = Fenced()
     client = TestClient(fenced.app)
     friend = {"host": "localhost:9824", "origin": "http://localhost:3000"}
@@ -216,7 +216,7 @@ def test_a_websocket_of_a_friend_works() -> None:
     assert fenced.refused == ["host"]
 
 
-def test_what_is_no_request_passes_unjudged() -> None:
+def test_lifespan_scope_is_not_checked() -> None:
     fenced = Fenced()
     with TestClient(fenced.app, base_url="http://evil.com") as client:
         assert client.post("/mcp").status_code == 403

@@ -1,4 +1,4 @@
-"""The key: who knows it may ask, and nobody else, whatever they send."""
+"""API key authentication: only requests with the exact key are accepted."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ X_API_KEY = (b"x-api-key", b"s3cret-key")
 
 
 class Keyed:
-    """An echo behind a key, and what the guard reported."""
+    """An echo app behind a key, and the refusals that the guard reported."""
 
     def __init__(self, key: str = KEY, other: str | None = None) -> None:
         self.refused: list[str] = []
@@ -51,7 +51,7 @@ class Keyed:
         [(b"X-API-KEY", b"s3cret-key")],
     ],
 )
-def test_who_sends_the_key_may_ask(headers: list[tuple[bytes, bytes]]) -> None:
+def test_request_with_the_key_is_accepted(headers: list[tuple[bytes, bytes]]) -> None:
     assert Keyed().is_allowed(*headers)
 
 
@@ -79,7 +79,7 @@ def test_who_sends_the_key_may_ask(headers: list[tuple[bytes, bytes]]) -> None:
         [(b"cookie", b"key=s3cret-key")],
     ],
 )
-def test_nobody_else_may(headers: list[tuple[bytes, bytes]]) -> None:
+def test_request_without_the_exact_key_is_refused(headers: list[tuple[bytes, bytes]]) -> None:
     assert not Keyed().is_allowed(*headers)
     assert not Keyed().is_allowed(*headers, query_string=b"key=s3cret-key&api_key=s3cret-key")
 
@@ -94,13 +94,13 @@ def test_nobody_else_may(headers: list[tuple[bytes, bytes]]) -> None:
         (b"X-Api-Key", b"\xff"),
     ],
 )
-def test_the_key_beside_another_one_is_refused(other: tuple[bytes, bytes]) -> None:
+def test_key_together_with_another_key_is_refused(other: tuple[bytes, bytes]) -> None:
     for right in (BEARER, X_API_KEY):
         assert not Keyed().is_allowed(right, other)
         assert not Keyed().is_allowed(other, right)
 
 
-def test_a_second_key_lets_in_as_well_and_never_beside_the_first() -> None:
+def test_second_key_is_accepted_alone_but_not_with_the_first() -> None:
     other = (b"authorization", b"Bearer t0ken")
     assert Keyed(other="t0ken").is_allowed(other)
     assert Keyed(other="t0ken").is_allowed(BEARER)
@@ -110,12 +110,12 @@ def test_a_second_key_lets_in_as_well_and_never_beside_the_first() -> None:
 
 
 @pytest.mark.parametrize("other", [None, ""])
-def test_no_second_key_lets_nobody_in(other: str | None) -> None:
+def test_missing_second_key_accepts_no_empty_credential(other: str | None) -> None:
     for headers in ([], [(b"authorization", b"Bearer ")], [(b"x-api-key", b"")], [(b"authorization", b"Bearer None")]):
         assert not Keyed(other=other).is_allowed(*headers)
 
 
-def test_a_key_may_have_any_letters_and_spaces() -> None:
+def test_key_may_contain_any_letters_and_spaces() -> None:
     key = "drei süße Wörter"
     assert Keyed(key).is_allowed((b"authorization", f"Bearer {key}".encode()))
     assert Keyed(key).is_allowed((b"x-api-key", key.encode()))
@@ -123,19 +123,19 @@ def test_a_key_may_have_any_letters_and_spaces() -> None:
 
 
 @pytest.mark.parametrize("key", ["", " ", "key ", " key", "a\nb", "a\x00"])
-def test_a_key_that_nobody_could_send_is_not_accepted(key: str) -> None:
+def test_key_that_no_header_can_carry_is_rejected(key: str) -> None:
     with pytest.raises(InvalidInputError):
         Keyed(key)
 
 
-def test_an_open_path_needs_no_key_and_its_neighbours_do() -> None:
+def test_only_the_exact_open_path_needs_no_key() -> None:
     assert Keyed().is_allowed(path="/health")
     assert Keyed().is_allowed((b"x-api-key", b"wrong"), path="/health")
     for path in ("/health/", "/health/../mcp", "//health", "/healthz", "/HEALTH", "/mcp/health", "/"):
         assert not Keyed().is_allowed(path=path), path
 
 
-def test_a_websocket_needs_the_key_on_every_path() -> None:
+def test_websocket_needs_the_key_on_every_path() -> None:
     for path in ("/ws", "/health"):
         keyed = Keyed()
         answer = ask(keyed.app, websocket_scope([], path=path, denial=True), [{"type": "websocket.connect"}])
@@ -147,7 +147,7 @@ def test_a_websocket_needs_the_key_on_every_path() -> None:
         assert socket.receive_text() == "hello"
 
 
-def test_what_is_no_request_needs_no_key() -> None:
+def test_lifespan_scope_needs_no_key() -> None:
     keyed = Keyed()
     with TestClient(keyed.app):
         pass

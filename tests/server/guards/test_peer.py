@@ -1,4 +1,4 @@
-"""Only processes of our own user get a word in: against a real server, over real sockets."""
+"""The owner check of connections, against a real server over real sockets."""
 
 from __future__ import annotations
 
@@ -24,28 +24,29 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from opencode_memory.server.guards import find_owner, guarded_protocol, supports_owner_check
 from opencode_memory.server.guards.peer_owner import SocketEntry, find_by_netlink, find_in_proc
 from support.asgi import Echo
-from support.http_server import PROTOCOLS, HttpServer, answer_of
+from support.http_server import PROTOCOLS, HttpServer, read_response
 
 needs_owners = pytest.mark.skipif(not supports_owner_check(), reason="this system does not tell who owns a socket")
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
 
 US = os.geteuid()
-STRANGER = 65534
+OTHER_USER = 65534
 REQUEST = b"POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\nConnection: close\r\n\r\nhello"
-# Runs as another user once all is loaded, names of hosts too: the interpreter may be unreadable for that user.
-AS_STRANGER = f"""
+# Change the user after all modules are loaded, also those for host names, because the other user may not be able to
+# read the interpreter.
+AS_OTHER_USER = f"""
 import os, socket, struct, sys
 "localhost".encode("idna")
 os.setgroups([])
-os.setgid({STRANGER})
-os.setuid({STRANGER})
+os.setgid({OTHER_USER})
+os.setuid({OTHER_USER})
 client = socket.create_connection(("127.0.0.1", int(sys.argv[1])))
 client.sendall({REQUEST!r})
 """
 
 
 class Server(HttpServer):
-    """An echo behind ``guarded_protocol``."""
+    """An echo app behind ``guarded_protocol``."""
 
     def __init__(self, base: type[asyncio.Protocol] = H11Protocol, *, uid: int = US, **options: Any) -> None:
         self.refused: list[str] = []
@@ -76,10 +77,10 @@ def no_owner(local: object, peer: object) -> None:
 
 @needs_owners
 @pytest.mark.parametrize("base", PROTOCOLS)
-def test_a_process_of_the_same_user_is_served(base: type[asyncio.Protocol]) -> None:
+def test_process_of_the_same_user_is_served(base: type[asyncio.Protocol]) -> None:
     with Server(base) as server, server.connect() as client:
         client.sendall(REQUEST)
-        head, body = answer_of(client)
+        head, body = read_response(client)
     assert head.startswith(b"HTTP/1.1 200 OK")
     assert b"x-echo: yes" in head
     assert b"hello"[1:] in body
@@ -89,60 +90,60 @@ def test_a_process_of_the_same_user_is_served(base: type[asyncio.Protocol]) -> N
 
 @pytest.mark.parametrize("base", PROTOCOLS)
 @pytest.mark.parametrize("owner", [None, US + 1])
-def test_another_user_is_answered_once_and_never_heard(base: type[asyncio.Protocol], owner: int | None) -> None:
+def test_another_user_gets_one_refusal_and_no_request_is_read(base: type[asyncio.Protocol], owner: int | None) -> None:
     with Server(base, find_owner=lambda local, peer: owner) as server, server.connect() as client:
         client.sendall(REQUEST * 3)
-        assert_refusal(*answer_of(client))
+        assert_refusal(*read_response(client))
     assert server.echo.scopes == []
     assert server.refused == ["owner"]
 
 
-def test_a_stranger_who_says_nothing_is_answered_too() -> None:
+def test_other_user_without_a_request_gets_a_refusal() -> None:
     with Server(find_owner=no_owner) as server, server.connect() as client:
-        assert_refusal(*answer_of(client))
+        assert_refusal(*read_response(client))
 
 
-def test_a_large_request_does_not_cost_a_stranger_the_answer() -> None:
+def test_other_user_gets_the_refusal_despite_a_large_request() -> None:
     with Server(find_owner=no_owner) as server, server.connect() as client:
         client.sendall(b"POST / HTTP/1.1\r\n" + b"x" * 4_000_000)
         client.shutdown(socket.SHUT_WR)
-        assert_refusal(*answer_of(client))
+        assert_refusal(*read_response(client))
 
 
-def test_strangers_who_stay_are_thrown_out() -> None:
+def test_refused_connections_that_stay_open_are_closed() -> None:
     with Server(find_owner=no_owner) as server, contextlib.ExitStack() as clients:
         crowd = [clients.enter_context(server.connect()) for _ in range(40)]
         ends = []
         for client in crowd:
             with contextlib.suppress(ConnectionError):
-                ends.append(answer_of(client)[0])
-                # The answer is here, and we do not close: the next byte is refused once the server has lost patience.
+                ends.append(read_response(client)[0])
+                # The response has arrived, and the client stays open. Sending fails when the server closes the connection.
                 while True:
                     client.sendall(b"x")
         assert any(end.startswith(b"HTTP/1.1 403") for end in ends)
     assert server.refused == ["owner"] * 40
 
 
-def test_root_is_served_whoever_the_server_belongs_to() -> None:
+def test_root_is_served_by_any_users_server() -> None:
     with Server(uid=US + 1, find_owner=lambda local, peer: 0) as server, server.connect() as client:
         client.sendall(REQUEST)
-        assert answer_of(client)[0].startswith(b"HTTP/1.1 200")
+        assert read_response(client)[0].startswith(b"HTTP/1.1 200")
 
 
 @pytest.mark.parametrize("error", [OSError("too many open files"), ValueError("a table of another form")])
-def test_a_look_up_that_fails_lets_nobody_in(caplog: pytest.LogCaptureFixture, error: Exception) -> None:
+def test_failed_owner_lookup_refuses_the_connection(caplog: pytest.LogCaptureFixture, error: Exception) -> None:
     def fail(local: object, peer: object) -> int:
         raise error
 
     with Server(find_owner=fail) as server, server.connect() as client:
         client.sendall(REQUEST)
-        assert_refusal(*answer_of(client))
+        assert_refusal(*read_response(client))
     assert server.echo.scopes == []
     assert server.refused == ["owner"]
     assert str(error) in caplog.text
 
 
-def test_a_connection_is_judged_once() -> None:
+def test_owner_is_looked_up_once_per_connection() -> None:
     asked = []
 
     def us(local: tuple[str, int], peer: tuple[str, int]) -> int:
@@ -152,17 +153,17 @@ def test_a_connection_is_judged_once() -> None:
     keep = REQUEST.replace(b"Connection: close\r\n", b"")
     with Server(find_owner=us) as server, server.connect() as client:
         client.sendall(keep + keep + REQUEST)
-        answer_of(client)
+        read_response(client)
         assert asked == [(server.address, client.getsockname())]
     assert server.echo.bodies == [b"hello"] * 3
 
 
-def test_a_peer_that_has_reset_the_connection_is_not_heard(caplog: pytest.LogCaptureFixture) -> None:
+def test_reset_connection_is_not_read(caplog: pytest.LogCaptureFixture) -> None:
     server = Server()
     with server.connect() as client:
         client.sendall(REQUEST)
         client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-    # What it sent waits for the server, though nobody can say any more whose it was.
+    # The request waits in the socket of the server, but its owner cannot be determined any more.
     with server:
         server.wait_for_refusal()
     assert server.echo.scopes == []
@@ -170,7 +171,7 @@ def test_a_peer_that_has_reset_the_connection_is_not_heard(caplog: pytest.LogCap
 
 
 @needs_owners
-def test_a_peer_that_has_closed_belongs_to_nobody() -> None:
+def test_closed_peer_has_no_owner() -> None:
     server = Server()
     with server.connect() as client:
         client.sendall(REQUEST)
@@ -181,8 +182,8 @@ def test_a_peer_that_has_closed_belongs_to_nobody() -> None:
 
 @needs_owners
 @needs_root
-def test_a_real_process_of_another_user_is_refused() -> None:
-    script = AS_STRANGER + "while piece := client.recv(65536):\n    sys.stdout.buffer.write(piece)\n"
+def test_real_process_of_another_user_is_refused() -> None:
+    script = AS_OTHER_USER + "while piece := client.recv(65536):\n    sys.stdout.buffer.write(piece)\n"
     with Server() as server:
         said = run(script, server.address[1])
     head, _, body = said.partition(b"\r\n\r\n")
@@ -201,9 +202,9 @@ def test_a_real_process_of_another_user_is_refused() -> None:
         "client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack('ii', 1, 0))\nclient.close()",
     ],
 )
-def test_another_user_who_is_quicker_than_the_look_up_is_not_heard(last: str) -> None:
+def test_other_user_who_closes_before_the_lookup_is_refused(last: str) -> None:
     server = Server()
-    run(AS_STRANGER + last, server.address[1])
+    run(AS_OTHER_USER + last, server.address[1])
     with server:
         server.wait_for_refusal()
     assert server.echo.scopes == []
@@ -211,13 +212,13 @@ def test_another_user_who_is_quicker_than_the_look_up_is_not_heard(last: str) ->
 
 @needs_owners
 @needs_root
-def test_a_server_of_another_user_serves_that_user_and_root() -> None:
-    script = AS_STRANGER + "while piece := client.recv(65536):\n    sys.stdout.buffer.write(piece)\n"
-    with Server(uid=STRANGER) as server, server.connect() as client:
+def test_server_of_another_user_serves_that_user_and_root() -> None:
+    script = AS_OTHER_USER + "while piece := client.recv(65536):\n    sys.stdout.buffer.write(piece)\n"
+    with Server(uid=OTHER_USER) as server, server.connect() as client:
         assert run(script, server.address[1]).startswith(b"HTTP/1.1 200")
         client.sendall(REQUEST)
-        assert answer_of(client)[0].startswith(b"HTTP/1.1 200")
-    with Server(uid=STRANGER - 1) as server:
+        assert read_response(client)[0].startswith(b"HTTP/1.1 200")
+    with Server(uid=OTHER_USER - 1) as server:
         assert run(script, server.address[1]).startswith(b"HTTP/1.1 403")
 
 
@@ -226,7 +227,7 @@ def run(script: str, port: int) -> bytes:
 
 
 class Transport(asyncio.Transport):
-    """A transport between two addresses that goes nowhere."""
+    """A transport with two given addresses and no connection."""
 
     def __init__(self, local: Any, peer: Any) -> None:
         super().__init__({"sockname": local, "peername": peer})
@@ -280,26 +281,26 @@ def is_admitted(local: Any, peer: Any, owner: int | None = None) -> bool:
         (("::ffff:192.0.2.1", 9824, 0, 0), ("192.0.2.1", 1)),
     ],
 )
-def test_a_peer_of_this_machine_is_judged_by_its_owner(local: Any, peer: Any) -> None:
+def test_local_peer_is_checked_by_its_owner(local: Any, peer: Any) -> None:
     assert is_admitted(local, peer, owner=1000)
     assert is_admitted(local, peer, owner=0)
     assert not is_admitted(local, peer, owner=1001)
     assert not is_admitted(local, peer, owner=None)
 
 
-def test_a_peer_of_another_machine_is_not_judged_here() -> None:
+def test_remote_peer_is_not_checked() -> None:
     assert is_admitted(("192.0.2.1", 9824), ("192.0.2.2", 1))
     assert is_admitted(("fd00::1", 9824, 0, 0), ("fd00::2", 1, 0, 0))
     assert is_admitted(("fe80::1%eth0", 9824, 0, 2), ("fe80::2%eth0", 1, 0, 2))
 
 
 @pytest.mark.parametrize("nowhere", [None, "", "/run/socket", b"", ("", 0), ("name", 1)])
-def test_a_peer_without_an_address_is_refused(nowhere: Any) -> None:
+def test_peer_without_an_address_is_refused(nowhere: Any) -> None:
     assert not is_admitted(("127.0.0.1", 9824), nowhere, owner=1000)
     assert not is_admitted(nowhere, ("192.0.2.1", 1), owner=1000)
 
 
-def test_only_a_few_strangers_at_a_time_are_given_an_answer() -> None:
+def test_only_a_few_refused_peers_at_a_time_get_a_response() -> None:
     class Gone(Transport):
         def abort(self) -> None:
             gone.append(self)
@@ -329,7 +330,7 @@ Ask = Callable[..., Any]
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux does")
-def test_linux_tells_who_owns_a_socket() -> None:
+def test_linux_supports_the_owner_check() -> None:
     assert supports_owner_check()
 
 
@@ -342,7 +343,7 @@ def ask(request: pytest.FixtureRequest) -> Ask:
 
 @contextlib.contextmanager
 def connected(listener: socket.socket, client: socket.socket, host: str) -> Iterator[tuple[Any, Any]]:
-    """Connect two sockets; their names as the accepting end has them."""
+    """Connect two sockets, and return their addresses as the accepting end has them."""
     with listener, client:
         try:
             if listener.family == socket.AF_INET6:
@@ -369,7 +370,7 @@ def connected(listener: socket.socket, client: socket.socket, host: str) -> Iter
         (socket.AF_INET6, socket.AF_INET6, "::ffff:127.0.0.1"),
     ],
 )
-def test_the_owner_of_a_live_socket_is_found_and_of_a_closed_one_not(
+def test_owner_is_found_for_live_sockets_only(
     ask: Ask, server: socket.AddressFamily, client: socket.AddressFamily, host: str
 ) -> None:
     end = socket.socket(client)
@@ -383,12 +384,12 @@ def test_the_owner_of_a_live_socket_is_found_and_of_a_closed_one_not(
         assert find_owner(local[:2], peer[:2], finders=[ask]) is None
 
 
-def test_somebody_who_waits_at_the_port_of_the_peer_is_not_the_peer(ask: Ask) -> None:
+def test_listener_on_the_peers_port_is_not_the_peer(ask: Ask) -> None:
     with socket.create_server(("127.0.0.1", 0)) as waiting, socket.create_server(("127.0.0.1", 0)) as server:
         assert find_owner(server.getsockname(), waiting.getsockname(), finders=[ask]) is None
 
 
-def test_a_socket_that_is_bound_to_the_loopback_device_has_an_owner(ask: Ask) -> None:
+def test_owner_of_a_socket_bound_to_the_loopback_device_is_found(ask: Ask) -> None:
     end = socket.socket()
     try:
         end.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, b"lo")
@@ -398,19 +399,19 @@ def test_a_socket_that_is_bound_to_the_loopback_device_has_an_owner(ask: Ask) ->
         assert find_owner(local, peer, finders=[ask]) == US
 
 
-def test_ends_that_nobody_has_are_not_found(ask: Ask) -> None:
+def test_unknown_ends_are_not_found(ask: Ask) -> None:
     for host in ("192.0.2.77", "2001:db8::77"):
         address = ip_address(host)
         assert ask((address, 1), (address, 2)) == []
 
 
-def test_addresses_that_cannot_meet_have_no_owner() -> None:
+def test_incompatible_addresses_have_no_owner() -> None:
     for local, peer in [("127.0.0.1", "::1"), ("::1", "127.0.0.1"), ("name", "127.0.0.1"), ("127.0.0.1", "")]:
         assert find_owner((local, 1), (peer, 2)) is None
 
 
 def word(text: str) -> str:
-    """A word of an address as this machine's kernel writes it."""
+    """Format a 32-bit word of an address as this machine's kernel does."""
     return text if sys.byteorder == "big" else "".join(text[at : at + 2] for at in (6, 4, 2, 0))
 
 
@@ -432,7 +433,7 @@ def owner_in(folder: Path, *, tcp: str = "", tcp6: str | None = None) -> int | N
     return find_owner(("127.0.0.1", 9824), ("127.0.0.1", 50000), finders=[find, find])
 
 
-def test_the_row_of_the_peer_counts_and_not_ours(tmp_path: Path) -> None:
+def test_only_the_row_of_the_peer_counts(tmp_path: Path) -> None:
     ours = row(OURS, THEIRS, uid=1)
     waiting = row(THEIRS, f"{ZEROS}:0000", state="0A", uid=2)
     longer = row(f"1{THEIRS}", OURS, uid=3) + row(THEIRS, f"{OURS}1", uid=4)
@@ -440,35 +441,35 @@ def test_the_row_of_the_peer_counts_and_not_ours(tmp_path: Path) -> None:
     assert owner_in(tmp_path, tcp=ours + waiting + longer + row(THEIRS, OURS)) == 1000
 
 
-def test_ipv4_is_found_in_the_table_of_ipv6(tmp_path: Path) -> None:
+def test_ipv4_socket_is_found_in_the_ipv6_table(tmp_path: Path) -> None:
     assert owner_in(tmp_path, tcp6=row(f"{MAPPED}{THEIRS}", f"{MAPPED}{OURS}")) == 1000
     assert owner_in(tmp_path, tcp6=row(f"{ZEROS * 3}{THEIRS}", f"{ZEROS * 3}{OURS}")) is None
 
 
 @pytest.mark.parametrize("state", ["02", "03", "06", "07", "08", "09", "0A", "0B", "0C"])
-def test_a_socket_that_is_not_connected_to_us_tells_nothing(tmp_path: Path, state: str) -> None:
+def test_socket_in_another_state_has_no_owner(tmp_path: Path, state: str) -> None:
     assert owner_in(tmp_path, tcp=row(THEIRS, OURS, state=state)) is None
 
 
-def test_a_socket_that_no_process_holds_is_not_roots(tmp_path: Path) -> None:
+def test_socket_without_a_process_does_not_belong_to_root(tmp_path: Path) -> None:
     for state in ("01", "04", "05"):
         assert owner_in(tmp_path, tcp=row(THEIRS, OURS, state=state, uid=0, inode=0)) is None
 
 
-def test_rows_that_contradict_each_other_tell_nothing(tmp_path: Path) -> None:
+def test_contradicting_rows_have_no_owner(tmp_path: Path) -> None:
     peer = row(THEIRS, OURS)
     assert owner_in(tmp_path, tcp=peer + row(THEIRS, OURS, uid=1001)) is None
     assert owner_in(tmp_path, tcp=peer + peer) == 1000
     assert owner_in(tmp_path, tcp=row(THEIRS, OURS, state="06", uid=0, inode=0) + peer) == 1000
 
 
-def test_a_row_that_was_missed_is_looked_for_again() -> None:
+def test_missed_row_is_searched_again() -> None:
     answers = [[], [SocketEntry(state=1, uid=1000, inode=7)]]
     find = lambda theirs, ours: answers.pop(0)  # noqa: E731
     assert find_owner(("127.0.0.1", 1), ("127.0.0.1", 2), finders=[find, find]) == 1000
 
 
-def test_a_system_without_tables_or_with_empty_ones_cannot_tell(tmp_path: Path) -> None:
+def test_owner_check_is_unsupported_without_filled_tables(tmp_path: Path) -> None:
     assert not supports_owner_check(finders=[partial(find_in_proc, net=tmp_path)])
     (tmp_path / "tcp").write_text(HEADER)
     assert not supports_owner_check(finders=[partial(find_in_proc, net=tmp_path)])

@@ -1,4 +1,4 @@
-"""The rate limit: who shares a bucket, who does not, and that nobody can fill the memory with them."""
+"""The rate limit: the buckets of clients, and the bound on their memory."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from support.asgi import Answer, Echo, ask, body_messages, http_scope, websocket
 
 
 class Limited:
-    """An echo behind a limit of three requests a minute, on a clock that stands still until it is moved."""
+    """An echo app behind a limit of three requests a minute, with a manual clock."""
 
     def __init__(self, per_minute: int = 3, *, exempt: frozenset[str] = frozenset()) -> None:
         self.now = 1e6
@@ -37,7 +37,7 @@ class Limited:
         return answer
 
     def exhaust(self, client, *headers: tuple[bytes, bytes]) -> None:
-        """Ask until refused, which is at the fourth time."""
+        """Send requests until the fourth, which is refused."""
         assert [self.ask(client, *headers).status for _ in range(4)] == [200, 200, 200, 429]
 
 
@@ -45,7 +45,7 @@ def session(name: bytes) -> tuple[bytes, bytes]:
     return (b"mcp-session-id", name)
 
 
-def test_so_many_requests_pass_at_once_and_then_one_for_each_share_of_a_minute() -> None:
+def test_burst_passes_and_then_requests_at_the_refill_rate() -> None:
     limited = Limited()
     limited.exhaust(("127.0.0.1", 1))
     assert limited.refused == ["rate"]
@@ -60,14 +60,14 @@ def test_so_many_requests_pass_at_once_and_then_one_for_each_share_of_a_minute()
 
 
 @pytest.mark.parametrize("per_minute", [1, 7, 59, 60, 61, 6000, 100_000])
-def test_a_limit_is_kept_to_the_request(per_minute: int) -> None:
+def test_limit_is_exact(per_minute: int) -> None:
     buckets = Buckets(per_minute=per_minute, clock=lambda: 1e6)
     assert not any(buckets.take("") for _ in range(per_minute))
     assert buckets.take("") == pytest.approx(60 / per_minute, rel=0.05)
 
 
 @pytest.mark.parametrize("per_minute", [1, 3, 7, 60, 200])
-def test_who_waits_as_told_is_let_in(per_minute: int) -> None:
+def test_request_after_retry_after_is_accepted(per_minute: int) -> None:
     limited = Limited(per_minute)
     while (answer := limited.ask()).status == 200:
         pass
@@ -78,7 +78,7 @@ def test_who_waits_as_told_is_let_in(per_minute: int) -> None:
     assert limited.ask().status == 200
 
 
-def test_two_busy_agents_of_this_machine_never_lock_each_other_out() -> None:
+def test_two_busy_local_agents_do_not_block_each_other() -> None:
     limited = Limited()
     limited.exhaust(("127.0.0.1", 1), session(b"one"))
     limited.exhaust(("127.0.0.1", 1), session(b"two"))
@@ -87,7 +87,7 @@ def test_two_busy_agents_of_this_machine_never_lock_each_other_out() -> None:
     limited.exhaust(("::1", 1))
 
 
-def test_a_session_has_one_bucket_over_all_its_connections() -> None:
+def test_session_has_one_bucket_for_all_its_connections() -> None:
     limited = Limited()
     limited.exhaust(("127.0.0.1", 1), session(b"one"))
     for client in (("127.0.0.1", 2), ("127.0.0.2", 3), ("::1", 4), ("::ffff:127.0.0.1", 5), None):
@@ -104,14 +104,14 @@ def test_a_session_has_one_bucket_over_all_its_connections() -> None:
         [(b"x-api-key", b"another")],
     ],
 )  # fmt: skip
-def test_what_a_client_makes_up_does_not_change_its_bucket(headers: list[tuple[bytes, bytes]]) -> None:
+def test_invented_headers_do_not_change_the_bucket(headers: list[tuple[bytes, bytes]]) -> None:
     limited = Limited()
     limited.exhaust(("127.0.0.1", 1))
     assert limited.ask(("127.0.0.1", 1), *headers).status == 429
     assert limited.ask(("127.0.0.1", 2), session(b"one")).status == 200
 
 
-def test_another_machine_has_one_bucket_whatever_it_opens() -> None:
+def test_remote_address_has_one_bucket() -> None:
     limited = Limited()
     limited.exhaust(("192.0.2.1", 1))
     for port, headers in ((2, []), (3, [session(b"one")]), (4, [session(b"made-up")])):
@@ -121,7 +121,7 @@ def test_another_machine_has_one_bucket_whatever_it_opens() -> None:
     assert limited.ask(("127.0.0.1", 1), session(b"one")).status == 200
 
 
-def test_an_ipv6_network_is_one_client() -> None:
+def test_ipv6_network_is_one_client() -> None:
     limited = Limited()
     limited.exhaust(("2001:db8:0:1::1", 1))
     assert limited.ask(("2001:db8:0:1:ffff:ffff:ffff:ffff", 2)).status == 429
@@ -130,14 +130,14 @@ def test_an_ipv6_network_is_one_client() -> None:
     assert limited.ask(("fe80::2%eth0", 1)).status == 429
 
 
-def test_clients_without_an_address_are_told_apart_by_session() -> None:
+def test_clients_without_an_address_are_distinguished_by_session() -> None:
     limited = Limited()
     limited.exhaust(None)
     limited.exhaust(None, session(b"one"))
     assert limited.ask(None, session(b"two")).status == 200
 
 
-def test_names_and_connections_of_other_kinds_do_not_collide() -> None:
+def test_bucket_names_of_different_kinds_do_not_collide() -> None:
     limited = Limited()
     limited.sessions |= {"127.0.0.1", "192.0.2.1"}
     limited.exhaust(("127.0.0.1", 1), session(b"127.0.0.1"))
@@ -146,7 +146,7 @@ def test_names_and_connections_of_other_kinds_do_not_collide() -> None:
     limited.exhaust(("127.0.0.1", 1))
 
 
-def test_a_refused_request_costs_nothing_and_an_exempt_path_neither() -> None:
+def test_refused_and_exempt_requests_take_no_token() -> None:
     limited = Limited(exempt=frozenset({"/health"}))
     for _ in range(10):
         assert limited.ask(path="/health").status == 200
@@ -159,14 +159,14 @@ def test_a_refused_request_costs_nothing_and_an_exempt_path_neither() -> None:
     assert limited.ask().status == 200
 
 
-def test_zero_is_no_limit() -> None:
+def test_zero_means_no_limit() -> None:
     limited = Limited(0)
     assert {limited.ask().status for _ in range(100)} == {200}
     with pytest.raises(InvalidInputError):
         Limited(-1)
 
 
-def test_a_websocket_counts_as_a_request() -> None:
+def test_websocket_counts_as_a_request() -> None:
     limited = Limited()
     client = TestClient(limited.app, client=("192.0.2.1", 1))
     for _ in range(3):
@@ -177,7 +177,7 @@ def test_a_websocket_counts_as_a_request() -> None:
     assert ask(limited.app, scope, [{"type": "websocket.connect"}]).status == 429
 
 
-def test_what_is_no_request_is_not_counted() -> None:
+def test_lifespan_scope_is_not_counted() -> None:
     limited = Limited(1)
     for _ in range(5):
         with TestClient(limited.app):
@@ -185,7 +185,7 @@ def test_what_is_no_request_is_not_counted() -> None:
     assert limited.refused == []
 
 
-def test_a_crowd_of_made_up_peers_takes_bounded_memory_and_frees_nobody() -> None:
+def test_many_invented_peers_use_bounded_memory_and_reset_no_limit() -> None:
     now = 0.0
     buckets = Buckets(per_minute=3, clock=lambda: now)
     while buckets.take("glutton") == 0:
@@ -197,7 +197,7 @@ def test_a_crowd_of_made_up_peers_takes_bounded_memory_and_frees_nobody() -> Non
     assert sys.getsizeof(buckets._full_at) < 1_000_000
 
 
-def test_a_full_bucket_is_forgotten() -> None:
+def test_full_bucket_is_dropped() -> None:
     now = 0.0
     buckets = Buckets(per_minute=3, clock=lambda: now)
     for number in range(1000):
@@ -208,7 +208,7 @@ def test_a_full_bucket_is_forgotten() -> None:
     assert len(buckets) == 1
 
 
-def test_a_bucket_that_is_not_full_survives_the_sweep() -> None:
+def test_bucket_that_is_not_full_survives_the_sweep() -> None:
     now = 0.0
     buckets = Buckets(per_minute=3, clock=lambda: now)
     now = 59.0

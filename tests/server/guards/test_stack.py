@@ -1,4 +1,4 @@
-"""All guards together, in the order in which a server stacks them, over ASGI and over real sockets."""
+"""All guards together in the order of the server, over ASGI and over real sockets."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from starlette.testclient import TestClient
 
 from opencode_memory.server.guards import ApiKey, BodyLimit, Fence, RateLimit, default_hosts, default_origins
 from support.asgi import OUR_HOST, Echo, ask, body_messages, http_scope, websocket_scope
-from support.http_server import PROTOCOLS, HttpServer, answer_of
+from support.http_server import PROTOCOLS, HttpServer, read_response
 
 KEY = {"x-api-key": "s3cret"}
 LIMIT = 1_000_000
@@ -33,7 +33,7 @@ def guarded(app: Any, refused: list[str], *, per_minute: int = 100) -> Any:
     return Fence(app, hosts=default_hosts("127.0.0.1"), origins=default_origins("127.0.0.1"), on_refused=refused.append)
 
 
-def test_a_good_request_passes_all_guards_with_its_body_and_its_answer() -> None:
+def test_valid_request_passes_all_guards_unchanged() -> None:
     echo, refused = Echo(), list[str]()
 
     async def pieces():
@@ -52,7 +52,7 @@ def test_a_good_request_passes_all_guards_with_its_body_and_its_answer() -> None
     assert refused == []
 
 
-def test_lifespan_and_websockets_pass_all_guards() -> None:
+def test_lifespan_and_websocket_pass_all_guards() -> None:
     echo, refused = Echo(), list[str]()
     with (
         TestClient(guarded(echo, refused), base_url="http://localhost:9824") as client,
@@ -65,7 +65,7 @@ def test_lifespan_and_websockets_pass_all_guards() -> None:
 
 
 @pytest.mark.parametrize("make", [http_scope, websocket_scope])
-def test_a_request_without_any_header_is_refused_and_not_a_crash(make: Any) -> None:
+def test_request_without_headers_is_refused(make: Any) -> None:
     refused: list[str] = []
     echo = Echo()
     ask(guarded(echo, refused), make([]), [])
@@ -73,7 +73,7 @@ def test_a_request_without_any_header_is_refused_and_not_a_crash(make: Any) -> N
     assert echo.scopes == []
 
 
-def test_a_refusal_is_reported_once_by_the_guard_that_refused() -> None:
+def test_refusal_is_reported_once() -> None:
     right = [OUR_HOST, (b"x-api-key", b"s3cret")]
     for headers, reason in [
         ([], "host"),
@@ -86,7 +86,7 @@ def test_a_refusal_is_reported_once_by_the_guard_that_refused() -> None:
         assert refused == [reason]
 
 
-def test_guesses_of_the_key_are_limited_too() -> None:
+def test_key_guesses_are_rate_limited() -> None:
     refused: list[str] = []
     app = guarded(Echo(), refused, per_minute=3)
     for _ in range(5):
@@ -94,14 +94,14 @@ def test_guesses_of_the_key_are_limited_too() -> None:
     assert refused == ["key"] * 3 + ["rate"] * 2
 
 
-def said_to(server: HttpServer, request: bytes) -> tuple[bytes, bytes]:
+def send_raw(server: HttpServer, request: bytes) -> tuple[bytes, bytes]:
     with server.connect() as client:
         client.sendall(request)
-        return answer_of(client)
+        return read_response(client)
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_requests_that_are_bent_on_the_wire_do_not_get_around_the_guards(protocol: type[asyncio.Protocol]) -> None:
+def test_malformed_requests_on_the_wire_do_not_bypass_the_guards(protocol: type[asyncio.Protocol]) -> None:
     echo, refused = Echo(), list[str]()
     tail = b"X-API-Key: s3cret\r\nConnection: close\r\n\r\n"
     with HttpServer(guarded(echo, refused), protocol) as server:
@@ -120,14 +120,14 @@ def test_requests_that_are_bent_on_the_wire_do_not_get_around_the_guards(protoco
             b"GET /mcp HTTP/1.1\r\nHost: localhost\r\nX-API-Key: s3cret2\r\nConnection: close\r\n\r\n",
             b"POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\nContent-Length: 6\r\n" + tail + b"hello",
         ]:
-            head, _ = said_to(server, request)
+            head, _ = send_raw(server, request)
             assert head[:12] in {b"HTTP/1.1 400", b"HTTP/1.1 401", b"HTTP/1.1 403"}, request
         assert echo.scopes == []
-        assert said_to(server, b"GET /mcp HTTP/1.1\r\nHost: LOCALHOST.:1\r\n" + tail)[0].startswith(b"HTTP/1.1 200")
+        assert send_raw(server, b"GET /mcp HTTP/1.1\r\nHost: LOCALHOST.:1\r\n" + tail)[0].startswith(b"HTTP/1.1 200")
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_who_sends_too_much_is_told_and_may_go_on(protocol: type[asyncio.Protocol]) -> None:
+def test_client_gets_413_and_can_send_again(protocol: type[asyncio.Protocol]) -> None:
     refused: list[str] = []
     large = b"x" * (5 * LIMIT)
     with HttpServer(guarded(Echo(), refused), protocol) as server:
@@ -140,7 +140,7 @@ def test_who_sends_too_much_is_told_and_may_go_on(protocol: type[asyncio.Protoco
 
 
 class Events:
-    """Streams one event, and the second only when the client has told that it has the first; then waits for its end."""
+    """Streams one event, and a second one after the client has received the first; then waits for the disconnect."""
 
     def __init__(self) -> None:
         self.seen = threading.Event()
@@ -157,7 +157,7 @@ class Events:
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_a_stream_of_events_is_not_held_back(protocol: type[asyncio.Protocol]) -> None:
+def test_event_stream_is_not_buffered(protocol: type[asyncio.Protocol]) -> None:
     events, refused = Events(), list[str]()
     with HttpServer(guarded(events, refused), protocol) as server:
         url = f"http://127.0.0.1:{server.address[1]}/mcp"
