@@ -119,7 +119,7 @@ def test_failed_write_is_reported_and_rolled_back(
     ],
 )
 def test_agents_option_completes_last_name(begun: str, names: list[str]) -> None:
-    [option] = [one for one in setup.params if one.name == "agents"]
+    [option] = [option for option in setup.params if option.name == "agents"]
     assert [item.value for item in option.shell_complete(click.Context(setup), begun)] == names
 
 

@@ -155,7 +155,9 @@ def test_compaction_lists_its_memories(cli: CommandLine, store: MemoryStore, wal
     assert "1,234 tokens added to the compaction" in out
     assert f"{short_id(walrus)}  The walrus build" in out
     [decision] = cli.ok("why", SESSION, "--json").json["decisions"]
-    assert [(one["id"], one["content"], one["why"]) for one in decision["memories"]] == [(walrus, WALRUS, None)]
+    assert [(memory["id"], memory["content"], memory["why"]) for memory in decision["memories"]] == [
+        (walrus, WALRUS, None)
+    ]
 
 
 def test_json_contains_the_whole_decision(cli: CommandLine, store: MemoryStore, walrus: str) -> None:

@@ -56,15 +56,17 @@ def show(run: Invocation) -> None:
     ):
         notes = _FOLDER / "notes"
         report = ingest(store, notes, top=notes)
-        said = store.remember_many(read_conversation(_FOLDER / "conversation.jsonl"))
+        messages = store.remember_many(read_conversation(_FOLDER / "conversation.jsonl"))
         embed_pending(run, store)
         answers = [(question, store.recall(question.text, limit=_HITS, explain=True)) for question in QUESTIONS]
     if run.out.as_json:
-        run.out.json({"notes": report, "messages": len(said), "answers": [_to_fields(*answer) for answer in answers]})
+        run.out.json(
+            {"notes": report, "messages": len(messages), "answers": [_to_fields(*answer) for answer in answers]}
+        )
         return
     run.out.line(
         f"Remembered {counted(report.added, 'section')} of {counted(report.files, 'note')} and "
-        f"{counted(len(said), 'message')} of a conversation, in a temporary store."
+        f"{counted(len(messages), 'message')} of a conversation, in a temporary store."
     )
     for question, hits in answers:
         run.out.line()

@@ -123,10 +123,10 @@ def _format_title(id_: str, memory: Memory | None) -> str:
     return f"{short_id(id_)}  {'erased' if memory is None else shorten(memory.content, _WIDTH - 16)}"
 
 
-def _format_memory(one: Shown, memory: Memory | None) -> Iterator[Sequence[Any]]:
-    yield (f"  {_format_title(one.memory, memory)}",)
-    outcome = "" if one.outcome is None else f"; {one.outcome.value} since"
-    yield (dim(f"            {one.why}{outcome}"),)
+def _format_memory(shown: Shown, memory: Memory | None) -> Iterator[Sequence[Any]]:
+    yield (f"  {_format_title(shown.memory, memory)}",)
+    outcome = "" if shown.outcome is None else f"; {shown.outcome.value} since"
+    yield (dim(f"            {shown.why}{outcome}"),)
 
 
 def _format_outcome(decision: Decision) -> str:
@@ -152,18 +152,18 @@ def _find_memory(store: MemoryStore, id_: str) -> Memory | None:
 
 
 def _to_fields(decision: Decision, known: dict[str, Memory | None], *, with_text: bool) -> dict[str, Any]:
-    noted = {one.memory: one for one in decision.shown}
+    shown_by_id = {shown.memory: shown for shown in decision.shown}
     memories = []
     for id_ in _memory_ids(decision):
-        memory, one = known[id_], noted.get(id_)
+        memory, shown = known[id_], shown_by_id.get(id_)
         memories.append(
             {
                 "id": id_,
                 "content": None if memory is None else memory.content,
                 "category": None if memory is None else memory.category,
-                "score": None if one is None else one.score,
-                "why": None if one is None else one.why,
-                "outcome": None if one is None else one.outcome,
+                "score": None if shown is None else shown.score,
+                "why": None if shown is None else shown.why,
+                "outcome": None if shown is None else shown.outcome,
             }
         )
     fields = {

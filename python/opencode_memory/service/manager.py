@@ -16,6 +16,7 @@ from opencode_memory.service.launch import Launch
 Command = tuple[str, ...]
 
 MARK: Final = "Written by `opencode-memory service install`; a change is lost at the next one."
+"""Identifies the files of this package. Installed files contain this text, so it must not change."""
 _TIMEOUT_SECONDS: Final = 60
 _NOT_FOUND: Final = 127
 _TIMED_OUT: Final = 124
