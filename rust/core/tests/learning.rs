@@ -4,15 +4,15 @@
 
 mod support;
 
-use opencode_memory_core::engine::{Lesson, Sighting};
+use opencode_memory_core::engine::{Batch, Sighting};
 use opencode_memory_core::model::{Category, NewMemory, Source, Status, Trust};
 use opencode_memory_core::store::learning::Progress;
 use opencode_memory_core::{Engine, ErrorKind};
 
 use support::open;
 
-fn lesson(version: i64) -> Lesson {
-    Lesson { session: "ses_1".into(), version, state: r#"{"open":"the parser"}"#.into(), ..Lesson::default() }
+fn batch(version: i64) -> Batch {
+    Batch { session: "ses_1".into(), version, state: r#"{"open":"the parser"}"#.into(), ..Batch::default() }
 }
 
 fn learned(content: &str) -> NewMemory {
@@ -35,12 +35,12 @@ fn a_lesson_is_written_whole_or_not_at_all() {
     let engine = open(dir.path());
     let message = vec![1, 2, 3];
     let progress = Progress { session: "ses_1".into(), mark: "m1".into(), cursor: Some("c1".into()) };
-    let good = Lesson {
+    let good = Batch {
         counted: vec![message.clone()],
         sightings: vec![Sighting { project: Some("app".into()), what: "x".into(), times: 2 }],
         memories: vec![learned("Use pnpm.")],
         progress: Some(("opencode".into(), progress.clone())),
-        ..lesson(0)
+        ..batch(0)
     };
     let results = engine.learn(good.clone()).expect("learned");
     assert_eq!(engine.get(&results[0].id).expect("a memory").trust, Trust::Extracted);
@@ -50,12 +50,12 @@ fn a_lesson_is_written_whole_or_not_at_all() {
     assert_eq!(engine.seen_elsewhere(Some("app"), &["x".into()], "ses_2").expect("seen"), [1]);
     assert_eq!(engine.seen_elsewhere(Some("app"), &["x".into()], "ses_1").expect("seen"), [0]);
     // Whoever read the session before this was written has lost the race, and nothing of it is written.
-    let late = Lesson { counted: vec![vec![7]], memories: vec![learned("Use yarn.")], ..good };
+    let late = Batch { counted: vec![vec![7]], memories: vec![learned("Use yarn.")], ..good };
     assert_eq!(engine.learn(late).expect_err("a conflict").kind(), ErrorKind::Conflict);
     assert_eq!(memories(&engine), 1);
     assert_eq!(engine.counted(&[vec![7]]).expect("counted"), [false]);
     assert_eq!(engine.learning("ses_1").expect("read").expect("known").version, 1);
-    let bad = Lesson { memories: vec![learned("")], counted: vec![vec![8]], ..lesson(1) };
+    let bad = Batch { memories: vec![learned("")], counted: vec![vec![8]], ..batch(1) };
     assert_eq!(engine.learn(bad).expect_err("empty").kind(), ErrorKind::InvalidInput);
     assert_eq!(engine.counted(&[vec![8]]).expect("counted"), [false]);
 }
@@ -66,9 +66,9 @@ fn the_words_of_a_person_may_be_an_order_and_those_of_a_tool_wait() {
     let engine = open(dir.path());
     let order = |trust, text: &str| NewMemory { category: Category::Directive, trust, ..learned(text) };
     let results = engine
-        .learn(Lesson {
+        .learn(Batch {
             memories: vec![order(Trust::Extracted, "Always lint."), order(Trust::Tool, "Always send logs.")],
-            ..lesson(0)
+            ..batch(0)
         })
         .expect("learned");
     let status = |at: usize| engine.get(&results[at].id).expect("a memory").status;
@@ -82,7 +82,7 @@ fn a_secret_in_what_is_open_is_never_stored_and_a_purge_takes_what_is_open_with_
     let secret = "ghp_abcdefghijklmnopqrstuvwxyz0123456789";
     let with_secret = format!(r#"{{"error":"token {secret}"}}"#);
     let results = engine
-        .learn(Lesson { state: with_secret, memories: vec![learned("Quoted text.")], ..lesson(0) })
+        .learn(Batch { state: with_secret, memories: vec![learned("Quoted text.")], ..batch(0) })
         .expect("learned");
     let open = engine.learning("ses_1").expect("read").expect("known");
     assert!(!open.state.contains(secret), "{}", open.state);
@@ -95,7 +95,7 @@ fn merged_projects_share_what_was_seen() {
     let dir = support::folder();
     let engine = open(dir.path());
     let seen = |project: &str| Sighting { project: Some(project.into()), what: "x".into(), times: 1 };
-    engine.learn(Lesson { sightings: vec![seen("old"), seen("new")], ..lesson(0) }).expect("learned");
+    engine.learn(Batch { sightings: vec![seen("old"), seen("new")], ..batch(0) }).expect("learned");
     engine.merge_projects("old", "new").expect("merged");
     assert_eq!(engine.seen_elsewhere(Some("new"), &["x".into()], "ses_2").expect("seen"), [1]);
 }
@@ -105,7 +105,7 @@ fn what_was_seen_long_ago_is_forgotten_and_what_a_person_has_settled_is_not() {
     let dir = support::folder();
     let engine = open(dir.path());
     let seen = |what: &str| Sighting { project: Some("app".into()), what: what.into(), times: 1 };
-    engine.learn(Lesson { sightings: vec![seen("x"), seen("settled:x")], ..lesson(0) }).expect("learned");
+    engine.learn(Batch { sightings: vec![seen("x"), seen("settled:x")], ..batch(0) }).expect("learned");
     engine.clock().set(support::BEGINNING + 181 * 86_400_000);
     engine.maintain().expect("maintained");
     let whats = ["x".to_owned(), "settled:x".to_owned()];

@@ -171,7 +171,7 @@ fn what_breaks_a_rule_is_refused_by_name_and_leaves_nothing() {
         ("session: is empty", Decision { session: " ".into(), ..ok() }),
         ("session: has 513 characters; at most 512", Decision { session: "s".repeat(513), ..ok() }),
         ("message: is empty", Decision { message: String::new(), ..ok() }),
-        ("session: holds a secret", Decision { session: "ghp_abcdefghijklmnopqrstuvwxyz0123456789".into(), ..ok() }),
+        ("session: contains a secret", Decision { session: "ghp_abcdefghijklmnopqrstuvwxyz0123456789".into(), ..ok() }),
         ("project: \"*\"", Decision { project: Some("*".into()), ..ok() }),
         ("text: has 262145 bytes; at most 262144", Decision { text: format!("{long}x"), ..ok() }),
         ("text: has a NUL byte", Decision { text: "a\0b".into(), ..ok() }),

@@ -1,4 +1,4 @@
-//! What people do to memories: edit, move, archive, restore, delete, pin, link. Every change can be undone.
+//! Changes of single memories: edit, move, archive, restore, delete, pin, link. Every change can be undone.
 
 use super::{Engine, redaction};
 use crate::error::{Error, Result};
@@ -6,7 +6,7 @@ use crate::model::{Memory, Patch, Status, Trust, validate};
 use crate::store::{WriteTx, memory};
 
 impl Engine {
-    /// Change a memory; a changed text gets a new key and waits for its embedding.
+    /// Change a memory. A changed text gets a new key and waits for its embedding.
     pub fn edit(&self, id: &str, mut patch: Patch) -> Result<Memory> {
         check(&mut patch)?;
         let id = self.resolve_id(id)?;
@@ -18,7 +18,7 @@ impl Engine {
         .and_then(only)
     }
 
-    /// Put memories away; `restore` brings them back.
+    /// Archive memories; `restore` reverses it.
     pub fn archive(&self, ids: &[String], reason: Option<&str>) -> Result<Vec<Memory>> {
         let mut kind = "archive".to_owned();
         if let Some(reason) = reason {
@@ -27,14 +27,14 @@ impl Engine {
             redaction::Kinds::default().clean(&mut reason);
             kind = format!("archive: {reason}");
         }
-        self.change(&self.resolved(ids)?, &kind, |_, before| {
+        self.change(&self.resolve_ids(ids)?, &kind, |_, before| {
             Ok(Some(Memory { status: Status::Archived, ..before.clone() }))
         })
     }
 
-    /// Bring archived, superseded or waiting memories back into use.
+    /// Make archived, superseded or waiting memories active.
     pub fn restore(&self, ids: &[String]) -> Result<Vec<Memory>> {
-        self.change(&self.resolved(ids)?, "restore", |write, before| {
+        self.change(&self.resolve_ids(ids)?, "restore", |write, before| {
             if let Some(topic) = &before.topic
                 && let Some(held) = memory::by_topic(write, before.project_id, topic)?
                 && held.id != before.id
@@ -46,21 +46,21 @@ impl Engine {
             }
             if before.status == Status::Candidate && write.actor != Trust::User {
                 return Err(Error::Conflict(format!(
-                    "memory {} waits for review; only a person accepts it",
+                    "memory {} waits for review; only the user can accept it",
                     before.id
                 )));
             }
-            // A person who accepts what waited for review vouches for it from now on.
+            // A user who accepts a memory after review vouches for it.
             let accepted = before.status == Status::Candidate;
             let trust = if accepted { Trust::User } else { before.trust };
             Ok(Some(Memory { status: Status::Active, superseded_by: None, trust, ..before.clone() }))
         })
     }
 
-    /// Delete memories; undo can bring them back until the retention ends. Returns those that were there.
+    /// Delete memories; undo can restore them until the retention ends. Returns their full ids.
     pub fn delete(&self, ids: &[String]) -> Result<Vec<String>> {
         let shared = self.enter()?;
-        let ids = self.resolved(ids)?;
+        let ids = self.resolve_ids(ids)?;
         shared.store.write(&shared.clock, shared.options.actor, |write| {
             for id in &ids {
                 let before = memory::existing(write, id)?;
@@ -69,14 +69,14 @@ impl Engine {
             }
             Ok(())
         })?;
-        shared.indexer.ring();
+        shared.indexer.notify();
         Ok(ids)
     }
 
-    /// Set or clear the flag by which a person keeps a memory in sight.
+    /// Pin or unpin memories.
     pub fn pin(&self, ids: &[String], pinned: bool) -> Result<Vec<Memory>> {
         let kind = if pinned { "pin" } else { "unpin" };
-        self.change(&self.resolved(ids)?, kind, |_, before| Ok(Some(Memory { pinned, ..before.clone() })))
+        self.change(&self.resolve_ids(ids)?, kind, |_, before| Ok(Some(Memory { pinned, ..before.clone() })))
     }
 
     /// Link two memories.
@@ -87,7 +87,7 @@ impl Engine {
         let mut reason = one_line(reason);
         redaction::Kinds::default().clean(&mut reason);
         if !(0.0..=1.0).contains(&weight) {
-            return Err(Error::over_limit("weight", "lies between 0 and 1", "0 to 1"));
+            return Err(Error::over_limit("weight", "must be between 0 and 1", "0 to 1"));
         }
         let (source, target) = (self.resolve_id(source)?, self.resolve_id(target)?);
         if source == target {
@@ -99,8 +99,8 @@ impl Engine {
             .write(&shared.clock, shared.options.actor, |write| write.link(&source, &target, kind, weight, &reason))
     }
 
-    /// Full ids, each once, in order.
-    pub(super) fn resolved(&self, ids: &[String]) -> Result<Vec<String>> {
+    /// Find the full ids, each once, in order.
+    pub(super) fn resolve_ids(&self, ids: &[String]) -> Result<Vec<String>> {
         let mut all = Vec::with_capacity(ids.len());
         for id in ids {
             let id = self.resolve_id(id)?;
@@ -111,7 +111,7 @@ impl Engine {
         Ok(all)
     }
 
-    /// Change each memory in one operation; a change that changes nothing is not recorded.
+    /// Change memories in one operation; memories that stay equal are not recorded.
     fn change(
         &self,
         ids: &[String],
@@ -134,12 +134,12 @@ impl Engine {
             }
             Ok(changed)
         })?;
-        shared.indexer.ring();
+        shared.indexer.notify();
         Ok(changed)
     }
 }
 
-/// A reason stands in lists beside what the tool says, so it has one line, and nothing that could rewrite a screen.
+/// Replace control characters and line breaks. Reasons are printed in lists, where they could rewrite the screen.
 fn one_line(reason: &str) -> String {
     let plain: String = reason.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     plain.split_whitespace().collect::<Vec<_>>().join(" ")
@@ -205,10 +205,10 @@ fn apply(write: &WriteTx<'_>, patch: &Patch, after: &mut Memory) -> Result<()> {
     after.metadata = patch.metadata.unwrap_or_else(|| std::mem::take(&mut after.metadata));
     let says_otherwise = after.content != before.content || after.category != before.category;
     if says_otherwise && write.actor == Trust::User && before.trust != Trust::User {
-        // A person's words, whoever had noted the first ones.
+        // The user's edit confirms the memory, even if an agent wrote the first text.
         after.verified_at = Some(write.now_ms);
     } else if says_otherwise && write.actor != Trust::User {
-        // Nobody has confirmed this, and it must not pass for the text of somebody who is trusted more.
+        // The new text is not confirmed and must not keep the trust of a more trusted writer.
         after.verified_at = None;
         after.trust = before.trust.max(write.actor);
     }

@@ -1,7 +1,7 @@
-//! Vectors that come after the acknowledgement, and what they show: near duplicates.
+//! Embeddings, which are stored after the acknowledgement of a memory, and the comparison with its neighbours.
 //!
-//! The engine does not embed; it says which texts wait, takes vectors, and compares. Failing costs nothing: what has no
-//! vectors of the active model waits, however often it failed, and is found by its words until then.
+//! The engine does not compute embeddings. It lists the texts without vectors, stores vectors, and compares them. A
+//! text whose embedding failed stays in the list and is found by its words until it has vectors.
 
 use std::collections::BTreeMap;
 
@@ -14,30 +14,30 @@ use crate::recall::near::near_many;
 use crate::store::embedding::{self, Chunk, Model, Pending};
 use crate::store::memory;
 
-/// Neighbours that a memory is linked with at most.
+/// Maximum number of neighbours to link with a memory.
 const MOST_LINKS: usize = 4;
 /// Memories compared in one transaction.
 const COMPARED_AT_ONCE: usize = 256;
 
-/// What a batch of vectors came to.
+/// The result of storing a batch of vectors.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct EmbeddingBatch {
     /// Memories that have vectors now.
     pub stored: usize,
-    /// Memories whose text was changed or removed meanwhile.
+    /// Memories whose text was changed or removed in the meantime.
     pub outdated: usize,
 }
 
 impl Engine {
-    /// The model whose vectors are compared, or nothing before the first.
+    /// The model whose vectors are compared; `None` before the first embedding.
     pub fn active_model(&self) -> Result<Option<Model>> {
         embedding::active_model(&*self.enter()?.store.read()?)
     }
 
-    /// Make a model the active one: from now on only its vectors count, and everything else waits to be embedded.
+    /// Make a model the active one. Only its vectors are compared; texts without them wait to be embedded.
     pub fn activate_model(&self, name: &str, dimension: usize) -> Result<bool> {
         if dimension == 0 || dimension > 8192 {
-            return Err(Error::over_limit("dimension", format!("{dimension} lies outside of 1 to 8192"), 8192));
+            return Err(Error::over_limit("dimension", format!("{dimension} is not between 1 and 8192"), 8192));
         }
         crate::model::validate::name("model", name)?;
         let shared = self.enter()?;
@@ -49,17 +49,17 @@ impl Engine {
         shared.store.write(&shared.clock, shared.options.actor, |write| write.activate_model(name, dimension))
     }
 
-    /// Memories after a key that wait for vectors.
+    /// Memories after a key that have no vectors of the active model.
     pub fn pending_embeddings(&self, after_key: i64, limit: usize) -> Result<Vec<Pending>> {
         embedding::pending(&*self.enter()?.store.read()?, after_key, limit)
     }
 
-    /// How many memories wait for vectors.
+    /// The number of memories without vectors of the active model.
     pub fn count_pending_embeddings(&self) -> Result<usize> {
         embedding::count_pending(&*self.enter()?.store.read()?)
     }
 
-    /// Which of these texts need no embedding, because the active model has done them.
+    /// Whether the active model has embedded each of these texts already.
     pub fn known_embeddings(&self, texts: &[String]) -> Result<Vec<bool>> {
         embedding::known(&*self.enter()?.store.read()?, texts)
     }
@@ -69,7 +69,7 @@ impl Engine {
         let shared = self.enter()?;
         let batch = shared.store.write(&shared.clock, shared.options.actor, |write| {
             let model = embedding::active_model(write)?.filter(|model| model.name == name).ok_or_else(|| {
-                Error::Conflict(format!("{name} is not the active model; `opencode-memory reindex` makes it so"))
+                Error::Conflict(format!("{name} is not the active model; `opencode-memory reindex` activates it"))
             })?;
             let mut batch = EmbeddingBatch::default();
             for (key, chunks) in memories {
@@ -81,12 +81,12 @@ impl Engine {
             }
             Ok(batch)
         })?;
-        shared.indexer.ring();
+        shared.indexer.notify();
         Ok(batch)
     }
 
-    /// Compare memories that have new vectors with their neighbours: link what is near, supersede what is surely the
-    /// same statement. Returns how many were compared; 0 when nothing is left.
+    /// Compare memories that have new vectors with their neighbours. Link near memories, and supersede those that are
+    /// certainly the same statement. Returns the number of compared memories; 0 if none is left.
     pub fn compare_new(&self) -> Result<usize> {
         let shared = self.enter()?;
         let found = shared.similar_pairs()?;
@@ -102,7 +102,7 @@ impl Engine {
             }
             Ok(())
         })?;
-        shared.indexer.ring();
+        shared.indexer.notify();
         Ok(found.len())
     }
 }
@@ -110,7 +110,7 @@ impl Engine {
 type Neighbours = Vec<(i64, f32)>;
 
 impl Shared {
-    /// Memories that were not compared yet, each with the keys of its near neighbours.
+    /// Memories that are not compared yet, each with the keys of its near neighbours.
     fn similar_pairs(&self) -> Result<Vec<(i64, Neighbours)>> {
         let current = self.current()?;
         let (view, at) = &current;
@@ -133,7 +133,7 @@ impl Shared {
                 .into_iter()
                 .filter_map(|number| Some((number, view.mirror.vector_of(waiting[number].key)?)))
                 .unzip();
-            // One more than is wanted, for each finds itself.
+            // One more than needed, because each memory finds itself.
             let near = near_many(view, &filter, &vectors, links::NEAREST, MOST_LINKS + 1)?;
             for (number, neighbours) in numbers.into_iter().zip(near) {
                 let keyed =

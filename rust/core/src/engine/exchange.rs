@@ -1,4 +1,4 @@
-//! What an export reads and an import writes, row by row as JSON, complete and without loss.
+//! Export and import of all rows as JSON, complete and without loss.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -14,16 +14,16 @@ use crate::store::{kv, link, memory, project};
 pub struct Dumped {
     /// JSON objects.
     pub rows: Vec<String>,
-    /// Where the next page begins; nothing after the last.
+    /// The cursor of the next page; `None` after the last.
     pub next: Option<i64>,
 }
 
-/// What became of rows of an import.
+/// The result of an import.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Loaded {
-    /// Rows that were new here.
+    /// Rows that were added.
     pub added: usize,
-    /// Rows that were here.
+    /// Rows that existed already.
     pub known: usize,
 }
 
@@ -72,7 +72,7 @@ struct ProjectRow {
 }
 
 impl Engine {
-    /// A page of one kind: `project`, `memory`, `link`, `history` or `kv`. `cursor` is 0 for the first.
+    /// Read a page of one kind: `project`, `memory`, `link`, `history` or `kv`. `cursor` is 0 for the first page.
     pub fn dump(&self, kind: &str, cursor: i64, limit: usize) -> Result<Dumped> {
         let shared = self.enter()?;
         let at = shared.store.read()?;
@@ -111,13 +111,13 @@ impl Engine {
                 (rows.collect::<Result<_>>()?, 1)
             }
             "project" | "kv" => (Vec::new(), 0),
-            other => return Err(Error::invalid("kind", format!("{other:?} is not exported"))),
+            other => return Err(Error::invalid("kind", format!("{other:?} is not a kind of row that is exported"))),
         };
         let is_last = rows.is_empty() || (matches!(kind, "memory" | "history" | "link") && rows.len() < limit);
         Ok(Dumped { next: (!is_last).then_some(next), rows })
     }
 
-    /// Put rows of an export back; `memory` rows go through `remember_many`. Running it again changes nothing.
+    /// Write rows of an export. `memory` rows go through `remember_many` instead. A second run changes nothing.
     pub fn load(&self, kind: &str, rows: &[String]) -> Result<Loaded> {
         let shared = self.enter()?;
         let clean = rows
@@ -182,16 +182,16 @@ impl Engine {
                     }
                     added
                 }
-                other => return Err(Error::invalid("kind", format!("{other:?} is not imported this way"))),
+                other => return Err(Error::invalid("kind", format!("{other:?} is not a kind of row that is loaded"))),
             };
             Ok(Loaded { added, known: rows.len() - added })
         })?;
-        shared.indexer.ring();
+        shared.indexer.notify();
         Ok(loaded)
     }
 }
 
-/// A memory as an export shows it: without what only means something in this file.
+/// Render a memory for an export, without values that are valid in this store only.
 fn memory_json(memory: &crate::model::Memory) -> Result<String> {
     let mut value = serde_json::to_value(memory).map_err(|error| Error::invalid("memory", error.to_string()))?;
     if let Value::Object(members) = &mut value {
@@ -205,9 +205,9 @@ fn memory_json(memory: &crate::model::Memory) -> Result<String> {
     Ok(value.to_string())
 }
 
-/// What the store holds is no JSON any more; whoever knows the file names it.
+/// The error for damaged JSON in the store. The caller that knows the path of the file adds it.
 fn unreadable(what: &str, error: &serde_json::Error) -> Error {
-    let message = format!("{what} cannot be read ({error}); `opencode-memory verify` tells more");
+    let message = format!("{what} cannot be read ({error}); run `opencode-memory verify` for details");
     Error::CorruptStore { path: std::path::PathBuf::new(), message }
 }
 
@@ -218,7 +218,7 @@ fn to_json<T: Serialize>(row: &T) -> Result<String> {
 fn parse<T: for<'de> Deserialize<'de>>(rows: &[String]) -> Result<Vec<T>> {
     rows.iter()
         .map(|row| {
-            serde_json::from_str(row).map_err(|error| Error::invalid("import", format!("a row does not fit: {error}")))
+            serde_json::from_str(row).map_err(|error| Error::invalid("import", format!("a row is invalid: {error}")))
         })
         .collect()
 }

@@ -1,7 +1,7 @@
-//! The background thread that keeps the derived indexes caught up while the process lives.
+//! The background thread that keeps the derived indexes up to date while the process runs.
 //!
-//! It is never on the path of an acknowledgement. It waits until writes pause for a moment, so that a bulk import costs a
-//! few large index commits and not thousands; a tail that grows past its bound is absorbed without waiting.
+//! Acknowledgements never wait for the thread. It waits until writes pause, so that a bulk import causes a few large
+//! index commits and not thousands. If writes never pause, the thread indexes them anyway after a while.
 
 use std::sync::{Arc, Weak};
 use std::thread::JoinHandle;
@@ -14,21 +14,21 @@ use crate::error::{Error, Result};
 use crate::index::catch_up::{Control, Goals, catch_up};
 use crate::model::report::CatchUpReport;
 
-/// Writes that pause for this long are taken as done.
+/// A pause of this length ends a series of writes.
 const PAUSE: Duration = Duration::from_millis(150);
-/// A tail this many times over its threshold is absorbed while writes go on.
+/// Number of waits for a pause before the tail is indexed while writes continue.
 const URGENT: usize = 40;
-/// The overlay may hold this share of the indexed texts before they are absorbed.
+/// The overlay may grow to this share of the indexed texts before it is indexed.
 const TAIL_SHARE: usize = 64;
-/// Vectors outside of the graph before it is extended: a share of those in it, at least this many.
+/// Number of vectors outside of the graph before it is extended: a share of those in it, at least `GRAPH_TAIL`.
 const GRAPH_TAIL_SHARE: usize = 16;
 const GRAPH_TAIL: usize = 2_048;
 
-/// How writers wake the thread.
+/// Wakes and stops the thread.
 #[derive(Debug, Default)]
-pub struct Doorbell {
+pub struct IndexerHandle {
     state: Mutex<State>,
-    rang: Condvar,
+    changed: Condvar,
 }
 
 #[derive(Debug, Default)]
@@ -37,17 +37,17 @@ struct State {
     closing: bool,
 }
 
-impl Doorbell {
-    /// Something was written.
-    pub fn ring(&self) {
+impl IndexerHandle {
+    /// Tell the thread about a write.
+    pub fn notify(&self) {
         self.state.lock().writes += 1;
-        self.rang.notify_one();
+        self.changed.notify_one();
     }
 
-    /// The engine closes.
-    pub fn ring_out(&self) {
+    /// Tell the thread to end.
+    pub fn close(&self) {
         self.state.lock().closing = true;
-        self.rang.notify_all();
+        self.changed.notify_all();
     }
 
     fn is_closing(&self) -> bool {
@@ -57,7 +57,7 @@ impl Doorbell {
 
 /// Start the thread.
 pub fn start(shared: &Arc<Shared>) -> Result<JoinHandle<()>> {
-    // Weak: an engine that is dropped without being closed must not live on in its own thread.
+    // Weak, because otherwise the thread would keep an engine alive that was dropped without being closed.
     let weak = Arc::downgrade(shared);
     std::thread::Builder::new()
         .name("opencode-memory-indexer".into())
@@ -71,13 +71,13 @@ fn run(weak: &Weak<Shared>) {
         let Some(shared) = weak.upgrade() else { return };
         let mut state = shared.indexer.state.lock();
         while state.writes == seen && !state.closing {
-            shared.indexer.rang.wait(&mut state);
+            shared.indexer.changed.wait(&mut state);
         }
         // Let a burst of writes go by, but not for ever.
         let mut waited = 0;
         while !state.closing && waited < URGENT {
             seen = state.writes;
-            let paused = shared.indexer.rang.wait_for(&mut state, PAUSE).timed_out();
+            let paused = shared.indexer.changed.wait_for(&mut state, PAUSE).timed_out();
             if paused && state.writes == seen {
                 break;
             }
@@ -89,14 +89,14 @@ fn run(weak: &Weak<Shared>) {
         if closing {
             return;
         }
-        // Whatever goes wrong here costs time, not answers, and the next write tries again; `verify` tells what is wrong.
+        // An error here makes recalls slower, not wrong. The next write tries again, and `verify` reports the problem.
         let _ = shared.catch_up_if_needed();
         let _ = shared.flush_uses();
     }
 }
 
 impl Shared {
-    /// Catch up the indexes whose tail is over its threshold.
+    /// Catch up the indexes whose tail exceeds its threshold.
     fn catch_up_if_needed(&self) -> Result<CatchUpReport> {
         let (lexical, graph) = {
             let (view, _at) = self.current()?;

@@ -1,4 +1,4 @@
-//! Keeping a store sound: statistics, verify, repair, reindex, backup, purge, maintenance.
+//! Maintenance of a store: statistics, verify, repair, reindex, backup, purge, cleanup.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -15,36 +15,36 @@ use crate::model::report::{CatchUpReport, PurgeReport, VerifyReport};
 use crate::store::embedding::Model;
 use crate::store::{Snapshot, backup, check, counts, embedding, history, usage};
 
-/// How long a deleted memory can be brought back.
+/// Days for which a deleted memory can be restored.
 const RETENTION_DAYS: i64 = 30;
-/// How long something that was seen is waited for to be seen again.
+/// Days for which a statement that was seen once is remembered.
 const SIGHTING_DAYS: i64 = 180;
-/// How long a session's decisions are kept after the last of them.
+/// Days for which a session's decisions are kept after the last one.
 const LEDGER_DAYS: i64 = 180;
-/// How long a foreground operation waits for another process's indexer.
+/// Time for which a foreground operation waits for the indexer of another process.
 const LOCK_PATIENCE: Duration = Duration::from_secs(120);
 const LOCK_POLL: Duration = Duration::from_millis(25);
 
-/// A store in numbers.
+/// Statistics of a store.
 #[derive(Debug, Clone, Default)]
 pub struct Stats {
     /// Memories by status, in the order of the enum.
     pub by_status: Vec<(&'static str, usize)>,
     /// Active memories by category.
     pub by_category: Vec<(&'static str, usize)>,
-    /// Active memories that are past their life and wait for cleaning.
+    /// Active memories that are expired and not cleaned up yet.
     pub expired: usize,
     /// Projects.
     pub projects: usize,
     /// Live values of the key-value store.
     pub kv: usize,
-    /// Memories that wait for vectors of the active model.
+    /// Memories without vectors of the active model.
     pub pending_embeddings: usize,
     /// The active model.
     pub model: Option<Model>,
     /// Texts in the lexical index.
     pub lexical_documents: usize,
-    /// Texts that it has not absorbed.
+    /// Texts outside of the lexical index.
     pub lexical_tail: usize,
     /// Vectors that are compared.
     pub vectors: usize,
@@ -59,7 +59,7 @@ pub struct Stats {
 }
 
 impl Engine {
-    /// The store in numbers.
+    /// Compute statistics of the store.
     pub fn stats(&self) -> Result<Stats> {
         let shared = self.enter()?;
         let (view, at) = shared.current()?;
@@ -88,11 +88,11 @@ impl Engine {
         })
     }
 
-    /// Look at everything: the truth, the lexical index, the graph.
+    /// Check the store, the lexical index and the graph for damage.
     pub fn verify(&self) -> Result<VerifyReport> {
         let shared = self.enter()?;
         let store_problems = check::problems(&*shared.store.read()?)?;
-        // An index that is being made looks like one that is damaged.
+        // Otherwise an index that another process is writing would look damaged.
         let _still = shared.hold_indexes();
         let (view, at) = shared.current()?;
         let mut report = VerifyReport { memories: view.mirror.len(), store_problems, ..VerifyReport::default() };
@@ -112,12 +112,12 @@ impl Engine {
         Ok(report)
     }
 
-    /// Build the derived indexes anew from the store. Nothing is embedded.
+    /// Rebuild the derived indexes from the store. No text is embedded.
     pub fn rebuild_indexes(&self, control: &Control<'_>) -> Result<CatchUpReport> {
         self.enter()?.catch_up_patiently(true, control)
     }
 
-    /// Bring the derived indexes up to the store.
+    /// Bring the derived indexes up to date with the store.
     pub fn catch_up(&self, control: &Control<'_>) -> Result<CatchUpReport> {
         self.enter()?.catch_up_patiently(false, control)
     }
@@ -133,26 +133,26 @@ impl Engine {
         Ok(())
     }
 
-    /// Write a copy for reading, which the store does not remember.
+    /// Write a temporary copy for reading; it is not recorded as a backup.
     pub fn snapshot_copy(&self, target: &Path) -> Result<()> {
         self.enter()?.store.backup(target)
     }
 
-    /// Replace everything by a backup; the indexes follow by themselves. Returns the number of memories.
+    /// Replace all rows by those of a backup; the indexes catch up later. Returns the number of memories.
     pub fn restore_backup(&self, source: &Path) -> Result<usize> {
         let shared = self.enter()?;
         shared.uses.lock().clear();
         let memories = shared.store.restore(source)?;
-        shared.indexer.ring();
+        shared.indexer.notify();
         Ok(memories)
     }
 
-    /// Backups that are still there, newest first.
+    /// Recorded backups whose files exist, newest first.
     pub fn backups(&self) -> Result<Vec<(PathBuf, i64)>> {
         self.enter()?.store.known_backups()
     }
 
-    /// Erase memories at once and for good: rows, history, vectors, indexes, free pages and WAL.
+    /// Erase memories permanently: rows, history, vectors, indexes, free pages and WAL.
     pub fn purge(&self, ids: &[String], control: &Control<'_>) -> Result<PurgeReport> {
         let shared = self.enter()?;
         let mut full = Vec::with_capacity(ids.len());
@@ -167,20 +167,20 @@ impl Engine {
             ("indexes", shared.catch_up_patiently(true, control).map(drop)),
         ] {
             if let Err(error) = done {
-                report.problems.push(format!("{what} may still hold the text: {error}; run the purge again"));
+                report.problems.push(format!("{what} may still contain the text: {error}; run the purge again"));
             }
         }
         for (path, _) in shared.store.known_backups()? {
             match backup::holds_any(&path, &full) {
                 Ok(true) => report.backups.push(path),
                 Ok(false) => {}
-                Err(error) => report.problems.push(format!("cannot tell whether a backup holds it: {error}")),
+                Err(error) => report.problems.push(format!("cannot check whether a backup contains it: {error}")),
             }
         }
         Ok(report)
     }
 
-    /// Clean up what no answer shows any more: expired values and the past of long deleted memories.
+    /// Delete expired values, old sessions and decisions, and the history of memories deleted long ago.
     pub fn maintain(&self) -> Result<(usize, usize)> {
         let shared = self.enter()?;
         shared.flush_uses()?;
@@ -198,7 +198,7 @@ impl Engine {
 }
 
 impl Shared {
-    /// Keep every process from moving the indexes; nobody is kept where there can be no lock.
+    /// Lock the indexes against changes by any process; `None` if the lock cannot be created.
     fn hold_indexes(&self) -> Option<Lock> {
         let begun = Instant::now();
         loop {
@@ -210,7 +210,7 @@ impl Shared {
         }
     }
 
-    /// Catch up in the foreground: another process's run is waited for, because the caller wants the result.
+    /// Catch up in the foreground. Wait for the run of another process, because the caller needs the result.
     fn catch_up_patiently(&self, rebuild: bool, control: &Control<'_>) -> Result<CatchUpReport> {
         self.store.check_writable()?;
         let goals = Goals {
@@ -250,14 +250,14 @@ fn verify_lexical(
         report.index_problems.push(format!("lexical/{} is damaged", file.display()));
     }
     if !report.index_problems.is_empty() {
-        return Ok(()); // reading a damaged index further tells nothing
+        return Ok(()); // further checks of a damaged index would only repeat this
     }
     let keys = index.keys()?;
     report.lexical_documents = keys.len();
     let mark = index.mark();
     let held: FxHashSet<i64> = keys.iter().copied().collect();
     if held.len() < keys.len() {
-        report.index_problems.push(format!("the lexical index holds {} texts twice", keys.len() - held.len()));
+        report.index_problems.push(format!("the lexical index contains {} texts twice", keys.len() - held.len()));
     }
     let missing = mirror
         .places()
@@ -274,7 +274,7 @@ fn verify_lexical(
         .filter(|key| **key <= mark.last_key && mirror.row_of(**key).is_none() && !deleted_since.contains(*key))
         .count();
     if stale > 0 {
-        report.index_problems.push(format!("the lexical index holds {stale} texts that were removed"));
+        report.index_problems.push(format!("the lexical index contains {stale} texts that were removed"));
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! The key-value store, as callers see it: JSON values, a namespace per project, a life of seven days unless said otherwise.
+//! Operations of the key-value store: JSON values in a namespace per project, which expire after seven days by default.
 
 use super::{Engine, redaction};
 use crate::clock::DAY_MS;
@@ -7,11 +7,11 @@ use crate::model::{limits, validate};
 use crate::store::kv::{self, Value};
 use crate::store::project;
 
-/// How long a value lives by default.
+/// Default time until a value expires.
 pub const DEFAULT_TTL_MS: i64 = 7 * DAY_MS;
 
 impl Engine {
-    /// Set a value for `ttl_ms` milliseconds, or for ever; returns the kinds of secrets that were replaced in it.
+    /// Set a value for `ttl_ms` milliseconds, or forever; returns the kinds of secrets that were redacted in it.
     pub fn kv_set(
         &self,
         project: Option<&str>,
@@ -33,7 +33,7 @@ impl Engine {
         if ttl_ms.is_some_and(|ttl| ttl <= 0) {
             return Err(Error::over_limit(
                 "ttl_seconds",
-                "must be more than 0; leave it out for a value without an end",
+                "must be more than 0; leave it out for a value that does not expire",
                 0,
             ));
         }
@@ -61,7 +61,7 @@ impl Engine {
         }
     }
 
-    /// Live values whose key starts with `prefix`, in order of their keys.
+    /// Live values whose key starts with `prefix`, ordered by key.
     pub fn kv_list(&self, project: Option<&str>, prefix: &str) -> Result<Vec<Value>> {
         if !prefix.is_empty() {
             check_key("prefix", prefix)?;
@@ -74,7 +74,7 @@ impl Engine {
         }
     }
 
-    /// Delete a value; whether there was a live one.
+    /// Delete a value; whether it existed.
     pub fn kv_delete(&self, project: Option<&str>, key: &str) -> Result<bool> {
         check_key("key", key)?;
         let shared = self.enter()?;

@@ -1,5 +1,6 @@
-//! What was learned of a session, written in one step: the memories, what is open in the session, and that its messages
-//! have counted. A process that dies, or that lost a race, has written nothing, and reads the messages again.
+//! Session learning. The memories of a batch of messages, the extraction state and the processed messages are written
+//! in one transaction. A process that dies or loses a race has written no part of them, and processes the messages
+//! again.
 
 use super::remember::{place_all, prepare_all};
 use super::{Engine, redaction};
@@ -11,53 +12,53 @@ use crate::store::project;
 
 const STATE_BYTES: usize = 512 * 1024;
 
-/// Something that was seen in a session, by its hash.
+/// A statement that was seen in a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sighting {
-    /// Where.
+    /// The project.
     pub project: Option<String>,
-    /// What.
+    /// The hash of the statement.
     pub what: String,
-    /// How often.
+    /// How often it was seen.
     pub times: usize,
 }
 
-/// What a stretch of a session came to.
+/// The result of processing a batch of messages of a session.
 #[derive(Debug, Clone, Default)]
-pub struct Lesson {
-    /// Which session.
+pub struct Batch {
+    /// The session.
     pub session: String,
-    /// Its version when it was read; 0 for the first time.
+    /// The version of the extraction state when it was read; 0 for the first batch.
     pub version: i64,
-    /// What is open in it now, JSON.
+    /// The new extraction state, JSON.
     pub state: String,
-    /// Messages that have counted with this.
+    /// The processed messages.
     pub counted: Vec<Vec<u8>>,
-    /// What was seen.
+    /// Statements that were seen.
     pub sightings: Vec<Sighting>,
-    /// What is remembered.
+    /// Memories to write.
     pub memories: Vec<NewMemory>,
-    /// How far which feed was read with this.
+    /// A feed and the new position in it.
     pub progress: Option<(String, Progress)>,
 }
 
 impl Engine {
-    /// What is open in a session; nothing before its first message.
+    /// The extraction state of a session; `None` before its first message.
     pub fn learning(&self, session: &str) -> Result<Option<Learning>> {
         learning::of(&*self.enter()?.store.read()?, session)
     }
 
-    /// How far a feed was read, session by session.
+    /// The position of a feed in each session.
     pub fn feed_progress(&self, feed: &str) -> Result<Vec<Progress>> {
         learning::progress(&*self.enter()?.store.read()?, feed)
     }
 
-    /// Which of these messages have counted.
+    /// Whether each of these messages was processed.
     pub fn counted(&self, messages: &[Vec<u8>]) -> Result<Vec<bool>> {
         learning::counted(&*self.enter()?.store.read()?, messages)
     }
 
-    /// In how many other sessions of a project each of these was seen.
+    /// In how many other sessions of a project each of these statements was seen.
     pub fn seen_elsewhere(&self, project: Option<&str>, what: &[String], session: &str) -> Result<Vec<usize>> {
         let shared = self.enter()?;
         let at = shared.store.read()?;
@@ -67,38 +68,42 @@ impl Engine {
         }
     }
 
-    /// Write what a stretch of a session came to, all of it or, on an error, nothing.
+    /// Write the result of a batch in one transaction.
     ///
     /// # Errors
-    /// [`Error::Conflict`] when another process has read the session on meanwhile: read it again.
-    pub fn learn(&self, mut lesson: Lesson) -> Result<Vec<Remembered>> {
-        validate::name("session", &lesson.session)?;
-        redaction::Kinds::default().clean_json("state", &mut lesson.state)?;
-        if lesson.state.len() > STATE_BYTES {
-            return Err(Error::over_limit("state", format!("{} bytes", lesson.state.len()), STATE_BYTES));
+    /// [`Error::Conflict`] if another process has processed the session since `version`; read the state again.
+    pub fn learn(&self, mut batch: Batch) -> Result<Vec<Remembered>> {
+        validate::name("session", &batch.session)?;
+        redaction::Kinds::default().clean_json("state", &mut batch.state)?;
+        if batch.state.len() > STATE_BYTES {
+            return Err(Error::over_limit(
+                "state",
+                format!("has {} bytes; at most {STATE_BYTES} are kept", batch.state.len()),
+                STATE_BYTES,
+            ));
         }
-        let prepared = prepare_all(lesson.memories)?;
+        let prepared = prepare_all(batch.memories)?;
         let shared = self.enter()?;
         let results = shared.store.write(&shared.clock, Trust::Extracted, |write| {
-            write.set_learning(&lesson.session, lesson.version, &lesson.state)?;
-            for message in &lesson.counted {
+            write.set_learning(&batch.session, batch.version, &batch.state)?;
+            for message in &batch.counted {
                 write.count_message(message)?;
             }
-            for sighting in &lesson.sightings {
+            for sighting in &batch.sightings {
                 let project = write.project_named(sighting.project.as_deref())?;
-                write.note_sighting(project, &sighting.what, &lesson.session, sighting.times)?;
+                write.note_sighting(project, &sighting.what, &batch.session, sighting.times)?;
             }
-            if let Some((feed, progress)) = &lesson.progress {
+            if let Some((feed, progress)) = &batch.progress {
                 write.set_progress(feed, progress)?;
             }
             place_all(write, prepared)
         })?;
         shared.note_repetitions(&results);
-        shared.indexer.ring();
+        shared.indexer.notify();
         Ok(results)
     }
 
-    /// Note how far a feed was read where there was nothing to learn.
+    /// Set the position of a feed after messages without a result.
     pub fn set_feed_progress(&self, feed: &str, progress: &Progress) -> Result<()> {
         let shared = self.enter()?;
         shared.store.write(&shared.clock, shared.options.actor, |write| write.set_progress(feed, progress))

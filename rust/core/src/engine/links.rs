@@ -1,5 +1,5 @@
-//! How two near memories stand to each other. A cosine says that they are near; it cannot see a negation, so only rules
-//! say that one supersedes or contradicts the other. Every link has a reason.
+//! Links between near memories. A cosine measures nearness but not negation, so only rules decide that a memory
+//! supersedes or contradicts another one. Every link has a reason.
 
 use rustc_hash::FxHashSet;
 
@@ -8,21 +8,21 @@ use crate::model::{Memory, Status};
 use crate::store::{WriteTx, memory};
 use crate::text;
 
-/// Below this cosine two memories have nothing to do with each other: of 400,000 pairs of statements from unlike projects,
-/// embedded by the bundled model, one in 700 came this near.
+/// Below this cosine two memories are unrelated: of 400,000 pairs of statements from different projects,
+/// embedded by the bundled model, one in 700 was this near.
 pub const NEAREST: f32 = 0.45;
-/// From here on they are about the same thing; one in 5,000 of those pairs came this near.
+/// From this cosine on two memories have the same subject; one in 5,000 of those pairs was this near.
 const RELATED: f32 = 0.6;
-/// From here on one may be the other with more to it.
+/// From this cosine on a memory may extend another one.
 const EXTENDS: f32 = 0.7;
-/// From here on they say nearly the same.
+/// From this cosine on two memories say nearly the same.
 const SIMILAR: f32 = 0.9;
-/// What is said within this time in one session belongs together.
+/// Statements of one session within this time belong together.
 const SEQUENCE_MS: i64 = 10 * 60 * 1000;
-/// Terms that a text has to have before another can extend it.
+/// Minimum number of terms of a text that another text can extend.
 const LEAST_TERMS: usize = 3;
 
-/// Say how two near memories stand to each other, if both are still what was compared.
+/// Link two near memories, or supersede the older one. Do nothing if one of them has changed since the comparison.
 pub fn relate(write: &WriteTx<'_>, a: i64, b: i64, cosine: f32) -> Result<()> {
     let (Some(a), Some(b)) = (memory::by_key(write, a)?, memory::by_key(write, b)?) else { return Ok(()) };
     if a.status != Status::Active || b.status != Status::Active {
@@ -70,7 +70,7 @@ fn kind_of(newer: &Memory, older: &Memory, cosine: f32) -> Option<(&'static str,
     (cosine >= RELATED).then(|| ("related", format!("cosine {cosine:.3}")))
 }
 
-/// Whether a text has nearly all terms of an older one, and more of its own.
+/// Whether a text has nearly all terms of an older text, and additional ones.
 fn extends(newer: &str, older: &str) -> bool {
     let terms = |content: &str| text::analyze(content).prose.into_iter().collect::<FxHashSet<String>>();
     let (newer, older) = (terms(newer), terms(older));
@@ -78,8 +78,8 @@ fn extends(newer: &str, older: &str) -> bool {
     older.len() >= LEAST_TERMS && shared * 5 >= older.len() * 4 && newer.len() * 4 >= older.len() * 5
 }
 
-/// Only what is surely the same statement, in the same scope, of the same kind, from no lower trust, and not held by a
-/// topic or a pin.
+/// Whether the newer memory is certainly the same statement, with the same scope and category and at least the same
+/// trust, and neither a topic nor a pin protects the older one.
 fn is_superseded_by(older: &Memory, newer: &Memory) -> bool {
     older.project_id == newer.project_id
         && older.category == newer.category

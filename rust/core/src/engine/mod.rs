@@ -1,7 +1,7 @@
-//! The engine: what callers ask for, put together from the store, the indexes and the read path.
+//! The engine: the operations of the public API, built from the store, the indexes and the read path.
 //!
-//! One file per kind of operation. An engine is safe to share between threads; several processes may have one on the same
-//! data directory. After a `fork` the child is told so instead of breaking what belongs to the parent.
+//! One file per kind of operation. An engine is safe to share between threads, and several processes may open the same
+//! data directory. After a `fork` the child gets an error, because its writes could damage the files of the parent.
 
 mod curate;
 mod embed;
@@ -30,7 +30,7 @@ pub use embed::EmbeddingBatch;
 pub use exchange::{Dumped, Loaded};
 pub use keep::Stats;
 pub use kv::DEFAULT_TTL_MS;
-pub use learn::{Lesson, Sighting};
+pub use learn::{Batch, Sighting};
 pub use session::Claimed;
 
 use crate::clock::Clock;
@@ -39,16 +39,16 @@ use crate::model::Trust;
 use crate::recall::view::{self, SharedView, View};
 use crate::store::{Store, memory};
 
-/// How an engine is opened.
+/// Options for opening an engine.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// Never write; the store must exist.
     pub read_only: bool,
-    /// Who writes, for the history.
+    /// The writer that the history names.
     pub actor: Trust,
-    /// Fewer vectors than this need no graph.
+    /// Number of vectors from which on a graph is built.
     pub graph_from: usize,
-    /// Texts outside of the lexical index before it is caught up in the background.
+    /// Number of texts outside of the lexical index before the background thread adds them.
     pub lexical_tail: usize,
     /// Threads for building a graph.
     pub threads: usize,
@@ -69,7 +69,7 @@ impl Default for Options {
     }
 }
 
-/// What the engine's threads share.
+/// State that the engine's threads share.
 #[derive(Debug)]
 struct Shared {
     store: Store,
@@ -77,9 +77,9 @@ struct Shared {
     data_dir: PathBuf,
     options: Options,
     view: SharedView,
-    /// Uses that were not written yet: memory and time.
+    /// Uses that are not written yet: memory and time.
     uses: Mutex<Vec<(String, i64)>>,
-    indexer: indexer::Doorbell,
+    indexer: indexer::IndexerHandle,
 }
 
 /// An open data directory.
@@ -104,7 +104,7 @@ impl Engine {
             options,
             view,
             uses: Mutex::new(Vec::new()),
-            indexer: indexer::Doorbell::default(),
+            indexer: indexer::IndexerHandle::default(),
         });
         let thread = if runs_in_background { Some(indexer::start(&shared)?) } else { None };
         Ok(Self { shared, thread: Mutex::new(thread), closed: AtomicBool::new(false), process: std::process::id() })
@@ -125,12 +125,12 @@ impl Engine {
         self.shared.store.is_writable()
     }
 
-    /// Write what waits, stop the background thread and close the files. Closing twice is fine.
+    /// Write pending uses, stop the background thread and close the files. A second call does nothing.
     pub fn close(&self) -> Result<()> {
         if self.process != std::process::id() || self.closed.swap(true, Ordering::SeqCst) {
             return Ok(());
         }
-        self.shared.indexer.ring_out();
+        self.shared.indexer.close();
         let thread = self.thread.lock().take();
         if let Some(thread) = thread
             && let Err(panic) = thread.join()
@@ -142,7 +142,7 @@ impl Engine {
         flushed
     }
 
-    /// What every operation begins with.
+    /// Check that the engine can be used. Every operation starts with this call.
     fn enter(&self) -> Result<&Shared> {
         if self.process != std::process::id() {
             return Err(Error::Closed(
@@ -156,7 +156,7 @@ impl Engine {
         Ok(&self.shared)
     }
 
-    /// The full id of a memory, from its beginning or its end.
+    /// Find the full id of a memory by the beginning or the end of it.
     pub fn resolve_id(&self, part: &str) -> Result<String> {
         const SHORTEST: usize = 6;
 
@@ -169,14 +169,16 @@ impl Engine {
         if part.len() < SHORTEST {
             return Err(Error::over_limit(
                 "id",
-                format!("{part:?} is too short; at least {SHORTEST} characters tell memories apart"),
+                format!("{part:?} is too short; give at least {SHORTEST} characters"),
                 SHORTEST,
             ));
         }
         match memory::ids_like(&at, &part)?.as_slice() {
             [] => Err(Error::not_found("memory", part)),
-            [one] => Ok(one.clone()),
-            _ => Err(Error::Conflict(format!("several memories have {part:?} in their id; give more of it"))),
+            [id] => Ok(id.clone()),
+            _ => {
+                Err(Error::Conflict(format!("several memories have {part:?} in their id; give more characters of it")))
+            }
         }
     }
 }
@@ -187,7 +189,7 @@ impl Shared {
         self.view.current(&self.store)
     }
 
-    /// Count uses, to be written with others.
+    /// Count uses; they are written in batches.
     fn note_uses(&self, ids: impl Iterator<Item = String>, now_ms: i64) {
         if !self.store.is_writable() {
             return;
@@ -196,11 +198,11 @@ impl Shared {
         uses.extend(ids.map(|id| (id, now_ms)));
         if uses.len() >= query::USES_BATCH {
             drop(uses);
-            self.indexer.ring();
+            self.indexer.notify();
         }
     }
 
-    /// Write the use counters; a busy store loses them, for they are no memory.
+    /// Write the use counters. If the store is busy they are dropped, because they are statistics only.
     fn flush_uses(&self) -> Result<()> {
         let uses = std::mem::take(&mut *self.uses.lock());
         if uses.is_empty() || !self.store.is_writable() {
@@ -216,7 +218,7 @@ impl Shared {
 impl Drop for Engine {
     fn drop(&mut self) {
         if self.process == std::process::id() {
-            // An error has nobody left to hear it; acknowledged writes are durable already.
+            // No caller is left that could receive an error. Acknowledged writes are durable already.
             let _ = self.close();
         } else {
             self.shared.store.forget();

@@ -1,4 +1,4 @@
-//! Projects: found by what a repository is recognised by, renamed and merged by people.
+//! Operations on projects: find by the identity of a repository, rename, merge.
 
 use super::{Engine, redaction};
 use crate::error::{Error, Result};
@@ -7,12 +7,12 @@ use crate::store::project::{self, Identity, Project};
 use crate::store::{WriteTx, memory};
 
 impl Engine {
-    /// Every project, by name.
+    /// All projects, ordered by name.
     pub fn projects(&self) -> Result<Vec<Project>> {
         project::list(&*self.enter()?.store.read()?)
     }
 
-    /// The name of the project that an identity belongs to, created when it is new and `create` is set.
+    /// The name of an identity's project. If there is none and `create` is set, the project is created.
     pub fn resolve_project(&self, identity: &Identity, create: bool) -> Result<Option<String>> {
         for value in identity.remotes.iter().chain(&identity.root_commits).chain(&identity.folder) {
             validate::name("project", value)?;
@@ -33,22 +33,22 @@ impl Engine {
         shared.store.write(&shared.clock, shared.options.actor, |write| write.project_of(identity)).map(Some)
     }
 
-    /// The name of an identity's project, or the one that it would get.
+    /// The name of an identity's project, or the name that a new project would get.
     pub fn project_name(&self, identity: &Identity) -> Result<String> {
         project::name_for(&*self.enter()?.store.read()?, identity)
     }
 
-    /// Give a project another name.
+    /// Rename a project.
     pub fn rename_project(&self, old: &str, new: &str) -> Result<()> {
         validate::project_name(new)?;
         redaction::refuse("project", new)?;
         let shared = self.enter()?;
         shared.store.write(&shared.clock, shared.options.actor, |write| write.rename_project(old, new))?;
-        shared.indexer.ring();
+        shared.indexer.notify();
         Ok(())
     }
 
-    /// Move everything of `source` into `target`; returns how many memories moved.
+    /// Move all rows of `source` into `target`; returns the number of moved memories.
     pub fn merge_projects(&self, source: &str, target: &str) -> Result<usize> {
         let shared = self.enter()?;
         let moved = shared.store.write(&shared.clock, shared.options.actor, |write| {
@@ -63,12 +63,12 @@ impl Engine {
             write.absorb_project(from, to)?;
             Ok(ids.len())
         })?;
-        shared.indexer.ring();
+        shared.indexer.notify();
         Ok(moved)
     }
 }
 
-/// Move a memory. Active topics are unique per scope: of two, the memory that was changed last keeps the topic.
+/// Move a memory. Active topics are unique per scope; if both scopes have the topic, the memory changed last keeps it.
 fn move_to(write: &WriteTx<'_>, before: &Memory, project_id: i64, name: &str) -> Result<()> {
     let mut after =
         Memory { project_id, project: Some(name.to_owned()), updated_at: before.updated_at, ..before.clone() };

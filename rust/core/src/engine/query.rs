@@ -1,4 +1,4 @@
-//! Questions: recall, list, related, history.
+//! Read operations: recall, list, count, links, related, history.
 
 use rustc_hash::FxHashMap;
 
@@ -11,21 +11,21 @@ use crate::recall::{answer, as_of};
 use crate::store::link::{self, Link};
 use crate::store::{history, memory, usage};
 
-/// Uses that wait before the background thread is woken to write them; closing writes them too. A commit makes every
-/// reader forget its pages, so this is not done often.
+/// Number of uses before the background thread is woken to write them; closing also writes them. A commit makes all
+/// readers drop their cached pages, so it must not happen often.
 pub(super) const USES_BATCH: usize = 4_096;
-/// Memories among which those that were used most are looked for.
+/// Number of most used memories to which a filter is applied.
 const MOST_USED: usize = 2_000;
 
 impl Engine {
-    /// Answer a question, best first. An answer may be empty.
+    /// Find memories by words and by meaning, best first. The result may be empty.
     pub fn recall(&self, mut request: RecallRequest) -> Result<Vec<Hit>> {
         let shared = self.enter()?;
         check_selection(&request.selection)?;
         if request.limit == 0 || request.limit > limits::RECALL_LIMIT {
             return Err(Error::over_limit(
                 "limit",
-                format!("{} lies outside of 1 to {}", request.limit, limits::RECALL_LIMIT),
+                format!("{} is not between 1 and {}", request.limit, limits::RECALL_LIMIT),
                 limits::RECALL_LIMIT,
             ));
         }
@@ -56,7 +56,7 @@ impl Engine {
         memory::existing(&*self.enter()?.store.read()?, &id)
     }
 
-    /// Memories that a selection wants, newest first.
+    /// The selected memories, newest first.
     pub fn list(&self, selection: &Selection, limit: usize, offset: usize, as_of: Option<AsOf>) -> Result<Vec<Memory>> {
         let shared = self.enter()?;
         check_selection(selection)?;
@@ -76,7 +76,7 @@ impl Engine {
         page.filter_map(|place| memory::by_key(&at, view.mirror.row(place).columns.key).transpose()).collect()
     }
 
-    /// Memories that a selection wants and that were used or said again most since a moment, most first, with how often.
+    /// The selected memories that were used or repeated most since `since_ms`, most used first, with their counts.
     pub fn most_used(&self, selection: &Selection, since_ms: i64, limit: usize) -> Result<Vec<(Memory, usize)>> {
         let shared = self.enter()?;
         check_selection(selection)?;
@@ -102,7 +102,7 @@ impl Engine {
         Ok(found)
     }
 
-    /// Links of these kinds between memories that a selection wants both, strongest first, at most `limit` of each kind.
+    /// Links of these kinds between selected memories, strongest first, at most `limit` of each kind.
     pub fn links(&self, selection: &Selection, kinds: &[String], limit: usize) -> Result<Vec<Link>> {
         let shared = self.enter()?;
         check_selection(selection)?;
@@ -112,7 +112,7 @@ impl Engine {
         link::between(&at, kinds, wanted, limit)
     }
 
-    /// How many memories a selection wants.
+    /// The number of selected memories.
     pub fn count(&self, selection: &Selection) -> Result<usize> {
         let shared = self.enter()?;
         check_selection(selection)?;
@@ -120,7 +120,7 @@ impl Engine {
         Ok(Filter::new(&at, selection, shared.clock.now_ms())?.places(&view.mirror).len())
     }
 
-    /// Memories that are linked to one, then those that are near in meaning, at most `limit`.
+    /// Memories linked to a memory, then memories near in meaning, at most `limit`.
     pub fn related(&self, id: &str, limit: usize) -> Result<Vec<Related>> {
         let id = self.resolve_id(id)?;
         let shared = self.enter()?;
@@ -130,7 +130,7 @@ impl Engine {
         let mut related: Vec<Related> = Vec::new();
         for link in link::of(at, &id)? {
             let (other, direction) = if link.source == id { (&link.target, "out") } else { (&link.source, "in") };
-            // A link whose other end was deleted waits for an undo, one whose end was put away for its return.
+            // Links to deleted or archived memories are kept for an undo or a restore, but not shown.
             let gone = |memory: &Memory| memory.status == Status::Archived || memory.is_expired(shared.clock.now_ms());
             if let Some(memory) = memory::by_id(at, other)?.filter(|memory| !gone(memory)) {
                 related.push(Related { memory, kind: link.kind, direction, weight: link.weight, reason: link.reason });
@@ -156,14 +156,14 @@ impl Engine {
         Ok(related)
     }
 
-    /// Everything that happened to a memory, oldest first; a deleted memory has a history too.
+    /// All changes of a memory, oldest first; deleted memories also have a history.
     pub fn history(&self, id: &str) -> Result<Vec<HistoryEntry>> {
         let id = self.resolve_historic_id(id)?;
         history::of(&*self.enter()?.store.read()?, &id)
     }
 }
 
-/// The scope that a memory's neighbours are looked for in.
+/// The scope in which the neighbours of a memory are searched.
 pub(super) fn scope_of(memory: &Memory) -> Scope {
     match &memory.project {
         Some(name) => Scope::Project { name: name.clone(), with_global: true },
@@ -184,7 +184,7 @@ fn check_selection(selection: &Selection) -> Result<()> {
     }
     match (selection.since, selection.until) {
         (Some(since), Some(until)) if since > until => {
-            Err(Error::invalid("since", "lies after until, so nothing can match"))
+            Err(Error::invalid("since", "is later than until, so no memory can match"))
         }
         _ => Ok(()),
     }

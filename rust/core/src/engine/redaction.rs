@@ -1,4 +1,4 @@
-//! Secrets are replaced before anything is written, in every field that is text.
+//! Redaction of secrets in all text fields, before a write.
 
 use serde_json::Value;
 
@@ -6,12 +6,12 @@ use crate::error::{Error, Result};
 use crate::model::NewMemory;
 use crate::text::redact;
 
-/// Kinds of secrets that were found, each once.
+/// The kinds of secrets that were found, each once.
 #[derive(Debug, Default)]
 pub struct Kinds(Vec<&'static str>);
 
 impl Kinds {
-    /// The kinds, in order of their finding.
+    /// The kinds, in the order in which they were found.
     pub fn into_vec(self) -> Vec<&'static str> {
         self.0
     }
@@ -24,7 +24,7 @@ impl Kinds {
         }
     }
 
-    /// Clean one text.
+    /// Redact a text.
     pub fn clean(&mut self, text: &mut String) {
         let redacted = redact(text);
         if !redacted.kinds.is_empty() {
@@ -37,7 +37,7 @@ impl Kinds {
         texts.into_iter().for_each(|text| self.clean(text));
     }
 
-    /// Clean the strings of a JSON text; what is no JSON is refused by name of `field`.
+    /// Redact the strings of a JSON text. If it is not JSON, the error names `field`.
     pub fn clean_json(&mut self, field: &'static str, json: &mut String) -> Result<()> {
         let mut value: Value =
             serde_json::from_str(json).map_err(|error| Error::invalid(field, format!("is not JSON: {error}")))?;
@@ -55,7 +55,7 @@ impl Kinds {
             Value::String(text) => {
                 let before = text.clone();
                 self.clean(text);
-                // A value may be a secret only by its name: {"password": "…"}.
+                // The name of a value may mark it as a secret, for example {"password": "…"}.
                 if let (true, Some(name)) = (*text == before, name) {
                     let named = redact(&format!("{name}=\"{text}\""));
                     if let Some(kind) = named.kinds.first() {
@@ -82,15 +82,15 @@ impl Kinds {
     }
 }
 
-/// Refuse a name that holds a secret: with another name put in its place, what it names would not be found again.
+/// Refuse a name that contains a secret. After redaction its owner could not be found by name.
 pub fn refuse(field: &'static str, name: &str) -> Result<()> {
     match redact(name).kinds.first() {
-        Some(kind) => Err(Error::invalid(field, format!("holds a secret ({kind}); choose another name"))),
+        Some(kind) => Err(Error::invalid(field, format!("contains a secret ({kind}); choose another name"))),
         None => Ok(()),
     }
 }
 
-/// Clean every text of a memory.
+/// Redact all texts of a memory.
 pub fn clean(memory: &mut NewMemory) -> Result<Kinds> {
     let mut kinds = Kinds::default();
     kinds.clean(&mut memory.content);

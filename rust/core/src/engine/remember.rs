@@ -1,7 +1,7 @@
-//! The write path: check, redact, find what it repeats or updates, store, log, commit.
+//! The write path: validate, redact, find a memory to merge with or to update, store, log, commit.
 //!
-//! Nothing that was given is thrown away (I9): an exact repetition merges its metadata, a topic is updated and keeps its
-//! history, a text of lower trust waits beside the topic that it would have overwritten.
+//! No given text is lost (I9). An exact repetition merges its metadata. A topic is updated and keeps its history. A
+//! text of lower trust is stored as a candidate beside the topic that it would have overwritten.
 
 use super::{Engine, Shared, redaction};
 use crate::error::{Error, Result};
@@ -12,46 +12,45 @@ use crate::store::{WriteTx, memory};
 use crate::text;
 
 impl Engine {
-    /// Write one memory. When this returns, it is durable and every recall sees it.
+    /// Write one memory. When this returns, the memory is durable and every recall finds it.
     pub fn remember(&self, memory: NewMemory) -> Result<Remembered> {
         let mut results = self.remember_many(vec![memory])?;
         results.pop().ok_or_else(|| Error::Conflict("a write of one memory gave no result".into()))
     }
 
-    /// Write many memories in one transaction: all of them or, on an error, none.
+    /// Write many memories in one transaction: all of them, or none after an error.
     pub fn remember_many(&self, memories: Vec<NewMemory>) -> Result<Vec<Remembered>> {
         let shared = self.enter()?;
         let prepared = prepare_all(memories)?;
         let results = shared.store.write(&shared.clock, shared.options.actor, |write| place_all(write, prepared))?;
         shared.note_repetitions(&results);
-        shared.indexer.ring();
+        shared.indexer.notify();
         Ok(results)
     }
 }
 
 impl Shared {
-    /// What is said again is in use.
+    /// Count a repetition as a use.
     pub(super) fn note_repetitions(&self, results: &[Remembered]) {
         let now_ms = self.clock.now_ms();
-        let said_again = results.iter().filter(|result| result.outcome == Outcome::Merged);
-        self.uses.lock().extend(said_again.map(|result| (result.id.clone(), now_ms)));
+        let repeated = results.iter().filter(|result| result.outcome == Outcome::Merged);
+        self.uses.lock().extend(repeated.map(|result| (result.id.clone(), now_ms)));
     }
 }
 
-/// A memory that was checked and cleaned, and the kinds of secrets that were replaced in it.
+/// A validated and redacted memory, and the kinds of secrets that were redacted.
 pub(super) type Prepared = (NewMemory, Vec<&'static str>);
 
-/// Check and clean memories; of several the error names which.
+/// Validate and redact memories. If there are several, the error names the number of the invalid one.
 pub(super) fn prepare_all(memories: Vec<NewMemory>) -> Result<Vec<Prepared>> {
     let several = memories.len() > 1;
-    let prepared = memories
-        .into_iter()
-        .enumerate()
-        .map(|(number, memory)| prepare(memory).map_err(|error| if several { numbered(error, number) } else { error }));
+    let prepared = memories.into_iter().enumerate().map(|(number, memory)| {
+        prepare(memory).map_err(|error| if several { with_number(error, number) } else { error })
+    });
     prepared.collect()
 }
 
-/// Put memories where they belong.
+/// Store memories.
 pub(super) fn place_all(write: &WriteTx<'_>, prepared: Vec<Prepared>) -> Result<Vec<Remembered>> {
     let placed = prepared.into_iter().map(|(memory, redactions)| {
         let (id, outcome) = place(write, memory)?;
@@ -60,20 +59,20 @@ pub(super) fn place_all(write: &WriteTx<'_>, prepared: Vec<Prepared>) -> Result<
     placed.collect()
 }
 
-/// Check and clean a memory; pure, so it happens before any lock is taken.
+/// Validate and redact a memory. This needs no lock, so it happens before the transaction.
 fn prepare(mut memory: NewMemory) -> Result<Prepared> {
     validate::new_memory(&memory)?;
     memory.project.as_deref().map_or(Ok(()), |name| redaction::refuse("project", name))?;
     let redactions = redaction::clean(&mut memory)?.into_vec();
     if memory.category == Category::Directive && !memory.trust.is_at_least(Trust::Extracted) {
-        // What a tool or a file says must not become an order by itself. What was extracted is the person's own words:
-        // nothing else is extracted as a directive.
+        // Otherwise the output of a tool or a file could become an instruction. Extracted directives are allowed,
+        // because directives are only extracted from the user's own words.
         memory.status = if memory.status == Status::Active { Status::Candidate } else { memory.status };
     }
     Ok((memory, redactions))
 }
 
-fn numbered(error: Error, number: usize) -> Error {
+fn with_number(error: Error, number: usize) -> Error {
     match error {
         Error::InvalidInput { field, message, limit } => {
             Error::InvalidInput { field, message: format!("{message} (memory {} of this batch)", number + 1), limit }
@@ -82,7 +81,7 @@ fn numbered(error: Error, number: usize) -> Error {
     }
 }
 
-/// Put a memory where it belongs: over its id, over its topic, into its twin, or as a new one.
+/// Store a memory: replace the memory with its id or topic, merge with its twin, or insert a new one.
 fn place(write: &WriteTx<'_>, new: NewMemory) -> Result<(String, Outcome)> {
     let project_id = write.project_named(new.project.as_deref())?;
     if let Some(id) = new.id.as_deref().and_then(ids::canonical) {
@@ -96,11 +95,11 @@ fn place(write: &WriteTx<'_>, new: NewMemory) -> Result<(String, Outcome)> {
             let outcome = overwrite(write, &held, &new, project_id)?;
             return Ok((held.id, outcome));
         }
-        // What a person has confirmed or reworded is theirs, whoever had noted it first.
+        // A text that the user confirmed or edited belongs to the user, even if an agent wrote it first.
         let confirmed = held.verified_at.is_some() && new.trust != Trust::User;
         let may_overwrite = new.trust.is_at_least(held.trust) && !confirmed;
         let says_the_same = text::content_hash(&held.content) == text::content_hash(&new.content);
-        // Who may give the topic a text gives it this one to the letter: a corrected capital is a correction.
+        // A writer that may overwrite the topic also sets the exact spelling, for example a corrected capital.
         if says_the_same && (!may_overwrite || held.content == new.content) {
             return merge(write, &held, &new);
         }
@@ -113,16 +112,16 @@ fn place(write: &WriteTx<'_>, new: NewMemory) -> Result<(String, Outcome)> {
     }
     let twins = memory::by_text(write, project_id, text::content_hash(&new.content))?;
     for twin in twins.iter().filter(|twin| repeats(twin, &new, write.now_ms)) {
-        if !wakes_a_taken_topic(write, twin, &new)? {
+        if !would_take_topic(write, twin, &new)? {
             return merge(write, twin, &new);
         }
     }
     Ok((insert(write, &new, project_id, ids::new_memory_id())?, Outcome::Stored))
 }
 
-/// Whether a memory with the same text is the same statement as the new one.
+/// Whether a memory with the same text is the same statement as the new memory.
 fn repeats(twin: &Memory, new: &NewMemory, now_ms: i64) -> bool {
-    // "Yes." at two places of a conversation is two utterances.
+    // "Yes." at two places of a conversation is two statements.
     let same_place = new.position.is_none() && twin.position.is_none()
         || (new.position == twin.position && new.session == twin.session);
     let same_topic = new.topic.is_none() || new.topic == twin.topic;
@@ -130,8 +129,9 @@ fn repeats(twin: &Memory, new: &NewMemory, now_ms: i64) -> bool {
     !twin.is_expired(now_ms) && same_place && same_topic && same_speaker
 }
 
-/// Whether saying a waiting text again would let it take its topic from the memory that holds it: it is left waiting.
-fn wakes_a_taken_topic(write: &WriteTx<'_>, twin: &Memory, new: &NewMemory) -> Result<bool> {
+/// Whether the repetition of a candidate would give it a topic that another memory holds. The candidate must keep
+/// waiting.
+fn would_take_topic(write: &WriteTx<'_>, twin: &Memory, new: &NewMemory) -> Result<bool> {
     match &twin.topic {
         Some(topic) if twin.status == Status::Candidate && new.status == Status::Active => {
             Ok(memory::by_topic(write, twin.project_id, topic)?.is_some())
@@ -140,14 +140,14 @@ fn wakes_a_taken_topic(write: &WriteTx<'_>, twin: &Memory, new: &NewMemory) -> R
     }
 }
 
-/// Store a memory that nothing here stands for yet.
+/// Insert a memory.
 fn insert(write: &WriteTx<'_>, new: &NewMemory, project_id: i64, id: String) -> Result<String> {
     write.record(&id, "create", None)?;
     write.insert(&new.to_memory(&id, project_id, write.now_ms))?;
     Ok(id)
 }
 
-/// Give the memory that holds a topic its new text; the old one stays in its history.
+/// Replace the memory that holds a topic; the old text stays in its history.
 fn overwrite(write: &WriteTx<'_>, held: &Memory, new: &NewMemory, project_id: i64) -> Result<Outcome> {
     let mut after = new.to_memory(&held.id, project_id, write.now_ms);
     after.created_at = held.created_at;
@@ -159,7 +159,7 @@ fn overwrite(write: &WriteTx<'_>, held: &Memory, new: &NewMemory, project_id: i6
     Ok(Outcome::Updated)
 }
 
-/// Add what a repetition knows to the memory that has its text.
+/// Merge the fields of a repetition into the memory with the same text.
 fn merge(write: &WriteTx<'_>, twin: &Memory, new: &NewMemory) -> Result<(String, Outcome)> {
     let mut after = twin.clone();
     let counts_more = new.trust.is_at_least(twin.trust);
@@ -168,9 +168,9 @@ fn merge(write: &WriteTx<'_>, twin: &Memory, new: &NewMemory) -> Result<(String,
     after.pinned |= new.pinned;
     after.trust = twin.trust.min(new.trust);
     if twin.status == Status::Candidate && new.status == Status::Active {
-        after.status = Status::Active; // said again by somebody who may
+        after.status = Status::Active; // repeated by a writer whose memories need no review
     }
-    // A repetition that only says "fact" must not take back that it is a decision.
+    // The default category of a repetition must not replace a specific one, for example "decision".
     let may_order = new.category != Category::Directive || new.trust.is_at_least(Trust::Agent);
     if counts_more && may_order && matches!(twin.category, Category::Fact | Category::Context | Category::Conversation)
     {
@@ -185,16 +185,16 @@ fn merge(write: &WriteTx<'_>, twin: &Memory, new: &NewMemory) -> Result<(String,
         (Some(old), Some(new)) => Some(old.max(new)),
         (old, new) => old.or(new),
     };
-    // Whoever wants it for ever wins, then whoever wants it longer.
+    // No expiry wins, then the later one.
     after.expires_at = twin.expires_at.zip(new.expires_at).map(|(old, new)| old.max(new));
     if after.source == crate::model::Source::default() {
         after.source = new.source.clone();
     }
-    after.metadata = merged_metadata(&twin.metadata, &new.metadata);
+    after.metadata = merge_metadata(&twin.metadata, &new.metadata);
     if after != *twin {
         after.updated_at = write.now_ms;
         if new.trust == Trust::User {
-            // Only a person confirms; an agent that repeats itself has confirmed nothing.
+            // Only the user confirms a memory. An agent that repeats a statement does not.
             after.verified_at = Some(write.now_ms);
         }
         write.record(&twin.id, "merge", Some(twin))?;
@@ -203,15 +203,15 @@ fn merge(write: &WriteTx<'_>, twin: &Memory, new: &NewMemory) -> Result<(String,
     Ok((twin.id.clone(), Outcome::Merged))
 }
 
-/// Write a memory under the id that it came with.
+/// Write an imported memory under its own id.
 fn import(write: &WriteTx<'_>, new: &NewMemory, id: &str, project_id: i64) -> Result<(String, Outcome)> {
     let mut after = new.to_memory(id, project_id, write.now_ms);
     let rival = match &new.topic {
         Some(topic) if new.status == Status::Active => memory::by_topic(write, project_id, topic)?,
         _ => None,
     };
-    // The topic is taken by another memory: the one that was changed last keeps it, the other is its past. But a newer
-    // text does not take it from somebody of more trust; it waits.
+    // If another memory holds the topic, the memory changed last keeps it and the other one is superseded. But a
+    // newer text of lower trust does not take the topic; it becomes a candidate.
     let rival = rival.filter(|held| held.id != id);
     let gives_way = match &rival {
         Some(held) if held.updated_at > after.updated_at => {
@@ -229,7 +229,7 @@ fn import(write: &WriteTx<'_>, new: &NewMemory, id: &str, project_id: i64) -> Re
     if let Some(before) = &before {
         after.stored_at = before.stored_at;
         let is_known = same_but_for_key(before, &after) || before.updated_at > after.updated_at;
-        // A file may name any id and any time: what it says never replaces what somebody of more trust said.
+        // A file may contain any id and any time, so it must not replace a memory of higher trust.
         if is_known || !new.trust.is_at_least(before.trust) {
             return Ok((id.to_owned(), Outcome::Merged));
         }
@@ -252,7 +252,7 @@ fn import(write: &WriteTx<'_>, new: &NewMemory, id: &str, project_id: i64) -> Re
 }
 
 fn same_but_for_key(a: &Memory, b: &Memory) -> bool {
-    // Metadata is kept as it was written; its blanks and the order of its names say nothing.
+    // Metadata is stored as written, so spaces and the order of names may differ.
     let metadata =
         |json: &str| serde_json::from_str::<serde_json::Value>(json).map_or(json.to_owned(), |value| value.to_string());
     let plain = |memory: &Memory| Memory {
@@ -275,12 +275,12 @@ fn union(old: &[String], new: &[String]) -> Vec<String> {
     all
 }
 
-fn merged_metadata(old: &str, new: &str) -> String {
+fn merge_metadata(old: &str, new: &str) -> String {
     let parse =
         |json: &str| serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(json).unwrap_or_default();
     let new = parse(new);
     if new.is_empty() {
-        return old.to_owned(); // as it was written, blanks and order of names included
+        return old.to_owned(); // unchanged, with its spaces and its order of names
     }
     let mut all = parse(old);
     all.extend(new);

@@ -1,4 +1,4 @@
-//! Sessions and claims, as callers see them. Two processes that race for one claim meet in `SQLite`: one wins.
+//! Operations on sessions and claims. If two sessions race for a claim, `SQLite` gives it to one of them.
 
 use super::{Engine, redaction};
 use crate::clock::DAY_MS;
@@ -7,26 +7,26 @@ use crate::model::validate;
 use crate::store::session::{self, Session};
 use crate::store::{WriteTx, project};
 
-/// The longest lease.
+/// Maximum length of a lease.
 const LONGEST_LEASE_MS: i64 = 7 * DAY_MS;
 
-/// What became of a claim.
+/// The result of a claim.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Claimed {
-    /// Whether the session has it now.
+    /// Whether the session has the item now.
     pub granted: bool,
-    /// What is claimed, as it was written first.
+    /// The claimed item, in its first spelling.
     pub item: String,
-    /// Who has it now.
+    /// The session that has the item now.
     pub owner: Session,
-    /// Since when.
+    /// The time of its claim.
     pub since: i64,
-    /// Whose it was until now: a session whose lease had run out.
+    /// The previous owner, if its lease had ended.
     pub taken_over_from: Option<Session>,
 }
 
 impl Engine {
-    /// Begin a session or hear of it again; its claims stay.
+    /// Start a session or renew its lease; its claims stay.
     pub fn session_start(
         &self,
         project: Option<&str>,
@@ -46,7 +46,7 @@ impl Engine {
         })
     }
 
-    /// Hear of a session again. One that was never started, or has ended, has to be started first.
+    /// Renew the lease of a session. A session that was never started, or has ended, must be started first.
     pub fn session_heartbeat(&self, project: Option<&str>, name: &str, lease_ms: i64) -> Result<Session> {
         check("session_id", name)?;
         self.write_sessions(project, |write, project| {
@@ -56,7 +56,7 @@ impl Engine {
         })
     }
 
-    /// Let a session end; returns it with the claims that it gave up.
+    /// End a session; returns it with the claims that it released.
     pub fn session_end(&self, project: Option<&str>, name: &str) -> Result<Session> {
         check("session_id", name)?;
         self.write_sessions(project, |write, project| {
@@ -67,7 +67,7 @@ impl Engine {
         })
     }
 
-    /// Sessions of a project that are alive, heard of last first.
+    /// Live sessions of a project, most recently seen first.
     pub fn sessions(&self, project: Option<&str>) -> Result<Vec<Session>> {
         let shared = self.enter()?;
         let at = shared.store.read()?;
@@ -77,8 +77,8 @@ impl Engine {
         }
     }
 
-    /// Claim something for a session, which this starts if need be. What a living session has stays there; what a
-    /// silent one had is taken over.
+    /// Claim an item for a session, which is started if needed. A live session keeps its item; the item of a session
+    /// whose lease has ended is taken over.
     pub fn claim(&self, project: Option<&str>, name: &str, item: &str, lease_ms: i64) -> Result<Claimed> {
         check("session_id", name)?;
         check("item_ref", item)?;
@@ -118,7 +118,7 @@ impl Engine {
         })
     }
 
-    /// Give a claim up; whether the session had it. What another session has stays there.
+    /// Release a claim; whether the session had it. A claim of another session stays.
     pub fn release(&self, project: Option<&str>, name: &str, item: &str) -> Result<bool> {
         check("session_id", name)?;
         check("item_ref", item)?;
@@ -156,7 +156,7 @@ fn lease_until(write: &WriteTx<'_>, lease_ms: i64) -> Result<i64> {
         return Ok(write.now_ms.saturating_add(lease_ms));
     }
     let limit = LONGEST_LEASE_MS / 1000;
-    Err(Error::over_limit("lease_seconds", format!("must lie between 0 and {limit}"), limit))
+    Err(Error::over_limit("lease_seconds", format!("must be between 0 and {limit}"), limit))
 }
 
 fn existing(write: &WriteTx<'_>, project: i64, name: &str) -> Result<Session> {

@@ -1,4 +1,4 @@
-//! Taking back the last change, of one memory or of the whole store. An undo is a change too: it is in the history.
+//! Undo of the last change, of one memory or of the whole store. An undo is also a change and is in the history.
 
 use super::Engine;
 use crate::error::{Error, Result};
@@ -7,7 +7,7 @@ use crate::store::history::{self, Recorded};
 use crate::store::{WriteTx, memory};
 
 impl Engine {
-    /// Take back the last operation, or the last change of one memory; returns what was taken back, newest first.
+    /// Undo the last operation, or the last change of one memory; returns the undone changes, newest first.
     pub fn undo(&self, id: Option<&str>) -> Result<Vec<Recorded>> {
         match id {
             Some(id) => self.undo_each(&[id.to_owned()]),
@@ -18,7 +18,7 @@ impl Engine {
         }
     }
 
-    /// Take back the last change of each of these memories, or of none when one of them cannot be taken back.
+    /// Undo the last change of each of these memories, or of none if one of the changes cannot be undone.
     pub fn undo_each(&self, ids: &[String]) -> Result<Vec<Recorded>> {
         let mut full: Vec<String> = Vec::with_capacity(ids.len());
         for id in ids {
@@ -39,15 +39,15 @@ impl Engine {
         let undone = shared.store.write(&shared.clock, shared.options.actor, |write| {
             let changes = chosen(write)?;
             for change in &changes {
-                take_back(write, change)?;
+                undo_change(write, change)?;
             }
             Ok(changes)
         })?;
-        shared.indexer.ring();
+        shared.indexer.notify();
         Ok(undone)
     }
 
-    /// A deleted memory is found by its full id only, or by a part that its history knows.
+    /// Find the full id of a memory, or of a deleted memory that is still in the history.
     pub(super) fn resolve_historic_id(&self, part: &str) -> Result<String> {
         match self.resolve_id(part) {
             Err(Error::NotFound { .. }) => {
@@ -55,9 +55,11 @@ impl Engine {
                 let at = shared.store.read()?;
                 let part = part.trim().to_lowercase();
                 match history::ids_like(&at, &part)?.as_slice() {
-                    [one] => Ok(one.clone()),
+                    [id] => Ok(id.clone()),
                     [] => Err(Error::not_found("memory", part)),
-                    _ => Err(Error::Conflict(format!("several memories have {part:?} in their id; give more of it"))),
+                    _ => Err(Error::Conflict(format!(
+                        "several memories have {part:?} in their id; give more characters of it"
+                    ))),
                 }
             }
             other => other,
@@ -65,7 +67,7 @@ impl Engine {
     }
 }
 
-fn take_back(write: &WriteTx<'_>, change: &Recorded) -> Result<()> {
+fn undo_change(write: &WriteTx<'_>, change: &Recorded) -> Result<()> {
     if let Some(later) = history::changed_after(write, change)? {
         return Err(Error::Conflict(format!(
             "memory {} was changed again since ({later}); undo that change first",
@@ -77,19 +79,19 @@ fn take_back(write: &WriteTx<'_>, change: &Recorded) -> Result<()> {
     write.mark_undone(change.seq, by)?;
     match (&present, &change.before) {
         (Some(present), Some(before)) => {
-            write.replace(present, &revived(write, before)?)?;
+            write.replace(present, &adapt(write, before)?)?;
         }
         (Some(present), None) => write.remove(present)?,
         (None, Some(before)) => {
-            write.insert(&revived(write, before)?)?;
+            write.insert(&adapt(write, before)?)?;
         }
         (None, None) => {}
     }
     Ok(())
 }
 
-/// The earlier version, fit for the store as it is now: its project may be gone and its topic may be taken.
-fn revived(write: &WriteTx<'_>, before: &Memory) -> Result<Memory> {
+/// Adapt an earlier version to the current store, because its project may be gone and its topic may be taken.
+fn adapt(write: &WriteTx<'_>, before: &Memory) -> Result<Memory> {
     let mut memory = before.clone();
     memory.project_id = write.project_named(before.project.as_deref())?;
     if memory.status == Status::Active

@@ -47,7 +47,7 @@ fn from_row(row: &Row<'_>) -> rusqlite::Result<Columns> {
 fn recorded((seq, operation, id, at, kind, actor, undone_by, before): Columns) -> Result<Recorded> {
     let damaged = |what: String| Error::CorruptStore {
         path: std::path::PathBuf::new(),
-        message: format!("history of {id} holds {what}; `opencode-memory verify` tells more"),
+        message: format!("the history of {id} contains {what}; run `opencode-memory verify` for details"),
     };
     let actor = Trust::from_number(actor).ok_or_else(|| damaged(format!("an unknown actor {actor}")))?;
     let before = before

@@ -253,7 +253,7 @@ fn shown(row: &Row<'_>) -> Result<Shown> {
 fn known<T>(name: &str, parse: fn(&str) -> Result<T>) -> Result<T> {
     parse(name).map_err(|_| Error::CorruptStore {
         path: PathBuf::new(),
-        message: format!("the ledger holds the unknown word {name:?}; `opencode-memory verify` tells more"),
+        message: format!("the ledger contains the unknown word {name:?}; run `opencode-memory verify` for details"),
     })
 }
 

@@ -1,6 +1,6 @@
-//! What is learned of sessions.
+//! Methods of session learning.
 
-use opencode_memory_core::engine::{Lesson, Sighting};
+use opencode_memory_core::engine::{Batch, Sighting};
 use opencode_memory_core::store::learning::Progress;
 use pyo3::prelude::*;
 
@@ -8,15 +8,15 @@ use super::Engine;
 use crate::convert::GivenMemory;
 use crate::errors::detached;
 
-/// What a stretch of a session came to; every key is there.
+/// The result of processing a batch of messages, read from a dictionary that has every key.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
-struct GivenLesson {
+struct GivenBatch {
     session: String,
     version: i64,
     state: String,
     counted: Vec<Vec<u8>>,
-    /// Project, what, how often.
+    /// Project, hash of the statement, how often it was seen.
     sightings: Vec<(Option<String>, String, usize)>,
     memories: Vec<GivenMemory>,
     /// Feed, mark, cursor.
@@ -32,7 +32,7 @@ impl Engine {
 
     fn feed_progress(&self, py: Python<'_>, feed: &str) -> PyResult<Vec<(String, String, Option<String>)>> {
         let found = detached(py, || self.core.feed_progress(feed))?;
-        Ok(found.into_iter().map(|one| (one.session, one.mark, one.cursor)).collect())
+        Ok(found.into_iter().map(|progress| (progress.session, progress.mark, progress.cursor)).collect())
     }
 
     fn set_feed_progress(
@@ -60,22 +60,22 @@ impl Engine {
         detached(py, || self.core.seen_elsewhere(project.as_deref(), &what, session))
     }
 
-    /// The results are those of `remember_many`.
-    fn learn(&self, py: Python<'_>, lesson: GivenLesson) -> PyResult<Vec<(String, &'static str, Vec<&'static str>)>> {
+    /// Returns the same results as `remember_many`.
+    fn learn(&self, py: Python<'_>, batch: GivenBatch) -> PyResult<Vec<(String, &'static str, Vec<&'static str>)>> {
         let results = detached(py, || {
-            let sightings = lesson.sightings.into_iter();
-            self.core.learn(Lesson {
-                session: lesson.session.clone(),
-                version: lesson.version,
-                state: lesson.state,
-                counted: lesson.counted,
+            let sightings = batch.sightings.into_iter();
+            self.core.learn(Batch {
+                session: batch.session.clone(),
+                version: batch.version,
+                state: batch.state,
+                counted: batch.counted,
                 sightings: sightings.map(|(project, what, times)| Sighting { project, what, times }).collect(),
-                memories: lesson.memories.into_iter().map(|given| given.0).collect(),
-                progress: lesson
+                memories: batch.memories.into_iter().map(|given| given.0).collect(),
+                progress: batch
                     .progress
-                    .map(|(feed, mark, cursor)| (feed, Progress { session: lesson.session, mark, cursor })),
+                    .map(|(feed, mark, cursor)| (feed, Progress { session: batch.session, mark, cursor })),
             })
         })?;
-        Ok(results.into_iter().map(|one| (one.id, one.outcome.as_str(), one.redactions)).collect())
+        Ok(results.into_iter().map(|result| (result.id, result.outcome.as_str(), result.redactions)).collect())
     }
 }
