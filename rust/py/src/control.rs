@@ -5,10 +5,10 @@ use opencode_memory_core::index::catch_up::Control;
 use parking_lot::Mutex;
 use pyo3::prelude::*;
 
-use crate::errors::raised;
+use crate::errors::to_exception;
 
-/// Run a long operation without the interpreter's lock; signals are looked at between its steps.
-pub fn driven<T: Send>(
+/// Run a long operation without the interpreter's lock, and check for signals between its steps.
+pub fn run_interruptible<T: Send>(
     py: Python<'_>,
     progress: Option<&Py<PyAny>>,
     work: impl FnOnce(&Control<'_>) -> Result<T, Error> + Send,
@@ -19,7 +19,7 @@ pub fn driven<T: Send>(
     };
     let is_interrupted = || {
         if stopped.lock().is_none() {
-            // Only the main thread sees a signal; elsewhere this is a cheap no.
+            // Only the main thread receives signals. In other threads this check is cheap and finds none.
             #[allow(clippy::redundant_closure_for_method_calls)] // the method alone is not general enough
             if let Err(error) = Python::attach(|py| py.check_signals()) {
                 stop(error);
@@ -27,17 +27,17 @@ pub fn driven<T: Send>(
         }
         stopped.lock().is_some()
     };
-    let tell = |stage: &'static str, done: usize, of: usize| {
+    let report_progress = |stage: &'static str, done: usize, of: usize| {
         if let Some(callback) = progress
             && let Err(error) = Python::attach(|py| callback.call1(py, (stage, done, of)))
         {
             stop(error);
         }
     };
-    let result = py.detach(|| work(&Control { is_interrupted: &is_interrupted, progress: &tell }));
+    let result = py.detach(|| work(&Control { is_interrupted: &is_interrupted, progress: &report_progress }));
     match (stopped.into_inner(), result) {
         (Some(error), Err(Error::Interrupted)) => Err(error),
-        (_, Err(error)) => Err(raised(py, &error)),
+        (_, Err(error)) => Err(to_exception(py, &error)),
         (_, Ok(value)) => Ok(value),
     }
 }

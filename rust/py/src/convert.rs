@@ -1,4 +1,4 @@
-//! Values across the border: dictionaries in and out, times as UTC milliseconds, enums by name.
+//! Conversion between Python and the core: dictionaries in and out, times as UTC milliseconds, enums by name.
 
 use opencode_memory_core::model::memory::Patch;
 use opencode_memory_core::model::report::{HistoryEntry, Related};
@@ -11,7 +11,7 @@ use pyo3::conversion::FromPyObjectOwned;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::errors::raised;
+use crate::errors::to_exception;
 
 /// A memory to be written, read from a dictionary that has every key.
 pub struct GivenMemory(pub NewMemory);
@@ -60,12 +60,12 @@ fn item<'py, T: FromPyObjectOwned<'py>>(given: &Bound<'py, PyAny>, name: &str) -
     given.get_item(name)?.extract().map_err(Into::into)
 }
 
-/// The member of a closed set whose name stands in a dictionary.
+/// Parse the name of an enum member in a dictionary.
 fn member<T>(given: &Bound<'_, PyAny>, name: &str, parse: fn(&str) -> Result<T>) -> PyResult<T> {
-    parse(&item::<String>(given, name)?).map_err(|error| raised(given.py(), &error))
+    parse(&item::<String>(given, name)?).map_err(|error| to_exception(given.py(), &error))
 }
 
-/// Which memories; every key is there.
+/// A filter of memories, read from a dictionary that has every key.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub struct GivenSelection {
@@ -85,14 +85,14 @@ pub struct GivenSelection {
 }
 
 impl GivenSelection {
-    /// The core's form.
+    /// Convert to the core's type.
     pub fn into_core(self) -> Result<Selection> {
         let scope = match (self.scope.as_str(), self.project) {
             ("everything", _) if self.with_global => Scope::Everything,
             ("everything", _) => Scope::EveryProject,
             ("project", Some(name)) => Scope::Project { name, with_global: self.with_global },
             ("global", _) => Scope::Global,
-            (other, _) => return Err(Error::invalid("scope", format!("{other:?} needs a project, or is not known"))),
+            (other, _) => return Err(Error::invalid("scope", format!("{other:?} needs a project, or is unknown"))),
         };
         Ok(Selection {
             scope,
@@ -109,7 +109,7 @@ impl GivenSelection {
     }
 }
 
-/// The keys of `given` are the fields to change.
+/// Read a patch from a dictionary whose keys are the fields to change. Category and trust are returned as names.
 pub fn patch(given: &Bound<'_, PyDict>) -> PyResult<(Patch, Option<String>, Option<String>)> {
     let mut patch = Patch::default();
     let (mut category, mut trust) = (None, None);
@@ -143,7 +143,7 @@ macro_rules! dict {
 }
 pub(crate) use dict;
 
-/// A memory as a dictionary.
+/// Convert a memory to a dictionary.
 pub fn memory<'py>(py: Python<'py>, memory: &Memory) -> PyResult<Bound<'py, PyDict>> {
     let source = &memory.source;
     Ok(dict!(py,
@@ -182,14 +182,14 @@ pub fn memory<'py>(py: Python<'py>, memory: &Memory) -> PyResult<Bound<'py, PyDi
     ))
 }
 
-/// Memories as dictionaries.
+/// Convert memories to dictionaries.
 pub fn memories<'py>(py: Python<'py>, found: &[Memory]) -> PyResult<Vec<Bound<'py, PyDict>>> {
-    found.iter().map(|one| memory(py, one)).collect()
+    found.iter().map(|found| memory(py, found)).collect()
 }
 
-/// A hit as a dictionary.
+/// Convert a hit to a dictionary.
 pub fn hit<'py>(py: Python<'py>, hit: &Hit) -> PyResult<Bound<'py, PyDict>> {
-    let signals = hit.signals.iter().map(|one| signal(py, one)).collect::<PyResult<Vec<_>>>()?;
+    let signals = hit.signals.iter().map(|found| signal(py, found)).collect::<PyResult<Vec<_>>>()?;
     Ok(dict!(py, "memory": memory(py, &hit.memory)?, "score": hit.score, "rank": hit.rank, "signals": signals))
 }
 
@@ -203,7 +203,7 @@ fn signal<'py>(py: Python<'py>, signal: &Signal) -> PyResult<Bound<'py, PyDict>>
     ))
 }
 
-/// A neighbour as a dictionary.
+/// Convert a neighbour to a dictionary.
 pub fn related<'py>(py: Python<'py>, related: &Related) -> PyResult<Bound<'py, PyDict>> {
     Ok(dict!(py,
         "memory": memory(py, &related.memory)?,
@@ -214,7 +214,7 @@ pub fn related<'py>(py: Python<'py>, related: &Related) -> PyResult<Bound<'py, P
     ))
 }
 
-/// A change as a dictionary.
+/// Convert a change to a dictionary.
 pub fn history_entry<'py>(py: Python<'py>, entry: &HistoryEntry) -> PyResult<Bound<'py, PyDict>> {
     Ok(dict!(py,
         "operation": entry.operation,
@@ -223,13 +223,13 @@ pub fn history_entry<'py>(py: Python<'py>, entry: &HistoryEntry) -> PyResult<Bou
         "kind": &entry.kind,
         "actor": entry.actor.as_str(),
         "undone": entry.undone,
-        "before": entry.before.as_ref().map(|one| memory(py, one)).transpose()?,
-        "after": entry.after.as_ref().map(|one| memory(py, one)).transpose()?,
+        "before": entry.before.as_ref().map(|before| memory(py, before)).transpose()?,
+        "after": entry.after.as_ref().map(|after| memory(py, after)).transpose()?,
     ))
 }
 
-/// A change that was taken back, as a dictionary: what was there before it is there again.
-pub fn taken_back<'py>(py: Python<'py>, change: &Recorded) -> PyResult<Bound<'py, PyDict>> {
+/// Convert an undone change to a dictionary. The memory before the change is the current one again.
+pub fn undone_change<'py>(py: Python<'py>, change: &Recorded) -> PyResult<Bound<'py, PyDict>> {
     Ok(dict!(py,
         "operation": change.operation,
         "id": &change.id,
@@ -237,12 +237,12 @@ pub fn taken_back<'py>(py: Python<'py>, change: &Recorded) -> PyResult<Bound<'py
         "kind": &change.kind,
         "actor": change.actor.as_str(),
         "undone": true,
-        "before": change.before.as_ref().map(|one| memory(py, one)).transpose()?,
+        "before": change.before.as_ref().map(|before| memory(py, before)).transpose()?,
         "after": py.None(),
     ))
 }
 
-/// A value of the key-value store as a dictionary.
+/// Convert a value of the key-value store to a dictionary.
 pub fn kv_value<'py>(py: Python<'py>, value: &kv::Value) -> PyResult<Bound<'py, PyDict>> {
     Ok(dict!(py,
         "key": &value.name,
@@ -253,7 +253,7 @@ pub fn kv_value<'py>(py: Python<'py>, value: &kv::Value) -> PyResult<Bound<'py, 
     ))
 }
 
-/// A project as a dictionary.
+/// Convert a project to a dictionary.
 pub fn project<'py>(py: Python<'py>, project: &Project) -> PyResult<Bound<'py, PyDict>> {
     Ok(dict!(py,
         "name": &project.name,

@@ -1,12 +1,12 @@
-//! The one place where the core's errors become Python's: each kind has its class in `opencode_memory.errors`.
+//! Conversion of the core's errors to Python exceptions. Each kind has its class in `opencode_memory.errors`.
 
 use opencode_memory_core::{Error, ErrorKind};
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-/// The core's error as a Python exception.
-pub fn raised(py: Python<'_>, error: &Error) -> PyErr {
+/// Convert an error of the core to a Python exception.
+pub fn to_exception(py: Python<'_>, error: &Error) -> PyErr {
     build(py, error).unwrap_or_else(|failure| failure)
 }
 
@@ -48,5 +48,5 @@ fn build(py: Python<'_>, error: &Error) -> PyResult<PyErr> {
 
 /// Run `work` without the interpreter's lock and raise its error.
 pub fn detached<T: Send>(py: Python<'_>, work: impl FnOnce() -> Result<T, Error> + Send) -> PyResult<T> {
-    py.detach(work).map_err(|error| raised(py, &error))
+    py.detach(work).map_err(|error| to_exception(py, &error))
 }

@@ -1,6 +1,6 @@
-//! `opencode_memory._core`: converts values, releases the interpreter's lock, maps errors. It decides nothing.
+//! `opencode_memory._core`: converts values, releases the interpreter's lock, maps errors. It contains no other logic.
 
-// Arguments are owned before the interpreter's lock is released, and PyO3 extracts owned values.
+// PyO3 extracts owned values, because arguments must be owned before the interpreter's lock is released.
 #![allow(clippy::needless_pass_by_value)]
 
 mod control;
@@ -19,12 +19,12 @@ mod _core {
     use super::functions::{redact, subject, terms};
 }
 
-/// Pure functions of the core that Python code needs too.
+/// Pure functions of the core that Python code also needs.
 mod functions {
     use opencode_memory_core::text;
     use pyo3::prelude::*;
 
-    /// Replace secrets; the text and the kinds that were found.
+    /// Redact secrets; returns the text and the kinds that were found.
     #[pyfunction]
     pub fn redact(py: Python<'_>, text: &str) -> (String, Vec<&'static str>) {
         py.detach(|| {
@@ -33,7 +33,7 @@ mod functions {
         })
     }
 
-    /// What the analyzer makes of a text: stemmed words and identifiers.
+    /// Analyze a text into stemmed words and identifiers.
     #[pyfunction]
     pub fn terms(py: Python<'_>, text: &str) -> (Vec<String>, Vec<String>) {
         py.detach(|| {
@@ -42,7 +42,7 @@ mod functions {
         })
     }
 
-    /// A request without what frames it: what is searched for.
+    /// Strip the introduction of a request, so that only its subject is searched for.
     #[pyfunction]
     pub fn subject(py: Python<'_>, request: &str) -> String {
         py.detach(|| text::subject(request).into_owned())

@@ -1,4 +1,4 @@
-//! What the embedder asks and brings.
+//! Methods for computing and storing embeddings.
 
 use numpy::PyReadonlyArray2;
 use opencode_memory_core::Error;
@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use super::Engine;
 use crate::errors::detached;
 
-/// A memory's key and its chunks, each a text and the row of the vectors that belongs to it.
+/// A memory's key and its chunks: each a text and the row of its vector.
 type GivenChunks = (i64, Vec<(String, Option<usize>)>);
 
 #[pymethods]
@@ -24,7 +24,7 @@ impl Engine {
 
     fn pending_embeddings(&self, py: Python<'_>, after_key: i64, limit: usize) -> PyResult<Vec<(i64, String)>> {
         let pending = detached(py, || self.core.pending_embeddings(after_key, limit))?;
-        Ok(pending.into_iter().map(|one| (one.key, one.text)).collect())
+        Ok(pending.into_iter().map(|memory| (memory.key, memory.text)).collect())
     }
 
     fn count_pending_embeddings(&self, py: Python<'_>) -> PyResult<usize> {
@@ -35,7 +35,8 @@ impl Engine {
         detached(py, || self.core.known_embeddings(&texts))
     }
 
-    /// `memories`: key and chunks, each a text and the row of `vectors` that belongs to it, or None when the store has it.
+    /// `memories`: keys and chunks. A chunk is a text and the row of its vector in `vectors`, or None if the store
+    /// has the vector already.
     fn store_embeddings(
         &self,
         py: Python<'_>,

@@ -1,4 +1,4 @@
-//! The queue of jobs.
+//! Methods of the job queue.
 
 use opencode_memory_core::store::job::{Ending, Job};
 use pyo3::prelude::*;
@@ -22,7 +22,7 @@ impl Engine {
         lease_ms: i64,
     ) -> PyResult<Option<Bound<'py, PyDict>>> {
         let claimed = detached(py, || self.core.claim_job(worker, &kinds, lease_ms))?;
-        claimed.map(|one| job(py, &one)).transpose()
+        claimed.map(|claimed| job(py, &claimed)).transpose()
     }
 
     fn renew_job(&self, py: Python<'_>, id: i64, worker: &str, lease_ms: i64) -> PyResult<bool> {
@@ -60,7 +60,7 @@ impl Engine {
 
     fn jobs<'py>(&self, py: Python<'py>, limit: usize) -> PyResult<Vec<Bound<'py, PyDict>>> {
         let found = detached(py, || self.core.jobs(limit))?;
-        found.iter().map(|one| job(py, one)).collect()
+        found.iter().map(|found| job(py, found)).collect()
     }
 
     fn job_counts(&self, py: Python<'_>) -> PyResult<Vec<(String, usize, usize, usize)>> {

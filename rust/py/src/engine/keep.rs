@@ -1,4 +1,4 @@
-//! What keeps a store sound.
+//! Methods for maintenance: statistics, verify, rebuild, backup, purge.
 
 use std::path::PathBuf;
 
@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use super::Engine;
-use crate::control::driven;
+use crate::control::run_interruptible;
 use crate::convert::dict;
 use crate::errors::detached;
 
@@ -49,14 +49,14 @@ impl Engine {
 
     #[pyo3(signature = (progress=None))]
     fn rebuild_indexes<'py>(&self, py: Python<'py>, progress: Option<Py<PyAny>>) -> PyResult<Bound<'py, PyDict>> {
-        let report = driven(py, progress.as_ref(), |control| self.core.rebuild_indexes(control))?;
-        caught_up(py, report)
+        let report = run_interruptible(py, progress.as_ref(), |control| self.core.rebuild_indexes(control))?;
+        to_dict(py, report)
     }
 
     #[pyo3(signature = (progress=None))]
     fn catch_up<'py>(&self, py: Python<'py>, progress: Option<Py<PyAny>>) -> PyResult<Bound<'py, PyDict>> {
-        let report = driven(py, progress.as_ref(), |control| self.core.catch_up(control))?;
-        caught_up(py, report)
+        let report = run_interruptible(py, progress.as_ref(), |control| self.core.catch_up(control))?;
+        to_dict(py, report)
     }
 
     fn backup(&self, py: Python<'_>, target: PathBuf) -> PyResult<()> {
@@ -76,7 +76,7 @@ impl Engine {
     }
 
     fn purge<'py>(&self, py: Python<'py>, ids: Vec<String>) -> PyResult<Bound<'py, PyDict>> {
-        let report = driven(py, None, |control| self.core.purge(&ids, control))?;
+        let report = run_interruptible(py, None, |control| self.core.purge(&ids, control))?;
         Ok(dict!(py, "memories": report.memories, "backups": report.backups, "problems": report.problems))
     }
 
@@ -85,7 +85,7 @@ impl Engine {
     }
 }
 
-fn caught_up(py: Python<'_>, report: CatchUpReport) -> PyResult<Bound<'_, PyDict>> {
+fn to_dict(py: Python<'_>, report: CatchUpReport) -> PyResult<Bound<'_, PyDict>> {
     Ok(dict!(py,
         "lexical_added": report.lexical_added,
         "lexical_removed": report.lexical_removed,

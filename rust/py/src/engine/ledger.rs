@@ -1,4 +1,4 @@
-//! What stands beside the messages of a session.
+//! Methods of the ledger, which records the memories that were added to messages.
 
 use opencode_memory_core::model::Scope;
 use opencode_memory_core::model::enums::{Outcome, State};
@@ -10,7 +10,7 @@ use super::Engine;
 use crate::convert::dict;
 use crate::errors::detached;
 
-/// What was decided for one message; every key is there.
+/// A decision for a message, read from a dictionary that has every key.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 struct GivenDecision {
@@ -21,7 +21,7 @@ struct GivenDecision {
     text: String,
     tokens: i64,
     about: String,
-    /// Memory, key, score, why.
+    /// Memory, key, score, explanation.
     shown: Vec<(String, i64, f64, String)>,
 }
 
@@ -44,7 +44,7 @@ impl Engine {
                     .collect(),
             })
         })?;
-        told(py, &decided)
+        to_dict(py, &decided)
     }
 
     fn settle(&self, py: Python<'_>, session: &str, message: &str, state: &str) -> PyResult<bool> {
@@ -53,10 +53,10 @@ impl Engine {
 
     fn decisions<'py>(&self, py: Python<'py>, session: &str) -> PyResult<Vec<Bound<'py, PyDict>>> {
         let found = detached(py, || self.core.decisions(session))?;
-        found.iter().map(|one| told(py, one)).collect()
+        found.iter().map(|decision| to_dict(py, decision)).collect()
     }
 
-    /// Without a project: those of no project, or with `everywhere` all of them.
+    /// If `project` is None: the sessions without a project, or all sessions if `everywhere` is set.
     fn decided_sessions<'py>(
         &self,
         py: Python<'py>,
@@ -70,13 +70,13 @@ impl Engine {
             None => Scope::Global,
         };
         let found = detached(py, || self.core.decided_sessions(&scope, limit))?;
-        let summaries = found.iter().map(|one| {
+        let summaries = found.iter().map(|summary| {
             Ok(dict!(py,
-                "session": &one.session,
-                "project": one.project.as_deref(),
-                "messages": one.messages,
-                "shown": one.shown,
-                "last_at": one.last_at,
+                "session": &summary.session,
+                "project": summary.project.as_deref(),
+                "messages": summary.messages,
+                "shown": summary.shown,
+                "last_at": summary.last_at,
             ))
         });
         summaries.collect()
@@ -90,17 +90,19 @@ impl Engine {
         detached(py, || self.core.note_outcome(session, &memories, Outcome::parse(outcome)?))
     }
 
-    /// Shown, used, contradicted: one row for each memory.
+    /// Shown, used and contradicted: one row for each memory.
     fn usefulness(&self, py: Python<'_>, memories: Vec<String>) -> PyResult<Vec<(usize, usize, usize)>> {
         let found = detached(py, || self.core.usefulness(&memories))?;
-        Ok(found.into_iter().map(|one| (one.shown, one.used, one.contradicted)).collect())
+        Ok(found.into_iter().map(|memory| (memory.shown, memory.used, memory.contradicted)).collect())
     }
 }
 
-fn told<'py>(py: Python<'py>, decision: &Decision) -> PyResult<Bound<'py, PyDict>> {
+fn to_dict<'py>(py: Python<'py>, decision: &Decision) -> PyResult<Bound<'py, PyDict>> {
     let shown = decision.shown.iter();
     let shown: Vec<(&str, i64, f64, &str, Option<&str>)> = shown
-        .map(|one| (one.memory.as_str(), one.key, one.score, one.why.as_str(), one.outcome.map(Outcome::as_str)))
+        .map(|shown| {
+            (shown.memory.as_str(), shown.key, shown.score, shown.why.as_str(), shown.outcome.map(Outcome::as_str))
+        })
         .collect();
     Ok(dict!(py,
         "session": &decision.session,

@@ -1,4 +1,4 @@
-//! The Python class, a thin shell around the core's engine. Arguments are owned first, then the work runs detached.
+//! The Python class `Engine`, a thin wrapper of the core's engine. Arguments are owned before the work runs detached.
 
 mod embed;
 mod job;
@@ -15,7 +15,7 @@ use opencode_memory_core::model::Trust;
 use opencode_memory_core::{Clock, Options};
 use pyo3::prelude::*;
 
-use crate::errors::{detached, raised};
+use crate::errors::{detached, to_exception};
 
 /// An open data directory.
 #[pyclass(frozen, module = "opencode_memory._core")]
@@ -42,7 +42,7 @@ impl Engine {
         let defaults = Options::default();
         let options = Options {
             read_only,
-            actor: Trust::parse(actor).map_err(|error| raised(py, &error))?,
+            actor: Trust::parse(actor).map_err(|error| to_exception(py, &error))?,
             graph_from: graph_from.unwrap_or(defaults.graph_from),
             lexical_tail: lexical_tail.unwrap_or(defaults.lexical_tail),
             threads: threads.unwrap_or(defaults.threads),

@@ -1,4 +1,4 @@
-//! What asks.
+//! Methods that read.
 
 use numpy::PyReadonlyArray1;
 use opencode_memory_core::model::RecallRequest;
@@ -16,7 +16,7 @@ type LinkParts = (String, String, String, f64, String);
 #[pymethods]
 impl Engine {
     #[pyo3(signature = (query, vector, selection, limit, as_of, explain, unasked))]
-    #[allow(clippy::too_many_arguments)] // one question
+    #[allow(clippy::too_many_arguments)] // the arguments of one recall
     fn recall<'py>(
         &self,
         py: Python<'py>,
@@ -68,7 +68,7 @@ impl Engine {
 
     fn related<'py>(&self, py: Python<'py>, id: &str, limit: usize) -> PyResult<Dicts<'py>> {
         let related = detached(py, || self.core.related(id, limit))?;
-        related.iter().map(|one| convert::related(py, one)).collect()
+        related.iter().map(|related| convert::related(py, related)).collect()
     }
 
     fn most_used<'py>(

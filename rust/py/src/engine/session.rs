@@ -1,4 +1,4 @@
-//! Sessions and claims.
+//! Methods of sessions and claims.
 
 use opencode_memory_core::engine::Claimed;
 use opencode_memory_core::store::session::Session;
@@ -31,8 +31,8 @@ impl Engine {
         name: &str,
         lease_ms: i64,
     ) -> PyResult<Bound<'py, PyDict>> {
-        let heard = detached(py, || self.core.session_heartbeat(project.as_deref(), name, lease_ms))?;
-        session(py, &heard)
+        let renewed = detached(py, || self.core.session_heartbeat(project.as_deref(), name, lease_ms))?;
+        session(py, &renewed)
     }
 
     fn session_end<'py>(&self, py: Python<'py>, project: Option<String>, name: &str) -> PyResult<Bound<'py, PyDict>> {
@@ -42,7 +42,7 @@ impl Engine {
 
     fn sessions<'py>(&self, py: Python<'py>, project: Option<String>) -> PyResult<Vec<Bound<'py, PyDict>>> {
         let alive = detached(py, || self.core.sessions(project.as_deref()))?;
-        alive.iter().map(|one| session(py, one)).collect()
+        alive.iter().map(|live| session(py, live)).collect()
     }
 
     fn claim<'py>(
@@ -81,6 +81,6 @@ fn claim<'py>(py: Python<'py>, claimed: &Claimed) -> PyResult<Bound<'py, PyDict>
         "item": &claimed.item,
         "owner": session(py, &claimed.owner)?,
         "since": claimed.since,
-        "taken_over_from": claimed.taken_over_from.as_ref().map(|one| session(py, one)).transpose()?,
+        "taken_over_from": claimed.taken_over_from.as_ref().map(|previous| session(py, previous)).transpose()?,
     ))
 }

@@ -1,4 +1,4 @@
-//! What changes memories, values and projects.
+//! Methods that change memories, values and projects.
 
 use opencode_memory_core::Result;
 use opencode_memory_core::model::{Category, Memory, Trust};
@@ -21,7 +21,7 @@ impl Engine {
     ) -> PyResult<Vec<(String, &'static str, Vec<&'static str>)>> {
         let memories = memories.into_iter().map(|given| given.0).collect();
         let results = detached(py, || self.core.remember_many(memories))?;
-        Ok(results.into_iter().map(|one| (one.id, one.outcome.as_str(), one.redactions)).collect())
+        Ok(results.into_iter().map(|result| (result.id, result.outcome.as_str(), result.redactions)).collect())
     }
 
     fn edit<'py>(&self, py: Python<'py>, id: &str, fields: &Bound<'py, PyDict>) -> PyResult<Bound<'py, PyDict>> {
@@ -36,15 +36,15 @@ impl Engine {
 
     #[pyo3(signature = (ids, reason=None))]
     fn archive<'py>(&self, py: Python<'py>, ids: Vec<String>, reason: Option<String>) -> PyResult<Dicts<'py>> {
-        changed(py, || self.core.archive(&ids, reason.as_deref()))
+        run_change(py, || self.core.archive(&ids, reason.as_deref()))
     }
 
     fn restore<'py>(&self, py: Python<'py>, ids: Vec<String>) -> PyResult<Dicts<'py>> {
-        changed(py, || self.core.restore(&ids))
+        run_change(py, || self.core.restore(&ids))
     }
 
     fn pin<'py>(&self, py: Python<'py>, ids: Vec<String>, pinned: bool) -> PyResult<Dicts<'py>> {
-        changed(py, || self.core.pin(&ids, pinned))
+        run_change(py, || self.core.pin(&ids, pinned))
     }
 
     fn delete(&self, py: Python<'_>, ids: Vec<String>) -> PyResult<Vec<String>> {
@@ -61,7 +61,7 @@ impl Engine {
             Some(ids) => self.core.undo_each(ids),
             None => self.core.undo(None),
         })?;
-        changes.iter().map(|change| convert::taken_back(py, change)).collect()
+        changes.iter().map(|change| convert::undone_change(py, change)).collect()
     }
 
     #[pyo3(signature = (project, key, value, ttl_ms))]
@@ -117,7 +117,7 @@ impl Engine {
     }
 }
 
-fn changed(py: Python<'_>, work: impl FnOnce() -> Result<Vec<Memory>> + Send) -> PyResult<Dicts<'_>> {
+fn run_change(py: Python<'_>, work: impl FnOnce() -> Result<Vec<Memory>> + Send) -> PyResult<Dicts<'_>> {
     let memories = detached(py, work)?;
     convert::memories(py, &memories)
 }
