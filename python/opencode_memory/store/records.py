@@ -129,12 +129,12 @@ def _entities(given: NewMemory, project: str | None) -> list[str]:
 
 
 def entities_after_edit(before: Memory, content: str) -> list[str]:
-    """Return what a memory is about after its text changed: what was said stays, what the text names follows it."""
+    """Return the entities after an edit: given ones stay, and those found in the old text are replaced."""
     from opencode_memory.entities import find_entities  # noqa: PLC0415  few edits need it
 
     named_before = set(find_entities(before.content, project=before.project))
-    said = [name for name in before.entities if name not in named_before]
-    return list(dict.fromkeys([*said, *find_entities(content, project=before.project)]))[:MOST_ENTITIES]
+    given = [name for name in before.entities if name not in named_before]
+    return list(dict.fromkeys([*given, *find_entities(content, project=before.project)]))[:MOST_ENTITIES]
 
 
 def memory(found: Mapping[str, Any]) -> Memory:
@@ -227,7 +227,7 @@ def _end(given: NewMemory, now_ms: int, zone: tzinfo | None) -> int | None:
     if seconds is None:
         return _milliseconds(given.expires_at, "expires_at", zone)
     if given.expires_at is not None:
-        raise InvalidInputError("ttl_seconds: expires_at is given too; leave one of them out", field="ttl_seconds")
+        raise InvalidInputError("ttl_seconds: expires_at is also given; leave one of them out", field="ttl_seconds")
     return now_ms + ttl_ms(seconds)
 
 
