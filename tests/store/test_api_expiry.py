@@ -115,5 +115,5 @@ def test_invalid_ttl_is_refused(store: MemoryStore, seconds: float) -> None:
 
 
 def test_two_ends_of_one_life_are_refused(store: MemoryStore) -> None:
-    with pytest.raises(InvalidInputError, match="expires_at is given too"):
+    with pytest.raises(InvalidInputError, match="expires_at is also given"):
         store.remember("x", ttl_seconds=1, expires_at=NOW)
