@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta, timezone
 
 import pytest
@@ -17,12 +16,6 @@ from opencode_memory.learning.digest import (
 )
 from support.digesting import NOW, PNPM, TODAY, Scene
 from support.model_server import MODEL, judges, note, refuses
-
-
-@pytest.fixture
-def scene() -> Iterator[Scene]:
-    with Scene() as opened:
-        yield opened
 
 
 def test_server_says_what_was_spent(scene: Scene) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from opencode_memory.errors import InvalidInputError
@@ -19,12 +17,6 @@ from opencode_memory.learning.digest import (
 from opencode_memory.models import Category
 from support.digesting import KEY, PNPM, SQUASH, TODAY, Scene
 from support.model_server import MODEL, judges, note, refuses, says
-
-
-@pytest.fixture
-def scene() -> Iterator[Scene]:
-    with Scene() as opened:
-        yield opened
 
 
 def test_statement_is_improved(scene: Scene) -> None:

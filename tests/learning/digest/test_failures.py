@@ -8,19 +8,12 @@ import logging
 import socket
 import sys
 import traceback
-from collections.abc import Iterator
 
 import pytest
 
 from opencode_memory.learning.digest import DigestError, UnreachableError, Usage
 from support.digesting import KEY, PNPM, TODAY, Scene
 from support.model_server import Reply, judges, note, refuses, says
-
-
-@pytest.fixture
-def scene() -> Iterator[Scene]:
-    with Scene() as opened:
-        yield opened
 
 
 @pytest.mark.parametrize(

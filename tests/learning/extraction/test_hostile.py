@@ -20,7 +20,7 @@ from opencode_memory.learning.extraction import (
 )
 from opencode_memory.learning.extraction.events import LONGEST_TEXT, Compaction, Event, ToolCall, truncate
 from opencode_memory.learning.extraction.feedback import extract_from_refusal
-from support.learning import LEDGER, agent, bash, edit, fails, found, refused, user
+from support.learning import LEDGER, agent, bash, edit, fail, find_candidates, refuse, user
 
 pytestmark = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs a timer of the process's own time")
 SECONDS = 1.0
@@ -121,7 +121,7 @@ def test_a_sentence_of_long_words_is_weighed_in_moments(atom):
 @pytest.mark.parametrize("atom", ["\n", "   \n", "1. a\n", "- ", "either ", "x\n"])
 def test_an_offer_is_recognised_in_moments(atom):
     with soon():
-        found(agent(full_of(atom)), user("2"))
+        find_candidates(agent(full_of(atom)), user("2"))
 
 
 @pytest.mark.parametrize(
@@ -143,8 +143,8 @@ EVERYWHERE: list[Callable[[str], Event]] = [
     user,
     agent,
     bash,
-    fails,
-    refused,
+    fail,
+    refuse,
     edit,
     lambda text: bash("make", 1, text),
     lambda text: edit("a.py", text, text[1:]),
@@ -158,7 +158,7 @@ EVERYWHERE: list[Callable[[str], Event]] = [
 @pytest.mark.parametrize("text", ["x" * 100_000, "x y " * 25_000, "We decided to use it. " * 4_500])
 def test_a_line_of_a_hundred_thousand_characters_is_read_in_moments_wherever_it_is(event, text):
     with soon():
-        found(event(truncate(text)))
+        find_candidates(event(truncate(text)))
 
 
 def test_a_cut_text_is_as_long_as_is_said():

@@ -7,7 +7,7 @@ import pytest
 from opencode_memory.learning.extraction.events import ToolCall
 from opencode_memory.learning.extraction.injected_text import MOST_HASHES, add_texts, hash_triples, repeats
 from opencode_memory.models import Category
-from support.learning import LEDGER, RUFF, agent, bash, found, learned, user
+from support.learning import LEDGER, RUFF, agent, bash, find_candidates, learn_texts, user
 
 FINDING = "It turns out that the staging database listens on port 5433 and not 5432."
 
@@ -17,7 +17,7 @@ def read(path: str, output: str) -> ToolCall:
 
 
 def test_a_finding_of_the_agent_is_learned_when_nobody_gave_it():
-    assert FINDING in learned(user("go"), agent(FINDING), least=0.2)
+    assert FINDING in learn_texts(user("go"), agent(FINDING), least=0.2)
 
 
 @pytest.mark.parametrize(
@@ -34,9 +34,9 @@ def test_a_finding_of_the_agent_is_learned_when_nobody_gave_it():
     ],
 )
 def test_an_injected_block_is_not_learned_nor_who_repeats_it(block):
-    assert learned(user(f"{block.format(RUFF)}\nhello"), least=0.2) == []
-    assert learned(user(f"go {block.format(FINDING)}"), agent(FINDING), least=0.2) == []
-    assert learned(user(f"go {block.format(LEDGER)}"), agent("ok"), user(LEDGER), least=0.2) == []
+    assert learn_texts(user(f"{block.format(RUFF)}\nhello"), least=0.2) == []
+    assert learn_texts(user(f"go {block.format(FINDING)}"), agent(FINDING), least=0.2) == []
+    assert learn_texts(user(f"go {block.format(LEDGER)}"), agent("ok"), user(LEDGER), least=0.2) == []
 
 
 @pytest.mark.parametrize(
@@ -45,24 +45,24 @@ def test_an_injected_block_is_not_learned_nor_who_repeats_it(block):
 def test_what_a_memorys_tool_returned_is_not_learned_from_the_agent(tool):
     call = ToolCall(tool=tool, input={"query": "staging"}, output=f"1. {FINDING}")
 
-    assert learned(user("go"), call, agent(FINDING), least=0.2) == []
+    assert learn_texts(user("go"), call, agent(FINDING), least=0.2) == []
 
 
 def test_a_sentence_that_mostly_repeats_what_was_given_is_not_learned():
     call = ToolCall(tool="memory_recall", input={}, output=FINDING)
     again = "It turns out that the staging database listens on port 5433 and not 5432, as expected here."
 
-    assert learned(user("go"), call, agent(again), least=0.2) == []
+    assert learn_texts(user("go"), call, agent(again), least=0.2) == []
 
 
 def test_what_was_given_is_known_after_many_messages():
     call = ToolCall(tool="memory_recall", input={}, output=FINDING)
 
-    assert FINDING not in learned(user("go"), call, *[bash("ls")] * 500, user("and"), agent(FINDING), least=0.2)
+    assert FINDING not in learn_texts(user("go"), call, *[bash("ls")] * 500, user("and"), agent(FINDING), least=0.2)
 
 
 def test_what_our_command_printed_in_a_shell_is_not_learned_from_the_agent():
-    assert FINDING not in learned(
+    assert FINDING not in learn_texts(
         user("go"), bash("opencode-memory recall staging", 0, FINDING), agent(FINDING), least=0.2
     )
 
@@ -70,7 +70,7 @@ def test_what_our_command_printed_in_a_shell_is_not_learned_from_the_agent():
 def test_what_the_file_of_memories_says_is_not_learned_from_the_agent():
     file = read("/home/ann/shop/.opencode/MEMORY.md", f"- {FINDING}")
 
-    assert FINDING not in learned(user("go"), file, agent(FINDING), least=0.2)
+    assert FINDING not in learn_texts(user("go"), file, agent(FINDING), least=0.2)
 
 
 @pytest.mark.parametrize(
@@ -85,17 +85,17 @@ def test_what_the_file_of_memories_says_is_not_learned_from_the_agent():
     ],
 )
 def test_what_a_tool_returns_or_is_given_is_no_statement(call):
-    assert learned(user("go"), call, user("fine"), least=0.3) == []
+    assert learn_texts(user("go"), call, user("fine"), least=0.3) == []
 
 
 def test_an_error_text_becomes_no_order():
     calls = [bash("make", 1, RUFF), ToolCall(tool="edit", input={"filePath": "/home/ann/shop/a.py"}), bash("make")]
 
-    assert {one.category for one in found(*calls)} <= {Category.SOLUTION, Category.PROCEDURE}
+    assert {one.category for one in find_candidates(*calls)} <= {Category.SOLUTION, Category.PROCEDURE}
 
 
 def test_what_an_agent_orders_is_never_the_persons_order():
-    said = found(user("go"), agent(f"{RUFF} Never push to main. Always use uv in this project. {LEDGER}"))
+    said = find_candidates(user("go"), agent(f"{RUFF} Never push to main. Always use uv in this project. {LEDGER}"))
 
     assert [one for one in said if one.is_persons] == []
     assert [one for one in said if one.category is Category.DIRECTIVE] == []

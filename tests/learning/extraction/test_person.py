@@ -8,7 +8,20 @@ from opencode_memory.hosts.opencode.feed.messages import read_message
 from opencode_memory.learning.extraction.events import Compaction, Event, SessionInfo
 from opencode_memory.learning.extraction.session_state import SessionState
 from opencode_memory.models import Category
-from support.learning import LEDGER, RUFF, SESSION, SMALL, agent, bash, found, learned, messages, refused, steps, user
+from support.learning import (
+    LEDGER,
+    RUFF,
+    SESSION,
+    SMALL,
+    agent,
+    bash,
+    find_candidates,
+    learn_texts,
+    messages,
+    refuse,
+    run_steps,
+    user,
+)
 
 CHILD = SessionInfo(id="ses_child", directory=SESSION.directory, parent=SESSION.id)
 SECRET = "hunter2 is the word"
@@ -17,15 +30,15 @@ SECRET = "hunter2 is the word"
 def everything(*events: Event, info: SessionInfo = SESSION) -> str:
     """All that is kept of a session: what is found and what is open."""
     told = messages(*events)
-    state, _ = steps(told, info=info)
-    return state.to_json() + "\n".join(str(one.as_json()) for one in found(*events, info=info))
+    state, _ = run_steps(told, info=info)
+    return state.to_json() + "\n".join(str(one.as_json()) for one in find_candidates(*events, info=info))
 
 
 @pytest.mark.parametrize(
     ("text", "category"), [(RUFF, Category.DIRECTIVE), (LEDGER, Category.DECISION), (SMALL, Category.PREFERENCE)]
 )
 def test_a_plain_statement_is_found_with_what_was_said_as_evidence(text, category):
-    (one,) = found(user(text))
+    (one,) = find_candidates(user(text))
 
     assert one.content == text
     assert one.category is category
@@ -35,39 +48,39 @@ def test_a_plain_statement_is_found_with_what_was_said_as_evidence(text, categor
 
 
 def test_nothing_is_ready_before_the_person_has_said_the_next_thing():
-    state, ready = steps(messages(user(LEDGER), agent("ok")))
+    state, ready = run_steps(messages(user(LEDGER), agent("ok")))
     assert ready == []
     assert [one.content for one in state.pending] == [LEDGER]
 
-    _, ready = steps(messages(user("Add a test for it.")), state)
+    _, ready = run_steps(messages(user("Add a test for it.")), state)
     assert [one.content for one in ready] == [LEDGER]
 
 
 @pytest.mark.parametrize("taken_back", ["Scratch that.", "no wait, forget it", "never mind", "just kidding"])
 def test_what_the_next_message_takes_back_is_not_learned(taken_back):
-    assert learned(user(LEDGER), agent("ok"), user(taken_back)) == []
+    assert learn_texts(user(LEDGER), agent("ok"), user(taken_back)) == []
 
 
 def test_what_is_taken_back_in_the_same_message_is_not_learned():
-    assert learned(user(f"{LEDGER} Scratch that.")) == []
+    assert learn_texts(user(f"{LEDGER} Scratch that.")) == []
 
 
 def test_only_the_last_message_is_taken_back():
-    assert learned(user(LEDGER), agent("ok"), user("Add a test."), agent("done"), user("Scratch that.")) == [LEDGER]
+    assert learn_texts(user(LEDGER), agent("ok"), user("Add a test."), agent("done"), user("Scratch that.")) == [LEDGER]
 
 
 def test_taking_back_does_not_undo_what_tools_showed():
-    kept = learned(user(LEDGER), *[bash("make check")] * 3, user("Scratch that."))
+    kept = learn_texts(user(LEDGER), *[bash("make check")] * 3, user("Scratch that."))
 
     assert kept == ["`make check`"]
 
 
 def test_what_was_taken_back_may_be_said_again():
-    assert learned(user(LEDGER), user("Scratch that."), user(LEDGER)) == [LEDGER]
+    assert learn_texts(user(LEDGER), user("Scratch that."), user(LEDGER)) == [LEDGER]
 
 
 def test_of_choices_in_one_session_the_last_one_holds():
-    said = found(
+    said = find_candidates(
         bash("npm install"),
         user("No, use pnpm."),
         bash("pnpm install"),
@@ -80,18 +93,22 @@ def test_of_choices_in_one_session_the_last_one_holds():
 
 
 def test_a_correction_of_what_the_agent_did_is_a_preference_of_the_person():
-    (one,) = [one for one in found(bash("npm install"), user("No, use pnpm.")) if one.category is Category.PREFERENCE]
+    (one,) = [
+        one
+        for one in find_candidates(bash("npm install"), user("No, use pnpm."))
+        if one.category is Category.PREFERENCE
+    ]
 
     assert one.is_persons
     assert one.topic == "learned:choice:package-manager"
 
 
 def test_what_is_said_twice_in_a_session_is_found_once():
-    assert learned(user(LEDGER), agent("ok"), user(LEDGER), agent("ok"), user(LEDGER)) == [LEDGER]
+    assert learn_texts(user(LEDGER), agent("ok"), user(LEDGER), agent("ok"), user(LEDGER)) == [LEDGER]
 
 
 def test_a_compaction_releases_what_waits():
-    assert learned(user(LEDGER), Compaction(summary="…")) == [LEDGER]
+    assert learn_texts(user(LEDGER), Compaction(summary="…")) == [LEDGER]
 
 
 @pytest.mark.parametrize(
@@ -106,11 +123,11 @@ def test_a_compaction_releases_what_waits():
 )
 def test_what_is_private_is_kept_nowhere(text):
     assert SECRET not in everything(user(text), bash("make"), agent("ok"))
-    assert learned(user(text)) == []
+    assert learn_texts(user(text)) == []
 
 
 def test_beside_what_is_private_the_rest_is_learned():
-    assert learned(user(f"{LEDGER} <private>{SECRET}</private>")) == [LEDGER]
+    assert learn_texts(user(f"{LEDGER} <private>{SECRET}</private>")) == [LEDGER]
 
 
 def test_a_private_mark_with_attributes_is_private():
@@ -118,7 +135,7 @@ def test_a_private_mark_with_attributes_is_private():
 
 
 def test_what_is_private_in_feedback_is_kept_nowhere():
-    assert SECRET not in everything(refused(f"please use our own runner <private>{SECRET}</private> for it"))
+    assert SECRET not in everything(refuse(f"please use our own runner <private>{SECRET}</private> for it"))
 
 
 def test_what_is_private_and_repeated_by_the_agent_in_its_mark_is_kept_nowhere():
@@ -131,7 +148,7 @@ def test_what_is_private_stays_private_when_a_long_message_is_cut():
         {"id": "msg_1", "role": "user", "time": {"created": 7}}, [{"type": "text", "text": text}], is_followed=True
     )
 
-    assert learned(*read.events) == []
+    assert learn_texts(*read.events) == []
 
 
 @pytest.mark.parametrize(
@@ -153,7 +170,7 @@ def test_what_is_private_stays_private_when_a_long_message_is_cut():
     ],
 )
 def test_what_is_quoted_or_pasted_is_nobodys_statement(text):
-    assert learned(user(text)) == []
+    assert learn_texts(user(text)) == []
 
 
 @pytest.mark.parametrize(
@@ -167,30 +184,30 @@ def test_what_is_quoted_or_pasted_is_nobodys_statement(text):
     ],
 )
 def test_what_is_asked_supposed_or_ordered_as_text_is_no_statement(text):
-    assert learned(user(text)) == []
+    assert learn_texts(user(text)) == []
 
 
 def test_in_a_role_nothing_is_learned_until_it_ends():
     played = [user("Let's role-play: you are a pirate captain."), agent("Arr"), user(RUFF), agent("Aye")]
 
-    assert learned(*played) == []
-    assert learned(*played, user("ok stop playing, back to work"), agent("fine"), user(LEDGER)) == [LEDGER]
+    assert learn_texts(*played) == []
+    assert learn_texts(*played, user("ok stop playing, back to work"), agent("fine"), user(LEDGER)) == [LEDGER]
 
 
 @pytest.mark.parametrize("text", [RUFF, LEDGER, SMALL])
 def test_the_user_of_a_subagents_session_is_no_person(text):
-    assert learned(user(text), info=CHILD) == []
-    assert learned(refused(text), info=CHILD) == []
+    assert learn_texts(user(text), info=CHILD) == []
+    assert learn_texts(refuse(text), info=CHILD) == []
 
 
 def test_a_subagents_session_has_no_summary():
     assert [
-        one for one in found(user("Do it"), bash("make"), info=CHILD) if one.category is Category.CONVERSATION
+        one for one in find_candidates(user("Do it"), bash("make"), info=CHILD) if one.category is Category.CONVERSATION
     ] == []
 
 
 def test_feedback_of_a_refusal_is_a_preference_with_what_was_refused():
-    (one,) = found(refused("use pnpm, not npm"))
+    (one,) = find_candidates(refuse("use pnpm, not npm"))
 
     assert one.category is Category.PREFERENCE
     assert one.confidence >= 0.8
@@ -199,11 +216,11 @@ def test_feedback_of_a_refusal_is_a_preference_with_what_was_refused():
 
 @pytest.mark.parametrize("text", ["no", "wait", "why?", "what does this do?"])
 def test_feedback_that_says_nothing_teaches_nothing(text):
-    assert learned(refused(text)) == []
+    assert learn_texts(refuse(text)) == []
 
 
 def test_feedback_about_this_one_time_stays_below_the_bar():
-    assert learned(refused("not now, let me look at it first")) == []
+    assert learn_texts(refuse("not now, let me look at it first")) == []
 
 
 OFFER = "1. Use Redis for the cache\n2. Use Memcached for the cache\nWhich one?"
@@ -211,7 +228,7 @@ OFFER = "1. Use Redis for the cache\n2. Use Memcached for the cache\nWhich one?"
 
 @pytest.mark.parametrize("answer", ["2", "2.", "option 2", "let's go with 2", "the second one please", "ok, number 2"])
 def test_a_picked_option_is_a_decision_in_the_words_of_the_offer(answer):
-    (one,) = [one for one in found(agent(OFFER), user(answer)) if one.rule == "picked an option"]
+    (one,) = [one for one in find_candidates(agent(OFFER), user(answer)) if one.rule == "picked an option"]
 
     assert one.category is Category.DECISION
     assert "Memcached" in one.content
@@ -221,18 +238,18 @@ def test_a_picked_option_is_a_decision_in_the_words_of_the_offer(answer):
 
 @pytest.mark.parametrize("answer", ["7", "2?", "what is option 2?", "I have 2 questions about this"])
 def test_what_picks_nothing_is_no_decision(answer):
-    assert learned(agent(OFFER), user(answer)) == []
+    assert learn_texts(agent(OFFER), user(answer)) == []
 
 
 def test_a_number_without_an_offer_is_no_decision():
-    assert learned(agent("Done."), user("2")) == []
+    assert learn_texts(agent("Done."), user("2")) == []
     later = [user("Go on, please."), agent("Done.")] * 10
-    assert learned(agent(OFFER), *later, user("2")) == []
+    assert learn_texts(agent(OFFER), *later, user("2")) == []
 
 
 def test_two_sessions_share_nothing():
-    state, _ = steps(messages(user(LEDGER)))
-    other, _ = steps(messages(user(SMALL)))
+    state, _ = run_steps(messages(user(LEDGER)))
+    other, _ = run_steps(messages(user(SMALL)))
 
     assert [one.content for one in state.pending] == [LEDGER]
     assert [one.content for one in other.pending] == [SMALL]

@@ -9,11 +9,11 @@ from opencode_memory.learning.extraction.candidate import Candidate
 from opencode_memory.learning.extraction.events import Event
 from opencode_memory.learning.extraction.tool_calls import REPETITIONS
 from opencode_memory.models import Category, Status
-from support.learning import bash, fails, found, of_category
+from support.learning import bash, fail, filter_category, find_candidates
 
 
 def procedures(*events: Event) -> list[Candidate]:
-    return of_category(found(*events), Category.PROCEDURE)
+    return filter_category(find_candidates(*events), Category.PROCEDURE)
 
 
 def sure(*events: Event) -> list[str]:
@@ -48,7 +48,7 @@ def test_arguments_that_matter_are_kept_and_tell_commands_apart():
 
 
 def test_a_command_that_fails_is_no_procedure():
-    assert procedures(*[fails("make check")] * 5) == []
+    assert procedures(*[fail("make check")] * 5) == []
 
 
 def test_a_command_without_an_exit_code_is_no_procedure():

@@ -29,13 +29,13 @@ from support.learning import (
     agent,
     bash,
     edit,
-    fails,
-    found,
+    fail,
+    filter_category,
+    find_candidates,
     message,
     messages,
-    of_category,
     replace_own,
-    steps,
+    run_steps,
     user,
 )
 
@@ -44,7 +44,7 @@ STORE_TAKES = 512 * 1024
 
 
 def test_a_blocker_has_a_topic_that_its_end_finds():
-    (one,) = found(user(BLOCKED))
+    (one,) = find_candidates(user(BLOCKED))
     known = Known((OpenBlocker(one.topic, one.content),))
 
     state, _ = step(SESSION, SessionState(), message("x", user(UNBLOCKED)), known)
@@ -74,16 +74,16 @@ def test_a_blocker_stays_open_when_nobody_says_that_it_is_over(text):
 
 
 def test_a_blocker_that_ends_in_the_same_stretch_is_resolved():
-    told = of_category(found(user(BLOCKED), agent("ok"), user(UNBLOCKED)), Category.BLOCKER)
+    told = filter_category(find_candidates(user(BLOCKED), agent("ok"), user(UNBLOCKED)), Category.BLOCKER)
 
     assert "resolved" in told[-1].tags
 
 
 def test_work_has_a_summary_with_goal_outcome_files_commands_and_what_is_open():
-    told = found(
-        user("Make the import faster."), edit(), bash("make check"), fails("pytest"), agent("It is faster now.")
+    told = find_candidates(
+        user("Make the import faster."), edit(), bash("make check"), fail("pytest"), agent("It is faster now.")
     )
-    (one,) = of_category(told, Category.CONVERSATION)
+    (one,) = filter_category(told, Category.CONVERSATION)
 
     for part in ("Make the import faster", "It is faster now", "src/app.py", "make check", "pytest", "boom"):
         assert part in one.content
@@ -100,13 +100,13 @@ def test_work_has_a_summary_with_goal_outcome_files_commands_and_what_is_open():
     ],
 )
 def test_what_was_only_talk_has_no_summary(events):
-    assert of_category(found(*events), Category.CONVERSATION) == []
+    assert filter_category(find_candidates(*events), Category.CONVERSATION) == []
 
 
 def test_a_session_that_holds_nothing_of_its_own_has_no_summary():
-    state, _ = steps(messages(user("Make it faster."), edit()))
+    state, _ = run_steps(messages(user("Make it faster."), edit()))
 
-    assert of_category(end(SESSION, replace_own(state, 0), at_ms=1)[1], Category.CONVERSATION) == []
+    assert filter_category(end(SESSION, replace_own(state, 0), at_ms=1)[1], Category.CONVERSATION) == []
 
 
 words = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
@@ -176,11 +176,11 @@ events = st.one_of(
 @given(happened=st.lists(events, max_size=12))
 def test_a_session_read_in_pieces_comes_to_what_it_comes_to_in_one_go(happened):
     told = messages(*happened)
-    whole_state, whole = steps(told)
+    whole_state, whole = run_steps(told)
 
     state, ready = SessionState(), []
     for one in told:
-        state, more = steps([one], SessionState.from_json(state.to_json()))
+        state, more = run_steps([one], SessionState.from_json(state.to_json()))
         ready += more
 
     assert (state, ready) == (whole_state, whole)
@@ -188,7 +188,7 @@ def test_a_session_read_in_pieces_comes_to_what_it_comes_to_in_one_go(happened):
 
 @given(happened=st.lists(events, max_size=12))
 def test_any_session_gives_candidates_that_have_text_evidence_and_a_rule(happened):
-    for one in found(*happened):
+    for one in find_candidates(*happened):
         assert one.content.strip()
         assert one.rule
         assert 0 <= one.confidence <= 1
@@ -201,13 +201,13 @@ def test_a_session_of_five_thousand_messages_keeps_a_small_state():
     for number in range(1_000):
         told = messages(
             user(f"We decided to use system number {number} for part {number} of the ledger."),
-            fails(f"runner{number} go", f"E   ValueError: {number}"),
+            fail(f"runner{number} go", f"E   ValueError: {number}"),
             edit(f"src/module_{number}.py"),
             bash(f"make part{number}"),
             ToolCall(tool="memory_recall", input={}, output=f"Known thing {number} is about thing {number + 1}."),
             of=str(number),
         )
-        state, _ = steps(told, state)
+        state, _ = run_steps(told, state)
 
     assert len(state.to_json().encode()) < STORE_TAKES / 2
     assert len(state.pending) <= 60
@@ -217,17 +217,17 @@ def test_a_session_of_five_thousand_messages_keeps_a_small_state():
 
 def test_files_edited_while_commands_fail_do_not_grow_the_state_for_ever():
     told = messages(
-        *[fails(f"runner{number} go") for number in range(12)],
+        *[fail(f"runner{number} go") for number in range(12)],
         *[edit(f"src/some/folder/module_{number}.py") for number in range(1_500)],
     )
 
-    assert len(steps(told)[0].to_json().encode()) < STORE_TAKES
+    assert len(run_steps(told)[0].to_json().encode()) < STORE_TAKES
 
 
 def test_long_commands_and_paths_do_not_make_the_state_too_long_for_the_store():
     told = messages(
-        *[fails(f"runner{number} {'é' * 19_000}") for number in range(12)],
+        *[fail(f"runner{number} {'é' * 19_000}") for number in range(12)],
         *[edit(f"src/{number}/{'ü' * 5_000}.py") for number in range(40)],
     )
 
-    assert len(steps(told)[0].to_json().encode()) < STORE_TAKES
+    assert len(run_steps(told)[0].to_json().encode()) < STORE_TAKES

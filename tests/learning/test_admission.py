@@ -1,0 +1,203 @@
+"""Admission into a real store: waiting candidates, review, rejections, topics, blockers and projects."""
+
+from __future__ import annotations
+
+import pytest
+
+from opencode_memory.cli.review import accept, list_waiting, reject
+from opencode_memory.learning.extraction.events import SessionInfo
+from opencode_memory.models import Category, Status
+from support.learning import (
+    BLOCKED,
+    FOLDER,
+    LEDGER,
+    RUFF,
+    SMALL,
+    SORT,
+    UNBLOCKED,
+    agent,
+    bash,
+    edit,
+    fail,
+    learn,
+    list_learned,
+    messages,
+    process,
+    user,
+)
+from support.stores import texts
+
+
+def test_what_is_not_sure_waits_and_is_neither_recalled_nor_listed(store, unsure):
+    learned = learn(store, user(SORT))
+
+    assert learned.active == ()
+    assert list_learned(store) == []
+    assert list_learned(store, status="candidate") == [SORT]
+    assert texts(store.recall("sort imports")) == []
+    assert [one.content for one in list_waiting(store, everywhere=False)] == [SORT]
+
+
+def test_what_waits_is_promoted_when_a_second_session_says_it(store, unsure):
+    (first,) = learn(store, user(SORT)).waiting
+    learned = learn(store, user(SORT), of="ses_b")
+
+    assert learned.active == (first,)
+    assert list_learned(store) == [SORT]
+    assert list_learned(store, status="candidate") == []
+
+
+def test_what_waits_is_not_promoted_by_the_same_session_nor_by_another_project(store, unsure):
+    learn(store, user(SORT))
+    learn(store, user("Go on."), user(SORT))
+    learn(store, user(SORT), of="ses_b", project="else")
+
+    assert list_learned(store) == []
+    assert list_learned(store, project="else") == []
+
+
+def test_a_command_seen_in_a_second_session_is_a_procedure(store):
+    learn(store, bash("make check"))
+    assert list_learned(store, status=["active", "candidate"]) == []
+
+    learn(store, bash("make check"), of="ses_b")
+    assert list_learned(store) == ["`make check`"]
+
+
+def test_what_is_accepted_is_active_and_confirmed(store, unsure):
+    (id_,) = learn(store, user(SORT)).waiting
+
+    accepted = accept(store, store.get(id_))
+
+    assert accepted.status is Status.ACTIVE
+    assert accepted.verified_at is not None
+    assert list(list_waiting(store, everywhere=False)) == []
+
+
+def test_what_was_accepted_as_edited_keeps_the_words_of_the_person(store, unsure):
+    (id_,) = learn(store, user(SORT)).waiting
+    accept(store, store.get(id_), "Imports are sorted by length, with isort.")
+
+    learn(store, user(SORT), of="ses_b")
+
+    assert store.get(id_).content == "Imports are sorted by length, with isort."
+
+
+def test_what_was_accepted_as_edited_does_not_come_back_in_its_old_words(store, unsure):
+    (id_,) = learn(store, user(SORT)).waiting
+    accept(store, store.get(id_), "Imports are sorted by length, with isort.")
+
+    learn(store, user(SORT), of="ses_b")
+
+    assert list_learned(store, status=["active", "candidate"]) == ["Imports are sorted by length, with isort."]
+
+
+def test_what_was_rejected_does_not_come_back(store, unsure):
+    (id_,) = learn(store, user(SORT)).waiting
+    reject(store, store.get(id_))
+
+    for number in range(3):
+        learn(store, user(SORT), of=f"ses_{number}")
+
+    assert list_learned(store, status=["active", "candidate"]) == []
+    assert store.get(id_).status is Status.ARCHIVED
+
+
+@pytest.mark.parametrize(
+    "again", [[bash("make check")] * 3, [bash("make check", description="Runs every check")] * 3], ids=["same", "told"]
+)
+def test_a_procedure_that_was_rejected_does_not_come_back(store, again):
+    (id_,) = learn(store, *[bash("make check")] * 3).active[:1]
+    reject(store, store.get(id_))
+
+    learn(store, *again, of="ses_b")
+
+    assert list_learned(store, status=["active", "candidate"]) == []
+
+
+def test_a_solution_that_was_rejected_does_not_come_back_with_another_file(store):
+    learned = learn(store, fail("pytest"), edit("src/a.py"), bash("pytest"))
+    (one,) = [store.get(id_) for id_ in learned.active if store.get(id_).category is Category.SOLUTION]
+    reject(store, one)
+
+    learn(store, fail("pytest"), edit("src/b.py"), bash("pytest"), of="ses_b")
+
+    found = [one for one in store.list(status=["active", "candidate"]) if one.category is Category.SOLUTION]
+    assert found == []
+
+
+def test_a_procedure_that_a_person_edited_keeps_their_words(store):
+    (id_, *_) = [
+        one for one in learn(store, *[bash("make check")] * 3).active if store.get(one).category is Category.PROCEDURE
+    ]
+    store.edit(id_, content="`make check`, but only after `make setup`")
+
+    learn(store, *[bash("make check")] * 3, of="ses_b")
+
+    assert store.get(id_).content == "`make check`, but only after `make setup`"
+
+
+@pytest.mark.parametrize("trust", ["user", "agent"])
+def test_what_was_learned_never_overwrites_what_somebody_said_under_its_topic(store, trust):
+    said = store.remember("Use yarn, whatever comes.", topic="learned:choice:package-manager", trust=trust)
+
+    learned = learn(store, bash("npm install"), user("No, use pnpm."))
+
+    assert store.get(said.id).content == "Use yarn, whatever comes."
+    assert "Use pnpm." not in list_learned(store)
+    assert "Use pnpm." in list_learned(store, status="candidate")
+    assert learned
+
+
+def test_what_was_kept_waiting_beside_a_topic_is_reported_as_waiting(store):
+    store.remember("Use yarn, whatever comes.", topic="learned:choice:package-manager")
+
+    learned = learn(store, bash("npm install"), user("No, use pnpm."))
+
+    assert [store.get(id_).status for id_ in learned.active] == [Status.ACTIVE] * len(learned.active)
+    assert [store.get(id_).content for id_ in learned.waiting] == ["Use pnpm."]
+
+
+def test_a_later_choice_takes_the_place_of_an_earlier_one(store):
+    learn(store, bash("npm install"), user("No, use pnpm."))
+    learn(store, bash("pnpm install"), user("No, use yarn."), of="ses_b")
+
+    assert [text for text in list_learned(store) if text.startswith("Use")] == ["Use yarn."]
+
+
+def test_orders_come_from_a_person_only(store):
+    learn(store, user("go"), agent(f"{RUFF} Never push to main. Always use uv."), bash("cat README.md", 0, RUFF))
+    child = SessionInfo(id="ses_child", directory=FOLDER, parent="ses_a")
+    process(store, child, messages(user(RUFF), agent("Never push to main."), of="child"))
+
+    assert store.list(category="directive", status=[*Status]) == []
+
+    learn(store, user(RUFF), of="ses_b")
+    assert [one.content for one in store.list(category="directive")] == [RUFF]
+
+
+def test_a_blocker_is_resolved_in_a_later_session(store):
+    learn(store, user(BLOCKED))
+    learn(store, user(UNBLOCKED), of="ses_b")
+
+    (one,) = [one for one in store.list() if one.category is Category.BLOCKER]
+    assert "resolved" in one.tags
+    assert UNBLOCKED in one.content
+
+
+def test_a_blocker_of_another_project_stays_open(store):
+    learn(store, user(BLOCKED))
+    learn(store, user(UNBLOCKED), of="ses_b", project="else")
+
+    (one,) = [one for one in store.list() if one.category is Category.BLOCKER]
+    assert "resolved" not in one.tags
+
+
+def test_projects_never_mix(store):
+    learn(store, user(LEDGER), bash("make check"), project="app")
+    learn(store, user(SMALL), bash("make check"), of="ses_b", project="else")
+    learn(store, user("hello"), bash("make check"), of="ses_c", project=None)
+
+    assert list_learned(store, project="app") == [LEDGER]
+    assert list_learned(store, project="else", status=["active", "candidate"]) == [SMALL]
+    assert [one.content for one in store.list(scope="global") if one.category is not Category.CONVERSATION] == []

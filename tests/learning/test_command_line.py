@@ -1,0 +1,138 @@
+"""Commands about learning: ingest, learning and review."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from support.command_line import CommandLine
+from support.learning import (
+    LEDGER,
+    RUFF,
+    SORT,
+    say,
+)
+from support.opencode import FIRST_ENGINE, FORKS, SECOND_ENGINE
+
+
+@pytest.mark.parametrize("database", [FIRST_ENGINE, SECOND_ENGINE, FORKS], ids=lambda path: path.stem)
+def test_ingest_opencode_learns_and_a_second_run_learns_nothing(cli: CommandLine, tmp_path, database):
+    path = str(shutil.copyfile(database, tmp_path / "opencode.db"))
+
+    first = cli.ok("ingest", "opencode", "--db", path, "--json").json
+    again = cli.ok("ingest", "opencode", "--db", path, "--json").json
+
+    assert first["messages"] > 0
+    assert first["active"]
+    assert (again["sessions"], again["messages"], again["active"], again["waiting"]) == (0, 0, [], [])
+
+
+def test_ingest_opencode_leaves_the_database_as_it_is(cli: CommandLine, tmp_path):
+    path = Path(shutil.copyfile(FORKS, tmp_path / "opencode.db"))
+    before = path.read_bytes()
+
+    cli.ok("ingest", "opencode", "--db", str(path))
+
+    assert path.read_bytes() == before
+
+
+def test_ingest_opencode_without_json_says_what_was_learned(cli: CommandLine, tmp_path):
+    path = str(shutil.copyfile(FIRST_ENGINE, tmp_path / "opencode.db"))
+
+    assert "session" in cli.ok("ingest", "opencode", "--db", path).out
+    assert "0 sessions with new messages" in cli.ok("ingest", "opencode", "--db", path).out
+
+
+def test_ingest_opencode_can_be_tried_out(cli: CommandLine, tmp_path):
+    path = str(shutil.copyfile(FIRST_ENGINE, tmp_path / "opencode.db"))
+
+    tried = cli.ok("ingest", "opencode", "--db", path, "--dry-run", "--json").json
+    assert cli("list", "--all-projects", "--json").json.get("memories", []) == []
+    done = cli.ok("ingest", "opencode", "--db", path, "--json").json
+
+    assert (tried["sessions"], tried["messages"]) == (done["sessions"], done["messages"])
+    assert len(tried["active"]) == len(done["active"])
+    assert cli.ok("ingest", "opencode", "--db", path, "--dry-run", "--json").json["messages"] == 0
+
+
+def test_a_trial_after_a_reading_finds_what_came_since(cli: CommandLine, opencode):
+    say(opencode, opencode.session("ses_1"), "Hello there.")
+    cli.ok("ingest", "opencode", "--db", str(opencode.path))
+    say(opencode, "ses_1", LEDGER, at=5_000)
+
+    assert cli.ok("ingest", "opencode", "--db", str(opencode.path), "--dry-run", "--json").json["messages"] == 2
+
+
+def test_a_trial_knows_what_is_switched_off(cli: CommandLine, opencode):
+    say(opencode, opencode.session("ses_1"), LEDGER)
+    cli.ok("learning", "pause", "ses_1")
+
+    tried = cli.ok("ingest", "opencode", "--db", str(opencode.path), "--dry-run", "--json").json
+    done = cli.ok("ingest", "opencode", "--db", str(opencode.path), "--json").json
+
+    assert done["active"] == []
+    assert tried["active"] == []
+
+
+def test_learning_off_holds_for_the_project_and_on_learns_only_what_comes_later(cli: CommandLine, opencode):
+    say(opencode, opencode.session("ses_0"), "Hello there.")
+    cli.ok("ingest", "opencode", "--db", str(opencode.path))
+    (project,) = [one["name"] for one in cli.ok("projects", "list", "--json").json["projects"]]
+    cli.ok("learning", "off", "--project", project)
+    say(opencode, opencode.session("ses_1"), LEDGER)
+    cli.ok("ingest", "opencode", "--db", str(opencode.path))
+    assert cli.contents("--project", project) == []
+
+    cli.ok("learning", "on", "--project", project)
+    say(opencode, opencode.session("ses_2"), RUFF)
+    cli.ok("ingest", "opencode", "--db", str(opencode.path))
+    assert cli.contents("--project", project) == [RUFF]
+
+
+def test_ingest_opencode_says_that_a_file_is_missing_or_no_database(cli: CommandLine, tmp_path):
+    text, other = tmp_path / "text.db", tmp_path / "other.db"
+    text.write_text("This is no database, whatever its name says. " * 50)
+    with sqlite3.connect(other) as connection:
+        connection.execute("CREATE TABLE memory (id TEXT)")
+    connection.close()
+    (tmp_path / "empty.db").write_bytes(b"")
+
+    for name in ("missing.db", "text.db", "other.db", "empty.db"):
+        answer = cli("ingest", "opencode", "--db", str(tmp_path / name))
+        assert answer.code != 0, name
+        assert name in answer.err
+    assert not (tmp_path / "missing.db").exists()
+
+
+def test_db_goes_with_opencode_only(cli: CommandLine, tmp_path):
+    assert cli("ingest", str(tmp_path), "--db", str(FORKS)).code != 0
+
+
+def test_review_lists_accepts_and_rejects_what_waits(cli: CommandLine):
+    first = cli.remember("Sort imports by length.", "--category", "preference")
+    assert cli("review", "--json").json == {"waiting": []}
+    assert cli("review", "--accept", "nothing-like-it").code != 0
+    assert cli.ok("list", "--json").json["memories"][0]["id"] == first
+
+
+def test_review_of_what_was_learned_from_a_session(cli: CommandLine, opencode, unsure):
+    say(opencode, opencode.session("ses_1"), SORT)
+    say(opencode, opencode.session("ses_2"), "Sort members by name.")
+    cli.ok("ingest", "opencode", "--db", str(opencode.path))
+    waiting = cli.ok("review", "--all-projects", "--json").json["waiting"]
+    ids = {one["content"]: one["id"] for one in waiting}
+    assert set(ids) == {SORT, "Sort members by name."}
+    shown = cli.ok("review", "--all-projects", "--list").out
+    assert SORT in shown
+    assert "refused a tool" in shown
+
+    cli.ok("review", "--accept", ids[SORT], "--reject", ids["Sort members by name."])
+    say(opencode, opencode.session("ses_3"), SORT, "Sort members by name.")
+    say(opencode, opencode.session("ses_4"), SORT, "Sort members by name.")
+    cli.ok("ingest", "opencode", "--db", str(opencode.path))
+
+    assert cli("review", "--all-projects", "--json").json == {"waiting": []}
+    assert cli.contents("--all-projects") == [SORT]

@@ -1,0 +1,107 @@
+"""Consolidation as a duty of the worker."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from opencode_memory import MemoryStore, Status
+from opencode_memory.worker.duties import maintenance_duties
+from support.stores import DAY_MS, NOW_MS, SECOND_MS, set_clock
+from support.worker_loop import (
+    work_until_idle,
+)
+
+
+def duplicates(store: MemoryStore, *trusts: str, **options: Any) -> list[str]:
+    """Write near duplicates that are linked as such, a second apart, and return their ids."""
+    # Two words in another order: the vector is the same, the statement is not.
+    wordings = ["pnpm installs packages before jest runs", "jest runs before pnpm installs packages"]
+    ids = []
+    for number, (wording, trust) in enumerate(zip(wordings, trusts, strict=True)):
+        set_clock(store, NOW_MS - DAY_MS + number * SECOND_MS)
+        ids.append(store.remember(wording, trust=trust, **options).id)
+    store.indexes.embed_pending()
+    assert [link.kind for link in store.links(["similar"], project="*")] == ["similar"]
+    set_clock(store, NOW_MS)
+    return ids
+
+
+def test_consolidation_archives_the_weaker_of_two_learned_memories(store: MemoryStore) -> None:
+    older, newer = duplicates(store, "extracted", "extracted")
+    work_until_idle(store, maintenance_duties())
+    assert (store.get(older).status, store.get(newer).status) == (Status.ARCHIVED, Status.ACTIVE)
+    store.undo(older)
+    assert store.get(older).status == Status.ACTIVE
+
+
+def test_consolidation_keeps_what_a_person_or_an_agent_wrote(store: MemoryStore) -> None:
+    for project, trusts in (("a", ("user", "user")), ("b", ("agent", "agent")), ("c", ("user", "agent"))):
+        wordings = ["pnpm installs packages before jest runs", "jest runs before pnpm installs packages"]
+        for wording, trust in zip(wordings, trusts, strict=True):
+            store.remember(wording, trust=trust, project=project)
+    store.indexes.embed_pending()
+    assert len(store.links(["similar"], project="*")) == 3
+    work_until_idle(store, maintenance_duties())
+    assert store.count(project="*") == 6
+
+
+@pytest.mark.parametrize("trust", ["user", "agent"])
+@pytest.mark.parametrize("learned_first", [True, False])
+def test_consolidation_prefers_what_was_written_to_what_was_learned(
+    store: MemoryStore, trust: str, learned_first: bool
+) -> None:
+    trusts = ("extracted", trust) if learned_first else (trust, "extracted")
+    ids = duplicates(store, *trusts)
+    work_until_idle(store, maintenance_duties())
+    assert [memory.id for memory in store.list()] == [ids[trusts.index(trust)]]
+
+
+def test_consolidation_leaves_a_pinned_memory(store: MemoryStore) -> None:
+    older, newer = duplicates(store, "extracted", "extracted")
+    store.pin(older)
+    work_until_idle(store, maintenance_duties())
+    assert store.get(older).status == Status.ACTIVE
+    assert store.get(newer).status == Status.ARCHIVED
+
+
+def test_consolidation_prefers_what_the_person_confirmed(store: MemoryStore) -> None:
+    older, newer = duplicates(store, "extracted", "extracted")
+    set_clock(store, NOW_MS - DAY_MS)
+    store.edit(older, verified=True)
+    set_clock(store, NOW_MS - DAY_MS // 2)
+    store.edit(newer, tags=["later"])
+    set_clock(store, NOW_MS)
+    work_until_idle(store, maintenance_duties())
+    assert store.get(older).status == Status.ACTIVE
+
+
+@pytest.mark.parametrize("bring_back", ["undo", "restore"])
+def test_what_a_person_brought_back_from_consolidation_stays_and_nothing_goes_in_its_place(
+    store: MemoryStore, bring_back: str
+) -> None:
+    older, newer = duplicates(store, "extracted", "extracted")
+    work_until_idle(store, maintenance_duties())
+    getattr(store, bring_back)(older)
+    set_clock(store, NOW_MS + DAY_MS)
+    work_until_idle(store, maintenance_duties())
+    assert (store.get(older).status, store.get(newer).status) == (Status.ACTIVE, Status.ACTIVE)
+
+
+def test_consolidation_leaves_what_was_a_duplicate_before_it_was_edited(store: MemoryStore) -> None:
+    older, newer = duplicates(store, "extracted", "extracted")
+    store.edit(older, content="the billing service listens on 5128")
+    store.indexes.embed_pending()
+    work_until_idle(store, maintenance_duties())
+    assert (store.get(older).status, store.get(newer).status) == (Status.ACTIVE, Status.ACTIVE)
+
+
+def test_consolidation_never_decides_a_contradiction(store: MemoryStore) -> None:
+    content = "squash the commits of a branch before the merge"
+    for said in (content, f"never {content}"):
+        store.remember(said, trust="extracted")
+    store.indexes.embed_pending()
+    assert [link.kind for link in store.links(["contradicts", "similar"])] == ["contradicts"]
+    work_until_idle(store, maintenance_duties())
+    assert store.count() == 2

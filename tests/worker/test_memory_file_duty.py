@@ -1,0 +1,90 @@
+"""Updates of a project's memory file as a duty of the worker."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from opencode_memory import MemoryStore
+from opencode_memory.config.load import load
+from opencode_memory.worker.duty import Duty
+from opencode_memory.worker.learning_duties import MEMORY_FILE, LearningDuties
+from support.memory_files import git
+from support.worker_loop import (
+    work_through_failures,
+    work_until_idle,
+)
+
+
+def file_duties(store: MemoryStore, tmp_path: Path, **settings: str) -> tuple[Duty, ...]:
+    changes = {f"OPENCODE_MEMORY_{key.upper()}": value for key, value in settings.items()}
+    environment = {"HOME": str(tmp_path / "home"), "PATH": "/usr/bin:/bin", **changes}
+    environment["XDG_CONFIG_HOME"] = str(tmp_path / "config")
+    config = load(environment=environment)
+    return tuple(duty for duty in LearningDuties(store, config).duties() if duty.kind == MEMORY_FILE)
+
+
+@pytest.fixture
+def work_tree(tmp_path: Path) -> Path:
+    folder = tmp_path / "shop"
+    folder.mkdir()
+    git(folder, "init", "--quiet")
+    return folder
+
+
+def ask(store: MemoryStore, work_tree: Path) -> None:
+    store.jobs.enqueue(MEMORY_FILE, str(work_tree), payload={"project": "app"})
+
+
+def test_the_file_of_a_project_is_not_created_without_consent(
+    store: MemoryStore, work_tree: Path, tmp_path: Path
+) -> None:
+    store.remember("the port is 5128", category="decision")
+    ask(store, work_tree)
+    work_until_idle(store, file_duties(store, tmp_path))
+    assert not (work_tree / ".opencode").exists()
+    assert store.jobs.list() == []
+
+
+def test_the_file_of_a_project_is_created_when_the_configuration_consents(
+    store: MemoryStore, work_tree: Path, tmp_path: Path
+) -> None:
+    store.remember("the port is 5128", category="decision")
+    ask(store, work_tree)
+    work_until_idle(store, file_duties(store, tmp_path, memory_file="auto"))
+    assert "the port is 5128" in (work_tree / ".opencode" / "MEMORY.md").read_text()
+
+
+def test_a_file_that_was_consented_to_is_kept_up_to_date(store: MemoryStore, work_tree: Path, tmp_path: Path) -> None:
+    store.remember("the port is 5128", category="decision")
+    ask(store, work_tree)
+    work_until_idle(store, file_duties(store, tmp_path, memory_file="auto"))
+    store.remember("jest runs before the merge", category="convention")
+    ask(store, work_tree)
+    work_until_idle(store, file_duties(store, tmp_path))
+    assert "jest runs before the merge" in (work_tree / ".opencode" / "MEMORY.md").read_text()
+
+
+def test_a_file_that_a_person_wrote_is_not_touched_without_consent(
+    store: MemoryStore, work_tree: Path, tmp_path: Path
+) -> None:
+    path = work_tree / ".opencode" / "MEMORY.md"
+    path.parent.mkdir()
+    path.write_text("# Mine\n")
+    store.remember("the port is 5128", category="decision")
+    ask(store, work_tree)
+    work_until_idle(store, file_duties(store, tmp_path))
+    assert path.read_text() == "# Mine\n"
+
+
+def test_there_is_no_duty_for_the_file_when_it_is_off(store: MemoryStore, tmp_path: Path) -> None:
+    assert file_duties(store, tmp_path, memory_file="off") == ()
+
+
+def test_a_work_tree_that_is_gone_costs_one_job_and_creates_nothing(
+    store: MemoryStore, work_tree: Path, tmp_path: Path
+) -> None:
+    ask(store, tmp_path / "gone")
+    work_through_failures(store, file_duties(store, tmp_path, memory_file="auto"))
+    assert not (tmp_path / "gone").exists()
