@@ -28,7 +28,7 @@ from support.learning import (
 from support.stores import texts
 
 
-def test_what_is_not_sure_waits_and_is_neither_recalled_nor_listed(store, unsure):
+def test_uncertain_candidate_waits_and_is_neither_recalled_nor_listed(store, unsure):
     learned = learn(store, user(SORT))
 
     assert learned.active == ()
@@ -38,7 +38,7 @@ def test_what_is_not_sure_waits_and_is_neither_recalled_nor_listed(store, unsure
     assert [one.content for one in list_waiting(store, everywhere=False)] == [SORT]
 
 
-def test_what_waits_is_promoted_when_a_second_session_says_it(store, unsure):
+def test_waiting_candidate_is_promoted_by_a_second_session(store, unsure):
     (first,) = learn(store, user(SORT)).waiting
     learned = learn(store, user(SORT), of="ses_b")
 
@@ -47,7 +47,7 @@ def test_what_waits_is_promoted_when_a_second_session_says_it(store, unsure):
     assert list_learned(store, status="candidate") == []
 
 
-def test_what_waits_is_not_promoted_by_the_same_session_nor_by_another_project(store, unsure):
+def test_waiting_candidate_is_not_promoted_by_its_own_session_or_another_project(store, unsure):
     learn(store, user(SORT))
     learn(store, user("Go on."), user(SORT))
     learn(store, user(SORT), of="ses_b", project="else")
@@ -56,7 +56,7 @@ def test_what_waits_is_not_promoted_by_the_same_session_nor_by_another_project(s
     assert list_learned(store, project="else") == []
 
 
-def test_a_command_seen_in_a_second_session_is_a_procedure(store):
+def test_command_in_a_second_session_becomes_a_procedure(store):
     learn(store, bash("make check"))
     assert list_learned(store, status=["active", "candidate"]) == []
 
@@ -64,7 +64,7 @@ def test_a_command_seen_in_a_second_session_is_a_procedure(store):
     assert list_learned(store) == ["`make check`"]
 
 
-def test_what_is_accepted_is_active_and_confirmed(store, unsure):
+def test_accepted_candidate_is_active_and_confirmed(store, unsure):
     (id_,) = learn(store, user(SORT)).waiting
 
     accepted = accept(store, store.get(id_))
@@ -74,7 +74,7 @@ def test_what_is_accepted_is_active_and_confirmed(store, unsure):
     assert list(list_waiting(store, everywhere=False)) == []
 
 
-def test_what_was_accepted_as_edited_keeps_the_words_of_the_person(store, unsure):
+def test_candidate_edited_on_accept_keeps_the_users_wording(store, unsure):
     (id_,) = learn(store, user(SORT)).waiting
     accept(store, store.get(id_), "Imports are sorted by length, with isort.")
 
@@ -83,7 +83,7 @@ def test_what_was_accepted_as_edited_keeps_the_words_of_the_person(store, unsure
     assert store.get(id_).content == "Imports are sorted by length, with isort."
 
 
-def test_what_was_accepted_as_edited_does_not_come_back_in_its_old_words(store, unsure):
+def test_candidate_edited_on_accept_is_not_learned_again_in_its_old_wording(store, unsure):
     (id_,) = learn(store, user(SORT)).waiting
     accept(store, store.get(id_), "Imports are sorted by length, with isort.")
 
@@ -92,7 +92,7 @@ def test_what_was_accepted_as_edited_does_not_come_back_in_its_old_words(store, 
     assert list_learned(store, status=["active", "candidate"]) == ["Imports are sorted by length, with isort."]
 
 
-def test_what_was_rejected_does_not_come_back(store, unsure):
+def test_rejected_candidate_is_not_learned_again(store, unsure):
     (id_,) = learn(store, user(SORT)).waiting
     reject(store, store.get(id_))
 
@@ -106,7 +106,7 @@ def test_what_was_rejected_does_not_come_back(store, unsure):
 @pytest.mark.parametrize(
     "again", [[bash("make check")] * 3, [bash("make check", description="Runs every check")] * 3], ids=["same", "told"]
 )
-def test_a_procedure_that_was_rejected_does_not_come_back(store, again):
+def test_rejected_procedure_is_not_learned_again(store, again):
     (id_,) = learn(store, *[bash("make check")] * 3).active[:1]
     reject(store, store.get(id_))
 
@@ -115,7 +115,7 @@ def test_a_procedure_that_was_rejected_does_not_come_back(store, again):
     assert list_learned(store, status=["active", "candidate"]) == []
 
 
-def test_a_solution_that_was_rejected_does_not_come_back_with_another_file(store):
+def test_rejected_solution_is_not_learned_again_with_another_file(store):
     learned = learn(store, fail("pytest"), edit("src/a.py"), bash("pytest"))
     (one,) = [store.get(id_) for id_ in learned.active if store.get(id_).category is Category.SOLUTION]
     reject(store, one)
@@ -126,7 +126,7 @@ def test_a_solution_that_was_rejected_does_not_come_back_with_another_file(store
     assert found == []
 
 
-def test_a_procedure_that_a_person_edited_keeps_their_words(store):
+def test_edited_procedure_keeps_the_users_wording(store):
     (id_, *_) = [
         one for one in learn(store, *[bash("make check")] * 3).active if store.get(one).category is Category.PROCEDURE
     ]
@@ -138,7 +138,7 @@ def test_a_procedure_that_a_person_edited_keeps_their_words(store):
 
 
 @pytest.mark.parametrize("trust", ["user", "agent"])
-def test_what_was_learned_never_overwrites_what_somebody_said_under_its_topic(store, trust):
+def test_learned_memory_does_not_overwrite_a_memory_of_higher_trust(store, trust):
     said = store.remember("Use yarn, whatever comes.", topic="learned:choice:package-manager", trust=trust)
 
     learned = learn(store, bash("npm install"), user("No, use pnpm."))
@@ -149,7 +149,7 @@ def test_what_was_learned_never_overwrites_what_somebody_said_under_its_topic(st
     assert learned
 
 
-def test_what_was_kept_waiting_beside_a_topic_is_reported_as_waiting(store):
+def test_candidate_blocked_by_its_topic_is_reported_as_waiting(store):
     store.remember("Use yarn, whatever comes.", topic="learned:choice:package-manager")
 
     learned = learn(store, bash("npm install"), user("No, use pnpm."))
@@ -158,14 +158,14 @@ def test_what_was_kept_waiting_beside_a_topic_is_reported_as_waiting(store):
     assert [store.get(id_).content for id_ in learned.waiting] == ["Use pnpm."]
 
 
-def test_a_later_choice_takes_the_place_of_an_earlier_one(store):
+def test_later_choice_replaces_the_earlier_one(store):
     learn(store, bash("npm install"), user("No, use pnpm."))
     learn(store, bash("pnpm install"), user("No, use yarn."), of="ses_b")
 
     assert [text for text in list_learned(store) if text.startswith("Use")] == ["Use yarn."]
 
 
-def test_orders_come_from_a_person_only(store):
+def test_directives_are_learned_from_the_user_only(store):
     learn(store, user("go"), agent(f"{RUFF} Never push to main. Always use uv."), bash("cat README.md", 0, RUFF))
     child = SessionInfo(id="ses_child", directory=FOLDER, parent="ses_a")
     process(store, child, messages(user(RUFF), agent("Never push to main."), of="child"))
@@ -176,7 +176,7 @@ def test_orders_come_from_a_person_only(store):
     assert [one.content for one in store.list(category="directive")] == [RUFF]
 
 
-def test_a_blocker_is_resolved_in_a_later_session(store):
+def test_blocker_is_resolved_in_a_later_session(store):
     learn(store, user(BLOCKED))
     learn(store, user(UNBLOCKED), of="ses_b")
 
@@ -185,7 +185,7 @@ def test_a_blocker_is_resolved_in_a_later_session(store):
     assert UNBLOCKED in one.content
 
 
-def test_a_blocker_of_another_project_stays_open(store):
+def test_blocker_of_another_project_stays_open(store):
     learn(store, user(BLOCKED))
     learn(store, user(UNBLOCKED), of="ses_b", project="else")
 
@@ -193,7 +193,7 @@ def test_a_blocker_of_another_project_stays_open(store):
     assert "resolved" not in one.tags
 
 
-def test_projects_never_mix(store):
+def test_projects_are_kept_apart(store):
     learn(store, user(LEDGER), bash("make check"), project="app")
     learn(store, user(SMALL), bash("make check"), of="ses_b", project="else")
     learn(store, user("hello"), bash("make check"), of="ses_c", project=None)

@@ -19,7 +19,7 @@ from support.opencode import FIRST_ENGINE, FORKS, SECOND_ENGINE
 
 
 @pytest.mark.parametrize("database", [FIRST_ENGINE, SECOND_ENGINE, FORKS], ids=lambda path: path.stem)
-def test_ingest_opencode_learns_and_a_second_run_learns_nothing(cli: CommandLine, tmp_path, database):
+def test_ingest_opencode_twice_learns_once(cli: CommandLine, tmp_path, database):
     path = str(shutil.copyfile(database, tmp_path / "opencode.db"))
 
     first = cli.ok("ingest", "opencode", "--db", path, "--json").json
@@ -30,7 +30,7 @@ def test_ingest_opencode_learns_and_a_second_run_learns_nothing(cli: CommandLine
     assert (again["sessions"], again["messages"], again["active"], again["waiting"]) == (0, 0, [], [])
 
 
-def test_ingest_opencode_leaves_the_database_as_it_is(cli: CommandLine, tmp_path):
+def test_ingest_opencode_does_not_change_the_database(cli: CommandLine, tmp_path):
     path = Path(shutil.copyfile(FORKS, tmp_path / "opencode.db"))
     before = path.read_bytes()
 
@@ -39,14 +39,14 @@ def test_ingest_opencode_leaves_the_database_as_it_is(cli: CommandLine, tmp_path
     assert path.read_bytes() == before
 
 
-def test_ingest_opencode_without_json_says_what_was_learned(cli: CommandLine, tmp_path):
+def test_ingest_opencode_without_json_prints_counts(cli: CommandLine, tmp_path):
     path = str(shutil.copyfile(FIRST_ENGINE, tmp_path / "opencode.db"))
 
     assert "session" in cli.ok("ingest", "opencode", "--db", path).out
     assert "0 sessions with new messages" in cli.ok("ingest", "opencode", "--db", path).out
 
 
-def test_ingest_opencode_can_be_tried_out(cli: CommandLine, tmp_path):
+def test_ingest_opencode_dry_run_reports_without_writing(cli: CommandLine, tmp_path):
     path = str(shutil.copyfile(FIRST_ENGINE, tmp_path / "opencode.db"))
 
     tried = cli.ok("ingest", "opencode", "--db", path, "--dry-run", "--json").json
@@ -58,7 +58,7 @@ def test_ingest_opencode_can_be_tried_out(cli: CommandLine, tmp_path):
     assert cli.ok("ingest", "opencode", "--db", path, "--dry-run", "--json").json["messages"] == 0
 
 
-def test_a_trial_after_a_reading_finds_what_came_since(cli: CommandLine, opencode):
+def test_dry_run_after_an_ingest_counts_new_messages(cli: CommandLine, opencode):
     say(opencode, opencode.session("ses_1"), "Hello there.")
     cli.ok("ingest", "opencode", "--db", str(opencode.path))
     say(opencode, "ses_1", LEDGER, at=5_000)
@@ -66,7 +66,7 @@ def test_a_trial_after_a_reading_finds_what_came_since(cli: CommandLine, opencod
     assert cli.ok("ingest", "opencode", "--db", str(opencode.path), "--dry-run", "--json").json["messages"] == 2
 
 
-def test_a_trial_knows_what_is_switched_off(cli: CommandLine, opencode):
+def test_dry_run_respects_paused_sessions(cli: CommandLine, opencode):
     say(opencode, opencode.session("ses_1"), LEDGER)
     cli.ok("learning", "pause", "ses_1")
 
@@ -77,7 +77,7 @@ def test_a_trial_knows_what_is_switched_off(cli: CommandLine, opencode):
     assert tried["active"] == []
 
 
-def test_learning_off_holds_for_the_project_and_on_learns_only_what_comes_later(cli: CommandLine, opencode):
+def test_learning_off_skips_messages_and_on_learns_later_ones_only(cli: CommandLine, opencode):
     say(opencode, opencode.session("ses_0"), "Hello there.")
     cli.ok("ingest", "opencode", "--db", str(opencode.path))
     (project,) = [one["name"] for one in cli.ok("projects", "list", "--json").json["projects"]]
@@ -92,7 +92,7 @@ def test_learning_off_holds_for_the_project_and_on_learns_only_what_comes_later(
     assert cli.contents("--project", project) == [RUFF]
 
 
-def test_ingest_opencode_says_that_a_file_is_missing_or_no_database(cli: CommandLine, tmp_path):
+def test_ingest_opencode_names_a_missing_or_invalid_database(cli: CommandLine, tmp_path):
     text, other = tmp_path / "text.db", tmp_path / "other.db"
     text.write_text("This is no database, whatever its name says. " * 50)
     with sqlite3.connect(other) as connection:
@@ -107,18 +107,18 @@ def test_ingest_opencode_says_that_a_file_is_missing_or_no_database(cli: Command
     assert not (tmp_path / "missing.db").exists()
 
 
-def test_db_goes_with_opencode_only(cli: CommandLine, tmp_path):
+def test_option_db_requires_opencode(cli: CommandLine, tmp_path):
     assert cli("ingest", str(tmp_path), "--db", str(FORKS)).code != 0
 
 
-def test_review_lists_accepts_and_rejects_what_waits(cli: CommandLine):
+def test_review_ignores_active_memories_and_rejects_unknown_ids(cli: CommandLine):
     first = cli.remember("Sort imports by length.", "--category", "preference")
     assert cli("review", "--json").json == {"waiting": []}
     assert cli("review", "--accept", "nothing-like-it").code != 0
     assert cli.ok("list", "--json").json["memories"][0]["id"] == first
 
 
-def test_review_of_what_was_learned_from_a_session(cli: CommandLine, opencode, unsure):
+def test_review_accepts_and_rejects_learned_candidates(cli: CommandLine, opencode, unsure):
     say(opencode, opencode.session("ses_1"), SORT)
     say(opencode, opencode.session("ses_2"), "Sort members by name.")
     cli.ok("ingest", "opencode", "--db", str(opencode.path))

@@ -28,12 +28,12 @@ from support.opencode import EVENTS, FIRST_ENGINE, FORKS, LONG_AFTER_MS, SECOND_
 
 @pytest.mark.parametrize("page", [1, 2, 3, 7, 200])
 @pytest.mark.parametrize("database", [FIRST_ENGINE, SECOND_ENGINE], ids=lambda path: path.stem)
-def test_pages_of_any_size_come_to_the_same(open_store, tmp_path, monkeypatch, database, page):
+def test_page_size_does_not_change_the_result(open_store, tmp_path, monkeypatch, database, page):
     same_by_pages(open_store, tmp_path, monkeypatch, database, page)
 
 
 @pytest.mark.parametrize("page", [1, 2, 3, 7, 200])
-def test_pages_of_any_size_come_to_the_same_with_forks(open_store, tmp_path, monkeypatch, page):
+def test_page_size_does_not_change_the_result_with_forks(open_store, tmp_path, monkeypatch, page):
     same_by_pages(open_store, tmp_path, monkeypatch, FORKS, page)
 
 
@@ -49,7 +49,7 @@ def same_by_pages(open_store, tmp_path, monkeypatch, database, page):
     assert list_all(pieces, project="*") == list_all(whole, project="*")
 
 
-def test_a_second_reading_learns_nothing(open_store, tmp_path):
+def test_second_read_learns_no_messages(open_store, tmp_path):
     path = Path(shutil.copyfile(FORKS, tmp_path / "forks.db"))
     store = open_store()
     first = make_reader(store, path).read(at_ms=LONG_AFTER_MS)
@@ -62,7 +62,7 @@ def test_a_second_reading_learns_nothing(open_store, tmp_path):
     assert list_all(store, project="*") == before
 
 
-def test_a_copy_of_the_database_at_another_place_teaches_nothing_new(open_store, tmp_path):
+def test_copied_database_adds_no_memories(open_store, tmp_path):
     store = open_store()
     make_reader(store, Path(shutil.copyfile(FORKS, tmp_path / "one.db"))).read(at_ms=LONG_AFTER_MS)
     before = list_all(store, project="*")
@@ -73,7 +73,7 @@ def test_a_copy_of_the_database_at_another_place_teaches_nothing_new(open_store,
     assert list_all(store, project="*") == before
 
 
-def test_the_live_feed_and_the_database_together_count_each_message_once(open_store):
+def test_live_feed_and_database_process_each_message_once(open_store):
     import json
 
     store = open_store()
@@ -96,13 +96,13 @@ def test_the_live_feed_and_the_database_together_count_each_message_once(open_st
     "text",
     [f"{LEDGER}\x00", f"\x00{RUFF}", f"\ud800{RUFF}", "\udfff"],
 )
-def test_what_is_no_text_to_a_store_does_not_stop_a_session(store, opencode, text):
+def test_unstorable_characters_do_not_stop_a_session(store, opencode, text):
     say(opencode, opencode.session("ses_1"), text, "Go on.")
 
     assert make_reader(store, opencode.path).read(at_ms=LONG_AFTER_MS).messages == 4
 
 
-def test_messages_added_to_an_old_session_are_learned(store, opencode):
+def test_new_messages_of_an_old_session_are_learned(store, opencode):
     say(opencode, opencode.session("ses_1"), "Hello there.")
     make_reader(store, opencode.path).read(at_ms=LONG_AFTER_MS)
 
@@ -112,7 +112,7 @@ def test_messages_added_to_an_old_session_are_learned(store, opencode):
     assert list_learned_everywhere(store) == [LEDGER]
 
 
-def test_of_a_project_that_is_off_nothing_is_learned_then_or_later(store, opencode):
+def test_messages_of_a_disabled_project_are_never_learned(store, opencode):
     project = find_project(store)
     switch(store, project, on=False)
     say(opencode, opencode.session("ses_1"), LEDGER)
@@ -126,7 +126,7 @@ def test_of_a_project_that_is_off_nothing_is_learned_then_or_later(store, openco
     assert list_learned_everywhere(store) == [RUFF]
 
 
-def test_of_a_project_that_the_configuration_skips_nothing_is_learned_then_or_later(store, opencode):
+def test_messages_of_a_skipped_project_are_never_learned(store, opencode):
     skips = Switches(skip_projects=[find_project(store)])
     say(opencode, opencode.session("ses_1"), LEDGER)
 
@@ -136,7 +136,7 @@ def test_of_a_project_that_the_configuration_skips_nothing_is_learned_then_or_la
     assert list_learned_everywhere(store) == []
 
 
-def test_of_a_paused_session_nothing_is_learned_and_of_others_everything(store, opencode):
+def test_paused_session_is_skipped_and_others_are_learned(store, opencode):
     say(opencode, opencode.session("ses_1"), LEDGER)
     say(opencode, opencode.session("ses_2"), RUFF)
     pause(store, "ses_1", paused=True)
@@ -149,7 +149,7 @@ def test_of_a_paused_session_nothing_is_learned_and_of_others_everything(store, 
     assert LEDGER not in [one.content for one in store.list(project="*", status=[*Status])]
 
 
-def test_what_was_said_to_the_subagents_of_a_paused_session_is_not_learned(store, opencode):
+def test_subagents_of_a_paused_session_are_skipped(store, opencode):
     opencode.session("ses_1")
     opencode.session("ses_child", parent="ses_1")
     say(opencode, "ses_1", "Do it.")
@@ -187,7 +187,7 @@ def test_what_was_said_to_the_subagents_of_a_paused_session_is_not_learned(store
 @pytest.mark.parametrize(
     "switches", [Switches(enabled=False), Switches(sources=frozenset({"live", "markdown"}))], ids=["all", "source"]
 )
-def test_what_is_off_is_not_read(switches):
+def test_disabled_source_is_not_read(switches):
     assert not switches.is_enabled("opencode")
 
 
@@ -200,7 +200,7 @@ def test_what_is_off_is_not_read(switches):
         ({"learning.sources": "opencode,live"}, True),
     ],
 )
-def test_the_worker_has_no_duty_to_read_what_is_off(store, tmp_path, given, is_read):
+def test_worker_has_no_duty_for_a_disabled_source(store, tmp_path, given, is_read):
     from opencode_memory.config.load import load
     from opencode_memory.worker.learning_duties import LearningDuties
 

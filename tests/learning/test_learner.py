@@ -60,7 +60,7 @@ sessions = st.lists(st.sampled_from(HAPPENINGS), max_size=10)
 
 @settings(max_examples=25)
 @given(first=sessions, second=sessions, order=st.lists(st.integers(0, 1), max_size=20))
-def test_two_sessions_that_are_interleaved_give_what_each_alone_gives(tmp_path_factory, first, second, order):
+def test_interleaved_sessions_give_the_same_as_separate_ones(tmp_path_factory, first, second, order):
     told = (messages(*first, of="a"), messages(*second, of="b"))
     infos, projects = (SHOP, OTHER), ("one", "two")
     with (
@@ -80,7 +80,7 @@ def test_two_sessions_that_are_interleaved_give_what_each_alone_gives(tmp_path_f
 
 @settings(max_examples=25)
 @given(happened=sessions, cuts=st.lists(st.integers(0, 10), max_size=4))
-def test_a_session_read_in_any_stretches_gives_what_it_gives_in_one(tmp_path_factory, happened, cuts):
+def test_batch_boundaries_do_not_change_the_result(tmp_path_factory, happened, cuts):
     told = messages(*happened)
     borders = [0, *sorted(cut for cut in cuts if cut < len(told)), len(told)]
     with (
@@ -95,7 +95,7 @@ def test_a_session_read_in_any_stretches_gives_what_it_gives_in_one(tmp_path_fac
         assert list_all(pieces) == list_all(whole)
 
 
-def test_a_statement_a_solution_and_a_procedure_are_learned_with_their_source(store):
+def test_statement_solution_and_procedure_are_learned_with_their_source(store):
     learn(store, user(LEDGER), fail("pytest"), edit(), bash("pytest"), *[bash("make check")] * 3)
 
     found = {one.category: one for one in store.list(limit=50)}
@@ -111,7 +111,7 @@ def test_a_statement_a_solution_and_a_procedure_are_learned_with_their_source(st
     assert found[Category.CONVERSATION].topic == "session:ses_a"
 
 
-def test_a_message_counts_once_however_often_it_is_brought(store):
+def test_repeated_message_is_processed_once(store):
     told = messages(user(LEDGER), bash("make check"), fail("pytest"))
 
     first = process(store, SHOP, told)
@@ -122,14 +122,14 @@ def test_a_message_counts_once_however_often_it_is_brought(store):
     assert list_learned(store) == [LEDGER]
 
 
-def test_a_message_that_is_twice_in_a_stretch_counts_once(store):
+def test_duplicate_message_in_a_batch_is_processed_once(store):
     one = message("1", bash("make check"))
 
     assert process(store, SHOP, [one, one, one]).messages == 1
     assert list_learned(store) == []
 
 
-def test_a_message_counts_once_after_a_restart(open_store):
+def test_message_is_processed_once_across_a_restart(open_store):
     told = messages(user(LEDGER), *[bash("make check")] * 2)
     before = open_store()
     process(before, SHOP, told, is_idle=False)
@@ -140,7 +140,7 @@ def test_a_message_counts_once_after_a_restart(open_store):
     assert list_learned(after) == [LEDGER]
 
 
-def test_a_session_that_goes_on_after_a_restart_remembers_what_was_open(open_store):
+def test_session_state_survives_a_restart(open_store):
     before = open_store()
     process(before, SHOP, messages(fail("pytest"), edit()), is_idle=False)
     before.close()
@@ -150,7 +150,7 @@ def test_a_session_that_goes_on_after_a_restart_remembers_what_was_open(open_sto
     assert any("boom" in text for text in list_learned(after))
 
 
-def test_the_same_words_of_another_message_of_the_same_moment_are_said_again(store):
+def test_same_text_in_another_message_counts_as_a_repetition(store):
     process(store, SHOP, [message("1", bash("make check"), digest="x")])
     process(store, OTHER, [message("2", bash("make check"), digest="y")])
 
@@ -161,7 +161,7 @@ def test_the_same_words_of_another_message_of_the_same_moment_are_said_again(sto
     "page",
     [1, 2, 3, 200],
 )
-def test_a_fork_is_no_repetition(store, page):
+def test_fork_does_not_count_as_a_repetition(store, page):
     told = messages(user("Check it."), bash("make check"), user("Go on, please."), agent("done"))
     copied = [Message(id=f"copy_{one.id}", at_ms=one.at_ms, events=one.events, digest=one.digest) for one in told]
     process(store, SHOP, told)
@@ -174,7 +174,7 @@ def test_a_fork_is_no_repetition(store, page):
     assert list_all(store) == before
 
 
-def test_what_was_open_in_the_original_is_open_in_its_fork(store):
+def test_fork_inherits_the_open_state_of_its_parent(store):
     told = messages(fail("pytest"), edit())
     process(store, SHOP, told)
     copied = [Message(id=f"copy_{one.id}", at_ms=one.at_ms, events=one.events, digest=one.digest) for one in told]
@@ -184,7 +184,7 @@ def test_what_was_open_in_the_original_is_open_in_its_fork(store):
     assert any("boom" in text for text in list_learned(store))
 
 
-def test_of_an_original_and_its_fork_read_at_once_only_one_counts(store, monkeypatch):
+def test_original_and_fork_read_concurrently_count_once(store, monkeypatch):
     told = messages(*[bash("make check")])
     copied = [Message(id=f"copy_{one.id}", at_ms=one.at_ms, events=one.events, digest=one.digest) for one in told]
     between(store, monkeypatch, lambda: process(store, OTHER, copied))
@@ -217,7 +217,7 @@ def between(store: MemoryStore, monkeypatch: pytest.MonkeyPatch, happens: Callab
     monkeypatch.setattr(type(learning), "write", lambda self, batch: write_late(batch))
 
 
-def test_who_lost_a_race_reads_again_and_doubles_nothing(store, monkeypatch):
+def test_loser_of_a_race_retries_without_duplicates(store, monkeypatch):
     told = messages(user(LEDGER), bash("make check"), bash("make check"))
     rivals: list[Any] = []
     between(store, monkeypatch, lambda: rivals.append(process(store, SHOP, told[:2], is_idle=False)))
@@ -229,7 +229,7 @@ def test_who_lost_a_race_reads_again_and_doubles_nothing(store, monkeypatch):
     assert list_learned(store) == [LEDGER]
 
 
-def test_what_lost_a_race_has_written_nothing(store):
+def test_losing_batch_writes_no_part(store):
     from opencode_memory.models import NewMemory
     from opencode_memory.store.learning_state import Batch
 
@@ -244,7 +244,7 @@ def test_what_lost_a_race_has_written_nothing(store):
     assert list_learned(store) == []
 
 
-def test_two_threads_on_one_session_lose_nothing_and_double_nothing(open_store):
+def test_two_threads_process_each_message_once(open_store):
     told = messages(*[bash(f"make part{number}") for number in range(30)], user(LEDGER), *[bash("make all")] * 2)
     counts: list[int] = []
     own = [open_store(), open_store()]
@@ -285,7 +285,7 @@ READER = """
 """
 
 
-def test_two_processes_on_one_session_lose_nothing_and_double_nothing(open_store, data_dir):
+def test_two_processes_process_each_message_once(open_store, data_dir):
     open_store().close()
     readers = [processes.start(READER, data_dir) for _ in range(2)]
     for reader in readers:
@@ -324,7 +324,7 @@ KILLED = """
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs SIGKILL")
 @pytest.mark.parametrize("when", ["before", "after"])
-def test_a_reader_that_is_killed_leaves_all_of_it_or_nothing(open_store, data_dir, when):
+def test_killed_reader_leaves_a_whole_batch_or_none(open_store, data_dir, when):
     open_store(project="app").close()
     ended: subprocess.CompletedProcess[str] = processes.run(KILLED, data_dir, when)
     assert ended.returncode == -signal.SIGKILL

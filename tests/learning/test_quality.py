@@ -12,7 +12,7 @@ from benches.quality.labelled_sessions import labels, read
     ("name", "precision", "recall"),
     [("frozen", 0.88, 0.66), ("tuning", 0.93, 0.9), ("practice", 0.88, 0.86)],
 )
-def test_what_is_learned_of_labelled_sessions_is_right_and_most_of_it_is_learned(
+def test_precision_and_recall_on_labelled_sessions_stay_above_the_floor(
     name: str, precision: float, recall: float
 ) -> None:
     score = judged(list(read(name)))
@@ -21,13 +21,13 @@ def test_what_is_learned_of_labelled_sessions_is_right_and_most_of_it_is_learned
 
 
 @pytest.mark.parametrize("name", ["frozen", "tuning"])
-def test_half_of_the_labelled_sequences_hold_nothing_to_learn(name: str) -> None:
+def test_half_of_the_labelled_sequences_have_no_expected_memory(name: str) -> None:
     sequences = list(read(name))
     empty = [one for one in sequences if not labels([one])]
     assert (len(sequences), len(empty)) == (60, 30)
 
 
 @pytest.mark.parametrize("name", ["frozen", "tuning"])
-def test_of_sessions_in_which_nothing_is_to_be_learned_nearly_nothing_is(name: str) -> None:
+def test_sessions_without_expected_memories_yield_hardly_any(name: str) -> None:
     score = judged([one for one in read(name) if not labels([one])])
     assert score.clean >= 28

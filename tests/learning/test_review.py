@@ -8,7 +8,7 @@ from opencode_memory.cli.review import accept, list_waiting
 TOPIC = "learned:choice:indentation"
 
 
-def test_a_candidate_whose_topic_is_held_is_accepted_beside_what_holds_it(store: MemoryStore) -> None:
+def test_candidate_with_a_taken_topic_is_accepted_beside_its_holder(store: MemoryStore) -> None:
     held = store.remember("We always use four spaces.", category="convention", topic=TOPIC, trust="extracted").id
     waiting = store.remember(
         "Don't use tabs.", category="preference", topic=TOPIC, trust="extracted", status="candidate"

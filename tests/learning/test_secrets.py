@@ -49,7 +49,7 @@ def leaks(store: MemoryStore, data_dir: Path, needle: str) -> list[str]:
     ],
 )
 @pytest.mark.parametrize("is_idle", [True, False])
-def test_a_secret_is_written_nowhere(store, data_dir, events, is_idle):
+def test_secret_is_not_written_to_any_file(store, data_dir, events, is_idle):
     learn(store, *events, is_idle=is_idle)
 
     assert leaks(store, data_dir, TOKEN) == []
@@ -64,14 +64,14 @@ def test_a_secret_is_written_nowhere(store, data_dir, events, is_idle):
     ],
     ids=["the end of what the agent said", "a long command", "a changed line"],
 )
-def test_a_secret_that_is_cut_is_not_written_in_part(store, data_dir, events):
+def test_truncated_secret_is_not_written_in_part(store, data_dir, events):
     learn(store, *events, is_idle=False)
 
     assert leaks(store, data_dir, TOKEN[8:30]) == []
     assert files_holding(data_dir, TOKEN[-22:]) == []
 
 
-def test_a_key_of_many_lines_is_not_written_in_part(store, data_dir):
+def test_multi_line_key_is_not_written_in_part(store, data_dir):
     body = "\n".join(f"MIIEpAIBAAKCAQEA{number:02}" + "q7Zx" * 11 for number in range(20))
     key = f"-----BEGIN RSA PRIVATE KEY-----\n{body}\n-----END RSA PRIVATE KEY-----"
 
@@ -83,14 +83,14 @@ def test_a_key_of_many_lines_is_not_written_in_part(store, data_dir):
 @pytest.mark.parametrize(
     "text", [f"{LEDGER}\x1b[0m", "x\x1b[31m red", "ﬀ\u202e\ufeff" + LEDGER, "\ud7ff\U0010ffff\x7f"]
 )
-def test_strange_characters_do_not_stop_a_session(store, text):
+def test_unusual_characters_do_not_stop_a_session(store, text):
     learn(store, user(text), fail(f"make {text}", text), edit(text, text, text), bash(f"make {text}"))
 
     assert learn(store, user("Go on."), of="ses_a").messages == 0
     assert process(store, SHOP, [message("later", user("Go on."))]).messages == 1
 
 
-def test_a_very_long_session_with_failures_is_not_refused_by_the_store(store):
+def test_very_long_session_fits_the_store(store):
     told = messages(
         *[fail(f"runner{number} go") for number in range(12)],
         *[edit(f"src/some/folder/module_{number}.py") for number in range(1_500)],

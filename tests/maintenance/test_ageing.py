@@ -29,7 +29,7 @@ def said(store: MemoryStore, *, days_ago: float, content: str = "we spoke of the
     return write(store, content, days_ago=days_ago, category="conversation")
 
 
-def test_resolved_blockers_go_after_90_days_and_conversations_after_180(store: MemoryStore) -> None:
+def test_resolved_blockers_age_after_90_days_and_conversations_after_180(store: MemoryStore) -> None:
     assert OLD == {"blocker": 90, "conversation": 180}
     gone = [resolved(store, days_ago=90.01), said(store, days_ago=180.01)]
     stays = [
@@ -42,20 +42,20 @@ def test_resolved_blockers_go_after_90_days_and_conversations_after_180(store: M
     assert age(store, at=NOW) == 0
 
 
-def test_each_that_goes_says_why_in_its_history(store: MemoryStore) -> None:
+def test_archived_memory_has_the_reason_in_its_history(store: MemoryStore) -> None:
     ids = [resolved(store, days_ago=100), said(store, days_ago=200)]
     age(store, at=NOW)
     kinds = [store.history(id)[-1].kind for id in ids]
     assert kinds == ["archive: resolved more than 90 days ago", "archive: older than 180 days"]
 
 
-def test_an_open_blocker_does_not_age(store: MemoryStore) -> None:
+def test_open_blocker_does_not_age(store: MemoryStore) -> None:
     id = write(store, "CI cannot reach the registry", days_ago=1000, category="blocker")
     assert age(store, at=NOW) == 0
     assert store.get(id).status == Status.ACTIVE
 
 
-def test_a_blocker_ages_from_the_day_it_was_resolved(store: MemoryStore) -> None:
+def test_blocker_ages_from_the_day_of_its_resolution(store: MemoryStore) -> None:
     id = write(store, "CI cannot reach the registry", days_ago=1000, category="blocker")
     set_clock(store, NOW_MS - 89 * DAY_MS)
     store.edit(id, tags=["resolved"])
@@ -65,26 +65,26 @@ def test_a_blocker_ages_from_the_day_it_was_resolved(store: MemoryStore) -> None
 
 
 @pytest.mark.parametrize("category", ["fact", "decision", "preference", "solution", "procedure", "directive", "event"])
-def test_nothing_else_ages(store: MemoryStore, category: str) -> None:
+def test_other_categories_do_not_age(store: MemoryStore, category: str) -> None:
     id = write(store, "the port is 5128", days_ago=2000, category=category, tags=("resolved",))
     assert age(store, at=NOW) == 0
     assert store.get(id).status == Status.ACTIVE
 
 
-def test_what_is_pinned_does_not_age(store: MemoryStore) -> None:
+def test_pinned_memory_does_not_age(store: MemoryStore) -> None:
     for id in (resolved(store, days_ago=1000), said(store, days_ago=1000)):
         store.pin(id)
     assert age(store, at=NOW) == 0
 
 
-def test_what_was_said_again_does_not_age(store: MemoryStore) -> None:
+def test_repeated_memory_does_not_age(store: MemoryStore) -> None:
     first = resolved(store, days_ago=1000)
     assert resolved(store, days_ago=10) == first
     store.maintain()  # Uses are counted in memory and written now and then.
     assert age(store, at=NOW) == 0
 
 
-def test_what_was_used_since_does_not_age(store: MemoryStore) -> None:
+def test_recently_used_memory_does_not_age(store: MemoryStore) -> None:
     id = resolved(store, days_ago=1000)
     set_clock(store, NOW_MS - 10 * DAY_MS)
     assert [hit.memory.id for hit in store.recall("registry")] == [id]
@@ -96,7 +96,7 @@ def test_what_was_used_since_does_not_age(store: MemoryStore) -> None:
     assert age(store, at=used_at + timedelta(days=91)) == 1
 
 
-def test_global_memories_and_those_of_every_project_age(store: MemoryStore) -> None:
+def test_global_and_project_memories_age(store: MemoryStore) -> None:
     set_clock(store, NOW_MS - 1000 * DAY_MS)
     for project in ("app", "shop", None):
         scope = "global" if project is None else None
@@ -105,7 +105,7 @@ def test_global_memories_and_those_of_every_project_age(store: MemoryStore) -> N
     assert age(store, at=NOW) == 3
 
 
-def test_more_than_a_page_ages_at_once_and_nothing_is_skipped(store: MemoryStore) -> None:
+def test_more_than_one_page_ages_completely(store: MemoryStore) -> None:
     set_clock(store, NOW_MS - 1000 * DAY_MS)
     store.remember_many({"content": f"talk {number}", "category": "conversation"} for number in range(1201))
     set_clock(store, NOW_MS)
@@ -113,7 +113,7 @@ def test_more_than_a_page_ages_at_once_and_nothing_is_skipped(store: MemoryStore
     assert store.count(category="conversation") == 0
 
 
-def test_what_the_person_put_away_or_deleted_is_left_alone(store: MemoryStore) -> None:
+def test_archived_or_deleted_memory_is_not_aged(store: MemoryStore) -> None:
     archived = said(store, days_ago=1000)
     deleted = said(store, days_ago=1000, content="we spoke of the runner")
     store.archive(archived, reason="by hand")
@@ -122,14 +122,14 @@ def test_what_the_person_put_away_or_deleted_is_left_alone(store: MemoryStore) -
     assert store.history(archived)[-1].kind == "archive: by hand"
 
 
-def test_undo_brings_back_what_aged(store: MemoryStore) -> None:
+def test_undo_restores_an_aged_memory(store: MemoryStore) -> None:
     id = resolved(store, days_ago=1000)
     age(store, at=NOW)
     assert store.undo(id)
     assert store.get(id).status == Status.ACTIVE
 
 
-def test_one_undo_brings_back_all_that_aged_in_one_go(store: MemoryStore) -> None:
+def test_one_undo_restores_all_memories_aged_together(store: MemoryStore) -> None:
     ids = [said(store, days_ago=1000, content=f"talk {number}") for number in range(3)]
     age(store, at=NOW)
     store.undo()
@@ -138,9 +138,7 @@ def test_one_undo_brings_back_all_that_aged_in_one_go(store: MemoryStore) -> Non
 
 @pytest.mark.parametrize("bring_back", [pytest.param("undo"), "restore"])
 @pytest.mark.parametrize("category", ["blocker", "conversation"])
-def test_what_a_person_brought_back_is_not_taken_away_again_the_next_day(
-    store: MemoryStore, bring_back: str, category: str
-) -> None:
+def test_restored_memory_is_not_archived_again(store: MemoryStore, bring_back: str, category: str) -> None:
     id = resolved(store, days_ago=1000) if category == "blocker" else said(store, days_ago=1000)
     age(store, at=NOW)
     set_clock(store, NOW_MS + SECOND_MS)

@@ -20,13 +20,13 @@ def rarity_of(texts: Iterable[str]) -> Rarity:
     return rarity
 
 
-def test_rarest_part_is_what_the_other_texts_do_not_say() -> None:
+def test_rarest_part_is_missing_in_the_other_texts() -> None:
     common = "the team deploys every service from the main branch after the nightly build"
     asked = f"{common} but Ulla ships pumps elsewhere, {common}"
     assert find_rarest_part(asked, rarity_of([*[common] * 20, asked])) == "Ulla ships pumps elsewhere,"
 
 
-def test_rarity_is_counted_over_the_texts_that_were_read() -> None:
+def test_rarity_is_counted_over_the_added_texts() -> None:
     texts = ["walrus heron", "walrus otter", "walrus heron"]
     rarity = rarity_of(texts)
     assert 0 < rarity.score("walrus") < rarity.score("heron") < rarity.score("otter") < rarity.score("kestrel")
@@ -40,7 +40,7 @@ def test_identifier_is_as_rare_as_its_rarest_term() -> None:
     assert rarity.score("parseOrderTotal") > rarity.score("total")
 
 
-def test_part_does_not_end_with_words_that_nothing_is_searched_by() -> None:
+def test_part_does_not_end_with_unsearchable_words() -> None:
     assert find_rarest_part("of the walrus and the", rarity_of(["of the walrus and the"])) == "walrus"
 
 
@@ -59,11 +59,11 @@ def test_line_breaks_become_blanks() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "   ", "the of and", "!!! …", "\n"])
-def test_text_without_a_word_to_search_by_has_no_part(text: str) -> None:
+def test_text_without_searchable_words_has_no_part(text: str) -> None:
     assert find_rarest_part(text, rarity_of([text])) is None
 
 
-def test_text_without_spaces_is_asked_for_by_a_piece_of_it() -> None:
+def test_text_without_spaces_is_queried_by_a_part() -> None:
     others = ["東京の天気は今日も晴れで明日は雨が降るかもしれませんが傘は要りません"] * 5
     text = "東京の天気は今日も晴れで倉庫の鍵は金庫にあり明日は雨が降るかもしれませんが傘は要りません"
     part = find_rarest_part(text, rarity_of([*others, text]))
@@ -78,7 +78,7 @@ def test_part_of_long_words_has_fewer_of_them() -> None:
 
 
 @given(st.lists(st.text(max_size=200), min_size=1, max_size=5))
-def test_part_is_consecutive_text_that_is_short_and_can_be_searched_for(texts: list[str]) -> None:
+def test_part_is_short_consecutive_and_searchable(texts: list[str]) -> None:
     part = find_rarest_part(texts[0], rarity_of(texts))
     if part is None:
         return

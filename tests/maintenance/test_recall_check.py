@@ -27,7 +27,7 @@ def days_ago(days: float) -> datetime:
 
 
 @given(st.integers(1, 5000), st.integers(1, 500))
-def test_sample_has_one_memory_of_each_stretch_of_the_store(total: int, wanted: int) -> None:
+def test_sample_has_one_memory_of_each_interval(total: int, wanted: int) -> None:
     places = list(sample_places(total, wanted))
     assert len(places) == min(total, wanted)
     if wanted < total:
@@ -36,18 +36,18 @@ def test_sample_has_one_memory_of_each_stretch_of_the_store(total: int, wanted: 
         assert all(low <= place < high for low, place, high in zip(bounds, places, bounds[1:], strict=False))
 
 
-def test_sample_is_the_same_every_time_and_not_in_even_steps() -> None:
+def test_sample_is_deterministic_and_not_periodic() -> None:
     places = list(sample_places(10_000, 100))
     assert places == list(sample_places(10_000, 100))
     assert len({second - first for first, second in pairwise(places)}) > 50
 
 
 @pytest.mark.parametrize("total", [0, 1, 7, 10])
-def test_everything_is_sampled_when_there_is_not_more(total: int) -> None:
+def test_small_store_is_sampled_completely(total: int) -> None:
     assert list(sample_places(total, 10)) == list(range(total))
 
 
-def test_memory_is_unused_when_it_is_older_than_30_days_and_was_never_used() -> None:
+def test_memory_never_used_for_30_days_is_unused() -> None:
     old = replace(MEMORY, created_at=days_ago(30.1))
     assert is_unused(old, at=NOW)
     assert not is_unused(replace(MEMORY, created_at=days_ago(29.9)), at=NOW)
@@ -56,14 +56,14 @@ def test_memory_is_unused_when_it_is_older_than_30_days_and_was_never_used() -> 
 
 
 @pytest.mark.parametrize("touched", ["updated_at", "verified_at", "used_at"])
-def test_memory_is_stale_when_nobody_touched_it_for_180_days(touched: str) -> None:
+def test_memory_untouched_for_180_days_is_stale(touched: str) -> None:
     old = replace(MEMORY, created_at=days_ago(400), updated_at=days_ago(400))
     assert is_stale(replace(old, **{touched: days_ago(180.1)}), at=NOW)
     assert not is_stale(replace(old, **{touched: days_ago(179.9)}), at=NOW)
     assert not is_stale(replace(old, category=Category.CONVERSATION), at=NOW)
 
 
-def test_glimpse_shows_the_first_words_on_one_line() -> None:
+def test_summary_shows_the_first_words_on_one_line() -> None:
     assert summarize(replace(MEMORY, content="# Title\n\n  text")).excerpt == "# Title text"
     long = summarize(replace(MEMORY, content="word " * 20_000)).excerpt
     assert len(long) <= 100

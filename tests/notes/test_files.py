@@ -53,7 +53,7 @@ def found(folder: Path, top: Path | None = None) -> list[str]:
     return [note.relative_to(folder).as_posix() for note in notes if isinstance(note, Path)]
 
 
-def test_notes_are_found_in_a_stable_order_without_hidden_and_foreign_ones(tmp_path: Path) -> None:
+def test_notes_are_found_in_a_stable_order_without_hidden_files(tmp_path: Path) -> None:
     touch(
         tmp_path, "b.md", "a/z.MD", "a/y.markdown", "a/code.py", ".hidden.md", ".obsidian/x.md", "node_modules/p/r.md"
     )
@@ -61,7 +61,7 @@ def test_notes_are_found_in_a_stable_order_without_hidden_and_foreign_ones(tmp_p
     assert found(tmp_path) == ["a/y.markdown", "a/z.MD", "b.md"]
 
 
-def test_ignore_files_of_every_level_hold(tmp_path: Path) -> None:
+def test_ignore_files_of_all_levels_apply(tmp_path: Path) -> None:
     touch(
         tmp_path, "docs/keep.md", "docs/drafts/a.md", "docs/build/b.md", "docs/local.md", "top.md", "docs/sub/local.md"
     )
@@ -73,7 +73,7 @@ def test_ignore_files_of_every_level_hold(tmp_path: Path) -> None:
     assert found(tmp_path / "docs", top=tmp_path) == ["keep.md", "sub/local.md"]
 
 
-def test_symbolic_links_are_named_and_not_followed(tmp_path: Path) -> None:
+def test_symbolic_links_are_reported_and_not_followed(tmp_path: Path) -> None:
     touch(tmp_path, "notes/a.md", "outside/secret.md")
     (tmp_path / "notes" / "link.md").symlink_to(tmp_path / "outside" / "secret.md")
     (tmp_path / "notes" / "folder").symlink_to(tmp_path / "outside")
@@ -113,7 +113,7 @@ def test_ignore_rules_read_stars_and_slashes_as_git_does(tmp_path: Path, line: s
     assert rules.ignores(PurePosixPath(path), is_folder=True) is ignored
 
 
-def test_unreadable_notes_say_why(tmp_path: Path) -> None:
+def test_unreadable_note_raises_with_a_reason(tmp_path: Path) -> None:
     for name, data, reason in (
         ("latin.md", b"# A\n\ncaf\xe9\n", "not UTF-8: byte 0xe9 in line 3"),
         ("binary.md", b"a\0b", "NUL bytes"),
@@ -137,5 +137,5 @@ def test_unreadable_notes_say_why(tmp_path: Path) -> None:
         ("directives/rules.md", ["Directives"], "context"),
     ],
 )
-def test_only_telling_names_give_a_category(file: str, headings: list[str], category: str) -> None:
+def test_only_unambiguous_names_give_a_category(file: str, headings: list[str], category: str) -> None:
     assert guess_category(PurePosixPath(file), headings) == category

@@ -38,7 +38,7 @@ def by_topic(store: MemoryStore, status: str = "active") -> dict[str | None, Mem
     return {memory.topic: memory for memory in store.list(status=status, limit=1000)}
 
 
-def test_every_section_becomes_a_memory_that_knows_its_place(store: MemoryStore, notes: Path) -> None:
+def test_section_becomes_a_memory_with_its_source(store: MemoryStore, notes: Path) -> None:
     (notes / "a.md").write_text(NOTE)
     assert counts(run(store, notes)) == (4, 0, 0, 0)
     memories = by_topic(store)
@@ -50,7 +50,7 @@ def test_every_section_becomes_a_memory_that_knows_its_place(store: MemoryStore,
     assert {memory.source.file for memory in memories.values()} == {"a.md"}
 
 
-def test_running_again_changes_nothing(store: MemoryStore, notes: Path) -> None:
+def test_second_ingest_changes_no_memory(store: MemoryStore, notes: Path) -> None:
     (notes / "a.md").write_text(NOTE)
     run(store, notes)
     before = by_topic(store)
@@ -70,7 +70,7 @@ def test_edit_updates_and_keeps_the_memory_and_its_history(store: MemoryStore, n
     assert len(store.history(after.id)) == 2
 
 
-def test_edit_of_letter_case_alone_is_stored_too(store: MemoryStore, notes: Path) -> None:
+def test_edit_of_letter_case_is_stored(store: MemoryStore, notes: Path) -> None:
     (notes / "a.md").write_text("# Use postgres\n")
     run(store, notes)
     (notes / "a.md").write_text("# Use Postgres\n")
@@ -95,7 +95,7 @@ def test_deleted_section_and_deleted_file_are_archived_and_come_back(store: Memo
     assert counts(run(store, notes)) == (0, 0, 4, 0)
 
 
-def test_file_that_is_gone_may_be_named_itself(store: MemoryStore, notes: Path) -> None:
+def test_deleted_file_may_be_ingested_by_name(store: MemoryStore, notes: Path) -> None:
     (notes / "a.md").write_text(NOTE)
     (notes / "b.md").write_text("# B\n")
     run(store, notes)
@@ -106,7 +106,7 @@ def test_file_that_is_gone_may_be_named_itself(store: MemoryStore, notes: Path) 
         run(store, notes / "never.md", top=notes)
 
 
-def test_file_may_be_renamed_and_sections_repeated_without_loss(store: MemoryStore, notes: Path) -> None:
+def test_renamed_file_and_repeated_sections_lose_no_text(store: MemoryStore, notes: Path) -> None:
     (notes / "a.md").write_text("# License\n\nMIT\n")
     (notes / "b.md").write_text("# License\n\nMIT\n")
     assert counts(run(store, notes)) == (2, 0, 0, 0)
@@ -115,7 +115,7 @@ def test_file_may_be_renamed_and_sections_repeated_without_loss(store: MemorySto
     assert set(by_topic(store)) == {"file:b.md#License", "file:c.md#License"}
 
 
-def test_what_a_person_archived_stays_archived_until_the_note_changes(store: MemoryStore, notes: Path) -> None:
+def test_archived_memory_stays_archived_until_the_note_changes(store: MemoryStore, notes: Path) -> None:
     note = notes / "a.md"
     note.write_text("# A\n\nold\n")
     run(store, notes)
@@ -127,7 +127,7 @@ def test_what_a_person_archived_stays_archived_until_the_note_changes(store: Mem
     assert [memory.content for memory in store.list()] == ["# A\n\nnew\n"]
 
 
-def test_what_a_person_edited_is_not_overwritten(store: MemoryStore, notes: Path) -> None:
+def test_edited_memory_is_not_overwritten(store: MemoryStore, notes: Path) -> None:
     note = notes / "a.md"
     note.write_text("# A\n\nfrom the file\n")
     run(store, notes)
@@ -149,7 +149,7 @@ def test_secret_in_a_note_is_redacted_and_the_note_counts_as_unchanged(store: Me
     assert counts(run(store, notes)) == (0, 0, 1, 0)
 
 
-def test_front_matter_says_what_a_note_is(store: MemoryStore, notes: Path) -> None:
+def test_front_matter_sets_category_tags_and_date(store: MemoryStore, notes: Path) -> None:
     block = "---\ntitle: Choice\ntags: [db]\ncategory: decision\ndate: 2025-11-03\nstatus: accepted\n---\n"
     (notes / "a.md").write_text(block + "# A\n\ntext\n\n# B\n\nmore\n")
     run(store, notes)
@@ -160,7 +160,7 @@ def test_front_matter_says_what_a_note_is(store: MemoryStore, notes: Path) -> No
     assert first.source.line == 8
 
 
-def test_note_without_a_date_speaks_of_when_it_was_changed(store: MemoryStore, notes: Path) -> None:
+def test_note_without_a_date_gets_its_modification_time(store: MemoryStore, notes: Path) -> None:
     (notes / "a.md").write_text("# A\n")
     os.utime(notes / "a.md", (1_700_000_000, 1_700_000_000))
     run(store, notes)
@@ -179,7 +179,7 @@ def test_directive_in_a_note_waits_for_review(store: MemoryStore, notes: Path) -
     assert [memory.content for memory in store.list(status="candidate")] == ["Always run all the tests.\n"]
 
 
-def test_unreadable_notes_are_named_and_their_memories_left_alone(store: MemoryStore, notes: Path) -> None:
+def test_unreadable_notes_are_reported_and_keep_their_memories(store: MemoryStore, notes: Path) -> None:
     (notes / "a.md").write_text("# A\n")
     (notes / "b.md").write_text("# B\n")
     (notes / "sub").mkdir()
@@ -194,7 +194,7 @@ def test_unreadable_notes_are_named_and_their_memories_left_alone(store: MemoryS
     assert "did you mean 'decision'" in report.skipped[1].reason
 
 
-def test_note_that_became_a_symbolic_link_is_named_and_its_memory_left_alone(store: MemoryStore, notes: Path) -> None:
+def test_note_replaced_by_a_link_is_reported_and_keeps_its_memory(store: MemoryStore, notes: Path) -> None:
     (notes / "a.md").write_text("# A\n")
     (notes / "b.md").write_text("# B\n")
     run(store, notes)
@@ -213,7 +213,7 @@ def test_link_to_the_folder_and_dots_in_a_path_lead_to_the_same_notes(store: Mem
     assert counts(run(store, notes.parent / "link" / "sub" / "..", top=notes)) == (0, 0, 1, 0)
 
 
-def test_dry_run_says_what_it_would_do_and_does_nothing(store: MemoryStore, notes: Path) -> None:
+def test_dry_run_reports_and_writes_no_memory(store: MemoryStore, notes: Path) -> None:
     (notes / "a.md").write_text(NOTE)
     assert counts(run(store, notes, dry_run=True)) == (4, 0, 0, 0)
     assert store.list() == []
@@ -264,7 +264,7 @@ def test_global_memories_and_those_of_a_project_do_not_touch_each_other(open_sto
     assert [memory.id for memory in everywhere.list(project="*")] == [given.id]
 
 
-def test_notes_of_two_work_trees_without_a_project_are_told_apart(open_store: OpenStore, notes: Path) -> None:
+def test_notes_of_two_work_trees_without_a_project_are_distinguished(open_store: OpenStore, notes: Path) -> None:
     store = open_store()
     for name in ("one", "two"):
         (notes / name).mkdir()
@@ -273,7 +273,7 @@ def test_notes_of_two_work_trees_without_a_project_are_told_apart(open_store: Op
     assert len(store.list()) == 2
 
 
-def test_hidden_note_that_was_named_is_left_alone_by_the_folder_around_it(store: MemoryStore, notes: Path) -> None:
+def test_explicitly_ingested_hidden_note_survives_a_folder_ingest(store: MemoryStore, notes: Path) -> None:
     (notes / ".agent" / "sub").mkdir(parents=True)
     hidden = notes / ".agent" / "sub" / "a.md"
     hidden.write_text("# A\n")
@@ -284,7 +284,7 @@ def test_hidden_note_that_was_named_is_left_alone_by_the_folder_around_it(store:
     assert counts(run(store, notes / ".agent", top=notes)) == (0, 0, 0, 1)
 
 
-def test_exports_of_the_store_are_no_notes(store: MemoryStore, notes: Path) -> None:
+def test_exports_of_the_store_are_refused(store: MemoryStore, notes: Path) -> None:
     exports = store.data_dir / "exports"
     exports.mkdir()
     store.remember("The walrus sleeps")
@@ -312,7 +312,7 @@ LINES = st.sampled_from(["# A", "# B", "## A", "text", "other text", "", "```", 
 
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(st.lists(st.lists(LINES, max_size=12), min_size=1, max_size=4))
-def test_after_any_edits_the_memories_are_the_file(
+def test_memories_match_the_file_after_any_edits(
     open_store: OpenStore, tmp_path: Path, versions: list[list[str]]
 ) -> None:
     store = open_store(project="app")

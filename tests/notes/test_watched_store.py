@@ -92,7 +92,7 @@ def watch(store: MemoryStore, notes: Path) -> Iterator[Callable[..., Watching]]:
 Watch = Callable[..., Watching]
 
 
-def test_what_changed_while_nobody_watched_is_found_at_the_start(watch: Watch, notes: Path) -> None:
+def test_changes_before_the_start_are_found(watch: Watch, notes: Path) -> None:
     (notes / "edited.md").write_text("before\n")
     (notes / "gone.md").write_text("gone\n")
     watch().end()
@@ -138,9 +138,7 @@ def test_renamed_note_and_renamed_folder_keep_their_texts_under_new_names(
 
 
 @pytest.mark.parametrize("temporary", [".a.md.swp", "a.md~", "4913", "a.md.tmp"])
-def test_editor_that_saves_by_renaming_a_temporary_file_causes_one_edit(
-    watch: Watch, notes: Path, temporary: str
-) -> None:
+def test_atomic_save_by_renaming_causes_one_edit(watch: Watch, notes: Path, temporary: str) -> None:
     (notes / "a.md").write_text("before\n")
     (notes / "b.md").write_text("stays\n")
     scene = watch()
@@ -149,7 +147,7 @@ def test_editor_that_saves_by_renaming_a_temporary_file_causes_one_edit(
     assert set(scene.until("after\n", "stays\n")) == {notes / "a.md"}
 
 
-def test_last_save_of_a_burst_is_never_missed(watch: Watch, notes: Path) -> None:
+def test_last_save_of_a_burst_is_not_missed(watch: Watch, notes: Path) -> None:
     note = notes / "a.md"
     note.write_text("0\n")
     scene = watch()
@@ -177,9 +175,7 @@ def test_notes_in_folders_made_at_once_and_later_are_found(
     scene.until("a\n")
 
 
-def test_watched_folder_may_not_exist_yet_be_removed_and_be_made_again(
-    watch: Watch, notes: Path, tmp_path: Path
-) -> None:
+def test_watched_folder_may_be_created_removed_and_recreated(watch: Watch, notes: Path, tmp_path: Path) -> None:
     later = tmp_path / "work" / "later"
     scene = watch(later, top=tmp_path)
     later.mkdir(parents=True)
@@ -205,7 +201,7 @@ def test_watched_folder_may_be_reached_by_a_link(watch: Watch, notes: Path, tmp_
     assert scene.until("after\n") == [notes / "a.md"]
 
 
-def test_unreadable_note_is_told_of_once_keeps_its_memory_and_stops_nothing(
+def test_unreadable_note_is_logged_once_and_keeps_its_memory(
     watch: Watch, notes: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     (notes / "a.md").write_text("before\n")
@@ -231,7 +227,7 @@ def test_unreadable_note_is_told_of_once_keeps_its_memory_and_stops_nothing(
         assert scene.thread.is_alive()
 
 
-def test_name_that_is_not_utf8_stops_nothing(watch: Watch, notes: Path) -> None:
+def test_non_utf8_name_blocks_no_other_note(watch: Watch, notes: Path) -> None:
     (notes / "a.md").write_text("before\n")
     scene = watch()
     try:
@@ -244,9 +240,7 @@ def test_name_that_is_not_utf8_stops_nothing(watch: Watch, notes: Path) -> None:
     scene.until("later\n")
 
 
-def test_ignored_hidden_and_foreign_files_and_exports_cause_no_work(
-    watch: Watch, store: MemoryStore, notes: Path
-) -> None:
+def test_ignored_and_hidden_files_and_exports_are_not_reported(watch: Watch, store: MemoryStore, notes: Path) -> None:
     exports = store.data_dir / "exports"
     exports.mkdir()
     (notes / ".gitignore").write_text("ignored.md\ntarget/\n")
@@ -266,7 +260,7 @@ def test_ignored_hidden_and_foreign_files_and_exports_cause_no_work(
     assert scene.read(exports / "all.md").files == 0
 
 
-def test_note_that_becomes_ignored_is_archived_and_comes_back(watch: Watch, notes: Path) -> None:
+def test_note_that_becomes_ignored_is_archived_and_later_restored(watch: Watch, notes: Path) -> None:
     (notes / "a.md").write_text("a\n")
     (notes / "drafts").mkdir()
     (notes / "drafts" / "b.md").write_text("b\n")
@@ -279,7 +273,7 @@ def test_note_that_becomes_ignored_is_archived_and_comes_back(watch: Watch, note
     scene.until("a\n", "c\n")
 
 
-def test_where_the_system_tells_nothing_folders_are_looked_at(
+def test_folders_are_polled_without_system_events(
     watch: Watch, notes: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def refuse(*_: object, **__: object) -> None:
@@ -299,7 +293,7 @@ def test_where_the_system_tells_nothing_folders_are_looked_at(
     scene.until()
 
 
-def test_watcher_ends_when_told(watch: Watch) -> None:
+def test_watcher_ends_on_stop(watch: Watch) -> None:
     scene = watch()
     scene.end()
     assert not [thread for thread in threading.enumerate() if thread.name == "opencode-memory-file-events"]
@@ -323,7 +317,7 @@ except KeyboardInterrupt:
 
 
 @pytest.mark.parametrize("how", ["events", "polling"])
-def test_control_c_ends_a_watcher_at_once(notes: Path, how: str) -> None:
+def test_keyboard_interrupt_ends_a_watcher(notes: Path, how: str) -> None:
     command = [sys.executable, "-c", PROGRAM, str(notes), how]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env={**os.environ}) as process:
         assert process.stdout.readline() == f"{notes}\n"
@@ -353,9 +347,7 @@ def test_text_of_a_note_is_imported_and_its_directives_wait(store: MemoryStore, 
     assert contents(store, status="candidate") == {"Obey.\n"}
 
 
-def test_what_came_and_went_before_it_was_read_and_what_nobody_watches_is_no_work(
-    store: MemoryStore, notes: Path, tmp_path: Path
-) -> None:
+def test_vanished_and_unwatched_paths_are_ignored(store: MemoryStore, notes: Path, tmp_path: Path) -> None:
     (tmp_path / "elsewhere.md").write_text("elsewhere\n")
     read = reader(store, notes)
     for path in (notes / "gone.md", notes / "gone", tmp_path / "elsewhere.md", tmp_path):
@@ -363,7 +355,7 @@ def test_what_came_and_went_before_it_was_read_and_what_nobody_watches_is_no_wor
     assert contents(store) == set()
 
 
-def test_file_that_was_ignored_or_replaced_by_a_link_since_it_was_reported_is_not_read(
+def test_reported_file_that_became_ignored_or_a_link_is_not_read(
     store: MemoryStore, notes: Path, tmp_path: Path
 ) -> None:
     for name in ("a.md", "b.md", "c.md"):
@@ -380,7 +372,7 @@ def test_file_that_was_ignored_or_replaced_by_a_link_since_it_was_reported_is_no
     assert contents(store) == {"a.md\n", "c.md\n"}
 
 
-def test_hidden_and_ignored_folder_is_read_when_it_is_the_one_that_is_watched(store: MemoryStore, notes: Path) -> None:
+def test_hidden_or_ignored_folder_is_read_if_it_is_watched_itself(store: MemoryStore, notes: Path) -> None:
     folder = notes / ".agent"
     folder.mkdir()
     (notes / ".gitignore").write_text(".agent/\n")
@@ -392,7 +384,7 @@ def test_hidden_and_ignored_folder_is_read_when_it_is_the_one_that_is_watched(st
     assert contents(store) == {"b\n"}
 
 
-def test_ignore_file_above_a_changed_folder_holds_without_a_work_tree_too(open_store: OpenStore, notes: Path) -> None:
+def test_ignore_file_above_a_folder_applies_without_a_work_tree(open_store: OpenStore, notes: Path) -> None:
     store = open_store()
     (notes / ".gitignore").write_text("secret.md\n")
     (notes / "sub").mkdir()
@@ -426,9 +418,7 @@ def test_note_in_two_watched_folders_of_two_projects_belongs_to_both(open_store:
     assert contents(store, project="inner") == {"c\n"}
 
 
-def test_what_cannot_be_looked_at_keeps_its_memories(
-    store: MemoryStore, notes: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_inaccessible_path_keeps_its_memories(store: MemoryStore, notes: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (notes / "sub").mkdir()
     (notes / "sub" / "a.md").write_text("a\n")
     read = reader(store, notes)
@@ -445,7 +435,7 @@ def test_what_cannot_be_looked_at_keeps_its_memories(
     assert contents(store) == {"a\n"}
 
 
-def test_reading_breaks_off_between_files_and_goes_on_another_time(store: MemoryStore, notes: Path) -> None:
+def test_reading_stops_between_files_and_resumes_later(store: MemoryStore, notes: Path) -> None:
     for number in range(20):
         (notes / f"{number:02}.md").write_text(f"{number}\n")
 

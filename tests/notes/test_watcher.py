@@ -50,7 +50,7 @@ def covers(chosen: Collection[str], note: str) -> bool:
 
 
 @given(NOTES, NOTES, st.sets(PATHS, max_size=3))
-def test_every_changed_note_is_read_and_no_other_and_no_fewer_paths_say_so(
+def test_paths_to_read_are_minimal_and_cover_all_changes(
     before: dict[str, int], after: dict[str, int], named: set[str]
 ) -> None:
     # No path is both a note and a folder.
@@ -70,7 +70,7 @@ def test_every_changed_note_is_read_and_no_other_and_no_fewer_paths_say_so(
         assert not chosen or not all(covers(fewer, path) for path in changed)
 
 
-def test_note_alone_in_its_folder_is_named_itself_and_a_folder_that_came_whole_is_named_once() -> None:
+def test_single_note_is_reported_itself_and_a_new_folder_once() -> None:
     assert find_paths_to_read({}, {"/r/a/b.md": 1}, (), root="/r") == ["/r/a/b.md"]
     assert find_paths_to_read({"/r/x.md": 1}, {"/r/x.md": 1, "/r/a/b.md": 1, "/r/a/c/d.md": 1}, (), root="/r") == [
         "/r/a"
@@ -78,7 +78,7 @@ def test_note_alone_in_its_folder_is_named_itself_and_a_folder_that_came_whole_i
     assert find_paths_to_read({"/r/a/b.md": 1, "/r/a/c/d.md": 1}, {}, (), root="/r") == ["/r/a"]
 
 
-def test_named_note_is_read_although_its_stamp_is_the_same() -> None:
+def test_note_with_an_event_is_read_despite_an_equal_stamp() -> None:
     notes = {"/r/a.md": 1, "/r/b.md": 1}
     assert find_paths_to_read(notes, notes, ["/r/a.md"], root="/r") == ["/r/a.md"]
     assert find_paths_to_read(notes, notes, ["/r/never.md"], root="/r") == []
@@ -91,22 +91,22 @@ def heard(*paths: str, folder: bool = False) -> Changes:
     return classify_events(paths, notes={"/r/a.md"}, folders={"/r", "/r/sub"}, is_folder=lambda _: folder)
 
 
-def test_known_note_is_named_and_an_unknown_one_has_to_be_looked_for() -> None:
+def test_event_of_a_known_note_is_direct_and_of_a_new_note_needs_a_scan() -> None:
     assert heard("/r/a.md") == Changes(notes=frozenset({"/r/a.md"}))
     assert heard("/r/sub/new.MD") == Changes(needs_scan=True)
 
 
 @pytest.mark.parametrize("path", ["/r/.gitignore", "/r/sub/.gitignore", "/r/sub/.git"])
-def test_rules_of_what_is_ignored_have_to_be_looked_at(path: str) -> None:
+def test_changed_ignore_rules_need_a_scan(path: str) -> None:
     assert heard(path) == Changes(needs_scan=True)
 
 
 @pytest.mark.parametrize("path", ["/r/sub", "/r"])
-def test_known_folder_that_came_or_went_is_watched_anew(path: str) -> None:
+def test_event_of_a_known_folder_needs_a_rewatch(path: str) -> None:
     assert heard(path) == Changes(needs_rewatch=True)
 
 
-def test_new_folder_is_watched() -> None:
+def test_event_of_a_new_folder_needs_a_rewatch() -> None:
     assert heard("/r/sub/v1.2", folder=True) == Changes(needs_rewatch=True)
 
 
@@ -114,12 +114,12 @@ def test_new_folder_is_watched() -> None:
     "path",
     ["/r/a.py", "/r/4913", "/r/a.md~", "/r/.a.md.swp", "/r/.obsidian", "/r/node_modules", "/r/ignored/a.md", "/q/a.md"],
 )
-def test_what_is_no_note_or_lies_where_nobody_looks_means_nothing(path: str) -> None:
+def test_events_of_irrelevant_paths_are_ignored(path: str) -> None:
     assert not heard(path, folder=path.endswith(("node_modules", ".obsidian")))
 
 
 @given(st.lists(PATHS), st.lists(PATHS))
-def test_it_does_not_matter_how_events_are_grouped(first: list[str], second: list[str]) -> None:
+def test_grouping_of_events_does_not_change_the_result(first: list[str], second: list[str]) -> None:
     def meaning(paths: Sequence[str]) -> Changes:
         return classify_events(
             paths, notes={"/r/c.md"}, folders={"/r", "/r/a"}, is_folder=lambda path: path.endswith("b")
@@ -131,7 +131,7 @@ def test_it_does_not_matter_how_events_are_grouped(first: list[str], second: lis
 # Where events wait
 
 
-def test_events_wait_until_they_are_taken_once() -> None:
+def test_queued_events_are_taken_once() -> None:
     queue = EventQueue()
     queue.put(["/a", "/b"])
     queue.put(["/b", "/c"])
@@ -139,14 +139,14 @@ def test_events_wait_until_they_are_taken_once() -> None:
     assert queue.take(0) is None
 
 
-def test_of_too_many_events_it_is_only_kept_that_they_were_too_many() -> None:
+def test_too_many_events_are_reported_as_lost() -> None:
     queue = EventQueue()
     queue.put([f"/{number}" for number in range(30_000)])
     queue.put([f"/{number}" for number in range(30_000, 60_000)])
     assert queue.take(0) == EventBatch(lost="more than 50000 files changed at once")
 
 
-def test_wait_for_events_ends_when_it_is_woken() -> None:
+def test_waiting_for_events_ends_on_wake() -> None:
     queue = EventQueue()
     queue.wake()
     assert queue.take(3600) is None
@@ -180,7 +180,7 @@ GLOBS = st.sampled_from(["a", "b.md", "/b.md", "*.md", "!b.md", "a/", "b/*", "!a
     st.dictionaries(st.sampled_from(["", "a", "b"]), st.lists(GLOBS, max_size=3), max_size=2),
     st.sampled_from(["", "a"]),
 )
-def test_walk_finds_what_an_ingest_finds_and_every_path_leads_to_what_the_ingest_of_it_needs(
+def test_walk_and_ingest_find_the_same_notes(
     tmp_path: Path, files: list[list[str]], rules: dict[str, list[str]], below: str
 ) -> None:
     top = tmp_path / "top"
@@ -206,7 +206,7 @@ def test_walk_finds_what_an_ingest_finds_and_every_path_leads_to_what_the_ingest
             assert path in notes or str(place) in walked
 
 
-def test_link_in_place_of_a_note_or_a_folder_leads_nowhere(tmp_path: Path) -> None:
+def test_link_replacing_a_note_or_folder_is_ingested_from_its_folder(tmp_path: Path) -> None:
     touch(tmp_path, "elsewhere/a.md", "notes/sub/a.md")
     (tmp_path / "notes/a.md").symlink_to(tmp_path / "elsewhere/a.md")
     (tmp_path / "notes/link").symlink_to(tmp_path / "elsewhere")
@@ -216,13 +216,13 @@ def test_link_in_place_of_a_note_or_a_folder_leads_nowhere(tmp_path: Path) -> No
     assert find_ingest_path(notes, notes / "link/a.md", top=None) == notes
 
 
-def test_path_that_is_gone_leads_to_itself_and_so_does_a_folder_that_is_gone(tmp_path: Path) -> None:
+def test_missing_path_is_ingested_itself(tmp_path: Path) -> None:
     for path in (tmp_path / "gone.md", tmp_path / "gone/too.md", tmp_path):
         assert find_ingest_path(tmp_path, path, top=None) == path
     assert find_ingest_path(tmp_path / "gone", tmp_path / "gone/a.md", top=None) == tmp_path / "gone/a.md"
 
 
-def test_name_that_is_not_utf8_is_passed_over_with_a_reason_that_can_be_printed(tmp_path: Path) -> None:
+def test_non_utf8_name_is_skipped_with_a_printable_reason(tmp_path: Path) -> None:
     try:
         (tmp_path / "\udcff.md").touch()
     except OSError:
@@ -230,7 +230,7 @@ def test_name_that_is_not_utf8_is_passed_over_with_a_reason_that_can_be_printed(
     assert seen(tmp_path) == [Skipped(f"{tmp_path}/\\udcff.md", "its name is not UTF-8")]
 
 
-def test_stamp_tells_an_edit_and_another_file_of_the_same_size_and_time(tmp_path: Path) -> None:
+def test_stamp_changes_with_an_edit_or_a_replacement(tmp_path: Path) -> None:
     note = tmp_path / "a.md"
     note.write_text("one")
     first = compute_stamp(note.stat())
@@ -241,7 +241,7 @@ def test_stamp_tells_an_edit_and_another_file_of_the_same_size_and_time(tmp_path
     assert compute_stamp(note.stat()) != first
 
 
-def test_folder_may_be_nested_deeper_than_calls(tmp_path: Path) -> None:
+def test_deeply_nested_folders_do_not_overflow_the_stack(tmp_path: Path) -> None:
     here = os.open(tmp_path, os.O_RDONLY)
     for _ in range(1500):
         os.mkdir("d", dir_fd=here)
@@ -254,9 +254,7 @@ def test_folder_may_be_nested_deeper_than_calls(tmp_path: Path) -> None:
     assert len(found.folders) == 1501
 
 
-def test_nothing_is_taken_for_gone_that_only_cannot_be_looked_at(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_inaccessible_notes_are_not_reported_as_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     touch(tmp_path, "a.md", "sub/b.md", "sub-2/c.md")
     before = scan(tmp_path, top=None)
     forbid(monkeypatch, tmp_path / "sub")
@@ -279,7 +277,7 @@ def forbid(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
     monkeypatch.setattr(tree.os, "scandir", guarded)
 
 
-def test_look_breaks_off_between_files(tmp_path: Path) -> None:
+def test_scan_stops_between_files(tmp_path: Path) -> None:
     touch(tmp_path, *(f"{number}.md" for number in range(100)))
 
     class After(threading.Event):
@@ -370,30 +368,26 @@ def test_burst_of_saves_is_reported_once_after_its_last(scene: Scene) -> None:
     assert during == [1] * 10
 
 
-def test_save_after_a_report_is_reported_too_even_within_one_tick_of_the_clock(
-    scene: Scene, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_save_within_the_same_clock_tick_is_reported(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     touch(scene.folder, "a.md", "b.md")
     monkeypatch.setattr(watcher, "compute_stamp", lambda _: 0)
     note = scene.folder / "a.md"
     assert scene.play([note], QUIET, [note], QUIET) == ["a.md", "a.md"]
 
 
-def test_note_that_was_named_is_reported_although_everything_was_looked_at_anew_since(
-    scene: Scene, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_note_with_an_event_is_reported_after_a_rescan(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     touch(scene.folder, "a.md", "b.md", "sub/c.md")
     monkeypatch.setattr(tree, "compute_stamp", lambda _: 0)
     assert scene.play([scene.folder / "a.md", scene.folder / "sub"], QUIET) == ["a.md"]
     assert len(scene.watched) == 2
 
 
-def test_note_that_never_rests_is_reported_all_the_same(scene: Scene) -> None:
+def test_constantly_changing_note_is_reported(scene: Scene) -> None:
     touch(scene.folder, "a.md", "b.md")
     assert len(scene.play(*[[scene.folder / "a.md"]] * 100)) == 5
 
 
-def test_edit_of_a_known_note_needs_no_look(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_edit_of_a_known_note_needs_no_scan(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     touch(scene.folder, "a.md", "b.md", "c.md")
     a, b = scene.folder / "a.md", scene.folder / "b.md"
 
@@ -405,20 +399,20 @@ def test_edit_of_a_known_note_needs_no_look(scene: Scene, monkeypatch: pytest.Mo
     ]  # fmt: skip
 
 
-def test_rename_is_a_note_that_went_and_one_that_came(scene: Scene) -> None:
+def test_rename_is_reported_as_removed_and_new_note(scene: Scene) -> None:
     touch(scene.folder, "a.md", "c.md")
     old, new = scene.folder / "a.md", scene.folder / "b.md"
     assert scene.play(lambda: old.rename(new), [old, new], QUIET) == ["a.md", "b.md"]
 
 
-def test_rename_of_a_folder_is_reported_as_two_folders_and_the_new_one_is_watched(scene: Scene) -> None:
+def test_renamed_folder_is_reported_twice_and_watched(scene: Scene) -> None:
     touch(scene.folder, "old/1.md", "old/2.md", "c.md")
     old, new = scene.folder / "old", scene.folder / "new"
     assert scene.play(lambda: old.rename(new), [old, new], QUIET) == ["new", "old"]
     assert scene.watched == [{str(scene.folder), str(old)}, {str(scene.folder), str(new)}]
 
 
-def test_folder_that_is_removed_and_made_again_is_watched_anew(scene: Scene) -> None:
+def test_recreated_folder_is_watched_again(scene: Scene) -> None:
     touch(scene.folder, "sub/1.md", "c.md")
     sub = scene.folder / "sub"
     again = (lambda: shutil.rmtree(sub), lambda: touch(scene.folder, "sub/1.md"))
@@ -426,7 +420,7 @@ def test_folder_that_is_removed_and_made_again_is_watched_anew(scene: Scene) -> 
     assert len(scene.watched) == 2
 
 
-def test_watched_folder_may_go_and_come_without_any_event(scene: Scene) -> None:
+def test_folder_replaced_without_events_is_detected(scene: Scene) -> None:
     touch(scene.folder, "1.md", "2.md")
     away = scene.folder.with_name("away")
     steps = (lambda: scene.folder.rename(away), QUIET, lambda: away.rename(scene.folder), QUIET)
@@ -434,7 +428,7 @@ def test_watched_folder_may_go_and_come_without_any_event(scene: Scene) -> None:
     assert scene.watched == [{str(scene.folder)}, set(), {str(scene.folder)}]
 
 
-def test_nobody_is_asked_whose_a_folder_is_that_is_not_there(scene: Scene) -> None:
+def test_project_of_a_missing_folder_is_not_resolved(scene: Scene) -> None:
     touch(scene.folder, "1.md", "2.md")
     away = scene.folder.with_name("away")
     asked: list[bool] = []
@@ -448,9 +442,7 @@ def test_nobody_is_asked_whose_a_folder_is_that_is_not_there(scene: Scene) -> No
     assert asked == [True]
 
 
-def test_folder_that_appears_while_the_system_is_told_what_to_watch_is_watched_too(
-    scene: Scene, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_folder_created_during_the_observer_start_is_watched(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     touch(scene.folder, "c.md")
     looks = itertools.count()
 
@@ -464,13 +456,13 @@ def test_folder_that_appears_while_the_system_is_told_what_to_watch_is_watched_t
     assert scene.watched[-1] == {str(scene.folder), str(scene.folder / "late")}
 
 
-def test_change_while_other_folders_begin_to_be_watched_is_not_missed(scene: Scene) -> None:
+def test_change_during_an_observer_restart_is_not_missed(scene: Scene) -> None:
     touch(scene.folder, "a.md", "b.md", "sub/c.md")
     sub = scene.folder / "sub"
     assert scene.play([sub], scene.write("a.md", "unheard"), QUIET) == ["a.md"]
 
 
-def test_what_was_lost_is_found_by_looking_again(scene: Scene, caplog: pytest.LogCaptureFixture) -> None:
+def test_lost_events_are_found_by_a_rescan(scene: Scene, caplog: pytest.LogCaptureFixture) -> None:
     touch(scene.folder, "a.md", "b.md")
     lost = EventBatch(lost="the system forgot")
     assert scene.play(scene.write("a.md", "1"), lost, QUIET, scene.write("a.md", "2"), lost, QUIET) == ["a.md", "a.md"]
@@ -479,13 +471,13 @@ def test_what_was_lost_is_found_by_looking_again(scene: Scene, caplog: pytest.Lo
     ]
 
 
-def test_everything_is_looked_at_again_from_time_to_time(scene: Scene) -> None:
+def test_folders_are_rescanned_periodically(scene: Scene) -> None:
     touch(scene.folder, "a.md", "b.md")
     assert scene.play(scene.write("a.md", "unheard"), QUIET, rescan_seconds=0) == ["a.md"]
     assert scene.play(scene.write("a.md", "unheard"), QUIET) == ["a.md"]
 
 
-def test_ignored_and_hidden_folders_and_other_repositories_and_exports_are_not_even_watched(scene: Scene) -> None:
+def test_ignored_hidden_and_excluded_folders_are_not_watched(scene: Scene) -> None:
     touch(scene.folder, "a.md", "target/1.md", ".obsidian/2.md", "node_modules/3.md", "vendor/4.md", "exports/5.md")
     touch(scene.folder, "vendor/.git/HEAD")
     (scene.folder / ".gitignore").write_text("/target/\n")
@@ -493,7 +485,7 @@ def test_ignored_and_hidden_folders_and_other_repositories_and_exports_are_not_e
     assert scene.watched == [{str(scene.folder)}]
 
 
-def test_ignore_rule_that_comes_takes_notes_away_and_one_that_goes_brings_and_watches_them(scene: Scene) -> None:
+def test_changed_ignore_rules_remove_and_add_notes(scene: Scene) -> None:
     touch(scene.folder, "a.md", "drafts/1.md", "drafts/2.md")
     rules = scene.folder / ".gitignore"
     rules.write_text("drafts\n")
@@ -502,13 +494,13 @@ def test_ignore_rule_that_comes_takes_notes_away_and_one_that_goes_brings_and_wa
     assert scene.watched == [{str(scene.folder)}, {str(scene.folder), str(scene.folder / "drafts")}]
 
 
-def test_folder_that_becomes_a_repository_is_no_longer_ours(scene: Scene) -> None:
+def test_folder_that_becomes_a_repository_is_dropped(scene: Scene) -> None:
     touch(scene.folder, "a.md", "sub/1.md", "sub/2.md")
     git = scene.folder / "sub" / ".git"
     assert scene.play(git.mkdir, [git], QUIET) == ["sub"]
 
 
-def test_ignore_files_of_the_work_tree_around_a_folder_hold_within_a_project_only(scene: Scene) -> None:
+def test_outer_ignore_files_apply_within_a_project_only(scene: Scene) -> None:
     touch(scene.folder, "a.md", "b.md", "c.md")
     (scene.folder.parent / ".gitignore").write_text("a.md\n")
     note = scene.folder / "a.md"
@@ -519,9 +511,7 @@ def test_ignore_files_of_the_work_tree_around_a_folder_hold_within_a_project_onl
     assert scene.play([note], QUIET, project_of=lambda _: (None, top)) == ["a.md"]
 
 
-def test_limit_of_the_system_is_named_and_folders_are_looked_at_instead(
-    scene: Scene, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_system_limit_is_logged_and_folders_are_polled(scene: Scene, caplog: pytest.LogCaptureFixture) -> None:
     touch(scene.folder, "a.md", "b.md")
     scene.refusals = [OSError("OS file watch limit reached.")]
     polled = Polled(scene)
@@ -547,7 +537,7 @@ class Polled:
         self._acts.pop(0)()
 
 
-def test_polling_reports_a_note_only_once_it_rests(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_polling_reports_a_note_when_it_is_stable(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     touch(scene.folder, "a.md", "b.md")
     looks: list[str] = []
     when: list[int] = []
@@ -570,9 +560,7 @@ def test_polling_reports_a_note_only_once_it_rests(scene: Scene, monkeypatch: py
     assert when == [1, 5]
 
 
-def test_note_that_never_rests_is_reported_by_polling_all_the_same(
-    scene: Scene, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_polling_reports_a_constantly_changing_note(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     touch(scene.folder, "a.md", "b.md")
     texts = itertools.count()
 
@@ -586,14 +574,14 @@ def test_note_that_never_rests_is_reported_by_polling_all_the_same(
     assert scene.play(polling=True, on_change=polled) == ["a.md", "a.md"]
 
 
-def test_after_a_while_the_system_is_asked_again(scene: Scene) -> None:
+def test_polling_tries_system_events_again_later(scene: Scene) -> None:
     touch(scene.folder, "a.md", "b.md")
     scene.refusals = [RuntimeError("Too many open files"), RuntimeError("Too many open files")]
     assert scene.play(scene.write("a.md", "heard"), [scene.folder / "a.md"], QUIET, rescan_seconds=0) == ["a.md"]
     assert len(scene.watched) >= 3
 
 
-def test_folder_that_goes_while_the_system_is_told_to_watch_it_is_no_reason_to_poll(
+def test_folder_removed_during_the_observer_start_causes_no_polling(
     scene: Scene, caplog: pytest.LogCaptureFixture
 ) -> None:
     scene.refusals = [FileNotFoundError("gone"), PermissionError("forbidden")]
@@ -602,9 +590,7 @@ def test_folder_that_goes_while_the_system_is_told_to_watch_it_is_no_reason_to_p
     assert not [record for record in caplog.records if record.levelname == "WARNING"]
 
 
-def test_what_cannot_be_passed_on_is_kept_and_passed_on_later_in_order(
-    scene: Scene, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_failed_reports_are_repeated_later_in_order(scene: Scene, caplog: pytest.LogCaptureFixture) -> None:
     touch(scene.folder, "a.md", "b.md", "c.md")
     tries: list[str] = []
 
@@ -620,7 +606,7 @@ def test_what_cannot_be_passed_on_is_kept_and_passed_on_later_in_order(
     assert len([record for record in caplog.records if "tried again" in record.getMessage()]) == 1
 
 
-def test_bug_of_the_caller_is_not_hidden_and_nothing_stays_open(scene: Scene) -> None:
+def test_callers_bug_is_raised_and_the_observer_closed(scene: Scene) -> None:
     def broken(_: Path) -> None:
         raise ZeroDivisionError
 
@@ -629,7 +615,7 @@ def test_bug_of_the_caller_is_not_hidden_and_nothing_stays_open(scene: Scene) ->
     assert scene.open_now == 0
 
 
-def test_stop_in_the_middle_of_a_look_ends_the_watcher(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stop_during_a_scan_ends_the_watcher(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     touch(scene.folder, "a.md", "sub/b.md")
 
     def stopped(*arguments: Any, **options: Any) -> Tree:
@@ -642,7 +628,7 @@ def test_stop_in_the_middle_of_a_look_ends_the_watcher(scene: Scene, monkeypatch
     assert scene.play(stop_at_the_next_look, [scene.folder / "sub"], QUIET, lambda: pytest.fail("went on")) == []
 
 
-def test_file_in_place_of_a_folder_is_named_and_not_read(
+def test_file_instead_of_a_folder_is_logged_and_not_read(
     scene: Scene, caplog: pytest.LogCaptureFixture, tmp_path: Path
 ) -> None:
     touch(tmp_path, "one.md")
@@ -662,7 +648,7 @@ def report(*skipped: tuple[str, str]) -> IngestReport:
     return IngestReport(files=0, added=0, updated=0, unchanged=0, archived=0, skipped=told)
 
 
-def test_file_is_told_of_once_until_it_was_read_or_the_reason_is_another(caplog: pytest.LogCaptureFixture) -> None:
+def test_skipped_file_is_logged_once_per_reason(caplog: pytest.LogCaptureFixture) -> None:
     skips = SkipLog()
     for one in (report(("/r/a.md", "x")), report(("/r/a.md", "x")), report(("/r/a.md", "y"))):
         skips.warn(Path("/r"), one)

@@ -36,7 +36,7 @@ def test_consolidation_archives_the_weaker_of_two_learned_memories(store: Memory
     assert store.get(older).status == Status.ACTIVE
 
 
-def test_consolidation_keeps_what_a_person_or_an_agent_wrote(store: MemoryStore) -> None:
+def test_consolidation_keeps_memories_of_users_and_agents(store: MemoryStore) -> None:
     for project, trusts in (("a", ("user", "user")), ("b", ("agent", "agent")), ("c", ("user", "agent"))):
         wordings = ["pnpm installs packages before jest runs", "jest runs before pnpm installs packages"]
         for wording, trust in zip(wordings, trusts, strict=True):
@@ -49,9 +49,7 @@ def test_consolidation_keeps_what_a_person_or_an_agent_wrote(store: MemoryStore)
 
 @pytest.mark.parametrize("trust", ["user", "agent"])
 @pytest.mark.parametrize("learned_first", [True, False])
-def test_consolidation_prefers_what_was_written_to_what_was_learned(
-    store: MemoryStore, trust: str, learned_first: bool
-) -> None:
+def test_consolidation_prefers_written_to_learned_memories(store: MemoryStore, trust: str, learned_first: bool) -> None:
     trusts = ("extracted", trust) if learned_first else (trust, "extracted")
     ids = duplicates(store, *trusts)
     work_until_idle(store, maintenance_duties())
@@ -66,7 +64,7 @@ def test_consolidation_leaves_a_pinned_memory(store: MemoryStore) -> None:
     assert store.get(newer).status == Status.ARCHIVED
 
 
-def test_consolidation_prefers_what_the_person_confirmed(store: MemoryStore) -> None:
+def test_consolidation_prefers_confirmed_memories(store: MemoryStore) -> None:
     older, newer = duplicates(store, "extracted", "extracted")
     set_clock(store, NOW_MS - DAY_MS)
     store.edit(older, verified=True)
@@ -78,9 +76,7 @@ def test_consolidation_prefers_what_the_person_confirmed(store: MemoryStore) -> 
 
 
 @pytest.mark.parametrize("bring_back", ["undo", "restore"])
-def test_what_a_person_brought_back_from_consolidation_stays_and_nothing_goes_in_its_place(
-    store: MemoryStore, bring_back: str
-) -> None:
+def test_restored_duplicate_and_its_counterpart_stay(store: MemoryStore, bring_back: str) -> None:
     older, newer = duplicates(store, "extracted", "extracted")
     work_until_idle(store, maintenance_duties())
     getattr(store, bring_back)(older)
@@ -89,7 +85,7 @@ def test_what_a_person_brought_back_from_consolidation_stays_and_nothing_goes_in
     assert (store.get(older).status, store.get(newer).status) == (Status.ACTIVE, Status.ACTIVE)
 
 
-def test_consolidation_leaves_what_was_a_duplicate_before_it_was_edited(store: MemoryStore) -> None:
+def test_consolidation_ignores_duplicates_that_were_edited(store: MemoryStore) -> None:
     older, newer = duplicates(store, "extracted", "extracted")
     store.edit(older, content="the billing service listens on 5128")
     store.indexes.embed_pending()
@@ -97,7 +93,7 @@ def test_consolidation_leaves_what_was_a_duplicate_before_it_was_edited(store: M
     assert (store.get(older).status, store.get(newer).status) == (Status.ACTIVE, Status.ACTIVE)
 
 
-def test_consolidation_never_decides_a_contradiction(store: MemoryStore) -> None:
+def test_consolidation_does_not_resolve_contradictions(store: MemoryStore) -> None:
     content = "squash the commits of a branch before the merge"
     for said in (content, f"never {content}"):
         store.remember(said, trust="extracted")

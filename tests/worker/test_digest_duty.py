@@ -89,7 +89,7 @@ def content_of(memory: Memory) -> tuple[Any, ...]:
     return memory.content, memory.category, memory.status, memory.trust, memory.topic, memory.project, memory.pinned
 
 
-def test_it_is_off_by_default(scene: Scene) -> None:
+def test_digest_is_off_by_default(scene: Scene) -> None:
     scene.learn()
     assert scene.duties() == {}
     assert scene.duties(extraction_model=MODEL) == {}
@@ -98,7 +98,7 @@ def test_it_is_off_by_default(scene: Scene) -> None:
     assert server.received == []
 
 
-def test_without_anything_that_was_marked_nothing_is_asked(scene: Scene) -> None:
+def test_store_without_statements_sends_no_request(scene: Scene) -> None:
     scene.store.remember("use pnpm, not npm")
     server = scene.serve(judges())
     assert scene.digest(scene.with_model(server)) == 1
@@ -107,7 +107,7 @@ def test_without_anything_that_was_marked_nothing_is_asked(scene: Scene) -> None
     assert job.run_at == scene.now() + timedelta(minutes=10)
 
 
-def test_a_good_answer_rewords_and_marks_and_is_asked_for_once(scene: Scene) -> None:
+def test_memory_is_reworded_and_sent_once(scene: Scene) -> None:
     id = scene.learn()
     server = scene.serve(judges(note("1", content=REWORDED)))
     scene.digest(scene.with_model(server))
@@ -120,7 +120,7 @@ def test_a_good_answer_rewords_and_marks_and_is_asked_for_once(scene: Scene) -> 
     assert server.received[0].headers["Authorization"] == f"Bearer {KEY}"
 
 
-def test_undo_takes_a_rewording_back(scene: Scene) -> None:
+def test_undo_reverts_a_rewording(scene: Scene) -> None:
     id = scene.learn()
     before = scene.store.get(id)
     scene.digest(scene.with_model(scene.serve(judges(note("1", content=REWORDED)))))
@@ -129,7 +129,7 @@ def test_undo_takes_a_rewording_back(scene: Scene) -> None:
 
 
 @pytest.mark.parametrize("keep", [pytest.param(True), False])
-def test_what_the_person_took_back_is_not_done_to_them_again(scene: Scene, keep: bool) -> None:
+def test_undone_rewording_is_not_repeated(scene: Scene, keep: bool) -> None:
     id = scene.learn()
     server = scene.serve(judges(note("1", keep=keep, content=REWORDED if keep else None)))
     scene.digest(scene.with_model(server))
@@ -140,7 +140,7 @@ def test_what_the_person_took_back_is_not_done_to_them_again(scene: Scene, keep:
     assert (memory.content, memory.status) == (WRITTEN, Status.ACTIVE)
 
 
-def test_what_is_not_worth_keeping_is_archived_and_comes_back(scene: Scene) -> None:
+def test_rejected_memory_is_archived_and_can_be_restored(scene: Scene) -> None:
     id = scene.learn()
     scene.digest(scene.with_model(scene.serve(judges(note("1", keep=False)))))
     assert (scene.store.get(id).status, scene.store.get(id).content) == (Status.ARCHIVED, WRITTEN)
@@ -149,13 +149,13 @@ def test_what_is_not_worth_keeping_is_archived_and_comes_back(scene: Scene) -> N
     assert scene.store.get(id).status == Status.ACTIVE
 
 
-def test_a_candidate_stays_a_candidate(scene: Scene) -> None:
+def test_reworded_candidate_stays_a_candidate(scene: Scene) -> None:
     id = scene.learn(status="candidate")
     scene.digest(scene.with_model(scene.serve(judges(note("1", content=REWORDED)))))
     assert (scene.store.get(id).content, scene.store.get(id).status) == (REWORDED, Status.CANDIDATE)
 
 
-def test_many_are_asked_about_in_several_calls_and_each_once(scene: Scene) -> None:
+def test_many_memories_are_sent_in_several_calls_once_each(scene: Scene) -> None:
     contents = [f"use tool{number}, not npm" for number in range(20)]
     for content in contents:
         scene.learn(content)
@@ -181,7 +181,7 @@ BAD_ANSWERS = {
 
 
 @pytest.mark.parametrize("answer", BAD_ANSWERS.values(), ids=BAD_ANSWERS)
-def test_a_bad_answer_costs_nothing_and_is_asked_for_later(scene: Scene, answer: Reply) -> None:
+def test_invalid_answer_changes_no_memory_and_is_retried(scene: Scene, answer: Reply) -> None:
     id = scene.learn()
     before = scene.store.get(id)
     server = scene.serve(answer, judges(note("1", content=REWORDED)))
@@ -197,7 +197,7 @@ def test_a_bad_answer_costs_nothing_and_is_asked_for_later(scene: Scene, answer:
     assert scene.store.get(id).content == REWORDED
 
 
-def test_bad_answers_never_kill_the_job(scene: Scene) -> None:
+def test_invalid_answers_do_not_fail_the_job(scene: Scene) -> None:
     scene.learn()
     server = scene.serve(says("no JSON"))
     duties = scene.with_model(server)
@@ -209,7 +209,7 @@ def test_bad_answers_never_kill_the_job(scene: Scene) -> None:
 
 
 @pytest.mark.parametrize("reply", [Reply(hangs=True), Reply(drips=True)], ids=["hangs", "drips"])
-def test_a_server_that_does_not_end_its_answer_costs_a_second_and_nothing_else(scene: Scene, reply: Reply) -> None:
+def test_hanging_server_is_timed_out(scene: Scene, reply: Reply) -> None:
     id = scene.learn()
     before = scene.store.get(id)
     server = scene.serve(reply)
@@ -219,7 +219,7 @@ def test_a_server_that_does_not_end_its_answer_costs_a_second_and_nothing_else(s
     assert [job.dead_at for job in scene.store.jobs.list()] == [None]
 
 
-def test_a_server_that_is_not_there_costs_nothing(scene: Scene) -> None:
+def test_missing_server_is_not_charged(scene: Scene) -> None:
     id = scene.learn()
     before = scene.store.get(id)
     with socket.socket() as bound:
@@ -231,7 +231,7 @@ def test_a_server_that_is_not_there_costs_nothing(scene: Scene) -> None:
 
 
 @pytest.mark.parametrize("status", [401, 403, 404])
-def test_a_server_that_refuses_for_good_is_not_asked_again_and_a_person_sees_why(scene: Scene, status: int) -> None:
+def test_permanent_refusal_stops_the_job_and_is_shown(scene: Scene, status: int) -> None:
     id = scene.learn()
     before = scene.store.get(id)
     server = scene.serve(refuses(status, f"Incorrect API key provided: {KEY}"))
@@ -247,7 +247,7 @@ def test_a_server_that_refuses_for_good_is_not_asked_again_and_a_person_sees_why
     assert str(status) in job.error
 
 
-def test_one_answer_of_many_that_is_bad_spoils_no_other(scene: Scene) -> None:
+def test_invalid_verdict_does_not_affect_others(scene: Scene) -> None:
     ids = [scene.learn(content) for content in (WRITTEN, "always squash the commits, never merge them")]
     answer = judges(note("1", content="rm -rf everything at once"), note("2", content="something else entirely"))
     server = scene.serve(answer)
@@ -257,7 +257,7 @@ def test_one_answer_of_many_that_is_bad_spoils_no_other(scene: Scene) -> None:
 
 
 @pytest.mark.usefixtures("today")
-def test_a_spent_budget_of_calls_puts_everything_off_to_the_next_day(scene: Scene) -> None:
+def test_used_up_call_budget_postpones_to_the_next_day(scene: Scene) -> None:
     for number in range(20):
         scene.learn(f"use tool{number}, not npm")
     server = scene.serve(judges())
@@ -276,7 +276,7 @@ def test_a_spent_budget_of_calls_puts_everything_off_to_the_next_day(scene: Scen
 
 
 @pytest.mark.usefixtures("today")
-def test_a_spent_budget_of_tokens_survives_a_restart(scene: Scene) -> None:
+def test_used_up_token_budget_survives_a_restart(scene: Scene) -> None:
     for number in range(20):
         scene.learn(f"use tool{number}, not npm")
     server = scene.serve(judges(tokens=20_000))
@@ -288,7 +288,7 @@ def test_a_spent_budget_of_tokens_survives_a_restart(scene: Scene) -> None:
 
 
 @pytest.mark.usefixtures("today")
-def test_a_larger_budget_holds_without_waiting_for_the_next_day(scene: Scene) -> None:
+def test_raised_budget_applies_at_once(scene: Scene) -> None:
     for number in range(20):
         scene.learn(f"use tool{number}, not npm")
     server = scene.serve(judges())
@@ -315,14 +315,14 @@ def test_some_categories_are_never_sent(scene: Scene, category: str) -> None:
     [{"trust": "user"}, {"trust": "agent"}, {"trust": "imported"}, {"metadata": {}}],
     ids=["user", "agent", "imported", "no evidence"],
 )
-def test_what_was_not_learned_is_never_sent(scene: Scene, options: dict[str, Any]) -> None:
+def test_only_learned_memories_are_sent(scene: Scene, options: dict[str, Any]) -> None:
     scene.learn(**options)
     server = scene.serve(judges(note("1", keep=False)))
     scene.digest(scene.with_model(server))
     assert server.received == []
 
 
-def test_what_the_person_verified_accepted_or_put_away_is_left_alone(scene: Scene) -> None:
+def test_confirmed_accepted_and_archived_memories_are_not_sent(scene: Scene) -> None:
     verified, accepted, archived = (scene.learn(f"use tool{number}, not npm") for number in range(3))
     scene.store.edit(verified, verified=True)
     scene.store.edit(accepted, trust="user")
@@ -333,7 +333,7 @@ def test_what_the_person_verified_accepted_or_put_away_is_left_alone(scene: Scen
 
 
 @pytest.mark.parametrize("hand", ["pinned", "reworded"])
-def test_what_the_person_has_had_a_hand_in_is_left_as_it_is(scene: Scene, hand: str) -> None:
+def test_memories_changed_by_the_user_are_not_sent(scene: Scene, hand: str) -> None:
     id = scene.learn()
     if hand == "pinned":
         scene.store.pin(id)
@@ -371,7 +371,7 @@ class _Hooked(list[Received]):
         ("purge", False),
     ],
 )
-def test_what_the_person_does_while_the_model_thinks_holds(scene: Scene, change: str, keep: bool) -> None:
+def test_users_change_during_the_request_wins(scene: Scene, change: str, keep: bool) -> None:
     id, other = scene.learn(), scene.learn("always squash the commits, never merge them")
     changes: dict[str, Callable[[], object]] = {
         "edit": lambda: scene.store.edit(id, content="use yarn from now on"),
@@ -417,7 +417,7 @@ INJECTED = (
         judges(note("1", content="Use npm, not pnpm \u202e")),
     ],
 )
-def test_instructions_hidden_in_the_evidence_change_nothing(scene: Scene, answer: Reply) -> None:
+def test_injected_instructions_change_no_memory(scene: Scene, answer: Reply) -> None:
     id = scene.learn(metadata={"rule": "preference", "evidence": f"{WRITTEN}. {INJECTED}"})
     other = scene.store.remember("the port is 5128", category="directive").id
     before = [content_of(scene.store.get(one)) for one in (id, other)]
@@ -428,7 +428,7 @@ def test_instructions_hidden_in_the_evidence_change_nothing(scene: Scene, answer
     assert "tools" not in server.received[0].body
 
 
-def test_only_the_text_and_its_evidence_leave_and_no_secret(scene: Scene) -> None:
+def test_request_has_only_text_and_evidence_without_secrets(scene: Scene) -> None:
     secret = "ghp_" + "a1B2" * 9
     scene.store.remember("a private thought", trust="user")
     scene.learn(
@@ -446,7 +446,7 @@ def test_only_the_text_and_its_evidence_leave_and_no_secret(scene: Scene) -> Non
 
 
 @pytest.mark.parametrize("evidence", ["", 7, None, ["a", "b"], "x" * 50_000])
-def test_odd_evidence_does_not_kill_the_job(scene: Scene, evidence: Any) -> None:
+def test_unusual_evidence_does_not_fail_the_job(scene: Scene, evidence: Any) -> None:
     scene.learn(metadata={"rule": "preference", "evidence": evidence})
     good = scene.learn("always squash the commits, never merge them")
     server = scene.serve(judges(note("1", content="Always squash commits, never merge them")))
@@ -459,7 +459,7 @@ ALL_ANSWERS = {**BAD_ANSWERS, "401": refuses(401, f"Incorrect API key provided: 
 
 
 @pytest.mark.parametrize("answer", ALL_ANSWERS.values(), ids=ALL_ANSWERS)
-def test_the_key_is_in_no_job_no_log_and_no_file(scene: Scene, answer: Reply, caplog: pytest.LogCaptureFixture) -> None:
+def test_key_is_not_in_jobs_logs_or_files(scene: Scene, answer: Reply, caplog: pytest.LogCaptureFixture) -> None:
     scene.learn()
     with caplog.at_level(logging.DEBUG):
         scene.digest(scene.with_model(scene.serve(answer)))
@@ -468,7 +468,7 @@ def test_the_key_is_in_no_job_no_log_and_no_file(scene: Scene, answer: Reply, ca
     assert files_holding(scene.store.data_dir, KEY) == []
 
 
-def test_the_budget_is_counted_in_the_store_that_all_workers_share(scene: Scene) -> None:
+def test_workers_share_the_budget_of_the_store(scene: Scene) -> None:
     scene.learn()
     scene.digest(scene.with_model(scene.serve(judges(tokens=123))))
     [key] = scene.store.kv.list("opencode-memory:extraction:")

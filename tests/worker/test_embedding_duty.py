@@ -22,7 +22,7 @@ from support.worker_loop import (
 )
 
 
-def test_what_waits_is_embedded_and_linked(store: MemoryStore) -> None:
+def test_pending_memories_are_embedded_and_linked(store: MemoryStore) -> None:
     first = store.remember("We use pnpm in the shop repository").id
     second = store.remember("In the shop repository we use pnpm workspaces").id
     work_until_idle(store, maintenance_duties())
@@ -31,21 +31,21 @@ def test_what_waits_is_embedded_and_linked(store: MemoryStore) -> None:
     assert store.links(["similar", "extends", "related"])
 
 
-def test_more_than_a_batch_is_embedded_in_turns(store: MemoryStore) -> None:
+def test_more_than_one_batch_is_embedded_in_turns(store: MemoryStore) -> None:
     store.remember_many({"content": f"walrus{number} sits on rock{number}"} for number in range(600))
     work_until_idle(store, maintenance_duties())
     assert not store.indexes.waits_for_vectors()
     assert [job for job in store.jobs.list() if job.kind in {EMBED, LINK}] == []
 
 
-def test_a_worker_comes_to_rest_although_a_text_cannot_be_embedded(open_store: OpenStore) -> None:
+def test_worker_becomes_idle_with_an_unembeddable_text(open_store: OpenStore) -> None:
     store = open_store(project="app", embedder=HookedEmbedder(fails_on_marker))
     store.remember(f"the {BAD} one")
     store.remember("walrus")
     assert work_until_idle(store, maintenance_duties()) < 20
 
 
-def test_a_text_that_cannot_be_embedded_keeps_no_other_waiting_and_has_a_job_of_its_own(open_store: OpenStore) -> None:
+def test_unembeddable_text_gets_its_own_job_and_blocks_no_other(open_store: OpenStore) -> None:
     store = open_store(project="app", embedder=HookedEmbedder(fails_on_marker))
     bad = store.remember(f"the {BAD} one").id
     good = [store.remember(f"walrus number{number}").id for number in range(5)]
@@ -64,7 +64,7 @@ def test_a_text_that_cannot_be_embedded_keeps_no_other_waiting_and_has_a_job_of_
     assert {found.memory.id for found in store.related(later, limit=10)} == set(good)
 
 
-def test_a_text_that_could_not_be_embedded_is_embedded_after_an_edit(open_store: OpenStore) -> None:
+def test_unembeddable_text_is_embedded_after_an_edit(open_store: OpenStore) -> None:
     store = open_store(project="app", embedder=HookedEmbedder(fails_on_marker))
     id = store.remember(f"the {BAD} one").id
     work_through_failures(store, maintenance_duties())
@@ -75,7 +75,7 @@ def test_a_text_that_could_not_be_embedded_is_embedded_after_an_edit(open_store:
 
 
 @pytest.mark.parametrize("cure", ["edit", "delete", "purge"])
-def test_the_dead_job_of_a_text_that_is_gone_goes_with_it(open_store: OpenStore, cure: str) -> None:
+def test_dead_job_of_a_deleted_text_is_dropped(open_store: OpenStore, cure: str) -> None:
     store = open_store(project="app", embedder=HookedEmbedder(fails_on_marker))
     id = store.remember(f"the {BAD} one").id
     work_through_failures(store, maintenance_duties())
@@ -88,7 +88,7 @@ def test_the_dead_job_of_a_text_that_is_gone_goes_with_it(open_store: OpenStore,
     assert [job for job in store.jobs.list() if job.dead_at is not None] == []
 
 
-def test_a_revived_text_is_embedded_once_the_cause_is_gone(open_store: OpenStore) -> None:
+def test_revived_job_embeds_after_the_cause_is_fixed(open_store: OpenStore) -> None:
     is_broken = True
 
     def hook(batch: Sequence[str]) -> None:
@@ -106,7 +106,7 @@ def test_a_revived_text_is_embedded_once_the_cause_is_gone(open_store: OpenStore
     assert [job for job in store.jobs.list() if job.kind == EMBED] == []
 
 
-def test_several_texts_in_a_row_that_cannot_be_embedded_keep_no_other_waiting(open_store: OpenStore) -> None:
+def test_several_unembeddable_texts_block_no_other(open_store: OpenStore) -> None:
     store = open_store(project="app", embedder=HookedEmbedder(fails_on_marker))
     store.remember_many({"content": f"{BAD} number{number}"} for number in range(6))
     store.remember_many({"content": f"walrus{number} sits"} for number in range(250))
@@ -116,9 +116,7 @@ def test_several_texts_in_a_row_that_cannot_be_embedded_keep_no_other_waiting(op
     assert store.stats().pending_embeddings == 6
 
 
-def test_a_model_that_is_out_of_order_puts_the_job_off_and_kills_none(
-    open_store: OpenStore, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_broken_model_postpones_the_job_and_fails_none(open_store: OpenStore, caplog: pytest.LogCaptureFixture) -> None:
     embedder = DownEmbedder()
     store = open_store(project="app", embedder=embedder)
     store.remember_many({"content": f"walrus{number}"} for number in range(40))
@@ -135,7 +133,7 @@ def test_a_model_that_is_out_of_order_puts_the_job_off_and_kills_none(
     assert not store.indexes.waits_for_vectors()
 
 
-def test_vectors_of_another_model_are_no_failure_of_any_job(open_store: OpenStore) -> None:
+def test_vectors_of_another_model_fail_no_job(open_store: OpenStore) -> None:
     with open_store(project="app") as first:
         first.remember("walrus")
         first.indexes.embed_pending()
@@ -148,7 +146,7 @@ def test_vectors_of_another_model_are_no_failure_of_any_job(open_store: OpenStor
     assert store.indexes.waits_for_vectors()
 
 
-def test_a_worker_does_not_wait_for_another_process_that_embeds(open_store: OpenStore) -> None:
+def test_worker_does_not_wait_for_another_embedding_process(open_store: OpenStore) -> None:
     second: list[MemoryStore] = []
 
     def while_embedding(batch: Sequence[str]) -> None:

@@ -21,12 +21,12 @@ def dead_job(cli: CommandLine, *, subject: str = "a.md", error: str = "ValueErro
     return data_dir
 
 
-def test_an_empty_queue_is_said_to_be_empty(cli: CommandLine) -> None:
+def test_empty_queue_is_reported(cli: CommandLine) -> None:
     answer = cli.ok("jobs")
     assert "There are no jobs" in answer.err + answer.out
 
 
-def test_what_failed_for_good_is_shown_with_its_error_and_exit_code_1(cli: CommandLine) -> None:
+def test_permanent_failure_is_shown_with_exit_code_1(cli: CommandLine) -> None:
     dead_job(cli)
     answer = cli("jobs")
     assert answer.code == 1
@@ -35,7 +35,7 @@ def test_what_failed_for_good_is_shown_with_its_error_and_exit_code_1(cli: Comma
     assert "ValueError: no" in answer.out
 
 
-def test_jobs_in_json_hold_what_a_program_needs(cli: CommandLine) -> None:
+def test_jobs_as_json_have_all_fields(cli: CommandLine) -> None:
     dead_job(cli)
     answer = cli("jobs", "--json")
     assert answer.code == 1
@@ -45,7 +45,7 @@ def test_jobs_in_json_hold_what_a_program_needs(cli: CommandLine) -> None:
     assert job["dead_at"] is not None
 
 
-def test_retry_revives_what_failed_for_good(cli: CommandLine) -> None:
+def test_retry_revives_permanent_failures(cli: CommandLine) -> None:
     data_dir = dead_job(cli)
     answer = cli.ok("jobs", "--retry", "--json")
     assert answer.json["revived"] == 1
@@ -58,7 +58,7 @@ def test_retry_revives_what_failed_for_good(cli: CommandLine) -> None:
     assert cli.ok("jobs", "--json").json["jobs"] == []
 
 
-def test_what_waits_is_no_reason_for_an_exit_code(cli: CommandLine) -> None:
+def test_waiting_jobs_exit_with_0(cli: CommandLine) -> None:
     data_dir = dead_job(cli)
     cli.ok("jobs", "--retry")
     with open_store(data_dir) as store:

@@ -37,9 +37,7 @@ def ask(store: MemoryStore, work_tree: Path) -> None:
     store.jobs.enqueue(MEMORY_FILE, str(work_tree), payload={"project": "app"})
 
 
-def test_the_file_of_a_project_is_not_created_without_consent(
-    store: MemoryStore, work_tree: Path, tmp_path: Path
-) -> None:
+def test_memory_file_is_not_created_without_consent(store: MemoryStore, work_tree: Path, tmp_path: Path) -> None:
     store.remember("the port is 5128", category="decision")
     ask(store, work_tree)
     work_until_idle(store, file_duties(store, tmp_path))
@@ -47,7 +45,7 @@ def test_the_file_of_a_project_is_not_created_without_consent(
     assert store.jobs.list() == []
 
 
-def test_the_file_of_a_project_is_created_when_the_configuration_consents(
+def test_memory_file_is_created_if_the_configuration_consents(
     store: MemoryStore, work_tree: Path, tmp_path: Path
 ) -> None:
     store.remember("the port is 5128", category="decision")
@@ -56,7 +54,7 @@ def test_the_file_of_a_project_is_created_when_the_configuration_consents(
     assert "the port is 5128" in (work_tree / ".opencode" / "MEMORY.md").read_text()
 
 
-def test_a_file_that_was_consented_to_is_kept_up_to_date(store: MemoryStore, work_tree: Path, tmp_path: Path) -> None:
+def test_consented_memory_file_is_kept_up_to_date(store: MemoryStore, work_tree: Path, tmp_path: Path) -> None:
     store.remember("the port is 5128", category="decision")
     ask(store, work_tree)
     work_until_idle(store, file_duties(store, tmp_path, memory_file="auto"))
@@ -66,9 +64,7 @@ def test_a_file_that_was_consented_to_is_kept_up_to_date(store: MemoryStore, wor
     assert "jest runs before the merge" in (work_tree / ".opencode" / "MEMORY.md").read_text()
 
 
-def test_a_file_that_a_person_wrote_is_not_touched_without_consent(
-    store: MemoryStore, work_tree: Path, tmp_path: Path
-) -> None:
+def test_users_file_is_not_changed_without_consent(store: MemoryStore, work_tree: Path, tmp_path: Path) -> None:
     path = work_tree / ".opencode" / "MEMORY.md"
     path.parent.mkdir()
     path.write_text("# Mine\n")
@@ -78,13 +74,11 @@ def test_a_file_that_a_person_wrote_is_not_touched_without_consent(
     assert path.read_text() == "# Mine\n"
 
 
-def test_there_is_no_duty_for_the_file_when_it_is_off(store: MemoryStore, tmp_path: Path) -> None:
+def test_no_duty_if_the_memory_file_is_off(store: MemoryStore, tmp_path: Path) -> None:
     assert file_duties(store, tmp_path, memory_file="off") == ()
 
 
-def test_a_work_tree_that_is_gone_costs_one_job_and_creates_nothing(
-    store: MemoryStore, work_tree: Path, tmp_path: Path
-) -> None:
+def test_missing_work_tree_creates_no_file(store: MemoryStore, work_tree: Path, tmp_path: Path) -> None:
     ask(store, tmp_path / "gone")
     work_through_failures(store, file_duties(store, tmp_path, memory_file="auto"))
     assert not (tmp_path / "gone").exists()

@@ -121,7 +121,7 @@ def done(log: Path) -> list[str]:
     return [line.split()[0] for line in log.read_text().splitlines()]
 
 
-def test_several_workers_on_one_store_do_every_job_once(store: MemoryStore, start: Start, log: Path) -> None:
+def test_several_workers_run_each_job_once(store: MemoryStore, start: Start, log: Path) -> None:
     for number in range(120):
         store.jobs.enqueue("task" if number % 3 else "other", str(number))
     workers = [start(stuck_on="its first") for _ in range(4)]
@@ -136,9 +136,7 @@ def test_several_workers_on_one_store_do_every_job_once(store: MemoryStore, star
     assert store.jobs.list() == []
 
 
-def test_the_job_of_a_killed_worker_is_done_once_by_another_after_the_lease(
-    store: MemoryStore, start: Start, log: Path
-) -> None:
+def test_job_of_a_killed_worker_is_run_once_after_the_lease(store: MemoryStore, start: Start, log: Path) -> None:
     store.jobs.enqueue("task", "deadly")
     victim = start(stuck_on="deadly")
     victim.go()
@@ -155,7 +153,7 @@ def test_the_job_of_a_killed_worker_is_done_once_by_another_after_the_lease(
     assert store.jobs.list() == []
 
 
-def test_a_killed_worker_keeps_none_of_the_other_jobs(store: MemoryStore, start: Start, log: Path) -> None:
+def test_killed_worker_blocks_no_other_job(store: MemoryStore, start: Start, log: Path) -> None:
     for subject in ("deadly", *"abcde"):
         store.jobs.enqueue("task", subject)
     victim = start(stuck_on="deadly")
@@ -168,7 +166,7 @@ def test_a_killed_worker_keeps_none_of_the_other_jobs(store: MemoryStore, start:
     assert Counter(done(log)) == Counter(["deadly", *"abcde"])
 
 
-def test_the_late_end_of_a_worker_that_was_stopped_changes_nothing(store: MemoryStore, start: Start, log: Path) -> None:
+def test_late_result_of_a_stopped_worker_is_ignored(store: MemoryStore, start: Start, log: Path) -> None:
     store.jobs.enqueue("task", "slow")
     late = start(stuck_on="slow")
     late.go()
@@ -187,7 +185,7 @@ def test_the_late_end_of_a_worker_that_was_stopped_changes_nothing(store: Memory
     assert store.jobs.list() == []
 
 
-def test_a_job_that_kills_its_workers_ends_in_the_dead_letters(store: MemoryStore, start: Start) -> None:
+def test_job_that_kills_its_workers_becomes_dead(store: MemoryStore, start: Start) -> None:
     store.jobs.enqueue("task", "deadly")
     now = NOW_MS
     for _ in range(8):
@@ -273,7 +271,7 @@ def is_at_rest(store: MemoryStore) -> bool:
     )
 
 
-def test_a_real_worker_embeds_links_and_keeps_the_store_in_order(real: Real) -> None:
+def test_real_worker_embeds_links_and_runs_maintenance(real: Real) -> None:
     store = real.store()
     a = store.remember("Integration tests need a running PostgreSQL", project="app").id
     b = store.remember("Run database migrations before the integration tests", project="app").id
@@ -285,7 +283,7 @@ def test_a_real_worker_embeds_links_and_keeps_the_store_in_order(real: Real) -> 
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, -signal.SIGTERM), (signal.SIGINT, 130)])
-def test_a_signal_ends_a_real_worker(real: Real, number: signal.Signals, code: int) -> None:
+def test_signal_ends_a_real_worker(real: Real, number: signal.Signals, code: int) -> None:
     store = real.store()
     process = real.start()
     until(lambda: is_at_rest(store), process)
@@ -296,7 +294,7 @@ def test_a_signal_ends_a_real_worker(real: Real, number: signal.Signals, code: i
     assert store.indexes.verify().ok
 
 
-def test_a_supervised_worker_ends_with_whoever_started_it(real: Real) -> None:
+def test_supervised_worker_ends_with_its_supervisor(real: Real) -> None:
     store = real.store()
     process = real.start("--supervised")
     until(lambda: is_at_rest(store), process)
@@ -306,7 +304,7 @@ def test_a_supervised_worker_ends_with_whoever_started_it(real: Real) -> None:
     assert process.wait(PATIENCE_SECONDS) == 0
 
 
-def test_a_supervised_worker_is_woken_by_a_line(real: Real) -> None:
+def test_supervised_worker_is_woken_by_a_line(real: Real) -> None:
     store = real.store()
     process = real.start("--supervised")
     until(lambda: is_at_rest(store), process)
@@ -317,7 +315,7 @@ def test_a_supervised_worker_is_woken_by_a_line(real: Real) -> None:
     until(lambda: not store.indexes.waits_for_vectors(), process)
 
 
-def test_notes_of_a_watched_folder_become_memories_and_follow_it(real: Real, tmp_path: Path) -> None:
+def test_watched_notes_become_memories_and_stay_in_sync(real: Real, tmp_path: Path) -> None:
     notes = tmp_path / "notes"
     notes.mkdir()
     (notes / "before.md").write_text("written before the worker\n")
@@ -365,7 +363,7 @@ def test_three_real_workers_read_each_note_once(real: Real, tmp_path: Path) -> N
         pytest.param("ghp_" + "a1B2" * 9, id="looks-like-a-secret"),
     ],
 )
-def test_a_folder_with_an_odd_name_keeps_no_other_note_waiting(real: Real, tmp_path: Path, name: str) -> None:
+def test_folder_with_an_invalid_name_blocks_no_other_note(real: Real, tmp_path: Path, name: str) -> None:
     notes = tmp_path / "notes"
     odd = notes / name if name != "long" else notes / ("a" * 250) / ("b" * 250)
     odd.mkdir(parents=True)
@@ -385,7 +383,7 @@ def test_a_folder_with_an_odd_name_keeps_no_other_note_waiting(real: Real, tmp_p
     assert "cannot be passed on" not in log.read_text()
 
 
-def test_a_worker_that_is_killed_while_it_reads_leaves_a_sound_store(real: Real, tmp_path: Path) -> None:
+def test_worker_killed_while_reading_leaves_a_valid_store(real: Real, tmp_path: Path) -> None:
     notes = tmp_path / "notes"
     notes.mkdir()
     for number in range(200):

@@ -53,7 +53,7 @@ class _UnspeakableError(Exception):
     ],
     ids=lambda error: type(error).__name__,
 )
-def test_an_exception_in_a_duty_does_not_end_the_worker(store: MemoryStore, error: Exception) -> None:
+def test_exception_in_a_duty_does_not_end_the_worker(store: MemoryStore, error: Exception) -> None:
     done: list[str] = []
 
     def do(work: Work) -> None:
@@ -69,9 +69,7 @@ def test_an_exception_in_a_duty_does_not_end_the_worker(store: MemoryStore, erro
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])
-def test_an_order_to_end_ends_the_worker_at_once_and_the_job_waits_for_another(
-    store: MemoryStore, error: type[BaseException]
-) -> None:
+def test_interrupt_ends_the_worker_and_keeps_the_job(store: MemoryStore, error: type[BaseException]) -> None:
     begun: list[str] = []
 
     def do(work: Work) -> None:
@@ -90,7 +88,7 @@ def test_an_order_to_end_ends_the_worker_at_once_and_the_job_waits_for_another(
     assert store.jobs.list() == []
 
 
-def test_what_fails_is_tried_again_and_dead_in_the_end_with_its_error(store: MemoryStore) -> None:
+def test_failing_job_is_retried_and_finally_dead_with_its_error(store: MemoryStore) -> None:
     tries: list[int] = []
 
     def do(work: Work) -> None:
@@ -105,7 +103,7 @@ def test_what_fails_is_tried_again_and_dead_in_the_end_with_its_error(store: Mem
     assert job.error == "KeyError: 'project'"
 
 
-def test_what_is_hopeless_is_not_tried_again(store: MemoryStore) -> None:
+def test_permanent_error_is_not_retried(store: MemoryStore) -> None:
     tries: list[int] = []
 
     def do(work: Work) -> None:
@@ -118,7 +116,7 @@ def test_what_is_hopeless_is_not_tried_again(store: MemoryStore) -> None:
     assert [(job.error, job.dead_at is None) for job in store.jobs.list()] == [("the key is refused", False)]
 
 
-def test_what_is_put_off_never_dies_of_it(store: MemoryStore) -> None:
+def test_postponed_job_never_becomes_dead(store: MemoryStore) -> None:
     tries: list[datetime] = []
 
     def do(work: Work) -> None:
@@ -134,7 +132,7 @@ def test_what_is_put_off_never_dies_of_it(store: MemoryStore) -> None:
     assert (job.dead_at, job.attempts) == (None, 0)
 
 
-def test_a_busy_store_puts_a_job_off_for_a_moment(store: MemoryStore) -> None:
+def test_busy_store_postpones_a_job(store: MemoryStore) -> None:
     failures = iter([True])
 
     def do(_: Work) -> None:
@@ -150,7 +148,7 @@ def test_a_busy_store_puts_a_job_off_for_a_moment(store: MemoryStore) -> None:
     assert store.jobs.list() == []
 
 
-def test_a_store_that_stays_busy_kills_no_job(store: MemoryStore) -> None:
+def test_permanently_busy_store_fails_no_job(store: MemoryStore) -> None:
     def do(_: Work) -> None:
         raise BusyError("the store is held")
 
@@ -160,7 +158,7 @@ def test_a_store_that_stays_busy_kills_no_job(store: MemoryStore) -> None:
     assert job.dead_at is None
 
 
-def test_a_full_disk_does_not_end_the_worker(store: MemoryStore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_full_disk_does_not_end_the_worker(store: MemoryStore, monkeypatch: pytest.MonkeyPatch) -> None:
     real = store.jobs.claim
     failures = iter([True])
     pauses: list[float] = []
@@ -183,7 +181,7 @@ def test_a_full_disk_does_not_end_the_worker(store: MemoryStore, monkeypatch: py
 
 
 @pytest.mark.parametrize("step", ["has", "claim", "done", "enqueue"])
-def test_a_store_that_is_busy_between_jobs_does_not_end_the_worker(
+def test_busy_store_between_jobs_does_not_end_the_worker(
     store: MemoryStore, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
     real = getattr(store.jobs, step)
@@ -208,7 +206,7 @@ def test_a_store_that_is_busy_between_jobs_does_not_end_the_worker(
     assert store.jobs.list() == []
 
 
-def test_a_secret_in_an_error_is_neither_kept_nor_logged(store: MemoryStore, caplog: pytest.LogCaptureFixture) -> None:
+def test_secret_in_an_error_is_neither_stored_nor_logged(store: MemoryStore, caplog: pytest.LogCaptureFixture) -> None:
     secret = "ghp_" + "a1B2" * 9
 
     def do(_: Work) -> None:
@@ -221,7 +219,7 @@ def test_a_secret_in_an_error_is_neither_kept_nor_logged(store: MemoryStore, cap
     assert secret not in caplog.text
 
 
-def test_a_worker_that_lost_its_job_notices_and_leaves_it_to_the_other(store: MemoryStore) -> None:
+def test_worker_that_lost_its_lease_stops_the_job(store: MemoryStore) -> None:
     others: list[Job] = []
     after: list[str] = []
 
@@ -240,7 +238,7 @@ def test_a_worker_that_lost_its_job_notices_and_leaves_it_to_the_other(store: Me
     assert store.jobs.done(others[0])
 
 
-def test_a_long_duty_that_keeps_its_job_is_not_done_twice(store: MemoryStore) -> None:
+def test_long_duty_that_renews_its_lease_runs_once(store: MemoryStore) -> None:
     def do(work: Work) -> None:
         for step in range(10):
             set_clock(store, NOW_MS + round(step * (LEASE_SECONDS - 1) * SECOND_MS))
@@ -252,7 +250,7 @@ def test_a_long_duty_that_keeps_its_job_is_not_done_twice(store: MemoryStore) ->
     assert store.jobs.list() == []
 
 
-def test_a_kind_with_many_jobs_does_not_starve_recurring_ones(store: MemoryStore) -> None:
+def test_many_jobs_of_a_kind_do_not_starve_recurring_jobs(store: MemoryStore) -> None:
     order: list[str] = []
 
     def do(work: Work) -> None:
@@ -272,7 +270,7 @@ def test_a_kind_with_many_jobs_does_not_starve_recurring_ones(store: MemoryStore
     assert len(order) == 203
 
 
-def test_jobs_that_keep_failing_do_not_starve_those_that_do_not(store: MemoryStore) -> None:
+def test_failing_jobs_do_not_starve_others(store: MemoryStore) -> None:
     done: list[str] = []
 
     def do(work: Work) -> None:
@@ -287,13 +285,13 @@ def test_jobs_that_keep_failing_do_not_starve_those_that_do_not(store: MemorySto
     assert done == ["good"]
 
 
-def test_a_worker_leaves_jobs_that_it_has_no_duty_for(store: MemoryStore) -> None:
+def test_worker_ignores_jobs_without_a_duty(store: MemoryStore) -> None:
     store.jobs.enqueue("future kind", "x")
     assert work_until_idle(store, make_duties("task", lambda _: None)) == 0
     assert [(job.kind, job.attempts) for job in store.jobs.list()] == [("future kind", 0)]
 
 
-def test_threads_that_race_for_jobs_do_each_once(open_store: OpenStore) -> None:
+def test_racing_threads_run_each_job_once(open_store: OpenStore) -> None:
     store = open_store()
     for number in range(150):
         store.jobs.enqueue("task" if number % 2 else "other", str(number))
@@ -311,7 +309,7 @@ def test_threads_that_race_for_jobs_do_each_once(open_store: OpenStore) -> None:
     assert store.jobs.list() == []
 
 
-def test_recurring_jobs_come_back_after_their_period_and_not_before(store: MemoryStore) -> None:
+def test_recurring_job_is_due_after_its_period(store: MemoryStore) -> None:
     runs: list[str] = []
     hour = Duty(kind="hourly", do=repeat_every(timedelta(hours=1), lambda work: runs.append("h")), is_due=always)
     day = Duty(kind="daily", do=repeat_every(timedelta(days=1), lambda work: runs.append("d")), is_due=always)
@@ -322,7 +320,7 @@ def test_recurring_jobs_come_back_after_their_period_and_not_before(store: Memor
     assert (runs.count("h"), runs.count("d")) == (25, 2)
 
 
-def test_a_worker_keeps_a_store_in_order_and_comes_to_rest(store: MemoryStore) -> None:
+def test_worker_runs_maintenance_and_becomes_idle(store: MemoryStore) -> None:
     store.remember("the port is 5128")
     work_until_idle(store, maintenance_duties())
     kinds = {job.kind for job in store.jobs.list()}
@@ -333,7 +331,7 @@ def test_a_worker_keeps_a_store_in_order_and_comes_to_rest(store: MemoryStore) -
     assert work_until_idle(store, maintenance_duties()) == 4
 
 
-def test_ageing_is_a_job_of_the_worker(store: MemoryStore) -> None:
+def test_worker_archives_aged_memories(store: MemoryStore) -> None:
     id = store.remember("we spoke of the registry", category="conversation").id
     set_clock(store, NOW_MS + 181 * DAY_MS)
     work_until_idle(store, maintenance_duties())
@@ -342,7 +340,7 @@ def test_ageing_is_a_job_of_the_worker(store: MemoryStore) -> None:
     assert store.get(id).status == Status.ACTIVE
 
 
-def test_purging_is_a_job_of_the_worker(store: MemoryStore) -> None:
+def test_worker_purges_the_store(store: MemoryStore) -> None:
     store.kv.set("k", "v", ttl_seconds=60)
     set_clock(store, NOW_MS + DAY_MS)
     work_until_idle(store, maintenance_duties())

@@ -18,7 +18,7 @@ from support.digesting import NOW, PNPM, TODAY, Scene
 from support.model_server import MODEL, judges, note, refuses
 
 
-def test_server_says_what_was_spent(scene: Scene) -> None:
+def test_reported_usage_is_charged(scene: Scene) -> None:
     server = scene.serve(judges(note("1"), tokens=310), judges(note("1"), tokens=290))
     digester = scene.make(server)
     assert digester.digest([PNPM]).tokens == 310
@@ -27,7 +27,7 @@ def test_server_says_what_was_spent(scene: Scene) -> None:
     assert scene.ledger.days == {TODAY: Usage(calls=2, tokens=600)}
 
 
-def test_estimate_counts_when_the_server_does_not_say(scene: Scene) -> None:
+def test_estimate_is_charged_without_reported_usage(scene: Scene) -> None:
     server = scene.serve(judges(note("1"), tokens=None))
     report = scene.make(server).digest([PNPM])
     assert report.tokens == -(-len(server.received[0].text) // 4) + 2_048
@@ -49,7 +49,7 @@ def test_request_is_charged_before_it_is_sent(scene: Scene) -> None:
     assert saved[-1] == Usage(calls=1, tokens=5)
 
 
-def test_spent_calls_end_the_day_and_not_the_next_one(scene: Scene) -> None:
+def test_call_budget_is_renewed_at_midnight(scene: Scene) -> None:
     server = scene.serve(judges(note("1"), tokens=7))
     digester = scene.make(server, calls_per_day=2)
     assert [digester.digest([PNPM]).outcome for _ in range(2)] == [Completed(1), Completed(1)]
@@ -65,7 +65,7 @@ def test_spent_calls_end_the_day_and_not_the_next_one(scene: Scene) -> None:
     assert scene.ledger.days == {TODAY: Usage(calls=2, tokens=14), midnight.date(): Usage(calls=1, tokens=7)}
 
 
-def test_spent_tokens_end_the_day(scene: Scene) -> None:
+def test_token_budget_stops_requests_for_the_day(scene: Scene) -> None:
     server = scene.serve(judges(note("1"), tokens=9_000))
     digester = scene.make(server, tokens_per_day=10_000)
     assert digester.digest([PNPM]).outcome == Completed(1)
@@ -74,7 +74,7 @@ def test_spent_tokens_end_the_day(scene: Scene) -> None:
     assert scene.ledger.days == {TODAY: Usage(calls=1, tokens=9_000)}
 
 
-def test_day_is_one_of_utc_whatever_the_zone_of_the_clock(scene: Scene) -> None:
+def test_budget_day_is_in_utc_for_any_clock_zone(scene: Scene) -> None:
     here = timezone(timedelta(hours=9))
     digester = Digester(
         DigestSettings(model=MODEL, url=scene.serve(judges(note("1"))).url),
@@ -86,7 +86,7 @@ def test_day_is_one_of_utc_whatever_the_zone_of_the_clock(scene: Scene) -> None:
     assert list(scene.ledger.days) == [TODAY]
 
 
-def test_budget_ends_between_two_dialects(scene: Scene) -> None:
+def test_budget_is_checked_between_two_dialects(scene: Scene) -> None:
     server = scene.serve(refuses(400), judges(note("1")))
     report = scene.make(server, calls_per_day=1).digest([PNPM])
     assert report.outcome == BudgetExceeded(budget="calls", until=datetime(2026, 10, 4, tzinfo=UTC))
@@ -100,7 +100,7 @@ def test_processes_share_the_budget(scene: Scene) -> None:
     assert isinstance(other.digest([PNPM]).outcome, BudgetExceeded)
 
 
-def test_request_that_no_day_has_room_for_is_an_error_that_says_so(scene: Scene) -> None:
+def test_request_larger_than_a_days_budget_is_a_final_error(scene: Scene) -> None:
     server = scene.serve(judges(note("1")))
     with pytest.raises(DigestError, match="limit per day is 2,000") as failure:
         scene.make(server, tokens_per_day=2_000).digest([PNPM])

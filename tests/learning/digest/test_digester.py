@@ -19,7 +19,7 @@ from support.digesting import KEY, PNPM, SQUASH, TODAY, Scene
 from support.model_server import MODEL, judges, note, refuses, says
 
 
-def test_statement_is_improved(scene: Scene) -> None:
+def test_usable_verdicts_are_returned(scene: Scene) -> None:
     server = scene.serve(
         judges(note("1", content="Use pnpm instead of npm.", category="decision"), note("2", keep=False))
     )
@@ -31,7 +31,7 @@ def test_statement_is_improved(scene: Scene) -> None:
     assert (dict(report.dropped), report.tokens, report.outcome) == ({}, 100, Completed(1))
 
 
-def test_model_gets_what_was_marked_as_data_and_no_tools(scene: Scene) -> None:
+def test_request_contains_statements_as_data_and_no_tools(scene: Scene) -> None:
     server = scene.serve(judges(note("1")))
     scene.make(server, key=KEY, max_answer_tokens=500).digest([PNPM])
     (request,) = server.received
@@ -52,13 +52,13 @@ def test_model_gets_what_was_marked_as_data_and_no_tools(scene: Scene) -> None:
     assert KEY not in request.text
 
 
-def test_server_that_needs_no_key_gets_none(scene: Scene) -> None:
+def test_request_without_key_has_no_authorization(scene: Scene) -> None:
     server = scene.serve(judges(note("1")))
     scene.make(server).digest([PNPM])
     assert "Authorization" not in server.received[0].headers
 
 
-def test_secrets_do_not_leave(scene: Scene) -> None:
+def test_secrets_are_redacted_before_sending(scene: Scene) -> None:
     token = "ghp_abcdefghijklmnopqrstuvwxyz0123456789"
     # Its first half is within what is sent of a long text, and looks like nothing by itself.
     across_the_cut = "x " * 990 + token
@@ -76,7 +76,7 @@ def test_secrets_do_not_leave(scene: Scene) -> None:
     assert "hunter2" not in request.text
 
 
-def test_long_text_is_cut_and_half_a_character_is_replaced(scene: Scene) -> None:
+def test_long_text_is_truncated_and_lone_surrogate_replaced(scene: Scene) -> None:
     server = scene.serve(judges(note("1")))
     scene.make(server).digest(
         [Statement(id="1", category="fact", content="a" * 9_000, evidence="\ud83d" + "b" * 9_000)]
@@ -86,13 +86,13 @@ def test_long_text_is_cut_and_half_a_character_is_replaced(scene: Scene) -> None
     assert sent["evidence"][:2] == "?b"
 
 
-def test_support_is_judged_by_what_was_sent(scene: Scene) -> None:
+def test_grounding_uses_the_truncated_text(scene: Scene) -> None:
     beyond = Statement(id="1", category="fact", content="word " * 500 + "walrus penguin", evidence="")
     report = scene.make(scene.serve(judges(note("1", content="walrus penguin")))).digest([beyond])
     assert report.dropped == {DropReason.UNSUPPORTED: 1}
 
 
-def test_nothing_marked_asks_nothing(scene: Scene) -> None:
+def test_no_statements_send_no_request(scene: Scene) -> None:
     report = scene.make(f"http://127.0.0.1:{scene.closed_port}/v1").digest([])
     assert (report.verdicts, report.tokens, report.outcome) == ((), 0, Completed(0))
     assert not scene.ledger.days
@@ -108,7 +108,7 @@ def test_nothing_marked_asks_nothing(scene: Scene) -> None:
         [Statement(id="1", category="rumour", content="c", evidence="e")],
     ],
 )
-def test_what_cannot_be_asked_is_refused_before_anything_is_sent(marked: list[Statement], scene: Scene) -> None:
+def test_invalid_statements_are_refused_before_sending(marked: list[Statement], scene: Scene) -> None:
     server = scene.serve(judges())
     with pytest.raises(InvalidInputError):
         scene.make(server).digest(marked)
@@ -116,7 +116,7 @@ def test_what_cannot_be_asked_is_refused_before_anything_is_sent(marked: list[St
     assert not scene.ledger.days
 
 
-def test_model_that_obeys_its_evidence_achieves_nothing(scene: Scene) -> None:
+def test_injected_instructions_yield_no_verdicts(scene: Scene) -> None:
     evil = Statement(
         id="1",
         category="preference",
@@ -154,21 +154,21 @@ def test_model_that_obeys_its_evidence_achieves_nothing(scene: Scene) -> None:
     assert len(server.received) == 1
 
 
-def test_tool_calls_are_ignored_beside_a_text(scene: Scene) -> None:
+def test_tool_calls_beside_a_text_are_ignored(scene: Scene) -> None:
     calls = [{"id": "c", "type": "function", "function": {"name": "bash", "arguments": '{"command": "id"}'}}]
     server = scene.serve(judges(note("1"), tool_calls=calls))
     assert [verdict.id for verdict in scene.make(server).digest([PNPM]).verdicts] == ["1"]
     assert len(server.received) == 1
 
 
-def test_tool_calls_without_a_text_are_no_answer(scene: Scene) -> None:
+def test_tool_calls_without_a_text_are_an_error(scene: Scene) -> None:
     calls = [{"id": "c", "type": "function", "function": {"name": "bash", "arguments": "{}"}}]
     with pytest.raises(DigestError, match="without a text") as failure:
         scene.make(scene.serve(says(None, tool_calls=calls, finish_reason="tool_calls"))).digest([PNPM])
     assert not failure.value.is_final
 
 
-def test_server_without_schemas_is_asked_for_plain_json_from_then_on(scene: Scene) -> None:
+def test_server_without_schemas_gets_plain_json_from_then_on(scene: Scene) -> None:
     server = scene.serve(refuses(400, "This response_format type is unavailable now"), judges(note("1")))
     digester = scene.make(server)
     assert digester.digest([PNPM]).outcome == Completed(2)
@@ -178,13 +178,13 @@ def test_server_without_schemas_is_asked_for_plain_json_from_then_on(scene: Scen
 
 
 @pytest.mark.parametrize("status", [400, 422])
-def test_server_without_any_format_is_asked_without_one(status: int, scene: Scene) -> None:
+def test_server_without_response_formats_gets_none(status: int, scene: Scene) -> None:
     server = scene.serve(refuses(status), refuses(status), judges(note("1")))
     assert scene.make(server).digest([PNPM]).outcome == Completed(3)
     assert "response_format" not in server.received[-1].body
 
 
-def test_newer_models_get_the_parameters_that_they_take(scene: Scene) -> None:
+def test_newer_models_get_their_parameter_names(scene: Scene) -> None:
     server = scene.serve(
         refuses(400, "'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead."),
         refuses(400, "'temperature' does not support 0 with this model."),
@@ -197,7 +197,7 @@ def test_newer_models_get_the_parameters_that_they_take(scene: Scene) -> None:
     assert last["response_format"]["type"] == "json_schema"
 
 
-def test_server_that_refuses_everything_is_not_asked_for_ever(scene: Scene) -> None:
+def test_fallback_ends_when_all_dialects_are_refused(scene: Scene) -> None:
     server = scene.serve(refuses(400, "max_completion_tokens temperature response_format"))
     with pytest.raises(DigestError, match="400") as failure:
         scene.make(server).digest([PNPM])
@@ -206,7 +206,7 @@ def test_server_that_refuses_everything_is_not_asked_for_ever(scene: Scene) -> N
     assert scene.ledger.days == {TODAY: Usage(calls=5, tokens=0)}
 
 
-def test_refusal_of_the_request_itself_is_forgotten(scene: Scene) -> None:
+def test_failed_fallback_does_not_change_the_dialect(scene: Scene) -> None:
     server = scene.serve(refuses(400), refuses(400), refuses(400), judges(note("1")))
     digester = scene.make(server)
     with pytest.raises(DigestError):

@@ -20,7 +20,7 @@ from support.model_server import Reply, judges, note, refuses, says
     "text",
     ["I cannot help with that.", '{"notes": [{"id": "1", "keep"', "[]", '{"notes": "1"}', ""],
 )
-def test_text_that_is_not_the_json_asked_for_may_be_tried_again(text: str, scene: Scene) -> None:
+def test_invalid_answer_may_be_retried(text: str, scene: Scene) -> None:
     with pytest.raises(DigestError, match="did not answer with the requested JSON") as failure:
         scene.make(scene.serve(says(text, tokens=44))).digest([PNPM])
     assert not failure.value.is_final
@@ -28,14 +28,14 @@ def test_text_that_is_not_the_json_asked_for_may_be_tried_again(text: str, scene
     assert scene.ledger.days == {TODAY: Usage(calls=1, tokens=44)}
 
 
-def test_answer_that_was_cut_off_is_final(scene: Scene) -> None:
+def test_truncated_answer_is_final(scene: Scene) -> None:
     reply = says('{"notes": [{"id": "1"', finish_reason="length")
     with pytest.raises(DigestError, match="did not finish within 2,048 tokens") as failure:
         scene.make(scene.serve(reply)).digest([PNPM])
     assert failure.value.is_final
 
 
-def test_fence_around_the_answer_is_tolerated(scene: Scene) -> None:
+def test_fenced_answer_is_accepted(scene: Scene) -> None:
     fenced = "```json\n" + json.dumps({"notes": [note("1")]}) + "\n```"
     assert len(scene.make(scene.serve(says(fenced))).digest([PNPM]).verdicts) == 1
 
@@ -50,18 +50,18 @@ def test_fence_around_the_answer_is_tolerated(scene: Scene) -> None:
         Reply(status=204),
     ],
 )
-def test_server_of_something_else_is_told_from_a_model(reply: Reply, scene: Scene) -> None:
+def test_response_without_json_is_no_chat_completion(reply: Reply, scene: Scene) -> None:
     with pytest.raises(DigestError, match="not a chat-completions server"):
         scene.make(scene.serve(reply)).digest([PNPM])
 
 
-def test_huge_answer_is_not_read_to_its_end(scene: Scene) -> None:
+def test_huge_response_is_not_read_to_its_end(scene: Scene) -> None:
     with pytest.raises(DigestError, match="more than 256 KB") as failure:
         scene.make(scene.serve(says("x" * 300_000))).digest([PNPM])
     assert not failure.value.is_final
 
 
-def test_answer_that_would_grow_when_unpacked_is_refused(scene: Scene) -> None:
+def test_compressed_response_is_refused(scene: Scene) -> None:
     packed = gzip.compress(b" " * 10_000_000)
     server = scene.serve(Reply(headers={"Content-Encoding": "gzip"}, body=packed))
     with pytest.raises(DigestError, match="compressed"):
@@ -69,7 +69,7 @@ def test_answer_that_would_grow_when_unpacked_is_refused(scene: Scene) -> None:
     assert server.received[0].headers["Accept-Encoding"] == "identity"
 
 
-def test_server_that_never_answers_is_given_up(scene: Scene) -> None:
+def test_silent_server_times_out(scene: Scene) -> None:
     with pytest.raises(DigestError, match=r"did not answer within 0\.2 s") as failure:
         scene.make(scene.serve(Reply(hangs=True)), timeout_seconds=0.2).digest([PNPM])
     assert not failure.value.is_final
@@ -79,7 +79,7 @@ def test_server_that_never_answers_is_given_up(scene: Scene) -> None:
     assert scene.ledger.days[TODAY].tokens > 2_048
 
 
-def test_server_that_sends_a_blank_now_and_then_is_given_up_too(scene: Scene) -> None:
+def test_slowly_dripping_server_times_out(scene: Scene) -> None:
     with pytest.raises(DigestError, match=r"did not answer within 0\.3 s"):
         scene.make(scene.serve(Reply(drips=True)), timeout_seconds=0.3).digest([PNPM])
 
@@ -89,13 +89,13 @@ def test_server_that_sends_a_blank_now_and_then_is_given_up_too(scene: Scene) ->
     [b"", b"SSH-2.0-OpenSSH_9.9\r\n", b"HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n{"],
     ids=["nothing", "another protocol", "half an answer"],
 )
-def test_connection_that_ends_too_early_may_be_tried_again(raw: bytes, scene: Scene) -> None:
+def test_interrupted_connection_may_be_retried(raw: bytes, scene: Scene) -> None:
     with pytest.raises(DigestError, match="failed") as failure:
         scene.make(scene.serve(Reply(raw=raw))).digest([PNPM])
     assert not failure.value.is_final
 
 
-def test_refused_connection_costs_nothing(scene: Scene) -> None:
+def test_refused_connection_is_not_charged(scene: Scene) -> None:
     with pytest.raises(UnreachableError, match=f"cannot connect .* http://127.0.0.1:{scene.closed_port}") as failure:
         scene.make(f"http://127.0.0.1:{scene.closed_port}/v1").digest([PNPM])
     assert not failure.value.is_final
@@ -103,7 +103,7 @@ def test_refused_connection_costs_nothing(scene: Scene) -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="a full queue of connections is refused elsewhere")
-def test_server_that_takes_no_connection_costs_nothing(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_connect_timeout_is_not_charged(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("opencode_memory.learning.digest.request.CONNECT_SECONDS", 0.1)
     # Nobody accepts, so the queue is full after the first; the system then leaves the next without an answer.
     with (
@@ -120,7 +120,7 @@ def test_server_that_takes_no_connection_costs_nothing(scene: Scene, monkeypatch
     [(status, True) for status in (401, 403, 404, 413, 418)]
     + [(status, False) for status in (408, 409, 425, 429, 500, 502, 503, 504, 599)],
 )
-def test_status_says_whether_to_try_again(status: int, is_final: bool, scene: Scene) -> None:
+def test_status_decides_whether_to_retry(status: int, is_final: bool, scene: Scene) -> None:
     server = scene.serve(refuses(status))
     with pytest.raises(DigestError, match=f"status {status}") as failure:
         scene.make(server).digest([PNPM])
@@ -144,7 +144,7 @@ def test_status_says_whether_to_try_again(status: int, is_final: bool, scene: Sc
     ],
 )
 @pytest.mark.parametrize("status", [429, 503])
-def test_server_says_how_long_to_wait(status: int, written: str, seconds: float | None, scene: Scene) -> None:
+def test_retry_after_header_is_parsed(status: int, written: str, seconds: float | None, scene: Scene) -> None:
     with pytest.raises(DigestError) as failure:
         scene.make(scene.serve(refuses(status, retry_after=written))).digest([PNPM])
     assert failure.value.retry_after_seconds == seconds
@@ -161,7 +161,7 @@ def test_redirect_is_not_followed(status: int, scene: Scene) -> None:
 
 
 @pytest.mark.parametrize("variable", ["HTTP_PROXY", "http_proxy", "ALL_PROXY"])
-def test_proxy_of_the_environment_is_not_used_for_this_machine(
+def test_environment_proxy_is_not_used_for_loopback(
     variable: str, monkeypatch: pytest.MonkeyPatch, scene: Scene
 ) -> None:
     proxy, server = scene.serve(judges()), scene.serve(judges(note("1")))
@@ -172,7 +172,7 @@ def test_proxy_of_the_environment_is_not_used_for_this_machine(
     assert not proxy.received
 
 
-def test_key_is_in_no_log_and_no_error(caplog: pytest.LogCaptureFixture, scene: Scene) -> None:
+def test_key_is_neither_logged_nor_in_errors(caplog: pytest.LogCaptureFixture, scene: Scene) -> None:
     caplog.set_level(logging.DEBUG)
     quoted = f"Incorrect API key provided: {KEY}"
     scripts = [[judges(note("1"))], [refuses(400, quoted), refuses(401, quoted)], [says(KEY)], [Reply(hangs=True)]]
@@ -191,7 +191,7 @@ def test_key_is_in_no_log_and_no_error(caplog: pytest.LogCaptureFixture, scene: 
     assert KEY not in "".join(told)
 
 
-def test_texts_are_logged_at_debug_at_most(caplog: pytest.LogCaptureFixture, scene: Scene) -> None:
+def test_texts_are_logged_at_debug_only(caplog: pytest.LogCaptureFixture, scene: Scene) -> None:
     caplog.set_level(logging.INFO)
     with pytest.raises(DigestError) as failure:
         scene.make(scene.serve(refuses(400, PNPM.content), refuses(500, PNPM.content))).digest([PNPM])

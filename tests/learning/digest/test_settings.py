@@ -29,7 +29,7 @@ KEY = "sk-verysecretverysecretverysecret"
         ("https://example.com/openai/My-Model/v1", "https://example.com/openai/My-Model/v1/chat/completions"),
     ],
 )
-def test_base_address_leads_to_its_chat_completions(base: str, url: str) -> None:
+def test_base_url_is_completed_to_the_endpoint(base: str, url: str) -> None:
     assert parse_endpoint(base).url == url
 
 
@@ -45,7 +45,7 @@ def test_base_address_leads_to_its_chat_completions(base: str, url: str) -> None
         "http://[::ffff:10.0.0.1]/v1",
     ],
 )
-def test_texts_leave_the_machine_only_over_https(base: str) -> None:
+def test_remote_url_requires_https(base: str) -> None:
     with pytest.raises(InvalidInputError, match="must use https") as refused:
         DigestSettings(model="m", url=base)
     assert refused.value.field == "url"
@@ -71,7 +71,7 @@ def test_texts_leave_the_machine_only_over_https(base: str) -> None:
         "https://exämple.com/v1",
     ],
 )
-def test_odd_address_is_refused_and_not_repeated(base: str) -> None:
+def test_invalid_url_is_refused_and_not_quoted(base: str) -> None:
     with pytest.raises(InvalidInputError, match="is not of the form") as refused:
         DigestSettings(model="m", url=base)
     assert refused.value.field == "url"
@@ -79,14 +79,14 @@ def test_odd_address_is_refused_and_not_repeated(base: str) -> None:
 
 
 @pytest.mark.parametrize("key", ["", "two words", "line\nbreak", "schlüssel", "tab\t"])
-def test_key_that_no_header_can_carry_is_refused_and_not_repeated(key: str) -> None:
+def test_key_unfit_for_a_header_is_refused_and_not_quoted(key: str) -> None:
     with pytest.raises(InvalidInputError) as refused:
         DigestSettings(model="m", url=URL, key=key)
     assert refused.value.field == "key"
     assert not key or key not in str(refused.value)
 
 
-def test_key_is_in_no_repr() -> None:
+def test_key_is_not_in_repr() -> None:
     settings = DigestSettings(model="m", url=URL, key=KEY)
     assert settings.key == KEY
     assert KEY not in repr(settings)
@@ -118,7 +118,7 @@ def test_value_outside_its_limits_is_refused(field: str, value: Any) -> None:
     assert field in str(refused.value)
 
 
-def test_http_client_is_not_loaded_before_something_is_asked() -> None:
+def test_http_client_is_not_imported_with_the_package() -> None:
     code = "import sys, opencode_memory.learning.digest; print('httpx2' in sys.modules)"
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
     assert said.stdout == "False\n"

@@ -35,7 +35,7 @@ def reason_for(verdict: Any) -> DropReason:
     return reasons.pop()
 
 
-def test_judgements_are_used_in_the_order_of_what_was_marked() -> None:
+def test_verdicts_are_in_the_order_of_the_statements() -> None:
     verdicts, dropped = read(
         note("2", keep=False), note("1", content="Use pnpm instead of npm.", category="decision"), marked=(PNPM, SQUASH)
     )
@@ -46,22 +46,22 @@ def test_judgements_are_used_in_the_order_of_what_was_marked() -> None:
     assert not dropped
 
 
-def test_nothing_about_content_and_category_leaves_them_as_they_are() -> None:
+def test_null_content_and_category_keep_the_originals() -> None:
     assert read(note("1")) == ((Verdict(id="1", keep=True, content=None, category=Category.PREFERENCE),), {})
 
 
-def test_what_is_not_kept_has_no_content_and_is_not_reclassified() -> None:
+def test_rejected_statement_has_no_content_and_keeps_its_category() -> None:
     (verdict,), _ = read(note("1", keep=False, content="Made up.", category="fact"))
     assert verdict == Verdict(id="1", keep=False, content=None, category=Category.PREFERENCE)
 
 
-def test_lines_of_a_content_become_one() -> None:
+def test_content_is_joined_into_one_line() -> None:
     (verdict,), _ = read(note("1", content=" Use pnpm,\n\tnot  npm. "))
     assert verdict.content == "Use pnpm, not npm."
 
 
 @pytest.mark.parametrize("fence", ["```json\n{}\n```", "```\n{}\n```", "\n```JSON\n{}\n```\n"])
-def test_one_fence_around_the_answer_is_tolerated(fence: str) -> None:
+def test_one_code_fence_is_accepted(fence: str) -> None:
     verdicts, _ = parse_verdicts(fence.replace("{}", json.dumps({"notes": [note("1")]})), (PNPM,))
     assert [verdict.id for verdict in verdicts] == ["1"]
 
@@ -87,7 +87,7 @@ def test_one_fence_around_the_answer_is_tolerated(fence: str) -> None:
         '{"notes": [' + "9" * 5_000 + "]}",
     ],
 )
-def test_text_of_another_form_is_no_answer(text: str) -> None:
+def test_answer_of_another_form_is_rejected(text: str) -> None:
     with pytest.raises(ValueError, match=r".+"):
         parse_verdicts(text, (PNPM,))
 
@@ -118,7 +118,7 @@ def test_text_of_another_form_is_no_answer(text: str) -> None:
         {"id": "1", "keep": True, "content": None},
     ],
 )
-def test_judgement_with_other_keys_or_types_is_malformed(verdict: Any) -> None:
+def test_verdict_with_other_keys_or_types_is_malformed(verdict: Any) -> None:
     assert reason_for(verdict) is DropReason.MALFORMED
 
 
@@ -137,7 +137,7 @@ def test_judgement_with_other_keys_or_types_is_malformed(verdict: Any) -> None:
         (note("1", content="Use npm."), DropReason.NEGATION),
     ],
 )
-def test_judgement_that_does_not_hold_is_dropped_and_the_others_used(verdict: Any, reason: DropReason) -> None:
+def test_invalid_verdict_is_dropped_and_others_are_used(verdict: Any, reason: DropReason) -> None:
     assert reason_for(verdict) is reason
 
 
@@ -147,17 +147,17 @@ def test_content_of_500_characters_is_not_too_long() -> None:
     assert verdict.content == content
 
 
-def test_of_two_judgements_of_the_same_statement_none_is_used() -> None:
+def test_duplicate_verdicts_are_dropped() -> None:
     verdicts, dropped = read(note("1"), note("1", keep=False), {"id": "1"}, note("2"), marked=(PNPM, SQUASH))
     assert [verdict.id for verdict in verdicts] == ["2"]
     assert dropped == {DropReason.DOUBLED_ID: 3}
 
 
-def test_statement_that_is_not_mentioned_counts_as_unanswered() -> None:
+def test_missing_verdict_counts_as_unanswered() -> None:
     assert read(note("2"), marked=(PNPM, SQUASH))[1] == {DropReason.UNANSWERED: 1}
 
 
-def test_directive_of_the_rules_may_stay_one() -> None:
+def test_directive_of_the_rules_stays_a_directive() -> None:
     (verdict,), dropped = read(note("2", category="directive"), marked=(SQUASH,))
     assert verdict.category is Category.DIRECTIVE
     assert not dropped
@@ -175,7 +175,7 @@ _JSON: Any = st.recursive(
 
 
 @given(st.lists(_JSON))
-def test_whatever_the_notes_are_each_is_used_or_counted(notes: list[Any]) -> None:
+def test_any_verdict_is_used_or_counted_as_dropped(notes: list[Any]) -> None:
     text = json.dumps({"notes": notes})
     if "NaN" in text or "Infinity" in text:
         return
@@ -184,7 +184,7 @@ def test_whatever_the_notes_are_each_is_used_or_counted(notes: list[Any]) -> Non
 
 
 @given(_JSON)
-def test_envelope_of_any_form_is_read_or_has_no_text(answer: Any) -> None:
+def test_any_json_envelope_is_parsed(answer: Any) -> None:
     text = json.dumps(answer)
     if "NaN" not in text and "Infinity" not in text:
         assert parse_completion(text.encode()) == Completion(text=None, is_cut=False, tokens=None)
@@ -205,5 +205,5 @@ def test_envelope_of_any_form_is_read_or_has_no_text(answer: Any) -> None:
         ([], None),
     ],
 )
-def test_usage_counts_when_it_is_a_plausible_number(usage: Any, tokens: int | None) -> None:
+def test_only_plausible_usage_is_accepted(usage: Any, tokens: int | None) -> None:
     assert parse_completion(json.dumps({"usage": usage}).encode()).tokens == tokens

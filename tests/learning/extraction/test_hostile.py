@@ -77,7 +77,7 @@ PLAIN = [
 
 
 @pytest.mark.parametrize("reader", READERS)
-def test_long_texts_of_one_word_are_read_in_moments(reader):
+def test_long_texts_of_one_word_are_processed_quickly(reader):
     for atom in PLAIN:
         with soon():
             READERS[reader](full_of(atom))
@@ -98,7 +98,7 @@ def test_long_texts_of_one_word_are_read_in_moments(reader):
         ("hashes", "word, "),
     ],
 )
-def test_texts_made_to_be_slow_are_read_in_moments(reader, atom):
+def test_adversarial_texts_are_processed_quickly(reader, atom):
     with soon():
         READERS[reader](full_of(atom))
 
@@ -112,14 +112,14 @@ def test_texts_made_to_be_slow_are_read_in_moments(reader, atom):
         "a_b ",
     ],
 )
-def test_a_sentence_of_long_words_is_weighed_in_moments(atom):
+def test_sentence_of_long_words_is_scored_quickly(atom):
     """A sentence may have seventy words, of any length."""
     with soon():
         statements.extract_from_user(f"We run {full_of(atom)}", OFFER)
 
 
 @pytest.mark.parametrize("atom", ["\n", "   \n", "1. a\n", "- ", "either ", "x\n"])
-def test_an_offer_is_recognised_in_moments(atom):
+def test_offer_is_recognised_quickly(atom):
     with soon():
         find_candidates(agent(full_of(atom)), user("2"))
 
@@ -134,7 +134,7 @@ def test_an_offer_is_recognised_in_moments(atom):
         "ok ",
     ],
 )
-def test_a_choice_is_recognised_in_moments(atom):
+def test_choice_is_recognised_quickly(atom):
     with soon():
         choices.find_choice(full_of(atom), "1. use redis\n2. use memcached")
 
@@ -156,10 +156,10 @@ EVERYWHERE: list[Callable[[str], Event]] = [
 
 @pytest.mark.parametrize("event", EVERYWHERE)
 @pytest.mark.parametrize("text", ["x" * 100_000, "x y " * 25_000, "We decided to use it. " * 4_500])
-def test_a_line_of_a_hundred_thousand_characters_is_read_in_moments_wherever_it_is(event, text):
+def test_very_long_line_is_processed_quickly_in_any_event(event, text):
     with soon():
         find_candidates(event(truncate(text)))
 
 
-def test_a_cut_text_is_as_long_as_is_said():
+def test_truncated_text_has_the_maximum_length():
     assert len(truncate("x" * 100_000)) <= LONGEST_TEXT + 3

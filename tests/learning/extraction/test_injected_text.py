@@ -16,7 +16,7 @@ def read(path: str, output: str) -> ToolCall:
     return ToolCall(tool="read", input={"filePath": path}, output=output)
 
 
-def test_a_finding_of_the_agent_is_learned_when_nobody_gave_it():
+def test_agents_finding_is_learned_unless_injected():
     assert FINDING in learn_texts(user("go"), agent(FINDING), least=0.2)
 
 
@@ -33,7 +33,7 @@ def test_a_finding_of_the_agent_is_learned_when_nobody_gave_it():
         "<memory>{}",
     ],
 )
-def test_an_injected_block_is_not_learned_nor_who_repeats_it(block):
+def test_injected_block_and_its_repetition_are_not_learned(block):
     assert learn_texts(user(f"{block.format(RUFF)}\nhello"), least=0.2) == []
     assert learn_texts(user(f"go {block.format(FINDING)}"), agent(FINDING), least=0.2) == []
     assert learn_texts(user(f"go {block.format(LEDGER)}"), agent("ok"), user(LEDGER), least=0.2) == []
@@ -42,32 +42,32 @@ def test_an_injected_block_is_not_learned_nor_who_repeats_it(block):
 @pytest.mark.parametrize(
     "tool", ["memory_recall", "opencode-memory_recall", "mem_search", "recall", "project_memory_get"]
 )
-def test_what_a_memorys_tool_returned_is_not_learned_from_the_agent(tool):
+def test_memory_tool_output_is_not_learned_from_the_agent(tool):
     call = ToolCall(tool=tool, input={"query": "staging"}, output=f"1. {FINDING}")
 
     assert learn_texts(user("go"), call, agent(FINDING), least=0.2) == []
 
 
-def test_a_sentence_that_mostly_repeats_what_was_given_is_not_learned():
+def test_sentence_that_mostly_repeats_injected_text_is_not_learned():
     call = ToolCall(tool="memory_recall", input={}, output=FINDING)
     again = "It turns out that the staging database listens on port 5433 and not 5432, as expected here."
 
     assert learn_texts(user("go"), call, agent(again), least=0.2) == []
 
 
-def test_what_was_given_is_known_after_many_messages():
+def test_injected_text_is_remembered_over_many_messages():
     call = ToolCall(tool="memory_recall", input={}, output=FINDING)
 
     assert FINDING not in learn_texts(user("go"), call, *[bash("ls")] * 500, user("and"), agent(FINDING), least=0.2)
 
 
-def test_what_our_command_printed_in_a_shell_is_not_learned_from_the_agent():
+def test_output_of_our_command_is_not_learned_from_the_agent():
     assert FINDING not in learn_texts(
         user("go"), bash("opencode-memory recall staging", 0, FINDING), agent(FINDING), least=0.2
     )
 
 
-def test_what_the_file_of_memories_says_is_not_learned_from_the_agent():
+def test_content_of_the_memory_file_is_not_learned_from_the_agent():
     file = read("/home/ann/shop/.opencode/MEMORY.md", f"- {FINDING}")
 
     assert FINDING not in learn_texts(user("go"), file, agent(FINDING), least=0.2)
@@ -84,24 +84,24 @@ def test_what_the_file_of_memories_says_is_not_learned_from_the_agent():
         bash(f"echo '{RUFF}'"),
     ],
 )
-def test_what_a_tool_returns_or_is_given_is_no_statement(call):
+def test_tool_input_and_output_are_no_statements(call):
     assert learn_texts(user("go"), call, user("fine"), least=0.3) == []
 
 
-def test_an_error_text_becomes_no_order():
+def test_error_text_becomes_no_directive():
     calls = [bash("make", 1, RUFF), ToolCall(tool="edit", input={"filePath": "/home/ann/shop/a.py"}), bash("make")]
 
     assert {one.category for one in find_candidates(*calls)} <= {Category.SOLUTION, Category.PROCEDURE}
 
 
-def test_what_an_agent_orders_is_never_the_persons_order():
+def test_agents_order_becomes_no_directive():
     said = find_candidates(user("go"), agent(f"{RUFF} Never push to main. Always use uv in this project. {LEDGER}"))
 
     assert [one for one in said if one.is_persons] == []
     assert [one for one in said if one.category is Category.DIRECTIVE] == []
 
 
-def test_the_hashes_of_what_was_given_are_bounded_and_the_oldest_go_first():
+def test_hashes_of_injected_text_are_bounded_and_the_oldest_dropped():
     known = add_texts((), [f"word{number} and then something" for number in range(MOST_HASHES)])
     known = add_texts(known, [FINDING])
 
@@ -109,7 +109,7 @@ def test_the_hashes_of_what_was_given_are_bounded_and_the_oldest_go_first():
     assert repeats(FINDING, known)
 
 
-def test_texts_without_words_repeat_nothing():
+def test_texts_without_words_are_no_repetition():
     assert hash_triples("… !!") == ()
     assert not repeats("…", hash_triples(FINDING))
     assert not repeats(FINDING, ())

@@ -37,7 +37,7 @@ def everything(*events: Event, info: SessionInfo = SESSION) -> str:
 @pytest.mark.parametrize(
     ("text", "category"), [(RUFF, Category.DIRECTIVE), (LEDGER, Category.DECISION), (SMALL, Category.PREFERENCE)]
 )
-def test_a_plain_statement_is_found_with_what_was_said_as_evidence(text, category):
+def test_plain_statement_is_found_with_its_evidence(text, category):
     (one,) = find_candidates(user(text))
 
     assert one.content == text
@@ -47,7 +47,7 @@ def test_a_plain_statement_is_found_with_what_was_said_as_evidence(text, categor
     assert one.message == "msg_a_0000"
 
 
-def test_nothing_is_ready_before_the_person_has_said_the_next_thing():
+def test_candidate_is_pending_until_the_next_user_message():
     state, ready = run_steps(messages(user(LEDGER), agent("ok")))
     assert ready == []
     assert [one.content for one in state.pending] == [LEDGER]
@@ -57,29 +57,29 @@ def test_nothing_is_ready_before_the_person_has_said_the_next_thing():
 
 
 @pytest.mark.parametrize("taken_back", ["Scratch that.", "no wait, forget it", "never mind", "just kidding"])
-def test_what_the_next_message_takes_back_is_not_learned(taken_back):
+def test_statement_retracted_by_the_next_message_is_not_learned(taken_back):
     assert learn_texts(user(LEDGER), agent("ok"), user(taken_back)) == []
 
 
-def test_what_is_taken_back_in_the_same_message_is_not_learned():
+def test_statement_retracted_in_its_message_is_not_learned():
     assert learn_texts(user(f"{LEDGER} Scratch that.")) == []
 
 
-def test_only_the_last_message_is_taken_back():
+def test_retraction_applies_to_the_last_message_only():
     assert learn_texts(user(LEDGER), agent("ok"), user("Add a test."), agent("done"), user("Scratch that.")) == [LEDGER]
 
 
-def test_taking_back_does_not_undo_what_tools_showed():
+def test_retraction_keeps_candidates_from_tool_calls():
     kept = learn_texts(user(LEDGER), *[bash("make check")] * 3, user("Scratch that."))
 
     assert kept == ["`make check`"]
 
 
-def test_what_was_taken_back_may_be_said_again():
+def test_retracted_statement_may_be_repeated():
     assert learn_texts(user(LEDGER), user("Scratch that."), user(LEDGER)) == [LEDGER]
 
 
-def test_of_choices_in_one_session_the_last_one_holds():
+def test_last_choice_of_a_session_wins():
     said = find_candidates(
         bash("npm install"),
         user("No, use pnpm."),
@@ -92,7 +92,7 @@ def test_of_choices_in_one_session_the_last_one_holds():
     assert [one.content for one in said if one.topic == "learned:choice:package-manager"][-1] == "Use pnpm."
 
 
-def test_a_correction_of_what_the_agent_did_is_a_preference_of_the_person():
+def test_correction_of_the_agent_is_a_preference():
     (one,) = [
         one
         for one in find_candidates(bash("npm install"), user("No, use pnpm."))
@@ -103,11 +103,11 @@ def test_a_correction_of_what_the_agent_did_is_a_preference_of_the_person():
     assert one.topic == "learned:choice:package-manager"
 
 
-def test_what_is_said_twice_in_a_session_is_found_once():
+def test_repeated_statement_is_found_once():
     assert learn_texts(user(LEDGER), agent("ok"), user(LEDGER), agent("ok"), user(LEDGER)) == [LEDGER]
 
 
-def test_a_compaction_releases_what_waits():
+def test_compaction_releases_pending_candidates():
     assert learn_texts(user(LEDGER), Compaction(summary="…")) == [LEDGER]
 
 
@@ -121,28 +121,28 @@ def test_a_compaction_releases_what_waits():
         f"<private>\n{RUFF}\n\n{SECRET}\n</private>",
     ],
 )
-def test_what_is_private_is_kept_nowhere(text):
+def test_private_text_is_not_stored(text):
     assert SECRET not in everything(user(text), bash("make"), agent("ok"))
     assert learn_texts(user(text)) == []
 
 
-def test_beside_what_is_private_the_rest_is_learned():
+def test_text_beside_a_private_section_is_learned():
     assert learn_texts(user(f"{LEDGER} <private>{SECRET}</private>")) == [LEDGER]
 
 
-def test_a_private_mark_with_attributes_is_private():
+def test_private_tag_with_attributes_is_recognised():
     assert SECRET not in everything(user(f'<private reason="customer">{RUFF} {SECRET}</private>'))
 
 
-def test_what_is_private_in_feedback_is_kept_nowhere():
+def test_private_text_in_feedback_is_not_stored():
     assert SECRET not in everything(refuse(f"please use our own runner <private>{SECRET}</private> for it"))
 
 
-def test_what_is_private_and_repeated_by_the_agent_in_its_mark_is_kept_nowhere():
+def test_private_section_quoted_by_the_agent_is_not_stored():
     assert SECRET not in everything(user("hi"), agent(f"You said <private>{SECRET}</private>, fine."))
 
 
-def test_what_is_private_stays_private_when_a_long_message_is_cut():
+def test_private_section_of_a_truncated_message_is_not_stored():
     text = f"{'word ' * 2_500}<private>{'other ' * 2_000}\n{RUFF}</private>"
     read = read_message(
         {"id": "msg_1", "role": "user", "time": {"created": 7}}, [{"type": "text", "text": text}], is_followed=True
@@ -169,7 +169,7 @@ def test_what_is_private_stays_private_when_a_long_message_is_cut():
         f"INFO {RUFF}",
     ],
 )
-def test_what_is_quoted_or_pasted_is_nobodys_statement(text):
+def test_quoted_or_pasted_text_is_no_statement(text):
     assert learn_texts(user(text)) == []
 
 
@@ -183,11 +183,11 @@ def test_what_is_quoted_or_pasted_is_nobodys_statement(text):
         f"Write a CONTRIBUTING.md for me. {RUFF}",
     ],
 )
-def test_what_is_asked_supposed_or_ordered_as_text_is_no_statement(text):
+def test_questions_hypotheses_and_requested_texts_are_no_statements(text):
     assert learn_texts(user(text)) == []
 
 
-def test_in_a_role_nothing_is_learned_until_it_ends():
+def test_role_play_is_not_learned():
     played = [user("Let's role-play: you are a pirate captain."), agent("Arr"), user(RUFF), agent("Aye")]
 
     assert learn_texts(*played) == []
@@ -195,18 +195,18 @@ def test_in_a_role_nothing_is_learned_until_it_ends():
 
 
 @pytest.mark.parametrize("text", [RUFF, LEDGER, SMALL])
-def test_the_user_of_a_subagents_session_is_no_person(text):
+def test_user_text_of_a_subagent_is_not_learned(text):
     assert learn_texts(user(text), info=CHILD) == []
     assert learn_texts(refuse(text), info=CHILD) == []
 
 
-def test_a_subagents_session_has_no_summary():
+def test_subagents_session_has_no_summary():
     assert [
         one for one in find_candidates(user("Do it"), bash("make"), info=CHILD) if one.category is Category.CONVERSATION
     ] == []
 
 
-def test_feedback_of_a_refusal_is_a_preference_with_what_was_refused():
+def test_refusal_feedback_is_a_preference_with_the_refused_call():
     (one,) = find_candidates(refuse("use pnpm, not npm"))
 
     assert one.category is Category.PREFERENCE
@@ -215,11 +215,11 @@ def test_feedback_of_a_refusal_is_a_preference_with_what_was_refused():
 
 
 @pytest.mark.parametrize("text", ["no", "wait", "why?", "what does this do?"])
-def test_feedback_that_says_nothing_teaches_nothing(text):
+def test_uninformative_feedback_is_not_learned(text):
     assert learn_texts(refuse(text)) == []
 
 
-def test_feedback_about_this_one_time_stays_below_the_bar():
+def test_feedback_about_one_occasion_stays_below_the_threshold():
     assert learn_texts(refuse("not now, let me look at it first")) == []
 
 
@@ -227,7 +227,7 @@ OFFER = "1. Use Redis for the cache\n2. Use Memcached for the cache\nWhich one?"
 
 
 @pytest.mark.parametrize("answer", ["2", "2.", "option 2", "let's go with 2", "the second one please", "ok, number 2"])
-def test_a_picked_option_is_a_decision_in_the_words_of_the_offer(answer):
+def test_picked_option_is_a_decision_in_the_words_of_the_offer(answer):
     (one,) = [one for one in find_candidates(agent(OFFER), user(answer)) if one.rule == "picked an option"]
 
     assert one.category is Category.DECISION
@@ -237,17 +237,17 @@ def test_a_picked_option_is_a_decision_in_the_words_of_the_offer(answer):
 
 
 @pytest.mark.parametrize("answer", ["7", "2?", "what is option 2?", "I have 2 questions about this"])
-def test_what_picks_nothing_is_no_decision(answer):
+def test_message_without_a_pick_is_no_decision(answer):
     assert learn_texts(agent(OFFER), user(answer)) == []
 
 
-def test_a_number_without_an_offer_is_no_decision():
+def test_number_without_an_offer_is_no_decision():
     assert learn_texts(agent("Done."), user("2")) == []
     later = [user("Go on, please."), agent("Done.")] * 10
     assert learn_texts(agent(OFFER), *later, user("2")) == []
 
 
-def test_two_sessions_share_nothing():
+def test_two_sessions_share_no_state():
     state, _ = run_steps(messages(user(LEDGER)))
     other, _ = run_steps(messages(user(SMALL)))
 

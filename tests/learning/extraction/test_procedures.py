@@ -21,41 +21,41 @@ def sure(*events: Event) -> list[str]:
     return [one.content for one in procedures(*events) if admit(one, elsewhere=0) is Status.ACTIVE]
 
 
-def test_a_command_that_succeeds_often_enough_is_a_procedure():
+def test_repeatedly_successful_command_is_a_procedure():
     assert sure(*[bash("make check")] * REPETITIONS) == ["`make check`"]
     assert sure(*[bash("make check")] * (REPETITIONS - 1)) == []
 
 
-def test_a_command_that_succeeded_once_is_nothing_until_another_session_saw_it():
+def test_command_that_succeeded_once_needs_a_second_session():
     (one,) = procedures(bash("make check"))
 
     assert admit(one, elsewhere=0) is None
     assert admit(one, elsewhere=1) is Status.ACTIVE
 
 
-def test_two_sessions_see_the_same_command_as_the_same():
+def test_command_has_the_same_normal_form_in_two_sessions():
     (first,), (second,) = procedures(bash("make check")), procedures(bash("make  check 2>&1 | tail -5"))
 
     assert first.normal_form == second.normal_form is not None
     assert first.topic == second.topic is not None
 
 
-def test_arguments_that_matter_are_kept_and_tell_commands_apart():
+def test_significant_arguments_distinguish_commands():
     first, second = procedures(bash("pytest tests/unit -k ledger"), bash("pytest tests/unit -k invoice"))
 
     assert "-k ledger" in first.content
     assert first.normal_form != second.normal_form
 
 
-def test_a_command_that_fails_is_no_procedure():
+def test_failing_command_is_no_procedure():
     assert procedures(*[fail("make check")] * 5) == []
 
 
-def test_a_command_without_an_exit_code_is_no_procedure():
+def test_command_without_an_exit_code_is_no_procedure():
     assert procedures(*[bash("make check", None)] * 5) == []
 
 
-def test_the_description_of_a_command_is_told():
+def test_procedure_contains_the_commands_description():
     (one,) = procedures(bash("make check", description="Runs all checks"))
 
     assert one.content == "Runs all checks: `make check`"
@@ -81,7 +81,7 @@ def test_the_description_of_a_command_is_told():
         "# a comment",
     ],
 )
-def test_a_trivial_command_is_no_procedure(command):
+def test_trivial_command_is_no_procedure(command):
     assert procedures(*[bash(command)] * 5) == []
 
 
@@ -97,26 +97,26 @@ def test_a_trivial_command_is_no_procedure(command):
         "make " + "a" * 400,
     ],
 )
-def test_a_command_with_arguments_that_never_come_again_is_no_procedure(command):
+def test_command_with_volatile_arguments_is_no_procedure(command):
     assert procedures(*[bash(command)] * 5) == []
 
 
-def test_asking_for_a_version_in_short_is_trivial():
+def test_short_version_option_is_trivial():
     assert procedures(*[bash("node -v")] * 5) == []
 
 
 @pytest.mark.parametrize("command", ['git commit -m "fix; make tests pass"', 'echo "a && npm test"'])
-def test_text_in_quotes_is_no_command(command):
+def test_quoted_text_is_no_command(command):
     assert procedures(*[bash(command)] * 5) == []
 
 
-def test_asking_a_memory_is_no_procedure():
+def test_memory_command_is_no_procedure():
     assert procedures(*[bash("opencode-memory recall ledger")] * 5) == []
 
 
-def test_a_quote_that_never_ends_breaks_nothing():
+def test_unclosed_quote_is_tolerated():
     procedures(bash("make 'check"), bash('pytest "'), bash("\\"), bash("&& ||; |"))
 
 
-def test_a_command_that_is_no_text_breaks_nothing():
+def test_non_string_command_is_tolerated():
     assert procedures(bash(5), bash(None), bash(["make"])) == []

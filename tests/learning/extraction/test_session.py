@@ -43,7 +43,7 @@ STORE_TAKES = 512 * 1024
 """Bytes of a state that the store takes."""
 
 
-def test_a_blocker_has_a_topic_that_its_end_finds():
+def test_blocker_and_its_resolution_share_a_topic():
     (one,) = find_candidates(user(BLOCKED))
     known = Known((OpenBlocker(one.topic, one.content),))
 
@@ -65,7 +65,7 @@ def test_a_blocker_has_a_topic_that_its_end_finds():
         "I will ask for the AWS credentials.",
     ],
 )
-def test_a_blocker_stays_open_when_nobody_says_that_it_is_over(text):
+def test_blocker_stays_open_without_a_resolution(text):
     known = Known((OpenBlocker("learned:blocker:x", BLOCKED),))
 
     state, _ = step(SESSION, SessionState(), message("x", user(text)), known)
@@ -73,13 +73,13 @@ def test_a_blocker_stays_open_when_nobody_says_that_it_is_over(text):
     assert [one for one in state.pending if "resolved" in one.tags] == []
 
 
-def test_a_blocker_that_ends_in_the_same_stretch_is_resolved():
+def test_blocker_resolved_in_the_same_batch_is_resolved():
     told = filter_category(find_candidates(user(BLOCKED), agent("ok"), user(UNBLOCKED)), Category.BLOCKER)
 
     assert "resolved" in told[-1].tags
 
 
-def test_work_has_a_summary_with_goal_outcome_files_commands_and_what_is_open():
+def test_summary_has_goal_outcome_files_commands_and_open_problems():
     told = find_candidates(
         user("Make the import faster."), edit(), bash("make check"), fail("pytest"), agent("It is faster now.")
     )
@@ -99,11 +99,11 @@ def test_work_has_a_summary_with_goal_outcome_files_commands_and_what_is_open():
         (),
     ],
 )
-def test_what_was_only_talk_has_no_summary(events):
+def test_session_without_work_has_no_summary(events):
     assert filter_category(find_candidates(*events), Category.CONVERSATION) == []
 
 
-def test_a_session_that_holds_nothing_of_its_own_has_no_summary():
+def test_fork_without_own_messages_has_no_summary():
     state, _ = run_steps(messages(user("Make it faster."), edit()))
 
     assert filter_category(end(SESSION, replace_own(state, 0), at_ms=1)[1], Category.CONVERSATION) == []
@@ -149,11 +149,11 @@ states = st.builds(
 
 
 @given(state=states)
-def test_a_state_survives_as_json(state):
+def test_state_round_trips_through_json(state):
     assert SessionState.from_json(state.to_json()) == state
 
 
-def test_a_state_that_was_forgotten_begins_anew():
+def test_empty_json_gives_a_new_state():
     assert SessionState.from_json("{}") == SessionState()
 
 
@@ -174,7 +174,7 @@ events = st.one_of(
 
 
 @given(happened=st.lists(events, max_size=12))
-def test_a_session_read_in_pieces_comes_to_what_it_comes_to_in_one_go(happened):
+def test_split_session_gives_the_same_candidates(happened):
     told = messages(*happened)
     whole_state, whole = run_steps(told)
 
@@ -187,7 +187,7 @@ def test_a_session_read_in_pieces_comes_to_what_it_comes_to_in_one_go(happened):
 
 
 @given(happened=st.lists(events, max_size=12))
-def test_any_session_gives_candidates_that_have_text_evidence_and_a_rule(happened):
+def test_any_candidate_has_text_evidence_and_a_rule(happened):
     for one in find_candidates(*happened):
         assert one.content.strip()
         assert one.rule
@@ -196,7 +196,7 @@ def test_any_session_gives_candidates_that_have_text_evidence_and_a_rule(happene
         json.dumps(one.as_json())
 
 
-def test_a_session_of_five_thousand_messages_keeps_a_small_state():
+def test_state_of_a_long_session_stays_small():
     state = SessionState()
     for number in range(1_000):
         told = messages(
@@ -215,7 +215,7 @@ def test_a_session_of_five_thousand_messages_keeps_a_small_state():
     assert len(state.files) <= 40
 
 
-def test_files_edited_while_commands_fail_do_not_grow_the_state_for_ever():
+def test_edits_during_failures_do_not_grow_the_state():
     told = messages(
         *[fail(f"runner{number} go") for number in range(12)],
         *[edit(f"src/some/folder/module_{number}.py") for number in range(1_500)],
@@ -224,7 +224,7 @@ def test_files_edited_while_commands_fail_do_not_grow_the_state_for_ever():
     assert len(run_steps(told)[0].to_json().encode()) < STORE_TAKES
 
 
-def test_long_commands_and_paths_do_not_make_the_state_too_long_for_the_store():
+def test_state_with_long_commands_and_paths_fits_the_store():
     told = messages(
         *[fail(f"runner{number} {'é' * 19_000}") for number in range(12)],
         *[edit(f"src/{number}/{'ü' * 5_000}.py") for number in range(40)],
