@@ -1,4 +1,4 @@
-"""Put the TypeScript of the plugin in OpenCode into form, and say what its linter finds."""
+"""Format the TypeScript of the plugin, and print the findings of its linter."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ SOURCE = ROOT / "python" / "opencode_memory" / "hosts" / "opencode" / "plugin"
 
 
 def main() -> int:
-    """Format and lint; returns the exit code of the linter."""
+    """Format and lint the plugin. Return the exit code of the linter."""
     try:
         tools = install_plugin_tools()
     except InstallError as error:

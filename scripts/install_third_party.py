@@ -1,16 +1,15 @@
-"""Fetch the programs of other people that the end-to-end tests run, and print where they are.
+"""Download the third-party programs that the end-to-end tests run, and print their paths.
 
 ::
 
-    python scripts/install_third_party.py               # everything
-    python scripts/install_third_party.py opencode      # the OpenCode binary alone
-    python scripts/install_third_party.py node-tools    # the MCP inspector, the conformance suite, and a Node.js for both
-    python scripts/install_third_party.py plugin-tools  # what checks and formats the plugin in OpenCode
+    python scripts/install_third_party.py               # all programs
+    python scripts/install_third_party.py opencode      # the OpenCode binary only
+    python scripts/install_third_party.py node-tools    # MCP inspector, conformance suite, and Node.js for both
+    python scripts/install_third_party.py plugin-tools  # linter, formatter and compiler for the plugin
 
-All of it comes from the npm registry by the ``npm`` command, at one version each: ``tests/e2e/third_party/`` and
-``tests/e2e/plugin_tools/`` hold lock files with the hashes, and those of OpenCode are below. It lands in
-``.cache/third_party/``, a folder for each version; what is there already is not fetched again. No package's own install
-script runs.
+The ``npm`` command downloads all programs from the npm registry, at one version each. The lock files in
+``tests/e2e/third_party/`` and ``tests/e2e/plugin_tools/`` contain the hashes; those of OpenCode are below. Each version
+gets its own folder in ``.cache/third_party/`` and is downloaded once. Install scripts of packages are not run.
 """
 
 from __future__ import annotations
@@ -45,20 +44,20 @@ OPENCODE_INTEGRITY: Final = MappingProxyType(
         ),
     }
 )
-"""Of the packages that were run; those of other machines are taken as the registry gives them."""
+"""Hashes of the packages that were tested. Packages for other machines are accepted without a known hash."""
 
 _NPM: Final = ("--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error")
 
 
 class InstallError(Exception):
-    """Something could not be fetched; the message says what, why, and what to look at."""
+    """A program could not be downloaded. The message names it, the reason, and the next step."""
 
 
 def install_opencode() -> Path:
     """Return the OpenCode binary for this machine.
 
     Raises:
-        InstallError: It cannot be had.
+        InstallError: The download failed.
     """
     package = opencode_package(platform.system(), platform.machine(), _cpu_flags())
 
@@ -67,46 +66,46 @@ def install_opencode() -> Path:
         locked = json.loads((folder / "node_modules" / ".package-lock.json").read_text(encoding="utf-8"))
         found = locked["packages"][f"node_modules/{package}"]["integrity"]
         if found != OPENCODE_INTEGRITY.get(package, found):
-            raise InstallError(f"{package}@{OPENCODE} is not the one that is known: its hash is {found}")
+            raise InstallError(f"{package}@{OPENCODE} does not have the known hash; its hash is {found}")
 
     return _once(CACHE / f"{package}-{OPENCODE}", fetch) / "node_modules" / package / "bin" / "opencode"
 
 
 def opencode_package(system: str, machine: str, cpu_flags: str) -> str:
-    """Return the name of the npm package that holds the binary.
+    """Return the name of the npm package with the binary.
 
     Args:
-        system: As ``platform.system`` says it.
-        machine: As ``platform.machine`` says it.
-        cpu_flags: What the processor can do; the ordinary x64 binary needs AVX2.
+        system: Result of ``platform.system``.
+        machine: Result of ``platform.machine``.
+        cpu_flags: Features of the processor; the ordinary x64 binary needs AVX2.
 
     Raises:
-        InstallError: There is none for this machine.
+        InstallError: There is no package for this machine.
     """
     systems = {"Linux": "linux", "Darwin": "darwin"}
     machines = {"x86_64": "x64", "aarch64": "arm64", "arm64": "arm64"}
     if system not in systems or machine not in machines:
-        raise InstallError(f"OpenCode is not fetched for {system} on {machine}; run these tests on Linux or macOS")
+        raise InstallError(f"OpenCode is not available for {system} on {machine}; run these tests on Linux or macOS")
     baseline = "-baseline" if machines[machine] == "x64" and "avx2" not in cpu_flags else ""
     return f"opencode-{systems[system]}-{machines[machine]}{baseline}"
 
 
 def install_node_tools() -> Path:
-    """Return the folder that holds what the lock file names, with its programs in ``node_modules/.bin``.
+    """Return the folder with the packages of the lock file. Its programs are in ``node_modules/.bin``.
 
     Raises:
-        InstallError: It cannot be had.
+        InstallError: The download failed.
     """
     return _locked("node-tools", LOCKED, "ci")
 
 
 def install_plugin_tools() -> Path:
-    """Return the folder that holds the compiler, the linter and the types that the plugin is checked with.
+    """Return the folder with the compiler, the linter and the types for checking the plugin.
 
     Raises:
-        InstallError: They cannot be had.
+        InstallError: The download failed.
     """
-    # Not ``ci``: the lock file leaves out programs of other machines, which that takes for a mistake.
+    # Not ``ci``, which would fail because the lock file omits the programs for other machines.
     return _locked("plugin-tools", PLUGIN_LOCKED, "install")
 
 
@@ -116,7 +115,7 @@ INSTALL: Final = MappingProxyType(
 
 
 def _locked(name: str, locked: Path, command: str) -> Path:
-    """Return a folder with what a lock file names."""
+    """Return a folder with the packages of a lock file."""
     files = [locked / name for name in ("package.json", "package-lock.json")]
     version = hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:12]
 
@@ -129,7 +128,7 @@ def _locked(name: str, locked: Path, command: str) -> Path:
 
 
 def _once(folder: Path, fetch: Callable[[Path], None]) -> Path:
-    """Return a folder, filled unless it is there; it appears complete or not at all."""
+    """Return a folder; fill it first if it is missing. It appears only when it is complete."""
     if folder.is_dir():
         return folder
     folder.parent.mkdir(parents=True, exist_ok=True)
@@ -142,7 +141,7 @@ def _once(folder: Path, fetch: Callable[[Path], None]) -> Path:
         except OSError:
             if not folder.is_dir():
                 raise
-            # Somebody else was quicker with the same thing.
+            # Another process has created the same folder in the meantime.
     return folder
 
 
@@ -153,25 +152,25 @@ def _npm(folder: Path, *arguments: str) -> None:
     command = [npm, *arguments[:1], "--prefix", str(folder), *_NPM, *arguments[1:]]
     ran = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     if ran.returncode:
-        asked = f"`npm {' '.join(arguments)}` failed; is the npm registry reached from here (`npm ping`)?"
-        raise InstallError(f"{asked}\n{ran.stderr.strip()}")
+        failed = f"`npm {' '.join(arguments)}` failed; check that the npm registry can be reached (`npm ping`)"
+        raise InstallError(f"{failed}\n{ran.stderr.strip()}")
 
 
 def _cpu_flags() -> str:
     try:
         return Path("/proc/cpuinfo").read_text(encoding="utf-8")
     except OSError:
-        # Not Linux; every machine that macOS still runs on has it.
+        # macOS. Every machine that it supports has AVX2.
         return "avx2"
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Install what was asked for and print the paths, a line each."""
+    """Install the named programs, by default all, and print one path per line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("what", nargs="?", choices=INSTALL, help="what to fetch, by default everything")
-    what = parser.parse_args(arguments).what
+    parser.add_argument("program", nargs="?", choices=INSTALL, help="program to download [default: all]")
+    program = parser.parse_args(arguments).program
     try:
-        for install in INSTALL.values() if what is None else (INSTALL[what],):
+        for install in INSTALL.values() if program is None else (INSTALL[program],):
             print(install(), flush=True)
     except InstallError as error:
         print(f"error: {error}", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""What a server acknowledged before it ended, and whether the store still has it."""
+"""Acknowledged writes of a server, and the check that the store still has them after its end."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ def session() -> dict[str, Any]:
 
 
 def of_session(data: dict[str, Any]) -> dict[str, str]:
-    """Id and text of what ``log_session`` acknowledged."""
+    """Return the ids and texts of the memories that ``log_session`` acknowledged."""
     arguments = session()
     texts = [arguments["summary"], *arguments["learnings"]]
     return {memory["id"]: text for memory, text in zip(data["memories"], texts, strict=True)}
 
 
 class Writer:
-    """A client that writes without pause until nobody answers any more, and keeps what was acknowledged.
+    """A client that writes without pause until the server ends, and records the acknowledged writes.
 
     Args:
         url: The address of the server.
@@ -72,7 +72,7 @@ class Writer:
 
 
 def assert_all_there(data_dir: Path, project: str, acknowledged: dict[str, str]) -> None:
-    """Open the store of a server that has ended, and look for everything in it."""
+    """Open the store of an ended server and check that it has all acknowledged memories."""
     with opencode_memory.open(data_dir, project=project, background=False) as store:
         changed = [id for id, written in acknowledged.items() if store.get(id).content != written]
         assert not changed, changed

@@ -1,6 +1,6 @@
-"""Fixtures of the tests that run whole programs: ours, and those of other people.
+"""Fixtures of the tests that run whole programs: ours, and third-party ones.
 
-`make e2e` runs these tests and `make test` does not, since they fetch programs from the npm registry.
+`make e2e` runs these tests and `make test` does not, because they download programs from the npm registry.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def node_tools() -> Path:
 
 @pytest.fixture(scope="session")
 def plugin_tools() -> Path:
-    """The folder with what checks and formats the plugin."""
+    """The folder with the linter, formatter and compiler for the plugin."""
     return _installed("plugin-tools")
 
 
@@ -69,6 +69,6 @@ def served(tmp_path: Path) -> Iterator[Served]:
 def _installed(what: str) -> Path:
     ran = subprocess.run([sys.executable, _INSTALL, what], capture_output=True, text=True, check=False)
     if ran.returncode:
-        # Not skipped: whoever runs these tests wants to know.
+        # Fail instead of skipping, so that a missing program is noticed.
         pytest.fail(ran.stderr, pytrace=False)
     return Path(ran.stdout.strip())

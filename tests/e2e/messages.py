@@ -1,4 +1,4 @@
-"""Messages as they go over the wire, for clients that are barer than the SDK's."""
+"""MCP messages on the wire, for clients without the SDK."""
 
 from __future__ import annotations
 

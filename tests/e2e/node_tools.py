@@ -1,4 +1,4 @@
-"""Running the programs of other people that are written for Node.js."""
+"""Runs third-party programs that are written for Node.js."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ def run(tools: Path, program: str, arguments: Sequence[str], home: Path) -> subp
     """Run a program to its end.
 
     Args:
-        tools: Where they were installed.
-        program: Its file below ``node_modules``.
-        arguments: What follows it.
-        home: The only folder of a person that it finds.
+        tools: Folder of the installation.
+        program: The program's file below ``node_modules``.
+        arguments: Its arguments.
+        home: The home folder for the program.
     """
     home.mkdir(exist_ok=True)
     modules = tools / "node_modules"
-    # The one that came with them where there is one for this machine: they need a newer one than many people have.
+    # Prefer the installed Node.js, if there is one for this machine: the tools need a recent version.
     node = shutil.which("node", path=str(modules / ".bin")) or shutil.which("node")
     assert node is not None, "there is no `node` on the PATH"
     return subprocess.run(

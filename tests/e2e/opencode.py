@@ -1,4 +1,4 @@
-"""The real OpenCode in a home of its own: nothing that belongs to the person is read, and only loopback is reached."""
+"""The real OpenCode in its own home. It reads no files of the user, and reaches only the loopback interface."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 MCP_NAME = "memory"
-"""What the server is called in the configuration; OpenCode puts it in front of the names of its tools."""
+"""Name of the server in the configuration. OpenCode uses it as a prefix of the tools' names."""
 _PATIENCE_SECONDS = 120
 _PLUGIN_PACKAGE = "@opencode-ai/plugin"
 _NOBODY = "http://127.0.0.1:9"
@@ -80,7 +80,7 @@ class OpenCode:
         return self.home / "data" / "opencode" / "opencode.db"
 
     def session(self, folder: Path, prompt: str, *, goes_on: bool = False, agent: str | None = None) -> str:
-        """Run a session with one prompt in a folder, or let the last one go on; returns what it printed."""
+        """Run a session with one prompt in a folder, or continue the last one. Return the output."""
         begin = ["--continue"] if goes_on else ["--title", "A title"]
         begin += ["--agent", agent] if agent else []
         ran = subprocess.run(
@@ -97,18 +97,18 @@ class OpenCode:
         return ran.stdout
 
     def environment(self, folder: Path) -> dict[str, str]:
-        """What it is started with in a folder."""
+        """Return the environment of OpenCode in a folder."""
         folders = {f"XDG_{kind}_HOME": str(self.home / kind.lower()) for kind in ("CONFIG", "DATA", "CACHE", "STATE")}
         switched_off = ("MODELS_FETCH", "AUTOUPDATE", "LSP_DOWNLOAD", "CLAUDE_CODE")
         return {
             "PATH": os.environ["PATH"],
             "HOME": str(self.home),
             "TMPDIR": str(self.home),
-            # It believes this more than where it was started.
+            # OpenCode prefers PWD to its real working directory.
             "PWD": str(folder),
             **folders,
             **{f"OPENCODE_DISABLE_{what}": "1" for what in switched_off},
-            # Whatever it would look for elsewhere, it does not find.
+            # Block all requests to other hosts.
             "HTTP_PROXY": _NOBODY,
             "HTTPS_PROXY": _NOBODY,
             "NO_PROXY": "127.0.0.1,localhost",

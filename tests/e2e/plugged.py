@@ -1,4 +1,4 @@
-"""OpenCode with our plugin in it, as a person has it after `opencode-memory setup`: one home for both."""
+"""OpenCode with our plugin, as after `opencode-memory setup`, in one home."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ class Plugged:
 
     Attributes:
         opencode: OpenCode, configured.
-        port: Where the server of the memory is, when it is there.
-        settings: What of its configuration is set, by environment variable.
+        port: Port of the memory server, if it runs.
+        settings: Settings of opencode-memory, by environment variable.
     """
 
     opencode: OpenCode
@@ -45,15 +45,15 @@ class Plugged:
     def set_up(
         cls, binary: Path, home: Path, model_url: str, *options: str, starts: bool = False, **settings: str
     ) -> Self:
-        """Make a home as a person has it after `opencode-memory setup`.
+        """Create a home and run `opencode-memory setup` in it.
 
         Args:
             binary: OpenCode.
-            home: Where.
-            model_url: The model that OpenCode asks.
-            options: Of `setup`.
+            home: Folder of the home.
+            model_url: Address of the model for OpenCode.
+            options: Options of `setup`.
             starts: Whether the plugin may start the server, which would outlive the test.
-            settings: Of opencode-memory, by name.
+            settings: Settings of opencode-memory, by name.
         """
         home.mkdir()
         opencode = OpenCode(binary, home)
@@ -68,7 +68,7 @@ class Plugged:
 
     @property
     def manifest(self) -> Path:
-        """What the plugin reads."""
+        """The manifest of the plugin."""
         return self.opencode.home / "config" / "opencode" / "plugin" / "opencode-memory.json"
 
     @property
@@ -78,7 +78,7 @@ class Plugged:
 
     @property
     def environment(self) -> dict[str, str]:
-        """What programs of this home are started with."""
+        """Environment of the programs in this home."""
         return {
             **self.opencode.environment(self.opencode.home),
             "OPENCODE_MEMORY_PORT": str(self.port),
@@ -91,7 +91,7 @@ class Plugged:
         return self.opencode.home / "data" / "opencode-memory" / "store"
 
     def memory(self, *arguments: str, folder: Path | None = None, may_be_nothing: bool = False) -> str:
-        """Run a command of opencode-memory and return what it printed."""
+        """Run a command of opencode-memory and return its output."""
         ran = subprocess.run(
             command(*arguments),
             cwd=folder or self.opencode.home,
@@ -106,7 +106,7 @@ class Plugged:
         return ran.stdout
 
     def listed(self, folder: Path) -> list[dict[str, Any]]:
-        """The memories that a person sees in a folder."""
+        """Return the memories that the user sees in a folder."""
         said = self.memory("list", "--json", folder=folder, may_be_nothing=True)
         memories: list[dict[str, Any]] = json.loads(said)["memories"]
         return memories
@@ -118,7 +118,7 @@ class Plugged:
         return id
 
     def why(self, session: str) -> list[dict[str, Any]]:
-        """What the ledger says of a session."""
+        """Return the decisions of a session."""
         decisions: list[dict[str, Any]] = json.loads(self.memory("why", "--json", session))["decisions"]
         return decisions
 
@@ -151,7 +151,7 @@ class MemoryServer:
 
     @property
     def log(self) -> Path:
-        """What it says."""
+        """The log of the server."""
         return self._plugged.opencode.home / "server.log"
 
     @property
@@ -249,13 +249,13 @@ class Instance:
         return id
 
     def prompt(self, session: str, text: str, **more: Any) -> str:
-        """Send a message, wait for the end of the turn, and return what was answered."""
+        """Send a message, wait for the end of the turn, and return the answer."""
         answer = self.post(f"/session/{session}/message", {"parts": [{"type": "text", "text": text}], **more})
         assert "error" not in answer["info"], answer["info"]["error"]
         return "\n".join(part["text"] for part in answer["parts"] if part["type"] == "text")
 
     def command(self, session: str, name: str, arguments: str = "") -> str:
-        """Carry out a slash command."""
+        """Run a slash command."""
         answer = self.post(f"/session/{session}/command", {"command": name, "arguments": arguments})
         return "\n".join(part["text"] for part in answer["parts"] if part["type"] == "text")
 
@@ -286,7 +286,7 @@ def is_there(address: str) -> bool:
 
 
 def free_port() -> int:
-    """A port that nobody has."""
+    """Return a free port."""
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
         port: int = found.getsockname()[1]

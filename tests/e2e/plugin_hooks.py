@@ -1,4 +1,4 @@
-"""The plugin in the runtime of the real OpenCode, without OpenCode: its hooks are called one by one, and timed."""
+"""Runs the plugin in OpenCode's runtime without OpenCode. Calls its hooks one by one and measures their time."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SCRIPT = Path(__file__).with_name("hooks_of_plugin.ts")
 
 @dataclass(frozen=True)
 class Called:
-    """What a hook did.
+    """Result of a hook.
 
     Attributes:
         ms: How long it took.
@@ -89,5 +89,5 @@ def user(id: str, text: str, **more: Any) -> dict[str, Any]:
 
 
 def texts(called: Called) -> list[list[str]]:
-    """What the messages say, part by part."""
+    """Return the texts of the messages, part by part."""
     return [[part["text"] for part in message["parts"]] for message in called.output["messages"]]

@@ -1,4 +1,4 @@
-"""Repositories made by git itself, since OpenCode asks git about them."""
+"""Repositories created with git, because OpenCode runs git in them."""
 
 from __future__ import annotations
 

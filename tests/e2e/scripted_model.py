@@ -1,4 +1,4 @@
-"""A language model that does as it is told: an OpenAI-compatible server on loopback, scripted and recording.
+"""A scripted language model: an OpenAI-compatible server on loopback that records its requests.
 
 OpenCode talks to it as to any provider. It answers the turns of a session from a script, one call of a tool or one text
 each, and keeps what it was asked, so that a test sees what a model would have seen. OpenCode's requests for a title and
@@ -17,15 +17,15 @@ from typing import Any, Self
 
 Said = str | tuple[str, dict[str, Any]]
 Turn = Said | Callable[[], Said]
-"""What the model does next: says a text, or calls a tool by name with arguments; or what is found out only then."""
+"""Next step of the model: a text, a call of a tool by name with arguments, or a function that returns one."""
 END = "The script has ended."
 SUMMARY = "We worked on the shop. What is open: nothing."
-"""What it answers to a request for a summary."""
+"""Answer to a request for a summary."""
 
 
 @dataclass(frozen=True)
 class Request:
-    """What the model was asked."""
+    """A request to the model."""
 
     body: dict[str, Any]
 
@@ -46,7 +46,7 @@ class Request:
 
     @property
     def users(self) -> list[str]:
-        """What the messages of the user say."""
+        """Texts of the user's messages."""
         return self._texts("user")
 
     @property
@@ -71,7 +71,7 @@ class Request:
 
     @property
     def tool_results(self) -> list[str]:
-        """What its calls of tools have brought so far."""
+        """Results of the tool calls so far."""
         return self._texts("tool")
 
     def _texts(self, role: str) -> list[str]:
@@ -103,11 +103,11 @@ class ScriptedModel:
 
     @property
     def url(self) -> str:
-        """What a provider is configured with."""
+        """Configuration of a provider with this model."""
         return f"http://127.0.0.1:{self._server.server_port}/v1"
 
     def script(self, *turns: Turn) -> None:
-        """Say what comes next, and forget what was asked so far."""
+        """Set the next steps and forget the earlier requests."""
         with self._lock:
             self._turns = deque(turns)
             self._requests = []
@@ -130,11 +130,11 @@ class ScriptedModel:
         self._costs[said] = tokens
 
     def cost_of(self, said: Said) -> int:
-        """Return what a turn costs."""
+        """Return the costs of a turn."""
         return self._costs.get(said, 1) if isinstance(said, str) else 1
 
     def take(self, request: Request) -> Said:
-        """Record a request and return what answers it."""
+        """Record a request and return the step that answers it."""
         with self._lock:
             if not request.tools:
                 self._asides.append(request)
@@ -167,7 +167,7 @@ def _handler(model: ScriptedModel) -> type[BaseHTTPRequestHandler]:
 
 
 def _chunks(turn: Said, call: str, tokens: int) -> Iterator[str]:
-    """The answer as it is streamed: the role, what is said or called, why it ended, and what it cost."""
+    """Yield the chunks of a streamed answer: role, text or call, reason of the end, and usage."""
     if isinstance(turn, str):
         said: dict[str, Any] = {"content": turn}
         reason = "stop"

@@ -1,4 +1,4 @@
-"""``opencode-memory serve`` as a process of its own, as a person or a service starts it."""
+"""``opencode-memory serve`` as a separate process, as the user or a service starts it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def command(*arguments: str) -> list[str]:
 
 
 def environment(home: Path) -> dict[str, str]:
-    """The environment of a person who has nothing but a home."""
+    """Return an environment with only a PATH and a home."""
     return {"PATH": os.environ["PATH"], "HOME": str(home)}
 
 
@@ -33,9 +33,9 @@ class Served:
     """A resident server on a free port; it ends with the block, if it has not ended before.
 
     Args:
-        home: Where its person lives. It is started there, so its own folder is in no repository.
+        home: Home folder. The server starts there, so its working directory is in no repository.
         options: Further options of ``serve``.
-        configuration: The text of its configuration file; empty for none.
+        configuration: Text of the configuration file; empty for no file.
     """
 
     def __init__(self, home: Path, *options: str, configuration: str = "") -> None:
@@ -56,7 +56,7 @@ class Served:
             stdin=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
             text=True,
-            # A group of its own, so that a test that fails leaves nobody behind.
+            # A separate process group, so that a failing test leaves no process behind.
             start_new_session=True,
         )
         self._reader = threading.Thread(target=self._read)
@@ -85,7 +85,7 @@ class Served:
         return self._url.removesuffix("/mcp") + path
 
     def send(self, number: signal.Signals) -> None:
-        """Send it a signal."""
+        """Send a signal to the server."""
         self._process.send_signal(number)
 
     def wait(self, seconds: float) -> int:
@@ -93,7 +93,7 @@ class Served:
         return self._process.wait(seconds)
 
     def wait_for_all(self, seconds: float) -> bool:
-        """Wait until no process is left that it started; they write to the same stream, which then ends."""
+        """Wait until all processes of the server have ended. They share one stream, which ends with the last process."""
         self._reader.join(seconds)
         return not self._reader.is_alive()
 
@@ -104,5 +104,5 @@ class Served:
             if found := _READY.search(line):
                 self._url = found[1]
                 self._ready.set()
-        # Whoever waits for a server that has died shall not wait longer.
+        # Wake up a caller that waits for a server that has died.
         self._ready.set()

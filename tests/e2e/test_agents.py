@@ -1,4 +1,4 @@
-"""The agents in the real OpenCode, with a model that tries each way to write from those that only read."""
+"""The agents in the real OpenCode, with a model that tries to write in every way as a read-only agent."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ export GIT_EXTERNAL_DIFF="touch leak"; git diff HEAD~1
 export GIT_EXTERNAL_DIFF=./script.sh 1bad=2 || git diff HEAD~1
 git diff --outpu\t=leak
 """.strip().splitlines()
-"""What writes in OpenCode when its own rules allow some commands of git and nothing else."""
+"""Lines that write in OpenCode although its rules allow only some git commands."""
 
 NOT_PLAIN = [
     *r"""
@@ -153,7 +153,7 @@ WITHOUT_THE_SHELL: list[Call] = [
     *((name, {}) for name in ("memory-write", "memory-edit", "memory-delete", "memory-kv-set", "memory-kv-delete")),
     ("deploy", {}),
 ]
-"""Calls of tools that write files or memories, one of them of a server that nobody knows."""
+"""Calls of tools that write files or memories, one of them of an unknown server."""
 
 PLUGIN = """
 import { mergePermissions, readOnlyShell } from %(source)s;
@@ -181,7 +181,7 @@ export default {
   },
 };
 """
-"""What the plugin does with the agents, and tools that leave a file behind."""
+"""A plugin that configures the agents as ours does, with tools that leave a file behind."""
 
 ASK = """
 import { readOnlyShell } from %(source)s;
@@ -197,7 +197,7 @@ console.log(JSON.stringify(refused));
 
 @pytest.fixture
 def walrus(shop: Path) -> Path:
-    """A repository with something to read and something to run, and in it a folder that is a repository of somebody else's."""
+    """A repository with files to read and to run, and with a folder that is a repository of another person."""
     (shop / "walrus.txt").write_text("first\n")
     (shop / "secrets.txt").write_text("hidden\n")
     (shop / "script.sh").write_text("#!/bin/sh\ntouch leak\n")
@@ -215,7 +215,7 @@ def walrus(shop: Path) -> Path:
 
 
 @pytest.mark.parametrize("agent", READ_ONLY)
-def test_a_model_that_tries_each_way_to_write_changes_nothing_and_can_still_read(
+def test_read_only_agent_cannot_write_but_can_read(
     served: Served, model: ScriptedModel, opencode: OpenCode, walrus: Path, tmp_path: Path, agent: str
 ) -> None:
     remembered(served)
@@ -255,7 +255,7 @@ def test_a_model_that_tries_each_way_to_write_changes_nothing_and_can_still_read
     assert not {name for name, _ in WITHOUT_THE_SHELL} & set(last.tools)
 
 
-def test_without_anything_that_refuses_lines_there_is_no_shell(
+def test_read_only_agent_without_the_plugin_has_no_shell(
     served: Served, model: ScriptedModel, opencode: OpenCode, walrus: Path
 ) -> None:
     configure(opencode, model, served, agent=AGENTS)
@@ -274,7 +274,7 @@ def test_without_anything_that_refuses_lines_there_is_no_shell(
     assert "bash" not in last.tools
 
 
-def test_the_librarian_writes_memories_and_no_files_and_the_default_agent_stays(
+def test_librarian_writes_memories_but_no_files(
     served: Served, model: ScriptedModel, opencode: OpenCode, walrus: Path
 ) -> None:
     configure(opencode, model, served, agent=AGENTS)
@@ -297,7 +297,7 @@ def test_the_librarian_writes_memories_and_no_files_and_the_default_agent_stays(
     assert not [name for name, agent in AGENTS.items() if agent["prompt"] in default.system]
 
 
-def test_each_line_that_is_not_one_plain_command_of_the_list_is_refused(opencode: OpenCode, tmp_path: Path) -> None:
+def test_shell_line_that_is_not_one_listed_command_is_refused(opencode: OpenCode, tmp_path: Path) -> None:
     def refused(agents: list[str], *asked: Call) -> list[bool]:
         script = tmp_path / "ask.ts"
         script.write_text(ASK % {"source": json.dumps(SOURCE.as_uri()), "agents": json.dumps(with_reading_shell())})
@@ -340,7 +340,7 @@ def configure(opencode: OpenCode, model: ScriptedModel, served: Served, **more: 
 
 
 def calls(opencode: OpenCode, model: ScriptedModel, folder: Path, agent: str, *asked: Call) -> Request:
-    """Have an agent make calls; returns its last request, which holds what all of them have brought."""
+    """Have an agent make calls, and return its last request, which contains all results."""
     if agent == "auditor":
         # A subagent, as another agent asks for it.
         begin: Call = ("task", {"description": "x", "prompt": "Review.", "subagent_type": agent})
@@ -369,7 +369,7 @@ def everything_known(served: Served) -> tuple[list[str], list[str]]:
 
 
 def everything(folder: Path) -> dict[str, tuple[int, bytes]]:
-    """All files with what is in them, without what git and OpenCode note for themselves when they read."""
+    """Return all files with mode and content, without files that git and OpenCode write when they read."""
     notes = {folder / ".git" / "index", folder / ".git" / "opencode"}
     return {
         str(path.relative_to(folder)): (path.stat().st_mode, path.read_bytes())

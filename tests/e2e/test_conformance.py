@@ -1,4 +1,4 @@
-"""The official MCP conformance suite against the resident server, compared with what docs/mcp-conformance.md says.
+"""The official MCP conformance suite against the resident server, compared with docs/mcp-conformance.md.
 
 The document has a row for each scenario and a column for each release of the suite: how many of its checks pass, and
 why others cannot. So it neither hides a failure nor goes stale.
@@ -31,14 +31,14 @@ FOR_ANY_SERVER = {
     "server-sse-multiple-streams",
     "tools-list",
 }
-"""Scenarios that ask nothing of a server but to keep the protocol; no reason excuses a failure."""
+"""Scenarios that every server must pass; no reason excuses a failure."""
 _SUMMARY = re.compile(r"^[✓✗] (\S+): (\d+) passed, (\d+) failed", re.MULTILINE)
 _NOT_IN_IT = "–"
 
 
 @dataclass(frozen=True)
 class Row:
-    """What the document says of a scenario."""
+    """Row of the document for a scenario."""
 
     scenario: str
     results: dict[str, str]
@@ -68,9 +68,7 @@ def unexplained(found: Iterable[Row]) -> list[str]:
 
 
 @pytest.mark.parametrize("suite", SUITES)
-def test_every_check_that_applies_passes_and_the_document_says_why_the_others_do_not(
-    suite: str, served: Served, node_tools: Path, tmp_path: Path
-) -> None:
+def test_results_match_the_document(suite: str, served: Served, node_tools: Path, tmp_path: Path) -> None:
     ran = run(node_tools, SUITES[suite], ["server", "--url", served.url, "--suite", "all"], tmp_path / "home")
     results = {
         scenario: f"{passed} of {int(passed) + int(failed)}"
@@ -80,7 +78,7 @@ def test_every_check_that_applies_passes_and_the_document_says_why_the_others_do
     assert [line for line in served.said if "Traceback" in line or "ERROR" in line] == []
 
 
-def test_the_document_has_a_reason_for_each_failure_and_none_for_what_any_server_must_do() -> None:
+def test_document_gives_a_reason_for_each_failure() -> None:
     found = rows(DOCUMENT.read_text())
     assert not unexplained(row for row in found)
     by_name = {row.scenario: row.results for row in found}

@@ -1,4 +1,4 @@
-"""How the resident server ends: when it is asked to, at once and cleanly; when it is killed, without a loss."""
+"""End of the resident server: at once and cleanly after a signal, and without a loss if it is killed."""
 
 from __future__ import annotations
 
@@ -49,14 +49,14 @@ def test_server_that_gets_sigterm_ends_before_any_time_limit_and_loses_nothing(s
     assert_all_there(served.data_dir, PROJECT, acknowledged)
 
 
-def test_when_it_is_killed_nothing_is_lost_and_nobody_is_left_behind(served: Served, shop: Path) -> None:
+def test_killed_server_loses_no_write_and_leaves_no_process(served: Served, shop: Path) -> None:
     code, acknowledged = end(served, signal.SIGKILL, shop)
     assert code == -signal.SIGKILL
     assert served.wait_for_all(PATIENCE_SECONDS), "its worker is still there"
     assert_all_there(served.data_dir, PROJECT, acknowledged)
 
 
-def test_the_next_server_has_what_a_killed_one_acknowledged(served: Served, shop: Path) -> None:
+def test_next_server_has_acknowledged_writes_of_a_killed_one(served: Served, shop: Path) -> None:
     _, acknowledged = end(served, signal.SIGKILL, shop)
     last = list(acknowledged)[-1]
     with Served(served.data_dir.parent) as next_one, connected(next_one.url, list_roots_callback=Roots(shop)) as agent:

@@ -1,4 +1,4 @@
-"""Memories arrive beside the messages of a real OpenCode: in every request that shows them, the same to the byte."""
+"""Injection in the real OpenCode: every request shows the same memories, byte for byte."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ORDERS = (
 
 @dataclass(frozen=True)
 class World:
-    """A person's home with everything in it, and the model that OpenCode asks."""
+    """A home with OpenCode and the plugin, and the scripted model."""
 
     plugged: Plugged
     model: ScriptedModel
@@ -77,7 +77,7 @@ def test_a_block_is_the_same_in_every_request_of_its_turn_and_of_later_ones(worl
     assert not any(TAG in request.system for request in model.requests)
 
 
-def test_why_says_what_was_shown_and_that_it_was_taken_up(world: World, opencode: Instance) -> None:
+def test_why_lists_shown_memories_and_their_use(world: World, opencode: Instance) -> None:
     world.model.script("The walrus build needs make -j1, since parallel builds corrupt the archive.")
     session = opencode.session()
     opencode.prompt(session, QUESTION)
@@ -95,9 +95,7 @@ def outcomes(world: World, session: str) -> dict[str, str | None]:
     return {one["content"]: one["outcome"] for decision in decisions for one in decision["memories"]}
 
 
-def test_titles_and_summaries_are_made_without_blocks_but_a_summary_with_what_must_not_be_lost(
-    world: World, opencode: Instance
-) -> None:
+def test_titles_have_no_blocks_and_summaries_get_the_context(world: World, opencode: Instance) -> None:
     world.model.script("With make -j1.")
     session = opencode.session(title=None)
     opencode.prompt(session, QUESTION)
@@ -125,7 +123,7 @@ def test_titles_and_summaries_are_made_without_blocks_but_a_summary_with_what_mu
     assert WALRUS in block
 
 
-def test_an_automatic_continuation_has_what_it_needs(world: World, opencode: Instance) -> None:
+def test_automatic_continuation_gets_a_block(world: World, opencode: Instance) -> None:
     full = "That was a lot of work on the walrus."
     world.model.cost(full, 195_000)
     world.model.script("With make -j1.", full, "I go on.")
@@ -140,7 +138,7 @@ def test_an_automatic_continuation_has_what_it_needs(world: World, opencode: Ins
     assert DIRECTIVE in block
 
 
-def test_what_a_memory_says_cannot_leave_its_block(world: World, opencode: Instance) -> None:
+def test_i10_memory_cannot_close_its_block(world: World, opencode: Instance) -> None:
     id_ = world.plugged.remember(world.shop, ORDERS)
     try:
         world.model.script("No.")
@@ -154,7 +152,7 @@ def test_what_a_memory_says_cannot_leave_its_block(world: World, opencode: Insta
     assert block.count("</project-memory>") == 1
     assert block.endswith("</project-memory>")
     assert not any(tag in block for tag in ("</system>", "<|im_", "<user>", "</user>", "[INST]", "[/INST]"))
-    # What looks like another memory is indented as a part of this one.
+    # Text that looks like another memory is indented as a part of this one.
     assert "\n- [00000000]" not in block
 
 
@@ -191,7 +189,7 @@ def test_a_restarted_opencode_sends_the_same_bytes(world: World) -> None:
         session = before.session()
         before.prompt(session, QUESTION)
         first = world.model.requests[0].messages
-    # The memory changes meanwhile; what was shown does not.
+    # The memory changes in the meantime, but the shown block does not.
     id_ = world.plugged.remember(world.shop, "Walrus archives are built at night.")
     with world.plugged.running(world.shop) as after:
         world.server.until_warm()
@@ -203,9 +201,7 @@ def test_a_restarted_opencode_sends_the_same_bytes(world: World) -> None:
     assert len(blocks(request)) == 1
 
 
-def test_projects_do_not_mix_between_processes_and_work_trees_of_one_project_share(
-    world: World, opencode: Instance, tmp_path: Path
-) -> None:
+def test_projects_are_separate_and_work_trees_share_one(world: World, opencode: Instance, tmp_path: Path) -> None:
     other = repository(tmp_path / "other", remote="https://forge.example/team/other.git")
     world.plugged.remember(other, "The walrus archive of the other project is built with ninja.")
     tree = worktree(world.shop, tmp_path / "tree")
@@ -227,9 +223,7 @@ def test_projects_do_not_mix_between_processes_and_work_trees_of_one_project_sha
     assert "ninja" not in ours
 
 
-def test_a_server_that_dies_in_a_turn_and_comes_back_changes_nothing_that_was_said(
-    world: World, opencode: Instance
-) -> None:
+def test_server_restart_in_a_turn_keeps_the_messages(world: World, opencode: Instance) -> None:
     look = ("bash", {"command": "echo look", "description": "look"})
 
     def dies() -> str:
@@ -255,7 +249,7 @@ def test_a_server_that_dies_in_a_turn_and_comes_back_changes_nothing_that_was_sa
     assert blocks(last)[:1] == blocks(alone)
 
 
-def test_a_server_that_hangs_holds_nobody_up(world: World, opencode: Instance) -> None:
+def test_hanging_server_does_not_delay_a_turn(world: World, opencode: Instance) -> None:
     world.model.script("Quick.", "Quick again.")
     session = opencode.session()
     world.server.signal(signal.SIGSTOP)
@@ -265,13 +259,11 @@ def test_a_server_that_hangs_holds_nobody_up(world: World, opencode: Instance) -
         world.server.signal(signal.SIGCONT)
     assert blocks(world.model.requests[0]) == []
     opencode.prompt(session, "Go on.")
-    # What came too late stays away.
+    # A late block is never shown.
     assert world.model.requests[1].messages[0] == world.model.requests[0].messages[0]
 
 
-def test_without_a_server_everything_goes_on_as_without_the_plugin(
-    opencode_binary: Path, tmp_path: Path, shop: Path
-) -> None:
+def test_session_works_without_a_server(opencode_binary: Path, tmp_path: Path, shop: Path) -> None:
     with ScriptedModel() as model:
         plugged = Plugged.set_up(opencode_binary, tmp_path / "home", model.url, starts=False)
         with plugged.running(shop) as opencode:
@@ -283,9 +275,7 @@ def test_without_a_server_everything_goes_on_as_without_the_plugin(
         assert all(not blocks(request) for request in model.requests)
 
 
-def test_a_summary_asked_for_in_our_words_still_has_the_memories_and_the_summary_before_it(
-    opencode_binary: Path, tmp_path: Path, shop: Path
-) -> None:
+def test_custom_prompt_has_memories_and_previous_summary(opencode_binary: Path, tmp_path: Path, shop: Path) -> None:
     with ScriptedModel() as model:
         plugged = Plugged.set_up(opencode_binary, tmp_path / "home", model.url, compaction_custom_prompt="true")
         plugged.remember(shop, DIRECTIVE, "directive")

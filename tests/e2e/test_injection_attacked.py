@@ -1,4 +1,4 @@
-"""What stands beside messages when things happen in an unusual order, or at the same time, in a real OpenCode."""
+"""Injection in the real OpenCode under unusual orders of events and concurrency."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ BUILD = "How do I build the walrus archive?"
 DEPLOY = "How do I deploy the penguin service?"
 TAG = "<project-memory>"
 LOOK = ("bash", {"command": "echo look", "description": "look"})
-# Whoever has to be asked which small model to take makes the title after the turn has begun.
+# Without a configured small model, OpenCode creates the title after the turn has begun.
 SLOW = """
 export default {
   id: "slow",
@@ -39,7 +39,7 @@ export default {
 
 @dataclass(frozen=True)
 class World:
-    """A person's home with everything in it, and the model that OpenCode asks."""
+    """A home with OpenCode and the plugin, and the scripted model."""
 
     plugged: Plugged
     model: ScriptedModel
@@ -79,9 +79,7 @@ def blocks(request: Request) -> list[str]:
 
 
 @pytest.mark.parametrize("said_before", [True, False])
-def test_what_follows_a_compaction_of_nothing_has_its_block_from_the_first_request_on(
-    world: World, opencode: Instance, said_before: bool
-) -> None:
+def test_message_after_an_empty_compaction_gets_its_block(world: World, opencode: Instance, said_before: bool) -> None:
     world.model.script("With make -j1.")
     session = opencode.session()
     if said_before:
@@ -129,7 +127,7 @@ def test_each_of_the_prompts_that_wait_while_a_turn_runs_is_looked_up(world: Wor
     assert PENGUIN in block
 
 
-def test_what_is_noted_without_an_answer_is_looked_up_with_what_is_asked_next(world: World, opencode: Instance) -> None:
+def test_unanswered_message_is_searched_with_the_next_one(world: World, opencode: Instance) -> None:
     world.model.script("Gladly.")
     session = opencode.session()
     note = {"parts": [{"type": "text", "text": BUILD}], "noReply": True}
@@ -163,7 +161,7 @@ def test_a_title_that_is_made_late_has_no_block(world: World, tmp_path: Path) ->
     assert TAG not in "\n".join(title.users)
 
 
-def test_what_was_shown_comes_back_when_opencode_was_there_before_the_server(world: World, opencode: Instance) -> None:
+def test_shown_blocks_return_after_a_late_server_start(world: World, opencode: Instance) -> None:
     world.model.script("With make -j1.")
     session = opencode.session()
     opencode.prompt(session, BUILD)
@@ -182,14 +180,14 @@ def test_what_was_shown_comes_back_when_opencode_was_there_before_the_server(wor
     assert blocks(alone) == []
     assert back.messages[: len(first)] == first
     assert last.messages[: len(back.messages)] == back.messages
-    # What is in sight is not shown again, and it is in sight.
+    # A visible memory is not shown again, and this one is visible.
     assert [WALRUS in block for block in blocks(last)] == [True, False]
     assert PENGUIN in blocks(last)[1]
 
 
 @contextmanager
 def listening(plugged: Plugged, heard: list[dict[str, Any]]) -> Iterator[None]:
-    """A server that has a block for every message, and keeps what it is told."""
+    """A server that has a block for every message, and records its notifications."""
 
     def listens(connection: ServerConnection) -> None:
         for text in connection:
@@ -241,7 +239,7 @@ def test_that_a_block_was_shown_is_said_again_before_the_next_decision(hooks: Ho
     assert {one["params"]["state"] for one in of_session if one["method"] == "settled"} == {"shown"}
 
 
-def test_nothing_large_is_sent_to_the_server(hooks: Hooks, heard: list[Any]) -> None:
+def test_large_files_are_not_sent_to_the_server(hooks: Hooks, heard: list[Any]) -> None:
     heard.clear()
     file = {"id": "prt_1", "messageID": "msg_1", "type": "file", "url": "data:image/png;base64," + "A" * 1_000_000}
     properties = {"sessionID": "ses_1", "part": file, "text": "data: the user's own words"}

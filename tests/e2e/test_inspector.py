@@ -47,7 +47,7 @@ class Inspector:
 
 
 def result(ran: subprocess.CompletedProcess[str]) -> dict[str, Any]:
-    """What a method answered that had to succeed; whatever the inspector has against it fails the test."""
+    """Return the answer of a method that must succeed. Any complaint of the inspector fails the test."""
     assert ran.returncode == 0, ran.stderr
     found: dict[str, Any] = json.loads(ran.stdout)["result"]
     return found
@@ -72,14 +72,14 @@ def inspector(request: pytest.FixtureRequest, transport: str, node_tools: Path, 
     return Inspector(node_tools, tmp_path / "home", [*options, "--cwd", str(shop)], ["--", *target])
 
 
-def test_it_lists_the_tools_and_has_nothing_against_their_schemas(inspector: Inspector) -> None:
+def test_inspector_accepts_all_schemas(inspector: Inspector) -> None:
     ran = inspector.ask("tools/list", "--strict")
     assert [tool["name"] for tool in result(ran)["tools"]] == [tool.name for tool in TOOLS]
-    # Its value may be any JSON, and the inspector thinks that nobody means that.
+    # The value may be any JSON. The inspector warns about that, but it is intended.
     assert re.findall(r'tool "(\w+)"', ran.stderr) == ["kv_set"], ran.stderr
 
 
-def test_what_it_stores_it_finds_again(inspector: Inspector) -> None:
+def test_inspector_finds_a_stored_memory(inspector: Inspector) -> None:
     stored = result(inspector.call("remember", content=FACT, category="procedure"))
     found = result(inspector.call("recall", query="how is the walrus built?"))
     [memory] = found["structuredContent"]["memories"]
@@ -87,7 +87,7 @@ def test_what_it_stores_it_finds_again(inspector: Inspector) -> None:
     assert PROJECT in found["content"][0]["text"]
 
 
-def test_it_is_told_what_was_wrong_with_a_call(inspector: Inspector) -> None:
+def test_inspector_gets_the_error_of_a_call(inspector: Inspector) -> None:
     ran = inspector.call("recall", limit=0)
     assert ran.returncode != 0
     assert "query: is required; limit: input should be" in ran.stdout

@@ -1,4 +1,4 @@
-"""What the real OpenCode did in one session is known in the next, and nobody has asked for anything to be remembered."""
+"""Learning in the real OpenCode: the next session knows the work of the last, without a request to remember."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def work(opencode: OpenCode, model: ScriptedModel, shop: Path) -> None:
 
 
 def recalled(served: Served, shop: Path, query: str) -> list[dict[str, Any]]:
-    """What the command line finds in the repository."""
+    """Return the results of the command line in the repository."""
     ran = subprocess.run(
         command("recall", "--json", "--data-dir", str(served.data_dir), query),
         cwd=shop,
@@ -75,7 +75,7 @@ def until(what: Callable[[], bool]) -> None:
         pause.wait(0.2)
 
 
-def test_what_was_done_and_said_in_a_session_is_recalled_and_shown_in_the_next(
+def test_session_is_learned_from_and_shown_in_the_next(
     learning: Served, model: ScriptedModel, opencode: OpenCode, broken: Path
 ) -> None:
     opencode.configure(model.url, {"type": "remote", "url": learning.url, "oauth": False})
@@ -104,7 +104,7 @@ def test_what_was_done_and_said_in_a_session_is_recalled_and_shown_in_the_next(
         assert words in shown, shown
 
 
-def test_reading_by_hand_learns_the_same_once_and_nothing_of_another_project(
+def test_ingest_learns_the_same_once_and_only_of_its_project(
     model: ScriptedModel, opencode: OpenCode, broken: Path, tmp_path: Path
 ) -> None:
     opencode.configure(model.url, {"type": "remote", "url": "http://127.0.0.1:9/mcp", "enabled": False})

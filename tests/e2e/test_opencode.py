@@ -1,4 +1,4 @@
-"""The real OpenCode remembers in one session and recalls in the next, and only where it may."""
+"""The real OpenCode remembers in one session and recalls in the next, only in its own project."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def remember(opencode: OpenCode, model: ScriptedModel, folder: Path) -> list[Req
 
 
 def recalled(opencode: OpenCode, model: ScriptedModel, folder: Path) -> str:
-    """What the model reads after it has recalled in a new session."""
+    """Return the result of a recall in a new session, as the model gets it."""
     model.script((f"{MCP_NAME}_recall", {"query": QUERY}), "I see.")
     assert "I see." in opencode.session(folder, "How is the walrus built?")
     before, after = model.requests
@@ -40,14 +40,14 @@ def memories(data_dir: Path) -> list[Memory]:
         return store.list(project="*")
 
 
-def test_a_memory_of_one_session_is_there_in_the_next_in_its_repository_and_its_worktrees_alone(
+def test_memory_is_shared_by_sessions_of_one_repository_only(
     served: Served, model: ScriptedModel, opencode: OpenCode, shop: Path, tmp_path: Path
 ) -> None:
     opencode.configure(model.url, {"type": "remote", "url": served.url, "oauth": False})
     bakery = repository(tmp_path / "bakery", remote="https://forge.example/team/bakery.git")
 
     remember(opencode, model, shop)
-    # Nobody told the server but OpenCode itself, asked for its roots: it has no header, and the server was started elsewhere.
+    # The server knows the folder only from OpenCode's roots: there is no header, and it was started elsewhere.
     [memory] = memories(served.data_dir)
     assert (memory.content, memory.project, memory.trust) == (FACT, SHOP, "agent")
 

@@ -1,4 +1,4 @@
-"""A real OpenCode after `opencode-memory setup`: its tools, commands, agents and events, its start, its end, its screen."""
+"""The real OpenCode after `opencode-memory setup`: tools, commands, agents, events, start, end and screen."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def schema(request: Request, tool: str) -> dict[str, object]:
     return parameters
 
 
-def test_a_model_is_offered_each_tool_once_by_mcp_and_people_have_their_commands(
+def test_model_gets_each_tool_once_and_user_gets_commands(
     opencode_binary: Path, tmp_path: Path, model: ScriptedModel, shop: Path
 ) -> None:
     plugged = Plugged.set_up(opencode_binary, tmp_path / "home", model.url)
@@ -121,7 +121,7 @@ def test_the_tools_of_the_seed_work_under_their_names_and_know_their_session(
     assert memory["source"]["session"] == session
 
 
-def test_what_a_person_has_is_never_replaced_and_what_they_type_is_never_run(
+def test_users_entries_are_kept_and_typed_text_is_not_run(
     opencode_binary: Path, tmp_path: Path, model: ScriptedModel, shop: Path
 ) -> None:
     plugged = Plugged.set_up(opencode_binary, tmp_path / "home", model.url, "--agents", "architect")
@@ -149,7 +149,7 @@ def test_what_a_person_has_is_never_replaced_and_what_they_type_is_never_run(
     assert memory["content"] == "we build with !`touch leak` and @walrus.txt"
 
 
-def test_a_server_that_hangs_does_not_hold_up_the_start(
+def test_hanging_server_does_not_delay_the_start(
     opencode_binary: Path, tmp_path: Path, model: ScriptedModel, shop: Path
 ) -> None:
     plugged = Plugged.set_up(opencode_binary, tmp_path / "home", model.url)
@@ -164,7 +164,7 @@ def test_a_server_that_hangs_does_not_hold_up_the_start(
             assert (status["status"], "1000ms" in status["error"]) == ("failed", True), status
 
 
-def test_agents_that_were_chosen_are_there_and_those_that_read_cannot_write(
+def test_chosen_agents_are_installed_and_readers_cannot_write(
     opencode_binary: Path, tmp_path: Path, model: ScriptedModel, shop: Path
 ) -> None:
     plugged = Plugged.set_up(opencode_binary, tmp_path / "home", model.url, "--agents", "architect")
@@ -179,14 +179,14 @@ def test_agents_that_were_chosen_are_there_and_those_that_read_cannot_write(
         ]
         model.script(*tries, "I only read.")
         opencode.prompt(opencode.session(), "Write a file.", agent="architect")
-        # Whoever has chosen nothing is asked nothing: the default stays what it was.
+        # The default agent is unchanged, because the setup chose no other default.
         model.script("Hello.")
         opencode.prompt(opencode.session(), "Hello")
         assert "write" in model.requests[0].tools
     assert sorted(path.name for path in shop.iterdir()) == [".git", "walrus.txt"]
 
 
-def test_what_is_said_is_learned_as_it_happens_and_when_opencode_ends(
+def test_session_is_learned_from_live_and_at_its_end(
     opencode_binary: Path, tmp_path: Path, model: ScriptedModel, shop: Path
 ) -> None:
     plugged = Plugged.set_up(
@@ -194,14 +194,14 @@ def test_what_is_said_is_learned_as_it_happens_and_when_opencode_ends(
     )
     with plugged.served():
         model.script("Cents it is.")
-        # It ends with its turn: what is not sent by then is lost.
+        # OpenCode ends with its turn. Events that are not sent by then are lost.
         plugged.opencode.session(shop, DECISION)
         until(lambda: plugged.listed(shop) != [], "nothing was learned")
     [memory] = plugged.listed(shop)
     assert (memory["category"], memory["trust"]) == ("decision", "extracted")
 
 
-def test_the_plugin_starts_the_server_where_none_is_and_the_next_message_has_memory(
+def test_plugin_starts_a_missing_server(
     opencode_binary: Path, tmp_path: Path, model: ScriptedModel, shop: Path
 ) -> None:
     plugged = Plugged.set_up(opencode_binary, tmp_path / "home", model.url, starts=True)
@@ -258,7 +258,7 @@ def test_the_screen_starts_with_it(opencode_binary: Path, tmp_path: Path, model:
             model.script("The linter it is.")
             tmux("send-keys", "What comes before a commit?", "Enter")
             until(lambda: "The linter it is." in tmux("capture-pane", "-p"), "no answer is on the screen")
-            # What stands beside the message is for the model.
+            # The block is for the model and not for the screen.
             assert "project-memory" not in tmux("capture-pane", "-p")
             assert "Always run the linter" in model.requests[0].users[-1]
         finally:

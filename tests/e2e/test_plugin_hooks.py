@@ -1,4 +1,4 @@
-"""What the plugin costs, and that it breaks nothing: a server that is not there, is slow, or talks nonsense."""
+"""Cost and robustness of the plugin's hooks: without a server, with a slow one, and with invalid answers."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ PROMPT = (
 )
 DEADLINE_MS = 400
 GRACE_MS = 250
-"""What a busy machine may add to a deadline."""
+"""Tolerance for a busy machine, added to a deadline."""
 ALL_HOOKS: tuple[tuple[str, dict[str, Any], dict[str, Any]], ...] = (
     ("experimental.chat.messages.transform", {}, {"messages": [user("msg_x", "How is the walrus built?")]}),
     ("experimental.session.compacting", {"sessionID": "ses_x"}, {"context": []}),
@@ -60,7 +60,7 @@ def hooks(plugged: Plugged, shop: Path) -> Iterator[Hooks]:
         yield loaded
 
 
-def test_it_has_one_export_and_does_nothing_where_it_is_not_in_opencode_2(hooks: Hooks) -> None:
+def test_plugin_has_one_export_and_ignores_opencode_1_setup(hooks: Hooks) -> None:
     assert hooks.loaded["exports"] == ["default"]
     assert hooks.loaded["shape"] == ["id", "server", "setup"]
     assert hooks.loaded["version2"] is None
@@ -78,7 +78,7 @@ def test_a_message_of_forty_words_costs_less_than_25_ms(server: MemoryServer, ho
     median = statistics.median(times[10:])
     embedder = OnnxEmbedder(verify_model())
     embedding = statistics.median([timed(embedder, PROMPT.format(number)) for number in range(30)][5:])
-    print(  # noqa: T201  whoever runs the tests wants the figures
+    print(  # noqa: T201  shows the measured times
         f"\na new message: median {median:.1f} ms, of which embedding {embedding:.1f}; "
         f"one that was decided on: {statistics.median(again):.2f} ms"
     )
@@ -114,7 +114,7 @@ def test_a_hanging_server_costs_the_deadline_and_no_more(server: MemoryServer, h
         server.signal(signal.SIGCONT)
 
 
-def test_without_a_server_nothing_waits_and_nothing_throws(hooks: Hooks) -> None:
+def test_hooks_without_a_server_do_not_wait_or_throw(hooks: Hooks) -> None:
     for hook, given, output in ALL_HOOKS:
         called = hooks.call(hook, given, output)
         assert called.failed is None
@@ -138,7 +138,7 @@ def test_without_a_server_nothing_waits_and_nothing_throws(hooks: Hooks) -> None
         "null",
     ],
 )
-def test_nonsense_from_a_server_breaks_nothing(answer: str, plugged: Plugged, shop: Path) -> None:
+def test_invalid_answers_of_a_server_are_ignored(answer: str, plugged: Plugged, shop: Path) -> None:
     heard = threading.Event()
 
     def nonsense(connection: ServerConnection) -> None:
@@ -188,9 +188,7 @@ def test_a_plugin_of_another_version_says_so_on_the_screen(plugged: Plugged, sho
     assert "opencode-memory setup" in toast["body"]["message"]
 
 
-def test_the_server_says_which_events_it_wants_and_calls_opencode_through_the_plugin(
-    plugged: Plugged, shop: Path
-) -> None:
+def test_server_selects_events_and_calls_opencode(plugged: Plugged, shop: Path) -> None:
     heard: list[dict[str, Any]] = []
 
     def asks(connection: ServerConnection) -> None:

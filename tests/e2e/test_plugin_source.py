@@ -1,4 +1,4 @@
-"""The plugin as it is written: its types are OpenCode's, its form is checked, and it is thin."""
+"""Source of the plugin: types, format, dependencies, and hooks that may raise errors."""
 
 from __future__ import annotations
 

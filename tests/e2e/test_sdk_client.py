@@ -1,4 +1,4 @@
-"""The client of the official SDK, over both transports and in both forms of the protocol, and the bare HTTP below it."""
+"""The official SDK's client over both transports and both versions of the protocol, and plain HTTP."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def http() -> Iterator[httpx2.Client]:
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_it_learns_what_the_server_is_and_works_with_it_in_its_project(
+def test_client_initializes_and_works_in_its_project(
     server: StdioServerParameters | str, mode: str, shop: Path
 ) -> None:
     with connected(server, mode=mode, list_roots_callback=Roots(shop)) as agent:
@@ -62,21 +62,21 @@ def test_it_learns_what_the_server_is_and_works_with_it_in_its_project(
         assert [tool.name for tool in listed.tools] == [tool.name for tool in TOOLS]
 
         id = agent.remember(FACT, "procedure")
-        assert agent.recalled("how is the walrus built?") == [FACT]
+        assert agent.recall("how is the walrus built?") == [FACT]
         assert agent.ok("memory_status").data["project"] == "forge.example/team/shop"
         assert agent.ok("get_memory", memory_id=id).data["memory"]["project"] == "forge.example/team/shop"
         assert "contents" in agent.refused("remember", contents=FACT, category="fact")
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_what_one_client_remembers_the_next_one_recalls(
+def test_memory_of_one_client_is_recalled_by_the_next(
     server: StdioServerParameters | str, mode: str, shop: Path
 ) -> None:
     with connected(server, mode=mode, list_roots_callback=Roots(shop)) as first:
-        assert first.recalled("walrus") == []
+        assert first.recall("walrus") == []
         first.remember(FACT, "procedure")
     with connected(server, mode=mode, list_roots_callback=Roots(shop)) as second:
-        assert second.recalled("walrus") == [FACT]
+        assert second.recall("walrus") == [FACT]
 
 
 def test_a_session_lives_from_its_greeting_to_its_delete(served: Served, http: httpx2.Client) -> None:

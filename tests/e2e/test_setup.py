@@ -28,7 +28,7 @@ PATIENCE_SECONDS = 60
 
 @dataclass(frozen=True)
 class Person:
-    """Somebody who has OpenCode, and opencode-memory on a port of their own."""
+    """A user with OpenCode and opencode-memory on a separate port."""
 
     opencode: OpenCode
     port: int
@@ -63,12 +63,12 @@ class Person:
         return ran.stdout
 
     def files(self, project: Path) -> tuple[Tree, Tree]:
-        """The configuration and a project, without what git keeps, where OpenCode notes the project's id."""
+        """Return the files of the configuration and a project, without .git, where OpenCode stores the project's id."""
         found = {path: what for path, what in tree(project).items() if Path(path).parts[:1] != (".git",)}
         return tree(self.configuration), found
 
     def log(self) -> str:
-        """What OpenCode wrote into its log."""
+        """Return the log of OpenCode."""
         folder = self.opencode.home / "data" / "opencode" / "log"
         return "\n".join(file.read_text() for file in sorted(folder.glob("*.log")))
 
@@ -89,9 +89,7 @@ def person(opencode: OpenCode, model: ScriptedModel) -> Iterator[Person]:
             os.killpg(httpx2.get(person.health).json()["pid"], signal.SIGKILL)
 
 
-def test_after_setup_opencode_has_memory_at_once_and_after_undo_everything_is_as_before(
-    person: Person, model: ScriptedModel, shop: Path
-) -> None:
+def test_setup_gives_memory_and_undo_restores_all_files(person: Person, model: ScriptedModel, shop: Path) -> None:
     # As our own file of memories leaves it: OpenCode looks after this folder too.
     (shop / ".opencode").mkdir()
     (shop / ".opencode" / "MEMORY.md").write_text("# Memory\n")
@@ -107,7 +105,7 @@ def test_after_setup_opencode_has_memory_at_once_and_after_undo_everything_is_as
     assert "memory-findings" in request.tools
     until(lambda: is_there(person.health), "the plugin started no server")
     assert "dependency install failed" not in person.log()
-    # What OpenCode writes into its folders of configuration was there already.
+    # OpenCode's own files in its configuration folders existed before.
     assert person.files(shop) == installed
 
     assert json.loads(person.memory(shop, "doctor", "--json"))["ok"] is True
@@ -135,7 +133,7 @@ def test_for_one_project_it_is_there_and_nowhere_else(
     assert person.files(shop) == before
 
 
-def test_the_session_that_has_the_first_server_started_has_its_tools_although_there_is_a_key(
+def test_first_session_has_tools_with_an_api_key(
     opencode_binary: Path, model: ScriptedModel, shop: Path, tmp_path: Path
 ) -> None:
     plugged = Plugged.set_up(

@@ -1,4 +1,4 @@
-"""A plugin in an OpenCode that is scripted: what it asks the server over a real socket, and what the server asks it."""
+"""A scripted plugin: calls the server over a real socket, and answers the server's calls to OpenCode."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ QUESTION: Final = "How do I build the walrus archive?"
 
 
 def known(world: World, content: str, category: str = "fact", *, project: str | None = PROJECT, **more: Any) -> str:
-    """Have a store know something, words and meaning; returns its id."""
+    """Store a memory and its embedding, and return its id."""
     where = {"scope": "global"} if project is None else {"project": project}
     id: str = world.store.remember(content, category=category, **where, **more).id
     world.store.indexes.embed_pending()
@@ -54,15 +54,15 @@ class RefusedError(Exception):
 
 @dataclass
 class OpenCode:
-    """What an instance of OpenCode knows.
+    """State of a scripted instance of OpenCode.
 
     Attributes:
-        sessions: By id, what its API says of a session.
-        messages: By the id of their session, what its API says of messages.
-        mcp: The states of its MCP servers.
-        is_silent: Whether it answers nothing.
-        asked: What was asked: method and path.
-        toasts: What was shown to the person.
+        sessions: The API's description of sessions, by id.
+        messages: The API's description of messages, by the id of their session.
+        mcp: States of the MCP servers.
+        is_silent: Whether it answers no request.
+        asked: Requests so far: method and path.
+        toasts: Messages shown to the user.
     """
 
     sessions: dict[str, Any] = field(default_factory=dict)
@@ -73,7 +73,7 @@ class OpenCode:
     toasts: list[str] = field(default_factory=list)
 
     def answer(self, method: str, params: Mapping[str, Any]) -> Any:
-        """Answer what the server asks of the plugin."""
+        """Answer a request of the server."""
         if method == "toast":
             self.toasts.append(params["message"])
             return {}
@@ -101,11 +101,11 @@ class Plugin:
     """One connection, from ``with`` on.
 
     Args:
-        url: Of the server, any of its routes.
-        folder: Where its instance of OpenCode is.
-        opencode: What that knows.
-        headers: What it shows; None for the token.
-        hello: Whether it says hello.
+        url: Address of any route of the server.
+        folder: Folder of its instance of OpenCode.
+        opencode: State of that instance.
+        headers: Headers of the handshake; None for the token.
+        hello: Whether to send a greeting.
     """
 
     def __init__(
@@ -147,26 +147,26 @@ class Plugin:
         self.close()
 
     def close(self) -> None:
-        """Leave."""
+        """Disconnect."""
         self._connecting.__exit__(None, None, None)
         self._reader.join(PATIENCE_SECONDS)
 
     def hello(self, **changes: Any) -> dict[str, Any]:
-        """Say who it is."""
+        """Send the greeting."""
         said = {"protocol": PROTOCOL, "version": opencode_memory.__version__, "directory": str(self.folder), "pid": 1}
         answer: dict[str, Any] = self.ask("hello", **(said | changes))
         return answer
 
     def ask(self, method: str, /, **params: Any) -> Any:
-        """Ask the server, and return what it answers.
+        """Send a request and return its result.
 
         Raises:
-            RefusedError: That is an error.
+            RefusedError: The server answers with an error.
         """
         return self.begin(method, params).result(PATIENCE_SECONDS)
 
     def refused(self, method: str, /, **params: Any) -> int:
-        """Ask for what has to be refused; returns the code of the error."""
+        """Send a request that must be refused, and return the code of the error."""
         try:
             answer = self.ask(method, **params)
         except RefusedError as error:
@@ -175,54 +175,54 @@ class Plugin:
         raise AssertionError(answer)
 
     def begin(self, method: str, params: Any) -> Future[Any]:
-        """Ask the server; returns what will be answered."""
+        """Send a request and return the future of its result."""
         self._number += 1
         answer = self._asked[self._number] = Future()
         self.send({"jsonrpc": "2.0", "id": self._number, "method": method, "params": params})
         return answer
 
     def pending(self) -> list[Future[Any]]:
-        """What the server has not answered."""
+        """Return the requests without an answer."""
         return list(self._asked.values())
 
     def tell(self, method: str, params: Any) -> None:
-        """Tell the server something."""
+        """Send a notification."""
         self.send({"jsonrpc": "2.0", "method": method, "params": params})
 
     def send(self, message: Any) -> None:
-        """Send a message, or a text that may be none."""
+        """Send a message, or a text that may be invalid."""
         self.socket.send(message if isinstance(message, str | bytes) else json.dumps(message))
 
     def flush(self) -> None:
-        """Wait until what was told is taken."""
+        """Wait until all notifications are handled."""
         self.ask("flush")
 
-    # What hooks do
+    # Hooks
 
     def offered(
         self, message: str, text: str, *, session: str = "ses_1", visible: Sequence[str] = (), **more: Any
     ) -> dict[str, str]:
-        """Ask what stands beside the messages that the model sees; ``message`` is the last one."""
+        """Request the blocks of the visible messages; ``message`` is the last one."""
         seen = [*visible, message]
         params = {"sessionID": session, "visible": seen, "message": {"id": message, "text": text}}
         blocks: dict[str, str] = self.ask("messages", **(params | more))["blocks"]
         return blocks
 
     def settle(self, message: str, state: str = "shown", *, session: str = "ses_1") -> None:
-        """Say what became of a decision."""
+        """Report whether a block was shown or late."""
         self.tell("settled", {"sessionID": session, "messageID": message, "state": state})
 
     def shown(
         self, message: str, text: str, *, session: str = "ses_1", visible: Sequence[str] = (), **more: Any
     ) -> str:
-        """Have a message decided on and shown, as the hook does; returns its block, empty for none."""
+        """Have a message decided and shown, as the hook does. Return its block, which may be empty."""
         block = self.offered(message, text, session=session, visible=visible, **more).get(message, "")
         if block:
             self.settle(message, session=session)
         return block
 
     def happens(self, *events: Mapping[str, Any]) -> None:
-        """Forward events, and wait until they are taken."""
+        """Forward events and wait until they are handled."""
         self.tell("events", {"directory": str(self.folder), "events": list(events)})
         self.flush()
 

@@ -1,4 +1,4 @@
-"""Databases of OpenCode: those that it wrote, and some with its own schema that tests write as it does."""
+"""Databases of OpenCode: recorded ones, and new ones that tests write with OpenCode's schema."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ SECOND_ENGINE: Final = DATA / "second-engine.db"
 FORKS: Final = DATA / "forks.db"
 EVENTS: Final = DATA / "events.jsonl"
 LONG_AFTER_MS: Final = 4_000_000_000_000
-"""A moment at which everything in these databases is complete."""
+"""A time when all messages in these databases are complete."""
 
 
 def page_ids(page: Page) -> list[str]:
-    """The ids of a page's messages."""
+    """Return the ids of a page's messages."""
     return [message.id for message in page.messages]
 
 
 def said(messages: Sequence[Message]) -> list[str]:
-    """The texts of messages that hold nothing else."""
+    """Return the texts of messages that have only texts."""
     return [event.text for message in messages for event in message.events]
 
 
@@ -77,7 +77,7 @@ class FakeOpenCode:
         at: int,
         touched: int | None = None,
     ) -> str:
-        """Write a message and its parts; a text instead of an object is written as it is."""
+        """Write a message and its parts. A text instead of an object is written unchanged."""
         touched = at if touched is None else touched
         self.connection.execute(
             "INSERT INTO message VALUES (?, ?, ?, ?, ?)", (id, session, at, touched, _written(data))

@@ -22,7 +22,7 @@ FINDINGS = {"memory-findings", "memory_findings"}
 
 
 def decided(permission: dict[str, Any], tool: str) -> Any:
-    """What OpenCode decides: the last rule that matches."""
+    """Return OpenCode's decision: the last rule that matches."""
     return [said for name, said in permission.items() if name in {tool, "*"}][-1]
 
 
@@ -38,7 +38,7 @@ def test_there_are_four_agents_and_they_are_json() -> None:
 
 
 @pytest.mark.parametrize("name", AGENTS)
-def test_an_agent_has_what_opencode_shows_and_sends_and_takes_nothing_away(name: str) -> None:
+def test_agent_has_only_known_fields(name: str) -> None:
     agent = AGENTS[name]
     assert agent.keys() <= {"description", "mode", "temperature", "prompt", "permission"}
     assert agent["description"].endswith(".")
@@ -46,7 +46,7 @@ def test_an_agent_has_what_opencode_shows_and_sends_and_takes_nothing_away(name:
 
 
 @pytest.mark.parametrize("name", ["architect", "auditor", "librarian"])
-def test_what_is_not_named_is_denied_and_so_is_what_writes_files(name: str) -> None:
+def test_unnamed_tools_and_file_writers_are_denied(name: str) -> None:
     permission = AGENTS[name]["permission"]
     assert next(iter(permission.items())) == ("*", "deny")
     for tool in ("edit", "write", "apply_patch", "bash", "task", "execute", "deploy", "forge_create_issue"):
@@ -55,7 +55,7 @@ def test_what_is_not_named_is_denied_and_so_is_what_writes_files(name: str) -> N
 
 
 @pytest.mark.parametrize("name", READ_ONLY)
-def test_those_that_only_read_may_read_memories_and_not_write_them(name: str) -> None:
+def test_read_only_agents_may_read_memories_but_not_write_them(name: str) -> None:
     permission = AGENTS[name]["permission"]
     may = {tool for tool in permission if tool.startswith("memory")}
     assert may - FINDINGS == READING_TOOLS | OF_THE_PLUGIN["reads"]
@@ -71,14 +71,14 @@ def test_the_librarian_may_curate_with_tools_that_exist() -> None:
     assert may <= READING_TOOLS | WRITING_TOOLS | OF_THE_PLUGIN["reads"]
 
 
-def test_environment_files_and_folders_elsewhere_are_asked_about_as_in_opencode_itself() -> None:
+def test_env_files_and_external_folders_are_asked_about() -> None:
     for name in ("architect", "auditor", "librarian"):
         permission = AGENTS[name]["permission"]
         assert permission["read"] == {"*": "allow", "*.env": "ask", "*.env.*": "ask", "*.env.example": "allow"}
         assert permission["external_directory"] == "ask"
 
 
-def test_an_opened_shell_is_the_only_difference_and_only_for_those_that_read() -> None:
+def test_reading_shell_changes_only_the_read_only_agents() -> None:
     opened = with_reading_shell()
     for name, agent in AGENTS.items():
         rules = {"bash": READING_COMMANDS} if name in READ_ONLY else {}
@@ -86,7 +86,7 @@ def test_an_opened_shell_is_the_only_difference_and_only_for_those_that_read() -
     assert next(iter(READING_COMMANDS.items())) == ("*", "deny")
     allowed = [pattern for pattern, said in READING_COMMANDS.items() if said == "allow"]
     assert all(pattern.startswith("git ") and "*" not in pattern.removesuffix(" *") for pattern in allowed)
-    # What is denied again comes after what is allowed.
+    # Denied options come after the allowed commands.
     assert list(READING_COMMANDS.values())[len(allowed) + 1 :] == ["deny", "deny"]
 
 

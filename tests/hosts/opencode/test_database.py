@@ -45,7 +45,7 @@ def bash(command, description, **more: Any):
 
 
 class TestWhatTheRealOneWrote:
-    def test_its_sessions_are_told_with_their_folders_and_parents(self):
+    def test_sessions_have_their_folders_and_parents(self):
         with OpenCodeDatabase(FIRST_ENGINE) as database:
             infos = [head.info for head in database.sessions()]
         main = "ses_dff79dd21ffeLSf0mYTHbyR5dg"
@@ -95,20 +95,20 @@ class TestWhatTheRealOneWrote:
         ]
         assert (told[5].exit, told[5].input["command"]) == (None, "sleep 5")
 
-    def test_feedback_to_a_refused_command_is_told_and_attached_text_is_not(self):
+    def test_feedback_is_read_and_attached_text_is_not(self):
         told = events_of(FORKS, "Scripted session (fork #1)")
         refused = {"command": "rm -rf build && ./deploy.sh", "description": "Deploy"}
         assert Feedback(tool="bash", input=refused, text="No, always deploy with make deploy") in told
         assert "always use tabs" not in repr(told)
         assert ToolCall(tool="bash", input={"command": "echo hi; exit 3"}, output="hi\n") in told
 
-    def test_what_opencode_run_sent_is_told_without_its_quotes(self):
+    def test_quotes_of_opencode_run_are_removed(self):
         with OpenCodeDatabase(FORKS) as database:
             sessions = [head.info.id for head in database.sessions()][-2:]
             told = [all_messages(database, session)[0].events for session in sessions]
         assert told == [(UserText(text="two words"),), (UserText(text='say "quoted" now'),)]
 
-    def test_the_copies_in_a_fork_and_in_a_fork_of_it_have_the_digests_of_their_originals(self):
+    def test_copies_in_forks_have_the_digests_of_their_originals(self):
         with OpenCodeDatabase(FORKS) as database:
             heads = {head.info.title: head.info.id for head in database.sessions() if "fork" in head.info.title}
             roots = {head.info.id for head in database.sessions()} - set(heads.values())
@@ -122,7 +122,7 @@ class TestWhatTheRealOneWrote:
         assert [message.digest for message in second] == [message.digest for message in fork[:5]]
         assert not {message.id for message in fork} & {message.id for message in originals}
 
-    def test_a_session_that_was_killed_and_went_on_is_told_to_its_end(self):
+    def test_killed_and_continued_session_is_read_to_its_end(self):
         told = events_of(FORKS, "Trouble")
         assert told[-4:] == [
             UserText(text="hang now"),
@@ -164,11 +164,11 @@ class TestSessions:
             ("ses_b", 300),
         ]
 
-    def test_a_session_without_messages_is_not_told(self, opencode, database):
+    def test_session_without_messages_is_not_listed(self, opencode, database):
         opencode.session("ses_empty")
         assert list(database.sessions()) == []
 
-    def test_only_sessions_that_changed_are_told_again(self, opencode, database):
+    def test_only_changed_sessions_are_listed_again(self, opencode, database):
         for name in ("ses_a", "ses_b", "ses_c", "ses_d"):
             opencode.user(opencode.session(name), f"msg_{name}", "x", at=5)
         opencode.agent("ses_c", "msg_reply", "unfinished", at=6, is_finished=False)
@@ -179,7 +179,7 @@ class TestSessions:
         opencode.user(opencode.session("ses_new"), "msg_first", "x", at=1)
         assert {head.info.id for head in database.sessions(marks)} == {"ses_b", "ses_c", "ses_new"}
 
-    def test_a_message_that_is_finished_while_a_prompt_is_queued_behind_it_changes_the_mark(self, opencode, database):
+    def test_message_finished_before_a_queued_prompt_changes_the_mark(self, opencode, database):
         opencode.session("ses_a")
         opencode.agent("ses_a", "msg_1", "unfinished", at=1, is_finished=False)
         opencode.user("ses_a", "msg_2", "queued", at=50)
@@ -194,7 +194,7 @@ class TestSessions:
         opencode.user("ses_a", "msg_2", "y", at=2)
         assert [head.info.id for head in database.sessions(marks)] == ["ses_a"]
 
-    def test_many_sessions_are_told_each_once(self, opencode, database):
+    def test_many_sessions_are_listed_once_each(self, opencode, database):
         for number in range(250):
             opencode.user(opencode.session(f"ses_{number}", at=number), f"msg_{number}", "x", at=number)
         assert [head.info.id for head in database.sessions()] == [f"ses_{number}" for number in range(250)]
@@ -222,7 +222,7 @@ class TestSessions:
 
 
 class TestBothEngines:
-    def test_a_session_of_both_engines_is_told_once_and_in_full(self, opencode, database):
+    def test_session_of_both_engines_is_read_once_and_completely(self, opencode, database):
         opencode.user(opencode.session("ses_a"), "msg_1", "one", at=1)
         opencode.agent("ses_a", "msg_2", "two", at=2)
         first = database.messages("ses_a", None, now_ms=LONG_AFTER_MS)
@@ -238,7 +238,7 @@ class TestBothEngines:
         opencode.user("ses_a", "msg_4", "four", at=4)
         assert said(database.messages("ses_a", second.cursor, now_ms=LONG_AFTER_MS).messages) == ["four"]
 
-    def test_the_tables_of_the_released_second_version_are_found_with_the_old_ones_and_without(self, tmp_path):
+    def test_tables_of_version_two_are_found_with_and_without_old_ones(self, tmp_path):
         path = tmp_path / "two.db"
         with FakeOpenCode(path) as opencode:
             opencode.user(opencode.session("ses_old", title="Left behind"), "msg_1", "one", at=1)

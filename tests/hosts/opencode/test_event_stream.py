@@ -98,7 +98,7 @@ def kept(feed: LiveFeed) -> int:
     return feed._characters
 
 
-def test_a_turn_is_told_as_it_happens_and_ends_with_the_session_being_idle():
+def test_turn_is_emitted_as_it_happens_and_ends_when_idle():
     feed = LiveFeed()
     assert take(feed, created(), *prompt("msg_1", 1, "fix it")) == []
     (batch,) = take(feed, message("msg_2", "assistant", 2))
@@ -108,21 +108,21 @@ def test_a_turn_is_told_as_it_happens_and_ends_with_the_session_being_idle():
     assert take(feed, event("session.idle")) == [Batch(session=batch.session, messages=(), ended=True)]
 
 
-def test_being_idle_completes_a_prompt_that_nothing_followed():
+def test_idle_session_completes_its_last_prompt():
     feed = LiveFeed()
     take(feed, created(), *prompt("msg_1", 1, "for the record"))
     (batch,) = take(feed, event("session.idle"))
     assert (words([batch]), batch.ended) == (["for the record"], True)
 
 
-def test_what_completes_in_one_notification_comes_in_one_batch_up_to_the_end_of_the_session():
+def test_messages_of_one_notification_are_one_batch():
     feed = LiveFeed()
     turn = [created(), *prompt("msg_1", 1, "fix it"), *answer("msg_2", 2, "fixed"), event("session.idle")]
     batches = take(feed, *turn, *prompt("msg_3", 3, "thanks"), event("session.idle"))
     assert [(words([batch]), batch.ended) for batch in batches] == [(["fix it", "fixed"], True), (["thanks"], True)]
 
 
-def test_tools_are_told_when_they_have_ended_and_refusals_with_what_was_said():
+def test_ended_tools_and_feedback_are_emitted():
     feed = LiveFeed()
     refused = "The user rejected permission to use this specific tool call with the following feedback: use just"
     call = {"type": "tool", "tool": "bash", "callID": "c"}
@@ -146,7 +146,7 @@ def test_tools_are_told_when_they_have_ended_and_refusals_with_what_was_said():
     )
 
 
-def test_a_tool_whose_end_is_told_after_its_message_was_finished_is_waited_for():
+def test_message_waits_for_its_running_tool():
     feed = LiveFeed()
     call = {"type": "tool", "tool": "bash", "callID": "c"}
     take(feed, created(), *prompt("msg_1", 1, "x"), message("msg_2", "assistant", 2))
@@ -164,7 +164,7 @@ def test_a_copy_of_a_message_that_arrives_finished_waits_for_its_parts():
     assert words(take(feed, end_of_step("msg_2"))) == ["copied"]
 
 
-def test_an_error_that_is_told_after_the_session_was_idle_still_finishes_its_message():
+def test_error_after_idle_finishes_its_message():
     feed = LiveFeed()
     take(feed, created(), *prompt("msg_1", 1, "x"), message("msg_2", "assistant", 2), said("prt_2", "msg_2", "half"))
     assert words(take(feed, event("session.idle"))) == []
@@ -172,7 +172,7 @@ def test_an_error_that_is_told_after_the_session_was_idle_still_finishes_its_mes
     assert words(take(feed, failed, event("session.idle"))) == ["half"]
 
 
-def test_a_compaction_is_told_by_its_summary():
+def test_compaction_is_emitted_with_its_summary():
     feed = LiveFeed()
     batches = take(
         feed,
@@ -188,7 +188,7 @@ def test_a_compaction_is_told_by_its_summary():
     assert [message.events for message in messages(batches)] == [(), (Compaction(summary="So far."),)]
 
 
-def test_what_was_taken_back_is_not_told():
+def test_removed_message_is_not_emitted():
     feed = LiveFeed()
     take(feed, created(), *prompt("msg_1", 1, "delete everything"), said("prt_9", "msg_1", "now"))
     take(feed, event("message.part.removed", messageID="msg_1", partID="prt_msg_1"))
@@ -199,7 +199,7 @@ def test_what_was_taken_back_is_not_told():
     assert kept(feed) == 0
 
 
-def test_a_message_is_told_once_whatever_is_told_of_it_later():
+def test_message_is_emitted_once():
     feed = LiveFeed()
     turn = [*prompt("msg_1", 1, "fix it"), *answer("msg_2", 2, "fixed")]
     assert len(messages(take(feed, created(), *turn))) == 2
@@ -208,7 +208,7 @@ def test_a_message_is_told_once_whatever_is_told_of_it_later():
     assert kept(feed) == 0
 
 
-def test_a_subagent_is_told_with_the_session_that_started_it():
+def test_subagent_session_has_its_parent():
     feed = LiveFeed()
     batches = take(
         feed, created("ses_b", parentID="ses_a"), *prompt("msg_1", 1, "x", "ses_b"), event("session.idle", "ses_b")
@@ -216,7 +216,7 @@ def test_a_subagent_is_told_with_the_session_that_started_it():
     assert batches[0].session.parent == "ses_a"
 
 
-def test_what_is_known_of_a_session_follows_it():
+def test_session_info_is_updated():
     feed = LiveFeed()
     take(feed, created(directory="", title="New session"), *prompt("msg_1", 1, "x"))
     (batch,) = take(feed, message("msg_2", "assistant", 2))
@@ -244,17 +244,17 @@ class TestJoiningInTheMiddle:
         turn = [*prompt("msg_3", 3, "next"), *still_going, *answer("msg_4", 4, "done"), event("session.idle")]
         assert [message.id for message in messages(take(feed, *turn))] == ["msg_3", "msg_4"]
 
-    def test_an_answer_that_goes_on_is_not_begun_anew_by_what_is_told_of_it(self):
+    def test_answer_seen_in_part_is_not_followed(self):
         feed = LiveFeed()
         take(feed, created(kind="session.updated"), message("msg_2", "assistant", 2), said("prt_3", "msg_2", "the end"))
         told = take(feed, finished("msg_2", 2), *prompt("msg_3", 3, "next"), event("session.idle"))
         assert [message.id for message in messages(told)] == ["msg_3"]
 
-    def test_a_session_of_which_nothing_is_known_is_left_to_the_database(self):
+    def test_unknown_session_is_left_to_the_database(self):
         feed = LiveFeed()
         assert take(feed, *prompt("msg_1", 1, "x"), event("session.idle")) == []
 
-    def test_a_new_session_is_followed_from_its_first_message_whoever_wrote_it(self):
+    def test_new_session_is_followed_from_its_first_message(self):
         feed = LiveFeed()
         assert words(take(feed, created(), *answer("msg_1", 1, "hello"))) == ["hello"]
 
@@ -268,14 +268,14 @@ class TestLimits:
         assert words(take(feed, event("session.idle", "ses_b"))) == []
         assert words(take(feed, event("session.idle", "ses_a"))) == ["more", "ses_a"]
 
-    def test_a_message_with_too_many_parts_is_dropped_whole(self):
+    def test_message_with_too_many_parts_is_dropped_completely(self):
         feed = LiveFeed(LiveLimits(parts=3))
         take(feed, created(), message("msg_1", "user", 1), *(said(f"prt_{n}", "msg_1", "x") for n in range(4)))
         take(feed, message("msg_1", "user", 1), said("prt_9", "msg_1", "the rest"))
         assert words(take(feed, *prompt("msg_2", 2, "kept"), event("session.idle"))) == ["kept"]
         assert kept(feed) == 0
 
-    def test_a_message_that_is_too_long_is_dropped_whole(self):
+    def test_too_long_message_is_dropped_completely(self):
         feed = LiveFeed(LiveLimits(message_characters=10_000))
         long = {"type": "tool", "tool": "write", "state": {"status": "completed", "input": {"a": ["x" * 999] * 11}}}
         take(feed, created(), *prompt("msg_1", 1, "x"), message("msg_2", "assistant", 2))
@@ -305,7 +305,7 @@ class TestLimits:
         assert kept(feed) < LONGEST_TEXT + 200
         assert len(words(take(feed, event("session.idle")))[0]) <= LONGEST_TEXT + 3
 
-    def test_ids_of_messages_that_were_told_are_not_kept_for_ever(self):
+    def test_ids_of_emitted_messages_are_limited(self):
         feed = LiveFeed(LiveLimits(done=10))
         take(feed, created())
         for number in range(100):
@@ -331,20 +331,20 @@ class TestShapes:
             ({"events": [event("message.part.updated", part="x")]}, "events[0].properties.part"),
         ],
     )
-    def test_what_is_no_object_where_one_belongs_is_refused_with_its_place(self, params, field):
+    def test_invalid_parameters_are_refused_and_name_the_field(self, params, field):
         with pytest.raises(InvalidInputError) as caught:
             LiveFeed().take(params)
         assert caught.value.field == field
         assert field in str(caught.value)
 
-    def test_of_a_notification_that_is_refused_nothing_is_taken(self):
+    def test_refused_notification_is_not_processed(self):
         feed = LiveFeed()
         take(feed, created())
         with pytest.raises(InvalidInputError):
             take(feed, *prompt("msg_1", 1, "x"), {"type": 3})
         assert messages(take(feed, event("session.idle"))) == []
 
-    def test_unknown_events_and_those_without_ids_are_left_out_with_a_line_in_the_log(self, caplog):
+    def test_unknown_events_are_skipped_and_logged(self, caplog):
         feed = LiveFeed()
         odd = [
             {"type": "todo.updated", "properties": {"todos": []}},
@@ -381,7 +381,7 @@ class TestShapes:
         kinds=st.lists(st.sampled_from(sorted({event["type"] for event in RECORDED})), max_size=6),
         data=st.lists(st.dictionaries(st.sampled_from(["info", "part", "sessionID", "messageID", "partID"]), values)),
     )
-    def test_nothing_that_is_sent_breaks_it(self, kinds, data):
+    def test_arbitrary_events_do_not_fail(self, kinds, data):
         feed = LiveFeed()
         take(feed, created(), *prompt("msg_1", 1, "x"))
         for kind, properties in zip(kinds, data, strict=False):
@@ -392,19 +392,21 @@ class TestShapes:
 
 
 class TestWhatTheRealOneSent:
-    def test_what_is_told_live_is_what_the_database_tells_later(self):
+    def test_live_messages_equal_those_of_the_database(self):
         told = by_session(take(LiveFeed(), *RECORDED))
         with OpenCodeDatabase(FORKS) as database:
             heads = {head.info.id: head.info for head in database.sessions()}
             for session, found in told.items():
                 live = [message for message in found if message is not True]
                 stored = all_messages(database, session)
-                if heads[session].title == "Trouble":  # It was killed, and went on without anybody listening.
+                if (
+                    heads[session].title == "Trouble"
+                ):  # The session was killed, and continued while no plugin was connected.
                     stored = stored[:5]
                 assert sorted(live, key=lambda message: stored.index(message)) == stored
         assert len(told) == 6
 
-    def test_a_subagent_and_a_title_that_came_later_are_told(self):
+    def test_subagent_and_later_title_are_emitted(self):
         batches = take(LiveFeed(), *RECORDED)
         infos = {batch.session.id: batch.session for batch in batches}
         with OpenCodeDatabase(FORKS) as database:
@@ -433,7 +435,7 @@ class TestWhatTheRealOneSent:
         notifications = [mixed[start : start + size] for start in range(0, len(mixed), size)]
         assert by_session(batch for events in notifications for batch in take(feed, *events)) == alone
 
-    def test_the_failing_test_the_edit_and_the_passing_test_are_told_in_order(self):
+    def test_failing_test_edit_and_passing_test_are_emitted_in_order(self):
         told = messages(take(LiveFeed(), *RECORDED))
         events = [event for message in told for event in message.events]
         start = events.index(UserText(text="Please fix it"))

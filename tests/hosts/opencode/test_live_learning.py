@@ -1,4 +1,4 @@
-"""What the plugin forwards is learned from once, and written when the session rests."""
+"""Learning from forwarded events: once per message, written when the session rests."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def learned(store: MemoryStore) -> list[str]:
     return [memory.content for memory in store.list(project="*", limit=100)]
 
 
-def test_what_is_said_is_written_when_the_session_rests(store: MemoryStore, live: LiveLearning, tmp_path: Path) -> None:
+def test_memory_is_written_when_the_session_rests(store: MemoryStore, live: LiveLearning, tmp_path: Path) -> None:
     events = [begun(tmp_path), *said("msg_1", "We decided to use PostgreSQL for the ledger.", NOW_MS), IDLE]
     live.take({"directory": str(tmp_path), "events": events}, at_ms=NOW_MS)
     assert learned(store) == []
@@ -68,7 +68,7 @@ def test_what_is_said_is_written_when_the_session_rests(store: MemoryStore, live
     assert store.jobs.list() == []
 
 
-def test_what_is_taken_back_before_that_is_not(store: MemoryStore, live: LiveLearning, tmp_path: Path) -> None:
+def test_memory_taken_back_before_rest_is_not_written(store: MemoryStore, live: LiveLearning, tmp_path: Path) -> None:
     first = [begun(tmp_path), *said("msg_1", "We decided to use PostgreSQL for the ledger.", NOW_MS), IDLE]
     second = [*said("msg_2", "No wait, scratch that.", NOW_MS + 1), IDLE]
     for events in (first, second):

@@ -1,4 +1,4 @@
-"""What the plugin reads when OpenCode starts."""
+"""Content of the manifest, which the plugin reads when OpenCode starts."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def rendered(home: Path, choices: Choices | None = None, **environment: str) -> 
     return read
 
 
-def test_the_manifest_says_where_the_server_is_and_how_it_is_started(tmp_path: Path) -> None:
+def test_manifest_has_server_address_and_start_command(tmp_path: Path) -> None:
     found = rendered(tmp_path)
     data_dir = tmp_path / ".local" / "share" / "opencode-memory" / "store"
     assert found["version"] == opencode_memory.__version__
@@ -48,7 +48,7 @@ def test_the_manifest_says_where_the_server_is_and_how_it_is_started(tmp_path: P
     assert manifest.TOKEN_FILE == TOKEN_FILE
 
 
-def test_what_is_configured_otherwise_reaches_the_plugin_and_the_server_that_it_starts(tmp_path: Path) -> None:
+def test_configured_values_reach_plugin_and_started_server(tmp_path: Path) -> None:
     found = rendered(
         tmp_path,
         OPENCODE_MEMORY_PORT="4711",
@@ -71,17 +71,17 @@ def test_what_is_configured_otherwise_reaches_the_plugin_and_the_server_that_it_
         ("localhost", "http://localhost:9824"),
     ],
 )
-def test_the_address_is_one_that_can_be_connected_to(tmp_path: Path, host: str, url: str) -> None:
+def test_wildcard_address_becomes_loopback(tmp_path: Path, host: str, url: str) -> None:
     assert rendered(tmp_path, OPENCODE_MEMORY_HOST=host)["url"] == url
 
 
-def test_any_free_port_is_refused_since_the_plugin_could_not_know_it(tmp_path: Path) -> None:
+def test_port_zero_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"server\.port is 0") as refused:
         rendered(tmp_path, OPENCODE_MEMORY_PORT="0")
     assert "config set server.port" in (refused.value.hint or "")
 
 
-def test_a_python_that_does_not_know_itself_is_refused(tmp_path: Path) -> None:
+def test_unknown_interpreter_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidInputError, match="its own program"):
         render_manifest(load(environment={"HOME": str(tmp_path)}), Choices(), python="", plugin={}, tools=TOOLS)
 
@@ -162,7 +162,7 @@ def test_an_agent_that_is_not_there_is_refused_with_a_suggestion(written: str, s
     assert hint is None or hint in str(refused.value.hint)
 
 
-def test_the_plugin_needs_no_package_and_opencode_takes_one_file_of_it_for_a_plugin(tmp_path: Path) -> None:
+def test_plugin_imports_no_package_and_has_one_entry_file(tmp_path: Path) -> None:
     files = manifest.plugin_files()
     assert next(iter(files)) == manifest.PLUGIN
     assert [name for name in files if "/" not in name] == [manifest.PLUGIN]
@@ -191,5 +191,5 @@ def test_choices_are_read_back(tmp_path: Path) -> None:
         '{"chosen": {"agents": ["gone", 1], "tools": ["mcp"]}}',
     ],
 )
-def test_a_damaged_manifest_chooses_nothing(written: str | None) -> None:
+def test_damaged_manifest_gives_default_choices(written: str | None) -> None:
     assert read_choices(written) == Choices()

@@ -1,4 +1,4 @@
-"""A message of OpenCode as events: what counts as said, when it is complete, and what a copy of it has in common."""
+"""Conversion of a message into events: texts, completeness, and the digest of copies."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def second(kind, **data: Any):
     return read_message(info, parts, is_followed=True)
 
 
-def test_what_the_person_typed_is_an_event_and_what_a_program_put_in_is_none():
+def test_typed_text_is_an_event_and_synthetic_text_is_not():
     message = user(
         text("Always use tabs."),
         text("<content>1: spaces</content>", synthetic=True),
@@ -92,7 +92,7 @@ def test_the_quotes_that_opencode_run_puts_around_a_prompt_are_taken_off(stored,
     assert user(text(stored)).events == (UserText(text=typed),)
 
 
-def test_what_the_agent_said_and_did_is_told_in_order_and_its_reasoning_is_not():
+def test_agents_texts_and_calls_are_events_and_reasoning_is_not():
     message = agent(
         {"type": "step-start"},
         {"type": "reasoning", "text": "hmm"},
@@ -112,7 +112,7 @@ def test_what_the_agent_said_and_did_is_told_in_order_and_its_reasoning_is_not()
 
 
 @pytest.mark.parametrize("metadata", [{"exit": None}, {"exit": "2"}, {"exit": True}, {}, None, [], {"exit": 1.5}])
-def test_an_exit_code_that_is_no_number_is_none(metadata):
+def test_invalid_exit_code_is_ignored(metadata):
     assert agent(tool(metadata=metadata)).events == (ToolCall(tool="bash"),)
 
 
@@ -137,7 +137,7 @@ def test_a_refusal_with_words_is_feedback_and_one_without_is_a_failed_call():
     assert [type(event) for event in message.events[1:]] == [ToolCall, ToolCall, ToolCall]
 
 
-def test_a_summary_is_a_compaction_and_nothing_that_the_agent_said():
+def test_summary_is_a_compaction_and_not_the_agents_text():
     parts = [{"type": "step-start"}, text("We fixed the bug."), text("And wrote notes."), tool(output="x")]
     told = agent(*parts, summary=True, mode="compaction", agent="compaction").events
     assert told == (Compaction(summary="We fixed the bug.\nAnd wrote notes."),)
@@ -146,7 +146,7 @@ def test_a_summary_is_a_compaction_and_nothing_that_the_agent_said():
 
 
 @pytest.mark.parametrize("hidden", [{"mode": "compaction"}, {"agent": "title"}, {"mode": "summary", "agent": "x"}])
-def test_what_the_agents_behind_the_scenes_say_is_nothing_that_the_agent_said(hidden):
+def test_hidden_agents_have_no_events(hidden):
     assert agent(text("A fine title"), **hidden).events == ()
 
 
@@ -158,7 +158,7 @@ def test_long_texts_are_cut_wherever_they_stand():
     assert call.input == {"content": truncate(long), "edits": [{"new": truncate(long)}]}
 
 
-def test_half_characters_are_replaced_so_that_everything_can_be_written():
+def test_lone_surrogates_are_replaced():
     message = agent(text("a\ud800b"), tool("t\udfff", input={"k\ud800": "\udc00"}, output="\ud800"))
     for event in message.events:
         repr(event).encode("utf-8")
@@ -173,14 +173,14 @@ class TestCompleteness:
         assert read_message(info, parts, now_ms=USER_GRACE_MS).events == (UserText(text="hello"),)
         assert read_message(info, parts, is_followed=True).events == (UserText(text="hello"),)
 
-    def test_a_message_of_the_user_whose_parts_are_not_there_yet_is_not_complete(self):
+    def test_user_message_without_parts_is_incomplete(self):
         info = {"id": "m", "role": "user", "time": {"created": 1}}
         assert read_message(info, [], is_followed=True) is None
         assert read_message(info, [], now_ms=ABANDONED_MS - 1) is None
         assert read_message(info, [], now_ms=ABANDONED_MS).events == ()
         assert read_message(info, [], is_left=True).events == ()
 
-    def test_a_message_of_the_agent_is_complete_when_it_is_finished_and_shows_its_end(self):
+    def test_finished_agent_message_with_its_end_is_complete(self):
         info = {"id": "m", "role": "assistant", "finish": "stop", "time": {"created": 1, "completed": 2}}
         assert read_message(info, [text("done"), {"type": "step-finish"}]).events == (AssistantText(text="done"),)
         # A copy for a fork: finished from the first moment, with parts still to come.
@@ -197,7 +197,7 @@ class TestCompleteness:
         info = {"id": "m", "role": "assistant", "time": {"created": 1, "completed": 2}}
         assert read_message(info, [tool(status="running")], now_ms=SETTLED_MS, is_followed=True) is None
 
-    def test_a_message_that_nobody_finished_is_complete_when_it_was_left_or_after_an_hour_without_change(self):
+    def test_unfinished_message_is_complete_when_left_or_after_an_hour(self):
         info = {"id": "m", "role": "assistant", "time": {"created": 1}}
         parts = [text("I was about to")]
         assert read_message(info, parts, now_ms=ABANDONED_MS + 4, touched_ms=5, is_followed=True) is None
@@ -259,7 +259,7 @@ class TestSecondEngine:
         there = second("assistant", content=[{"type": "text", "text": "x"}, call], time={"created": 8, "completed": 9})
         assert there == agent(text("x"), tool(input={"a": 1}))
 
-    def test_other_rows_tell_of_a_shell_and_a_summary_and_else_of_nothing(self):
+    def test_other_rows_give_shell_calls_and_summaries_only(self):
         shell = second("shell", command="ls", output="a\n", callID="c", time={"created": 8, "completed": 9})
         assert shell.events == (ToolCall(tool="bash", input={"command": "ls"}, output="a\n"),)
         assert second("shell", command="ls", output="", callID="c") is None
@@ -315,13 +315,13 @@ class TestForeignData:
             {"type": "tool", "tool": "bash", "state": "secret words"},
         ],
     )
-    def test_what_is_not_understood_is_left_out_with_a_line_in_the_log_that_shows_nothing_of_it(self, part, caplog):
+    def test_unknown_part_is_skipped_and_logged_without_its_text(self, part, caplog):
         with caplog.at_level(logging.DEBUG):
             assert agent(part, text("after")).events == (AssistantText(text="after"),)
         assert "skipped" in caplog.text
         assert "secret" not in caplog.text
 
-    def test_a_message_of_an_unknown_role_tells_nothing_and_holds_nothing_up(self):
+    def test_message_of_an_unknown_role_has_no_events(self):
         assert read_message({"id": "m", "role": "oracle"}, [text("x")]).events == ()
         assert read_message({}, []).events == ()
 

@@ -1,4 +1,4 @@
-"""When OpenCode would wait for npm, and where a stub may be laid."""
+"""Detection of folders where OpenCode would wait for npm, and where a stub is valid."""
 
 from __future__ import annotations
 
@@ -70,11 +70,11 @@ def test_opencode_does_not_wait_where_it_may_not_write(tmp_path: Path, monkeypat
         ({**NPM_FILES, "node_modules/zod/package.json": {}}, False),
     ],
 )
-def test_where_npm_or_the_person_has_been_no_stub_is_laid(tmp_path: Path, files: dict, modules: bool) -> None:
+def test_folder_of_npm_or_the_user_gets_no_stub(tmp_path: Path, files: dict, modules: bool) -> None:
     assert check_stub(write(tmp_path / "opencode", files, modules=modules)) is Stub.NOT_OURS
 
 
-def test_a_stub_is_laid_where_nothing_is_and_completed_where_a_part_is_gone(tmp_path: Path) -> None:
+def test_missing_or_partial_stub_is_detected(tmp_path: Path) -> None:
     assert check_stub(tmp_path / "nowhere") is Stub.MISSING
     assert check_stub(write(tmp_path / "bare", {"opencode.json": "{}"})) is Stub.MISSING
     assert check_stub(write(tmp_path / "cleaned", dict(NPM_FILES))) is Stub.MISSING
@@ -111,7 +111,7 @@ def test_a_link_is_no_stub_of_ours(tmp_path: Path) -> None:
         ('import { bundle } from "bundle"', "bundle"),
     ],
 )
-def test_what_needs_npm_is_told_from_what_does_not(tmp_path: Path, source: str, package: str | None) -> None:
+def test_imports_of_packages_are_detected(tmp_path: Path, source: str, package: str | None) -> None:
     folder = write(tmp_path / "opencode", {"plugin/theirs.ts": source})
     found = [name for _, name in imported_packages(folder)]
     assert found == ([package] if package else [])

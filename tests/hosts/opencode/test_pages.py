@@ -1,4 +1,4 @@
-"""Going through a session page by page: what is complete, what comes later, and what is no message at all."""
+"""Reading a session page by page: complete, late and invalid messages."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class TestPages:
         opencode.user(opencode.session("ses_a"), "msg_1", "one", at=1)
         assert page_ids(database.messages("ses_a", None, now_ms=LONG_AFTER_MS)) == ["msg_1"]
 
-    def test_messages_of_one_moment_come_by_their_ids_and_none_is_lost_between_pages(self, opencode, database):
+    def test_messages_with_equal_times_are_ordered_by_id(self, opencode, database):
         opencode.session("ses_a")
         for name in ("msg_c", "msg_a", "msg_b"):
             opencode.agent("ses_a", name, name, at=7)
@@ -50,7 +50,7 @@ class TestPages:
         page = database.messages("ses_a", page.cursor, now_ms=70_000)
         assert (page_ids(page), page.waits) == (["msg_3"], False)
 
-    def test_a_message_that_a_killed_agent_left_unfinished_comes_once_a_later_one_is_finished(self, opencode, database):
+    def test_abandoned_message_is_read_after_a_later_finished_one(self, opencode, database):
         opencode.agent(opencode.session("ses_a"), "msg_1", "half", at=1_000, is_finished=False)
         opencode.user("ses_a", "msg_2", "go on", at=2_000)
         opencode.agent("ses_a", "msg_3", "again", at=3_000, is_finished=False)
@@ -65,7 +65,7 @@ class TestPages:
         assert database.messages("ses_a", None, now_ms=2 * hour - 1).waits
         assert page_ids(database.messages("ses_a", None, now_ms=2 * hour)) == ["msg_1"]
 
-    def test_a_message_whose_parts_are_being_copied_for_a_fork_waits_for_the_last_of_them(self, opencode, database):
+    def test_forked_message_waits_for_its_last_part(self, opencode, database):
         opencode.session("ses_fork")
         info = {"role": "assistant", "finish": "stop", "time": {"created": 1, "completed": 2}}
         now = 1_000_000
@@ -77,9 +77,7 @@ class TestPages:
         (message,) = database.messages("ses_fork", None, now_ms=now + 3).messages
         assert message.events == (AssistantText(text="I run it."), ToolCall(tool="bash"))
 
-    def test_a_prompt_that_gets_its_place_before_messages_that_were_read_has_the_session_read_again(
-        self, opencode, database
-    ):
+    def test_prompt_inserted_before_read_messages_restarts_the_session(self, opencode, database):
         opencode.agent(opencode.session("ses_a"), "msg_1", "one", at=1)
         opencode.agent("ses_a", "msg_3", "three", at=3)
         page = database.messages("ses_a", None, now_ms=LONG_AFTER_MS)
@@ -120,7 +118,7 @@ class TestPages:
         assert (page_ids(page), page.is_end) == (["msg_0", "msg_1"], False)
         assert len(all_messages(database, "ses_a")) == 4
 
-    def test_a_session_that_is_not_there_has_nothing_to_tell(self, database):
+    def test_unknown_session_has_no_messages(self, database):
         page = database.messages("ses_none", None, now_ms=LONG_AFTER_MS)
         assert (page.messages, page.cursor, page.is_end, page.waits) == ((), None, True, False)
 
@@ -178,7 +176,7 @@ class TestForeignRows:
         assert len(text) <= LONGEST_TEXT + 3
         assert set(text) == {"a", "\n", "…"}
 
-    def test_the_patches_of_a_long_turn_do_not_cost_what_the_person_said(self, opencode, database):
+    def test_long_patches_do_not_hide_the_users_text(self, opencode, database):
         diffs = [{"file": "a.py", "patch": "+" * 1_000_000}]
         info = {"role": "user", "time": {"created": 1}, "summary": {"diffs": diffs}}
         opencode.message(opencode.session("ses_a"), "msg_1", info, [{"type": "text", "text": "kept"}], at=1)
@@ -227,7 +225,7 @@ class TestBesideARunningOpenCode:
         assert said(found) == [str(number) for number in range(120)]
         assert pages > 2
 
-    def test_a_file_that_nobody_has_open_gets_no_companions(self, opencode):
+    def test_closed_database_gets_no_wal_files(self, opencode):
         opencode.user(opencode.session("ses_a"), "msg_1", "one", at=1)
         opencode.close()
         with OpenCodeDatabase(opencode.path) as database:

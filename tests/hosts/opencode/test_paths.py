@@ -1,4 +1,4 @@
-"""Which folders of configuration OpenCode reads, and which of them are ours to install into."""
+"""Configuration folders of OpenCode, and those that the setup may use."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def repository(folder: Path) -> Path:
     return folder
 
 
-def test_the_folder_for_every_project_is_opencodes_own_unless_a_variable_names_another(home: Path) -> None:
+def test_global_folder_is_opencodes_own_or_the_configured_one(home: Path) -> None:
     environment = {"HOME": str(home)}
     assert global_folder(environment) == own_folder(environment) == home / ".config" / "opencode"
     elsewhere = {**environment, "XDG_CONFIG_HOME": str(home / "xdg")}
@@ -53,7 +53,7 @@ def test_outside_a_repository_every_folder_above_is_read(home: Path) -> None:
     assert project_folder(home / "work" / "notes") == home / "work" / "notes" / ".opencode"
 
 
-def test_what_the_variables_of_opencode_say_counts(home: Path) -> None:
+def test_environment_variables_of_opencode_are_respected(home: Path) -> None:
     shop = repository(home / "shop")
     (shop / ".opencode").mkdir()
     (home / "mine").mkdir()

@@ -1,4 +1,4 @@
-"""What an installation into OpenCode changes, and what its removal leaves."""
+"""Plans for the installation into OpenCode and for its removal."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def names(plan: Plan, action: Action) -> list[str]:
     return [os.path.relpath(step.path, plan.folder) for step in plan.steps if step.action is action]
 
 
-def test_a_plan_writes_nothing_and_shows_every_file_completely(home: Path) -> None:
+def test_plan_writes_no_file_and_has_complete_texts(home: Path) -> None:
     folder = home / ".config" / "opencode"
     plan = plan_setup(wanted(folder))
     assert list(home.iterdir()) == []
@@ -66,14 +66,14 @@ def test_a_plan_writes_nothing_and_shows_every_file_completely(home: Path) -> No
     assert files[0] == folder / RECEIPT
 
 
-def test_what_is_written_is_for_its_owner_alone(home: Path) -> None:
+def test_written_files_are_readable_for_the_owner_only(home: Path) -> None:
     set_up(home / "opencode")
     modes = {path: (mode, content is None) for path, (mode, content) in tree(home / "opencode").items()}
     assert {mode for mode, is_folder in modes.values() if is_folder} == {0o700}
     assert {mode for mode, is_folder in modes.values() if not is_folder} == {0o600}
 
 
-def test_the_second_time_nothing_is_to_be_done(home: Path) -> None:
+def test_second_setup_has_no_steps(home: Path) -> None:
     folder = home / "opencode"
     set_up(folder)
     before = tree(home)
@@ -83,7 +83,7 @@ def test_the_second_time_nothing_is_to_be_done(home: Path) -> None:
 
 
 @pytest.mark.parametrize("is_there", [False, True])
-def test_removed_again_everything_is_as_before_byte_for_byte(home: Path, is_there: bool) -> None:
+def test_removal_restores_the_folder_byte_for_byte(home: Path, is_there: bool) -> None:
     folder = home / ".config" / "opencode"
     if is_there:
         (folder / "plugin").mkdir(parents=True, mode=0o755)
@@ -99,7 +99,7 @@ def test_removed_again_everything_is_as_before_byte_for_byte(home: Path, is_ther
     assert plan_undo(folder) is None
 
 
-def test_what_opencode_writes_beside_it_is_removed_where_it_is_what_was_added(home: Path) -> None:
+def test_gitignore_of_opencode_is_removed_if_it_was_added(home: Path) -> None:
     folder = home / "opencode"
     set_up(folder)
     # OpenCode writes this file where it is missing, with these very bytes; here it is not missing.
@@ -124,7 +124,7 @@ def test_a_file_that_was_changed_stays_and_is_named(home: Path) -> None:
     assert left == {"plugin/opencode-memory.json", "package.json"}
 
 
-def test_what_somebody_put_into_our_folders_keeps_them(home: Path) -> None:
+def test_folders_with_foreign_files_stay(home: Path) -> None:
     folder = home / "opencode"
     set_up(folder)
     (folder / "plugin" / "theirs.ts").write_text("theirs")
@@ -142,7 +142,7 @@ def test_files_that_are_gone_already_are_no_hindrance(home: Path) -> None:
     assert list(home.iterdir()) == []
 
 
-def test_a_newer_version_replaces_what_nobody_changed(home: Path) -> None:
+def test_newer_version_replaces_unchanged_files(home: Path) -> None:
     folder = home / "opencode"
     set_up(folder)
     plan = set_up(folder, plugin="plugin 2\n")
@@ -151,7 +151,7 @@ def test_a_newer_version_replaces_what_nobody_changed(home: Path) -> None:
     assert plan_setup(wanted(folder, plugin="plugin 2\n")).steps == ()
 
 
-def test_a_plugin_that_somebody_changed_or_wrote_is_a_conflict_and_nothing_is_written(home: Path) -> None:
+def test_changed_or_foreign_plugin_is_a_conflict(home: Path) -> None:
     folder = home / "opencode"
     set_up(folder)
     (folder / OURS[0]).write_text("edited")
@@ -199,7 +199,7 @@ def test_the_same_file_without_a_receipt_is_taken_for_ours(home: Path) -> None:
         {"package.json": NPM_FILES["package.json"].replace("*", "1.18.33")},
     ],
 )
-def test_npm_files_of_the_person_are_not_touched_and_the_wait_is_told(home: Path, files: dict[str, str]) -> None:
+def test_npm_files_of_the_user_are_kept_and_the_wait_is_reported(home: Path, files: dict[str, str]) -> None:
     folder = home / "opencode"
     folder.mkdir()
     for name, text in files.items():
@@ -211,7 +211,7 @@ def test_npm_files_of_the_person_are_not_touched_and_the_wait_is_told(home: Path
     assert {name: (folder / name).read_text() for name in files} == files
 
 
-def test_where_npm_has_been_there_is_nothing_to_lay_and_nothing_to_wait_for(home: Path) -> None:
+def test_installed_npm_packages_need_no_stub(home: Path) -> None:
     folder = home / "opencode"
     (folder / "node_modules" / "@opencode-ai" / "plugin").mkdir(parents=True)
     dependencies = {"dependencies": {"@opencode-ai/plugin": "1.18.33"}}
@@ -223,7 +223,7 @@ def test_where_npm_has_been_there_is_nothing_to_lay_and_nothing_to_wait_for(home
     assert tree(folder) == before
 
 
-def test_where_another_plugin_needs_a_package_no_stub_is_laid_and_the_wait_is_told(home: Path) -> None:
+def test_folder_with_imported_packages_gets_no_stub(home: Path) -> None:
     folder = home / "opencode"
     (folder / "tool").mkdir(parents=True)
     (folder / "tool" / "weather.ts").write_text('import { tool } from "@opencode-ai/plugin"\n')
@@ -263,7 +263,7 @@ def test_every_folder_that_opencode_reads_gets_a_stub_and_loses_it_again(home: P
     set_up(folder, folder, repository)
     assert explain_wait(repository) is None
     assert (repository / ".gitignore").read_text() == IGNORE_TEXT
-    # Elsewhere, another repository is read; what was laid in this one is not forgotten.
+    # In another folder, OpenCode reads another repository. The stub of the first one stays in the receipt.
     assert plan_setup(wanted(folder, folder)).steps == ()
     undo(folder)
     assert tree(home) == before
@@ -279,7 +279,7 @@ def test_a_stub_that_another_installation_laid_is_left_to_it(home: Path) -> None
     assert list(home.iterdir()) == []
 
 
-def test_in_a_project_nothing_of_it_gets_into_git(home: Path) -> None:
+def test_files_in_a_project_are_ignored_by_git(home: Path) -> None:
     project = home / "shop"
     project.mkdir()
     set_up(project / ".opencode", within=project)
@@ -301,7 +301,7 @@ def test_a_link_in_a_repository_leads_nowhere(home: Path, link: str) -> None:
 
 
 @pytest.mark.parametrize("link", [".opencode", ".opencode/plugin", ".opencode/plugin/opencode-memory"])
-def test_nothing_is_removed_through_a_link_in_a_repository(home: Path, link: str) -> None:
+def test_removal_does_not_follow_a_link_in_a_repository(home: Path, link: str) -> None:
     project = home / "shop"
     project.mkdir()
     set_up(project / ".opencode", within=project)
@@ -320,7 +320,7 @@ def test_a_link_that_leads_to_itself_is_named(home: Path) -> None:
     assert plan_setup(wanted(home / "opencode", home / ".opencode")).steps
 
 
-def test_a_file_that_a_newer_version_does_without_goes_unless_somebody_changed_it(home: Path) -> None:
+def test_obsolete_file_is_removed_unless_it_was_changed(home: Path) -> None:
     folder = home / "opencode"
     set_up(folder)
     fewer = Wanted(folder=folder, within=None, files={OURS[0]: "plugin 2\n", OURS[2]: "manifest"})
@@ -345,7 +345,7 @@ def test_no_stub_is_laid_through_a_link_in_a_repository(home: Path) -> None:
     assert plan.waits == {project / ".opencode": "no packages are installed there"}
 
 
-def test_a_folder_of_the_person_may_be_a_link(home: Path) -> None:
+def test_users_own_folder_may_be_a_link(home: Path) -> None:
     dotfiles = home / "dotfiles"
     dotfiles.mkdir()
     (home / "opencode").symlink_to(dotfiles)
@@ -356,7 +356,7 @@ def test_a_folder_of_the_person_may_be_a_link(home: Path) -> None:
     assert tree(home) == before
 
 
-def test_a_link_in_place_of_a_file_is_somebody_elses_and_never_written_through(home: Path) -> None:
+def test_link_in_place_of_a_file_is_a_conflict(home: Path) -> None:
     folder, target = home / "opencode", home / "target.ts"
     target.write_text("plugin 1\n")
     (folder / "plugin").mkdir(parents=True)
@@ -390,7 +390,7 @@ def receipt(files: dict[str, Any], folders: list[Any]) -> str:
     return json.dumps({"version": 1, "files": files, "folders": folders})
 
 
-def test_a_receipt_from_a_strangers_repository_removes_nothing_of_the_persons(home: Path) -> None:
+def test_hostile_receipt_removes_no_files_of_the_user(home: Path) -> None:
     import hashlib
 
     folder, victim, empty = home / "shop" / ".opencode", home / "notes.md", home / "empty"
@@ -411,7 +411,7 @@ def test_a_receipt_from_a_strangers_repository_removes_nothing_of_the_persons(ho
 @pytest.mark.parametrize(
     "text", ["", "{", "[]", '{"version": 2}', '{"version": 1, "files": [1], "folders": {}}', "[" * 100_000]
 )
-def test_a_damaged_receipt_says_nothing(home: Path, text: str) -> None:
+def test_damaged_receipt_is_ignored(home: Path, text: str) -> None:
     (home / "plugin").mkdir()
     (home / RECEIPT).write_text(text)
     found = read_receipt(home)
@@ -426,7 +426,7 @@ def test_a_receipt_that_is_a_link_is_not_followed(home: Path) -> None:
     assert plan_undo(home / "b") is None
 
 
-def test_what_fails_half_way_leaves_everything_as_it_was(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_step_undoes_all_earlier_steps(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = home / ".config" / "opencode"
     fail_after(monkeypatch, 5)
     with pytest.raises(StorageError, match=r"cannot create .*package-lock\.json: No space left") as refused:
@@ -444,7 +444,7 @@ def test_what_fails_half_way_leaves_everything_as_it_was(home: Path, monkeypatch
 
 
 def fail_after(monkeypatch: pytest.MonkeyPatch, writes: int) -> None:
-    """Have the file system full after so many files; what was written can be written back."""
+    """Let the file system be full after so many files. Undoing steps can still write."""
     write, left = carrying._write, [writes]
 
     def fail(path: Path, data: bytes, mode: int) -> None:
@@ -500,7 +500,7 @@ def test_a_folder_in_the_place_of_a_file_is_never_removed(home: Path) -> None:
 
 
 @pytest.mark.parametrize("goes_on", [False, True])
-def test_what_a_killed_setup_left_behind_is_undone_all_the_same(home: Path, goes_on: bool) -> None:
+def test_killed_setup_can_be_undone(home: Path, goes_on: bool) -> None:
     number = len(plan_setup(wanted(home / "all")).steps)
     for done in range(1, number + 1):
         folder = home / f"killed after {done}"

@@ -15,7 +15,7 @@ from opencode_memory.hosts.opencode.feed.sqlite_reader import BesideReader
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
-    """A database in WAL mode that nobody has open."""
+    """A database in WAL mode that no program has open."""
     file = tmp_path / "other.db"
     with closing(sqlite3.connect(file, isolation_level=None)) as connection:
         connection.execute("PRAGMA journal_mode=WAL")
@@ -45,12 +45,12 @@ def names(folder: Path) -> set[str]:
     return {path.name for path in folder.iterdir()}
 
 
-def test_reading_a_file_that_nobody_has_open_leaves_nothing_beside_it(file):
+def test_reading_a_closed_database_leaves_no_files(file):
     assert read(file) == [1]
     assert names(file.parent) == {"other.db"}
 
 
-def test_what_the_other_program_has_not_yet_moved_into_the_file_is_read_too(file):
+def test_rows_in_the_wal_are_read(file):
     with closing(sqlite3.connect(file, isolation_level=None)) as other:
         other.execute("INSERT INTO t VALUES (2)")
         assert read(file) == [1, 2]
@@ -125,14 +125,14 @@ def test_any_name_of_a_file_is_taken_as_it_is(file, name):
     assert names(file.parent) == {name}
 
 
-def test_nothing_can_be_written_through_it(file):
+def test_reader_cannot_write(file):
     reader = BesideReader(file)
     with pytest.raises(StorageError, match="readonly"):
         reader.ask(lambda connection: connection.execute("INSERT INTO t VALUES (2)"))
     reader.close()
 
 
-def test_a_missing_file_is_named_with_what_to_do(tmp_path):
+def test_missing_file_is_named_with_a_hint(tmp_path):
     with pytest.raises(StorageError, match=r"no database at .*none\.db") as caught:
         read(tmp_path / "none.db")
     assert "opencode db path" in str(caught.value.hint)
@@ -140,7 +140,7 @@ def test_a_missing_file_is_named_with_what_to_do(tmp_path):
     assert names(tmp_path) == set()
 
 
-def test_what_is_no_database_is_told_apart_from_what_is_missing(tmp_path):
+def test_file_of_another_kind_differs_from_a_missing_file(tmp_path):
     (tmp_path / "notes.txt").write_text("These are notes, and long enough that they could be a header of something.")
     with pytest.raises(InvalidInputError, match=r"notes\.txt is not a SQLite database"):
         read(tmp_path / "notes.txt")

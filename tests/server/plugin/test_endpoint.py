@@ -1,4 +1,4 @@
-"""The plugin's socket: who is let in, what is agreed on, and that nothing that is sent ends it."""
+"""The plugin's socket: authentication, greeting, and robustness against invalid messages."""
 
 from __future__ import annotations
 
@@ -24,32 +24,9 @@ from support.mcp import TOKEN, Resident, World
 from support.stores import NOW_MS
 
 
-@pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
-    with World(tmp_path) as world:
-        yield world
-
-
-@pytest.fixture
-def folder(world: World) -> Path:
-    return world.repository("walrus")
-
-
-@pytest.fixture
-def server(world: World) -> Iterator[Resident]:
-    with world.served() as server:
-        yield server
-
-
-@pytest.fixture
-def plugin(server: Resident, folder: Path) -> Iterator[Plugin]:
-    with Plugin(server.url, folder) as plugin:
-        yield plugin
-
-
 @dataclass(frozen=True)
 class Shared:
-    """A server of all tests that leave nothing behind in it."""
+    """A server shared by all tests that do not change its state."""
 
     world: World
     server: Resident
@@ -61,15 +38,15 @@ class Shared:
 
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shared]:
-    with World(tmp_path_factory.mktemp("shared")) as world, world.served() as server:
+    with World(tmp_path_factory.mktemp("shared")) as world, world.serve() as server:
         yield Shared(world, server, world.repository("walrus"))
 
 
-# Who is let in
+# Authentication
 
 
 def refused(server: Resident, folder: Path, *headers: tuple[str, str]) -> int:
-    """The status with which a handshake is refused."""
+    """Return the status of a refused handshake."""
     with pytest.raises(InvalidStatus) as raised, Plugin(server.url, folder, headers=headers):
         pass
     status: int = raised.value.response.status_code
@@ -100,7 +77,7 @@ BEARER = ("Authorization", f"Bearer {TOKEN}")
         [("Authorization", "Bearer other"), BEARER],
     ],
 )
-def test_without_the_token_nobody_is_let_in(shared: Shared, headers: list[tuple[str, str]]) -> None:
+def test_connection_without_the_token_is_refused(shared: Shared, headers: list[tuple[str, str]]) -> None:
     def counted() -> float:
         value: float = shared.world.metrics.refused.labels("token")._value.get()
         return value
@@ -110,7 +87,7 @@ def test_without_the_token_nobody_is_let_in(shared: Shared, headers: list[tuple[
     assert counted() == before + 1
 
 
-def test_a_page_of_a_stranger_is_not_let_in(shared: Shared) -> None:
+def test_foreign_origin_or_host_is_refused(shared: Shared) -> None:
     server, folder = shared.server, shared.folder
     for origin in ("https://evil.example", "null", "http://127.0.0.1.evil.example"):
         assert refused(server, folder, BEARER, ("Origin", origin)) == 403
@@ -120,12 +97,12 @@ def test_a_page_of_a_stranger_is_not_let_in(shared: Shared) -> None:
         assert plugin.ask("flush") == {}
 
 
-def test_where_a_key_is_configured_the_token_opens_as_well(world: World, folder: Path) -> None:
-    with world.served(key="s3cret-key") as server:
+def test_token_is_required_even_with_an_api_key(world: World, folder: Path) -> None:
+    with world.serve(key="s3cret-key") as server:
         with Plugin(server.url, folder) as plugin:
             assert plugin.ask("flush") == {}
         assert refused(server, folder) in (401, 403)
-        # The key is for clients; whoever sits in OpenCode reads the file.
+        # The API key is for clients. A plugin reads the token from the file.
         assert refused(server, folder, ("Authorization", "Bearer s3cret-key")) == 403
         assert refused(server, folder, BEARER, ("X-API-Key", "s3cret-key")) in (401, 403)
         route = server.url.replace("/mcp", "/stats")
@@ -133,19 +110,19 @@ def test_where_a_key_is_configured_the_token_opens_as_well(world: World, folder:
         assert httpx2.get(route).status_code == 401
 
 
-def test_the_socket_is_no_page(shared: Shared) -> None:
+def test_bridge_is_not_served_over_http(shared: Shared) -> None:
     route = shared.server.url.replace("/mcp", "/bridge")
     for method in ("GET", "POST", "OPTIONS"):
         assert httpx2.request(method, route, headers=dict([BEARER])).status_code in (404, 405, 426)
 
 
-# What is agreed on
+# Greeting
 
 
-def test_a_hello_is_answered_with_what_the_plugin_goes_by(tmp_path: Path) -> None:
+def test_hello_is_answered_with_protocol_deadline_and_events(tmp_path: Path) -> None:
     with (
         World(tmp_path, opencode__deadline_ms="250") as world,
-        world.served() as server,
+        world.serve() as server,
         Plugin(server.url, tmp_path, hello=False) as plugin,
     ):
         assert plugin.hello() == {
@@ -157,7 +134,7 @@ def test_a_hello_is_answered_with_what_the_plugin_goes_by(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("protocol", [0, PROTOCOL + 1, 2**70])
-def test_a_plugin_of_another_protocol_is_told_what_to_do_and_gets_nothing(
+def test_plugin_of_another_protocol_is_refused_with_a_notice(
     world: World, server: Resident, folder: Path, protocol: int
 ) -> None:
     known(world, DIRECTIVE, "directive")
@@ -168,7 +145,7 @@ def test_a_plugin_of_another_protocol_is_told_what_to_do_and_gets_nothing(
         assert plugin.refused("messages", **MESSAGES) == INTERNAL_ERROR
 
 
-def test_a_plugin_of_another_version_is_served_and_says_so_on_the_screen(server: Resident, folder: Path) -> None:
+def test_plugin_of_another_version_is_served_with_a_toast(server: Resident, folder: Path) -> None:
     with Plugin(server.url, folder, hello=False) as plugin:
         assert "refused" not in plugin.hello(version="0.0.1")
         until(lambda: bool(plugin.opencode.toasts))
@@ -177,7 +154,7 @@ def test_a_plugin_of_another_version_is_served_and_says_so_on_the_screen(server:
         assert "opencode-memory setup" in toast
 
 
-def test_an_mcp_server_that_opencode_did_not_find_is_connected(server: Resident, folder: Path) -> None:
+def test_failed_mcp_server_is_connected(server: Resident, folder: Path) -> None:
     opencode = OpenCode(mcp={"memory": {"status": "failed"}})
     with Plugin(server.url, folder, opencode=opencode) as plugin:
         until(lambda: ("POST", "/mcp/memory/connect") in opencode.asked)
@@ -185,7 +162,7 @@ def test_an_mcp_server_that_opencode_did_not_find_is_connected(server: Resident,
 
 
 @pytest.mark.parametrize("state", [None, {"status": "connected"}, {"status": "disabled"}, "failed", 1])
-def test_an_mcp_server_in_any_other_state_is_left_alone(shared: Shared, state: Any) -> None:
+def test_mcp_server_in_another_state_is_not_connected(shared: Shared, state: Any) -> None:
     opencode = OpenCode(mcp={"memory": state})
     with shared.plugin(opencode=opencode) as plugin:
         until(lambda: ("GET", "/mcp") in opencode.asked)
@@ -202,7 +179,7 @@ EARLY = {
 }
 
 
-def test_before_a_hello_nothing_is_answered_and_nothing_is_taken(world: World, server: Resident, folder: Path) -> None:
+def test_messages_before_hello_are_refused(world: World, server: Resident, folder: Path) -> None:
     known(world, DIRECTIVE, "directive")
     before = world.dump()
     with Plugin(server.url, folder, hello=False) as plugin:
@@ -218,7 +195,7 @@ def test_before_a_hello_nothing_is_answered_and_nothing_is_taken(world: World, s
         assert DIRECTIVE in plugin.offered("msg_1", QUESTION)["msg_1"]
 
 
-def test_a_second_hello_does_not_move_a_plugin(world: World, plugin: Plugin) -> None:
+def test_second_hello_is_refused(world: World, plugin: Plugin) -> None:
     bees = world.repository("bees")
     known(world, "The bee build needs ninja.", project="gitlab.com/group/bees")
     for changes in ({}, {"directory": str(bees)}, {"protocol": 99}):
@@ -246,9 +223,7 @@ def test_a_second_hello_does_not_move_a_plugin(world: World, plugin: Plugin) -> 
         ({"pid": 1.5}, "pid"),
     ],
 )
-def test_a_hello_that_is_none_is_refused_by_the_name_of_what_is_wrong(
-    shared: Shared, changes: dict[str, Any], field: str
-) -> None:
+def test_invalid_hello_is_refused_and_names_the_field(shared: Shared, changes: dict[str, Any], field: str) -> None:
     with shared.plugin(hello=False) as plugin:
         with pytest.raises(RefusedError, match=f"^{field}: ") as raised:
             plugin.hello(**changes)
@@ -256,7 +231,7 @@ def test_a_hello_that_is_none_is_refused_by_the_name_of_what_is_wrong(
         assert "protocol" in plugin.hello()
 
 
-# What is sent
+# Messages
 
 
 @pytest.mark.parametrize(
@@ -284,7 +259,9 @@ def test_a_hello_that_is_none_is_refused_by_the_name_of_what_is_wrong(
         ("tool", {"sessionID": "ses_1", "tool": "memory-read", "arguments": {}, "agent": 1}, "agent"),
     ],
 )
-def test_wrong_parameters_are_refused_by_name(shared: Shared, method: str, params: Any, field: str) -> None:
+def test_invalid_parameters_are_refused_and_name_the_field(
+    shared: Shared, method: str, params: Any, field: str
+) -> None:
     with shared.plugin() as plugin, pytest.raises(RefusedError, match=f"^{field}: ") as raised:
         plugin.begin(method, params).result(30)
     assert raised.value.code == INVALID_PARAMS
@@ -292,14 +269,14 @@ def test_wrong_parameters_are_refused_by_name(shared: Shared, method: str, param
 
 
 @pytest.mark.parametrize(("text", "code"), [("{", PARSE_ERROR), ("[" * 200_000, PARSE_ERROR), ("[]", INVALID_REQUEST)])
-def test_what_is_no_message_is_refused(shared: Shared, text: str, code: int) -> None:
+def test_invalid_message_is_refused(shared: Shared, text: str, code: int) -> None:
     with shared.plugin() as plugin:
         plugin.send(text)
         assert plugin.strays.get(timeout=30)["error"]["code"] == code
         plugin.flush()
 
 
-def test_a_message_may_be_large_and_no_larger(shared: Shared) -> None:
+def test_message_above_the_limit_closes_the_connection(shared: Shared) -> None:
     with shared.plugin() as plugin:
         picture = {"type": "file", "url": "data:image/png;base64," + "A" * (12 * 1024 * 1024)}
         part = {"id": "prt_1", "messageID": "msg_1", "sessionID": "ses_1", **picture}
@@ -311,7 +288,7 @@ def test_a_message_may_be_large_and_no_larger(shared: Shared) -> None:
         plugin.flush()
 
 
-def test_bytes_end_their_own_connection_alone(shared: Shared, caplog: pytest.LogCaptureFixture) -> None:
+def test_binary_message_ends_its_own_connection_only(shared: Shared, caplog: pytest.LogCaptureFixture) -> None:
     with shared.plugin() as plugin, shared.plugin() as other:
         other.send(b"\x00\x01")
         other._reader.join(30)
@@ -320,7 +297,7 @@ def test_bytes_end_their_own_connection_alone(shared: Shared, caplog: pytest.Log
     assert [record for record in caplog.records if record.levelno >= logging.ERROR] == []
 
 
-def test_half_a_character_is_no_reason_to_fail(world: World, plugin: Plugin) -> None:
+def test_lone_surrogates_do_not_fail_a_request(world: World, plugin: Plugin) -> None:
     known(world, WALRUS)
     half = "\ud83d"
     assert WALRUS in plugin.shown("msg_1", f"{QUESTION} {half}")
@@ -351,7 +328,7 @@ EVENT = st.fixed_dictionaries({"type": st.sampled_from(EVENTS), "properties": PA
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
 @given(data=st.data())
 @example(data=None)
-def test_no_message_ends_the_server_or_shows_its_insides(plugin: Plugin, data: Any) -> None:
+def test_arbitrary_messages_do_not_end_the_connection(plugin: Plugin, data: Any) -> None:
     logging.disable(logging.CRITICAL)
     try:
         for method, params in (
@@ -381,7 +358,7 @@ def test_no_message_ends_the_server_or_shows_its_insides(plugin: Plugin, data: A
         ("memory-edit", {"id": "00000000", "content": "x"}, "not found"),
     ],
 )
-def test_a_tool_that_cannot_be_run_says_why(shared: Shared, tool: str, arguments: Any, told: str) -> None:
+def test_failing_tool_call_says_why(shared: Shared, tool: str, arguments: Any, told: str) -> None:
     with shared.plugin() as plugin:
         answer = plugin.ask("tool", sessionID="ses_1", tool=tool, arguments=arguments)
     assert answer["is_error"] is True

@@ -1,4 +1,4 @@
-"""What a plugin has done for it, side by side with others, and how its server ends."""
+"""Requests of several plugins at the same time, and the end of their server."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -26,30 +25,7 @@ from support.stores import NOW_MS, open_store
 MESSAGES = {"sessionID": "ses_1", "visible": ["msg_1"], "message": {"id": "msg_1", "text": QUESTION}}
 
 
-@pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
-    with World(tmp_path) as world:
-        yield world
-
-
-@pytest.fixture
-def folder(world: World) -> Path:
-    return world.repository("walrus")
-
-
-@pytest.fixture
-def server(world: World) -> Iterator[Resident]:
-    with world.served() as server:
-        yield server
-
-
-@pytest.fixture
-def plugin(server: Resident, folder: Path) -> Iterator[Plugin]:
-    with Plugin(server.url, folder) as plugin:
-        yield plugin
-
-
-# Side by side
+# Several plugins
 
 
 def test_two_plugins_are_served_at_once_and_counted(world: World, server: Resident, folder: Path) -> None:
@@ -59,7 +35,7 @@ def test_two_plugins_are_served_at_once_and_counted(world: World, server: Reside
     until(lambda: httpx2.get(route).json()["plugins"] == 0)
 
 
-def test_a_plugin_that_leaves_in_the_middle_disturbs_nobody(
+def test_plugin_that_disconnects_does_not_disturb_another(
     world: World,
     server: Resident,
     folder: Path,
@@ -76,7 +52,7 @@ def test_a_plugin_that_leaves_in_the_middle_disturbs_nobody(
         return find(*arguments, **named)
 
     with Plugin(server.url, folder) as other:
-        # It is received while others wait, so not before that is done.
+        # Wait until the greeting is done, because it calls recall, too.
         until(lambda: httpx2.get(server.url.replace("/mcp", "/stats")).json()["plugins"] == 2)
         monkeypatch.setattr(world.store, "recall", slow, raising=False)
         other.begin("messages", MESSAGES)
@@ -88,7 +64,7 @@ def test_a_plugin_that_leaves_in_the_middle_disturbs_nobody(
     assert [record for record in caplog.records if record.levelno >= logging.ERROR] == []
 
 
-def test_a_model_that_does_not_load_costs_no_connection(
+def test_failing_model_does_not_end_the_connection(
     world: World, server: Resident, folder: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def broken(*_: Any, **__: Any) -> Any:
@@ -102,10 +78,10 @@ def test_a_model_that_does_not_load_costs_no_connection(
         assert plugin.refused("messages", **MESSAGES) == INTERNAL_ERROR
 
 
-# What is carried out
+# Tools and commands
 
 
-def test_a_tool_is_run_in_the_session_and_project_of_the_plugin(world: World, plugin: Plugin) -> None:
+def test_tool_runs_in_the_plugins_session_and_project(world: World, plugin: Plugin) -> None:
     given = {"content": "The walrus listens on port 5128", "scope": "decision"}
     answer = plugin.ask(
         "tool", sessionID="ses_7", messageID="msg_7", agent="build", tool="memory-write", arguments=given
@@ -118,7 +94,7 @@ def test_a_tool_is_run_in_the_session_and_project_of_the_plugin(world: World, pl
     assert given["content"] in read["text"]
 
 
-def test_a_tool_that_fails_says_nothing_of_its_insides(
+def test_internal_error_of_a_tool_is_logged_and_not_sent(
     world: World, plugin: Plugin, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def broken(*_: Any, **__: Any) -> Any:
@@ -131,7 +107,7 @@ def test_a_tool_that_fails_says_nothing_of_its_insides(
     assert "the secret of the store" in caplog.text
 
 
-def test_a_command_is_carried_out_and_told(world: World, plugin: Plugin) -> None:
+def test_command_is_run_and_answered(world: World, plugin: Plugin) -> None:
     told = plugin.ask("command", sessionID="ses_1", command="remember", arguments="decision: we use SQLite")["text"]
     [memory] = world.store.list(project=PROJECT)
     assert (memory.content, memory.category, memory.trust) == ("we use SQLite", "decision", "user")
@@ -140,7 +116,7 @@ def test_a_command_is_carried_out_and_told(world: World, plugin: Plugin) -> None
     assert plugin.ask("command", sessionID="ses_1", command="no-such", arguments="") == {}
 
 
-def test_a_project_that_is_renamed_stays_the_plugins(world: World, plugin: Plugin) -> None:
+def test_renamed_project_is_used_by_a_connected_plugin(world: World, plugin: Plugin) -> None:
     known(world, WALRUS)
     plugin.ask("command", sessionID="ses_0", command="remember", arguments="the walrus sleeps")
     world.store.projects.rename(PROJECT, "walrus-two")
@@ -151,9 +127,7 @@ def test_a_project_that_is_renamed_stays_the_plugins(world: World, plugin: Plugi
 # The end
 
 
-def test_a_flush_is_answered_when_everything_is_taken(
-    world: World, plugin: Plugin, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_flush_waits_for_earlier_notifications(world: World, plugin: Plugin, monkeypatch: pytest.MonkeyPatch) -> None:
     entered, leave = threading.Event(), threading.Event()
     write = world.store.learning.write
 
@@ -171,7 +145,7 @@ def test_a_flush_is_answered_when_everything_is_taken(
     flushed = plugin.begin("flush", {})
     try:
         assert entered.wait(60)
-        # Nobody else waits for it.
+        # No other message waits for the slow one.
         plugin.settle("msg_9", "late")
         assert plugin.offered("msg_4", QUESTION) == {}
         assert not flushed.done()
@@ -180,7 +154,7 @@ def test_a_flush_is_answered_when_everything_is_taken(
     assert flushed.result(30) == {}
 
 
-def test_what_was_told_last_is_taken_although_the_plugin_is_gone(world: World, server: Resident, folder: Path) -> None:
+def test_last_notification_is_handled_after_disconnect(world: World, server: Resident, folder: Path) -> None:
     known(world, DIRECTIVE, "directive")
     with Plugin(server.url, folder) as plugin:
         assert DIRECTIVE in plugin.offered("msg_1", QUESTION)["msg_1"]
@@ -188,7 +162,7 @@ def test_what_was_told_last_is_taken_although_the_plugin_is_gone(world: World, s
     until(lambda: world.store.ledger.decisions("ses_1")[0].state == "shown")
 
 
-def test_a_server_that_is_asked_to_end_does_so_at_once_and_acknowledges_nothing_that_is_not(tmp_path: Path) -> None:
+def test_server_ends_at_once_and_keeps_acknowledged_writes(tmp_path: Path) -> None:
     home = {"HOME": str(tmp_path), "XDG_DATA_HOME": str(tmp_path / "data"), "XDG_CONFIG_HOME": str(tmp_path / "config")}
     process = subprocess.Popen(
         [sys.executable, "-m", "opencode_memory.cli", "serve", "--no-worker", "--port", "0"],
@@ -238,7 +212,7 @@ def test_a_server_that_is_asked_to_end_does_so_at_once_and_acknowledges_nothing_
 
 
 def deaf(url: str, token: str) -> socket.socket:
-    """A plugin that is connected and never reads, so that it does not say goodbye either."""
+    """Connect a plugin that never reads, so it does not answer the closing handshake either."""
     host, port = url.split("/")[2].split(":")
     connected = socket.create_connection((host, int(port)), timeout=30)
     lines = [

@@ -1,4 +1,4 @@
-"""One end of the plugin's connection: JSON-RPC 2.0, whatever comes."""
+"""JSON-RPC 2.0 peer: requests, notifications and invalid messages."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Talk = Callable[["Line"], Awaitable[None]]
 
 
 class Line:
-    """The other end: what is sent to a peer, and what it sends."""
+    """The other end of a connection: sends texts to a peer and reads its answers."""
 
     def __init__(self, requests: dict[str, Method], notifications: dict[str, Method]) -> None:
         self._to, self._texts = anyio.create_memory_object_stream[str](1_000)
@@ -37,7 +37,7 @@ class Line:
         self.peer = Peer(self._sent.send, requests=requests, notifications=notifications)
 
     async def send(self, message: Any) -> None:
-        """Send a message, or a text that may be none."""
+        """Send a message, or a text that may be invalid."""
         await self._to.send(message if isinstance(message, str) else json.dumps({"jsonrpc": "2.0", **message}))
 
     async def ask(self, id: Any, method: str, params: Any = None) -> None:
@@ -103,7 +103,7 @@ async def bug(_: Any) -> Any:
     raise RuntimeError("the secret of the store")
 
 
-# What it is asked
+# Incoming requests
 
 
 def test_a_request_is_answered_with_its_id() -> None:
@@ -115,7 +115,7 @@ def test_a_request_is_answered_with_its_id() -> None:
     connected(talk, echo=echo)
 
 
-def test_a_request_without_parameters_has_none() -> None:
+def test_request_without_parameters_passes_none() -> None:
     async def talk(line: Line) -> None:
         await line.send({"id": 1, "method": "echo"})
         assert await line.said() == {"id": 1, "result": None}
@@ -162,7 +162,7 @@ def test_an_unknown_method_is_an_error_and_an_unknown_notification_is_not() -> N
     ("error", "code"),
     [(InvalidInputError("x: is missing", field="x"), INVALID_PARAMS), (BusyError("the store is busy"), INTERNAL_ERROR)],
 )
-def test_an_error_of_ours_says_what_it_says(error: Exception, code: int) -> None:
+def test_known_error_is_sent_with_its_message(error: Exception, code: int) -> None:
     async def fail(_: Any) -> None:
         raise error
 
@@ -173,7 +173,7 @@ def test_an_error_of_ours_says_what_it_says(error: Exception, code: int) -> None
     connected(talk, fail=fail)
 
 
-def test_a_bug_says_nothing_and_ends_nothing(caplog: pytest.LogCaptureFixture) -> None:
+def test_internal_error_is_not_sent_and_keeps_the_connection(caplog: pytest.LogCaptureFixture) -> None:
     async def talk(line: Line) -> None:
         for id_ in (1, 2):
             await line.ask(id_, "bug")
@@ -209,10 +209,10 @@ def test_half_a_character_is_sent_as_a_mark() -> None:
     connected(talk, echo=echo)
 
 
-# What it is told
+# Incoming notifications
 
 
-def test_what_is_told_is_taken_in_its_order() -> None:
+def test_notifications_are_handled_in_order() -> None:
     taken: list[int] = []
 
     async def told(number: int) -> None:
@@ -228,7 +228,7 @@ def test_what_is_told_is_taken_in_its_order() -> None:
     assert taken == list(range(50))
 
 
-def test_what_was_told_last_is_taken_when_the_other_side_has_gone() -> None:
+def test_last_notifications_are_handled_after_disconnect() -> None:
     taken: list[int] = []
     gone = anyio.Event()
 
@@ -248,7 +248,7 @@ def test_what_was_told_last_is_taken_when_the_other_side_has_gone() -> None:
     assert taken == [0, 1, 2, 3, 4]
 
 
-def test_what_takes_for_ever_does_not_outlive_the_other_side_for_long() -> None:
+def test_endless_notification_is_cancelled_after_disconnect() -> None:
     async def told(_: Any) -> None:
         await anyio.sleep_forever()
 
@@ -259,7 +259,7 @@ def test_what_takes_for_ever_does_not_outlive_the_other_side_for_long() -> None:
     connected(talk, notifications={"told": told}, told=told)
 
 
-def test_catching_up_waits_for_everything_that_was_told_before() -> None:
+def test_wait_for_notifications_waits_for_earlier_ones() -> None:
     taken: list[str] = []
     free = anyio.Event()
 
@@ -300,7 +300,7 @@ def test_catching_up_waits_for_everything_that_was_told_before() -> None:
     anyio.run(both)
 
 
-def test_what_cannot_be_taken_is_logged_and_the_next_is_taken(caplog: pytest.LogCaptureFixture) -> None:
+def test_failing_notification_is_logged_and_the_next_is_handled(caplog: pytest.LogCaptureFixture) -> None:
     taken: list[int] = []
 
     async def told(number: int) -> None:
@@ -320,7 +320,7 @@ def test_what_cannot_be_taken_is_logged_and_the_next_is_taken(caplog: pytest.Log
     assert [record.levelname for record in caplog.records] == ["WARNING", "ERROR"]
 
 
-# What is no message
+# Invalid messages
 
 
 @pytest.mark.parametrize(
@@ -354,7 +354,7 @@ def test_what_cannot_be_taken_is_logged_and_the_next_is_taken(caplog: pytest.Log
     ],
     ids=lambda value: value[:60] if isinstance(value, str) else None,
 )
-def test_what_is_no_message_is_refused_and_ends_nothing(text: str, code: int) -> None:
+def test_invalid_message_is_refused_and_keeps_the_connection(text: str, code: int) -> None:
     called: list[Any] = []
 
     async def note(params: Any) -> None:
@@ -370,7 +370,7 @@ def test_what_is_no_message_is_refused_and_ends_nothing(text: str, code: int) ->
     assert called == []
 
 
-def test_errors_about_nothing_are_not_answered_for_ever() -> None:
+def test_error_without_a_request_is_not_answered() -> None:
     async def talk(line: Line) -> None:
         await line.send({"id": None, "error": {"code": PARSE_ERROR, "message": "this is not JSON"}})
         for id_ in (99, "99", True, 1.5, [1], {"a": 1}):
@@ -422,10 +422,10 @@ def test_no_message_ends_a_connection(texts: list[str]) -> None:
         logging.disable(logging.NOTSET)
 
 
-# What it asks
+# Outgoing requests
 
 
-def test_what_it_asks_is_answered_by_the_number_of_the_question() -> None:
+def test_answers_are_matched_by_id() -> None:
     async def talk(line: Line) -> None:
         answers: dict[str, Any] = {}
 
@@ -468,7 +468,7 @@ def test_an_error_of_the_other_side_is_one_here(error: Any, told: str) -> None:
     connected(talk)
 
 
-def test_an_answer_that_comes_too_late_is_nobodys() -> None:
+def test_late_answer_is_ignored() -> None:
     async def talk(line: Line) -> None:
         with pytest.raises(RemoteError, match=r"toast was not answered in 0 s"):
             await line.peer.ask("toast", {}, seconds=0)
@@ -519,7 +519,7 @@ def test_a_handler_may_ask_back_before_it_answers() -> None:
     anyio.run(both)
 
 
-def test_who_waits_for_an_answer_when_the_other_side_goes_is_let_go() -> None:
+def test_pending_request_ends_at_disconnect() -> None:
     async def both() -> None:
         async def relay(params: Any) -> Any:
             return await line.peer.ask("oc.request", params, seconds=1_000)

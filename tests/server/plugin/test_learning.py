@@ -1,9 +1,8 @@
-"""What a plugin's events lead to: memories, what became of those that were shown, and what a compaction is given."""
+"""Learning from a plugin's events, outcomes of shown memories, and the context of compactions."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -39,35 +38,12 @@ TAKEN_UP = "I build the walrus archive with make -j1, since parallel builds corr
 EVERY = ["active", "candidate", "superseded", "archived"]
 
 
-@pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
-    with World(tmp_path) as world:
-        yield world
-
-
-@pytest.fixture
-def folder(world: World) -> Path:
-    return world.repository("walrus")
-
-
-@pytest.fixture
-def server(world: World) -> Iterator[Resident]:
-    with world.served() as server:
-        yield server
-
-
-@pytest.fixture
-def plugin(server: Resident, folder: Path) -> Iterator[Plugin]:
-    with Plugin(server.url, folder) as plugin:
-        yield plugin
-
-
 def everything(world: World) -> set[str]:
     return {memory.content for memory in world.store.list(project="*", status=EVERY, limit=1000)}
 
 
 def compacted(plugin: Plugin, session: str = "ses_1") -> str:
-    """What a compaction is given where the prompt is OpenCode's."""
+    """Return the context of a compaction with OpenCode's own prompt."""
     answer = plugin.ask("compacting", sessionID=session)
     assert answer.keys() == {"context"}
     return "\n".join(answer["context"])
@@ -77,10 +53,10 @@ def outcomes(world: World, session: str = "ses_1") -> dict[str, str | None]:
     return {one.memory: one.outcome for decision in world.store.ledger.decisions(session) for one in decision.shown}
 
 
-# What is learned
+# Learning
 
 
-def test_what_is_said_is_learned_when_the_session_rests(world: World, plugin: Plugin, folder: Path) -> None:
+def test_session_is_learned_from_when_it_rests(world: World, plugin: Plugin, folder: Path) -> None:
     plugin.happens(
         began(folder), *said("msg_1", LEDGER, created=NOW_MS), *answered("msg_2", "Fine.", created=NOW_MS + 1)
     )
@@ -94,7 +70,7 @@ def test_what_is_said_is_learned_when_the_session_rests(world: World, plugin: Pl
     assert (memory.source.session, memory.source.message, memory.trust) == ("ses_1", "msg_1", "extracted")
 
 
-def test_what_happens_elsewhere_is_learned_there(world: World, server: Resident, folder: Path) -> None:
+def test_memory_is_learned_into_the_sessions_project(world: World, server: Resident, folder: Path) -> None:
     bees = world.repository("bees")
     with Plugin(server.url, folder) as ours, Plugin(server.url, bees) as theirs:
         for plugin, session, text in (
@@ -108,7 +84,7 @@ def test_what_happens_elsewhere_is_learned_there(world: World, server: Resident,
     assert learned == {PROJECT: {LEDGER}, BEES: {"We decided to use SQLite for the bees."}}
 
 
-def test_events_that_are_none_are_left_out_and_the_next_are_taken(world: World, plugin: Plugin, folder: Path) -> None:
+def test_invalid_events_are_skipped(world: World, plugin: Plugin, folder: Path) -> None:
     odd: tuple[Any, ...] = (None, [], {}, {"events": "x"}, {"events": [1]}, {"directory": 1, "events": []})
     for params in odd:
         plugin.tell("events", params)
@@ -129,7 +105,7 @@ def agent_repeats(plugin: Plugin, text: str, created: int = NOW_MS) -> None:
     compacted(plugin)
 
 
-def test_what_stood_beside_a_message_is_not_learned_from_the_agent(world: World, plugin: Plugin) -> None:
+def test_injected_block_is_not_learned_from_the_agent(world: World, plugin: Plugin) -> None:
     again = "It turns out that the staging database listens on port 5433 and not 5432, as expected here."
     agent_repeats(plugin, again)
     assert again in everything(world), "where nobody gave it, it is learned"
@@ -149,7 +125,7 @@ def test_what_stood_beside_a_message_is_not_learned_from_the_agent(world: World,
     assert everything(world) == {FINDING}
 
 
-def test_what_stood_beside_a_message_is_not_learned_from_the_user(world: World, plugin: Plugin, folder: Path) -> None:
+def test_injected_block_is_not_learned_from_the_user(world: World, plugin: Plugin, folder: Path) -> None:
     known(world, f"{LEDGER} It has been so since March.", "directive")
     assert LEDGER in plugin.shown("msg_1", "hello")
     plugin.flush()
@@ -168,9 +144,7 @@ def test_a_command_that_was_typed_is_not_learned_again(world: World, plugin: Plu
     assert (memory.content, memory.trust) == (LEDGER, "user")
 
 
-def test_what_is_said_while_a_session_is_paused_is_passed_over_for_good_although_it_is_compacted(
-    world: World, server: Resident, plugin: Plugin, folder: Path
-) -> None:
+def test_paused_session_is_never_learned_from(world: World, server: Resident, plugin: Plugin, folder: Path) -> None:
     events = [began(folder), *said("msg_1", LEDGER, created=NOW_MS)]
     pause(world.store, "ses_1", paused=True)
     plugin.happens(*events)
@@ -182,11 +156,11 @@ def test_what_is_said_while_a_session_is_paused_is_passed_over_for_good_although
     assert everything(world) == set()
 
 
-def test_where_learning_is_off_nothing_is_learned_and_outcomes_are_still_noted(tmp_path: Path) -> None:
+def test_disabled_learning_still_records_outcomes(tmp_path: Path) -> None:
     with World(tmp_path, learning__enabled="false") as world:
         folder = world.repository("walrus")
         walrus = known(world, WALRUS)
-        with world.served() as server, Plugin(server.url, folder) as plugin:
+        with world.serve() as server, Plugin(server.url, folder) as plugin:
             plugin.shown("msg_1", QUESTION)
             plugin.flush()
             plugin.happens(
@@ -198,11 +172,11 @@ def test_where_learning_is_off_nothing_is_learned_and_outcomes_are_still_noted(t
         assert everything(world) == {WALRUS}
 
 
-def test_whoever_embeds_is_woken_by_what_is_written_and_by_nothing_else(tmp_path: Path) -> None:
+def test_worker_is_woken_only_by_writes(tmp_path: Path) -> None:
     woken: list[bool] = []
     with World(tmp_path, background=Background(wake=lambda: woken.append(True))) as world:
         folder = world.repository("walrus")
-        with world.served() as server, Plugin(server.url, folder) as plugin:
+        with world.serve() as server, Plugin(server.url, folder) as plugin:
             plugin.happens(began(folder), *said("msg_1", LEDGER, created=NOW_MS), idle())
             plugin.offered("msg_1", LEDGER)
             plugin.ask("tool", sessionID="ses_1", tool="memory-read", arguments={})
@@ -220,12 +194,10 @@ def test_whoever_embeds_is_woken_by_what_is_written_and_by_nothing_else(tmp_path
             assert len(woken) > 3
 
 
-# What became of what was shown
+# Outcomes of shown memories
 
 
-def test_what_the_agent_takes_up_is_noted_as_used_once_for_a_session(
-    world: World, plugin: Plugin, folder: Path
-) -> None:
+def test_used_memory_is_recorded_once_per_session(world: World, plugin: Plugin, folder: Path) -> None:
     directive, walrus = known(world, DIRECTIVE, "directive"), known(world, WALRUS)
     plugin.shown("msg_1", QUESTION)
     plugin.flush()
@@ -244,7 +216,7 @@ def test_what_the_agent_takes_up_is_noted_as_used_once_for_a_session(
     assert world.store.get(walrus).uses == 1
 
 
-def test_what_the_agent_did_before_it_was_shown_is_no_use_of_it(world: World, plugin: Plugin, folder: Path) -> None:
+def test_action_before_a_block_does_not_count_as_use(world: World, plugin: Plugin, folder: Path) -> None:
     walrus = known(world, WALRUS)
     plugin.happens(
         began(folder), *said("msg_1", "go", created=NOW_MS), *answered("msg_2", TAKEN_UP, created=NOW_MS + 1)
@@ -258,7 +230,7 @@ def test_what_the_agent_did_before_it_was_shown_is_no_use_of_it(world: World, pl
     assert outcomes(world) == {walrus: None}
 
 
-def test_what_nobody_was_shown_is_not_noted(world: World, plugin: Plugin, folder: Path) -> None:
+def test_memory_that_was_not_shown_gets_no_outcome(world: World, plugin: Plugin, folder: Path) -> None:
     walrus = known(world, WALRUS)
     plugin.offered("msg_1", QUESTION)
     plugin.settle("msg_1", "late")
@@ -289,7 +261,7 @@ def test_words_of_the_user_are_no_use_of_a_memory_however_they_are_spread(
     assert outcomes(world) == {walrus: None}
 
 
-def test_what_somebody_archives_after_it_was_shown_was_contradicted(world: World, plugin: Plugin, folder: Path) -> None:
+def test_memory_archived_after_it_was_shown_is_contradicted(world: World, plugin: Plugin, folder: Path) -> None:
     walrus = known(world, WALRUS)
     plugin.shown("msg_1", QUESTION)
     plugin.flush()
@@ -298,14 +270,14 @@ def test_what_somebody_archives_after_it_was_shown_was_contradicted(world: World
     world.store.archive([walrus], reason="it is built with ninja now")
     plugin.happens(*answered("msg_2", TAKEN_UP, created=NOW_MS + 1), idle())
     assert outcomes(world) == {walrus: "contradicted"}
-    # It stays so, whatever is said about it.
+    # The outcome does not change afterwards.
     plugin.happens(
         *said("msg_3", "Sure?", created=NOW_MS + 2), *answered("msg_4", TAKEN_UP, created=NOW_MS + 3), idle()
     )
     assert outcomes(world) == {walrus: "contradicted"}
 
 
-def test_what_was_tidied_up_or_brought_back_was_not_contradicted(world: World, plugin: Plugin, folder: Path) -> None:
+def test_maintenance_or_undo_does_not_contradict_a_memory(world: World, plugin: Plugin, folder: Path) -> None:
     duplicate, restored = known(world, WALRUS), known(world, "Ask before the walrus archive is built.", "directive")
     older = known(world, "The walrus archive needs a build with one job in the evening.", trust="agent")
     plugin.shown("msg_1", QUESTION)
@@ -325,7 +297,7 @@ def test_what_was_tidied_up_or_brought_back_was_not_contradicted(world: World, p
     assert outcomes(world) == unknown
 
 
-def test_what_was_contradicted_twice_is_not_shown_any_more(world: World, plugin: Plugin, folder: Path) -> None:
+def test_memory_contradicted_twice_is_not_shown(world: World, plugin: Plugin, folder: Path) -> None:
     walrus = known(world, WALRUS)
     for number in range(2):
         session = f"ses_{number}"
@@ -351,7 +323,7 @@ def test_a_turn_that_is_cut_short_by_a_compaction_is_judged_as_well(world: World
     assert outcomes(world) == {walrus: "used"}
 
 
-def test_what_cannot_be_judged_is_learned_from_all_the_same(
+def test_learning_continues_if_judging_fails(
     world: World, plugin: Plugin, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(*_: Any) -> Any:
@@ -368,16 +340,14 @@ def test_what_cannot_be_judged_is_learned_from_all_the_same(
     assert LEDGER in everything(world)
 
 
-# What a compaction is given
+# Compactions
 
 
 def headings(text: str) -> list[str]:
     return [line for line in text.split("\n") if line.endswith(":") and not line.startswith(("-", " "))]
 
 
-def test_a_compaction_holds_what_must_not_be_lost_in_the_order_of_what_matters(
-    world: World, plugin: Plugin, folder: Path
-) -> None:
+def test_compaction_lists_memories_by_importance(world: World, plugin: Plugin, folder: Path) -> None:
     texts = {
         "directive": DIRECTIVE,
         "convention": "Amounts are kept in cents.",
@@ -414,14 +384,12 @@ def test_a_compaction_holds_what_must_not_be_lost_in_the_order_of_what_matters(
     assert decision.tokens == world.state.count_tokens(text)
 
 
-def test_what_was_said_just_before_is_learned_before_it_is_out_of_sight(
-    world: World, plugin: Plugin, folder: Path
-) -> None:
+def test_compaction_learns_from_recent_messages_first(world: World, plugin: Plugin, folder: Path) -> None:
     plugin.tell("events", {"directory": str(folder), "events": [began(folder), *said("msg_1", LEDGER, created=NOW_MS)]})
     assert LEDGER in compacted(plugin)
 
 
-def test_a_compaction_does_not_wait_for_what_takes_too_long(
+def test_compaction_does_not_wait_for_slow_learning(
     world: World, plugin: Plugin, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     known(world, DIRECTIVE, "directive")
@@ -444,14 +412,12 @@ def test_a_compaction_does_not_wait_for_what_takes_too_long(
     until(lambda: LEDGER in everything(world))
 
 
-def test_where_nothing_is_known_a_compaction_is_given_nothing_and_nothing_is_noted(
-    world: World, plugin: Plugin
-) -> None:
+def test_compaction_without_memories_adds_no_context(world: World, plugin: Plugin) -> None:
     assert plugin.ask("compacting", sessionID="ses_1") == {"context": []}
     assert world.store.ledger.decisions("ses_1") == []
 
 
-def test_a_compaction_keeps_its_budget_and_what_matters_most_comes_first(world: World) -> None:
+def test_compaction_budget_keeps_the_most_important(world: World) -> None:
     directive = known(world, DIRECTIVE, "directive")
     for number in range(30):
         known(world, f"Convention {number}: amounts are kept in cents and never in floating point.", "convention")
@@ -469,7 +435,7 @@ def test_a_compaction_may_be_switched_off(tmp_path: Path) -> None:
     with World(tmp_path, compaction__enabled="false", compaction__custom_prompt="true") as world:
         folder = world.repository("walrus")
         known(world, DIRECTIVE, "directive")
-        with world.served() as server, Plugin(server.url, folder) as plugin:
+        with world.serve() as server, Plugin(server.url, folder) as plugin:
             assert plugin.ask("compacting", sessionID="ses_1") == {"context": []}
             assert DIRECTIVE in plugin.shown("msg_1", "hello")
 
@@ -479,12 +445,12 @@ def summary(text: str) -> dict[str, Any]:
 
 
 def prompted(folder: Path, opencode: OpenCode, *, knows: str = DIRECTIVE) -> tuple[dict[str, Any], list[Decision]]:
-    """What a compaction is given where the prompt is ours, and what is noted of it."""
+    """Return our prompt for a compaction and the recorded decision."""
     with World(folder, compaction__custom_prompt="true") as world:
         repository = world.repository("walrus")
         if knows:
             known(world, knows, "directive")
-        with world.served() as server, Plugin(server.url, repository, opencode=opencode) as plugin:
+        with world.serve() as server, Plugin(server.url, repository, opencode=opencode) as plugin:
             answer = plugin.ask("compacting", sessionID="ses_1")
         return answer, world.store.ledger.decisions("ses_1")
 
@@ -506,7 +472,7 @@ def test_a_prompt_of_ours_holds_the_memories_and_the_summary_before_it(tmp_path:
     assert len(noted) == 1
 
 
-def test_a_prompt_of_ours_without_a_summary_before_it_says_nothing_of_one(tmp_path: Path) -> None:
+def test_custom_prompt_without_previous_summary_omits_it(tmp_path: Path) -> None:
     odd = [
         None,
         {},
@@ -518,7 +484,7 @@ def test_a_prompt_of_ours_without_a_summary_before_it_says_nothing_of_one(tmp_pa
     assert DIRECTIVE in answer["prompt"]
 
 
-def test_a_prompt_of_ours_is_one_where_nothing_is_known_too(tmp_path: Path) -> None:
+def test_custom_prompt_is_used_without_memories(tmp_path: Path) -> None:
     answer, noted = prompted(tmp_path, OpenCode(messages={"ses_1": [summary("The first.")]}), knows="")
     assert answer["prompt"].startswith(PROMPT)
     assert "The first." in answer["prompt"]
@@ -532,9 +498,7 @@ def test_where_the_summary_before_is_not_known_the_prompt_stays_opencodes(tmp_pa
     assert len(noted) == 1
 
 
-def test_after_a_compaction_the_session_learns_and_is_shown_what_it_needs(
-    world: World, plugin: Plugin, folder: Path
-) -> None:
+def test_session_learns_and_gets_blocks_after_a_compaction(world: World, plugin: Plugin, folder: Path) -> None:
     walrus = known(world, WALRUS)
     assert WALRUS in plugin.shown("msg_1", QUESTION)
     plugin.flush()

@@ -1,4 +1,4 @@
-"""What OpenCode says of its sessions, in events and in answers."""
+"""Facts of sessions in OpenCode's events and answers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def told(kind: str, **info: Any) -> dict[str, Any]:
     return {"type": kind, "properties": {"info": info}}
 
 
-def test_events_tell_who_began_a_session() -> None:
+def test_facts_of_sessions_are_read_from_events() -> None:
     events = [
         told("session.created", id="ses_1", title="A title"),
         told("session.updated", id="ses_2", parentID="ses_1"),
@@ -37,10 +37,10 @@ def test_events_tell_who_began_a_session() -> None:
         {"events": [told("session.created", id=7)]},
     ],
 )
-def test_what_is_no_event_tells_nothing(params: Any) -> None:
+def test_invalid_events_have_no_facts(params: Any) -> None:
     assert list(find_facts(params)) == []
 
 
-def test_a_parent_that_is_none_is_no_parent() -> None:
+def test_invalid_parent_is_ignored() -> None:
     events = [told("session.created", id="ses_1", parentID=""), told("session.created", id="ses_2", parentID=3)]
     assert set(dict(find_facts({"events": events})).values()) == {SessionFacts()}

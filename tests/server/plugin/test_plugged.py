@@ -1,4 +1,4 @@
-"""``/mcp/opencode``: what an OpenCode with the plugin is offered beside it."""
+"""Route ``/mcp/opencode``: MCP tools for an OpenCode with the plugin."""
 
 from __future__ import annotations
 
@@ -18,12 +18,6 @@ from support.mcp_http import LATEST, Answer, Wire
 
 CORE = [tool.name for tool in select_tools(Tools.CORE)]
 BOOT = "get_boot_context"
-
-
-@pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
-    with World(tmp_path) as world:
-        yield world
 
 
 @pytest.fixture
@@ -58,13 +52,13 @@ def test_it_offers_the_core_without_the_boot_context_which_arrives_by_itself(wir
     assert BOOT in begun(wire, MCP).result["instructions"]
 
 
-def test_where_nothing_is_injected_the_boot_context_is_offered(tmp_path: Path) -> None:
+def test_boot_context_is_offered_if_injection_is_off(tmp_path: Path) -> None:
     with World(tmp_path, injection__enabled="false") as world, Wire(world.app()) as wire:
         assert tools(wire) == CORE
         assert BOOT in begun(wire, PLUGGED_MCP).result["instructions"]
 
 
-def test_it_is_the_core_whatever_other_clients_are_offered(tmp_path: Path) -> None:
+def test_plugin_route_always_offers_the_core_tools(tmp_path: Path) -> None:
     for which in ("core", "all"):
         with World(tmp_path / which, server__tools=which) as world, Wire(world.app()) as wire:
             assert tools(wire) == [name for name in CORE if name != BOOT]
