@@ -23,13 +23,13 @@ from __future__ import annotations
 
 
 class OpencodeMemoryError(Exception):
-    """Base of everything that opencode-memory raises on purpose."""
+    """Base class of all errors that opencode-memory raises on purpose."""
 
     hint: str | None = None
 
 
 class InvalidInputError(OpencodeMemoryError, ValueError):
-    """An argument is not acceptable; nothing was written."""
+    """An argument is invalid; no change was written."""
 
     def __init__(self, message: str, *, field: str, limit: str | None = None) -> None:
         super().__init__(message)
@@ -47,7 +47,7 @@ class DimensionMismatchError(InvalidInputError):
 
 
 class NotFoundError(OpencodeMemoryError, LookupError):
-    """What was asked for by id or name is not there."""
+    """There is no object with the given id or name."""
 
     def __init__(self, message: str, *, id: str) -> None:
         super().__init__(message)
@@ -55,7 +55,7 @@ class NotFoundError(OpencodeMemoryError, LookupError):
 
 
 class ConflictError(OpencodeMemoryError):
-    """The change contradicts what is stored now."""
+    """The change contradicts the stored state."""
 
 
 class BusyError(OpencodeMemoryError, TimeoutError):
@@ -96,7 +96,7 @@ class ModelNotFoundError(EmbeddingError):
 
 
 class ConfigError(OpencodeMemoryError):
-    """A configuration value is not acceptable."""
+    """A configuration value is invalid."""
 
     def __init__(self, message: str, *, key: str, origin: str) -> None:
         super().__init__(message)

@@ -1,5 +1,5 @@
-"""What is put before a model without being asked for: beside a message, and into a compaction.
+"""The memories that a model is given without asking: with a message, in a compaction, and at the start of a session.
 
-``deciding`` says which memories, once for each message; ``block`` how they are worded. Nothing here knows of OpenCode's
-hooks or of sockets; the bridge does.
+``decide`` selects the memories, once for each message; ``block`` renders them. This package does not know OpenCode's
+hooks or sockets; ``server/plugin`` does.
 """

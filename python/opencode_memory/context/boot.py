@@ -1,6 +1,6 @@
-"""The boot context: what an agent should know before its first step, within a budget of tokens.
+"""The boot context: the memories that an agent should know before its first step, within a token budget.
 
-Sections come in the order of what would hurt most if it were missing; ``boot_room`` makes them fit.
+Sections are ordered by how harmful it would be to miss them; ``token_budget`` fits them into the budget.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ class BootContext:
     """A boot context.
 
     Attributes:
-        sections: What it holds, in its order.
-        text: The whole of it.
-        tokens: How many tokens the text has.
+        sections: Its sections, in order.
+        text: The whole text.
+        tokens: Its length in tokens.
         max_tokens: The budget.
     """
 
@@ -45,13 +45,13 @@ class BootContext:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Voice:
-    """How things are put into words, which is the caller's affair.
+    """The caller's functions that format memories and sessions.
 
     Attributes:
-        memory: A memory as a paragraph.
-        title: A memory in a few words.
-        session: A session in one line.
-        name: The name of a project on one line.
+        memory: Formats a memory as a paragraph.
+        title: Formats a memory in a few words.
+        session: Formats a session in one line.
+        name: Formats the name of a project on one line.
     """
 
     memory: Callable[[Memory], str]
@@ -71,17 +71,17 @@ def boot_context(
     at: datetime,
     max_tokens: int | None = None,
 ) -> BootContext:
-    """Put a boot context together.
+    """Build a boot context.
 
     Args:
-        store: Where the memories are.
-        project: The project of whoever starts; None for none.
-        identity: Who the person is.
-        config: Which sections there are, and how much of them.
-        voice: How memories and sessions are put into words.
+        store: The store of the memories.
+        project: The project of the client; None if it has none.
+        identity: The user.
+        config: The enabled sections and their sizes.
+        voice: Formats memories and sessions.
         count_tokens: Counts the tokens of a text.
-        at: The present moment.
-        max_tokens: The budget; by default the configuration's.
+        at: The current time.
+        max_tokens: The budget; by default the configured one.
 
     Returns:
         A context of at most ``max_tokens`` tokens.
@@ -118,7 +118,7 @@ def _sections(
         yield Section("identity", "Who and where", tuple(Item(line, line) for line in who))
     if config.directives:
         directives = listed(Category.DIRECTIVE)
-        # Those of the person come first, then those an agent noted and nobody confirmed.
+        # The user's directives come first, then unconfirmed ones of agents.
         confirmed = [one for one in directives if _is_confirmed(one)]
         yield section("directives", "Directives", confirmed, Category.DIRECTIVE)
         unconfirmed = [one for one in directives if not _is_confirmed(one)]

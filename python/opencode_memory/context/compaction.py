@@ -1,7 +1,7 @@
-"""What is given to a model that compacts a session: what must not be lost with the conversation, and what was learned.
+"""The memories given to a model that compacts a session: those that must not be lost, and those learned in it.
 
-OpenCode ignores further context when a plugin sets the prompt, and leaves the summary before this one out of its own
-part as well; so a prompt of ours holds the memories and that summary itself.
+If a plugin sets the prompt, OpenCode ignores further context and leaves out the previous summary. Our own prompt
+therefore holds both the memories and that summary.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ _PREVIOUS: Final = "The conversation was summarised before; carry over what stil
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compacting:
-    """What OpenCode is given.
+    """The plugin's answer to a compaction.
 
     Attributes:
-        context: Texts that are appended to its request; nothing where ``prompt`` is set.
-        prompt: The request in its place.
-        block: What of it is memories.
+        context: Texts that OpenCode appends to its prompt; empty if ``prompt`` is set.
+        prompt: A prompt in place of OpenCode's.
+        block: The part of it with the memories.
     """
 
     context: tuple[str, ...] = ()
@@ -62,16 +62,16 @@ def for_compaction(
     count: Callable[[str], int],
     at: datetime,
 ) -> Block:
-    """Put together what a compaction should know, what matters most first.
+    """Collect the memories for a compaction, most important first.
 
     Args:
-        store: Where the memories are.
+        store: The store of the memories.
         session: The session that is compacted.
-        project: Where it works.
-        findings: Open findings of reviews, a line each.
+        project: Its project.
+        findings: Open findings of reviews, one per line.
         max_tokens: The budget.
         count: Counts the tokens of a text.
-        at: The present moment.
+        at: The current time.
     """
 
     def listed(*categories: Category, most: int = _MOST) -> tuple[Memory, ...]:
@@ -96,12 +96,12 @@ def for_compaction(
 
 
 def compacting(block: Block, *, custom_prompt: bool, previous: str | None) -> Compacting:
-    """Turn a block into what OpenCode is given.
+    """Convert a block to the plugin's answer.
 
     Args:
         block: From ``for_compaction``.
-        custom_prompt: Whether the request is ours, too.
-        previous: The summary before this one, which a request of ours has to hold; None for none.
+        custom_prompt: Whether to replace OpenCode's prompt, too.
+        previous: The previous summary, which our own prompt has to hold; None if there is none.
     """
     if not custom_prompt:
         return Compacting(context=(block.text,) if block.text else (), block=block)

@@ -1,8 +1,8 @@
-"""What is put beside one message of the user, decided once and noted in the ledger.
+"""Decides once which memories a message of the user gets, and records the decision in the ledger.
 
-A decision is final: what the model saw beside a message is what it sees there in every later request, so that the
-cache of its provider holds. "Nothing" is a decision, too. What the model still sees is known by the messages that are
-sent along, so what was compacted away may be shown again, and nothing that is still in sight is shown twice.
+A decision is final: the model sees the same text with a message in every later request, so that the provider's prompt
+cache keeps working. "Nothing" is a decision, too. The messages in a request tell what the model still sees. A memory
+that was compacted away may therefore be shown again, and a visible memory is not shown twice.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ _MOST_DIRECTIVES: Final = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """A message of the user that was not decided on.
+    """A message of the user without a decision.
 
     Attributes:
         session: Its session.
         message: Its id.
-        text: What the user wrote; empty where OpenCode itself goes on after a compaction.
-        project: Where.
-        visible: Ids of the messages of the user that the model still sees, this one among them.
-        is_subagent: Whether an agent speaks here, to another one.
-        skip: Why nothing is to be shown here at all; empty for no reason.
+        text: The user's text; empty if OpenCode itself continues after a compaction.
+        project: Its project.
+        visible: Ids of the user's messages that the model still sees, including this one.
+        is_subagent: Whether an agent, not the user, wrote the message.
+        skip: Why no memory must be shown; empty if there is no such reason.
     """
 
     session: str
@@ -62,14 +62,14 @@ def decide(
     at: datetime,
     past: Sequence[Decision] | None = None,
 ) -> Decision:
-    """Decide what is put beside a message, or return what was decided before.
+    """Decide which memories a message gets, or return the earlier decision.
 
     Args:
-        store: Where the memories and the ledger are.
+        store: The store of the memories and the ledger.
         request: The message.
         config: Budgets.
         count: Counts the tokens of a text.
-        at: The present moment.
+        at: The current time.
         past: The decisions of the session, if they have been read.
     """
     past = store.ledger.decisions(request.session) if past is None else past
@@ -79,7 +79,7 @@ def decide(
     reason = request.skip or ("" if config.enabled else "injection is switched off")
     if reason:
         return store.ledger.decide(_nothing(request, reason, at))
-    # What was offered and never settled came to nobody, or to a process that is gone; it is not replayed either.
+    # An offered text that was never confirmed did not arrive, or its process is gone. It is not replayed either.
     seen = [one for one in past if one.message in request.visible and one.state is State.SHOWN]
     in_sight = {shown.memory for one in seen for shown in one.shown}
     with_directives = not any(one.about.get("directives") for one in seen)
@@ -140,7 +140,7 @@ def _found(store: MemoryStore, request: Request, most: int, in_sight: Collection
 
 
 def _is_of(hit: Hit, request: Request) -> bool:
-    """Whether a memory was learned of this very session, which the model has before it."""
+    """Return whether a memory was learned in this very session, so that the model has its source."""
     source = hit.memory.source
     return source.session == request.session and source.message in request.visible
 

@@ -1,9 +1,9 @@
-"""Which memories are relevant enough to be put beside a message without being asked for.
+"""Selects the memories that are relevant enough to be shown without a request.
 
-Two pure functions: ``query_of`` says what of a message is looked up, ``relevant`` which hits of that recall are shown.
-Recall judges an answer as a whole and gladly returns a near miss, since somebody asked; here nobody did, so each hit is
-judged, and one message in two gets nothing. Holds no store and no budget. The weights are fitted by
-``scripts/fit_injection.py``; docs/quality.md has what they reach.
+Two pure functions: ``query_of`` extracts a query from a message, ``relevant`` selects the hits to show. Recall judges
+an answer as a whole and returns near misses, because its caller asked. Here each hit is judged by itself, and about
+half of all messages get no memory. The module knows no store and no budget. ``scripts/fit_injection.py`` fits the weights;
+docs/quality.md has the measured precision and recall.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ FEATURES: Final = ("meaning", "usual meaning", "words", "is a summary", "is glob
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tuning:
-    """How hits are judged.
+    """The parameters of the selection.
 
     Attributes:
-        bias: What is added to the weighed features.
-        weights: A weight for each of ``FEATURES``.
-        first: Chance of being relevant that the best hit needs, or the message is about nothing that is known.
-        others: Chance that is enough beside it.
-        most: Hits that are kept; more are rarely right.
+        bias: Added to the weighted sum of the features.
+        weights: One weight for each of ``FEATURES``.
+        first: Minimum probability of the best hit; below it, no hit is shown.
+        others: Minimum probability of the other hits.
+        most: Maximum number of hits; further ones are rarely relevant.
     """
 
     bias: float
@@ -47,7 +47,7 @@ class Tuning:
     most: int
 
     def chance(self, features: Sequence[float]) -> float:
-        """Return the chance that a hit with these features is relevant."""
+        """Return the probability that a hit with these features is relevant."""
         total = self.bias + sum(weight * feature for weight, feature in zip(self.weights, features, strict=True))
         return 1 / (1 + math.exp(-total))
 
@@ -67,7 +67,7 @@ _PASTED_CHARACTERS: Final = 360
 _PASTED_LINES: Final = 3
 _LINE_CHARACTERS: Final = 180
 
-# Words of requests, not of subjects. In a store of a few hundred memories they are as rare as any other.
+# Words of requests, not of subjects. In a store of a few hundred memories they are as rare as other words.
 _COMMON: Final = frozenset(
     terms(
         "add make write fix change new need want like show get give put start begin go look check know think see say"
@@ -82,7 +82,7 @@ _COMMON: Final = frozenset(
 )
 
 _WORD: Final = re.compile(r"[^\W_]+(?:['\u2019][^\W_]+)*")
-# Messages of these words alone go on with what is under way, in a few languages.
+# Messages of only these words continue the current work, in a few languages.
 _GOES_ON: Final = frozenset(
     _WORD.findall(
         "yes yeah yep yup y ok okay k sure fine right correct exactly good great nice perfect cool excellent awesome"
@@ -122,7 +122,7 @@ _TELLING: Final = re.compile(
     r"|missing|invalid|unsupported|mismatch|violat|expected|timed? ?out|killed|warn",
     re.IGNORECASE,
 )
-# What differs from run to run, and what only draws.
+# Parts that differ from run to run, and decoration.
 _FLEETING: Final = re.compile(
     r"\x1b\[[0-9;]*m|\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d)?(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?"
     r"|\b\d{1,2}:\d\d:\d\d(?:[.,]\d+)?|\b0x[0-9a-f]+|\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b"
@@ -132,13 +132,13 @@ _FLEETING: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A hit beside what there is to judge it by.
+    """A hit with its features.
 
     Attributes:
         hit: The hit.
-        meaning: Its cosine, None where it has no vector yet.
-        matched: How many terms of the query stand in it.
-        asked: How many terms the query has.
+        meaning: Its cosine; None if it has no vector yet.
+        matched: Number of query terms in it.
+        asked: Number of query terms.
         features: In the order of ``FEATURES``.
     """
 
@@ -150,16 +150,16 @@ class Judged:
 
     @property
     def reason(self) -> str:
-        """Why, in a few words."""
+        """Return the reasons in a few words."""
         words = f"words {self.matched} of {self.asked}"
         return words if self.meaning is None else f"meaning {self.meaning:.2f}, {words}"
 
 
 def query_of(text: str) -> str:
-    """Return what of a message is looked up, at most ``MOST_CHARACTERS``; empty when there is nothing to look up.
+    """Return the query of a message, at most ``MOST_CHARACTERS``; empty if there is no query.
 
-    What a memory or a tool put into the message, and what is quoted, is left out. Of pasted logs and code the lines
-    stay that tell something; of a long text its beginning and its end.
+    Text that a memory or a tool added to the message, and quotations, are removed. Of pasted logs and code only
+    informative lines stay; of a long text only its beginning and its end.
     """
     text = strip_private(text)
     if len(text) > 2 * _READ_CHARACTERS:
@@ -173,12 +173,12 @@ def query_of(text: str) -> str:
 
 
 def relevant(query: str, hits: Sequence[Hit], *, by: Tuning = TUNED) -> list[tuple[Hit, str]]:
-    """Return the hits that are worth showing to somebody who did not ask, best first, each with a reason.
+    """Return the hits that are worth showing without a request, best first, each with a reason.
 
     Args:
-        query: What was looked up, from ``query_of``.
-        hits: What ``recall(query, limit=POOL, explain=True)`` found: with a smaller limit less is seen to stand out.
-        by: How they are judged.
+        query: From ``query_of``.
+        hits: The result of ``recall(query, limit=POOL, explain=True)``; a smaller limit hides how far a hit stands out.
+        by: The parameters of the selection.
     """
     ranked = sorted(((by.chance(one.features), one) for one in judged(query, hits)), key=lambda one: -one[0])
     if not ranked or ranked[0][0] < by.first:
@@ -187,7 +187,7 @@ def relevant(query: str, hits: Sequence[Hit], *, by: Tuning = TUNED) -> list[tup
 
 
 def judged(query: str, hits: Sequence[Hit]) -> list[Judged]:
-    """Say by what each hit is judged, in the order of the hits."""
+    """Compute the features of each hit, in the order of the hits."""
     asked = set(terms(subject(query[: 2 * MOST_CHARACTERS]))[0])
     found = [asked.intersection(terms(hit.memory.content[:_JUDGED_CHARACTERS])[0]) for hit in hits]
     cosines = [_cosine(hit) for hit in hits]
@@ -219,13 +219,13 @@ def _cosine(hit: Hit) -> float | None:
 
 
 def _rarity(count: int, hits: int) -> float:
-    # Among the hits, not in the store: what all of them say tells none from the others. A short list is no reason to
-    # find a term common.
+    # Count terms among the hits, not in the store: a term of all hits does not tell them apart. A short list is no
+    # reason to consider a term common.
     return math.log1p((max(hits, POOL) - count + 0.5) / (count + 0.5))
 
 
 def _parted(text: str) -> tuple[str, list[str]]:
-    """Tell a person's own lines from pasted ones; quoted lines are neither."""
+    """Separate the user's own lines from pasted ones; quoted lines are neither."""
     said: list[str] = []
     pasted: list[str] = []
     fence = ""
@@ -251,7 +251,7 @@ def _telling(pasted: Iterable[str]) -> list[str]:
     if sum(map(len, lines)) <= _PASTED_CHARACTERS:
         return lines
     telling = [line for line in lines if _TELLING.search(line)] or lines[: _PASTED_LINES - 1]
-    # What failed first is the cause in some logs, the last line of a trace in others.
+    # In some logs the first error is the cause, in stack traces the last line.
     return telling if len(telling) <= _PASTED_LINES else [telling[0], *telling[1 - _PASTED_LINES :]]
 
 

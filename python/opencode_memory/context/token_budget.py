@@ -1,7 +1,7 @@
-"""How a boot context is made to fit its budget of tokens.
+"""Fits the boot context into its token budget.
 
-Directives and blockers must never be missing in silence. What of them has no room is named in a last block: by id and
-title, else by id, else by how many there are and how to list them. That goes before the texts of what matters less.
+Directives and blockers are never dropped silently. Those that do not fit are listed in a last block: by id and title,
+else by id, else by their number and the call that lists them. That block has priority over less important texts.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ class Item:
     """One line or paragraph of a section.
 
     Attributes:
-        text: As it is shown.
-        title: What says in a few words which one it is.
-        id: The memory, or None for what is none.
+        text: The text to show.
+        title: A few words that identify it.
+        id: The memory; None if it is not a memory.
     """
 
     text: str
@@ -38,12 +38,12 @@ class Item:
 
     @property
     def short(self) -> str:
-        """The end of the id, which tools take for the whole."""
+        """The end of the id, which tools accept for the whole."""
         return "" if self.id is None else short_id(self.id)
 
     @property
     def line(self) -> str:
-        """What stands for it when it does not fit."""
+        """The line that replaces the text if it does not fit."""
         return f"- {self.short} {self.title}"
 
 
@@ -53,10 +53,10 @@ class Section:
 
     Attributes:
         name: Its key: ``directives``, ``unresolved_blockers`` ….
-        heading: As it is shown.
-        items: What it holds.
-        omitted: What it would hold if there were room.
-        category: Of a section of which nothing may be missing in silence: what lists it with ``recall``.
+        heading: Its visible heading.
+        items: Its items.
+        omitted: Items for which there was no room.
+        category: The category with which ``recall`` lists the section, if no item may be dropped silently.
     """
 
     name: str
@@ -67,20 +67,20 @@ class Section:
 
     @property
     def label(self) -> str:
-        """The line above the names of what was omitted."""
+        """The line above the names of the omitted items."""
         return f"{self.name.removesuffix('_directives').replace('_', ' ')}:"
 
 
 def fitted(sections: Sequence[Section], budget: int, count: Callable[[str], int]) -> tuple[list[Section], str]:
-    """Fit sections, the one that matters most first, into a budget.
+    """Fit sections, most important first, into a budget.
 
     Args:
-        sections: All there is to show, nothing omitted yet.
-        budget: The most tokens that the text may have.
+        sections: All sections, with no item omitted yet.
+        budget: Maximum number of tokens of the text.
         count: Counts the tokens of a text.
 
     Returns:
-        The sections with what of them is shown and what is omitted, and the text of all.
+        The sections with their shown and omitted items, and the text of all.
     """
     cost = cache(count)
     aim = budget
@@ -89,15 +89,15 @@ def fitted(sections: Sequence[Section], budget: int, count: Callable[[str], int]
         excess = count(text) - budget
         if excess <= 0 or aim <= 0:
             return taken, text
-        # Lines put together may have more tokens than each by itself.
+        # Joined lines may have more tokens than the sum of the lines.
         aim -= excess
 
 
 class _Room:
     """One attempt to fill a budget.
 
-    Costs are in tokens. Every name that may become necessary is paid from the beginning; a text that is shown gives the
-    price of its name back.
+    Costs are in tokens. The names of all items that must not be dropped silently are paid first; showing the text of an
+    item refunds the cost of its name.
     """
 
     def __init__(self, sections: Sequence[Section], budget: int, cost: Callable[[str], int]) -> None:
@@ -110,7 +110,7 @@ class _Room:
         self._frame += cost(_more(1)) if any(_is_less(one) for one in sections) else 0
         names = [item for section in named for item in section.items]
         self._ids = sum(cost(item.short) for item in names)
-        # Titles by the thousand are not worth counting: these do not fit.
+        # Thousands of titles are not worth counting, because they do not fit.
         titles = _sum_until((cost(item.line) for item in names), 2 * budget)
         self._titles = titles if titles <= 2 * budget else inf
         self._crowded = self._frame + self._ids > budget
@@ -118,7 +118,7 @@ class _Room:
             self._frame += sum(cost(_more(len(one.items), one.category)) for one in named)
 
     def filled(self) -> tuple[list[Section], str]:
-        """Take what fits, then name what does not."""
+        """Add the texts that fit, then the names of the others."""
         taken = self._everything() or [self._taken(section) for section in self._sections]
         blocks = ["\n".join([f"## {one.heading}", *(item.text for item in one.items)]) for one in taken if one.items]
         if any(one.omitted for one in taken):
@@ -126,7 +126,7 @@ class _Room:
         return taken, "\n".join(blocks)
 
     def _everything(self) -> list[Section] | None:
-        """Return all sections as they are if they fit, so that no room is kept for names."""
+        """Return all sections unchanged if they fit, so that no room is reserved for names."""
         texts = chain.from_iterable([one.heading, "##", *(item.text for item in one.items)] for one in self._sections)
         needed = _sum_until(map(self._cost, texts), self._budget)
         return list(self._sections) if needed <= self._budget else None
@@ -146,7 +146,7 @@ class _Room:
         return replace(section, items=tuple(items), omitted=tuple(omitted))
 
     def _take(self, section: Section, item: Item, heading: int) -> bool:
-        """Show a text if the names of all that is not shown still fit, and say whether it is."""
+        """Show a text if the names of all omitted items still fit; return whether it is shown."""
         used = self._used + heading + self._cost(item.text)
         ids, titles = self._ids, self._titles
         if section.category:
@@ -162,7 +162,7 @@ class _Room:
         return True
 
     def _not_shown(self, taken: Sequence[Section]) -> list[str]:
-        """Name what did not fit: by ids as far as there is room, then by titles instead, then what matters less."""
+        """Name the omitted items: by ids while there is room, then by titles, then the less important ones."""
         room = self._budget - self._used - self._frame
         named = [one for one in taken if one.category and one.omitted]
         ids: set[str | None] = set()
@@ -190,7 +190,7 @@ class _Room:
         return lines + self._less(taken, room)
 
     def _less(self, taken: Sequence[Section], room: int) -> list[str]:
-        """Name what matters less as far as there is room, and count the rest."""
+        """Name less important items as far as there is room, and count the rest."""
         lines: list[str] = []
         uncounted = 0
         for section in taken:
@@ -209,12 +209,12 @@ class _Room:
 
 
 def _is_less(section: Section) -> bool:
-    """Whether the section matters less than that nothing is missing in silence."""
+    """Return whether the section is less important than completeness."""
     return section.category is None and section.name != "identity"
 
 
 def _in_turns(sections: Sequence[Section]) -> Iterable[Item]:
-    """Return what was omitted, a directive and a blocker in turns, so that the many do not hide the few."""
+    """Return omitted directives and blockers alternately, so that many of one kind do not hide few of the other."""
     queues: dict[str | None, list[Item]] = {}
     for section in sections:
         queues.setdefault(section.category, []).extend(section.omitted)
@@ -226,7 +226,7 @@ def _more(number: int, category: str | None = None) -> str:
 
 
 def _sum_until(costs: Iterable[int], most: int) -> int:
-    """Add up, but go no further than a little more than ``most``."""
+    """Add up, but stop a little above ``most``."""
     total = 0
     for cost in costs:
         total += cost

@@ -1,7 +1,7 @@
-"""Whether memories that were shown were of use: what an agent took up counts for them, what turned out wrong against.
+"""Decides whether shown memories were useful: used by the agent, or contradicted.
 
-What is judged is what the agent wrote and called after the block was before it. Judging needs no model and is cautious:
-a memory that was silently heeded counts as neither.
+The decision uses the agent's texts and tool calls after the block was shown. It needs no model and is cautious: a
+memory that was followed silently counts as neither.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ _COMMON: Final = re.compile(
 
 
 def terms(text: str) -> frozenset[str]:
-    """Return the words of a text by which it can be told from others."""
+    """Return the words of a text that tell it from other texts."""
     words = (word.strip(".:/-").lower() for word in _WORD.findall(text))
     return frozenset(word for word in words if len(word) > 2 and not _COMMON.fullmatch(word))  # noqa: PLR2004  of, in, by
 
 
 def is_taken_up(content: str, *, id: str, asked: str, done: str) -> bool:
-    """Say whether an agent took up a memory.
+    """Return whether an agent used a memory.
 
     Args:
-        content: The memory.
+        content: The text of the memory.
         id: Its id.
-        asked: What the user wrote, whose words the agent has from there.
-        done: What the agent wrote and called.
+        asked: The user's text, whose words the agent may have from there.
+        done: The agent's texts and tool calls.
     """
     if short_id(id) in done:
         return True
@@ -54,9 +54,9 @@ def is_taken_up(content: str, *, id: str, asked: str, done: str) -> bool:
 
 
 def weighed(found: Sequence[tuple[Hit, str]], usefulness: Mapping[str, Usefulness]) -> list[tuple[Hit, str]]:
-    """Order what was found, best first, with a small and bounded say for how useful it was before.
+    """Order hits, best first, with a small and bounded weight for their earlier usefulness.
 
-    A memory that was contradicted more often than it was of use is left out.
+    A memory that was contradicted more often than used is left out.
     """
     ranked = [(_factor(usefulness.get(one[0].memory.id)) / (place + _PLACES), one) for place, one in enumerate(found)]
     ranked.sort(key=lambda one: -one[0])
@@ -66,7 +66,7 @@ def weighed(found: Sequence[tuple[Hit, str]], usefulness: Mapping[str, Usefulnes
 def _factor(known: Usefulness | None) -> float:
     if known is None or not known.shown:
         return 1.0
-    # Smoothed, so that one showing says little.
+    # Smoothed, so that one showing has little weight.
     rate = (known.used - 2 * known.contradicted) / (known.shown + _TRIED)
     return 1.0 + max(-_BOUND, min(_BOUND, _BOUND * (2 * rate - (0.5 if known.shown > _TRIED and rate <= 0 else 0.0))))
 

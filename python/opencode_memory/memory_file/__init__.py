@@ -1,5 +1,4 @@
-"""The project file ``.opencode/MEMORY.md``: a project's memories as a file that users read, edit and keep beside the
-code.
+"""The project file ``.opencode/MEMORY.md``: memories that users read, edit and keep beside their code.
 
 ``sync`` applies the user's changes to the store, then writes the file again. It owns only the part between two marks. A
 change that came with git is a proposal. A change that it cannot interpret is left alone and reported.

@@ -1,7 +1,7 @@
 """The remotes of a repository, read from its configuration file without running git.
 
-Nothing in a hostile file can be executed: it is text, of which only ``url`` under ``[remote "..."]`` is taken. Includes
-and ``insteadOf`` are ignored, since both depend on who reads the file, and a project must not.
+A hostile file cannot execute a program: only ``url`` under ``[remote "..."]`` is read, as text. Includes and
+``insteadOf`` are ignored, because both depend on the user who reads the file, and a project must not.
 """
 
 from __future__ import annotations
@@ -46,13 +46,13 @@ def read_remotes(config: str) -> tuple[str, ...]:
 
 
 def normalise_remote(url: str) -> str | None:
-    """Reduce a remote to what is the same for everyone who clones it: ``host/path``.
+    """Reduce a remote to the part that is the same for every clone: ``host/path``.
 
-    User, password, port, query, ``.git`` and the protocol are dropped and the host is in lower case, so a clone by ssh
-    and one by https are the same project, and no credential gets into the store.
+    User, password, port, query, ``.git`` and the protocol are dropped and the host is in lower case. A clone by ssh and
+    one by https are therefore the same project, and no credential gets into the store.
 
     Returns:
-        None for a local path, for a transport that needs a program (``ext::...``), and for what is no address at all.
+        None for a local path, for a transport that needs a program (``ext::...``), and for an invalid address.
 
     >>> normalise_remote("ssh://git@GitLab.com:2222/acme/Shop.git")
     'gitlab.com/acme/Shop'
@@ -76,7 +76,7 @@ def normalise_remote(url: str) -> str | None:
 
 
 def _variables(config: str) -> Iterator[tuple[str, str, str, str]]:
-    """Yield (section, label, name, value); what cannot be read is passed over."""
+    """Yield section, label, name and value; skip invalid lines."""
     section, label = "", ""
     lines = iter(config.replace("\r\n", "\n").split("\n"))
     for line in lines:
@@ -90,7 +90,7 @@ def _variables(config: str) -> Iterator[tuple[str, str, str, str]]:
 
 
 def _value(text: str, following: Iterator[str]) -> str:
-    """Undo quotes, escapes, comments and continued lines, as git-config(1) describes them."""
+    """Decode quotes, escapes, comments and continued lines, as git-config(1) describes them."""
     value: list[str] = []
     quoted = False
     kept = 0  # Length of the value without the unquoted blanks at its end.

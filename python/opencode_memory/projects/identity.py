@@ -1,8 +1,8 @@
-"""Which project a folder belongs to.
+"""Determines the project of a folder.
 
 A repository is recognised by its remotes, else by its root commits, else by its folder; worktrees of one repository
-share all three. The files of git are read directly: starting git would cost more than the rest of a recall, and a
-cloned repository must not get a chance to run anything.
+share all three. The files of git are read directly, because starting git would take longer than the rest of a recall,
+and because a cloned repository must not be able to run a program.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ _COMMIT: Final = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
 @dataclass(frozen=True, slots=True)
 class Repository:
-    """Where the parts of a git repository lie.
+    """The parts of a git repository.
 
     Attributes:
-        work_tree: The folder that holds the files; of a bare repository, the repository itself.
-        git_dir: What belongs to this work tree (``HEAD``).
-        common_dir: What all work trees share (``config``, objects).
+        work_tree: The folder with the files; for a bare repository, the repository itself.
+        git_dir: The state of this work tree (``HEAD``).
+        common_dir: The state that all work trees share (``config``, objects).
     """
 
     work_tree: Path
@@ -39,14 +39,14 @@ class Repository:
 
     @property
     def main_work_tree(self) -> Path:
-        """The folder that stands for the repository, the same from each of its work trees."""
+        """The main work tree, the same from each work tree of the repository."""
         if self.common_dir == self.git_dir:
             return self.work_tree
         return self.common_dir.parent if self.common_dir.name == ".git" else self.common_dir
 
 
 def find_repository(folder: Path) -> Repository | None:
-    """Find the repository that a folder lies in, as git would; None outside git."""
+    """Find the repository that contains a folder, as git would; None outside git."""
     start = real(folder)
     for place in (start, *start.parents):
         dot_git = place / ".git"
@@ -60,7 +60,7 @@ def find_repository(folder: Path) -> Repository | None:
 
 
 def identify(folder: Path) -> ProjectIdentity:
-    """Say what the project of a folder is recognised by, without its root commits.
+    """Return the identity of a folder's project, without its root commits.
 
     Args:
         folder: Any folder, inside a repository or not; it need not exist.
@@ -75,18 +75,18 @@ def identify(folder: Path) -> ProjectIdentity:
 def with_root_commits(
     identity: ProjectIdentity, *, environment: Mapping[str, str], timeout_seconds: float = 2.0
 ) -> ProjectIdentity:
-    """Add the root commits of the identity's folder; the caller keeps the result, since git has to walk the history.
+    """Add the root commits of the identity's folder. The caller should cache the result, because git walks the history.
 
     Args:
-        identity: As ``identify`` gave it.
-        environment: Environment of the calling process; git's own variables are left out of it.
-        timeout_seconds: After this long the root commits count as unknown.
+        identity: From ``identify``.
+        environment: Environment of the calling process; git's own variables are removed from it.
+        timeout_seconds: After this time the root commits count as unknown.
 
     Returns:
-        The identity, unchanged when there is no repository, no commit, no git, or git refuses the folder.
+        The identity, unchanged if there is no repository, no commit, no git, or if git refuses the folder.
     """
     repository = find_repository(Path(identity.folder)) if identity.folder is not None else None
-    # In a shallow clone the oldest commit that is present passes for a root.
+    # In a shallow clone the oldest commit that is present looks like a root.
     if repository is None or (repository.common_dir / "shallow").exists():
         return identity
     output = _run_git(repository, ("rev-list", "--max-parents=0", "HEAD"), environment, timeout_seconds)
@@ -119,7 +119,7 @@ def _read(path: Path, limit: int) -> str | None:
         with path.open("rb") as file:
             data = file.read(limit)
     except OSError:
-        # Unreadable is the same as absent here: the folder is then recognised by what is left.
+        # Treat an unreadable file as missing; the folder is then recognised by the other parts.
         return None
     return None if b"\0" in data else data.decode("utf-8", errors="replace")
 
@@ -132,7 +132,7 @@ def _run_git(
         "GIT_OPTIONAL_LOCKS": "0",
         "GIT_TERMINAL_PROMPT": "0",
         "GIT_NO_REPLACE_OBJECTS": "1",
-        # A partial clone fetches what it misses through whatever transport its own configuration names.
+        # Otherwise a partial clone would fetch missing objects over the transport that its own configuration names.
         "GIT_NO_LAZY_FETCH": "1",
         "GIT_ALLOW_PROTOCOL": "none",
     }

@@ -1,7 +1,7 @@
-"""Time as people write and read it.
+"""Parses and formats times.
 
-``now`` is the only place in the Python code that asks for the time; everything else takes a moment as an argument, so
-that tests need no patching. Moments are aware ``datetime`` objects in UTC.
+``now`` is the only place in the Python code that reads the current wall-clock time. All other code takes times as
+arguments, so that tests need no patching. Times are aware ``datetime`` objects in UTC.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _ACCEPTED: Final = "2026-03-31, 2026-03-31T14:00, today, yesterday, or a span su
 
 
 def now() -> datetime:
-    """Return the present moment."""
+    """Return the current time."""
     return datetime.now(UTC)
 
 
@@ -45,20 +45,20 @@ def to_ms(moment: datetime) -> int:
 def parse_when(
     text: str, *, field: str, at: datetime, zone: tzinfo | None = None, end_of_day: bool = False
 ) -> datetime:
-    """Read a moment as a person types it.
+    """Parse a time as users type it.
 
     Args:
         text: An ISO 8601 date or time, ``today``, ``yesterday``, ``now``, or a span before ``at`` (``3d``, ``2w``).
-        field: What the moment is for, named in the error.
-        at: The present moment.
+        field: The name of the argument, for the error.
+        at: The current time.
         zone: Zone of dates and times that name none; None for the zone of this machine.
         end_of_day: Whether a date without a time means its last millisecond instead of its first.
 
     Returns:
-        The moment in UTC.
+        The time in UTC.
 
     Raises:
-        InvalidInputError: The text is none of these, or lies outside the calendar.
+        InvalidInputError: The text has another form, or is outside the calendar.
     """
     words = " ".join(text.strip().lower().split())
     try:
@@ -78,7 +78,7 @@ def parse_when(
 
 
 def parse_span(text: str) -> timedelta | None:
-    """Read a span of time such as ``3d``, ``90 min`` or ``2 weeks ago``; None when the text is not one."""
+    """Parse a span of time such as ``3d``, ``90 min`` or ``2 weeks ago``; None if the text is not a span."""
     match = _SPAN.fullmatch(text.strip().lower())
     if match is None:
         return None
@@ -88,7 +88,7 @@ def parse_span(text: str) -> timedelta | None:
 
 
 def age(moment: datetime, *, at: datetime) -> str:
-    """Say how long ago a moment was, in the largest unit that fits: ``3 d ago``.
+    """Format the time since a moment in the largest unit that fits: ``3 d ago``.
 
     >>> age(datetime(2026, 3, 1, tzinfo=UTC), at=datetime(2026, 3, 4, tzinfo=UTC))
     '3 d ago'
@@ -112,5 +112,5 @@ def _iso_day(text: str) -> date | None:
 def _in_utc(moment: datetime, zone: tzinfo | None) -> datetime:
     if moment.tzinfo is None and zone is not None:
         moment = moment.replace(tzinfo=zone)
-    # A naive moment takes the machine's zone as it was on that day, daylight saving included.
+    # A naive time takes the machine's zone of that day, including daylight saving.
     return moment.astimezone(UTC)

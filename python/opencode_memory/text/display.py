@@ -1,6 +1,6 @@
-"""Texts of memories made fit to be shown: without what rewrites a screen or hides words, on one line, or cut short.
+"""Prepares texts of memories for display: removes control and invisible characters, folds to one line, truncates.
 
-Lengths are in bytes of UTF-8, since that is what context costs.
+Lengths are in bytes of UTF-8, because context is limited in bytes.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ _CONTROLS: Final = re.compile(
 
 
 def clean(text: str) -> str:
-    """Take out what could rewrite a screen or hide text from a reader."""
+    """Remove characters that could rewrite a screen or hide text from a reader."""
     return _CONTROLS.sub("\N{REPLACEMENT CHARACTER}", text.replace("\r\n", "\n").replace("\r", "\n"))
 
 
 def cut(text: str, most_bytes: int) -> tuple[str, bool]:
-    """Return the beginning of a text that fits into so many bytes, and whether something is missing."""
+    """Return the beginning of a text that fits into so many bytes, and whether the text was cut."""
     encoded = text.encode("utf-8", errors="replace")
     if len(encoded) <= most_bytes:
         return text, False

@@ -1,4 +1,4 @@
-"""How numbers and ids are put into words, the same for people and for models."""
+"""Formats ids and counts, the same for users and for models."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ ID_CHARACTERS: Final = 8
 
 
 def short_id(id: str) -> str:
-    """Return the end of an id: its beginning is a time, which memories written together share."""
+    """Return the end of an id. Its beginning is a time, which memories written together share."""
     return id[-ID_CHARACTERS:]
 
 
 def counted(number: int, noun: str) -> str:
-    """Say how many there are of something.
+    """Format a number of things.
 
     >>> counted(1, "memory"), counted(2, "memory"), counted(0, "text")
     ('1 memory', '2 memories', '0 texts')

@@ -1,7 +1,7 @@
 """The block of metadata at the top of a note: YAML between ``---`` lines, or TOML between ``+++`` lines.
 
-Of YAML only what notes use is understood: ``key: value``, ``[a, b]`` and ``- a`` lists, quotes and comments. What is
-not understood is still kept, since the block is carried along verbatim.
+Only the part of YAML that notes use is parsed: ``key: value``, ``[a, b]`` and ``- a`` lists, quotes and comments. Other
+lines are kept, because the block is copied verbatim.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ _COMMENT: Final = re.compile(r"(?:^|[ \t])#.*$")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FrontMatter:
-    """What a note says about itself.
+    """The metadata of a note.
 
     Attributes:
-        raw: The block with its fences, verbatim; empty when there is none.
+        raw: The block with its fences, verbatim; empty if there is none.
         title: Title of the note.
         tags: Labels.
         category: Name of a category, as written.
@@ -39,9 +39,10 @@ class FrontMatter:
 
 
 def read_front_matter(text: str) -> tuple[FrontMatter, str]:
-    """Divide a text into its front matter and the rest.
+    """Split a text into its front matter and the rest.
 
-    A thematic break at the top is no front matter: the block must close, and its first line must be a key or a comment.
+    A thematic break at the top is not front matter: the block must close, and its first line must be a key or a
+    comment.
     """
     match = _BLOCK.match(text)
     if match is None:

@@ -1,4 +1,4 @@
-"""The public dataclasses as plain JSON, field by field: what ``--json`` prints and tools answer.
+"""Converts the public dataclasses to plain JSON, for ``--json`` and the answers of tools.
 
 The keys are the names of the API's fields, so they are as stable as the API. Times are ISO 8601 in UTC.
 """
@@ -14,7 +14,7 @@ from typing import Any
 
 
 def to_json(value: Any) -> Any:
-    """Turn a value of the API into what ``json.dumps`` takes.
+    """Convert a value of the API for ``json.dumps``.
 
     >>> to_json({"path": PurePath("a/b"), "tags": ("x",)})
     {'path': 'a/b', 'tags': ['x']}

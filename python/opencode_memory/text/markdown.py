@@ -1,7 +1,7 @@
-"""A Markdown text cut into sections at its headings, with nothing lost.
+"""Splits a Markdown text into sections at its headings, without losing a character.
 
-``split`` only decides where to cut: the preface and the sections put together again are the text, character for
-character. It follows CommonMark as far as a cut depends on it: fences, HTML blocks, setext headings, thematic breaks.
+``split`` only decides where to cut: the preface and the sections joined again are the text. It follows CommonMark as
+far as a cut depends on it: fences, HTML blocks, setext headings, thematic breaks.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ class Section:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Document:
-    """A text that was cut up.
+    """A text that was split.
 
     Attributes:
-        preface: What precedes the first section: byte order mark and front matter, verbatim.
-        front_matter: What was understood of the front matter.
+        preface: The text before the first section: byte order mark and front matter, verbatim.
+        front_matter: The parsed front matter.
         sections: In the order of the text.
     """
 
@@ -56,7 +56,7 @@ class Document:
 
     @property
     def text(self) -> str:
-        """The text as it was given."""
+        """The original text."""
         return self.preface + "".join(section.text for section in self.sections)
 
 
@@ -69,20 +69,20 @@ class _Heading:
 
 
 def split(text: str, *, limit: int) -> Document:
-    """Cut a text at its headings.
+    """Split a text at its headings.
 
-    A heading without text of its own stays with the deeper heading that follows it, since alone it would say nothing.
+    A heading without text of its own stays with the deeper heading that follows it, because alone it has no content.
 
     Args:
-        text: Markdown, as decoded from the file, line ends untouched.
-        limit: Most characters of a section; what is longer is cut between paragraphs, else lines, else anywhere.
+        text: Markdown, as decoded from the file, with its line ends.
+        limit: Maximum number of characters of a section; a longer one is split between paragraphs, lines, or anywhere.
     """
     marked = text.startswith(_BOM)
     front_matter, body = read_front_matter(text.removeprefix(_BOM))
     lines = list(io.StringIO(body, newline=""))
     cuts = list(_cuts(lines))
     if not body.strip():
-        # A file of nothing but front matter still says something.
+        # A file of only front matter is a section, too.
         front_matter, lines = FrontMatter(), list(io.StringIO(text.removeprefix(_BOM), newline=""))
         cuts = [(0, len(lines), ())]
     if not "".join(lines).strip():
@@ -122,8 +122,8 @@ def _cuts(lines: Sequence[str]) -> Iterator[tuple[int, int, tuple[str, ...]]]:
 
 
 def _headings(lines: Sequence[str]) -> Iterator[_Heading]:
-    """Find the headings; what looks like one in code or raw HTML is none."""
-    until: re.Pattern[str] | None = None  # What ends the fence or raw HTML that we are in.
+    """Find the headings; skip lines in code and raw HTML."""
+    until: re.Pattern[str] | None = None  # The end of the current fence or raw HTML.
     paragraph: int | None = None  # First line of the paragraph that we are in.
     other = False  # In a list, a quote, a table or HTML, whose lines cannot become a setext heading.
     for number, whole in enumerate(lines):
@@ -133,7 +133,7 @@ def _headings(lines: Sequence[str]) -> Iterator[_Heading]:
         elif not line.strip():
             paragraph, other = None, False
         elif (end := _end_of_block(line)) is not None:
-            # Raw HTML may end on its first line; a fence cannot, since its end is anchored to the start of a line.
+            # Raw HTML may end on its first line. A fence cannot, because its end is at the start of a line.
             paragraph, until = None, None if end.search(line, 1) else end
         elif atx := _ATX.match(line):
             yield _Heading(number, number + 1, len(atx["marks"]), _title(_without_closing_marks(line[atx.end() :])))
@@ -150,7 +150,7 @@ def _headings(lines: Sequence[str]) -> Iterator[_Heading]:
 
 
 def _end_of_block(line: str) -> re.Pattern[str] | None:
-    """Return what ends the code or raw HTML that a line opens; None when it opens none."""
+    """Return the end of the code or raw HTML that a line opens; None if it opens none."""
     if opened := _FENCE.match(line):
         fence = opened["fence"]
         return re.compile(rf"^ {{0,3}}{re.escape(fence[0])}{{{len(fence)},}}[ \t]*$")
@@ -170,11 +170,11 @@ def _title(text: str) -> str:
 
 
 def pieces(text: str, limit: int) -> Iterator[str]:
-    """Cut a text into pieces of at most ``limit`` characters, each at the latest boundary after some text."""
+    """Split a text into pieces of at most ``limit`` characters, each at the last boundary after some text."""
     while len(text) > limit:
         cut = limit
         for boundary in ("\n\n", "\n\r\n", "\n", " "):
-            # Whatever precedes the boundary must not be blank, or a piece would be.
+            # The text before the boundary must not be blank; otherwise a piece would be blank.
             found = text.rfind(boundary, 0, limit)
             if found > 0 and text[:found].strip():
                 cut = found + len(boundary)

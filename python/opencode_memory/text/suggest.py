@@ -1,4 +1,4 @@
-"""The nearest of a few known words, for errors that can say what was probably meant."""
+"""Suggests the nearest known word, for error messages."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 
 def nearest(word: str, known: Iterable[str]) -> str | None:
-    """Return the known word that is closest to what was typed; None when none is close.
+    """Return the known word closest to a typed word; None if none is close.
 
     >>> nearest("descision", ["decision", "directive"])
     'decision'
@@ -20,7 +20,7 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """Return a hint that names the nearest known word, or else all of them."""
+    """Return a hint that names the nearest known word, or all of them."""
     choices = list(known)
     match = nearest(word, choices)
     return f"did you mean {match!r}?" if match else f"known are: {', '.join(choices)}"
