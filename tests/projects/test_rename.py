@@ -28,7 +28,7 @@ def names(world: World) -> list[str]:
 
 
 def test_plugin_connection_follows_a_rename(tmp_path: Path) -> None:
-    with World(tmp_path) as world, world.served() as server, Plugin(server.url, world.repository("walrus")) as plugin:
+    with World(tmp_path) as world, world.serve() as server, Plugin(server.url, world.repository("walrus")) as plugin:
         for session, text in (("ses_1", FIRST), ("ses_2", SECOND)):
             spoken = said("msg_1", text, created=NOW_MS, session=session)
             plugin.happens(began(plugin.folder, session), *spoken, idle(session))

@@ -311,7 +311,7 @@ def test_remember_outcomes_have_distinct_texts(world: World, agent: Agent) -> No
     kept = agent.ok("remember", content="The bee walks", category="fact", topic="bee")
     assert [reply.data["status"] for reply in (first, again, other, kept)] == ["stored", "merged", "updated", "kept"]
     assert [reply.text.split()[0] for reply in (first, again, other, kept)] == ["Stored", "Already", "Replaced", "A"]
-    assert agent.recalled("bee") == ["The bee flies"]
+    assert agent.recall("bee") == ["The bee flies"]
 
 
 def test_secret_is_redacted_and_reported(world: World, agent: Agent) -> None:

@@ -30,16 +30,16 @@ WAYS: dict[str, Callable[[World, Resident, Path], Agent]] = {
 
 def test_every_source_of_the_folder_gives_the_same_project(world: World) -> None:
     walrus, bees = world.repository("walrus"), world.repository("bees")
-    with world.served() as server:
+    with world.serve() as server:
         for number, (way, connect) in enumerate(WAYS.items()):
             here, there = connect(world, server, walrus), connect(world, server, bees)
             here.remember(f"The walrus number {number}")
             there.remember(f"The bee number {number}")
             for asked in ("walrus number", "bee number", "number"):
-                seen = here.recalled(asked, limit=100), there.recalled(asked, limit=100)
+                seen = here.recall(asked, limit=100), there.recall(asked, limit=100)
                 assert all("walrus" in text for text in seen[0]), way
                 assert all("bee" in text for text in seen[1]), way
-            assert len(here.recalled("number", limit=100)) == number + 1
+            assert len(here.recall("number", limit=100)) == number + 1
             assert here.ok("memory_status").data["project"] == "gitlab.com/group/walrus"
     assert [project.name for project in world.store.projects.list()] == [BEES, "gitlab.com/group/walrus"]
 
@@ -47,7 +47,7 @@ def test_every_source_of_the_folder_gives_the_same_project(world: World) -> None
 def test_header_takes_precedence_over_roots(world: World) -> None:
     walrus, bees = world.repository("walrus"), world.repository("bees")
     roots = Roots(bees)
-    with world.served() as server:
+    with world.serve() as server:
         agent = server.agent(walrus, roots=roots)
         assert agent.ok("memory_status").data["project"] == "gitlab.com/group/walrus"
     assert roots.asked == 0
@@ -64,15 +64,15 @@ def test_first_root_is_the_project_and_files_may_be_in_any_root(world: World) ->
     (bees / "notes.md").write_text("# Honey\n\nIt is sweet.\n")
     agent = world.agent(roots=Roots(walrus, bees))
     agent.ok("ingest_file", file_path=str(bees / "notes.md"))
-    assert len(agent.recalled("honey")) == 1
-    assert world.agent(bees).recalled("honey") == []
+    assert len(agent.recall("honey")) == 1
+    assert world.agent(bees).recall("honey") == []
 
 
 def test_subfolder_of_a_repository_is_the_same_project(world: World) -> None:
     walrus = world.repository("walrus")
     (walrus / "src" / "deep").mkdir(parents=True)
     world.agent(walrus).remember("The walrus")
-    assert world.agent(walrus / "src" / "deep").recalled("walrus") == ["The walrus"]
+    assert world.agent(walrus / "src" / "deep").recall("walrus") == ["The walrus"]
 
 
 @pytest.mark.parametrize("remote", ["", None], ids=["with a remote", "without one"])
@@ -81,9 +81,9 @@ def test_worktrees_share_their_memories(world: World, remote: str | None) -> Non
     side = world.worktree(main, "walrus-side")
     world.agent(main).remember("The walrus of the main tree")
     there = world.agent(side)
-    assert there.recalled("walrus") == ["The walrus of the main tree"]
+    assert there.recall("walrus") == ["The walrus of the main tree"]
     there.remember("The walrus of the side")
-    assert len(world.agent(main).recalled("walrus")) == 2
+    assert len(world.agent(main).recall("walrus")) == 2
     assert len(world.store.projects.list()) == 1
 
 
@@ -92,9 +92,9 @@ def test_remote_added_later_keeps_the_project(world: World) -> None:
     agent = world.agent(walrus)
     agent.remember("The walrus")
     (walrus / ".git" / "config").write_text('[remote "origin"]\n\turl = git@gitlab.com:group/walrus.git\n')
-    assert agent.recalled("walrus") == ["The walrus"]
+    assert agent.recall("walrus") == ["The walrus"]
     agent.remember("The second walrus")
-    assert world.agent(walrus).recalled("second") == ["The second walrus"]
+    assert world.agent(walrus).recall("second") == ["The second walrus"]
     assert len(world.store.projects.list()) == 1
 
 
@@ -102,7 +102,7 @@ def test_renamed_project_stays_the_clients_project(world: World) -> None:
     agent = world.agent(world.repository("walrus"))
     agent.remember("The walrus")
     world.store.projects.rename("gitlab.com/group/walrus", "animals")
-    assert agent.recalled("walrus") == ["The walrus"]
+    assert agent.recall("walrus") == ["The walrus"]
     agent.remember("The second walrus")
     assert agent.ok("memory_status").data["project"] == "animals"
     assert len(world.store.projects.list()) == 1
@@ -113,22 +113,22 @@ def test_new_repository_sees_no_memory_of_a_project_with_its_name(world: World) 
     world.store.projects.rename(other, BEES)
     world.store.remember("The walrus of somebody", project=BEES)
     agent = world.agent(world.repository("bees"))
-    assert agent.recalled("walrus") == []
+    assert agent.recall("walrus") == []
     agent.remember("The bee")
-    assert agent.recalled("walrus bee") == ["The bee"]
+    assert agent.recall("walrus bee") == ["The bee"]
 
 
 def test_memories_written_under_a_repositorys_name_belong_to_it(world: World) -> None:
     world.store.remember("The bee", project=BEES)
     agent = world.agent(world.repository("bees"))
-    assert agent.recalled("bee") == ["The bee"]
+    assert agent.recall("bee") == ["The bee"]
     agent.remember("The hive")
     assert [project.remotes for project in world.store.projects.list()] == [(BEES,)]
 
 
 def test_changed_roots_are_requested_again(world: World) -> None:
     walrus, bees = world.repository("walrus"), world.repository("bees")
-    with world.served() as server:
+    with world.serve() as server:
         for connect in (world.agent, server.agent):
             roots = Roots(walrus)
             agent = connect(roots=roots)
@@ -172,7 +172,7 @@ def test_client_that_does_not_list_its_roots_has_no_project(world: World) -> Non
 
 @pytest.mark.parametrize("value", ["walrus", "./walrus", "~", "file:///walrus", "C:\\walrus"])
 def test_relative_path_in_the_header_is_refused(world: World, value: str) -> None:
-    with world.served() as server:
+    with world.serve() as server:
         text = server.agent(headers={"x-opencode-directory": value}).refused("memory_status")
     assert text.startswith("x-opencode-directory: ")
     assert "is not an absolute path" in text
@@ -180,7 +180,7 @@ def test_relative_path_in_the_header_is_refused(world: World, value: str) -> Non
 
 def test_header_may_be_percent_encoded_or_utf_8(world: World) -> None:
     folder = world.repository("håndbog")
-    with world.served() as server:
+    with world.serve() as server:
         for value in (str(folder).encode(), str(folder).replace("å", "%C3%A5").encode()):
             agent = server.agent(headers={"x-opencode-directory": value})
             assert agent.ok("memory_status").data["project"] == "gitlab.com/group/håndbog"
@@ -196,25 +196,25 @@ def test_header_may_be_percent_encoded_or_utf_8(world: World) -> None:
     ],
 )
 def test_unusual_path_in_the_header_is_no_internal_error(world: World, value: str) -> None:
-    with world.served() as server:
+    with world.serve() as server:
         reply = server.agent(headers={"x-opencode-directory": value.encode()}).call("memory_status")
     assert "internal error" not in reply.text
 
 
 def test_folder_of_a_resident_server_is_ignored(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(scene.folder)
-    with scene.world.served() as server:
+    with scene.world.serve() as server:
         agent = server.agent()
         assert agent.ok("memory_status").data["project"] is None
-        assert agent.recalled("port") == []
+        assert agent.recall("port") == []
 
 
 def test_clients_of_one_server_are_separated_by_their_headers(world: World) -> None:
     walrus, bees = world.repository("walrus"), world.repository("bees")
-    with world.served() as server:
+    with world.serve() as server:
         one, two = server.agent(walrus), server.agent(bees)
         for number in range(5):
             one.remember(f"The walrus {number}")
             two.remember(f"The bee {number}")
-        assert len(one.recalled("walrus bee", limit=20)) == 5
-        assert len(two.recalled("walrus bee", limit=20)) == 5
+        assert len(one.recall("walrus bee", limit=20)) == 5
+        assert len(two.recall("walrus bee", limit=20)) == 5

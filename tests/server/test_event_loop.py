@@ -118,7 +118,7 @@ def test_no_tool_runs_on_the_event_loop(world: World, watch: Watch, way: str, mo
 
 
 def test_no_tool_of_a_resident_server_runs_on_its_event_loop(world: World, watch: Watch) -> None:
-    with world.served() as server:
+    with world.serve() as server:
 
         def connect() -> Agent:
             return server.agent(world.folder / "shop")
@@ -145,7 +145,7 @@ def test_no_route_of_a_resident_server_blocks_its_event_loop(world: World, watch
 
 
 def test_project_of_a_header_is_not_resolved_on_the_event_loop(world: World, watch: Watch) -> None:
-    with world.served() as server:
+    with world.serve() as server:
         server.agent(headers={"x-opencode-directory": f"{world.folder}/100%25"}).ok("memory_status")
     assert watch.caught == []
 
@@ -163,7 +163,7 @@ def test_slow_call_does_not_delay_other_clients(world: World, monkeypatch: pytes
 
     monkeypatch.setattr(world.store, "recall", slow, raising=False)
     found: list[list[str]] = []
-    waiting = threading.Thread(target=lambda: found.append(agent.recalled("walrus")))
+    waiting = threading.Thread(target=lambda: found.append(agent.recall("walrus")))
     waiting.start()
     assert entered.wait(60)
     try:
@@ -183,6 +183,6 @@ def test_watch_detects_a_tool_on_the_event_loop(world: World, watch: Watch, monk
     agent.remember("The walrus")
     assert watch.caught == []
     monkeypatch.setattr(anyio.to_thread, "run_sync", inline)
-    agent.recalled("walrus")
+    agent.recall("walrus")
     assert any(caught.startswith("engine.recall") for caught in watch.caught)
     assert any(caught.startswith(("stat", "realpath")) for caught in watch.caught)

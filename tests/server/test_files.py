@@ -120,7 +120,7 @@ def test_loop_of_symbolic_links_is_refused(agent: Agent, folder: Path) -> None:
 def test_client_at_the_root_folder_can_read_no_files(world: World) -> None:
     agent = world.agent(Path("/"))
     agent.call("ingest_file", file_path="/etc/passwd")
-    assert agent.recalled("root") == []
+    assert agent.recall("root") == []
 
 
 def test_configuration_allows_other_folders(tmp_path: Path) -> None:
@@ -130,7 +130,7 @@ def test_configuration_allows_other_folders(tmp_path: Path) -> None:
     with World(tmp_path, server__allowed_folders=str(outside)) as world:
         agent = world.agent(world.repository("walrus"))
         agent.ok("ingest_file", file_path=str(outside / "note.md"))
-        assert agent.recalled("bee") == ["# Secret\n\nThe bee is outside.\n"]
+        assert agent.recall("bee") == ["# Secret\n\nThe bee is outside.\n"]
         agent.refused("ingest_file", file_path=str(tmp_path / "elsewhere"))
 
 
@@ -209,7 +209,7 @@ def test_export_does_not_replace_files_of_the_store(tmp_path: Path) -> None:
         assert {name: after[name] for name in before if not name.endswith("-shm")} == {
             name: text for name, text in before.items() if not name.endswith("-shm")
         }
-        assert agent.recalled("walrus") == ["The walrus sleeps"]
+        assert agent.recall("walrus") == ["The walrus sleeps"]
 
 
 @pytest.mark.parametrize("name", [".git/config", ".git/hooks/pre-commit", "AGENTS.md", "src/main.py", "package.json"])
@@ -305,7 +305,7 @@ def test_bootstrap_does_not_follow_links_out_of_the_project(
     assert (outside / name).is_file()
     (folder / link).symlink_to(outside)
     agent.ok("bootstrap_memory")
-    assert agent.recalled("bee outside") == []
+    assert agent.recall("bee outside") == []
 
 
 @pytest.mark.parametrize("name", ["README.md", "AGENTS.md", "package.json", "Makefile"])
@@ -313,7 +313,7 @@ def test_bootstrap_does_not_follow_linked_files(agent: Agent, folder: Path, outs
     (outside / "target").write_text('{"name": "bee outside"}\nbee: ## outside\n')
     (folder / name).symlink_to(outside / "target")
     agent.ok("bootstrap_memory")
-    assert agent.recalled("bee outside") == []
+    assert agent.recall("bee outside") == []
 
 
 def test_bootstrap_runs_no_code_of_the_project(agent: Agent, folder: Path) -> None:
@@ -326,7 +326,7 @@ def test_bootstrap_runs_no_code_of_the_project(agent: Agent, folder: Path) -> No
     reply = agent.ok("bootstrap_memory")
     assert "pyproject.toml" in reply.text
     assert reply.data["files"] == ["README.md", "package.json", "Makefile"]
-    assert "make all (make honey)" in agent.recalled("honey")[0]
+    assert "make all (make honey)" in agent.recall("honey")[0]
     assert not (folder / "ran").exists()
     again = agent.ok("bootstrap_memory").data
     assert (again["added"], again["updated"], again["unchanged"]) == (0, 0, 3)
@@ -337,7 +337,7 @@ def test_bootstrap_and_ingest_of_the_same_folder_agree(world: World, agent: Agen
     (folder / ".opencode" / "MEMORY.md").write_text("# Bee\n\nThe bee flies.\n")
     agent.ok("bootstrap_memory")
     agent.ok("ingest_file", file_path=".")
-    assert agent.recalled("bee flies") == ["# Bee\n\nThe bee flies.\n"]
+    assert agent.recall("bee flies") == ["# Bee\n\nThe bee flies.\n"]
 
 
 def test_secret_in_a_note_or_export_is_not_stored(world: World, agent: Agent, folder: Path) -> None:

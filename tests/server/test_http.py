@@ -380,12 +380,12 @@ def test_every_handshake_version_is_supported(wire: Wire, version: str) -> None:
 
 
 def test_sdk_client_works_with_both_protocols(world: World) -> None:
-    with world.served() as server:
+    with world.serve() as server:
         for mode in (HANDSHAKE, MODERN, "auto"):
             agent = server.agent(world.folder, mode=mode)
             agent.remember(f"The walrus of {mode}", scope="global")
-            assert len(agent.recalled("walrus")) >= 1
-        assert len(server.agent().recalled("walrus")) == 3
+            assert len(agent.recall("walrus")) >= 1
+        assert len(server.agent().recall("walrus")) == 3
 
 
 # Shutdown

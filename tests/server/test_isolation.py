@@ -93,7 +93,7 @@ def test_bulk_archive_skips_global_memories(scene: Scene, other_agent: Agent) ->
 
 def test_global_memories_are_visible_in_every_project(scene: Scene, other_agent: Agent) -> None:
     everywhere = other_agent.remember("The user speaks Danish", "preference", scope="global")
-    assert scene.agent.recalled("Danish") == ["The user speaks Danish"]
+    assert scene.agent.recall("Danish") == ["The user speaks Danish"]
     assert scene.agent.ok("get_memory", memory_id=everywhere).data["memory"]["content"] == "The user speaks Danish"
 
 
@@ -103,13 +103,13 @@ def test_same_text_in_two_projects_is_two_memories(scene: Scene, other_agent: Ag
     assert one != two
     assert "Never squash" in other_agent.ok("get_boot_context").text
     other_agent.ok("delete_memory", memory_id=two)
-    assert scene.agent.recalled("squash") == ["Never squash commits"]
+    assert scene.agent.recall("squash") == ["Never squash commits"]
 
 
 def test_same_topic_in_two_projects_is_two_memories(scene: Scene, other_agent: Agent) -> None:
     scene.agent.remember("The day is Monday", topic="deploy day")
     other_agent.remember("The day is Friday", topic="deploy day")
-    assert scene.agent.recalled("day") == ["The day is Monday"]
+    assert scene.agent.recall("day") == ["The day is Monday"]
 
 
 def test_kv_values_are_separate_per_project(scene: Scene, other_agent: Agent) -> None:
@@ -142,7 +142,7 @@ def test_boot_context_holds_memories_of_the_own_project_only(scene: Scene, other
 def test_entity_of_another_project_reveals_no_memory(scene: Scene, other_agent: Agent) -> None:
     for reference in ("!12", f"{PROJECT}!12", f"https://{PROJECT}/-/merge_requests/12"):
         assert other_agent.ok("get_context", entity_ref=reference).data["memories"] == []
-        assert other_agent.recalled("port", entity=reference) == []
+        assert other_agent.recall("port", entity=reference) == []
 
 
 def test_linked_memory_moved_to_another_project_is_not_shown(scene: Scene, other_agent: Agent) -> None:
@@ -181,7 +181,7 @@ def test_project_argument_cannot_leave_the_project(scene: Scene, other_agent: Ag
 
 @pytest.mark.parametrize("asked", [BEES, "bees", "group/bees", "."])
 def test_project_argument_may_name_the_own_project(other_agent: Agent, asked: str) -> None:
-    assert other_agent.recalled("bees", project=asked) == ["Bees sleep at night"]
+    assert other_agent.recall("bees", project=asked) == ["Bees sleep at night"]
 
 
 def test_partial_last_name_is_another_project(other_agent: Agent) -> None:
@@ -193,9 +193,9 @@ def test_cross_project_allows_other_projects(tmp_path: Path) -> None:
         scene = set_up(world)
         other_agent = world.agent(world.repository("bees"))
         other_agent.remember("The port of the bees is the hive")
-        assert other_agent.recalled("port") == ["The port of the bees is the hive"]
-        assert "The shop listens on port 5128, see !12" in other_agent.recalled("port", project="shop")
-        assert len(other_agent.recalled("port", project="*")) > 3
+        assert other_agent.recall("port") == ["The port of the bees is the hive"]
+        assert "The shop listens on port 5128, see !12" in other_agent.recall("port", project="shop")
+        assert len(other_agent.recall("port", project="*")) > 3
         assert other_agent.ok("get_memory", memory_id=scene.fact).data["memory"]["project"] == PROJECT
         assert "did you mean" in other_agent.refused("recall", query="port", project="gitlab.com/group/shp")
         assert "name one project" in other_agent.refused("remember", content="x", category="fact", project="*")
@@ -209,14 +209,14 @@ def test_cross_project_allows_other_projects(tmp_path: Path) -> None:
 def test_client_without_a_folder_sees_global_memories(scene: Scene) -> None:
     scene.agent.remember("The port of the user", "fact", scope="global")
     client = scene.world.agent()
-    assert client.recalled("port") == ["The port of the user"]
+    assert client.recall("port") == ["The port of the user"]
     assert client.ok("memory_status").data["project"] is None
     assert "The shop" not in client.ok("get_boot_context").text
 
 
 def test_client_without_a_folder_may_name_one_project(scene: Scene) -> None:
     client = scene.world.agent()
-    assert "The shop listens on port 5128, see !12" in client.recalled("port", project="shop")
+    assert "The shop listens on port 5128, see !12" in client.recall("port", project="shop")
     assert "all projects" in client.refused("recall", query="port", project="*")
     assert "no project 'nope'" in client.refused("recall", query="port", project="nope")
 

@@ -39,13 +39,13 @@ def test_folder_of_exports_is_closed_to_another_project(scene: Scene, other_agen
         other_agent.refused("bootstrap_memory", path=str(folder))
     for file in (written, mine):
         assert "outside the allowed folders" in other_agent.refused("import_memories", input_path=str(file))
-    assert other_agent.recalled("shop port firewall", limit=50) == []
+    assert other_agent.recall("shop port firewall", limit=50) == []
 
 
 def test_export_of_another_project_cannot_be_ingested(scene: Scene, other_agent: Agent) -> None:
     written = scene.agent.ok("export_memories").data["path"]
     other_agent.call("ingest_file", file_path=written)
-    assert other_agent.recalled("shop port firewall", limit=50) == []
+    assert other_agent.recall("shop port firewall", limit=50) == []
 
 
 def test_export_of_another_project_cannot_be_replaced(scene: Scene, other_agent: Agent) -> None:
@@ -179,8 +179,8 @@ def test_import_cannot_claim_identities_of_other_repositories(world: World, mark
     marks[mark] = [str(walrus)] if mark == "folders" else ["gitlab.com/group/future"]
     (bees / "evil.json").write_text(native(projects=[{"name": BEES, "created_at": 1, **marks}]))
     other_agent.call("import_memories", input_path="evil.json")
-    assert victim.recalled("secret") == ["The walrus is secret"]
-    assert world.agent(world.repository("future")).recalled("secret") == []
+    assert victim.recall("secret") == ["The walrus is secret"]
+    assert world.agent(world.repository("future")).recall("secret") == []
 
 
 def test_export_of_another_project_is_not_imported(scene: Scene, other_agent: Agent) -> None:
@@ -211,4 +211,4 @@ def test_ingests_without_a_project_do_not_replace_each_other(tmp_path: Path) -> 
         for name in ("walrus", "bees"):
             (world.repository(name) / "README.md").write_text(f"# About {name}\n\nText of the {name}.\n")
             client.ok("ingest_file", file_path=str(tmp_path / name / "README.md"))
-        assert len(client.recalled("text")) == 2
+        assert len(client.recall("text")) == 2

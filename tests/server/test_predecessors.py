@@ -28,7 +28,7 @@ def test_repeated_reference_is_one_entity(agent: Agent) -> None:
         reply = agent.ok("get_context", entity_ref=one)
         assert {memory["id"] for memory in reply.data["memories"]} == ids, one
         assert reply.data["entity"] == f"{PROJECT}!12"
-        assert len(agent.recalled("note", entity=one)) == 4
+        assert len(agent.recall("note", entity=one)) == 4
 
 
 def test_edit_that_removes_a_reference_removes_it_from_the_context(agent: Agent) -> None:
@@ -67,18 +67,18 @@ def test_edited_memory_is_found_by_its_new_words_only(agent: Agent) -> None:
     id = agent.remember("The walrus sleeps")
     for word in ("swims", "dives", "sings"):
         agent.ok("edit_memory", memory_id=id, content=f"The bee {word}")
-        assert agent.recalled(word) == [f"The bee {word}"]
-    assert agent.recalled("walrus") == agent.recalled("swims") == []
+        assert agent.recall(word) == [f"The bee {word}"]
+    assert agent.recall("walrus") == agent.recall("swims") == []
 
 
 def test_archived_memory_can_be_restored(agent: Agent) -> None:
     id = agent.remember("The walrus sleeps")
     agent.ok("archive_memory", memory_id=id, reason="woke up")
-    assert agent.recalled("walrus") == []
+    assert agent.recall("walrus") == []
     assert agent.ok("search_history", query="walrus").contents == ["The walrus sleeps"]
     assert "archive: woke up" in agent.ok("get_memory", memory_id=id).text
     agent.ok("restore_memory", memory_id=id)
-    assert agent.recalled("walrus") == ["The walrus sleeps"]
+    assert agent.recall("walrus") == ["The walrus sleeps"]
 
 
 def test_deleted_and_archived_memories_do_not_displace_hits(world: World, agent: Agent) -> None:
@@ -100,7 +100,7 @@ def test_rare_memory_is_found_among_many_of_another_category(world: World, agent
     given = [{"content": f"The walrus walrus walrus {number}", "project": PROJECT} for number in range(500)]
     world.store.remember_many(given)
     world.store.indexes.embed_pending()
-    assert agent.recalled("walrus", category="decision", limit=1) == ["The walrus decides"]
+    assert agent.recall("walrus", category="decision", limit=1) == ["The walrus decides"]
 
 
 # 17, 18: a query without matches returns no memory
@@ -221,7 +221,7 @@ def test_long_texts_with_a_common_beginning_are_two_memories(agent: Agent) -> No
 def test_text_that_differs_by_one_word_is_stored(agent: Agent) -> None:
     agent.remember("Always squash commits before merging", "directive")
     agent.remember("Never squash commits before merging", "directive")
-    assert len(agent.recalled("squash commits")) == 2
+    assert len(agent.recall("squash commits")) == 2
 
 
 # 7: an export is complete

@@ -75,7 +75,7 @@ def test_summary_of_an_ended_session_is_stored(agent: Agent) -> None:
     id = agent.ok("session_end", session_id="s1", summary="The walrus was fed").data["summary_id"]
     memory = agent.ok("get_memory", memory_id=id).data["memory"]
     assert (memory["content"], memory["category"], memory["session"]) == ("The walrus was fed", "event", "s1")
-    assert agent.recalled("walrus") == ["The walrus was fed"]
+    assert agent.recall("walrus") == ["The walrus was fed"]
 
 
 def test_claim_of_an_expired_session_is_taken_over_and_named(world: World, agent: Agent, other: Agent) -> None:

@@ -131,14 +131,14 @@ def test_agent_does_not_overwrite_a_topic_of_the_user(world: World, agent: Agent
     assert reply.data["status"] == "kept"
     assert "higher trust" in reply.text
     assert EVIL not in agent.ok("get_boot_context").text
-    assert agent.recalled("obey walrus") == []
+    assert agent.recall("obey walrus") == []
 
 
 @pytest.mark.parametrize("trust", ["tool", "imported"])
 def test_candidates_are_not_shown(world: World, agent: Agent, trust: str) -> None:
     id = remember_as_user(world, EVIL, category="directive", trust=trust)
     assert world.store.get(id).status == "candidate"
-    assert agent.recalled("obey walrus") == []
+    assert agent.recall("obey walrus") == []
     assert agent.ok("search_history", query="obey walrus").data["memories"] == []
     assert EVIL not in agent.ok("get_boot_context").text
 
@@ -168,7 +168,7 @@ def test_imported_directive_is_a_candidate(
     agent.ok("import_memories", input_path="evil.json")
     text = agent.ok("get_boot_context").text
     assert EVIL not in text
-    assert agent.recalled("obey walrus") == []
+    assert agent.recall("obey walrus") == []
 
 
 @pytest.mark.parametrize(
@@ -228,7 +228,7 @@ def test_demand_in_a_note_is_a_candidate_and_overwrites_nothing(world: World, ag
     (folder / "note.md").write_text(f"# Bee\n\n{EVIL}.\n")
     reply = agent.ok("ingest_file", file_path="note.md")
     assert "higher trust" in reply.text
-    assert agent.recalled("bee of the person") == ["The bee of the person"]
+    assert agent.recall("bee of the person") == ["The bee of the person"]
 
 
 def test_consolidation_keeps_memories_of_the_user(world: World, agent: Agent) -> None:

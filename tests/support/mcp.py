@@ -107,7 +107,7 @@ class Agent:
         id: str = self.ok("remember", content=content, category=category, **more).data["id"]
         return id
 
-    def recalled(self, query: str, **more: Any) -> list[str]:
+    def recall(self, query: str, **more: Any) -> list[str]:
         """Recall memories and return their texts."""
         return self.ok("recall", query=query, **more).contents
 
@@ -210,7 +210,7 @@ class World:
         return build_app(self.state, self.metrics, host="127.0.0.1", key=key, token=TOKEN)
 
     @contextmanager
-    def served(self, *, key: str | None = None) -> Iterator[Resident]:
+    def serve(self, *, key: str | None = None) -> Iterator[Resident]:
         """Serve over HTTP on a free port. Clients disconnect before the server ends."""
         config = uvicorn.Config(
             self.app(key=key),

@@ -35,12 +35,12 @@ class Session:
         tool = _BY_NAME[name]
         return tool.run(self.call, **tool.check(arguments))
 
-    def told(self, name: str, /, **arguments: Any) -> str:
+    def text(self, name: str, /, **arguments: Any) -> str:
         """Call a tool and return its text."""
         return self.tool(name, **arguments).text
 
-    def types(self, command: str, arguments: str = "") -> str:
+    def command(self, command: str, arguments: str = "") -> str:
         """Run a slash command, and return the text for the model."""
-        told = run_command(self.call, command, arguments)
-        assert told is not None
-        return told
+        text = run_command(self.call, command, arguments)
+        assert text is not None
+        return text
