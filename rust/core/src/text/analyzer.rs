@@ -1,18 +1,18 @@
-//! Turns text into the terms of the lexical index.
+//! Analyzer of the lexical index: converts text to terms.
 //!
-//! Two fields: `prose` has the words, folded, stemmed, without English stop words, scripts without spaces as pairs;
-//! `identifiers` has everything that looks like code or a reference, whole and in parts. Knows no search engine and no
-//! query language: `AND`, `*` and `field:x` are text. Invariant: every term of `analyze_query(text)` is among the terms of
-//! `analyze(text)`, so a text always finds itself.
+//! There are two fields. `prose` contains words, folded and stemmed, without English stop words; scripts without spaces
+//! become pairs of characters. `identifiers` contains all tokens that look like code or a reference, whole and in
+//! parts. There is no query language: `AND`, `*` and `field:x` are text. Invariant: every term of `analyze_query(text)`
+//! is among the terms of `analyze(text)`, so a text always finds itself.
 
 use super::fold::prepare;
-use super::identifier::split_identifier;
+use super::identifier::add_identifier;
 use super::pieces::{Piece, Shape, pieces};
 use super::terms::Terms;
 use super::unspaced::pairs;
 use rustc_hash::FxHashSet;
 
-/// The most terms a query has in each field; the rest of a longer text is not asked for.
+/// Maximum number of query terms in each field. Further terms of a long query are ignored.
 pub const MAX_QUERY_TERMS: usize = 256;
 
 /// The terms of a document, with every occurrence, in order.
@@ -39,10 +39,10 @@ pub fn analyze(text: &str) -> Analysis {
     Analysis { prose: terms.prose, identifiers: terms.identifiers }
 }
 
-/// Analyses a query. A query of nothing but stop words or punctuation has no terms.
+/// Analyses a query. A query that consists of stop words and punctuation has no terms.
 pub fn analyze_query(text: &str) -> QueryTerms {
     let terms = terms_of(text, false);
-    QueryTerms { prose: distinct(terms.prose), identifiers: distinct(terms.identifiers) }
+    QueryTerms { prose: deduplicate(terms.prose), identifiers: deduplicate(terms.identifiers) }
 }
 
 fn terms_of(text: &str, for_document: bool) -> Terms {
@@ -54,17 +54,17 @@ fn terms_of(text: &str, for_document: bool) -> Terms {
         } else if piece.shape.is_plain_word() {
             terms.word(piece.text);
         } else {
-            split_identifier(piece.text, &mut terms);
+            add_identifier(piece.text, &mut terms);
         }
     }
     terms
 }
 
-fn distinct(terms: Vec<String>) -> Vec<String> {
+fn deduplicate(terms: Vec<String>) -> Vec<String> {
     let mut seen = FxHashSet::default();
-    let mut kept: Vec<String> = terms.into_iter().filter(|term| seen.insert(term.clone())).collect();
-    kept.truncate(MAX_QUERY_TERMS);
-    kept
+    let mut distinct: Vec<String> = terms.into_iter().filter(|term| seen.insert(term.clone())).collect();
+    distinct.truncate(MAX_QUERY_TERMS);
+    distinct
 }
 
 #[cfg(test)]

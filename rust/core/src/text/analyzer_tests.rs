@@ -1,4 +1,4 @@
-//! What a document is found by, and the properties that hold for any text.
+//! Tests of the analyzer: terms of documents and queries, and properties of any text.
 
 use super::*;
 use proptest::prelude::*;
@@ -11,7 +11,7 @@ fn prose(text: &str) -> Vec<String> {
     analyze(text).prose
 }
 
-/// Whether every term of the query is in the document.
+/// Whether the document contains every term of the query.
 fn finds(query: &str, document: &str) -> bool {
     let (query, document) = (analyze_query(query), analyze(document));
     let terms = query.prose.iter().filter(|t| document.prose.contains(t)).count()
@@ -20,7 +20,7 @@ fn finds(query: &str, document: &str) -> bool {
 }
 
 #[test]
-fn prose_is_folded_stemmed_and_without_stop_words() {
+fn prose_is_folded_stemmed_and_has_no_stop_words() {
     assert_eq!(prose("The deployments were running in the Café, don't they?"), ["deploy", "run", "cafe"]);
     assert_eq!(prose("Never use tabs; always use spaces."), ["never", "use", "tab", "alway", "use", "space"]);
     assert!(identifiers("The deployments were running. Users' APIs, OpenCode's URLs?").len() <= 3);
@@ -68,7 +68,7 @@ fn identifiers_are_found_whole_and_in_parts() {
 }
 
 #[test]
-fn words_in_plain_writing_find_identifiers_and_the_other_way_round() {
+fn plain_words_find_identifiers_and_vice_versa() {
     for (query, document) in [
         ("parse response", "parseHTTPResponse"),
         ("parsing responses", "see parse_http_response()"),
@@ -99,7 +99,7 @@ fn words_in_plain_writing_find_identifiers_and_the_other_way_round() {
 }
 
 #[test]
-fn an_exact_identifier_shares_more_terms_than_its_words_do() {
+fn exact_identifier_matches_more_terms_than_its_words() {
     let query = analyze_query("parseHTTPResponse");
     let shared = |text: &str| {
         let found = identifiers(text);
@@ -133,7 +133,7 @@ fn words_of_any_script_are_found() {
 }
 
 #[test]
-fn operators_are_text() {
+fn query_operators_are_treated_as_text() {
     assert_eq!(analyze_query("\"foo AND (").prose, ["foo"]);
     for text in ["*", "()", "\"", "+-&&||!(){}[]^~*?:\\", "", " \u{0}\n", "the", "...", "--", "_", "://"] {
         assert_eq!(analyze_query(text), QueryTerms::default(), "{text:?}");
@@ -178,7 +178,7 @@ fn any_text() -> impl Strategy<Value = String> {
 
 proptest! {
     #[test]
-    fn a_text_always_finds_itself(text in any_text()) {
+    fn text_always_finds_itself(text in any_text()) {
         let (document, query) = (analyze(&text), analyze_query(&text));
         for term in &query.prose {
             prop_assert!(document.prose.contains(term), "{:?}", term);
@@ -197,7 +197,7 @@ proptest! {
     }
 
     #[test]
-    fn the_terms_of_two_texts_do_not_depend_on_each_other(a in any_text(), b in any_text()) {
+    fn terms_of_one_text_do_not_depend_on_another(a in any_text(), b in any_text()) {
         let mut apart = analyze(&a);
         let second = analyze(&b);
         apart.prose.extend(second.prose);
@@ -206,10 +206,10 @@ proptest! {
     }
 }
 
-/// Run with `cargo test --release -- --ignored --nocapture analysis_takes`.
+/// Run with `cargo test --release -- --ignored --nocapture benchmark_analysis`.
 #[test]
-#[ignore = "a timing, not a test"]
-fn analysis_takes_about_ten_microseconds_for_thirty_words() {
+#[ignore = "benchmark without assertions"]
+fn benchmark_analysis() {
     let plain = "The deployment pipeline needs reviewing before migrations are running against the databases because the \
         connection pool was exhausted twice last week and nobody noticed until users complained about it";
     let code = "Fixed parseHTTPResponse in src/app/main.py:120 by passing --dry-run to the worker, see !123 and E0308; the \

@@ -1,7 +1,7 @@
-//! Splits `parseHTTPResponse` at its capitals.
+//! Splits camel-case words such as `parseHTTPResponse` at their capitals.
 //!
-//! Refuses to split what only looks like words: base64, acronyms in the plural (`URLs`), names with one stray letter
-//! (`OAuth`, `iPhone`). Invariant: the parts, put together, are the word; a word longer than a bound is one part.
+//! Refuses to split base64, plural acronyms (`URLs`) and names with a single separate letter (`OAuth`, `iPhone`).
+//! Invariant: the concatenated parts equal the word. A word longer than a bound is one part.
 
 /// Longer words with capitals inside are encoded data, not names.
 const LONGEST_SPLIT: usize = 64;
@@ -23,7 +23,7 @@ fn kind(c: char) -> Kind {
     }
 }
 
-/// Hands out the parts of a word; a word without inner capitals is its own only part.
+/// Calls `part` with each part of a word. A word without inner capitals has one part.
 pub(super) fn parts<'a>(word: &'a str, mut part: impl FnMut(&'a str)) {
     if word.len() > LONGEST_SPLIT {
         return part(word);
@@ -33,7 +33,7 @@ pub(super) fn parts<'a>(word: &'a str, mut part: impl FnMut(&'a str)) {
     if cuts.len() >= 3 && chars.len() < (cuts.len() + 1) * 3 {
         return part(word);
     }
-    // A single letter belongs to what follows it, and to what precedes it at the end.
+    // Join a single letter to the next part, or to the previous part if it is the last one.
     cuts.insert(0, 0);
     cuts.push(chars.len());
     let mut i = 0;
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn capitals_split_words_and_acronyms() {
+    fn camel_case_is_split_at_words_and_acronyms() {
         for (word, expected) in [
             ("parseHTTPResponse", &["parse", "HTTP", "Response"][..]),
             ("HTTPServer", &["HTTP", "Server"]),
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn words_acronyms_and_noise_stay_whole() {
+    fn words_acronyms_and_base64_are_not_split() {
         for word in
             ["word", "HTTP", "URLs", "OAuth2", "iPhone", "planB", "sha256sum", "E2E", "K8s", "aGVsbG8gV29ybGQh", "x"]
         {
@@ -101,7 +101,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_parts_are_the_word(word in "[a-zA-Zé0-9]{0,70}") {
+        fn concatenated_parts_equal_the_word(word in "[a-zA-Zé0-9]{0,70}") {
             prop_assert_eq!(split(&word).concat(), word);
         }
     }

@@ -1,16 +1,17 @@
-//! Tells code between backticks from the text around it.
+//! Splits text into code spans between backticks and the text around them.
 //!
-//! Holds no Markdown beyond that: a span opens with one, two, or three and more backticks and closes with as many; what
-//! is never closed is text. Invariant: the spans, put together, are the text, and the search for an end is linear.
+//! No other Markdown is recognised. A span opens with one, two, or at least three backticks and closes with the same
+//! number of backticks. A span without an end is text. Invariant: the concatenated spans equal the text, in linear
+//! time.
 
-/// A stretch of text, or of code with its backticks.
+/// A span of text, or of code including its backticks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Span<'a> {
     Text(&'a str),
     Code(&'a str),
 }
 
-/// Cuts text at its code spans.
+/// Splits text at its code spans.
 pub(super) fn spans(text: &str) -> Spans<'_> {
     Spans { rest: text, code: None, unclosed: [false; 3] }
 }
@@ -19,7 +20,7 @@ pub(super) fn spans(text: &str) -> Spans<'_> {
 pub(super) struct Spans<'a> {
     rest: &'a str,
     code: Option<&'a str>,
-    // A fence that had no end once has none later; without this, a text of backticks would take quadratic time.
+    // Fences known to have no end in the rest of the text. Otherwise a text of backticks would take quadratic time.
     unclosed: [bool; 3],
 }
 
@@ -39,7 +40,7 @@ impl<'a> Iterator for Spans<'a> {
             if !self.unclosed[fence.len() - 1] {
                 if let Some(end) = self.rest[body..].find(fence) {
                     let mut after = body + end + fence.len();
-                    // A longer run closes the span as a whole.
+                    // All backticks of a longer run belong to the span.
                     after += self.rest[after..].bytes().take_while(|&b| b == b'`').count();
                     let (text, code) = (&self.rest[..start], &self.rest[start..after]);
                     self.rest = &self.rest[after..];
@@ -64,7 +65,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn code_is_what_stands_between_as_many_backticks() {
+    fn code_span_closes_with_the_same_number_of_backticks() {
         let cut: Vec<_> = spans("a `b` c ```\nd `e`\n``` `` f`g `` `h").collect();
         let expected = [
             Span::Text("a "),
@@ -80,7 +81,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_spans_are_the_text(text in "[`a \n]{0,40}") {
+        fn concatenated_spans_equal_the_text(text in "[`a \n]{0,40}") {
             let joined: String = spans(&text).map(|span| match span { Span::Text(s) | Span::Code(s) => s }).collect();
             prop_assert_eq!(joined, text);
         }

@@ -1,8 +1,8 @@
-//! Whether two texts are one sentence with the opposite sign or another number.
+//! Detects contradictions: two statements that differ only in a negation, an opposite word or a number.
 //!
-//! Used only to link them, never to choose between them. Refuses sentences that differ anywhere else, numbers that are
-//! names (step 1, issue 12, the year 2024), and sentences of which too little is shared. Invariant: symmetric, and false
-//! whenever the two are the same statement.
+//! The result is used to link the two statements, never to choose between them. Refuses statements with any other
+//! difference, numbers that are names (step 1, issue 12, the year 2024), and statements with too few common words.
+//! Invariant: symmetric, and false if the two are the same statement.
 
 use super::statement::{Token, is_label, significant_tokens};
 use super::stop_words::is_stop_word;
@@ -44,10 +44,10 @@ const OPPOSITES: &[(&str, &str)] = &[
     ("with", "without"),
 ];
 
-/// Residues that turn a sentence into its opposite when the other side has nothing in their place.
+/// Words that negate a statement if the other statement has no words at the same position.
 const NEGATIONS: &[&[&str]] = &[&["not"], &["never"], &["no"], &["do", "not"], &["does", "not"], &["did", "not"]];
 
-/// Whether one text denies the other, or gives another number for the same thing, and they differ in nothing else.
+/// Whether one text negates the other, or has a different number, and the rest of the texts is equal.
 pub fn contradicts(a: &str, b: &str) -> bool {
     let (a, b) = (significant_tokens(a), significant_tokens(b));
     let prefix = a.iter().zip(&b).take_while(|(x, y)| x == y).count();
@@ -72,14 +72,16 @@ pub fn contradicts(a: &str, b: &str) -> bool {
     let (Some(left), Some(right)) = (words(left), words(right)) else {
         return false;
     };
-    negates(&left, &right) || negates(&right, &left) || (shared.len() >= 2 || prefix == 0) && opposite(&left, &right)
+    negates(&left, &right)
+        || negates(&right, &left)
+        || (shared.len() >= 2 || prefix == 0) && are_opposite(&left, &right)
 }
 
 fn words(tokens: &[Token]) -> Option<Vec<&str>> {
     tokens.iter().map(Token::word).collect()
 }
 
-/// Whether `negative` is `positive` with a negation, which may change the form of the verb: supports, does not support.
+/// Whether `negative` negates `positive`. A negation may change the form of the verb: supports, does not support.
 fn negates(positive: &[&str], negative: &[&str]) -> bool {
     match (positive, negative) {
         ([] | ["always" | "do" | "must" | "should"], negation) if NEGATIONS.contains(&negation) => true,
@@ -91,31 +93,36 @@ fn negates(positive: &[&str], negative: &[&str]) -> bool {
     }
 }
 
-fn opposite(left: &[&str], right: &[&str]) -> bool {
+fn are_opposite(left: &[&str], right: &[&str]) -> bool {
     let ([x], [y]) = (left, right) else {
         return false;
     };
-    OPPOSITES.iter().any(|pair| pair == &(*x, *y) || pair == &(*y, *x)) || undoes(x, y) || undoes(y, x)
+    OPPOSITES.iter().any(|pair| pair == &(*x, *y) || pair == &(*y, *x))
+        || has_negative_prefix(x, y)
+        || has_negative_prefix(y, x)
 }
 
-/// `unlocked` and `locked`, `non-blocking` and `blocking`; "unless" is no opposite of "less".
-fn undoes(negative: &str, positive: &str) -> bool {
+/// Whether `negative` is `positive` with a negative prefix, such as `unlocked` and `locked`. `unless` and `less` are
+/// not.
+fn has_negative_prefix(negative: &str, positive: &str) -> bool {
     let rest = negative.strip_prefix("non-").or_else(|| negative.strip_prefix("un"));
     rest == Some(positive) && positive.len() >= 4 && positive != "less"
 }
 
-/// Whether both are numbers of the same unit, different in value, and neither is a year.
+/// Whether both are different numbers with the same unit, and not two years.
 fn numbers_differ(x: &str, y: &str) -> bool {
     let code = |s: &str| s.starts_with('`');
     if code(x) != code(y) {
         return false;
     }
-    let (Some((a, unit_a)), Some((b, unit_b))) = (number(x.trim_matches('`')), number(y.trim_matches('`'))) else {
+    let (Some((a, unit_a)), Some((b, unit_b))) = (split_unit(x.trim_matches('`')), split_unit(y.trim_matches('`')))
+    else {
         return false;
     };
     let years = unit_a.is_empty() && [&a, &b].iter().all(|n| is_year(n));
     let equal = match (a.parse::<f64>(), b.parse::<f64>()) {
-        // A number with two dots is a version; so may be one with one dot, but 1.0 and 1 are too close to call.
+        // Compare versions with two dots as text. A number with one dot may also be a version, but 1.0 and 1 count as
+        // equal.
         (Ok(a), Ok(b)) => (a - b).abs() < f64::EPSILON * a.abs().max(1.0),
         _ => a == b,
     };
@@ -126,8 +133,8 @@ fn is_year(number: &str) -> bool {
     number.len() == 4 && (number.starts_with("19") || number.starts_with("20"))
 }
 
-/// Separates a number, without its grouping, from its unit.
-fn number(text: &str) -> Option<(String, &str)> {
+/// Splits a number from its unit and removes digit grouping.
+fn split_unit(text: &str) -> Option<(String, &str)> {
     let unsigned = text.strip_prefix('-').unwrap_or(text);
     if !unsigned.starts_with(|c: char| c.is_ascii_digit()) {
         return None;
@@ -147,7 +154,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn the_opposite_sign_or_another_number_contradicts() {
+    fn negated_opposite_or_different_number_contradicts() {
         for (a, b) in [
             ("Never squash commits", "Always squash commits"),
             ("Squash commits", "Don't squash commits"),
@@ -174,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_else_is_only_different() {
+    fn other_differences_do_not_contradict() {
         for (a, b) in [
             ("Never squash commits", "Never squash commits."),
             ("Never squash commits", "Always squash branches"),
@@ -210,7 +217,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_is_symmetric_and_never_true_of_the_same_statement(a in statement(), b in statement()) {
+        fn contradicts_is_symmetric_and_false_for_the_same_statement(a in statement(), b in statement()) {
             prop_assert_eq!(contradicts(&a, &b), contradicts(&b, &a));
             prop_assert!(!contradicts(&a, &a));
             prop_assert!(!(contradicts(&a, &b) && same_statement(&a, &b)));

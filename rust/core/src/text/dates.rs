@@ -1,18 +1,19 @@
-//! The days that a question names: "7 July 2023", "in May", "2024-03", "last week", "since Tuesday", "three days ago".
+//! Parses date expressions in queries: "7 July 2023", "in May", "2024-03", "last week", "since Tuesday", "three days
+//! ago".
 //!
-//! Days are numbered from 1970-01-01. Zones do not matter here: a span only draws memories near, by weeks.
+//! Days are numbered from 1970-01-01. Time zones are ignored, because a date only adds a bonus that fades over weeks.
 
 use std::sync::LazyLock;
 
 use regex::{Captures, Regex};
 use time::{Date, Duration, Month, OffsetDateTime, Weekday};
 
-/// A range of days, both included.
+/// An inclusive range of days.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Span {
-    /// These days.
+    /// First and last day.
     Days(i64, i64),
-    /// This part of any year: month, first and last day.
+    /// A part of every year: month, first and last day.
     EveryYear(u8, u8, u8),
 }
 
@@ -20,7 +21,7 @@ const MONTHS: &str = "january|february|march|april|may|june|july|august|septembe
                       |jan|feb|mar|apr|jun|jul|aug|sept|sep|oct|nov|dec";
 const DAYS: &str = "monday|tuesday|wednesday|thursday|friday|saturday|sunday";
 
-// A month counts when a day or a year stands beside it, or a word of time before it: "may" is a verb too.
+// A month needs a day, a year or a preposition of time next to it, because "may" is also a verb.
 static MONTH: LazyLock<Regex> = LazyLock::new(|| {
     compile(&format!(
         r"(?i)(?:\b(?P<before>in|on|since|during|before|after|by|of|until|from|around|early|late|mid|last|this|next)\s+)?(?:\b(?P<day>\d{{1,2}})(?:st|nd|rd|th)?\s+(?:of\s+)?)?\b(?P<month>{MONTHS})\b\.?(?:\s+(?P<after>\d{{1,2}})(?:st|nd|rd|th)?\b)?(?:,?\s*(?P<year>(?:19|20)\d\d)\b)?"
@@ -41,7 +42,7 @@ fn compile(pattern: &str) -> Regex {
 // "May I deploy on Friday?" asks about every Friday, "What did we deploy on Friday?" about the last one.
 static PAST: LazyLock<Regex> = LazyLock::new(|| compile(r"(?i)\b(?:did|was|were|had)\b"));
 
-/// The days that a text names, as seen at `now_ms`.
+/// Parses the days that a text names, relative to `now_ms`.
 pub fn spans(text: &str, now_ms: i64) -> Vec<Span> {
     let Ok(now) = OffsetDateTime::from_unix_timestamp(now_ms.div_euclid(1000)) else { return Vec::new() };
     let today = now.date();
@@ -65,7 +66,7 @@ impl Span {
         matches!(self, Self::Days(first, _) if first <= day_number(today))
     }
 
-    /// The first and the last day in a year; nothing when that year does not have the first.
+    /// First and last day of the span in a year; `None` if the first day does not exist in that year.
     pub fn in_year(self, year: i32) -> Option<(i64, i64)> {
         match self {
             Self::Days(first, last) => Some((first, last)),
@@ -78,7 +79,7 @@ impl Span {
     }
 }
 
-/// The parts of a text that name days.
+/// Finds the parts of a text that name days.
 pub fn date_expressions(text: &str) -> impl Iterator<Item = &str> {
     let named = |found: &Captures<'_>| {
         found.name("day").or(found.name("after")).or(found.name("year")).or(found.name("before")).is_some()
@@ -89,12 +90,12 @@ pub fn date_expressions(text: &str) -> impl Iterator<Item = &str> {
     months.chain(others).map(|found| found.as_str())
 }
 
-/// The year of a moment.
+/// Year of a timestamp.
 pub fn year_of(ms: i64) -> Option<i32> {
     OffsetDateTime::from_unix_timestamp(ms.div_euclid(1000)).ok().map(OffsetDateTime::year)
 }
 
-/// The day of a moment.
+/// Day number of a timestamp.
 pub fn day_of(ms: i64) -> i64 {
     ms.div_euclid(86_400_000)
 }
@@ -137,7 +138,7 @@ fn month_span(found: &Captures<'_>, today: Date) -> Option<Span> {
     if day.is_none() && before.is_none() {
         return None;
     }
-    // The latest one that has begun.
+    // Use the latest matching month that has begun.
     let latest = || {
         let this_year = days_of(today.year(), month, day).filter(|span| span.has_begun(today));
         this_year.or_else(|| days_of(today.year() - 1, month, day))
@@ -201,7 +202,7 @@ fn relative_span(found: &Captures<'_>, today: Date) -> Option<Span> {
         "ten" => 10,
         digits => digits.parse::<i64>().ok()?,
     };
-    // Nobody counts days exactly: the longer ago, the rougher.
+    // Widen the range with the distance, because people estimate dates that are long ago.
     let (unit, slack) = match found.name("units")?.as_str().to_lowercase().trim_end_matches('s') {
         "day" => (1, count / 4),
         "week" => (7, 3),
@@ -228,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn days_that_are_named_are_found() {
+    fn date_expressions_are_parsed_to_spans() {
         let one = |year, month, number| vec![Span::Days(day(year, month, number), day(year, month, number))];
         let from = |a, b| vec![Span::Days(a, b)];
         for (text, expected) in [
@@ -268,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn the_ends_of_time_are_no_trouble() {
+    fn extreme_timestamps_do_not_panic() {
         for now in [i64::MIN, i64::MAX, 0, -1, 253_402_300_799_999] {
             spans("since Tuesday, 999 years ago, last year, last March, yesterday, in May", now);
         }

@@ -1,14 +1,14 @@
-//! One spelling for every word: lower case, no diacritics, compatibility forms resolved, never longer than a bound.
+//! Folds words to one spelling: lower case, without diacritics and compatibility forms, and with bounded length.
 //!
-//! Refuses to touch marks that are letters in their script (the vowel signs of Hindi, Cyrillic й). Invariant: folding is
-//! the same for documents and queries, and folding twice changes nothing.
+//! Refuses to remove marks that are letters in their script (the vowel signs of Hindi, Cyrillic й). Invariant:
+//! documents and queries are folded in the same way, and folding is idempotent.
 
 use std::borrow::Cow;
 use std::fmt::Write;
 use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfkc_quick};
 use xxhash_rust::xxh3::xxh3_64;
 
-/// Bytes of the longest term; a longer one is cut and completed with a hash, so that two long terms stay distinct.
+/// Maximum length of a term in bytes. A longer term is truncated and gets a hash, so that long terms stay distinct.
 pub(super) const MAX_TERM_BYTES: usize = 128;
 const KEPT_BYTES: usize = 96;
 
@@ -29,15 +29,15 @@ pub(super) fn prepare(text: &str) -> Cow<'_, str> {
     Cow::Owned(plain.collect())
 }
 
-/// Characters without a shape of their own: soft hyphen, joiners, direction and variation marks, byte order mark.
+/// Whether a character is invisible: soft hyphen, joiners, direction and variation marks, byte order mark.
 fn is_ignorable(c: char) -> bool {
     matches!(c, '\u{ad}' | '\u{200c}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2064}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}')
 }
 
-/// Folds a prepared stretch of text into a term.
+/// Folds prepared text to a term.
 pub(super) fn fold(text: &str) -> String {
     let mut folded = if text.is_ascii() { text.to_ascii_lowercase() } else { fold_wide(text) };
-    bound(&mut folded);
+    truncate_with_hash(&mut folded);
     folded
 }
 
@@ -45,7 +45,7 @@ fn fold_wide(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut chars = text.nfd().peekable();
     while let Some(c) = chars.next() {
-        // The short i is a letter of its own; without its breve it would be another one.
+        // The short i is a separate letter. Without its breve it would become the letter и.
         if matches!(c, 'и' | 'И') && chars.peek() == Some(&'\u{306}') {
             out.push('й');
         } else if !is_diacritic(c) {
@@ -57,11 +57,11 @@ fn fold_wide(text: &str) -> String {
     if out.is_ascii() {
         return out;
     }
-    // Decomposition took Hangul and voiced kana apart; a term must not depend on the form the text came in.
+    // Compose Hangul and voiced kana again, so that a term does not depend on the normalisation form of the input.
     out.nfc().collect()
 }
 
-/// Marks that the scripts above all write optionally: Latin, Greek and Cyrillic accents, Hebrew and Arabic vowels.
+/// Whether a character is an optional mark: Latin, Greek and Cyrillic accents, Hebrew and Arabic vowels.
 fn is_diacritic(c: char) -> bool {
     matches!(c, '\u{300}'..='\u{36f}' | '\u{591}'..='\u{5bd}' | '\u{5bf}' | '\u{5c1}' | '\u{5c2}' | '\u{5c4}' | '\u{5c5}' | '\u{5c7}'
         | '\u{610}'..='\u{61a}' | '\u{640}' | '\u{64b}'..='\u{65f}' | '\u{670}')
@@ -96,8 +96,8 @@ fn push_digit(c: char, zero: char, out: &mut String) {
     out.push(char::from(b'0' + (c as u32 - zero as u32) as u8));
 }
 
-/// Cuts a term that is too long and completes it with a hash of the whole.
-fn bound(term: &mut String) {
+/// Truncates a term that is too long and appends a hash of the whole term.
+fn truncate_with_hash(term: &mut String) {
     if term.len() <= MAX_TERM_BYTES {
         return;
     }
@@ -114,7 +114,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn accents_case_and_ligatures_fold_to_plain_letters() {
+    fn accents_case_and_ligatures_are_folded() {
         for (from, to) in [
             ("Café", "cafe"),
             ("Straße", "strasse"),
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn long_terms_are_bounded_and_stay_distinct() {
+    fn long_terms_are_truncated_and_stay_distinct() {
         let (a, b) = ("é".repeat(500_000), format!("{}x", "é".repeat(500_000)));
         assert!(fold(&a).len() <= MAX_TERM_BYTES);
         assert_ne!(fold(&a), fold(&b));
@@ -148,7 +148,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn folding_twice_changes_nothing(text in "\\PC{0,40}") {
+        fn folding_is_idempotent(text in "\\PC{0,40}") {
             let once = fold(&prepare(&text));
             prop_assert_eq!(fold(&prepare(&once)), once);
         }

@@ -1,5 +1,6 @@
-//! What a request says about itself and not about its subject: "Can you remind me in which order I brought up …". Searched
-//! for, these words find whoever talks about talking.
+//! Removes phrases about the request itself from a query, such as "Can you remind me in which order I brought up …".
+//!
+//! Otherwise these words would match memories about conversations instead of memories about the subject.
 
 use std::borrow::Cow;
 use std::sync::LazyLock;
@@ -8,7 +9,7 @@ use regex::Regex;
 
 use super::stop_words::is_stop_word;
 
-/// Patterns, each with what is put in the place of what it finds.
+/// Patterns with their replacements.
 static FRAMES: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
     const BROUGHT_UP: &str =
         "(?:brought up|bring up|mentioned|discussed|talked about|raised|asked about|told you about|described|shared)";
@@ -17,7 +18,10 @@ static FRAMES: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
     const LISTS: &str = "(?:order|sequence|timeline|summary|overview|recap)";
     let frame = |pattern: &str, instead| {
         let regex = Regex::new(&format!("(?i){pattern}"));
-        (regex.unwrap_or_else(|error| unreachable!("a pattern that a test compiles: {error}")), instead)
+        (
+            regex.unwrap_or_else(|error| unreachable!("the patterns are constant and compiled by a test: {error}")),
+            instead,
+        )
     };
     vec![
         // Mention ONLY five items.
@@ -51,7 +55,7 @@ static FRAMES: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
     ]
 });
 
-/// The request without what frames it; all of it when nothing would be left.
+/// Returns the subject of a request. If no subject is left, returns the whole request.
 pub fn subject(request: &str) -> Cow<'_, str> {
     let mut left = Cow::Borrowed(request);
     for (frame, instead) in FRAMES.iter() {
@@ -76,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_frame_goes_and_the_subject_stays() {
+    fn subject_drops_phrases_about_the_request() {
         for (request, expected) in [
             (
                 "Can you list the order in which I brought up different aspects of the budget tracker throughout our \

@@ -1,9 +1,9 @@
-//! Takes an identifier apart: `src/app/main.py`, `--dry-run`, `std::vec::Vec`, `group/project!12`, `v2.0.1`.
+//! Splits identifiers such as `src/app/main.py`, `--dry-run`, `std::vec::Vec`, `group/project!12` and `v2.0.1`.
 //!
-//! Each is indexed whole, by component (`main.py`), by word (`main`), and, where several words make one name, joined
-//! (`parse_http` as `parsehttp`), so that it is found however it is written. Its words are prose as well, because plain
-//! words are not repeated among the identifiers. Refuses nothing: what has no structure is a word. Invariant: linear
-//! time, for a path of a million components too.
+//! An identifier is indexed whole, by component (`main.py`) and by word (`main`). A name of several words is also
+//! indexed joined (`parse_http` as `parsehttp`), so that all spellings find it. The words of an identifier are also
+//! prose, because plain words are not repeated among the identifiers. A piece without structure is a word. Invariant:
+//! linear time, even for a path of a million components.
 
 use super::camel;
 use super::fold::fold;
@@ -11,19 +11,20 @@ use super::pieces::Shape;
 use super::stop_words::is_one_word_name;
 use super::terms::Terms;
 
-/// Names of more words than this are sentences (URL slugs, branch names): nobody writes them joined. With capitals the
-/// joined form is the identifier itself, in lower case, as people type it.
+/// Maximum number of words of a joined name. Longer names are sentences (URL slugs, branch names), which are never
+/// written joined. For camel case the limit is higher, because the joined form is the identifier in lower case, as
+/// users type it.
 const MOST_JOINED_WORDS: usize = 4;
 const MOST_JOINED_CAMEL_WORDS: usize = 8;
 const LONGEST_JOINED: usize = 64;
 
-/// How many `:12` or `!12` are taken off the end; `file.py:12:5` needs two.
+/// Maximum number of suffixes such as `:12` or `!12` to strip. `file.py:12:5` has two.
 const MOST_POSITIONS: usize = 3;
 
 const COMPONENT_SEPARATORS: [char; 10] = ['/', '\\', ':', '#', '!', '@', '&', '+', '$', '~'];
 
-/// Adds everything a piece is found by.
-pub(super) fn split_identifier(piece: &str, terms: &mut Terms) {
+/// Adds all terms of a piece.
+pub(super) fn add_identifier(piece: &str, terms: &mut Terms) {
     let core = piece.trim_matches(is_joiner);
     if !core.contains(char::is_alphanumeric) || matches!(core, "e.g" | "i.e") {
         return;
@@ -49,7 +50,7 @@ fn is_joiner(c: char) -> bool {
     c == '.' || c == '-' || c == ',' || COMPONENT_SEPARATORS.contains(&c)
 }
 
-/// The mark before a name that belongs to it: `--flag`, `-x`, `!12`, `#12`, `&12`, `@user`, `$HOME`, `.env`.
+/// The prefix that belongs to a name: `--flag`, `-x`, `!12`, `#12`, `&12`, `@user`, `$HOME`, `.env`.
 fn sigil<'a>(lead: &'a str, core: &str) -> &'a str {
     let Some(first) = core.chars().next() else {
         return "";
@@ -65,7 +66,7 @@ fn sigil<'a>(lead: &'a str, core: &str) -> &'a str {
     &lead[lead.len() - kept..]
 }
 
-/// The mark after a name that belongs to it: `c++`, `C#`.
+/// The suffix that belongs to a name: `c++`, `C#`.
 fn suffix<'a>(core: &str, tail: &'a str) -> &'a str {
     if tail.starts_with("++") && core.bytes().all(|b| b.is_ascii_alphabetic()) {
         &tail[..2]
@@ -76,13 +77,14 @@ fn suffix<'a>(core: &str, tail: &'a str) -> &'a str {
     }
 }
 
-/// Adds a piece that is no identifier after all: a word at the end of a sentence, a number, a quantity, a known name.
+/// Adds a piece that is not an identifier: a word at the end of a sentence, a number, a quantity, a known name. Returns
+/// whether the piece was one.
 fn simple(core: &str, terms: &mut Terms) -> bool {
     let shape = Shape::of(core);
     if core.contains(',') {
         grouped_number(core, terms);
     } else if !shape.has(Shape::LETTER) {
-        // A decimal is a number; with two dots it is a version or an address, and an identifier.
+        // A decimal with one dot is a number. With two dots it is a version or an address, which is an identifier.
         let decimal = core.bytes().all(|b| b.is_ascii_digit() || b == b'.') && core.matches('.').count() < 2;
         let one_number = !shape.has(Shape::JOINER);
         if !decimal && !one_number {
@@ -105,7 +107,7 @@ fn simple(core: &str, terms: &mut Terms) -> bool {
     true
 }
 
-/// `10,000` is the number 10000; a document is found by the groups too, since `100,200` may be a list.
+/// Adds `10,000` as the number 10000. A document also gets each group as a term, because `100,200` may be a list.
 fn grouped_number(core: &str, terms: &mut Terms) {
     terms.verbatim(fold(&core.replace(',', "")));
     if terms.for_document {
@@ -123,12 +125,12 @@ fn is_quantity(core: &str, terms: &mut Terms) -> bool {
     is_one
 }
 
-/// Joins the pieces of a whole identifier into its one spelling; both slashes separate paths.
+/// Joins the parts of an identifier to one spelling with forward slashes.
 fn whole(parts: &[&str]) -> String {
     fold(&parts.concat().replace('\\', "/"))
 }
 
-/// Takes `https://` off; the scheme of another protocol is a word of its own.
+/// Strips `https://`. The scheme of another protocol is added as a word.
 fn without_scheme<'a>(core: &'a str, terms: &mut Terms) -> &'a str {
     let Some((scheme, rest)) = core.split_once("://") else {
         return core;
@@ -143,7 +145,7 @@ fn without_scheme<'a>(core: &'a str, terms: &mut Terms) -> &'a str {
     rest
 }
 
-/// Takes numbers off the end of references and positions: `group/project!12` is also `!12` and `group/project`.
+/// Strips numbers from the end of references and positions: `group/project!12` is also `!12` and `group/project`.
 fn without_positions<'a>(core: &'a str, terms: &mut Terms) -> &'a str {
     let mut rest = core;
     for _ in 0..MOST_POSITIONS {
@@ -168,7 +170,7 @@ fn without_positions<'a>(core: &'a str, terms: &mut Terms) -> &'a str {
     rest
 }
 
-/// Adds one component of a path, then its dotted parts, then their words.
+/// Adds a component of a path, its dotted parts and their words.
 fn component(component: &str, terms: &mut Terms) {
     if component.is_empty() {
         return;
@@ -182,14 +184,14 @@ fn component(component: &str, terms: &mut Terms) {
     }
 }
 
-/// The first dot that does not stand between two digits: `main.py` has one, `1.2.3` none.
+/// Finds the first dot that is not between two digits. `main.py` has one, `1.2.3` does not.
 fn dot_outside_a_number(text: &str) -> Option<usize> {
     let bytes = text.as_bytes();
     let digit = |i: usize| bytes.get(i).is_some_and(u8::is_ascii_digit);
     text.match_indices('.').map(|(i, _)| i).find(|&i| i == 0 || !(digit(i - 1) && digit(i + 1)))
 }
 
-/// Adds a name and the words it is made of.
+/// Adds a name and its words.
 fn name(name: &str, terms: &mut Terms) {
     let mut words = Vec::new();
     let bare = name.trim_matches(['-', '_']);
@@ -205,8 +207,8 @@ fn name(name: &str, terms: &mut Terms) {
     let most = if camel_only { MOST_JOINED_CAMEL_WORDS } else { MOST_JOINED_WORDS };
     if (2..=most).contains(&words.len()) && bare.len() <= LONGEST_JOINED && bare.contains(char::is_alphabetic) {
         let joined = fold(&words.concat());
-        // In prose "SQLite" and "sqlite" must meet. A query for "well-known" must not ask for "wellknown", a word that
-        // hardly any text has and that would weigh the more for it.
+        // In prose "SQLite" must match "sqlite". A query for "well-known" must not search for "wellknown", because so
+        // rare a word would get too much weight.
         if camel_only || terms.for_document {
             terms.folded_word(joined.clone());
         }
@@ -223,7 +225,7 @@ fn word(word: &str, terms: &mut Terms) {
         return;
     }
     terms.word(word);
-    // v2.0.1 is found as 2.0.1, python3.11 as python and 3.11.
+    // Index v2.0.1 also as 2.0.1, and python3.11 also as python and 3.11.
     if word.contains('.')
         && !word.starts_with(|c: char| c.is_ascii_digit())
         && let Some(digits) = word.find(|c: char| c.is_ascii_digit())

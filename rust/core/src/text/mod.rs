@@ -1,8 +1,8 @@
 //! Pure functions over text: the analyzer of the lexical index, normalisation and hashes for exact duplicates, the
-//! rules that decide whether two texts say the same, and redaction of secrets.
+//! comparison of statements, and redaction of secrets.
 //!
-//! Holds nothing that reads or writes: no files, no clock, no configuration, no search engine. Every function here
-//! accepts any string, never panics, and takes time linear in the length of its input.
+//! This module performs no I/O and uses no clock, configuration or search engine. Every function accepts any string,
+//! never panics, and takes time linear in the length of its input.
 
 mod analyzer;
 mod camel;

@@ -1,14 +1,15 @@
-//! The form under which two texts are exact duplicates, and the hashes made of it.
+//! Normalises texts for the detection of exact duplicates, and hashes normalised texts.
 //!
-//! Compatibility characters, white space, the case of ordinary words, a final full stop and quotes around the whole text
-//! make no difference; everything else does. Refuses to touch code between backticks, where even spaces may matter.
-//! Invariant: what it merges means the same, and normalising twice changes nothing.
+//! Normalisation removes differences in compatibility characters, white space, the case of ordinary words, a final full
+//! stop, and quotes around the whole text. All other differences remain. Refuses to change code between backticks,
+//! where even spaces may matter. Invariant: texts with equal normal form mean the same, and normalisation is
+//! idempotent.
 
 use super::code_spans::{Span, spans};
 use super::spelling::{plain_case, plain_characters};
 use xxhash_rust::xxh3::xxh3_128;
 
-/// Brings a text into the form that is compared for exact duplicates.
+/// Converts a text to the form that is compared for exact duplicates.
 pub fn normalise(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut space = false;
@@ -53,7 +54,7 @@ fn without_full_stop(text: &str) -> Option<&str> {
     rest.ends_with(|c: char| c.is_alphanumeric() || "\"')]}»`".contains(c)).then_some(rest)
 }
 
-/// Quotes around the whole text, when no other stands between them: `"a" and "b"` keeps its own.
+/// Strips quotes around the whole text, unless the text contains another quote, as in `"a" and "b"`.
 fn without_quotes(text: &str) -> Option<&str> {
     let inside = [('"', '"'), ('\'', '\''), ('«', '»')]
         .into_iter()
@@ -78,7 +79,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn spelling_that_means_nothing_is_merged() {
+    fn spelling_variants_have_equal_normal_form() {
         for (a, b) in [
             ("Always use pnpm.", "always  use\n\tpnpm"),
             ("“Use spaces”", "Use spaces"),
@@ -96,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_may_change_a_meaning_is_kept_apart() {
+    fn differences_that_may_change_the_meaning_remain() {
         for (a, b) in [
             ("!12", "12"),
             ("#12", "12"),
@@ -125,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_and_punctuation_alone_are_left_as_they_are() {
+    fn empty_text_and_punctuation_are_unchanged() {
         assert_eq!(normalise(" \n "), "");
         assert_eq!(normalise("."), ".");
         assert_eq!(normalise("\"\""), "\"\"");
@@ -141,13 +142,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn normalising_twice_changes_nothing(text in "(\\PC|[`\"'. «»\nAa²]){0,30}") {
+        fn normalising_is_idempotent(text in "(\\PC|[`\"'. «»\nAa²]){0,30}") {
             let once = normalise(&text);
             prop_assert_eq!(normalise(&once), once);
         }
 
         #[test]
-        fn the_hash_is_of_the_normalised_text(text in "\\PC{0,30}") {
+        fn content_hash_equals_hash_of_normalised_text(text in "\\PC{0,30}") {
             prop_assert_eq!(content_hash(&text), text_hash(&normalise(&text)));
         }
     }

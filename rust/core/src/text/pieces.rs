@@ -1,13 +1,13 @@
-//! Cuts text into the stretches that are analysed as a whole: words, numbers, compounds such as `src/app/main.py`, and
-//! runs of scripts without spaces.
+//! Tokenizer of the analyzer: splits text into words, numbers, compounds such as `src/app/main.py`, and runs of scripts
+//! without spaces.
 //!
-//! Decides only where a stretch begins and ends; what is inside is left to `identifier`. Invariant: one pass over
-//! the bytes, pieces in order, none overlapping, every letter and digit of the text inside exactly one piece.
+//! The tokenizer only finds the boundaries of a piece; `identifier` splits compounds further. Invariant: one pass over
+//! the bytes; pieces are in order and do not overlap; every letter and digit of the text is inside exactly one piece.
 
 use super::unspaced::is_unspaced;
 use unicode_normalization::char::is_combining_mark;
 
-/// What a piece is made of, collected while its end is searched.
+/// Classes of characters in a piece, collected while its end is searched.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Shape(u8);
 
@@ -17,7 +17,7 @@ impl Shape {
     pub(super) const DIGIT: Self = Self(4);
     pub(super) const JOINER: Self = Self(8);
     pub(super) const APOSTROPHE: Self = Self(16);
-    /// A capital that does not begin the piece.
+    /// A capital after the first letter.
     pub(super) const INNER_UPPER: Self = Self(32);
     pub(super) const UNSPACED: Self = Self(64);
     pub(super) const LETTER: Self = Self(1 | 2);
@@ -30,7 +30,7 @@ impl Shape {
         self.0 |= other.0;
     }
 
-    /// The shape of a text that is already cut out.
+    /// Computes the shape of a piece.
     pub(super) fn of(text: &str) -> Self {
         let mut shape = Self::default();
         for (i, c) in text.char_indices() {
@@ -53,14 +53,15 @@ impl Shape {
         shape
     }
 
-    /// Letters in one case, a capital at the front allowed, apostrophes allowed: `word`, `Word`, `WORD`, `don't`.
+    /// Whether the piece has only letters of one case, an initial capital and apostrophes: `word`, `Word`, `WORD`,
+    /// `don't`.
     pub(super) fn is_plain_word(self) -> bool {
         let camel = self.has(Self::INNER_UPPER) && self.has(Self::LOWER) && !self.has(Self::APOSTROPHE);
         !(self.has(Self::DIGIT) || self.has(Self::JOINER) || camel)
     }
 }
 
-/// A stretch of text and what it is made of.
+/// A piece of text with its shape.
 #[derive(Clone, Copy)]
 pub(super) struct Piece<'a> {
     pub(super) text: &'a str,
@@ -105,7 +106,7 @@ const CLASSES: [u8; 256] = {
     classes
 };
 
-/// Cuts prepared text into pieces.
+/// Splits prepared text into pieces.
 pub(super) fn pieces(text: &str) -> Pieces<'_> {
     Pieces { text, at: 0 }
 }
@@ -153,7 +154,7 @@ impl<'a> Pieces<'a> {
         }
     }
 
-    /// Whether the comma at `at` groups thousands: exactly three digits follow.
+    /// Whether the comma at `at` groups thousands, so that exactly three digits follow.
     fn groups_thousands(&self, at: usize) -> bool {
         (1..=3).all(|i| self.class(at + i) == DIGIT) && !matches!(self.class(at + 4), DIGIT | LOWER | UPPER | WIDE)
     }
@@ -246,14 +247,14 @@ mod tests {
     }
 
     #[test]
-    fn compounds_stay_whole_and_brackets_quotes_and_spaces_separate() {
+    fn compounds_are_split_only_at_brackets_quotes_and_spaces() {
         assert_eq!(cut("see (src/app/main.py:12), `foo.bar()`"), ["see", "src/app/main.py:12", "foo.bar"]);
         assert_eq!(cut("key=value a,b don't 'quoted'"), ["key", "value", "a", "b", "don't", "quoted"]);
         assert_eq!(cut("10,000 and 1,2,3 x1,000"), ["10,000", "and", "1", "2", "3", "x1", "000"]);
     }
 
     #[test]
-    fn a_script_without_spaces_ends_an_identifier() {
+    fn script_without_spaces_ends_an_identifier() {
         assert_eq!(cut("使用parseHTTP函数"), ["使用", "parseHTTP", "函数"]);
     }
 

@@ -1,4 +1,4 @@
-//! What a question asks for besides its words: a moment, a day, somebody's own words.
+//! Properties of a query that affect ranking: whether it asks for a time, a day, or an assistant's words.
 
 use std::sync::LazyLock;
 
@@ -6,14 +6,14 @@ use regex::Regex;
 
 use super::dates::{self, Span};
 
-/// A question, looked at once.
+/// Properties of a query.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Question {
-    /// It asks when, or for how long.
+    /// Whether the query asks when, or for how long.
     pub asks_when: bool,
-    /// It is about what an assistant said or advised.
+    /// Whether the query asks for an assistant's words or advice.
     pub addresses_assistant: bool,
-    /// The days that it names.
+    /// The days that the query names.
     pub spans: Vec<Span>,
 }
 
@@ -34,7 +34,7 @@ fn compile(pattern: &str) -> Regex {
 }
 
 impl Question {
-    /// Look at a question asked at `now_ms`.
+    /// Analyses a query, with dates relative to `now_ms`.
     pub fn of(text: &str, now_ms: i64) -> Self {
         Self {
             asks_when: WHEN.is_match(text),
@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_question_says_what_it_is_after() {
+    fn question_properties_are_detected() {
         let of = |text| Question::of(text, 0);
         assert!(of("When did Ada move?").asks_when && of("how LONG did it take").asks_when);
         assert!(!of("Whenever it rains").asks_when && !of("Who moved?").asks_when);

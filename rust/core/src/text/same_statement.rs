@@ -1,11 +1,11 @@
-//! Whether two texts are surely the same statement, so that the newer may take the place of the older.
+//! Decides whether two texts are certainly the same statement, so that the newer may replace the older.
 //!
-//! Rules, not similarity: one word of difference is a difference. Refuses to guess; whoever needs "similar" asks the
-//! vectors. Invariant: reflexive and symmetric, and true only for texts with the same significant tokens in order.
+//! The decision uses rules instead of similarity, so a difference of one word is a difference. Similarity is left to
+//! the vectors. Invariant: reflexive and symmetric, and true only for texts with the same significant tokens in order.
 
 use super::statement::significant_tokens;
 
-/// Whether the two texts say the same with the same words, but for articles, "please", case and commas.
+/// Whether two texts have the same words, except for articles, "please", case and commas.
 pub fn same_statement(a: &str, b: &str) -> bool {
     if a == b {
         return true;
@@ -21,7 +21,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn the_same_words_in_the_same_order_are_the_same_statement() {
+    fn same_words_in_same_order_are_the_same_statement() {
         for (a, b) in [
             ("Always use the pnpm lockfile.", "always use a pnpm lockfile"),
             ("Please run `make test` before a commit", "Run `make test` before the commit."),
@@ -39,7 +39,7 @@ mod tests {
     }
 
     #[test]
-    fn any_difference_of_meaning_is_another_statement() {
+    fn difference_in_meaning_is_another_statement() {
         for (a, b) in [
             ("Never squash commits", "Always squash commits"),
             ("Squash commits", "Do not squash commits"),
@@ -100,26 +100,26 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_statement_is_itself_however_it_is_spaced(text in statement()) {
+        fn white_space_does_not_change_a_statement(text in statement()) {
             prop_assert!(same_statement(&text, &text.clone()));
             let spaced = format!("  {text} ");
             prop_assert!(same_statement(&text, &spaced) || significant_tokens(&text).is_empty());
         }
 
         #[test]
-        fn the_order_of_the_two_does_not_matter(a in statement(), b in statement()) {
+        fn same_statement_is_symmetric(a in statement(), b in statement()) {
             prop_assert_eq!(same_statement(&a, &b), same_statement(&b, &a));
         }
 
         #[test]
-        fn a_word_more_is_another_statement(a in statement(), word in "[b-z]{3,8}") {
+        fn additional_word_makes_another_statement(a in statement(), word in "[b-z]{3,8}") {
             prop_assume!(!["the", "please"].contains(&word.as_str()));
             let longer = format!("{a} {word}");
             prop_assert!(!same_statement(&a, &longer));
         }
 
         #[test]
-        fn normalised_texts_agree_with_it(text in statement()) {
+        fn text_and_its_normal_form_are_the_same_statement(text in statement()) {
             let other = normalise(&text);
             if same_statement(&text, &other) {
                 prop_assert!(same_statement(&other, &text));

@@ -1,14 +1,14 @@
-//! One spelling of plain text where the difference means nothing: compatibility characters, typographic quotes, the
-//! case of ordinary words.
+//! Unifies spelling variants of plain text: compatibility characters, typographic quotes, and the case of ordinary
+//! words.
 //!
-//! Refuses every change that could change a meaning: x² stays x², identifiers, acronyms, paths and numbers keep their
-//! case, since `foo` and `Foo`, Mb and MB, US and us are different things.
+//! Refuses changes that could change the meaning. For example, x² stays x². Identifiers, acronyms, paths and numbers
+//! keep their case, because `foo` and `Foo`, Mb and MB, US and us are different things.
 
 use std::borrow::Cow;
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 
-// Written in capitals these words are only louder; other words in capitals are acronyms.
+// In capitals, these words are emphasised. All other words in capitals are acronyms.
 const EMPHASIS: &[&str] = &[
     "after",
     "all",
@@ -36,7 +36,7 @@ const EMPHASIS: &[&str] = &[
     "warning",
 ];
 
-/// Resolves compatibility forms and typographic quotes.
+/// Converts compatibility forms and typographic quotes to plain characters.
 pub(super) fn plain_characters(text: &str) -> Cow<'_, str> {
     if text.is_ascii() {
         return Cow::Borrowed(text);
@@ -44,10 +44,10 @@ pub(super) fn plain_characters(text: &str) -> Cow<'_, str> {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(c) = rest.chars().next() {
-        let kept = rest.find(|c| !means_more_than_its_form(c)).unwrap_or(rest.len());
+        let kept = rest.find(|c| !differs_in_meaning(c)).unwrap_or(rest.len());
         out.push_str(&rest[..kept]);
         rest = &rest[kept..];
-        let plain = rest.find(means_more_than_its_form).unwrap_or(rest.len());
+        let plain = rest.find(differs_in_meaning).unwrap_or(rest.len());
         out.extend(rest[..plain].nfkc().map(ascii_quote));
         rest = &rest[plain..];
         debug_assert!(kept + plain >= c.len_utf8());
@@ -55,8 +55,9 @@ pub(super) fn plain_characters(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Characters whose compatibility form says something else: powers, fractions, circled numbers, foreign backticks.
-fn means_more_than_its_form(c: char) -> bool {
+/// Whether the compatibility form of a character has another meaning: powers, fractions, circled numbers, other
+/// backticks.
+fn differs_in_meaning(c: char) -> bool {
     matches!(c, '²' | '³' | '¹' | '¼'..='¾' | '\u{2070}'..='\u{209f}' | '\u{2150}'..='\u{218b}' | '\u{2460}'..='\u{24ff}'
         | '\u{1fef}' | '\u{ff40}')
 }
@@ -69,7 +70,7 @@ fn ascii_quote(c: char) -> char {
     }
 }
 
-/// Lower-cases a token (what stands between two white spaces) when it is an ordinary word, and keeps it otherwise.
+/// Converts a token between white space to lower case if it is an ordinary word.
 pub(super) fn plain_case(token: &str) -> Cow<'_, str> {
     if is_ordinary(token) && token.contains(char::is_uppercase) {
         Cow::Owned(token.to_lowercase().nfc().collect())
@@ -97,7 +98,7 @@ fn is_ordinary_word(word: &str) -> bool {
     }
     let inner_capitals = chars.clone().filter(|c| c.is_uppercase()).count();
     if inner_capitals == 0 {
-        // A single capital is a name (plan B, the language C), but for the two words of one letter.
+        // A single capital is a name (plan B, the language C), except for the words "a" and "I".
         return chars.next().is_some() || !first.is_uppercase() || matches!(first, 'A' | 'I');
     }
     EMPHASIS.binary_search(&word.to_lowercase().as_str()).is_ok() && !word.contains(char::is_lowercase)
@@ -109,7 +110,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn words_are_ordinary_and_identifiers_acronyms_and_numbers_are_not() {
+    fn words_are_ordinary_but_identifiers_acronyms_and_numbers_are_not() {
         assert!(EMPHASIS.is_sorted());
         for word in ["Use", "use,", "(Never)", "NEVER", "Don't", "Well-known", "Größe", "I", "**Bold**", "Done!"] {
             assert!(is_ordinary(word), "{word}");
@@ -122,13 +123,13 @@ mod tests {
     }
 
     #[test]
-    fn forms_are_resolved_and_powers_are_kept() {
+    fn compatibility_forms_are_converted_but_powers_are_kept() {
         assert_eq!(plain_characters("ﬁle ＡＢ “x” it’s 10² ½ ①"), "file AB \"x\" it's 10² ½ ①");
     }
 
     proptest! {
         #[test]
-        fn a_second_time_changes_nothing(text in "\\PC{0,30}") {
+        fn plain_characters_is_idempotent(text in "\\PC{0,30}") {
             let once = plain_characters(&text);
             prop_assert_eq!(plain_characters(&once), once.clone());
             let lower = plain_case(&once);

@@ -1,7 +1,8 @@
 //! The tokens of a statement that carry its meaning, in order.
 //!
-//! Leaves out only what English can spare anywhere: articles, "please", commas, dashes between clauses, the bullet of a
-//! list, the final full stop. Keeps case, numbers, signs and code exactly. Invariant: two texts with the same tokens say the same.
+//! Drops only words and signs without meaning in English: articles, "please", commas, dashes between clauses, list
+//! bullets, the final full stop. Keeps the case of identifiers, numbers, signs and code. Invariant: two texts with the
+//! same tokens mean the same.
 
 use super::code_spans::{Span, spans};
 use super::spelling::{is_ordinary, plain_case, plain_characters};
@@ -12,9 +13,9 @@ use super::stop_words::is_stop_word;
 pub(super) enum Token {
     /// An ordinary word, in lower case.
     Word(String),
-    /// Anything else: identifiers, numbers, signs, code between backticks, each exactly as written.
+    /// An identifier, number, sign or code span, exactly as written.
     Exact(String),
-    /// Punctuation between two sentences or clauses, which keeps "Stop. Never deploy" from "Stop never deploy".
+    /// Punctuation between sentences or clauses, which distinguishes "Stop. Never deploy" from "Stop never deploy".
     Mark(char),
 }
 
@@ -27,7 +28,7 @@ impl Token {
     }
 }
 
-// After one of these a number or a single letter is a name: step 1 and step 2, option a and option b are different things.
+// After one of these words, a number or a single letter is a name. For example, step 1 and step 2 are different things.
 const LABELS: &[&str] = &[
     "appendix",
     "bug",
@@ -115,12 +116,12 @@ const NEGATED: &[(&str, &str)] = &[
     ("wouldn't", "would"),
 ];
 
-/// Whether a number or letter after this word names one of many things.
+/// Whether a number or letter after this word is a name, as in step 1.
 pub(super) fn is_label(word: &str) -> bool {
     LABELS.binary_search(&word).is_ok()
 }
 
-/// Cuts a text into its significant tokens.
+/// Splits a text into its significant tokens.
 pub(super) fn significant_tokens(text: &str) -> Vec<Token> {
     let mut tokens = Vec::new();
     for span in spans(text.trim()) {
@@ -155,7 +156,7 @@ fn add(token: &str, tokens: &mut Vec<Token>) {
         && matches!(token, "." | ";" | ":")
         && matches!(tokens.last(), Some(Token::Exact(code)) if code.ends_with('`'))
     {
-        // The full stop after a code span is a token of its own, because the span ended before it.
+        // The full stop after a code span is a separate token, because the code span is split off first.
         tokens.push(Token::Mark(token.chars().next().unwrap_or('.')));
         return;
     }
@@ -173,7 +174,7 @@ fn add(token: &str, tokens: &mut Vec<Token>) {
     tokens.extend(mark.map(Token::Mark));
 }
 
-/// Drops articles and "please". "a" stays where it may be a name: at the end, after a label, before a verb like "is".
+/// Drops articles and "please". Keeps "a" if it may be a name: at the end, after a label, before a verb like "is".
 fn without_articles(tokens: Vec<Token>) -> Vec<Token> {
     let spared: Vec<bool> = (0..tokens.len())
         .map(|i| {
@@ -202,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn tokens_keep_what_carries_meaning() {
+    fn significant_tokens_keep_the_meaning() {
         let word = |w: &str| Token::Word(w.to_owned());
         let exact = |w: &str| Token::Exact(w.to_owned());
         assert_eq!(

@@ -1,12 +1,12 @@
-//! The English words that carry no topic, and the product names that are one word in spite of their capitals.
+//! English stop words, and product names that are one word in spite of their capitals.
 //!
-//! Refuses words that mean something to a programmer or a person: `never`, `always`, `without`, `may`, `us`, `off` are
-//! searchable. Invariant: every entry is spelled as [`super::fold::fold`] leaves it, so a look-up needs no second form.
+//! Refuses words that may matter in a query: `never`, `always`, `without`, `may`, `us` and `off` are searchable.
+//! Invariant: every entry is folded as by [`super::fold::fold`], so that folded words can be looked up directly.
 
 use rustc_hash::FxHashSet;
 use std::sync::LazyLock;
 
-// Contractions appear without their apostrophe, which is how the analyzer joins them.
+// Contractions have no apostrophe, because the analyzer joins them.
 const STOP_WORDS: &str = "\
     a about am an and any are arent as at be been being but by can cannot cant could couldnt \
     did didnt do does doesnt doing dont for from had has hasnt have havent having he her hers \
@@ -15,7 +15,7 @@ const STOP_WORDS: &str = "\
     those to too very was wasnt we were werent what when where which who whom whose why will \
     with wont would wouldnt you your yours";
 
-// Splitting these at their capitals would put "lite", "hub" and "script" into every second document.
+// Splitting these at their capitals would add "lite", "hub" and "script" to many documents.
 const ONE_WORD_NAMES: &str = "\
     clickhouse cloudflare devops dynamodb fastapi github gitlab graphql ios javascript lancedb \
     latex linkedin macos mariadb mongodb mysql nixos numpy openai opencode openssl paypal \
@@ -24,7 +24,7 @@ const ONE_WORD_NAMES: &str = "\
 static STOP: LazyLock<FxHashSet<&str>> = LazyLock::new(|| STOP_WORDS.split(' ').collect());
 static NAMES: LazyLock<FxHashSet<&str>> = LazyLock::new(|| ONE_WORD_NAMES.split(' ').collect());
 
-/// The longest entry of either list; a longer word needs no look-up.
+/// Length of the longest entry of both lists. A longer word needs no look-up.
 const LONGEST: usize = 10;
 
 /// Whether a folded word is too common to be worth indexing.
@@ -32,7 +32,7 @@ pub(super) fn is_stop_word(word: &str) -> bool {
     word.len() <= LONGEST && STOP.contains(word)
 }
 
-/// Whether a folded word is a name such as `SQLite` or `GitHub`, which nobody searches for in halves.
+/// Whether a folded word is a name such as `SQLite` or `GitHub`, which is not split.
 pub(super) fn is_one_word_name(word: &str) -> bool {
     word.len() <= LONGEST && NAMES.contains(word)
 }
@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_entry_is_folded_and_short_enough_to_be_looked_up() {
+    fn entries_are_folded_and_at_most_longest() {
         for word in STOP_WORDS.split(' ').chain(ONE_WORD_NAMES.split(' ')) {
             assert_eq!(fold(word), word);
             assert!(word.len() <= LONGEST, "{word}");

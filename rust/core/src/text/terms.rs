@@ -1,7 +1,8 @@
-//! Where the analyzer puts its terms: words of prose are folded, filtered and stemmed, identifiers are kept as they are.
+//! Collects the terms of the analyzer. Words of prose are folded, filtered and stemmed; identifiers are kept as they
+//! are.
 //!
-//! Decides how one word is written in the index, not where it was found. Invariant: a query and a document go through the
-//! same functions, and what a query adds is always a subset of what a document with the same text adds.
+//! This module decides the form of a word in the index. Invariant: queries and documents use the same functions, and
+//! the terms of a query are always a subset of the terms of a document with the same text.
 
 use super::fold::fold;
 use super::stop_words::is_stop_word;
@@ -11,13 +12,13 @@ use std::sync::LazyLock;
 
 static STEMMER: LazyLock<Stemmer> = LazyLock::new(|| Stemmer::create(Algorithm::English));
 
-/// Longer words are names, hashes or noise; English has none.
+/// Maximum length of a stemmed word. Longer words are names, hashes or noise, and not English.
 const LONGEST_STEMMED: usize = 32;
 
-/// How many terms of the current piece are compared before a repetition is let through, so that time stays linear.
+/// Number of terms of the current piece that are checked for duplicates. The bound keeps the time linear.
 const COMPARED: usize = 32;
 
-// Written together or apart, 10 MB is the same quantity. One-letter units are left out: 4k, 2x and 5s are words.
+// 10MB and 10 MB are the same quantity. One-letter units are not listed, because 4k, 2x and 5s are words.
 const UNITS: &[&str] = &[
     "am", "bit", "bits", "bytes", "cm", "fps", "gb", "gbps", "ghz", "gib", "hr", "hrs", "hz", "kb", "kbps", "kg",
     "khz", "kib", "km", "mb", "mbps", "mhz", "mib", "min", "mins", "ml", "mm", "ms", "ns", "pm", "px", "rem", "rpm",
@@ -28,7 +29,8 @@ const UNITS: &[&str] = &[
 pub(super) struct Terms {
     pub(super) prose: Vec<String>,
     pub(super) identifiers: Vec<String>,
-    /// Documents get a few forms more than queries, so that a query in any of the forms finds them.
+    /// Whether additional forms are added. Documents get more forms than queries, so that a query in any form finds
+    /// them.
     pub(super) for_document: bool,
     piece_start: usize,
 }
@@ -38,12 +40,13 @@ impl Terms {
         Self { prose: Vec::new(), identifiers: Vec::new(), for_document, piece_start: 0 }
     }
 
-    /// Begins a new piece: within a piece an identifier is added once, however many ways lead to it.
+    /// Begins a new piece. Within a piece, an identifier is added only once.
     pub(super) fn begin_piece(&mut self) {
         self.piece_start = self.identifiers.len();
     }
 
-    /// Adds a word of prose. Apostrophes are resolved first: `user's` is user, `don't` is a stop word, `l'avion` two words.
+    /// Adds a word of prose. Apostrophes are removed first: `user's` becomes user, `don't` is a stop word, `l'avion`
+    /// two words.
     pub(super) fn word(&mut self, word: &str) {
         if word.contains('\'') {
             self.word_with_apostrophes(word);
@@ -79,12 +82,12 @@ impl Terms {
         }
     }
 
-    /// Adds a term of prose as it is.
+    /// Adds a term of prose without changes.
     pub(super) fn verbatim(&mut self, term: String) {
         self.prose.push(term);
     }
 
-    /// Adds a whole identifier, unless this piece has given it already.
+    /// Adds a whole identifier, unless this piece has already added it.
     pub(super) fn identifier(&mut self, identifier: String) {
         let in_piece = &self.identifiers[self.piece_start..];
         if !identifier.is_empty() && (in_piece.len() > COMPARED || !in_piece.contains(&identifier)) {
@@ -92,7 +95,7 @@ impl Terms {
         }
     }
 
-    /// Adds a part of an identifier, unless it says nothing: one character, a number (prose has it), a stop word.
+    /// Adds a part of an identifier, unless it is a single character, a stop word, or a number (which is in prose).
     pub(super) fn identifier_part(&mut self, part: String) {
         let says_nothing =
             is_stop_word(&part) || part.chars().nth(1).is_none() || part.bytes().all(|b| b.is_ascii_digit());
@@ -102,7 +105,7 @@ impl Terms {
     }
 }
 
-/// The length of the number in a quantity such as `10mb`, when the word is one.
+/// Length of the number in a quantity such as `10mb`; `None` if the word is not a quantity.
 fn quantity(word: &str) -> Option<usize> {
     if !word.as_bytes().first()?.is_ascii_digit() {
         return None;

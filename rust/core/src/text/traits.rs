@@ -1,5 +1,5 @@
-//! What the order of hits asks of a text, found once when it is written: how long it is, whether it asks, whether it names a
-//! time.
+//! Properties of a text that affect ranking: its length, and whether it asks a question or names a time. They are
+//! computed once, when the text is written.
 
 use std::sync::LazyLock;
 
@@ -7,14 +7,14 @@ use regex::Regex;
 
 use super::unspaced::is_unspaced;
 
-/// Kinds of text; stored beside it.
+/// Ranking properties of a text, stored with it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Traits {
-    /// Words, by white space; in scripts without it two characters are a word.
+    /// Number of words, separated by white space. In scripts without spaces, two characters count as a word.
     pub words: u32,
-    /// It ends with a question mark.
+    /// Whether the text ends with a question mark.
     pub asks: bool,
-    /// It names a day, a month, or a distance in time.
+    /// Whether the text names a day, a month, or a time span.
     pub names_a_time: bool,
 }
 
@@ -43,7 +43,7 @@ const ASKS: u8 = 1;
 const NAMES_A_TIME: u8 = 2;
 
 impl Traits {
-    /// Look at a text.
+    /// Computes the properties of a text.
     pub fn of(text: &str) -> Self {
         Self {
             words: text.split_whitespace().map(words_of).sum(),
@@ -52,12 +52,12 @@ impl Traits {
         }
     }
 
-    /// The answers as bits.
+    /// Encodes the boolean properties as bits.
     pub fn bits(self) -> u8 {
         (u8::from(self.asks) * ASKS) | (u8::from(self.names_a_time) * NAMES_A_TIME)
     }
 
-    /// What was stored as a number of words and bits.
+    /// Decodes stored properties.
     pub fn from_bits(words: u32, bits: u8) -> Self {
         Self { words, asks: bits & ASKS != 0, names_a_time: bits & NAMES_A_TIME != 0 }
     }
@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_text_is_told_by_length_question_and_time() {
+    fn traits_count_words_and_detect_questions_and_times() {
         let traits = |words, asks, names_a_time| Traits { words, asks, names_a_time };
         for (text, expected) in [
             ("", traits(0, false, false)),

@@ -1,15 +1,15 @@
-//! Scripts written without spaces: Chinese, Japanese, Korean, Thai, Lao, Khmer and Burmese become overlapping pairs.
+//! Splits scripts without spaces into overlapping pairs: Chinese, Japanese, Korean, Thai, Lao, Khmer and Burmese.
 //!
-//! Holds no dictionary: a pair of characters is found wherever it stands, whatever word a reader would see there.
+//! There is no dictionary. A pair of characters matches at any position, regardless of word boundaries.
 //! Invariant: the terms of a query are among the terms of a document that contains the query's text.
 
 use super::fold::fold;
 use unicode_segmentation::UnicodeSegmentation;
 
-/// Whether a character belongs to a script that puts no spaces between words.
+/// Whether a character belongs to a script without spaces between words.
 pub fn is_unspaced(c: char) -> bool {
     let c = c as u32;
-    // Korean has spaces, but its particles are glued to the words; pairs find the word without them.
+    // Korean has spaces, but its particles are attached to the words. Pairs find the word without its particles.
     c >= 0xe00
         && matches!(c,
             0xe00..=0xeff | 0x1000..=0x109f | 0x1100..=0x11ff | 0x1780..=0x17ff
@@ -18,8 +18,8 @@ pub fn is_unspaced(c: char) -> bool {
             | 0x4e00..=0x9fff | 0xa960..=0xa97f | 0xac00..=0xd7ff | 0xf900..=0xfaff | 0x20000..=0x3ffff)
 }
 
-/// Hands out the pairs of a run. A document also gives every single character, so that a query of one character (猫,
-/// 水) finds it; a query gives singles only when it has nothing else.
+/// Calls `term` with each pair of a run. A document also gets every single character, so that a query of one character
+/// (猫, 水) finds it. A query gets single characters only if it has no pair.
 pub(super) fn pairs(run: &str, with_singles: bool, mut term: impl FnMut(String)) {
     let mut previous: Option<&str> = None;
     let mut count = 0;

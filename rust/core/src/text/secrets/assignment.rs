@@ -1,8 +1,8 @@
-//! Secrets known by the name they are given: `DB_PASSWORD=…`, `"api_key": "…"`, `--token …`, "the password is …".
+//! Finds secrets by their name: `DB_PASSWORD=…`, `"api_key": "…"`, `--token …`, "the password is …".
 //!
-//! The name only says where to look; the value must have the shape of a secret. Refuses names that end in something else
-//! (`token_budget`, `password_hash`, `tokens`). Invariant: a value that is refused is searched for names of its own, in
-//! linear time, since a value is read no further than a bound before it is accepted.
+//! The value must also have the shape of a secret. Refuses names with another ending (`token_budget`, `password_hash`,
+//! `tokens`). Invariant: a refused value is searched for further names. The time is linear, because a value is only
+//! read up to a bound before it is accepted.
 
 use super::Found;
 use super::kinds::{LAST_RANK, compile};
@@ -12,14 +12,15 @@ use std::sync::LazyLock;
 
 const NAMES: &str = r"(?:(password|passwd|passphrase|passcode|pwd|[_-]pass)|secret|token|credentials?|(?:access|account|api|app|auth|client|consumer|cookie|encryption|jwt|master|private|secret|service|session|shared|signing|storage|webhook)[ _-]?key)";
 
-/// A value ends at white space, a quote, a bracket, a separator; it is matched up to a bound and completed afterwards.
+/// A value ends at white space, a quote, a bracket or a separator. It is matched up to a bound and extended afterwards.
 const VALUE: &str = r#"([^\s"'`<>,;|\\)}\]]{8,128})"#;
 
 static NAME: LazyLock<Regex> =
     LazyLock::new(|| compile(r"(?i-u:passw|passp|passc|[_-]pass|pwd|secret|token|credential|key)"));
 
 static ASSIGNMENT: LazyLock<Regex> = LazyLock::new(|| {
-    // After the name: a number (KEY_2), what closes the name, an operator; or, for options and sentences, a space.
+    // After the name: a number (KEY_2), closing quotes or brackets, and an operator; for options and sentences, a
+    // space.
     let joint = r#"(?:(?:[_-]?[0-9]{1,2})?[\\"'`\]*]{0,4}[ \t]{0,8}(?:=>|:=|==|=|:|>)[ \t*]{0,8}|[ \t]{1,4}(?:is|was)[ \t:]{1,4})"#;
     let option = r"--[a-z-]{0,32}(?:(password|passwd|pass)|token|secret|api-?key|access-?key)[ \t]{1,4}";
     compile(&format!(r#"(?i-u:(?:{NAMES}{joint}|{option})(?:[brfu]?(\\?["'`]))?){VALUE}"#))
@@ -30,7 +31,7 @@ const OPTION_PASSWORD: usize = 2;
 const QUOTE: usize = 3;
 const SECRET: usize = 4;
 
-/// Adds the values that are secrets because of their name and their shape.
+/// Adds the values that are secrets by their name and shape.
 pub(super) fn find(text: &str, found: &mut Vec<Found>) {
     if !NAME.is_match(text) {
         return;
@@ -44,14 +45,14 @@ pub(super) fn find(text: &str, found: &mut Vec<Found>) {
         let password = captures.get(NAMED_PASSWORD).or_else(|| captures.get(OPTION_PASSWORD)).is_some();
         let accepted = if password { is_password } else { is_token };
         let bounded = before_next_parameter(value.as_str());
-        // What follows two colons is no value but the rest of a path: Token::I32(9999).
+        // Text after two colons is the rest of a path, as in Token::I32(9999), and not a value.
         let path = bounded.starts_with(':') && text[..at].ends_with(':');
         if path || !accepted(bounded) {
             continue;
         }
         let end = value.start() + bounded.len();
         let end = if end == value.end() { end + rest_of_value(&text[end..]) } else { end };
-        // A quoted value with spaces is a sentence.
+        // A quoted value with spaces is a sentence and not a secret.
         let quoted = captures.get(QUOTE).map(|quote| quote.as_str().trim_start_matches('\\'));
         if quoted.is_some_and(|_| text[end..].starts_with([' ', '\t'])) {
             continue;
@@ -62,7 +63,7 @@ pub(super) fn find(text: &str, found: &mut Vec<Found>) {
     }
 }
 
-/// In a query string the value ends where the next parameter begins.
+/// Truncates a value of a query string before the next parameter.
 fn before_next_parameter(value: &str) -> &str {
     let parameter = |after: &str| {
         let name = after.bytes().take_while(|&b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-').count();

@@ -1,15 +1,15 @@
-//! The table of secrets that are known by their own shape: prefix, alphabet, length.
+//! Table of secrets that are recognised by their own shape: prefix, alphabet and length.
 //!
-//! One row per kind and prefix. A row's literals must occur in the text before its pattern is tried, and a single search for
-//! all literals rules out ordinary text. Patterns take all characters that could belong to the secret, so that what
-//! follows a match never begins with half a token. When a pattern has a group, only the group is the secret.
+//! The table has one row per kind and prefix. A pattern is only tried if one of its literals occurs in the text, and a
+//! single search for all literals rules out ordinary text. A pattern matches all characters that could belong to the
+//! secret, so that no part of a token remains after a match. If a pattern has a group, only the group is the secret.
 
 use super::Found;
 use super::shape::{has_placeholder, is_basic_credential, is_mixed, looks_random};
 use regex::Regex;
 use std::sync::{LazyLock, OnceLock};
 
-/// One kind of secret: the literals that announce it, the pattern, and a last look at what was matched.
+/// One kind of secret: its literals, its pattern, and a predicate that confirms a match.
 struct Row {
     kind: &'static str,
     literals: &'static [&'static str],
@@ -38,7 +38,8 @@ fn random(value: &str) -> bool {
     looks_random(value) && !has_placeholder(value)
 }
 
-// \b is the ASCII one: it is faster, and every token is ASCII. More specific rows come first, since the first names the secret.
+// \b is the ASCII version, which is faster, and every token is ASCII. More specific rows come first, because the first
+// matching row names the secret.
 #[rustfmt::skip]
 const ROWS: &[Row] = &[
     row("aws-access-key", &["AKIA", "ASIA"], r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b", no_placeholder),
@@ -90,7 +91,7 @@ const ROWS: &[Row] = &[
     row("password", &["sshpass "], r#"\bsshpass +-p *["']?([^\s"']{3,})"#, no_placeholder),
 ];
 
-/// What the fallback kinds rank behind.
+/// Rank of the fallback kinds, after all rows of the table.
 pub(super) const LAST_RANK: usize = ROWS.len();
 
 static ANY_LITERAL: LazyLock<Regex> = LazyLock::new(|| {
@@ -99,7 +100,7 @@ static ANY_LITERAL: LazyLock<Regex> = LazyLock::new(|| {
     compile(&literals.join("|"))
 });
 
-// Each is compiled when its literals are first met; most processes never meet most of them.
+// A pattern is compiled when its literals first occur. Most processes never need most of the patterns.
 static PATTERNS: [OnceLock<Regex>; ROWS.len()] = [const { OnceLock::new() }; ROWS.len()];
 
 fn pattern(rank: usize) -> &'static Regex {
@@ -112,7 +113,7 @@ pub(super) fn compile(pattern: &str) -> Regex {
     Regex::new(pattern).expect("the pattern is a constant")
 }
 
-/// Adds the secrets that are known by their own shape.
+/// Adds the secrets that are recognised by their own shape.
 pub(super) fn find(text: &str, found: &mut Vec<Found>) {
     if !ANY_LITERAL.is_match(text) {
         return;

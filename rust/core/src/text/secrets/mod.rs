@@ -1,9 +1,8 @@
-//! Finds secrets by their shape and writes `[redacted:kind]` in their place.
+//! Finds secrets by their shape and replaces them by `[redacted:kind]`.
 //!
-//! Knows what keys and tokens look like, not which words stand near them: "the password field is required" is text, and a
-//! value is a secret only when it looks like one. Refuses to decide what to do about it; the caller stores the redacted
-//! text and may say which kinds were found. Invariants: redacting twice is redacting once, everything around a secret stays
-//! as it was, and text without a secret comes back byte for byte.
+//! A value is a secret only if it has the shape of a key, token or password. For example, "the password field is
+//! required" contains no secret. The caller decides how to use the redacted text and the kinds. Invariants: redaction
+//! is idempotent, the text around a secret does not change, and text without a secret is returned byte for byte.
 
 mod assignment;
 mod kinds;
@@ -21,19 +20,19 @@ pub struct Redacted {
     pub kinds: Vec<&'static str>,
 }
 
-/// A secret that was found: where, and what it is.
+/// A secret in a text: its range and kind.
 struct Found {
     range: Range<usize>,
     kind: &'static str,
-    /// Of two kinds that claim the same text, the lower rank names it.
+    /// If two kinds match the same text, the lower rank wins.
     rank: usize,
 }
 
-/// How the text in place of a secret begins.
+/// Prefix of the replacement of a secret.
 const MARK: &str = "[redacted:";
 
-/// Bounds how often the result is searched again. One pass is enough for nearly every text; a value that looks like code as a
-/// whole may show a password once a token inside of it is replaced.
+/// Maximum number of passes. One pass is enough for nearly every text. But a value that looks like code may contain a
+/// password that is recognised only after a token inside of the value was replaced.
 const MOST_PASSES: usize = 4;
 
 /// Replaces every secret in a text.
@@ -49,9 +48,10 @@ pub fn redact(text: &str) -> Redacted {
     redacted
 }
 
-/// Everything that is a secret, in order, without overlaps.
+/// Finds all secrets in order, without overlaps.
 ///
-/// The text is searched between marks of ours: the name in `[redacted:github-token]` must not make a secret of what follows.
+/// Only the text between existing replacements is searched. Otherwise the word `token` in `[redacted:github-token]`
+/// would make the following text look like a secret.
 fn find(text: &str) -> Vec<Found> {
     let mut found = Vec::new();
     let mut at = 0;
@@ -76,7 +76,7 @@ fn find(text: &str) -> Vec<Found> {
     merged
 }
 
-/// Where the marks of an earlier redaction are.
+/// Ranges of the replacements of an earlier redaction.
 fn marks(text: &str) -> impl Iterator<Item = Range<usize>> {
     text.match_indices(MARK).filter_map(|(start, _)| {
         let kind = start + MARK.len();

@@ -1,7 +1,7 @@
-//! Private keys in PEM and PGP armour, whole or cut off.
+//! Finds private keys in PEM and PGP armour, complete or truncated.
 //!
-//! Takes the header and the lines of key material after it, and the footer when it follows; text around stays. A header
-//! without key material is somebody writing about keys. Invariant: linear, each header is read once.
+//! A key consists of the header, the following lines of key material and the footer, if there is one. A header without
+//! key material is not a key. Invariant: linear time, because each header is read once.
 
 use super::Found;
 use super::kinds::{LAST_RANK, compile};
@@ -13,7 +13,7 @@ static HEADER: LazyLock<Regex> =
 static FOOTER: LazyLock<Regex> =
     LazyLock::new(|| compile("^-----END (?:[A-Z0-9]{1,16} ){0,4}PRIVATE KEY(?: BLOCK)?-----"));
 
-/// A shorter line may be a word.
+/// Minimum length of a line of key material. A shorter line may be a word.
 const SHORTEST_LINE: usize = 16;
 
 /// Adds private keys.
@@ -24,14 +24,14 @@ pub(super) fn find(text: &str, found: &mut Vec<Found>) {
     for header in HEADER.find_iter(text) {
         let body = material(&text[header.end()..]);
         if body > 0 {
-            // The table has no kind of this shape, so no rank can be contested but that of an assigned secret.
+            // No row of the table matches this shape, so only the rank of an assigned secret matters.
             let rank = LAST_RANK - 1;
             found.push(Found { range: header.start()..header.end() + body, kind: "private-key", rank });
         }
     }
 }
 
-/// The length of the key material, with the footer when there is one; 0 when there is no material.
+/// Length of the key material including the footer, if any; 0 if there is no key material.
 fn material(text: &str) -> usize {
     let mut end = 0;
     let mut at = 0;
@@ -58,7 +58,7 @@ fn material(text: &str) -> usize {
     }
 }
 
-/// White space, escaped line ends, and what quotes or indents a line.
+/// Length of the white space, escaped line ends, and quotation or indentation characters at the start of a text.
 fn skip_separators(text: &str) -> usize {
     let mut at = 0;
     loop {

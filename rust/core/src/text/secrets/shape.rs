@@ -1,14 +1,14 @@
-//! What a secret looks like, and what only looks like one: placeholders, identifiers, digests, paths, code.
+//! Predicates that distinguish secrets from similar values: placeholders, identifiers, digests, paths, code.
 //!
-//! Pure predicates over one value, without knowledge of where it stands. When in doubt a value in a telling place (after
-//! `password =`) is judged by [`is_password`], which trusts weak shapes, or by [`is_token`], which does not.
+//! The predicates judge a value without its context. After a name such as `password =`, [`is_password`] also accepts
+//! weak shapes, while [`is_token`] does not.
 
 const ENCODINGS: &[&str] = &[
     "aes", "argon2", "base", "bcrypt", "ed", "es", "hs", "http", "latin", "md", "oauth", "pbkdf", "rs", "rsa",
     "scrypt", "sha", "utf", "varchar", "x",
 ];
 
-/// Whether a value stands for a secret that is somewhere else: `<token>`, `${TOKEN}`, `xxxx`, `...`, our own mark.
+/// Whether a value contains a placeholder: `<token>`, `${TOKEN}`, `xxxx`, `...`, or a replacement by this module.
 pub(super) fn has_placeholder(value: &str) -> bool {
     let lower = value.to_ascii_lowercase();
     let marks = [
@@ -45,18 +45,18 @@ pub(super) fn has_placeholder(value: &str) -> bool {
         || value.chars().all(|c| value.starts_with(c))
 }
 
-/// `$TOKEN` and `%TOKEN%`.
+/// Whether a value is a variable such as `$TOKEN` or `%TOKEN%`.
 fn is_variable(value: &str) -> bool {
     let name = value.strip_prefix('$').or_else(|| value.strip_prefix('%').map(|rest| rest.trim_end_matches('%')));
     name.is_some_and(|name| {
         name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
             && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
-            // $ecretPassw0rd is no variable: those are in capitals or in lower case.
+            // $ecretPassw0rd is not a variable, because variables are in capitals or in lower case.
             && (name.bytes().all(|b| !b.is_ascii_lowercase()) || name.bytes().all(|b| !b.is_ascii_uppercase() && !b.is_ascii_digit()))
     })
 }
 
-/// The kinds of characters in a value.
+/// Classes of characters in a value.
 #[derive(Clone, Copy, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "one for each class")]
 struct Classes {
@@ -73,7 +73,7 @@ impl Classes {
             match c {
                 '0'..='9' => classes.digit = true,
                 'A'..='Z' => classes.upper = true,
-                // These separate the words of names and paths.
+                // Separators of words in names and paths.
                 '-' | '_' | '.' | '/' | ':' => {}
                 _ if c.is_alphabetic() => classes.lower = true,
                 _ => classes.symbol = true,
@@ -93,7 +93,7 @@ pub(super) fn is_mixed(value: &str) -> bool {
     (classes.lower || classes.upper) && (classes.digit || classes.lower && classes.upper)
 }
 
-/// Whether a long value is random rather than made of words.
+/// Whether a long value is random and does not consist of words.
 pub(super) fn looks_random(value: &str) -> bool {
     is_mixed(value) && !is_made_of_words(value) && !is_uuid(value)
 }
@@ -112,7 +112,7 @@ fn is_made_of_words(value: &str) -> bool {
     others == 0 || others == 1 && words >= 3
 }
 
-/// Letters in a sensible case with a number before, after or between them: `v2`, `sha256`, `parseHttp2Response`, `2024`.
+/// Whether a segment consists of words and at most a number: `v2`, `sha256`, `parseHttp2Response`, `2024`.
 fn is_word_or_number(segment: &str) -> bool {
     let bytes = segment.as_bytes();
     let changes = |change: fn(u8, u8) -> bool| bytes.windows(2).filter(|pair| change(pair[0], pair[1])).count();
@@ -121,14 +121,14 @@ fn is_word_or_number(segment: &str) -> bool {
         a.is_ascii_alphabetic() && b.is_ascii_alphabetic() && a.is_ascii_lowercase() != b.is_ascii_lowercase()
     });
     let digits = bytes.iter().filter(|b| b.is_ascii_digit()).count();
-    // Base32 is in capitals throughout.
+    // Base32 uses only capitals.
     let mixed = bytes.iter().any(u8::is_ascii_lowercase);
     bytes.iter().all(u8::is_ascii_alphanumeric)
         && (to_digits <= 1 && cases * 3 <= bytes.len() + 3
             || to_digits == 2 && digits <= 2 && cases * 5 <= bytes.len() + 3 && (mixed || bytes.len() < 12))
 }
 
-/// 8-4-4-4-12 hexadecimal digits.
+/// Whether a value has the form 8-4-4-4-12 of hexadecimal digits.
 fn is_uuid(value: &str) -> bool {
     value.len() == 36
         && value.bytes().enumerate().all(
@@ -138,24 +138,24 @@ fn is_uuid(value: &str) -> bool {
         )
 }
 
-/// Whether a value after `token =`, `secret:` and the like is a secret. Words, identifiers and code are not.
+/// Whether a value after a name such as `token =` or `secret:` is a secret. Words, identifiers and code are not.
 pub(super) fn is_token(value: &str) -> bool {
-    if !may_be_secret(value) || is_made_of_words(bare(value)) {
+    if !may_be_secret(value) || is_made_of_words(strip_punctuation(value)) {
         return false;
     }
-    let classes = Classes::of(bare(value));
+    let classes = Classes::of(strip_punctuation(value));
     let letters = classes.lower || classes.upper;
     classes.count() >= 3 && classes.digit && classes.symbol
         || letters && classes.digit && value.len() >= 12
         || classes.lower && classes.upper && value.len() >= 16
 }
 
-/// Whether a value after `password =` is a secret: weaker than a token, `hunter22` is one.
+/// Whether a value after `password =` is a secret. A password may be weaker than a token, for example `hunter22`.
 pub(super) fn is_password(value: &str) -> bool {
     if !may_be_secret(value) {
         return false;
     }
-    let value = bare(value);
+    let value = strip_punctuation(value);
     let classes = Classes::of(value);
     if classes.symbol && classes.count() >= 3 {
         return true;
@@ -167,8 +167,8 @@ pub(super) fn is_password(value: &str) -> bool {
     classes.count() >= 3 || classes.digit && (classes.lower || classes.upper)
 }
 
-/// A value without the punctuation of the sentence or the Markdown around it.
-fn bare(value: &str) -> &str {
+/// Strips the punctuation of a sentence or of Markdown around a value.
+fn strip_punctuation(value: &str) -> &str {
     value.trim_matches(|c: char| "*_!?.".contains(c))
 }
 
@@ -180,7 +180,7 @@ fn may_be_secret(value: &str) -> bool {
         && !is_technical(value)
 }
 
-/// Calls, look-ups, paths and addresses of secrets.
+/// Whether a value is a call, a look-up, a path or a URL.
 fn is_code(value: &str) -> bool {
     let lower = value.to_ascii_lowercase();
     value.contains("::")
@@ -198,17 +198,17 @@ fn is_code(value: &str) -> bool {
             .any(|digest| lower.strip_prefix(digest).is_some_and(|rest| rest.starts_with([':', '-'])))
 }
 
-/// `name(` and `name[`, dots allowed.
+/// Whether a value begins with `name(` or `name[`; the name may contain dots.
 fn is_call(value: &str) -> bool {
     let name = value.bytes().take_while(|&b| b.is_ascii_alphanumeric() || b == b'_' || b == b'.').count();
     let identifier = value.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
-    // A password may have a bracket; the name of a function has no digits between its letters.
+    // A password may contain a bracket. The name of a function has no digits between its letters.
     identifier && is_made_of_words(&value[..name]) && value[name..].starts_with(['(', '['])
 }
 
-/// Names of encodings and algorithms: `argon2id`, `base64encoded`, `sha256sum`.
+/// Whether a value is the name of an encoding or algorithm: `argon2id`, `base64encoded`, `sha256sum`.
 fn is_technical(value: &str) -> bool {
-    let lower = bare(value).to_ascii_lowercase();
+    let lower = strip_punctuation(value).to_ascii_lowercase();
     ENCODINGS.iter().any(|name| {
         let Some(rest) = lower.strip_prefix(name) else {
             return false;
