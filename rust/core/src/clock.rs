@@ -1,35 +1,35 @@
-//! The only place in the core that asks for the time. UTC milliseconds since 1970.
+//! Clock of the core, the only source of wall-clock time. Times are UTC milliseconds since 1970.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Milliseconds of a day.
+/// Number of milliseconds in a day.
 pub const DAY_MS: i64 = 86_400_000;
 
-/// A source of the current time; fixed in tests.
+/// Source of the current time, which tests can fix.
 #[derive(Debug)]
 pub struct Clock {
-    /// `i64::MIN` while the system's clock is used.
+    /// Fixed time; `i64::MIN` if the system clock is used.
     fixed: AtomicI64,
 }
 
 impl Clock {
-    /// The system's clock.
+    /// Create a clock that uses the system time.
     pub fn system() -> Self {
         Self { fixed: AtomicI64::new(i64::MIN) }
     }
 
-    /// A clock that stands at `now_ms` until it is set again.
+    /// Create a clock that returns `now_ms` until it is set again.
     pub fn fixed(now_ms: i64) -> Self {
         Self { fixed: AtomicI64::new(now_ms) }
     }
 
-    /// Make the clock stand at `now_ms`.
+    /// Fix the time at `now_ms`.
     pub fn set(&self, now_ms: i64) {
         self.fixed.store(now_ms, Ordering::SeqCst);
     }
 
-    /// Now, in UTC milliseconds.
+    /// Current time in UTC milliseconds.
     pub fn now_ms(&self) -> i64 {
         match self.fixed.load(Ordering::SeqCst) {
             i64::MIN => SystemTime::now()

@@ -1,7 +1,7 @@
-//! Named places at which a test lets the process die, as `kill -9` would. Without the feature `crash-points` they are
-//! nothing.
+//! Crash points: named places at which a test can kill the process, as `kill -9` does. Without the feature
+//! `crash-points`, they compile to no code.
 
-/// Die here if this point is armed.
+/// Kill the process if this point is armed.
 #[cfg(not(feature = "crash-points"))]
 #[inline]
 pub fn point(_name: &str) {}
@@ -15,12 +15,12 @@ mod armed {
 
     static ARMED: Mutex<Option<(String, u32)>> = Mutex::new(None);
 
-    /// Die when `name` is reached for the `nth` time, counted from 1.
+    /// Arm a point: kill the process when `name` is reached for the `nth` time, counted from 1.
     pub fn arm(name: &str, nth: u32) {
         *ARMED.lock() = Some((name.to_owned(), nth));
     }
 
-    /// Die here if this point is armed.
+    /// Kill the process if this point is armed.
     pub fn point(name: &str) {
         let mut armed = ARMED.lock();
         if let Some((wanted, left)) = armed.as_mut()
@@ -28,7 +28,7 @@ mod armed {
         {
             *left -= 1;
             if *left == 0 {
-                // SAFETY: ends this process at once, as a kill does; nothing runs after it.
+                // SAFETY: the signal ends this process at once, so no code runs after the call.
                 unsafe {
                     libc::kill(libc::getpid(), libc::SIGKILL);
                     libc::pause();

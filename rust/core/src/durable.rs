@@ -1,4 +1,4 @@
-//! Files that are complete or not there: write under another name, sync, rename, sync the folder (I5).
+//! Atomic and durable file writes: write under another name, sync, rename, sync the folder (I5).
 
 use std::io::Write;
 use std::path::Path;
@@ -13,7 +13,7 @@ pub fn sync_folder_of(path: &Path) -> Result<()> {
         .map_err(|source| Error::storage("sync", folder, source))
 }
 
-/// Replace `path` by `bytes` in one step.
+/// Replace the content of `path` by `bytes` atomically. After a crash, the file has the old or the new content.
 pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
     let mut partial = path.as_os_str().to_owned();
     partial.push(".partial");

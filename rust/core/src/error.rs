@@ -1,98 +1,98 @@
-//! The one error of the core: variants carry data, [`Error::kind`] is what a binding maps to its own classes.
+//! Error type of the core. Variants carry data, and bindings map [`Error::kind`] to their own classes.
 
 use std::path::{Path, PathBuf};
 
-/// Everything that can go wrong in the core.
+/// All errors of the core.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// An argument breaks a rule; nothing was written.
+    /// An argument is invalid. The store was not changed.
     #[error("{field}: {message}")]
     InvalidInput {
-        /// The argument's name.
+        /// Name of the argument.
         field: &'static str,
-        /// What is wrong and what would be right.
+        /// The problem and the valid values.
         message: String,
-        /// The bound that was broken, where there is one.
+        /// The exceeded limit, if any.
         limit: Option<String>,
     },
-    /// An embedding of another length than the active model's.
+    /// An embedding has another dimension than the active model.
     #[error("embedding: the active model has {expected} dimensions, but {received} were given")]
     DimensionMismatch {
-        /// Length that the store holds.
+        /// Dimension of the active model.
         expected: usize,
-        /// Length that came.
+        /// Dimension of the given embedding.
         received: usize,
     },
-    /// No memory, project or key of that name.
+    /// There is no memory, project or key with this name.
     #[error("{what} {id:?} was not found{hint}")]
     NotFound {
-        /// `memory`, `project` ….
+        /// Kind of the missing item: `memory`, `project` ….
         what: &'static str,
-        /// What was asked for.
+        /// Requested name or id.
         id: String,
-        /// A suggestion, or nothing.
+        /// A suggestion, or an empty string.
         hint: String,
     },
-    /// The change contradicts what is stored.
+    /// The change conflicts with stored data.
     #[error("{0}")]
     Conflict(String),
-    /// A lock was held for longer than the timeout.
+    /// Another process held a lock for longer than the timeout.
     #[error("{attempted}: another process is writing to {path} and did not finish in time; try again")]
     Busy {
-        /// What was attempted.
+        /// The attempted operation.
         attempted: String,
-        /// On which file.
+        /// The locked file.
         path: PathBuf,
     },
-    /// The engine was closed, or belongs to the parent of this forked process.
+    /// The engine was closed, or was opened by the parent of this forked process.
     #[error("{0}")]
     Closed(String),
-    /// The file system refused.
+    /// A file system operation failed.
     #[error("{attempted} {}: {source}", path.display())]
     Storage {
-        /// What was attempted.
+        /// The attempted operation.
         attempted: String,
-        /// On which file or folder.
+        /// The affected file or folder.
         path: PathBuf,
-        /// Why it failed.
+        /// The cause.
         source: std::io::Error,
     },
-    /// The store's own file is damaged, or is something else.
+    /// The file of the store is damaged or is not a store.
     #[error("{}: {message}", path.display())]
     CorruptStore {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// What is wrong with it and what to do.
+        /// The problem and what to do.
         message: String,
     },
-    /// The store was written by a newer version.
+    /// A newer version wrote the store.
     #[error(
         "{}: format {found} is newer than {supported}, the newest that this version reads; upgrade opencode-memory",
         path.display()
     )]
     FormatVersion {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// Its format.
+        /// Format of the file.
         found: i64,
-        /// The newest format known here.
+        /// Newest format that this version reads.
         supported: i64,
     },
-    /// A derived index refused; the caller falls back to an exact answer or rebuilds.
+    /// A derived index failed. The caller falls back to an exact search or rebuilds the index.
     #[error("{index} index: {message}")]
     Index {
         /// `lexical` or `vector`.
         index: &'static str,
-        /// What it said.
+        /// Message of the index.
         message: String,
     },
-    /// A long operation was stopped by its caller.
+    /// The caller interrupted a long operation.
     #[error("interrupted")]
     Interrupted,
 }
 
-/// The classes that a binding has for [`Error`].
+/// Error classes that a binding provides for [`Error`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ErrorKind {
     /// [`Error::InvalidInput`]
@@ -117,7 +117,7 @@ pub enum ErrorKind {
     Interrupted,
 }
 
-/// The core's result.
+/// Result type of the core.
 pub type Result<T> = std::result::Result<T, Error>;
 
 impl Error {
@@ -137,27 +137,27 @@ impl Error {
         }
     }
 
-    /// An [`Error::InvalidInput`] without a bound.
+    /// Create an [`Error::InvalidInput`] without a limit.
     pub fn invalid(field: &'static str, message: impl Into<String>) -> Self {
         Self::InvalidInput { field, message: message.into(), limit: None }
     }
 
-    /// An [`Error::InvalidInput`] that names the broken bound.
+    /// Create an [`Error::InvalidInput`] with the exceeded limit.
     pub fn over_limit(field: &'static str, message: impl Into<String>, limit: impl std::fmt::Display) -> Self {
         Self::InvalidInput { field, message: message.into(), limit: Some(limit.to_string()) }
     }
 
-    /// An [`Error::NotFound`] without a suggestion.
+    /// Create an [`Error::NotFound`] without a suggestion.
     pub fn not_found(what: &'static str, id: impl Into<String>) -> Self {
         Self::NotFound { what, id: id.into(), hint: String::new() }
     }
 
-    /// An [`Error::Storage`] for an I/O failure on `path`.
+    /// Create an [`Error::Storage`] for an I/O failure on `path`.
     pub fn storage(attempted: impl Into<String>, path: &Path, source: std::io::Error) -> Self {
         Self::Storage { attempted: attempted.into(), path: path.to_owned(), source }
     }
 
-    /// Name `file` in an error that crossed a `?` before anybody knew the file.
+    /// Set the path of an error that was created without one.
     #[must_use]
     pub fn located(mut self, file: &Path) -> Self {
         if let Self::Busy { path, .. } | Self::Storage { path, .. } | Self::CorruptStore { path, .. } = &mut self

@@ -1,8 +1,9 @@
 //! The storage and retrieval engine of opencode-memory.
 //!
-//! [`engine::Engine`] is the way in. Below it, in order of dependence: [`model`] (values, limits), [`text`] (terms, secrets,
-//! sameness), [`store`] (`SQLite`, the truth), [`index`] (tantivy and usearch, derived), [`recall`] (the read path). No
-//! network, no environment, no logging: operations return reports.
+//! [`engine::Engine`] is the entry point. The modules below it, in order of dependence, are [`model`] (values and
+//! limits), [`text`] (terms, secrets, comparison of statements), [`store`] (`SQLite`, the source of truth), [`index`]
+//! (tantivy and usearch, derived from the store) and [`recall`] (the read path). The core uses no network and no
+//! environment variables, and it does not log; operations return reports.
 
 pub mod clock;
 pub mod crash;
