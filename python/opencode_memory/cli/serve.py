@@ -47,7 +47,9 @@ class ServeRequest:
     help="Port to listen on; 0 for any free port.  [default: server.port]",
 )
 @click.option(
-    "--tools", type=click.Choice([*Tools]), help="Offer all tools, or the core ones.  [default: server.tools]"
+    "--tools",
+    type=click.Choice([tool.value for tool in Tools], case_sensitive=False),
+    help="Offer all tools, or the core ones.  [default: server.tools]",
 )
 @click.option("--no-worker", is_flag=True, help="Start no worker; you run `opencode-memory worker` yourself.")
 @click.option(
