@@ -2,8 +2,8 @@
 
 Two pure functions: ``query_of`` extracts a query from a message, ``relevant`` selects the hits to show. Recall judges
 an answer as a whole and returns near misses, because its caller asked. Here each hit is judged by itself, and about
-half of all messages get no memory. The module knows no store and no budget. ``scripts/fit_injection.py`` fits the weights;
-docs/quality.md has the measured precision and recall.
+half of all messages get no memory. The module knows no store and no budget. ``scripts/fit_injection.py`` fits the
+weights; docs/quality.md has the measured precision and recall.
 """
 
 from __future__ import annotations
