@@ -1,9 +1,9 @@
 """Fit the weights of extraction to labelled sentences: ``python scripts/fit_extraction.py``.
 
-Two logistic regressions for each kind of speaker (is a sentence worth keeping; as what), by plain gradient descent, so
-that nothing but numpy is needed and the result is the same everywhere. Reads everything in ``tests/data/extraction``
-but ``frozen.jsonl``, which says how well it went. ``--check N`` fits on all but every N-th turn instead, and says how
-well the rest is judged.
+Fits two logistic regressions for each kind of speaker: whether a sentence is worth keeping, and its category. Plain
+gradient descent needs only numpy and gives the same result everywhere. The script reads all of
+``tests/data/extraction`` except ``frozen.jsonl``, which measures the result. ``--check N`` fits on all but every N-th
+turn instead, and prints the quality on the rest.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Floats = npt.NDArray[np.floating[Any]]
 
 @dataclass(frozen=True)
 class Labelled:
-    """A sentence: its features, and the categories that are right; none when it is not worth keeping."""
+    """A sentence with its features and its correct categories; it has no category if it is not worth keeping."""
 
     turn: int
     is_agent: bool
@@ -45,7 +45,7 @@ class Labelled:
 
 @dataclass(frozen=True)
 class Fitted:
-    """Weights by name."""
+    """Weights by the names of features."""
 
     names: list[str]
     weights: Floats
@@ -53,11 +53,11 @@ class Fitted:
 
 
 Turn = tuple[str, str]
-"""Who spoke, and what."""
+"""Speaker and text."""
 
 
 def sequences() -> Iterator[tuple[list[Turn], list[dict[str, Any]]]]:
-    """Yield what was said, and what is expected of it."""
+    """Yield the turns of each sequence and its expected memories."""
     for name in ("turns.jsonl", "plain.jsonl"):
         for line in (DATA / name).read_text(encoding="utf-8").splitlines():
             turn = json.loads(line)
@@ -75,10 +75,10 @@ def sequences() -> Iterator[tuple[list[Turn], list[dict[str, Any]]]]:
 
 
 def labelled() -> Iterator[Labelled]:
-    """Yield every sentence that may state something.
+    """Yield every sentence that may contain a statement.
 
-    What may be kept but need not is left out. Where several sentences have the words of one thing that is expected,
-    the person's longest one states it, and the others, which only mention it, are left out.
+    Sentences with optional memories are left out. If several sentences contain the words of one expected memory, the
+    user's longest sentence is labelled with it, and the others are left out because they only mention it.
     """
     for number, (said, expected) in enumerate(sequences()):
         found = [(role, reading) for role, text in said for reading in iterate_readings(text)]
@@ -118,7 +118,7 @@ def matrix(rows: Sequence[Labelled], names: Sequence[str]) -> Floats:
 
 
 def fit(rows: Sequence[Labelled], targets: Floats, penalty: float) -> Fitted:
-    """Fit one sum for each column of ``targets``, whose rows are shares that add up to 1."""
+    """Fit one linear score for each column of ``targets``, whose rows are probabilities."""
     counts = Counter(name for row in rows for name in row.found)
     names = sorted(name for name, count in counts.items() if count >= SEEN_AT_LEAST)
     data = matrix(rows, names)
@@ -139,7 +139,7 @@ def fit(rows: Sequence[Labelled], targets: Floats, penalty: float) -> Fitted:
 
 
 def fitted_table(rows: Sequence[Labelled], penalty: float) -> dict[str, Any]:
-    """Return both judgements about sentences of one kind of speaker, as ``weights.py`` reads them."""
+    """Return both regressions for one kind of speaker, in the format of ``weights.py``."""
     keep = np.array([[not row.categories, bool(row.categories)] for row in rows], dtype=float)
     kept = fit(rows, keep, penalty)
     table: dict[str, Any] = {
@@ -169,7 +169,7 @@ def _named(names: Sequence[str], weights: Floats) -> dict[str, float]:
 
 
 def check(rows: Sequence[Labelled], every: int, penalty: float) -> None:
-    """Fit on a part and judge the rest."""
+    """Fit on a part of the sentences and print the quality on the rest."""
     from opencode_memory.learning.extraction.weights import Table  # noqa: PLC0415  only here
 
     for is_agent in (False, True):

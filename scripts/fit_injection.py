@@ -1,9 +1,9 @@
 """Fit the weights by which hits are judged to the labelled messages: ``python -m scripts.fit_injection``.
 
-Logistic regression by Newton's method, so that nothing but numpy is needed and the result is the same everywhere. Each
-message is asked three times: of its project, of a new one with ten memories, of one with those of all projects. Prints
-what belongs into ``injection/relevance.py``, and how well messages of a project are judged by weights that were fitted
-to the others. Never reads the half that is held out.
+Logistic regression by Newton's method, which needs only numpy and gives the same result everywhere. Each message is
+queried three times: in its project, in a new project with ten memories, and in one with the memories of all projects.
+The script prints the constants for ``context/relevance.py``, and how well weights fitted to other projects work for a
+project. It does not read the held-out half.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Floats = npt.NDArray[np.floating[Any]]
 
 
 def fit(looked: Sequence[Looked]) -> Tuning:
-    """Fit the weights to the hits of messages; hits that may be shown but need not are left out."""
+    """Fit the weights to the hits of messages; optional hits are left out."""
     rows: list[tuple[float, ...]] = []
     right: list[bool] = []
     for one in looked:
@@ -55,7 +55,7 @@ def fit(looked: Sequence[Looked]) -> Tuning:
 
 
 def main() -> None:
-    """Print the weights, and how well they generalise."""
+    """Print the weights and how well they generalise."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--cache", type=Path, help="keep vectors in this file from run to run")
     given = parser.parse_args()

@@ -16,7 +16,7 @@ from support.opencode import FakeOpenCode
 
 
 def candidate(store: MemoryStore, text: str = "Sort imports by length.", of: str = "ses_a") -> Any:
-    """Let something wait, found as the rules would."""
+    """Build an uncertain candidate as the rules would."""
     from dataclasses import replace
 
     from support.learning import find_candidates
@@ -29,7 +29,7 @@ def candidate(store: MemoryStore, text: str = "Sort imports by length.", of: str
 
 @pytest.fixture
 def unsure(monkeypatch) -> Callable[..., Any]:
-    """Make every rule find one thing that is not sure, in any message of a person."""
+    """Replace extraction from user texts: each text that begins with "Sort" gives one uncertain candidate."""
     from opencode_memory.learning.extraction import session
 
     def extract_from_user(text: str, before: Any) -> tuple[Any, ...]:

@@ -38,7 +38,7 @@ from support.learning import (
     user,
 )
 
-# A message for each kind of thing; any of them may be missing, and they come in any order.
+# One message for each kind of event; tests use any of them in any order.
 HAPPENINGS: list[Event] = [
     user(LEDGER),
     user("scratch that"),
@@ -191,7 +191,7 @@ def test_original_and_fork_read_concurrently_count_once(store, monkeypatch):
 
     process(store, SHOP, told)
 
-    # Seen in two sessions it would be a procedure.
+    # In two sessions this command would be a procedure.
     learn(store, user("hello"), of="ses_c")
     assert list_learned(store) == []
     assert store.learning.seen_elsewhere("app", [seen_as_of("make check")], "ses_x") == [1]
@@ -205,7 +205,7 @@ def seen_as_of(command: str) -> str:
 
 
 def between(store: MemoryStore, monkeypatch: pytest.MonkeyPatch, happens: Callable[[], Any]) -> None:
-    """Let something happen once, after a learner has read and before it writes."""
+    """Run a callback once, after the learner has read and before it writes."""
     learning = store.learning
     write, left = learning.write, [happens]
 

@@ -1,4 +1,4 @@
-"""What is learned of labelled sessions stays as good as it was: floors a little under what was reached."""
+"""Quality of learning on labelled sessions: floors slightly below the measured values."""
 
 from __future__ import annotations
 

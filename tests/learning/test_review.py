@@ -1,4 +1,4 @@
-"""Accepting what waits beside something that holds its topic: both stand, and nothing stops the review."""
+"""Review of a candidate whose topic is taken: both memories stay, and the review continues."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ageing: what has had its time is put away, what is pinned, used or said again is not, and all of it comes back."""
+"""Ageing: old memories are archived unless they are pinned, used or repeated, and can be restored."""
 
 from __future__ import annotations
 

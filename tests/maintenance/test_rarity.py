@@ -1,4 +1,4 @@
-"""Which part of a text is rarest: consecutive words of it, few, and those that other texts lack."""
+"""Rarest part of a text: a few consecutive words that other texts lack."""
 
 from __future__ import annotations
 

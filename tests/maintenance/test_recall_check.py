@@ -1,4 +1,4 @@
-"""Which memories are asked for, and which count as unused or stale."""
+"""Sample of a recall check, and unused and stale memories."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_sample_has_one_memory_of_each_interval(total: int, wanted: int) -> None
     places = list(sample_places(total, wanted))
     assert len(places) == min(total, wanted)
     if wanted < total:
-        # The stretch of a place, exactly: stretches are not of one length when the total is no multiple.
+        # The exact interval of an index; intervals differ in length if the total is not a multiple.
         bounds = [number * total // wanted for number in range(wanted + 1)]
         assert all(low <= place < high for low, place, high in zip(bounds, places, bounds[1:], strict=False))
 

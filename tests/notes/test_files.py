@@ -1,4 +1,4 @@
-"""Which files are notes, and which category a note's place in the tree gives."""
+"""Search for notes, ignore rules, and categories from names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Notes and their memories stay in step: edits, deletions, moves, and what a person did meanwhile."""
+"""Ingest of notes: edits, deletions, renames, and changes that the user makes to the memories."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Memories follow the notes of a watched folder: real files, real events, a real store. Every wait is for an event."""
+"""Watched folders with real files, events and stores. Each wait is for an event."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ OpenStore = Callable[..., MemoryStore]
 
 
 class Watching:
-    """A watcher on a thread of its own, and what a worker would do with what it reports."""
+    """A watcher in its own thread, and the worker's handling of its reports."""
 
     def __init__(self, store: MemoryStore, folder: Path, **options: Any) -> None:
         self.store = store
@@ -54,7 +54,7 @@ class Watching:
         return path
 
     def until(self, *contents: str) -> list[Path]:
-        """Do what a worker does until these are the memories; returns what was reported meanwhile."""
+        """Process reports until the store has exactly these memories; return the reported paths."""
         paths = []
         while sorted(memory.content for memory in self.store.list(limit=1000)) != sorted(contents):
             paths.append(self.next())
@@ -79,7 +79,7 @@ def watch(store: MemoryStore, notes: Path) -> Iterator[Callable[..., Watching]]:
 
     def begin(folder: Path = notes, **options: Any) -> Watching:
         running.append(Watching(store, folder, **options))
-        # From here on changes are heard.
+        # From here on the watcher receives events.
         for _ in running[-1].folders:
             running[-1].next()
         return running[-1]
@@ -161,7 +161,7 @@ def test_last_save_of_a_burst_is_not_missed(watch: Watch, notes: Path) -> None:
 def test_notes_in_folders_made_at_once_and_later_are_found(
     watch: Watch, notes: Path, monkeypatch: pytest.MonkeyPatch, recursive: bool
 ) -> None:
-    # What the system does elsewhere than on Linux.
+    # Behaviour of other systems than Linux.
     monkeypatch.setattr(watcher, "_IS_RECURSIVE", recursive)
     (notes / "a.md").write_text("a\n")
     scene = watch()
@@ -326,7 +326,7 @@ def test_keyboard_interrupt_ends_a_watcher(notes: Path, how: str) -> None:
         assert process.returncode == 0
 
 
-# What is read when the time has come
+# Later reading of reported paths
 
 
 def reader(store: MemoryStore, folder: Path, **options: Any) -> Callable[[Path], IngestReport]:

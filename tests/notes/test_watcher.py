@@ -1,4 +1,4 @@
-"""What events and looks mean, and what a watcher makes of them: no event here comes from a file system or at a time."""
+"""Watcher of notes with scripted events: no event here depends on a file system or on time."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def covers(chosen: Collection[str], note: str) -> bool:
     return any(note == path or note.startswith(f"{path}/") for path in chosen)
 
 
-# What has to be read
+# Paths to read
 
 
 @given(NOTES, NOTES, st.sets(PATHS, max_size=3))
@@ -84,7 +84,7 @@ def test_note_with_an_event_is_read_despite_an_equal_stamp() -> None:
     assert find_paths_to_read(notes, notes, ["/r/never.md"], root="/r") == []
 
 
-# What events mean
+# Classification of events
 
 
 def heard(*paths: str, folder: bool = False) -> Changes:
@@ -128,7 +128,7 @@ def test_grouping_of_events_does_not_change_the_result(first: list[str], second:
     assert meaning(first) | meaning(second) == meaning([*second, *first, *first])
 
 
-# Where events wait
+# Queue of events
 
 
 def test_queued_events_are_taken_once() -> None:
@@ -152,7 +152,7 @@ def test_waiting_for_events_ends_on_wake() -> None:
     assert queue.take(3600) is None
 
 
-# What a look finds
+# Scans
 
 
 def touch(folder: Path, *names: str) -> None:
@@ -266,7 +266,7 @@ def test_inaccessible_notes_are_not_reported_as_gone(tmp_path: Path, monkeypatch
 
 
 def forbid(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
-    """Root may read everything, and tests may run as root."""
+    """Make a folder inaccessible even for root, because tests may run as root."""
     scandir = os.scandir
 
     def guarded(path: str) -> Any:
@@ -297,7 +297,7 @@ def test_scan_stops_between_files(tmp_path: Path) -> None:
 
 
 class Scene:
-    """A watcher whose events are a script: batches of paths, quiet moments, and what happens to the files."""
+    """A watcher with scripted events: batches of paths, quiet periods, and changes of files."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
         self.folder = folder
@@ -338,7 +338,7 @@ class Scene:
         monkeypatch.setattr(watcher, "_IS_RECURSIVE", False)
 
     def play(self, *steps: Step, **options: Any) -> list[str]:
-        """Run a watcher through a script; returns what it reported after the start, relative to the folder."""
+        """Run a watcher through a script; return the paths reported after the start, relative to the folder."""
         self.steps = list(steps)
         given = {"project_of": lambda _: (None, None), "on_change": self.reported.append, "poll_seconds": 0}
         NoteWatcher([self.folder], **(given | options)).run(self.stop)
@@ -523,7 +523,7 @@ def test_system_limit_is_logged_and_folders_are_polled(scene: Scene, caplog: pyt
 
 
 class Polled:
-    """Does the next thing each time that something is reported, so that nothing has to be waited for."""
+    """Runs the next action at each report, so that no test has to wait."""
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene

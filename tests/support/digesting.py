@@ -1,4 +1,4 @@
-"""Distillers that ask scripted servers, on a day of the test's choice."""
+"""Digesters with scripted servers and a fixed clock."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SQUASH: Final = Statement(
 
 
 class Notebook:
-    """A ledger in memory."""
+    """Usage of the budget, kept in memory."""
 
     def __init__(self) -> None:
         self.days: dict[date, Usage] = {}
@@ -41,13 +41,13 @@ class Clock:
 
 
 class Scene:
-    """Servers, and distillers that share a ledger and a clock."""
+    """Servers, and digesters that share a budget and a clock."""
 
     def __init__(self) -> None:
         self.ledger = Notebook()
         self.clock = Clock()
         self._opened = ExitStack()
-        # Bound and not listening: whoever connects is refused, and nobody else can take the port.
+        # Bound but not listening: connections are refused, and no other process can take the port.
         bound = self._opened.enter_context(socket.socket())
         bound.bind(("127.0.0.1", 0))
         self.closed_port: int = bound.getsockname()[1]

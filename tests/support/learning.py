@@ -1,4 +1,4 @@
-"""Sessions for tests of learning: short ways to say what happened, and what came of it."""
+"""Helpers to describe sessions and to check what is learned from them."""
 
 from __future__ import annotations
 
@@ -71,14 +71,14 @@ def message(name: str, *events: Event, at: int = 1_000, digest: str | None = Non
 
 
 def messages(*events: Event, of: str = "a", at: int = 1_000) -> list[Message]:
-    """A message for each event."""
+    """Return one message for each event."""
     return [message(f"{of}_{number:04}", event, at=at + number) for number, event in enumerate(events)]
 
 
 def run_steps(
     told: Iterable[Message], state: SessionState | None = None, info: SessionInfo = SESSION
 ) -> tuple[SessionState, list[Candidate]]:
-    """Take messages in; what is open then, and what was ready."""
+    """Process messages; return the new state and the candidates that are ready."""
     state = state or SessionState()
     ready: list[Candidate] = []
     for one in told:
@@ -88,19 +88,19 @@ def run_steps(
 
 
 def find_candidates(*events: Event, info: SessionInfo = SESSION) -> list[Candidate]:
-    """Everything that a session comes to, its summary too."""
+    """Return all candidates of a session, including its summary."""
     state, ready = run_steps([*messages(*events)], info=info)
     _, rest = end(info, replace_own(state, len(events)), at_ms=9_000)
     return [*ready, *rest]
 
 
 def replace_own(state: SessionState, own: int) -> SessionState:
-    """Count messages as the session's own, as the learner does."""
+    """Set the number of own messages, as the learner does."""
     return replace(state, own=own)
 
 
 def learn_texts(*events: Event, info: SessionInfo = SESSION, least: float = 0.4) -> list[str]:
-    """The texts of what a session comes to, without its summary and without what only counts when it is seen again."""
+    """Return the texts of confident candidates, without summaries."""
     return [
         one.content
         for one in find_candidates(*events, info=info)
@@ -113,7 +113,7 @@ def filter_category(candidates: Iterable[Candidate], category: Category) -> list
 
 
 def interleave(parts: Sequence[Sequence[Any]], order: Iterable[int]) -> list[tuple[int, Any]]:
-    """Take from each sequence in an order; what the order leaves over comes at the end."""
+    """Merge sequences in an order; the rest is appended."""
     left = [list(part) for part in parts]
     taken = [(number, left[number].pop(0)) for number in order if left[number]]
     return [*taken, *itertools.chain.from_iterable([(n, one) for one in part] for n, part in enumerate(left))]
@@ -122,7 +122,7 @@ def interleave(parts: Sequence[Sequence[Any]], order: Iterable[int]) -> list[tup
 def learn(
     store: MemoryStore, *events: Event, of: str = "ses_a", project: str | None = "app", is_idle: bool = True
 ) -> Any:
-    """Let a session happen in one stretch, with messages of its own."""
+    """Process a session in one batch, with messages of its own."""
     info = SessionInfo(id=of, directory=FOLDER)
     return process(store, info, messages(*events, of=of), project=project, is_idle=is_idle)
 
@@ -132,13 +132,13 @@ def process(store: MemoryStore, info: SessionInfo, told: Sequence[Message], **op
 
 
 def list_learned(store: MemoryStore, *, status: str | list[str] = "active", project: str | None = "app") -> list[str]:
-    """What was learned, without summaries of sessions, in the order of the alphabet."""
+    """Return the texts of learned memories in alphabetical order, without summaries."""
     listed = store.list(project=project, status=status, limit=1_000)
     return sorted(one.content for one in listed if one.category is not Category.CONVERSATION)
 
 
 def list_all(store: MemoryStore, project: str = "app") -> list[tuple[Any, ...]]:
-    """All memories of a project, as far as two stores can agree about them."""
+    """Return all memories of a project in a form that is comparable between stores."""
     listed = store.list(project=project, scope="project", status=[*Status], limit=1_000)
     return sorted(
         (one.content, one.category, one.status, one.topic or "", one.source.session or "", one.confidence or 0)

@@ -1,4 +1,4 @@
-"""A chat completion server on loopback that answers from a script, and keeps what it was sent."""
+"""Scripted chat-completions server on loopback that records its requests."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ MODEL = "small:3b"
 
 @dataclass(frozen=True, kw_only=True)
 class Reply:
-    """An answer. ``raw`` takes the place of everything, the status line included.
+    """A reply. ``raw`` replaces the whole response, including the status line.
 
-    With ``hangs`` nothing comes after it until the server ends; with ``drips`` a blank comes now and then.
+    With ``hangs`` the server stops after it until the server ends; with ``drips`` it sends a blank now and then.
     """
 
     status: int = 200
@@ -35,12 +35,12 @@ class Received:
 
     @property
     def notes(self) -> list[dict[str, Any]]:
-        """What the model was asked about."""
+        """Return the statements of the request."""
         return json.loads(self.body["messages"][1]["content"])["notes"]
 
 
 class ModelServer:
-    """Gives one reply for each request, in order; the last one again and again."""
+    """Serves one reply for each request in order, and then repeats the last one."""
 
     def __init__(self, *script: Reply) -> None:
         self.received: list[Received] = []
@@ -59,7 +59,7 @@ class ModelServer:
                 try:
                     self._say(reply)
                 except (BrokenPipeError, ConnectionResetError):
-                    return  # The client has had enough, which is what some tests are about.
+                    return  # The client closed the connection, which some tests provoke.
 
             def _say(self, reply: Reply) -> None:
                 if reply.raw is not None:
@@ -100,12 +100,12 @@ class ModelServer:
 
 
 def note(id: str, *, keep: Any = True, content: Any = None, category: Any = None, **more: Any) -> dict[str, Any]:
-    """A judgement as a model writes it."""
+    """Return a verdict as an LLM writes it."""
     return {"id": id, "keep": keep, "content": content, "category": category, **more}
 
 
 def says(text: str | None, *, tokens: Any = 100, finish_reason: str = "stop", **message: Any) -> Reply:
-    """A completion with a text."""
+    """Return a completion with a text."""
     answer: dict[str, Any] = {
         "id": "chatcmpl-1",
         "object": "chat.completion",
@@ -120,11 +120,11 @@ def says(text: str | None, *, tokens: Any = 100, finish_reason: str = "stop", **
 
 
 def judges(*notes: Any, **more: Any) -> Reply:
-    """A completion with judgements."""
+    """Return a completion with verdicts."""
     return says(json.dumps({"notes": list(notes)}), **more)
 
 
 def refuses(status: int, message: str = "", **headers: str) -> Reply:
-    """An error as OpenAI words it."""
+    """Return an error in the format of OpenAI."""
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     return Reply(status=status, headers=named, body=json.dumps({"error": {"message": message}}).encode())

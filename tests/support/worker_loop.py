@@ -26,7 +26,7 @@ def make_clock(store: MemoryStore) -> Callable[[], datetime]:
 
 
 def work_until_idle(store: MemoryStore, duties: Sequence[Duty], *, most: int = 300) -> int:
-    """Run the worker's loop until nothing is due; returns how many rounds did something."""
+    """Run the worker's loop until no job is due; return the number of rounds with work."""
     rounds = 0
 
     def wait(seconds: float) -> bool:
@@ -40,7 +40,7 @@ def work_until_idle(store: MemoryStore, duties: Sequence[Duty], *, most: int = 3
 
 
 def work_some(store: MemoryStore, duties: Sequence[Duty], *, rounds: int = 40) -> None:
-    """Run the worker's loop for some rounds at most, whether it comes to rest or not."""
+    """Run the worker's loop for at most some rounds, even if jobs are still due."""
     left = iter(range(rounds))
     run_worker(
         store,
@@ -52,7 +52,7 @@ def work_some(store: MemoryStore, duties: Sequence[Duty], *, rounds: int = 40) -
 
 
 def work_through_failures(store: MemoryStore, duties: Sequence[Duty]) -> None:
-    """Let the clock run from one attempt to the next until no job that failed is left to try."""
+    """Advance the clock from attempt to attempt until no failed job has attempts left."""
     for _ in range(2 * MOST_ATTEMPTS):
         work_some(store, duties)
         retried = [job.run_at for job in store.jobs.list() if job.attempts and job.dead_at is None]

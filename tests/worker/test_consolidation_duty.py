@@ -16,7 +16,7 @@ from support.worker_loop import (
 
 def duplicates(store: MemoryStore, *trusts: str, **options: Any) -> list[str]:
     """Write near duplicates that are linked as such, a second apart, and return their ids."""
-    # Two words in another order: the vector is the same, the statement is not.
+    # The word order differs: the vectors are equal, the statements are not.
     wordings = ["pnpm installs packages before jest runs", "jest runs before pnpm installs packages"]
     ids = []
     for number, (wording, trust) in enumerate(zip(wordings, trusts, strict=True)):

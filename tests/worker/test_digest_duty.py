@@ -1,4 +1,4 @@
-"""The worker's memory model, scripted: off by default, rewording only, and whatever goes wrong costs nothing."""
+"""Digest duty with a scripted LLM: off by default, rewords only, and failures change no memory."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ REWORDED = "Use pnpm, not npm"
 
 
 class Scene:
-    """A store with a memory model that answers from a script."""
+    """A store with a scripted LLM."""
 
     def __init__(self, store: MemoryStore, folder: Path, opened: ExitStack) -> None:
         self.store = store
@@ -53,7 +53,7 @@ class Scene:
         return datetime.fromtimestamp(self.store._engine.now_ms() / 1000, UTC)
 
     def digest(self, duties: dict[str, Duty], *, most: int = 50) -> int:
-        """Do what is due now, and return how many jobs that were."""
+        """Run the due jobs and return their number."""
         for count in range(most):
             enqueue_due_jobs(self.store, tuple(duties.values()))
             if not run_next_job(self.store, duties, worker="w", now=self.now):
@@ -81,7 +81,7 @@ def scene(store: MemoryStore, tmp_path: Path) -> Iterator[Scene]:
 
 @pytest.fixture
 def today(monkeypatch: pytest.MonkeyPatch, store: MemoryStore) -> None:
-    """Let the day of the budget be that of the store's clock."""
+    """Use the store's clock for the budget."""
     monkeypatch.setattr(real_clock, "now", lambda: datetime.fromtimestamp(store._engine.now_ms() / 1000, UTC))
 
 
@@ -223,7 +223,7 @@ def test_missing_server_is_not_charged(scene: Scene) -> None:
     id = scene.learn()
     before = scene.store.get(id)
     with socket.socket() as bound:
-        # Bound and not listening: whoever connects is refused, and nobody else can take the port.
+        # Bound but not listening: connections are refused, and no other process can take the port.
         bound.bind(("127.0.0.1", 0))
         scene.digest(scene.with_model(f"http://127.0.0.1:{bound.getsockname()[1]}/v1"))
     assert scene.store.get(id) == before
@@ -301,7 +301,7 @@ def test_raised_budget_applies_at_once(scene: Scene) -> None:
 @pytest.mark.parametrize("category", ["directive", "procedure", "conversation"])
 def test_some_categories_are_never_sent(scene: Scene, category: str) -> None:
     id = scene.learn(category=category)
-    # What was learned is never a directive; an import of such a row still must not be sent.
+    # A learned memory is never a directive, but an import may contain such a row, which must not be sent.
     if scene.store.get(id).category != category:
         scene.store.edit(id, category=category)
     server = scene.serve(judges(note("1", keep=False)))
@@ -345,7 +345,7 @@ def test_memories_changed_by_the_user_are_not_sent(scene: Scene, hand: str) -> N
 
 
 class _Hooked(list[Received]):
-    """Does something while the model thinks."""
+    """Runs a callback during the request to the LLM."""
 
     def __init__(self, hook: Callable[[], object]) -> None:
         super().__init__()
@@ -387,7 +387,7 @@ def test_users_change_during_the_request_wins(scene: Scene, change: str, keep: b
             changes[change]()
             shown.append(content_of(scene.store.get(id)) if change in {"edit", "verify", "archive"} else ())
 
-    # Newest first: the other one is the first note, ours the second.
+    # Newest first: the other memory is the first note, ours the second.
     ours = note("2", keep=keep, content=REWORDED if keep else None)
     server = scene.serve(judges(note("1"), ours), judges())
     server.received = _Hooked(hook)

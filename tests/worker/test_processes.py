@@ -1,4 +1,4 @@
-"""Workers as processes: several on one store, killed, stopped and told to end. Every wait is for something to happen."""
+"""Worker processes: several on one store, killed, stopped and terminated. Each wait is for an event."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ WORKER = """
 
 
 class Worker:
-    """A worker process that says what it does, and does its jobs when it is told to."""
+    """A worker process that reports its progress and runs its jobs on command."""
 
     def __init__(self, data_dir: Path, log: Path, *, clock_ms: int = NOW_MS, stuck_on: str = "") -> None:
         self.process = processes.start(WORKER, data_dir, log, clock_ms, stuck_on)
@@ -74,7 +74,7 @@ class Worker:
         raise AssertionError(f"the worker ended and never said {said!r}: {heard}")
 
     def begins(self) -> str:
-        """Wait for the next job that it begins, and return what that is about."""
+        """Wait for the next job to begin, and return its subject."""
         assert self.process.stdout is not None
         said, subject = self.process.stdout.readline().split()
         assert said == "begun"
@@ -86,7 +86,7 @@ class Worker:
         self.process.stdin.flush()
 
     def work(self) -> list[str]:
-        """Let it do everything that is due, and wait for its end; returns what it did."""
+        """Run all due jobs, wait for the end of the process, and return the subjects of the jobs."""
         self.go()
         heard = self.until("idle")
         self.process.wait(PATIENCE_SECONDS)
@@ -204,7 +204,7 @@ def test_job_that_kills_its_workers_becomes_dead(store: MemoryStore, start: Star
 
 
 class Real:
-    """``opencode-memory worker`` processes of one person."""
+    """``opencode-memory worker`` processes of one user."""
 
     def __init__(self, home: Path, opened: ExitStack) -> None:
         self.home = home
@@ -245,7 +245,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 def until(condition: Callable[[], bool], *alive: subprocess.Popen[bytes]) -> None:
-    """Poll until something is true, for as long as these processes live."""
+    """Poll until a condition is true, while these processes live."""
     pause = threading.Event()
     end = time.monotonic() + PATIENCE_SECONDS
     while not condition():
@@ -264,7 +264,7 @@ def real(tmp_path: Path) -> Iterator[Real]:
 
 
 def is_at_rest(store: MemoryStore) -> bool:
-    """Whether a worker has done everything once: only what recurs later is left."""
+    """Return whether a worker has run all jobs, so that only recurring jobs are left."""
     jobs = store.jobs.list()
     return {"purge", "compact", "age", "consolidate"} <= {job.kind for job in jobs} and not any(
         job.worker for job in jobs
@@ -349,7 +349,7 @@ def test_three_real_workers_read_each_note_once(real: Real, tmp_path: Path) -> N
     until(lambda: is_at_rest(store) and not any(job.kind == "notes" for job in store.jobs.list()), *workers)
     memories = store.list(project="*", limit=100)
     assert len(memories) == 26
-    # The job of a folder and that of a note in it may meet: then the second finds what the first wrote, and merges.
+    # The job of a folder and the job of a note in it may overlap. Then the second one finds the memories and merges.
     kinds = [[entry.kind for entry in store.history(memory.id)] for memory in memories]
     assert all(kind[0] == "create" and set(kind[1:]) <= {"merge"} for kind in kinds), kinds
     assert len({memory.content for memory in memories}) == 26

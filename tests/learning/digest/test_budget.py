@@ -1,4 +1,4 @@
-"""What may be spent on the memory model in a day."""
+"""Daily budget of the optional LLM."""
 
 from __future__ import annotations
 

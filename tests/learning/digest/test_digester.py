@@ -1,4 +1,4 @@
-"""What the memory model is asked, and what becomes of its answer."""
+"""Digest calls: requests to the LLM and use of its answers."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_request_without_key_has_no_authorization(scene: Scene) -> None:
 
 def test_secrets_are_redacted_before_sending(scene: Scene) -> None:
     token = "ghp_abcdefghijklmnopqrstuvwxyz0123456789"
-    # Its first half is within what is sent of a long text, and looks like nothing by itself.
+    # The truncated text would contain the first half of the token, which no pattern recognises.
     across_the_cut = "x " * 990 + token
     server = scene.serve(judges(note("1")))
     scene.make(server).digest(
@@ -149,7 +149,7 @@ def test_injected_instructions_yield_no_verdicts(scene: Scene) -> None:
         DropReason.DIRECTIVE: 1,
         DropReason.MALFORMED: 1,
     }
-    # What was quoted could not end the JSON that it was quoted in.
+    # The quoted text could not break out of the JSON string.
     assert server.received[0].notes[0]["evidence"] == evil.evidence
     assert len(server.received) == 1
 

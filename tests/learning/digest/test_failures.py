@@ -1,4 +1,4 @@
-"""How a memory model's server may fail, and what is said about it: never the key, never a text."""
+"""Failures of the LLM server; errors and logs contain neither the key nor texts of memories."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_silent_server_times_out(scene: Scene) -> None:
         scene.make(scene.serve(Reply(hangs=True)), timeout_seconds=0.2).digest([PNPM])
     assert not failure.value.is_final
     assert not isinstance(failure.value, UnreachableError)
-    # It may have worked for us: the estimate stays.
+    # The server may have used tokens, so the estimate stays charged.
     assert scene.ledger.days[TODAY].calls == 1
     assert scene.ledger.days[TODAY].tokens > 2_048
 
@@ -105,7 +105,7 @@ def test_refused_connection_is_not_charged(scene: Scene) -> None:
 @pytest.mark.skipif(sys.platform != "linux", reason="a full queue of connections is refused elsewhere")
 def test_connect_timeout_is_not_charged(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("opencode_memory.learning.digest.request.CONNECT_SECONDS", 0.1)
-    # Nobody accepts, so the queue is full after the first; the system then leaves the next without an answer.
+    # The listener never accepts, so its queue is full after one connection. The system does not answer the next one.
     with (
         socket.create_server(("127.0.0.1", 0), backlog=0) as listener,
         socket.create_connection(listener.getsockname()),

@@ -1,4 +1,4 @@
-"""Which wordings of a model count as what was said."""
+"""Grounding check of rewordings."""
 
 from __future__ import annotations
 

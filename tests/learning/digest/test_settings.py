@@ -1,4 +1,4 @@
-"""What a person may configure for the memory model."""
+"""Validation of the settings of the optional LLM."""
 
 from __future__ import annotations
 

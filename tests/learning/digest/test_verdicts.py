@@ -1,4 +1,4 @@
-"""How strictly the text of a model is read."""
+"""Strict parsing of the LLM's answer."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def read(*notes: Any, marked: tuple[Statement, ...] = (PNPM,)) -> tuple[tuple[Ve
 
 
 def reason_for(verdict: Any) -> DropReason:
-    """Why a judgement of PNPM is dropped, while one beside it is used."""
+    """Return why a verdict about PNPM is dropped, while a second verdict is used."""
     verdicts, dropped = read(verdict, note("2"), marked=(PNPM, SQUASH))
     assert [verdict.id for verdict in verdicts] == ["2"]
     reasons = set(dropped) - {DropReason.UNANSWERED}

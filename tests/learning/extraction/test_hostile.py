@@ -1,4 +1,4 @@
-"""Texts that somebody made to hurt: whatever a session holds, reading it takes moments."""
+"""Adversarial texts: extraction takes little time for any session."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ SECONDS = 1.0
 
 
 class TooSlowError(Exception):
-    """It was not done in time."""
+    """The processor time limit was exceeded."""
 
 
 @contextmanager
 def soon() -> Iterator[None]:
-    """End what takes too much of the processor."""
+    """Raise an error if the block uses too much processor time."""
 
     def stop(*_: object) -> None:
         raise TooSlowError
@@ -48,7 +48,7 @@ def soon() -> Iterator[None]:
 
 
 def full_of(atom: str, end: str = "\x01") -> str:
-    """As long a text as a feed hands over."""
+    """Repeat a text up to the maximum length of a feed's text."""
     return atom * (LONGEST_TEXT // len(atom)) + end
 
 
@@ -113,7 +113,7 @@ def test_adversarial_texts_are_processed_quickly(reader, atom):
     ],
 )
 def test_sentence_of_long_words_is_scored_quickly(atom):
-    """A sentence may have seventy words, of any length."""
+    """Check the longest possible sentence: seventy words of any length."""
     with soon():
         statements.extract_from_user(f"We run {full_of(atom)}", OFFER)
 

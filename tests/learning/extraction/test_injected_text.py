@@ -1,4 +1,4 @@
-"""What a memory gave to a session is never learned again, whoever repeats it; what tools return is nobody's statement."""
+"""Injected memories and tool output are not learned, whoever repeats them."""
 
 from __future__ import annotations
 

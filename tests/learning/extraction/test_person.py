@@ -1,4 +1,4 @@
-"""What a person says: statements, what they take back, what is private, quoted, played, or said to refuse a tool."""
+"""User texts: statements, retractions, private sections, quotations, role play, and feedback on refusals."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SECRET = "hunter2 is the word"
 
 
 def everything(*events: Event, info: SessionInfo = SESSION) -> str:
-    """All that is kept of a session: what is found and what is open."""
+    """Return everything that is stored of a session: its candidates and its state."""
     told = messages(*events)
     state, _ = run_steps(told, info=info)
     return state.to_json() + "\n".join(str(one.as_json()) for one in find_candidates(*events, info=info))

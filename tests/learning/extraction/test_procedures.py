@@ -1,4 +1,4 @@
-"""Procedures: commands that succeed again and again, with the arguments that matter."""
+"""Procedures: repeatedly successful commands with their significant arguments."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def procedures(*events: Event) -> list[Candidate]:
 
 
 def sure(*events: Event) -> list[str]:
-    """What is a procedure at once, without another session."""
+    """Return the procedures that need no second session."""
     return [one.content for one in procedures(*events) if admit(one, elsewhere=0) is Status.ACTIVE]
 
 

@@ -1,4 +1,4 @@
-"""A session as a whole: blockers and their end, its summary, and a state that stays small and survives as JSON."""
+"""Whole sessions: blockers and their resolution, summaries, and a small state that is stored as JSON."""
 
 from __future__ import annotations
 

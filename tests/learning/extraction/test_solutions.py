@@ -1,4 +1,4 @@
-"""Solutions: a command failed, something was changed, and the same command passed. Nothing else is one."""
+"""Solutions: a command failed, files were edited, and the same command passed."""
 
 from __future__ import annotations
 
