@@ -15,7 +15,7 @@ PYTHON = ROOT / "python"
 CORE = ROOT / "rust" / "core" / "src"
 PACKAGE = "opencode_memory"
 LEVELS = (
-    ("errors", "models", "entities", "demo"),
+    ("errors", "models", "entities", "files", "demo"),
     ("text", "embedding"),
     ("config",),
     ("store", "service"),

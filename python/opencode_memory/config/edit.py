@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-import shutil
-import tempfile
+import stat
 from collections.abc import Mapping, MutableMapping
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from tomlkit.exceptions import TOMLKitError
 
 from opencode_memory.config.load import setting, validate
 from opencode_memory.errors import ConfigError
+from opencode_memory.files.atomic import PRIVATE_FILE, write_atomically
 
 
 def set_value(file: Path, key: str, written: str, *, environment: Mapping[str, str]) -> None:
@@ -63,10 +63,7 @@ def _write(file: Path, text: str) -> None:
         file.parent.mkdir(parents=True, exist_ok=True)
         # A configuration file is often a symbolic link into a dotfiles repository. Replacing the link would detach it.
         target = Path(os.path.realpath(file))
-        with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=target.parent, delete=False) as temporary:
-            temporary.write(text)
-        if target.exists():
-            shutil.copymode(target, temporary.name)
-        Path(temporary.name).replace(target)
+        mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else PRIVATE_FILE
+        write_atomically(target, text.encode(), mode=mode)
     except OSError as error:
         raise ConfigError(f"cannot write {file}: {error.strerror}", key="", origin=str(file)) from error

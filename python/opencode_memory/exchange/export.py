@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
@@ -13,6 +12,7 @@ from typing import IO, TYPE_CHECKING, Final, TextIO
 from opencode_memory.errors import InvalidInputError, OpencodeMemoryError, StorageError
 from opencode_memory.exchange import markdown, native_json
 from opencode_memory.exchange.results import ExportReport
+from opencode_memory.files.atomic import open_atomically
 from opencode_memory.models import Category, Memory, Scope, ScopeKind, Status
 from opencode_memory.text import clock
 from opencode_memory.text.clock import to_ms
@@ -130,17 +130,8 @@ def _open_target(target: Path | str | TextIO) -> Iterator[IO[str]]:
             with path.open("w", encoding="utf-8", newline="\n") as out:
                 yield out
             return
-        with tempfile.NamedTemporaryFile(
-            "w", encoding="utf-8", newline="\n", dir=path.parent, prefix=f".{path.name}.", delete=False
-        ) as out:
-            try:
-                yield out
-                out.flush()
-                os.fsync(out.fileno())
-                Path(out.name).replace(path)
-            except BaseException:
-                Path(out.name).unlink(missing_ok=True)
-                raise
+        with open_atomically(path) as out:
+            yield out
     except OpencodeMemoryError:
         raise  # Some of ours are an OSError too, and have nothing to do with the file.
     except OSError as error:

@@ -6,7 +6,6 @@ import asyncio
 import errno
 import logging
 import os
-import secrets
 import socket
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
@@ -20,7 +19,7 @@ import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from opencode_memory.errors import ConflictError, InvalidInputError, StorageError
-from opencode_memory.hosts.opencode.contract import TOKEN_FILE
+from opencode_memory.hosts.opencode.token_file import create_token, token_file
 from opencode_memory.server.guards import guarded_protocol, supports_owner_check
 from opencode_memory.server.plugin.endpoint import MESSAGE_LIMIT
 from opencode_memory.server.web import WebApp, build_app
@@ -119,30 +118,21 @@ def decide_access(host: str, configured: str | None, data_dir: Path) -> Access:
     """
     uid = os.geteuid() if supports_owner_check() else None
     if configured is not None:
-        return Access(configured, uid, _ensure_token(data_dir / TOKEN_FILE))
+        return Access(configured, uid, _ensure_token(data_dir))
     if not is_loopback(host):
         error = InvalidInputError(
             f"server.host: other machines can reach {host}, and no API key is configured", field="server.host"
         )
         error.hint = "set server.api_key (or OPENCODE_MEMORY_API_KEY), or bind 127.0.0.1"
         raise error
-    token = _ensure_token(data_dir / TOKEN_FILE)
+    token = _ensure_token(data_dir)
     return Access(None, uid, token) if uid is not None else Access(token, None, token)
 
 
-def _ensure_token(file: Path) -> str:
+def _ensure_token(data_dir: Path) -> str:
     """Return the token from a file that only its owner can read. Create the file if it does not exist."""
-    if not file.exists() or not file.stat().st_size:
-        aside = file.with_name(f"{file.name}.{os.getpid()}")
-        try:
-            descriptor = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-            with os.fdopen(descriptor, "w", encoding="ascii") as out:
-                out.write(secrets.token_urlsafe(32))
-            # Rename the file when it is complete. Otherwise another process could read half a token.
-            aside.replace(file)
-        except OSError as error:
-            raise StorageError(f"cannot write {file}: {error.strerror}", path=str(file)) from error
-    return _read_token(file)
+    create_token(data_dir)
+    return _read_token(token_file(data_dir))
 
 
 def _read_token(file: Path) -> str:

@@ -6,19 +6,17 @@ Such a file is never changed or removed.
 
 from __future__ import annotations
 
-import os
 import stat
-import tempfile
 from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
 from opencode_memory.errors import ConflictError, StorageError
+from opencode_memory.files.atomic import PRIVATE_FOLDER, write_atomically
 from opencode_memory.service.manager import MARK
 
 # The file contains no secrets, and systemd and launchd must be able to read it.
 _MODE: Final = 0o644
-_FOLDER_MODE: Final = 0o700
 
 
 class Change(StrEnum):
@@ -71,18 +69,7 @@ def write(path: Path, text: str) -> None:
     """
     try:
         make_folder(path.parent)
-        with tempfile.NamedTemporaryFile(
-            "w", encoding="utf-8", dir=path.parent, prefix=f".{path.name}.", delete=False
-        ) as out:
-            try:
-                out.write(text)
-                out.flush()
-                os.fchmod(out.fileno(), _MODE)
-                os.fsync(out.fileno())
-                Path(out.name).replace(path)
-            except BaseException:
-                Path(out.name).unlink(missing_ok=True)
-                raise
+        write_atomically(path, text.encode(), mode=_MODE)
     except OSError as error:
         raise StorageError(f"cannot write {path}: {error.strerror or error}", path=str(path)) from error
 
@@ -96,7 +83,7 @@ def make_folder(folder: Path) -> None:
     try:
         # Path.mkdir applies its mode only to the last folder.
         for missing in reversed([parent for parent in (folder, *folder.parents) if not parent.is_dir()]):
-            missing.mkdir(mode=_FOLDER_MODE, exist_ok=True)
+            missing.mkdir(mode=PRIVATE_FOLDER, exist_ok=True)
     except OSError as error:
         raise StorageError(f"cannot create {folder}: {error.strerror or error}", path=str(folder)) from error
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from opencode_memory.errors import ConflictError, InvalidInputError, StorageError
+from opencode_memory.files.atomic import PRIVATE_FILE, write_atomically
 from opencode_memory.hosts.opencode.setup import apply as carrying
 from opencode_memory.hosts.opencode.setup.apply import apply_plan
 from opencode_memory.hosts.opencode.setup.npm_stub import IGNORE_TEXT, NPM_FILES, explain_wait
@@ -445,16 +446,16 @@ def test_failed_step_undoes_all_earlier_steps(home: Path, monkeypatch: pytest.Mo
 
 def fail_after(monkeypatch: pytest.MonkeyPatch, writes: int) -> None:
     """Let the file system be full after so many files. Undoing steps can still write."""
-    write, left = carrying._write, [writes]
+    write, left = write_atomically, [writes]
 
-    def fail(path: Path, data: bytes, mode: int) -> None:
+    def fail(path: Path, data: bytes, *, mode: int = PRIVATE_FILE) -> None:
         if left[0] == 0:
             left[0] = -1
             raise OSError(28, "No space left on device")
         left[0] -= 1
-        write(path, data, mode)
+        write(path, data, mode=mode)
 
-    monkeypatch.setattr(carrying, "_write", fail)
+    monkeypatch.setattr(carrying, "write_atomically", fail)
 
 
 def test_a_removal_that_fails_half_way_is_taken_back(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:

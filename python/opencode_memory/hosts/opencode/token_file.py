@@ -7,7 +7,6 @@ too late for the OpenCode that started this server: its tools would be refused u
 from __future__ import annotations
 
 import base64
-import os
 import secrets
 from contextlib import suppress
 from http.client import HTTPConnection, HTTPException
@@ -17,6 +16,7 @@ from urllib.parse import urlsplit
 
 from opencode_memory.config.paths import APPLICATION
 from opencode_memory.errors import StorageError
+from opencode_memory.files.atomic import PRIVATE_FOLDER, write_atomically
 from opencode_memory.hosts.opencode.contract import TOKEN_FILE
 
 _SWITCHING: Final = 101
@@ -41,12 +41,8 @@ def create_token(data_dir: Path) -> Path | None:
     try:
         if file.exists() and file.stat().st_size:
             return None
-        data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
-        aside = file.with_name(f"{file.name}.{os.getpid()}")
-        descriptor = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-        with os.fdopen(descriptor, "w", encoding="ascii") as out:
-            out.write(secrets.token_urlsafe(32))
-        aside.replace(file)
+        data_dir.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
+        write_atomically(file, secrets.token_urlsafe(32).encode())
     except OSError as error:
         raise StorageError(f"cannot write {file}: {error.strerror or error}", path=str(file)) from error
     return file

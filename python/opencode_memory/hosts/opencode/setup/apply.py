@@ -6,18 +6,13 @@ steps are undone.
 
 from __future__ import annotations
 
-import os
-import secrets
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Final
 
 from opencode_memory.errors import StorageError
+from opencode_memory.files.atomic import PRIVATE_FOLDER, write_atomically
 from opencode_memory.hosts.opencode.setup.plan import Action, Plan, Step
-
-_MODE: Final = 0o600
-_FOLDER_MODE: Final = 0o700
 
 
 def apply_plan(plan: Plan) -> None:
@@ -48,24 +43,24 @@ def _apply_step(step: Step) -> Callable[[], object]:
     path = step.path
     if step.text is None:
         if step.action is Action.CREATE:
-            path.mkdir(mode=_FOLDER_MODE)
+            path.mkdir(mode=PRIVATE_FOLDER)
             return path.rmdir
         mode = path.stat().st_mode
         path.rmdir()
         return lambda: _make_folder(path, mode)
     if step.action is Action.CREATE:
-        _write(path, step.text.encode(), _MODE)
+        write_atomically(path, step.text.encode())
         return path.unlink
     if path.is_symlink():
         target = path.readlink()
-        _write(path, step.text.encode(), _MODE)
+        write_atomically(path, step.text.encode())
         return lambda: _link(path, target)
     data, mode = path.read_bytes(), path.stat().st_mode
     if step.action is Action.REMOVE:
         path.unlink()
     else:
-        _write(path, step.text.encode(), _MODE)
-    return lambda: _write(path, data, mode)
+        write_atomically(path, step.text.encode())
+    return lambda: write_atomically(path, data, mode=mode & 0o7777)
 
 
 def _make_folder(folder: Path, mode: int) -> None:
@@ -76,18 +71,3 @@ def _make_folder(folder: Path, mode: int) -> None:
 def _link(path: Path, target: Path) -> None:
     path.unlink()
     path.symlink_to(target)
-
-
-def _write(path: Path, data: bytes, mode: int) -> None:
-    aside = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
-    descriptor = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, _MODE)
-    try:
-        with os.fdopen(descriptor, "wb") as out:
-            out.write(data)
-            out.flush()
-            os.fchmod(descriptor, mode & 0o7777)
-            os.fsync(descriptor)
-        aside.replace(path)
-    except BaseException:
-        aside.unlink(missing_ok=True)
-        raise

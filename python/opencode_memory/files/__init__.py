@@ -1,0 +1,1 @@
+"""File operations that do not depend on what a file contains."""

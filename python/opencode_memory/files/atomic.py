@@ -1,0 +1,62 @@
+"""Replacement of a file in one step: after a crash, the path holds either the old or the new version.
+
+The new version is written to a temporary file in the same folder, synced, and renamed. No symbolic link is followed: a
+link at the path is replaced. Callers that want to keep a link pass its target.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from io import TextIOWrapper
+from pathlib import Path
+from typing import Final
+
+PRIVATE_FILE: Final = 0o600
+PRIVATE_FOLDER: Final = 0o700
+
+
+def write_atomically(path: Path, data: bytes, *, mode: int = PRIVATE_FILE) -> None:
+    """Create or replace a file in one step.
+
+    Args:
+        path: The file; its folder must exist.
+        data: The complete content.
+        mode: The permissions of the new version.
+
+    Raises:
+        OSError: The file cannot be written. The old version, if any, is unchanged.
+    """
+    with open_atomically(path, mode=mode) as out:
+        out.buffer.write(data)
+
+
+@contextmanager
+def open_atomically(path: Path, *, mode: int = PRIVATE_FILE) -> Iterator[TextIOWrapper]:
+    """Open a UTF-8 file for writing that replaces the path when the context ends without an exception.
+
+    Args:
+        path: The file; its folder must exist.
+        mode: The permissions of the new version.
+
+    Raises:
+        OSError: The file cannot be written. The old version, if any, is unchanged.
+    """
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    # Private while it is written, whatever its final permissions are.
+    descriptor = os.open(temporary, flags, PRIVATE_FILE)
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8", newline="\n") as out:
+            yield out
+            out.flush()
+            # Some file systems, for example FAT, have no permissions and refuse to change them.
+            if mode != PRIVATE_FILE:
+                os.fchmod(descriptor, mode)
+            os.fsync(descriptor)
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
