@@ -56,7 +56,7 @@ class Request:
         return [
             part
             for content in contents
-            for part in ([content] if isinstance(content, str) else [one["text"] for one in content])
+            for part in ([content] if isinstance(content, str) else [member["text"] for member in content])
         ]
 
     @property

@@ -85,14 +85,14 @@ def test_why_lists_shown_memories_and_their_use(world: World, opencode: Instance
     [decision] = world.plugged.why(session)
     assert decision["state"] == "shown"
     assert decision["tokens"] <= 2000
-    assert "meaning" in next(one["why"] for one in decision["memories"] if one["content"] == WALRUS)
-    assert next(one["why"] for one in decision["memories"] if one["content"] == DIRECTIVE) == "directive"
+    assert "meaning" in next(memory["why"] for memory in decision["memories"] if memory["content"] == WALRUS)
+    assert next(memory["why"] for memory in decision["memories"] if memory["content"] == DIRECTIVE) == "directive"
     assert outcomes(world, session)[DIRECTIVE] is None
 
 
 def outcomes(world: World, session: str) -> dict[str, str | None]:
     decisions = world.plugged.why(session)
-    return {one["content"]: one["outcome"] for decision in decisions for one in decision["memories"]}
+    return {memory["content"]: memory["outcome"] for decision in decisions for memory in decision["memories"]}
 
 
 def test_titles_have_no_blocks_and_summaries_get_the_context(world: World, opencode: Instance) -> None:
@@ -243,7 +243,7 @@ def test_server_restart_in_a_turn_keeps_the_messages(world: World, opencode: Ins
     for request, following in zip(world.model.requests, world.model.requests[1:], strict=False):
         assert following.messages[: len(request.messages)] == request.messages
     until(
-        lambda: [one["state"] for one in world.plugged.why(session)][:2] == ["shown", "late"],
+        lambda: [decision["state"] for decision in world.plugged.why(session)][:2] == ["shown", "late"],
         "the ledger does not know that a message got nothing",
     )
     assert blocks(last)[:1] == blocks(alone)

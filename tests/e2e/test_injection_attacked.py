@@ -110,7 +110,7 @@ def test_each_of_the_prompts_that_wait_while_a_turn_runs_is_looked_up(world: Wor
 
     def written() -> list[str]:
         messages = opencode.get(f"/session/{session}/message")
-        return [one["parts"][0]["text"] for one in messages if one["info"]["role"] == "user"]
+        return [message["parts"][0]["text"] for message in messages if message["info"]["role"] == "user"]
 
     queue("hello")
     assert has_begun.wait(30)
@@ -221,7 +221,7 @@ def heard() -> list[dict[str, Any]]:
 def hooks(opencode_binary: Path, tmp_path: Path, shop: Path, heard: list[dict[str, Any]]) -> Iterator[Hooks]:
     plugged = Plugged.set_up(opencode_binary, tmp_path / "home", "http://127.0.0.1:9/v1")
     with listening(plugged, heard), Hooks(plugged, shop) as loaded:
-        until(lambda: any(one["method"] == "hello" for one in heard), "it never came")
+        until(lambda: any(message["method"] == "hello" for message in heard), "it never came")
         tries = map("msg_try_{}".format, count())
         until(lambda: len(texts(loaded.send("ses_0", user(next(tries), "?")))[0]) == 2, "it was never answered")
         yield loaded
@@ -232,11 +232,11 @@ def test_that_a_block_was_shown_is_said_again_before_the_next_decision(hooks: Ho
     hooks.send("ses_1", first)
     assert len(texts(hooks.send("ses_1", first, second))[1]) == 2
     hooks.call("dispose")
-    of_session = [one for one in heard if one["params"].get("sessionID") == "ses_1"]
-    said = [(one["method"], one["params"].get("messageID")) for one in of_session]
+    of_session = [message for message in heard if message["params"].get("sessionID") == "ses_1"]
+    said = [(message["method"], message["params"].get("messageID")) for message in of_session]
     shown = ("settled", "msg_1")
     assert said == [("messages", None), shown, shown, ("messages", None), ("settled", "msg_2")]
-    assert {one["params"]["state"] for one in of_session if one["method"] == "settled"} == {"shown"}
+    assert {message["params"]["state"] for message in of_session if message["method"] == "settled"} == {"shown"}
 
 
 def test_large_files_are_not_sent_to_the_server(hooks: Hooks, heard: list[Any]) -> None:
@@ -247,8 +247,8 @@ def test_large_files_are_not_sent_to_the_server(hooks: Hooks, heard: list[Any]) 
     hooks.send("ses_1", user("msg_1", f"first {'and ' * 1_000_000} last"))
     hooks.call("dispose")
     assert len(json.dumps(heard)) < 200_000
-    [told] = [one["params"]["events"] for one in heard if one["method"] == "events"]
+    [told] = [message["params"]["events"] for message in heard if message["method"] == "events"]
     assert told[0]["properties"] == {**properties, "part": {**file, "url": "data:"}}
-    [asked] = [one["params"]["message"]["text"] for one in heard if one["method"] == "messages"]
+    [asked] = [message["params"]["message"]["text"] for message in heard if message["method"] == "messages"]
     assert asked.startswith("first")
     assert asked.endswith("last")

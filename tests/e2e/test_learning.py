@@ -90,7 +90,9 @@ def test_session_is_learned_from_and_shown_in_the_next(
 
     until(is_learned)
     # The summary of the session is found beside it.
-    [solution] = [one for one in recalled(learning, broken, "test_adder.py fails") if one["category"] == "solution"]
+    [solution] = [
+        memory for memory in recalled(learning, broken, "test_adder.py fails") if memory["category"] == "solution"
+    ]
     assert (solution["project"], solution["trust"]) == (SHOP, "extracted")
     assert "add(2, 3) = -1" in solution["content"]
     assert "adder.py" in solution["content"]

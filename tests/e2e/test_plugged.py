@@ -53,7 +53,7 @@ def ours(request: Request) -> set[str]:
 
 
 def schema(request: Request, tool: str) -> dict[str, object]:
-    [found] = [one["function"] for one in request.body["tools"] if one["function"]["name"] == tool]
+    [found] = [definition["function"] for definition in request.body["tools"] if definition["function"]["name"] == tool]
     parameters: dict[str, object] = found["parameters"]
     return parameters
 
@@ -135,7 +135,10 @@ def test_users_entries_are_kept_and_typed_text_is_not_run(
     with plugged.served() as server, plugged.running(shop) as opencode:
         server.until_warm()
         assert set(opencode.get("/mcp")) == {"mine"}
-        assert next(one for one in opencode.get("/agent") if one["name"] == "architect")["prompt"] == "My own architect"
+        assert (
+            next(agent for agent in opencode.get("/agent") if agent["name"] == "architect")["prompt"]
+            == "My own architect"
+        )
         model.script("One.", "Two.", "Three.")
         session = opencode.session()
         opencode.command(session, "recall", "walruses")

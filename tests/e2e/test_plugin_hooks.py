@@ -207,17 +207,17 @@ def test_server_selects_events_and_calls_opencode(plugged: Plugged, shop: Path) 
                 connection.send(json.dumps({"jsonrpc": "2.0", "id": id, "method": method, "params": params}))
 
     def answers() -> dict[int, dict[str, Any]]:
-        return {one["id"]: one for one in heard if "method" not in one}
+        return {message["id"]: message for message in heard if "method" not in message}
 
     with serving(plugged, asks), Hooks(plugged, shop) as hooks:
         until(lambda: len(answers()) == 4, f"not everything was answered: {heard}")
         for kind in ("session.idle", "todo.updated"):
             hooks.call("event", {"event": {"type": kind, "properties": {"sessionID": "ses_1"}}})
-        until(lambda: any(one.get("method") == "events" for one in heard), "no event came")
+        until(lambda: any(message.get("method") == "events" for message in heard), "no event came")
     assert heard[0]["params"]["directory"] == str(shop)
     assert json.loads(answers()[1]["result"]["body"])["id"] == "ses_1"
     assert "only OpenCode" in answers()[2]["error"]["message"]
     assert answers()[3]["result"] == {}
     assert "something.else" in answers()[4]["error"]["message"]
-    [events] = [one["params"]["events"] for one in heard if one.get("method") == "events"]
+    [events] = [message["params"]["events"] for message in heard if message.get("method") == "events"]
     assert [event["type"] for event in events] == ["todo.updated"]

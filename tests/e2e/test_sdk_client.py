@@ -102,7 +102,7 @@ def test_a_client_without_a_session_is_answered_by_itself_each_time(
     folder = {"x-opencode-directory": str(shop)}
     asked = call("recall", query="walrus")
     calls = (call("remember", content=FACT, category="procedure"), asked)
-    answers = [http.post(served.url, json=one, headers=folder) for one in calls]
+    answers = [http.post(served.url, json=body, headers=folder) for body in calls]
     assert [answer.status_code for answer in answers] == [200, 200]
     assert all(SESSION not in answer.headers for answer in answers)
     assert FACT in answers[1].text

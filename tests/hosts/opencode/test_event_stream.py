@@ -417,8 +417,8 @@ class TestWhatTheRealOneSent:
     @given(chance=st.randoms(use_true_random=False), size=st.integers(1, 50))
     def test_sessions_that_are_interleaved_at_random_never_mix(self, chance, size):
         streams: dict[str, list] = {}
-        for one in RECORDED:
-            streams.setdefault(one["properties"]["sessionID"], []).append(one)
+        for recorded in RECORDED:
+            streams.setdefault(recorded["properties"]["sessionID"], []).append(recorded)
         alone: dict[str, list[Message | bool]] = {}
         for events in streams.values():
             alone |= by_session(take(LiveFeed(), *events))
@@ -426,11 +426,11 @@ class TestWhatTheRealOneSent:
         mixed = []
         while waiting:
             stream = chance.choice(waiting)
-            one = next(stream, None)
-            if one is None:
+            recorded = next(stream, None)
+            if recorded is None:
                 waiting.remove(stream)
             else:
-                mixed.append(one)
+                mixed.append(recorded)
         feed = LiveFeed()
         notifications = [mixed[start : start + size] for start in range(0, len(mixed), size)]
         assert by_session(batch for events in notifications for batch in take(feed, *events)) == alone

@@ -25,7 +25,7 @@ ASKED_OF_BEES = "How do I build the bee archive?"
 
 
 def decisions(world: World, session: str = "ses_1") -> dict[str, Decision]:
-    return {one.message: one for one in world.store.ledger.decisions(session)}
+    return {decision.message: decision for decision in world.store.ledger.decisions(session)}
 
 
 # Blocks
@@ -50,8 +50,8 @@ def test_first_message_gets_directives_and_relevant_memories(world: World, plugi
     plugin.flush()
     decision = decisions(world)["msg_1"]
     assert (decision.state, decision.project) == ("shown", PROJECT)
-    assert [one.memory for one in decision.shown] == [directive, unconfirmed, walrus]
-    assert [one.why for one in decision.shown][:2] == ["directive", "directive"]
+    assert [shown.memory for shown in decision.shown] == [directive, unconfirmed, walrus]
+    assert [shown.why for shown in decision.shown][:2] == ["directive", "directive"]
     assert "words" in decision.shown[2].why
     assert decision.tokens == world.state.count_tokens(decision.text)
 

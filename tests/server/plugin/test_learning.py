@@ -50,7 +50,9 @@ def compacted(plugin: Plugin, session: str = "ses_1") -> str:
 
 
 def outcomes(world: World, session: str = "ses_1") -> dict[str, str | None]:
-    return {one.memory: one.outcome for decision in world.store.ledger.decisions(session) for one in decision.shown}
+    return {
+        shown.memory: shown.outcome for decision in world.store.ledger.decisions(session) for shown in decision.shown
+    }
 
 
 # Learning

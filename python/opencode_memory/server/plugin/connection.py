@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from opencode_memory.server.server_state import ServerState
 
 _THREADS: Final = 8
-_MOST_SESSIONS: Final = 1_000
+_MAX_SESSIONS: Final = 1_000
 _FACTS_SECONDS: Final = 0.2
 _SUMMARY_SECONDS: Final = 0.2
 _CATCH_UP_SECONDS: Final = 0.2
@@ -191,7 +191,7 @@ class Connection:
 
     def _know(self, session: str, facts: SessionFacts) -> None:
         self._sessions[session] = facts
-        while len(self._sessions) > _MOST_SESSIONS:
+        while len(self._sessions) > _MAX_SESSIONS:
             self._sessions.popitem(last=False)
 
     def _greeted(self) -> handlers.PluginContext:

@@ -26,7 +26,7 @@ INVALID_REQUEST: Final = -32600
 METHOD_NOT_FOUND: Final = -32601
 INVALID_PARAMS: Final = -32602
 INTERNAL_ERROR: Final = -32603
-_MOST_WAITING: Final = 10_000
+_MAX_WAITING: Final = 10_000
 _LAST_SECONDS: Final = 0.5
 """Time limit for the last notifications after the other side has disconnected."""
 _log: Final = logging.getLogger(__name__)
@@ -69,7 +69,7 @@ class Peer:
         async with anyio.create_task_group() as tasks:
             with ExitStack() as lanes:
                 for name, method in self._notifications.items():
-                    sender, receiver = anyio.create_memory_object_stream[Any](_MOST_WAITING)
+                    sender, receiver = anyio.create_memory_object_stream[Any](_MAX_WAITING)
                     self._lanes[name] = lanes.enter_context(sender)
                     tasks.start_soon(self._listen, method, receiver)
                 async for text in texts:

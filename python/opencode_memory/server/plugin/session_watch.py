@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from opencode_memory.server.server_state import ServerState
     from opencode_memory.store.memory_store import MemoryStore
 
-_LONGEST: Final = 20_000
-_MOST_SESSIONS: Final = 200
-_MOST_SHOWN: Final = 60
+_MAX_CHARACTERS: Final = 20_000
+_MAX_SESSIONS: Final = 200
+_MAX_SHOWN: Final = 60
 _log: Final = logging.getLogger(__name__)
 _JUDGES: Final = frozenset({Trust.USER, Trust.AGENT})
 
@@ -81,7 +81,7 @@ class Watch:
         session = batch.session.id
         turn = self._turns.setdefault(session, _Turn())
         self._turns.move_to_end(session)
-        while len(self._turns) > _MOST_SESSIONS:
+        while len(self._turns) > _MAX_SESSIONS:
             self._turns.popitem(last=False)
         for message in batch.messages:
             for event in message.events:
@@ -89,12 +89,12 @@ class Watch:
                     case UserText():
                         # A message may have several texts, and the user may send another before the agent answers.
                         before = "" if turn.done else f"{turn.asked}\n"
-                        turn.asked, turn.done = f"{before}{event.text}"[-_LONGEST:], ""
+                        turn.asked, turn.done = f"{before}{event.text}"[-_MAX_CHARACTERS:], ""
                     case AssistantText():
-                        turn.done = f"{turn.done}\n{event.text}"[-_LONGEST:]
+                        turn.done = f"{turn.done}\n{event.text}"[-_MAX_CHARACTERS:]
                     case ToolCall():
                         written = " ".join(str(value) for value in event.input.values() if isinstance(value, str))
-                        turn.done = f"{turn.done}\n{written}"[-_LONGEST:]
+                        turn.done = f"{turn.done}\n{written}"[-_MAX_CHARACTERS:]
         if batch.ended and turn.done:
             try:
                 judge(self._server.store, session, asked=turn.asked, done=turn.done)
@@ -143,4 +143,4 @@ def _open(decisions: list[Decision]) -> dict[str, bool]:
         for shown in decision.shown
         if shown.outcome is not Outcome.CONTRADICTED
     ]
-    return {shown.memory: shown.outcome is Outcome.USED for shown in all_shown[:_MOST_SHOWN]}
+    return {shown.memory: shown.outcome is Outcome.USED for shown in all_shown[:_MAX_SHOWN]}

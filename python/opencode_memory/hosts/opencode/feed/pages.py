@@ -21,7 +21,7 @@ from opencode_memory.hosts.opencode.feed.tables import Engine, Parts, Position, 
 from opencode_memory.learning.extraction.events import Message
 
 _LOG: Final = logging.getLogger(__name__)
-_MOST_CHARACTERS: Final = 8_000_000
+_MAX_CHARACTERS: Final = 8_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +59,7 @@ def read_page(
     for engine in engines:
         position = _find_position(connection, engine, session, places)
         for row, following in _with_next(engine.rows(connection, session, position)):
-            if len(messages) >= limit or characters >= _MOST_CHARACTERS:
+            if len(messages) >= limit or characters >= _MAX_CHARACTERS:
                 is_end = False
                 break
             parts = _read_parts(connection, row)

@@ -18,9 +18,9 @@ from opencode_memory.hosts.opencode.feed.messages import created_ms
 from opencode_memory.hosts.opencode.feed.second_engine import as_v1
 
 _LOG: Final = logging.getLogger(__name__)
-_LARGEST: Final = 8_000_000
+_MAX_CHARACTERS: Final = 8_000_000
 _LARGE: Final = 250_000
-_MOST_PARTS: Final = 2_000
+_MAX_PARTS: Final = 2_000
 _MESSAGE: Final = frozenset({"id", "session_id", "time_created", "time_updated", "data"})
 _PART: Final = frozenset({"id", "message_id", "time_updated", "data"})
 _SESSION_MESSAGE: Final = frozenset({"id", "session_id", "type", "seq", "time_updated", "data"})
@@ -118,7 +118,9 @@ class SecondEngine:
             "SELECT id, seq, type, time_updated, CASE WHEN length(data) <= ? THEN data END"
             f" FROM session_message m WHERE session_id = ? AND seq > ?{self._only_ours} ORDER BY seq"
         )
-        for name, seq, kind, updated, data in connection.execute(statement, (_LARGEST, session, *(after or (-1,)))):
+        for name, seq, kind, updated, data in connection.execute(
+            statement, (_MAX_CHARACTERS, session, *(after or (-1,)))
+        ):
             if not is_sound(name) or not isinstance(seq, int):
                 continue
             info, parts = as_v1(name, str(kind), _object(data))
@@ -154,7 +156,7 @@ def parts_of(connection: sqlite3.Connection, message: str) -> Parts:
         " ORDER BY id LIMIT ?"
     )
     parts, touched, size = [], 0, 0
-    for updated, data in connection.execute(statement, (_LARGEST, message, _MOST_PARTS)):
+    for updated, data in connection.execute(statement, (_MAX_CHARACTERS, message, _MAX_PARTS)):
         parts.append(_object(data))
         touched = max(touched, _whole(updated))
         size += len(data or "")

@@ -32,13 +32,13 @@ IGNORE_FILE: Final = ".gitignore"
 IGNORE_TEXT: Final = "node_modules\npackage.json\npackage-lock.json\nbun.lock\n.gitignore"
 _CODE: Final = ("plugin", "plugins", "tool", "tools")
 _SUFFIXES: Final = frozenset({".ts", ".js"})
-_MOST_BYTES: Final = 1 << 20
+_MAX_BYTES: Final = 1 << 20
 _NAMED: Final = re.compile(
     r"""\b(from|import)\s*["']([^"'\n]+)["']|\b(?:import|require)\s*\(\s*["']([^"'\n]+)["']\s*\)"""
 )
 # `import type` is erased at run time.
 _TYPES_ONLY: Final = re.compile(r"(?:import|export)\s+type\b")
-_LONGEST_STATEMENT: Final = 4000
+_MAX_STATEMENT: Final = 4000
 # A path, a URL or a module of Bun is not a package.
 _NO_PACKAGE: Final = re.compile(r"[./]|[a-z]+:|bun$")
 _BUILT_IN: Final = frozenset(
@@ -142,7 +142,7 @@ def imported_packages(folder: Path) -> Iterator[tuple[Path, str]]:
         for file in files:
             try:
                 with file.open(encoding="utf-8", errors="replace") as opened:
-                    source = opened.read(_MOST_BYTES)
+                    source = opened.read(_MAX_BYTES)
             except OSError:
                 continue
             if package := _first_package(source):
@@ -163,7 +163,7 @@ def _first_package(source: str) -> str | None:
         name = match[2] or match[3]
         if _NO_PACKAGE.match(name) or name.split("/")[0] in _BUILT_IN:
             continue
-        if match[3] is not None or _is_statement(source[max(0, match.start() - _LONGEST_STATEMENT) : match.end(1)]):
+        if match[3] is not None or _is_statement(source[max(0, match.start() - _MAX_STATEMENT) : match.end(1)]):
             return name
     return None
 

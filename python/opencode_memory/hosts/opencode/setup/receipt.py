@@ -23,7 +23,7 @@ RECEIPT: Final = f"{PLUGIN_FOLDER}/{NAME}"
 STUB_TEXTS: Final[Mapping[str, str]] = MappingProxyType({**NPM_FILES, IGNORE_FILE: IGNORE_TEXT})
 _OWN_NAMES: Final = "opencode-memory"
 _VERSION: Final = 1
-_MOST_BYTES: Final = 1 << 20
+_MAX_BYTES: Final = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ def read_receipt(folder: Path) -> Receipt | None:
     try:
         # Do not follow a symbolic link. Otherwise a removal could delete files that another receipt lists.
         with os.fdopen(os.open(folder / RECEIPT, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
-            read = json.loads(file.read(_MOST_BYTES))
+            read = json.loads(file.read(_MAX_BYTES))
     except (OSError, ValueError, RecursionError):
         return None
     if not isinstance(read, dict) or read.get("version") != _VERSION:

@@ -16,8 +16,8 @@ from opencode_memory.server.plugin.commands.usage import format_usage
 from opencode_memory.text.display import one_line
 from opencode_memory.text.formatting import counted, short_id
 
-_MOST_IDS: Final = 20
-_MOST_SHOWN: Final = 10
+_MAX_IDS: Final = 20
+_MAX_SHOWN: Final = 10
 _POOL: Final = 50
 _TOKENS: Final = 2_000
 # Ids are shown with 8 characters. If fewer were accepted, words like "facade" would be ids.
@@ -30,7 +30,7 @@ def forget(call: SessionCall, arguments: str) -> str:
     typed = redact(arguments)[0].strip()
     if not typed:
         return format_usage("forget", "no memory was archived")
-    ids = [word.strip("[]`,;").lower() for word in typed.split(maxsplit=_MOST_IDS)]
+    ids = [word.strip("[]`,;").lower() for word in typed.split(maxsplit=_MAX_IDS)]
     if all(_ID.fullmatch(id_) for id_ in ids):
         try:
             # Look up all memories before archiving the first, so that an unknown id changes nothing.
@@ -42,7 +42,7 @@ def forget(call: SessionCall, arguments: str) -> str:
     same = [hit.memory for hit in hits if hit.memory.content.split() == typed.split()]
     if len(same) == 1:
         return _archive(call, same)
-    return _ask_which(call, same or [hit.memory for hit in hits[:_MOST_SHOWN]])
+    return _ask_which(call, same or [hit.memory for hit in hits[:_MAX_SHOWN]])
 
 
 def _archive(call: SessionCall, memories: Sequence[Memory]) -> str:

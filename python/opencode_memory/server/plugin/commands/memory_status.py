@@ -15,7 +15,7 @@ from opencode_memory.store.ledger import State
 from opencode_memory.text.display import one_line
 from opencode_memory.text.formatting import counted
 
-_MOST_DIRECTIVES = 1_000
+_MAX_DIRECTIVES = 1_000
 
 
 def show_status(call: SessionCall, arguments: str) -> str:
@@ -36,7 +36,7 @@ def _render_lines(call: SessionCall) -> Iterator[str]:
         yield f"Project {format_project(where)}: {_count_by_category(call, 'project')}"
     yield f"In every project: {_count_by_category(call, 'global')}"
     candidates = store.count(project=where, status=Status.CANDIDATE.value)
-    directives = store.list(project=where, category=Category.DIRECTIVE.value, limit=_MOST_DIRECTIVES)
+    directives = store.list(project=where, category=Category.DIRECTIVE.value, limit=_MAX_DIRECTIVES)
     unconfirmed = sum(directive.trust is not Trust.USER and directive.verified_at is None for directive in directives)
     if candidates or unconfirmed:
         parts = [counted(candidates, "memory")] if candidates else []

@@ -30,7 +30,7 @@ from opencode_memory.text.unicode import join_surrogates
 RECALL_LIMIT: Final = 10
 RECALL_TOKENS: Final = 2_000
 REVIEW_TOKENS: Final = 4_000
-_MOST_LISTED: Final = 40
+_MAX_LISTED: Final = 40
 _QUESTION_BYTES: Final = 2_000
 _REQUEST_BYTES: Final = 8_000
 # OpenCode escapes quotes inside an argument, and no other characters.
@@ -105,12 +105,12 @@ def _review(call: SessionCall, arguments: str) -> str:
     where = call.client.project
 
     def list_group(category: Category) -> tuple[Group, ...]:
-        memories = tuple(call.store.list(project=where, category=category, limit=_MOST_LISTED))
+        memories = tuple(call.store.list(project=where, category=category, limit=_MAX_LISTED))
         return (Group(f"{category.value.capitalize()}s:", memories, share=0.5),) if memories else ()
 
     open_here = Group(
         f"Open findings on branch {escaped(one_line(findings.branch, 80))} ({len(open_findings)}):",
-        lines=tuple(finding.line_of_text for finding in open_findings[:_MOST_LISTED]),
+        lines=tuple(finding.line_of_text for finding in open_findings[:_MAX_LISTED]),
         share=0.4,
     )
     groups = [

@@ -17,7 +17,7 @@ from opencode_memory.text.display import one_line
 from opencode_memory.text.formatting import counted
 from opencode_memory.text.json_values import to_json
 
-_MOST_LISTED = 50
+_MAX_LISTED = 50
 _LINE_BYTES = 600
 _SAID = {
     Seen.NEW: "Recorded",
@@ -74,7 +74,7 @@ def _list_open(findings: Findings) -> Answer:
     branch = one_line(findings.branch, 80)
     if not found:
         return Answer(f"There are no open findings on branch {branch}.", {"branch": findings.branch, "findings": []})
-    shown = found[:_MOST_LISTED]
+    shown = found[:_MAX_LISTED]
     lines = [one_line(finding.line_of_text, _LINE_BYTES) for finding in shown]
     head = f"{counted(len(found), 'open finding')} on branch {branch}, the worst first:"
     more = f"… {len(found) - len(shown)} more; resolve some to see them" if len(found) > len(shown) else None
