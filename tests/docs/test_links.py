@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from docs.machine import DOCUMENTS, ROOT
-from test_layout import LEVELS, TOP_MODULES
+from test_layout import LEVELS
 
 ARCHITECTURE = ROOT / "ARCHITECTURE.md"
 WRITTEN = (
@@ -105,22 +105,25 @@ def test_page_says_first_what_a_reader_can_do(file: Path) -> None:
     assert first.startswith("After reading this page, you ")
 
 
-def packages_in_picture() -> list[str]:
-    """Return the packages and modules in the picture of the layout, in its order."""
+def folders_in_picture() -> tuple[list[str], list[str]]:
+    """Return the folders of the core and the Python packages in the picture of the layout, in its order."""
     picture = next(block for block in _FENCED.findall(ARCHITECTURE.read_text(encoding="utf-8")) if "rust/core" in block)
-    return re.findall(r"^  ([a-z_]+)/ ", picture, re.MULTILINE)
+    core, python = (
+        re.findall(r"^  ([a-z_]+)/ ", part, re.MULTILINE) for part in picture.split("python/opencode_memory/")
+    )
+    return core, python
 
 
 def test_picture_shows_every_package_and_no_other() -> None:
-    packages = {path.parent.name for path in (ROOT / "python" / "opencode_memory").glob("*/__init__.py")}
-    modules = {path.name for path in (ROOT / "rust" / "core" / "src").iterdir() if path.is_dir()}
-    assert set(packages_in_picture()) == packages | modules
+    core, python = folders_in_picture()
+    assert set(python) == {file.parent.name for file in (ROOT / "python" / "opencode_memory").glob("*/__init__.py")}
+    assert set(core) == {path.name for path in (ROOT / "rust" / "core" / "src").iterdir() if path.is_dir()}
 
 
 def test_picture_shows_the_python_packages_in_the_order_of_their_levels() -> None:
     level = {package: number for number, packages in enumerate(LEVELS) for package in packages}
-    python = packages_in_picture()[-len([package for package in level if package not in TOP_MODULES]) :]
-    assert [level[package] for package in python] == sorted(level[package] for package in python)
+    levels = [level[package] for package in folders_in_picture()[1]]
+    assert levels == sorted(levels)
 
 
 def test_each_invariant_has_a_test_with_its_number() -> None:
