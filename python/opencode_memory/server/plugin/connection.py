@@ -69,14 +69,14 @@ class Connection:
         self.peer = Peer(
             send,
             requests={
-                "hello": self._hello,
-                "messages": self._messages,
-                "compacting": self._compacting,
-                "command": self._command,
-                "tool": self._tool,
-                "flush": self._flush,
+                "hello": self._handle_hello,
+                "messages": self._handle_messages,
+                "compacting": self._handle_compacting,
+                "command": self._handle_command,
+                "tool": self._handle_tool,
+                "flush": self._handle_flush,
             },
-            notifications={"settled": self._settled, "events": self._events},
+            notifications={"settled": self._handle_settled, "events": self._handle_events},
         )
         self.opencode = OpenCode(self.peer)
 
@@ -86,13 +86,13 @@ class Connection:
             await self.peer.run(texts)
             self._tasks.cancel_scope.cancel()
 
-    async def _hello(self, params: Any) -> dict[str, Any]:
+    async def _handle_hello(self, params: Any) -> dict[str, Any]:
         greeting = Greeting.parse(params)
         if self._context is not None:
             raise ConflictError("hello was already sent; each instance of OpenCode needs its own connection")
         answer: dict[str, Any] = {"protocol": PROTOCOL, "version": opencode_memory.__version__}
         if greeting.protocol != PROTOCOL:
-            return answer | {"notice": _notice(greeting), "refused": True}
+            return answer | {"notice": _format_notice(greeting), "refused": True}
         self._context = handlers.PluginContext(self._state, self._projects, Path(greeting.directory))
         if self._tasks is not None:
             self._tasks.start_soon(self._welcome, greeting)
@@ -105,30 +105,28 @@ class Connection:
             await self._on_thread(self._state.warm_up)
             self.is_ready = True
             if greeting.version != opencode_memory.__version__:
-                await self.opencode.toast(_notice(greeting), variant="warning")
+                await self.opencode.toast(_format_notice(greeting), variant="warning")
             await self.opencode.connect_mcp(MCP_NAME, seconds=_MCP_SECONDS)
         except RemoteError as error:
             _log.info("OpenCode in %s: %s", greeting.directory, error)
         except Exception:  # noqa: BLE001  a failed greeting must not end the connection
             _log.exception("the greeting of the plugin in %s failed", greeting.directory)
 
-    async def _messages(self, params: Any) -> dict[str, Any]:
-        asked, context = MessagesParams.parse(params), self._greeted()
-        facts = await self._facts(asked.session)
+    async def _handle_messages(self, params: Any) -> dict[str, Any]:
+        asked, context = MessagesParams.parse(params), self._require_context()
+        facts = await self._get_facts(asked.session)
         # The outcomes of earlier messages decide which memories the model already sees.
         await self.peer.wait_for_notifications("settled")
         return await self._on_thread(partial(handlers.handle_messages, context, asked, facts))
 
-    async def _compacting(self, params: Any) -> dict[str, Any]:
-        session, context = SessionParams.parse(params).session, self._greeted()
-        facts, previous = (
-            SessionFacts(),
-            handlers.PreviousSummary(is_known=not self._state.config.compaction.custom_prompt),
-        )
+    async def _handle_compacting(self, params: Any) -> dict[str, Any]:
+        session, context = SessionParams.parse(params).session, self._require_context()
+        facts = SessionFacts()
+        previous = handlers.PreviousSummary(is_known=not self._state.config.compaction.custom_prompt)
 
         async def ask_facts() -> None:
             nonlocal facts
-            facts = await self._facts(session)
+            facts = await self._get_facts(session)
 
         async def ask_summary() -> None:
             nonlocal previous
@@ -157,27 +155,29 @@ class Connection:
             except OpencodeMemoryError as error:
                 _log.warning("session %s is compacted, but learning from it failed: %s", session, error)
 
-    async def _command(self, params: Any) -> dict[str, Any]:
-        return await self._on_thread(partial(handlers.handle_command, self._greeted(), CommandParams.parse(params)))
+    async def _handle_command(self, params: Any) -> dict[str, Any]:
+        return await self._on_thread(
+            partial(handlers.handle_command, self._require_context(), CommandParams.parse(params))
+        )
 
-    async def _tool(self, params: Any) -> dict[str, Any]:
-        return await self._on_thread(partial(handlers.handle_tool, self._greeted(), ToolParams.parse(params)))
+    async def _handle_tool(self, params: Any) -> dict[str, Any]:
+        return await self._on_thread(partial(handlers.handle_tool, self._require_context(), ToolParams.parse(params)))
 
-    async def _flush(self, _: Any) -> dict[str, Any]:
+    async def _handle_flush(self, _: Any) -> dict[str, Any]:
         """Answer as soon as all earlier notifications are handled."""
         await self.peer.wait_for_notifications()
         return {}
 
-    async def _settled(self, params: Any) -> None:
-        await self._on_thread(partial(handlers.handle_settled, self._greeted(), SettledParams.parse(params)))
+    async def _handle_settled(self, params: Any) -> None:
+        await self._on_thread(partial(handlers.handle_settled, self._require_context(), SettledParams.parse(params)))
 
-    async def _events(self, params: Any) -> None:
-        self._greeted()
+    async def _handle_events(self, params: Any) -> None:
+        self._require_context()
         for session, facts in find_facts(params):
-            self._know(session, facts)
+            self._remember(session, facts)
         await self._on_thread(partial(self._watch.take, params, at=clock.now()))
 
-    async def _facts(self, session: str) -> SessionFacts:
+    async def _get_facts(self, session: str) -> SessionFacts:
         """Return the facts of a session. Ask OpenCode once if no event has announced the session."""
         known = self._sessions.get(session)
         if known is None:
@@ -186,15 +186,15 @@ class Connection:
             except RemoteError as error:
                 _log.info("session %s is unknown: %s", session, error)
                 return SessionFacts()
-            self._know(session, known)
+            self._remember(session, known)
         return known
 
-    def _know(self, session: str, facts: SessionFacts) -> None:
+    def _remember(self, session: str, facts: SessionFacts) -> None:
         self._sessions[session] = facts
         while len(self._sessions) > _MAX_SESSIONS:
             self._sessions.popitem(last=False)
 
-    def _greeted(self) -> handlers.PluginContext:
+    def _require_context(self) -> handlers.PluginContext:
         if self._context is None:
             raise ConflictError("say hello first")
         return self._context
@@ -203,7 +203,7 @@ class Connection:
         return await anyio.to_thread.run_sync(work, limiter=self._limiter)
 
 
-def _notice(greeting: Greeting) -> str:
+def _format_notice(greeting: Greeting) -> str:
     ours, theirs = opencode_memory.__version__, greeting.version
     return (
         f"the plugin in OpenCode is version {theirs}, the server {ours}: run `opencode-memory setup`, "
