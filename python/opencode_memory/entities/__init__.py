@@ -1,7 +1,7 @@
-"""What a text is about: the merge requests, issues, epics, commits, people and files that it names.
+"""Finds the entities of a text: the merge requests, issues, epics, commits, people and files that it names.
 
-One thing has one name, wherever and however it was mentioned. A name never depends on who asks, except that what is
-written short (``!12``, ``group/project!12``) is completed from the project that it was written in:
+An entity has one name, regardless of how it was written. The name does not depend on the reader, except that a short
+form (``!12``, ``group/project!12``) is completed from the project that it was written in:
 
 =====================  ========================================  ======================================
 kind                   in ``gitlab.com/group/project``           in a project that is no ``host/path``
@@ -17,8 +17,8 @@ file                   ``src/app.py``                             ``src/app.py``
 Host, path, hash and person are in lower case, since no forge tells them apart by case; a file keeps its spelling. A
 commit without a project is ``commit:…`` because ``@1a2b3c4`` could be a person.
 
-Finding is strict, since a wrong name ties memories together that have nothing in common: what might as well be code,
-a colour or a decorator is left out. Understanding what somebody typed as a reference is not: they meant one.
+Finding is strict, because a wrong name would connect unrelated memories: text that could also be code, a colour or a
+decorator is skipped. Parsing a reference that a user typed is lenient.
 """
 
 from __future__ import annotations

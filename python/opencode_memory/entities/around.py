@@ -1,4 +1,4 @@
-"""What stands around a match, looked at through a window of bounded width, so that no text makes a search slow."""
+"""The characters around a match, in a window of bounded width, so that no text makes a search slow."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ _SENTENCE_END: Final = re.compile(r"[.!?](?=\s)|\n")
 
 
 def is_word(character: str) -> bool:
-    """Whether a character continues a word; the empty text does not.
+    """Return whether a character continues a word; false for the empty text.
 
-    Scripts that are written without spaces (from U+2E80 on) end a reference like punctuation does.
+    Scripts without spaces (from U+2E80 on) end a reference like punctuation does.
     """
     return (character.isalnum() or character == "_") and character < _FIRST_WITHOUT_SPACES
 
 
 def before(text: str, position: int) -> str:
-    """Return what precedes a position in its sentence and line, at most 64 characters."""
+    """Return the text before a position in its sentence and line, at most 64 characters."""
     window = text[max(0, position - _WINDOW) : position]
     return _SENTENCE_END.split(window)[-1]
 

@@ -1,7 +1,7 @@
-"""The parts of a text in which to look for each kind of entity.
+"""Splits a text into the parts in which each kind of entity is searched.
 
-Each part has the length of the text, so that positions can be compared; what does not belong to it is overwritten.
-Fences count inside lists and quotes too; a fence that is never closed runs to the end, as in CommonMark.
+Each part has the length of the text, so that positions can be compared; other characters are overwritten. Fences are
+recognised in lists and quotes too; an unclosed fence runs to the end, as in CommonMark.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ _BACKTICKS: Final = re.compile(r"`+|\n[ \t\r]*(?=\n)")
 _REFERENCE: Final = re.compile(r"[A-Za-z0-9_./-]*[!#&@][0-9a-fA-F]+|[0-9a-fA-F]{7,40}")
 _NOT_LINE_END: Final = re.compile(r"[^\n]")
 
-# What code is overwritten with, so that nothing that touches code passes for a reference: `x`!12 is none.
+# Code is overwritten with this character, so that text touching code is not taken for a reference: `x`!12.
 _CODE: Final = "`"
-# And tags, so that the text between them is free, and the rest of <folder>/app.py is not.
+# Tags are overwritten with this one, so that the text between them is searched, and <folder>/app.py is not.
 _TAG_END: Final = ">"
 
 Span = tuple[int, int]
@@ -63,7 +63,7 @@ class _Code:
 
 
 def read(text: str) -> Parts:
-    """Take a text apart."""
+    """Split a text into parts."""
     text = _blank(text, _fences(text))
     text = _blank(text, _elements(text))
     code = list(_code(text))
@@ -93,7 +93,7 @@ def _blank(text: str, spans: Iterable[Span], filler: str = " ") -> str:
 
 def _fences(text: str) -> Iterator[Span]:
     """Find fenced code, with its fences."""
-    fence = ""  # What opened the code that we are in.
+    fence = ""  # The fence that opened the current code.
     start = position = 0
     for line in text.split("\n"):
         end = position + len(line)
@@ -110,7 +110,7 @@ def _fences(text: str) -> Iterator[Span]:
 
 
 def _elements(text: str) -> Iterator[Span]:
-    """Find the elements of HTML that hold code; one that is never closed was only talked about."""
+    """Find HTML elements that hold code; an unclosed one is only mentioned."""
     opened: re.Match[str] | None = None
     for match in _ELEMENT.finditer(text):
         if opened is None:
@@ -121,7 +121,7 @@ def _elements(text: str) -> Iterator[Span]:
 
 
 def _code(text: str) -> Iterator[_Code]:
-    """Find code in lines: what stands between two runs of equally many backticks in one paragraph."""
+    """Find inline code: the text between two runs of equally many backticks in one paragraph."""
     runs: list[Span] = []
     for match in _BACKTICKS.finditer(text):
         if match[0].startswith("\n"):

@@ -1,4 +1,4 @@
-"""Whether ``#123`` is a colour. Six or eight digits are one unless called an issue; three or four only among styles."""
+"""Recognises colours such as ``#123``. Six or eight digits are one unless called an issue; fewer only among styles."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _FUNCTION: Final = re.compile(r"(?:gradient|rgba?|darken|lighten|mix|fade|var)\(
 
 
 def is_colour(text: str, position: int, digits: str) -> bool:
-    """Say whether the ``#`` at a position begins a colour.
+    """Return whether the ``#`` at a position begins a colour.
 
     Args:
         text: The whole text.
         position: Of the ``#``.
-        digits: What follows it.
+        digits: The characters after it.
     """
     if len(digits) not in _SOMETIMES | _USUALLY:
         return False

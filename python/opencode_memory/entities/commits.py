@@ -37,7 +37,7 @@ def find(text: str, quoted: Mapping[int, str], home: Home | None) -> Iterator[tu
 
 
 def parse(reference: str, home: Home | None) -> str | None:
-    """Name the commit of a hash, with ``commit:`` before it or alone; None for anything else."""
+    """Return the commit of a hash, alone or with ``commit:`` before it; None for other texts."""
     commit = reference.lower().removeprefix(_PREFIX)
     if not _HASH.fullmatch(commit) or not (_is_mixed(commit) or len(commit) < len(reference)):
         return None

@@ -1,8 +1,8 @@
-"""Files by their path or name.
+"""Recognises files by their path or name.
 
-There is no look at a disk, so a file is what looks like one: its name ends as files of sources, documents or settings
-do, or is known, such as ``Makefile``. What is a site or a product as well (``docs.rs``, ``Node.js``) is no file. Paths
-are kept as written but for ``./``, ``x/..`` and the line after them; absolute ones are kept entirely.
+The disk is not read, so a file is recognised by its form: its name ends like files of sources, documents or settings,
+or is known, such as ``Makefile``. A name that is also a site or a product (``docs.rs``, ``Node.js``) is not a file.
+Paths are kept as written but for ``./``, ``x/..`` and the line after them; absolute paths are kept entirely.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _WHOLE: Final = re.compile(
 )
 _BRACKET: Final = re.compile(r"[(\[]")
 _LONGEST: Final = 512
-# What may stand around a name that has neither a dot nor a slash.
+# Characters that may surround a name without a dot and a slash.
 _AROUND: Final = "_@-~."
 _NEVER_BEFORE: Final = frozenset("\\#&?")
 # `**/app.py`, `${ROOT}/app.py`, `C:/app.py` and `…/app.py` go on to the left.
@@ -53,13 +53,13 @@ def find(text: str, quoted: Mapping[int, str]) -> Iterator[tuple[int, str]]:
 
 
 def parse(reference: str) -> str | None:
-    """Name the file of one reference, maybe with a line behind it; None for anything else."""
+    """Return the file of one reference, possibly with a line behind it; None for other texts."""
     match = _WHOLE.fullmatch(reference)
     return _name(match["path"]) if match else None
 
 
 def is_anchored(path: str) -> bool:
-    """Whether ``#12`` after a path is a place in a file, not an issue of a project such as ``vercel/next.js``."""
+    """Return whether ``#12`` after a path is a position in a file, not an issue of a project like ``vercel/next.js``."""
     *folders, name = path.split("/")
     ending = name.rpartition(".")[2].lower()
     return ending in WITH_FOLDER and "." in name and not (len(folders) == 1 and ending in NAMED_LIKE_PROJECTS)
@@ -82,7 +82,7 @@ def _unquoted(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _belongs_elsewhere(text: str, start: int, end: int, path: str) -> bool:
-    """Whether what touches a path makes it a part of something that is no file."""
+    """Return whether the characters around a path make it a part of another construct."""
     before, after, beyond = text[start - 1 : start], text[end : end + 1], text[end + 1 : end + 2]
     if before in _NEVER_BEFORE or (path.startswith("/") and before in _NEVER_BEFORE_ROOT):
         return True

@@ -22,7 +22,7 @@ PROJECT_PARTS: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class Home:
-    """Where a text's own project lives, in lower case.
+    """The location of a text's own project, in lower case.
 
     Attributes:
         host: ``gitlab.com``.
@@ -52,7 +52,7 @@ def home_of(project: str | None) -> Home | None:
     if project is None or len(project) > _LONGEST:
         return None
     host, *parts = project.strip().lower().split("/")
-    # The alias of a host in somebody's ssh configuration has no dot, so it is not asked to look like one.
+    # An alias of a host in an ssh configuration has no dot, so the host is not required to look like one.
     if len(parts) < PROJECT_PARTS or not _PART.fullmatch(host) or not are_parts(parts):
         return None
     return Home(host, "/".join(parts))

@@ -54,7 +54,7 @@ def find(text: str) -> Iterator[tuple[int, str]]:
 
 
 def parse(reference: str) -> str | None:
-    """Name the person of one reference; None for anything else."""
+    """Return the person of one reference; None for other texts."""
     return reference.lower() if _NAME.fullmatch(reference) else None
 
 
@@ -74,7 +74,7 @@ def _is_free_before(line: str, start: int) -> bool:
 
 
 def _is_free_after(line: str, end: int) -> bool:
-    """Whether nothing behind a name makes it a package, a call, a path or an address."""
+    """Return whether the text behind a name does not make it a package, a call, a path or an address."""
     following, beyond = line[end : end + 1], line[end + 1 : end + 2]
     if following == "/":
         return beyond == "@"
@@ -84,7 +84,7 @@ def _is_free_after(line: str, end: int) -> bool:
 
 
 def _decorators(lines: list[str]) -> list[bool]:
-    """Say for each line whether it holds a decorator alone, with what is decorated below it."""
+    """Return for each line whether it holds only a decorator, with the decorated code below it."""
     found = [False] * len(lines)
     code_below = False
     for number in range(len(lines) - 1, -1, -1):

@@ -1,7 +1,7 @@
 """References by number: ``!12``, ``#12``, ``&12``, alone or after a path, and ``path@hash``.
 
-In a text, a number after one of these signs is a reference only if nothing around it says otherwise: a colour, an
-anchor of a page, a file descriptor, an entity of HTML, a step of a list.
+A number after one of these signs is a reference only if its surroundings allow no other meaning: a colour, an anchor of
+a page, a file descriptor, an HTML entity, a step of a list.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def find(text: str, home: Home | None) -> Iterator[tuple[int, str]]:
 
 
 def parse(reference: str, home: Home | None) -> str | None:
-    """Name what one reference means; None for anything else."""
+    """Return the entity of one reference; None for other texts."""
     match = _NAME.fullmatch(reference)
     if match is None:
         return None
@@ -86,7 +86,7 @@ def shorter(name: str, home: Home) -> Iterator[str]:
 
 
 def _path_before(text: str, position: int) -> str | None:
-    """Return what might be a path up to a position, maybe nothing; None when it is longer than any path."""
+    """Return a possible path before a position, which may be empty; None if it is longer than any path."""
     backwards = text[max(0, position - _LONGEST_PATH) : position][::-1]
     match = _PATH_BACKWARDS.match(backwards)
     length = match.end() if match else 0
@@ -138,6 +138,6 @@ def _stands_alone(text: str, start: int, path: str, thing: str) -> bool:
 
 
 def _is_touched(text: str, start: int) -> bool:
-    """Whether what precedes a place without a blank makes it a part of something else, such as a link's target."""
+    """Return whether the text before a place makes it part of another construct, such as a link's target."""
     preceding = text[start - 1 : start]
     return is_word(preceding) or preceding in _NEVER_BEFORE or text[max(0, start - 2) : start] == "]("

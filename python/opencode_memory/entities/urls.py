@@ -1,6 +1,6 @@
-"""Addresses in a text, and what they are the address of on GitLab, GitHub, and forges that are built like them.
+"""Finds addresses in a text and the entities that they lead to, on GitLab, GitHub, and forges built like them.
 
-Only the shape of an address counts, so a forge on any host is understood. Ports, users, queries and fragments are
+Only the shape of an address matters, so a forge on any host is recognised. Ports, users, queries and fragments are
 dropped, as they are from the name of a project.
 """
 
@@ -34,7 +34,7 @@ _SIGILS: Final = {
     "commits": "@",
 }
 _SIGILS_OF_GROUPS: Final = {"epics": "&", "work_items": "&"}
-# Below these lies what somebody committed or wrote, where a folder may be called `issues`.
+# Below these lie files and texts of users, where a folder may be called `issues`.
 _CONTENT: Final = frozenset({"blob", "tree", "raw", "blame", "edit", "src", "wiki", "wikis", "releases", "compare"})
 # GitLab nests groups 20 deep.
 _MOST_PARTS: Final = 32
@@ -61,14 +61,14 @@ def locate(text: str) -> Iterator[tuple[int, str]]:
 
 
 def find(addresses: Iterable[tuple[int, str]], home: Home | None) -> Iterator[tuple[int, str]]:
-    """Name what the addresses of a text lead to."""
+    """Return the entities that the addresses of a text lead to."""
     for place, url in addresses:
         if name := parse(url, home):
             yield place, name
 
 
 def parse(url: str, home: Home | None) -> str | None:
-    """Name what an address leads to; None when it is nothing that has a name."""
+    """Return the entity that an address leads to; None if it leads to none."""
     match = _ADDRESS.fullmatch(url)
     if match is None:
         return None

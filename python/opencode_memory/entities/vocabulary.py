@@ -1,4 +1,4 @@
-"""The words and endings by which one kind of thing is told from another that is written the same way."""
+"""Words and endings that tell kinds of entities apart that are written the same way."""
 
 from __future__ import annotations
 

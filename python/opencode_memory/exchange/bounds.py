@@ -1,7 +1,7 @@
-"""What an import may write when its client may write into one project only.
+"""Restricts an import whose client may write to one project only.
 
-A file may name any project and any id. What it says of memories that are elsewhere, or were until they were deleted, is
-refused before anything is written.
+A file may name any project and any id. Rows about memories of other projects, including deleted ones, are refused
+before any row is written.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ if TYPE_CHECKING:
 
 
 class Bounds:
-    """One project and the global memories; the rows of one source are held against them."""
+    """One project and the global memories, as the limits of an import."""
 
     def __init__(self, store: MemoryStore, project: str, source: TextSource) -> None:
         self._store = store
         self._project = project
         self._source = source
         self._ids: set[str | None] = set()
-        # Links may stand before the memories that they are about.
+        # Links may come before their memories.
         self._awaited: dict[str | None, int] = {}
 
     def check(self, kind: str, row: Mapping[str, Any], line: int) -> None:
-        """Refuse a row that would write outside.
+        """Refuse a row that would write outside the project.
 
         Raises:
             InvalidInputError: It would; the message names the line.
@@ -46,16 +46,16 @@ class Bounds:
                     self._awaited.setdefault(known, line)
 
     def check_id(self, id: object, line: int | None = None) -> None:
-        """Refuse a memory that would take the place of one outside.
+        """Refuse a memory with the id of a memory outside the project.
 
         Raises:
-            InvalidInputError: It would.
+            InvalidInputError: Its id belongs to one.
         """
         self._is_inside(id, line)
         self._ids.add(_canonical(id))
 
     def check_ends(self) -> None:
-        """Refuse links to what is neither here nor in the source, once all of it was seen.
+        """After the last row, refuse links to memories that are neither in the store nor in the source.
 
         Raises:
             InvalidInputError: There is one.
@@ -65,7 +65,7 @@ class Bounds:
                 raise self._outside("a link of an unknown memory", line)
 
     def _is_inside(self, id: object, line: int | None) -> bool:
-        """Whether a memory is known here; raises when it is of another project."""
+        """Return whether the store has a memory; raise if it belongs to another project."""
         known = _last_known(self._store, id)
         if known is not None and known.project not in (None, self._project):
             raise self._outside(repr(known.project), line)
@@ -78,7 +78,7 @@ class Bounds:
 
 
 def _last_known(store: MemoryStore, id: object) -> Memory | None:
-    """Return a memory as it is here, or as it was before it was deleted: whoever takes its id gets its history."""
+    """Return a memory, or its last state before its deletion: a new memory with its id would inherit its history."""
     if (known := _canonical(id)) is None:
         return None
     try:
@@ -94,7 +94,7 @@ def _last_known(store: MemoryStore, id: object) -> Memory | None:
 
 
 def _canonical(id: object) -> str | None:
-    # The engine takes a UUID however it is written.
+    # The engine accepts every spelling of a UUID.
     try:
         return str(UUID(id.strip())) if isinstance(id, str) else None
     except ValueError:

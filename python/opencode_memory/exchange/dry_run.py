@@ -1,7 +1,7 @@
-"""A store that lives as long as one import, in which the import is tried out.
+"""A temporary store in which an import is tried out.
 
-Only writing a row tells whether the engine takes it. What fails here fails before anything was written, in a dry run
-too; and no more is held in memory than by the import itself.
+Only writing a row shows whether the engine accepts it. An error therefore occurs before the real store is written, in a
+dry run too. The try-out holds no more in memory than the import itself.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from opencode_memory.store.snapshots import private_folder
 
 @contextmanager
 def rehearsal(store: memory_store.MemoryStore) -> Iterator[memory_store.MemoryStore]:
-    """Open an empty store beside the one that an import is meant for; it is removed at the end.
+    """Open an empty temporary store in the folder of the import's store; it is removed at the end.
 
     Raises:
-        StorageError: There is no room, or no permission, for one.
+        StorageError: There is no room, or no permission, for it.
     """
     with (
         private_folder(store.data_dir if store.is_writable else None) as folder,

@@ -1,7 +1,7 @@
-"""What the exports of other systems have in common: checked fields, stable ids, and the way into the store.
+"""Common parts of imports from other systems: checked fields, stable ids, and writing to the store.
 
-A foreign memory gets an id that follows from what it was there, so importing the same file again finds it instead of
-storing it twice. Imports are of the lowest trust, and a directive among them waits for a person's review.
+The id of an imported memory is derived from its source, so importing the same file again finds the memory instead of
+storing it twice. Imports have the lowest trust, and imported directives wait for review.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ CONTENT_LIMIT: Final = 100_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForeignLink:
-    """A link between two memories, by the ids that they get here."""
+    """A link between two memories, by their new ids."""
 
     source: str
     target: str
@@ -36,12 +36,12 @@ class ForeignLink:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForeignExport:
-    """What a foreign export holds, translated.
+    """The content of another system's export, converted.
 
     Attributes:
-        memories: With ids of ours; their ``project`` is the name that the other system used.
+        memories: With new ids; their ``project`` is the name that the other system used.
         links: Between these memories.
-        skipped: What has no counterpart here, and why.
+        skipped: Parts without an equivalent, and why.
     """
 
     memories: Sequence[NewMemory]
@@ -49,14 +49,14 @@ class ForeignExport:
     skipped: Sequence[str] = ()
 
     def as_of_a_stranger(self) -> ForeignExport:
-        """Return it without what only this store's own past may say: trust, pins and confirmations."""
+        """Return the export without trust, pins and confirmations, which only this store's own past may carry."""
         memories = [replace(memory, trust=Trust.IMPORTED, pinned=False, verified_at=None) for memory in self.memories]
         return replace(self, memories=memories)
 
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """One object of a foreign export; an error names the field by its place, such as ``memories[3].content``."""
+    """One object of an export; errors name a field by its path, such as ``memories[3].content``."""
 
     source: TextSource
     place: str
@@ -64,20 +64,20 @@ class Fields:
 
     @classmethod
     def of(cls, source: TextSource, place: str, value: Any) -> Fields:
-        """Take a value that has to be an object."""
+        """Require an object."""
         if not isinstance(value, dict):
             raise source.wrong(f"{place} is not a JSON object", field=place)
         return cls(source, place, value)
 
     def text(self, name: str) -> str | None:
-        """Return a text, or None when it is missing or empty."""
+        """Return a text, or None if it is missing or empty."""
         value = self.values.get(name)
         if value is not None and not isinstance(value, str):
             raise self._wrong(name, "a text")
         return value if value and value.strip() else None
 
     def number(self, name: str) -> int | None:
-        """Return a whole number, or None when it is missing."""
+        """Return a whole number, or None if it is missing."""
         value = self.values.get(name)
         if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
             raise self._wrong(name, "a whole number")
@@ -91,7 +91,7 @@ class Fields:
         return tuple(member.strip() for member in value if member.strip())
 
     def moment(self, name: str) -> datetime | None:
-        """Return a time given in ISO 8601, without a zone in UTC, or in milliseconds since 1970."""
+        """Return a time given in ISO 8601 (without a zone: UTC) or in milliseconds since 1970."""
         value = self.values.get(name)
         if value is None or value == "":
             return None
@@ -109,7 +109,7 @@ class Fields:
 
 
 def stable_id(created_at: datetime | None, *parts: object) -> str:
-    """Make a UUIDv7 of a moment, in which the rest follows from the parts instead of chance."""
+    """Make a UUIDv7 from a time and parts; the parts replace the random bits."""
     # Not clock.to_ms: the float's rounding is part of the ids of memories that are imported already.
     milliseconds = max(0, int(created_at.timestamp() * 1000)) if created_at is not None else 0
     digest = hashlib.sha256("\0".join(str(part) for part in parts).encode("utf-8", errors="surrogatepass")).digest()
@@ -121,11 +121,11 @@ def stable_id(created_at: datetime | None, *parts: object) -> str:
 
 
 def foreign_memory(system: str, memory: NewMemory) -> Iterator[NewMemory]:
-    """Mark a memory as an import of another system; one that is too long is cut between paragraphs.
+    """Mark a memory as an import of another system; cut a text that is too long between paragraphs.
 
     Args:
         system: Name of the other system.
-        memory: Translated, with its id.
+        memory: Converted, with its id.
     """
     is_directive = memory.category == Category.DIRECTIVE and memory.status == Status.ACTIVE
     marked = replace(
@@ -146,16 +146,16 @@ def write_foreign(
     projects: Callable[[str | None], str | None],
     progress: Callable[[int, int], None] | None,
 ) -> dict[str, Mapping[str, int]]:
-    """Write what a foreign export holds.
+    """Write the content of another system's export.
 
     Args:
-        store: Where to.
-        export: Read completely, so that an error in it comes before anything is written.
-        projects: From a project's name there to the one here; None is global.
-        progress: Called with the memories done and how many there are.
+        store: The store to write to.
+        export: Read completely, so that an error in it occurs before any row is written.
+        projects: Maps a project's name there to the name here; None is global.
+        progress: Called with the number of memories done, and of all.
 
     Returns:
-        Kind to what happened to how many.
+        Outcomes and their numbers, by kind.
     """
     total = len(export.memories)
     memories = (_in_project(memory, projects(memory.project)) for memory in export.memories)
@@ -167,7 +167,7 @@ def write_foreign(
 
 
 def _in_project(memory: NewMemory, project: str | None) -> NewMemory:
-    # Named projects win over "global": the person asked for everything to go there.
+    # A named project overrides "global", because the user asked to import everything there.
     return replace(memory, project=project, scope=memory.scope if project is None else None)
 
 

@@ -24,7 +24,7 @@ IMPORT_FORMATS: Final = (*EXPORT_FORMATS, *FOREIGN_FORMATS)
 
 
 def check_format(name: str | None, known: tuple[str, ...]) -> None:
-    """Refuse the name of a format that is not known; None is any format."""
+    """Refuse an unknown format; None stands for any format."""
     if name is not None and name not in known:
         error = InvalidInputError(f"unknown format {name!r}", field="format")
         error.hint = did_you_mean(name, known)

@@ -40,22 +40,21 @@ def import_memories(
     dry_run: bool = False,
     progress: Callable[[int, int], None] | None = None,
 ) -> ImportReport:
-    """Read what ``export_memories`` or another system wrote.
+    """Import an export of ``export_memories`` or of another system.
 
     Args:
-        store: Where to.
+        store: The store to write to.
         source: A file or a text stream.
-        format: One of ``IMPORT_FORMATS``; None to recognise it.
-        project: Put everything into this project, except for a complete export of ours, which names its own.
-        within: Refuse a source that would write outside of this project and the global memories. It is never taken for
-            this store's own past.
-        trusted: Whether the source may be taken for this store's own past, and may say which repositories belong to
-            which project.
+        format: One of ``IMPORT_FORMATS``; None to detect it.
+        project: Import everything into this project; not for a complete export of ours, which names its own projects.
+        within: Refuse a source that would write outside of this project and the global memories. The source then never
+            counts as this store's own past.
+        trusted: Whether the source may count as this store's own past, and may assign repositories to projects.
         dry_run: Only check and count.
-        progress: Called with the rows done and how many there are.
+        progress: Called with the number of rows done, and of all.
 
     Raises:
-        InvalidInputError: The format is unknown, or the source is not what it should be; the message names the place.
+        InvalidInputError: The format is unknown, or the source is invalid; the message names the place.
         StorageError: The file cannot be read.
     """
     source = arguments.path_or_stream(source, field="source", method="read")
@@ -145,10 +144,10 @@ def _import_foreign(
 
 
 def _is_own_past(store: MemoryStore, ids: set[str]) -> bool:
-    """Whether an export may be taken as this store's own: nothing is here that it does not hold.
+    """Return whether an export is this store's own past: it contains every memory of the store.
 
-    That is a move to a new machine, or one that goes on after an interruption. A file that is added to other memories
-    may come from anybody.
+    This is the case for a move to a new machine, and for an import that continues after an interruption. A file that is
+    added to other memories may come from anyone.
     """
     offset = 0
     while page := store.list(project=ALL_PROJECTS, status=[*Status], with_expired=True, limit=_PAGE, offset=offset):
@@ -168,7 +167,7 @@ def _recognise(text: TextSource) -> str:
         if recognises(head):
             return name
     if head.lstrip().startswith("{") and isinstance(document := text.json(), dict):
-        # The keys of a document that was formatted anew may come in any order.
+        # A document that was formatted again may have its keys in any order.
         if document.get("format") == native_json.FORMAT:
             return native_json.NAME
         if {"memories", "links", "entities"} <= document.keys():
@@ -179,7 +178,7 @@ def _recognise(text: TextSource) -> str:
 
 
 def _project_names(store: MemoryStore, project: str | None) -> Callable[[str | None], str | None]:
-    """Return the translation of another system's project names into ours."""
+    """Return the mapping from another system's project names to ours."""
     known = store.projects.list()
     translated: dict[str, str] = {}
 
@@ -189,7 +188,7 @@ def _project_names(store: MemoryStore, project: str | None) -> Callable[[str | N
             if len(meant) != 1:
                 return store.projects.resolve(ProjectIdentity(root_commits=(foreign,))) or foreign
         else:
-            # Other systems leave the host out: acme/shop is github.com/acme/shop when only one project can be meant.
+            # Other systems omit the host: acme/shop is github.com/acme/shop if only one project matches.
             names = [existing.name for existing in known]
             meant = [name for name in names if name == foreign or name.endswith(f"/{foreign}")]
         return meant[0] if len(meant) == 1 else foreign

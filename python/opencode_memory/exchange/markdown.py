@@ -1,7 +1,7 @@
-"""Memories as Markdown: for people to read, correct and give back.
+"""Memories as Markdown, for people to read, correct and import again.
 
-Grouped by project and category. Each memory stands between two comments, verbatim: the first carries everything but the
-text as JSON, the second ends the text, whatever headings, fences or comments the text itself contains.
+Grouped by project and category. Each memory is between two comments, verbatim. The first comment holds all other fields
+as JSON, the second ends the text, whatever headings, fences or comments the text contains.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ def write(groups: Iterable[tuple[str | None, Category, Iterable[Memory]]], out: 
     """Write an export.
 
     Args:
-        groups: (project, category, memories), in the order of the document; a project of None is global.
-        out: Where to; written to once, from start to end.
-        at: The present moment.
+        groups: Project, category and memories, in the order of the document; a project of None is global.
+        out: The stream to write to.
+        at: The current time.
 
     Returns:
         Number of memories.
@@ -52,15 +52,15 @@ def write(groups: Iterable[tuple[str | None, Category, Iterable[Memory]]], out: 
 
 
 def recognises(head: str) -> bool:
-    """Say whether a text begins like a Markdown export of ours."""
+    """Return whether a text begins like a Markdown export of ours."""
     return _FIRST_LINE.match(head) is not None
 
 
 def read(source: TextSource) -> ForeignExport:
-    """Read an export; its memories are as they are said to be, trust and all.
+    """Parse an export; its memories keep the given fields, including trust.
 
     Raises:
-        InvalidInputError: A memory does not end, or what is said about it cannot be read; the message names the line.
+        InvalidInputError: A memory has no end, or its fields cannot be parsed; the message names the line.
     """
     skipped: list[str] = []
     return ForeignExport(memories=list(_memories(source, skipped=skipped)), skipped=skipped)
@@ -71,10 +71,10 @@ def _memories(source: TextSource, *, skipped: list[str]) -> Iterator[NewMemory]:
 
     Args:
         source: The text.
-        skipped: Gets a line for each text that stands outside of every memory.
+        skipped: Receives a line for each text outside of every memory.
 
     Raises:
-        InvalidInputError: A memory does not end, or what is said about it cannot be read; the message names the line.
+        InvalidInputError: A memory has no end, or its fields cannot be parsed; the message names the line.
     """
     about: Mapping[str, Any] | None = None
     start = 0
@@ -100,7 +100,7 @@ def _write_memory(memory: Memory, out: IO[str]) -> None:
     while f"<!-- end of {end} -->" in memory.content:
         end += "+"
     about = {"end": end, **{name: value for name in _KEPT if _says_something(value := _plain(getattr(memory, name)))}}
-    # Two hyphens may not stand in a comment; in JSON they occur in strings only.
+    # A comment must not contain two hyphens; in JSON they occur in strings only.
     comment = json.dumps(about, ensure_ascii=False).replace("--", "\\u002d\\u002d")
     heading = " ".join(f"{memory.created_at:%Y-%m-%d} {memory.topic or ''}".split())
     out.write(f"\n#### {heading}\n\n<!-- memory {comment} -->\n{memory.content}\n<!-- end of {end} -->\n")

@@ -1,7 +1,7 @@
-"""The complete and lossless export: one JSON document with one row in each line.
+"""The complete and lossless export: one JSON document with one row per line.
 
-Any JSON parser reads it whole; our own reader takes it line by line, so that neither side holds more than a batch. The
-counts at its end tell a complete file from a truncated one. What a row holds is the store's affair.
+Any JSON parser can read it whole. Our own parser reads it line by line, so that writer and reader hold only a batch in
+memory. The counts at its end tell a complete file from a truncated one. The store defines the content of a row.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ def write(rows: Iterable[tuple[str, Mapping[str, Any]]], out: IO[str], *, at: da
     """Write an export.
 
     Args:
-        rows: (kind, row) as ``MemoryStore.dump`` gives them: all rows of a kind together.
-        out: Where to; written to once, from start to end.
-        at: The present moment.
+        rows: Kind and row, as ``MemoryStore.rows.dump`` yields them, grouped by kind.
+        out: The stream to write to.
+        at: The current time.
 
     Returns:
-        Kind to number of rows.
+        Number of rows, by kind.
     """
     counts = dict.fromkeys(_ARRAYS, 0)
     header = {"format": FORMAT, "version": VERSION, "exported_at": at.isoformat(timespec="seconds")}
@@ -57,21 +57,21 @@ def write(rows: Iterable[tuple[str, Mapping[str, Any]]], out: IO[str], *, at: da
 
 
 def recognises(head: str) -> bool:
-    """Say whether a text begins like an export of ours."""
+    """Return whether a text begins like an export of ours."""
     return re.match(r'\s*\{\s*"format"\s*:\s*"opencode-memory"', head) is not None
 
 
 def read(source: TextSource) -> Iterator[tuple[int, str, dict[str, Any]]]:
-    """Yield (line, kind, row) of an export, in the order of the file.
+    """Yield line, kind and row of an export, in the order of the file.
 
     Raises:
-        InvalidInputError: The text is not a complete export; the message says where and why.
+        InvalidInputError: The text is not a complete export; the message names the place and the reason.
         FormatVersionError: A newer version wrote it.
     """
     lines = source.lines()
     first = next(lines, "").strip()
     if not first.endswith(",") or (header := _parsed(first[:-1] + "}")) is None:
-        # Somebody formatted the file anew: then it can only be read whole.
+        # The file was formatted again, so it can only be parsed as a whole.
         yield from _read_whole(source)
         return
     _check_header(source, header)
@@ -104,18 +104,18 @@ def load(
     with_projects: bool,
     progress: Callable[[int], None] | None,
 ) -> dict[str, Counter[str]]:
-    """Put an export into a store, batch by batch; running it again after an interruption changes nothing twice.
+    """Import an export into a store in batches; running it again after an interruption repeats no change.
 
     Args:
-        store: Where to.
-        source: An export that ``read`` went through without an error.
-        as_own: Whether the file is this store's own past. Of anybody else's, memories get the trust of an import, no
-            pin and no confirmation, directives among them wait for review, and the history is left out.
-        with_projects: Whether the file may say which repositories belong to which project.
-        progress: Called with the rows done.
+        store: The store to write to.
+        source: An export that ``read`` has checked.
+        as_own: Whether the file is this store's own past. Otherwise memories get the trust of an import, no pin and no
+            confirmation, directives wait for review, and the history is left out.
+        with_projects: Whether the file may assign repositories to projects.
+        progress: Called with the number of rows done.
 
     Returns:
-        Kind to what happened to how many rows.
+        Outcomes and their numbers, by kind.
     """
     counts: dict[str, Counter[str]] = {kind: Counter() for kind in _ARRAYS}
     done = 0
@@ -139,7 +139,7 @@ def load(
 
 
 def _memory(row: dict[str, Any], *, as_own: bool) -> dict[str, Any]:
-    # A memory without a project is global; unless it is said, a store would take it for one of its own project.
+    # A memory without a project is global. Without an explicit scope, the store would use its own project.
     scoped = {**row, "scope": ScopeKind.GLOBAL} if row.get("project") is None else row
     return scoped if as_own else {**scoped, "trust": Trust.IMPORTED, "pinned": False, "verified_at": None}
 

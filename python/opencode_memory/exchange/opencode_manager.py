@@ -1,8 +1,8 @@
-"""What ``ocm-mem export`` of the npm package @opencode-manager/memory writes, as JSON and as Markdown.
+"""Imports the JSON and Markdown that ``ocm-mem export`` of the npm package @opencode-manager/memory writes.
 
 The JSON is an array of objects with ``projectId``, ``scope`` (our category), ``content`` and times in milliseconds. The
-Markdown has a heading for each scope, with the number of its memories, and one for each memory. The project is the
-hash of the repository's root commit, which our projects are recognised by as well.
+Markdown has a heading for each scope, with the number of its memories, and one for each memory. The project is the hash
+of the repository's root commit, by which our projects are recognised as well.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ _MEMORY_HEADING: Final = re.compile(r"### \[(?P<id>\d+)\] - Created (?P<day>\d{4
 
 
 def recognises_json(head: str) -> bool:
-    """Say whether a text begins like such a JSON export."""
+    """Return whether a text begins like such a JSON export."""
     return re.match(r"\s*\[\s*(?:\]|\{)", head) is not None and ('"projectId"' in head or '"scope"' in head)
 
 
 def recognises_markdown(head: str) -> bool:
-    """Say whether a text begins like such a Markdown export."""
+    """Return whether a text begins like such a Markdown export."""
     return re.match(r"# Memory Export\r?\n\r?\nExported on \d{4}-\d{2}-\d{2}", head) is not None
 
 
 def read_json(source: TextSource) -> ForeignExport:
-    """Translate a JSON export.
+    """Convert a JSON export.
 
     Raises:
-        InvalidInputError: A field is not what the format says; the message names it.
+        InvalidInputError: A field does not follow the format; the message names it.
     """
     members = source.json()
     if not isinstance(members, list):
@@ -55,10 +55,10 @@ def read_json(source: TextSource) -> ForeignExport:
 
 
 def read_markdown(source: TextSource) -> ForeignExport:
-    """Translate a Markdown export; it names neither projects nor times of day.
+    """Convert a Markdown export; it names neither projects nor times of day.
 
     Raises:
-        InvalidInputError: The number of memories under a heading is not the one that it announces.
+        InvalidInputError: The number of memories under a heading is not the announced number.
     """
     memories: list[NewMemory] = []
     scope = Category.CONTEXT
@@ -72,7 +72,7 @@ def read_markdown(source: TextSource) -> ForeignExport:
 
     for number, line in enumerate(source.lines(), start=1):
         text = line.rstrip("\r\n")
-        # A memory may hold such headings itself: they count only where the announced numbers leave room for them.
+        # A memory may contain such headings itself. They count only if the announced numbers leave room for them.
         if found >= announced and (match := _SCOPE_HEADING.fullmatch(text)):
             finish()
             heading, lines, found = None, [], 0

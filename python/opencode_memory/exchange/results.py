@@ -1,4 +1,4 @@
-"""What an export or import did."""
+"""Results of exports and imports."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportReport:
-    """What was written.
+    """The result of an export.
 
     Attributes:
         format: Name of the format.
-        counts: Kind (``memory``, ``link`` …) to how many.
+        counts: Number of rows by kind (``memory``, ``link`` …).
     """
 
     format: str
@@ -21,16 +21,16 @@ class ExportReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportReport:
-    """What was read, and what became of it.
+    """The result of an import.
 
     Attributes:
-        format: Name of the format that was recognised.
-        dry_run: Whether nothing was written.
-        counts: Kind (``memory``, ``link`` …) to what happened (``stored``, ``updated``, ``unchanged``; in a dry run
-            ``found``) to how many.
-        skipped: What was passed over, and why.
-        trusted: Whether memories kept the trust that the source gave them; else they have that of an import, and
-            directives among them wait for review.
+        format: Name of the detected format.
+        dry_run: Whether the import only checked and counted.
+        counts: For each kind (``memory``, ``link`` …) the numbers by outcome (``stored``, ``updated``, ``unchanged``;
+            in a dry run ``found``).
+        skipped: Skipped parts, and why.
+        trusted: Whether memories kept the trust that the source gave them. Otherwise they have the trust of an import,
+            and directives wait for review.
     """
 
     format: str
@@ -40,5 +40,5 @@ class ImportReport:
     trusted: bool = False
 
     def total(self, kind: str) -> int:
-        """How many of a kind the source held."""
+        """Return how many rows of a kind the source held."""
         return sum(self.counts.get(kind, {}).values())

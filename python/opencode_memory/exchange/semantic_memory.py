@@ -1,8 +1,8 @@
-"""The JSON that ``export_memories`` of the PyPI package opencode-semantic-memory writes (versions 0.3 to 0.68).
+"""Imports the JSON that ``export_memories`` of the PyPI package opencode-semantic-memory writes (versions 0.3 to 0.68).
 
-An object with ``version``, ``exported_at``, ``filters``, ``memories``, ``entities`` and ``links``. Categories that do
-not exist here become the nearest one and stay in the metadata; a resolved blocker is archived; what is known of an
-entity travels with the memories that mention it.
+An object with ``version``, ``exported_at``, ``filters``, ``memories``, ``entities`` and ``links``. Unknown categories
+become the nearest one and stay in the metadata; a resolved blocker is archived; the data of an entity is stored with
+the memories that mention it.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ _LINK_KINDS: Final = {"related": "similar"}
 
 
 def recognises(head: str) -> bool:
-    """Say whether a text begins like such an export."""
+    """Return whether a text begins like such an export."""
     return re.match(r'\s*\{\s*"version"\s*:\s*"1\.\d+"\s*,\s*"exported_at"', head) is not None
 
 
 def read(source: TextSource) -> ForeignExport:
-    """Translate an export.
+    """Convert an export.
 
     Raises:
-        InvalidInputError: A field is not what the format says; the message names it.
+        InvalidInputError: A field does not follow the format; the message names it.
     """
     document = Fields.of(source, "the document", source.json())
     entities = _entities(document)
@@ -54,7 +54,7 @@ def read(source: TextSource) -> ForeignExport:
             ids[number] = memory.id
         memories.extend(foreign_memory(NAME, memory))
     links = [link for fields in _objects(document, "links") if (link := _link(fields, ids)) is not None]
-    # Each link is listed once for either of its ends.
+    # Each link is listed twice, once for each of its ends.
     unique = {(link.source, link.target, link.kind): link for link in links}
     return ForeignExport(memories=memories, links=tuple(unique.values()), skipped=skipped)
 
@@ -93,14 +93,14 @@ def _memory(fields: Fields, entities: Mapping[str, list[dict[str, Any]]]) -> New
 
 
 def _entities(document: Fields) -> Mapping[str, list[dict[str, Any]]]:
-    """Return what is known of each entity, by the forms in which a memory may mention it."""
+    """Return the data of each entity, by the forms in which a memory may mention it."""
     known: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)
     for fields in _objects(document, "entities"):
         ref = fields.text("ref")
         about = {name: fields.values[name] for name in ("ref", "type", "project", "title") if fields.values.get(name)}
         if (metadata := fields.values.get("metadata")) not in (None, "", "{}", {}):
             about["metadata"] = metadata
-        # Without a title or metadata there is nothing that the memory's own reference does not say.
+        # Without a title or metadata, the entity adds no information to the memory's own reference.
         if ref is not None and ("title" in about or "metadata" in about):
             known[ref].append(about)
             if (project := fields.text("project")) is not None:

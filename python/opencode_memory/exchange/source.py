@@ -1,7 +1,7 @@
-"""The text that an import reads, which can be read more than once and is never held in memory whole.
+"""The text of an import, which can be read several times and is never held in memory as a whole.
 
-An import looks at its source three times: at the beginning to recognise the format, through it all to find what is
-wrong before anything is written, and again to write.
+An import reads its source three times: its beginning to detect the format, all of it to find errors, and
+again to write.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _HEAD_CHARACTERS: Final = 4096
 
 @dataclass(frozen=True, slots=True)
 class TextSource:
-    """A text that can be read from its start again and again."""
+    """A text that can be read repeatedly from its start."""
 
     name: str
     stream: IO[str]
@@ -33,7 +33,7 @@ class TextSource:
         return self._read(_HEAD_CHARACTERS).removeprefix("\ufeff")
 
     def whole(self) -> str:
-        """Return everything, without a byte order mark."""
+        """Return the whole text, without a byte order mark."""
         self.stream.seek(0)
         return self._read(-1).removeprefix("\ufeff")
 
@@ -47,10 +47,10 @@ class TextSource:
             raise self._not_utf8(error) from error
 
     def json(self) -> Any:
-        """Return everything as JSON.
+        """Parse the whole text as JSON.
 
         Raises:
-            InvalidInputError: It is not JSON; the message says where.
+            InvalidInputError: It is not JSON; the message names the place.
         """
         try:
             return json.loads(self.whole())
@@ -60,7 +60,7 @@ class TextSource:
             raise self.wrong("is nested too deeply") from error
 
     def wrong(self, problem: str, *, line: int | None = None, field: str = "source") -> InvalidInputError:
-        """Return the error that says what is wrong with this text, and where."""
+        """Return an error that names the problem and its place in this text."""
         place = self.name if line is None else f"{self.name}, line {line}"
         return InvalidInputError(f"{place}: {problem}", field=field)
 
@@ -76,11 +76,11 @@ class TextSource:
 
 @contextmanager
 def open_source(source: Path | str | TextIO) -> Iterator[TextSource]:
-    """Open a file, or take a stream; what cannot be read twice, such as a pipe, is copied first.
+    """Open a file or a stream; a source that cannot be read twice, such as a pipe, is copied first.
 
     Raises:
         StorageError: The file cannot be read.
-        InvalidInputError: A pipe holds something else than UTF-8.
+        InvalidInputError: A pipe holds bytes that are not UTF-8.
     """
     with ExitStack() as stack:
         if isinstance(source, Path | str):
@@ -95,7 +95,7 @@ def open_source(source: Path | str | TextIO) -> Iterator[TextSource]:
 
 
 def _copied(name: str, stream: IO[str]) -> IO[str]:
-    # Not a spooled one: interrupted while it is being made, it complains when it is thrown away.
+    # Not a spooled file: if it is interrupted while it is created, it warns when it is collected.
     copy = tempfile.TemporaryFile(  # noqa: SIM115  the caller closes it
         "w+", encoding="utf-8", newline="\n", errors="surrogatepass"
     )
