@@ -48,7 +48,7 @@ class LearningResult:
 
 
 @dataclass(frozen=True, slots=True)
-class _Seen:
+class _Sighted:
     candidate: Candidate
     elsewhere: int
 
@@ -144,10 +144,12 @@ class Learner:
             state, ready = end(info, state, at_ms=at_ms)
             found += ready
         # A fork contains copies of its parent's messages. They belong to the state, but they are no new statements.
-        found = list(self._drop_rejected([one for one in found if not one.is_copy], project))
-        seen = list(self._seen(found, project, info.id))
+        found = list(self._drop_rejected([candidate for candidate in found if not candidate.is_copy], project))
+        seen = list(self._count_elsewhere(found, project, info.id))
         admitted = [
-            (one.candidate, status) for one in seen if (status := admit(one.candidate, elsewhere=one.elsewhere))
+            (sighting.candidate, status)
+            for sighting in seen
+            if (status := admit(sighting.candidate, elsewhere=sighting.elsewhere))
         ]
         results = stored_state.write(
             Batch(
@@ -182,11 +184,11 @@ class Learner:
         ]
         return [message for message, _ in fresh], frozenset(message.id for message, copied in fresh if copied)
 
-    def _seen(self, found: Sequence[Candidate], project: str | None, session: str) -> Iterator[_Seen]:
-        keys = [one.normal_form or "" for one in found]
+    def _count_elsewhere(self, found: Sequence[Candidate], project: str | None, session: str) -> Iterator[_Sighted]:
+        keys = [candidate.normal_form or "" for candidate in found]
         counts = self._store.learning.seen_elsewhere(project, keys, session) if found else []
         for candidate, count in zip(found, counts, strict=True):
-            yield _Seen(candidate, count if candidate.normal_form else 0)
+            yield _Sighted(candidate, count if candidate.normal_form else 0)
 
     def _drop_rejected(self, found: Sequence[Candidate], project: str | None) -> Iterator[Candidate]:
         """Yield the candidates that the user has neither rejected nor reworded before."""
@@ -197,7 +199,7 @@ class Learner:
 
     def _open_blockers(self, project: str | None) -> Iterator[OpenBlocker]:
         for memory in self._store.list(scope=Scope.owned_by(project), category=Category.BLOCKER, limit=_MOST_BLOCKERS):
-            if memory.topic and memory.topic.startswith(TOPIC) and "resolved" not in memory.tags:
+            if memory.topic and memory.topic.startswith(TOPIC) and not memory.is_resolved:
                 yield OpenBlocker(memory.topic, memory.content)
 
 
@@ -243,7 +245,7 @@ def _retry_on_conflict(attempt: Callable[[], _T], session: str) -> _T:
 
 
 def _count_sightings(found: Sequence[Candidate], project: str | None) -> list[tuple[str | None, str, int]]:
-    counts = Counter(one.normal_form for one in found if one.normal_form is not None)
+    counts = Counter(candidate.normal_form for candidate in found if candidate.normal_form is not None)
     return [(project, what, times) for what, times in counts.items()]
 
 

@@ -46,7 +46,7 @@ def _find_old(store: MemoryStore, category: Category, before: datetime) -> Itera
     while page := store.list(project=ALL_PROJECTS, category=category, older_than=before, limit=_PAGE, offset=offset):
         offset += len(page)
         for memory in page:
-            is_over = category is not Category.BLOCKER or "resolved" in memory.tags
+            is_over = category is not Category.BLOCKER or memory.is_resolved
             # A memory that was repeated or corrected since then is not old.
             touched = max(memory.updated_at, memory.used_at or memory.updated_at)
             if is_over and not memory.pinned and touched < before and not was_restored(store, memory):

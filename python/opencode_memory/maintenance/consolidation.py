@@ -87,18 +87,14 @@ def apply(store: MemoryStore, proposal: Proposal) -> list[Memory]:
     for pair in proposal.duplicates:
         if pair.keep.id not in reasons:
             reasons.setdefault(pair.archive.id, f"duplicate of {pair.keep.id}")
-    return [memory for one, reason in reasons.items() for memory in store.archive(one, reason=reason)]
+    return [memory for memory_id, reason in reasons.items() for memory in store.archive(memory_id, reason=reason)]
 
 
 def _is_stale(memory: Memory, before: datetime) -> bool:
     touched = (memory.updated_at, memory.used_at, memory.verified_at)
-    if memory.pinned or memory.category in _LASTING or (memory.category is Category.BLOCKER and not _resolved(memory)):
+    if memory.pinned or memory.category in _LASTING or (memory.category is Category.BLOCKER and not memory.is_resolved):
         return False
     return all(moment is None or moment < before for moment in touched)
-
-
-def _resolved(memory: Memory) -> bool:
-    return "resolved" in memory.tags
 
 
 def _find_pairs(store: MemoryStore, kind: str, scope: Scope, *, at_least: float) -> list[Pair]:

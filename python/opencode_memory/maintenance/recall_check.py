@@ -107,8 +107,8 @@ def check_recall(
         topics=RecallScore.from_questions(topics),
         similar=links.pairs("similar"),
         contradicting=links.pairs("contradicts"),
-        never_recalled=tuple(sorted(unused, key=lambda one: (one.created_at, one.id))),
-        stale=tuple(sorted(stale, key=lambda one: (one.touched_at, one.id))),
+        never_recalled=tuple(sorted(unused, key=lambda summary: (summary.created_at, summary.id))),
+        stale=tuple(sorted(stale, key=lambda summary: (summary.touched_at, summary.id))),
         pending_embeddings=stats.pending_embeddings,
         model_mismatch=stats.model_mismatch,
     )
@@ -203,7 +203,7 @@ class _Links:
             return False
         for neighbour in neighbours:
             if self._counts(neighbour.memory):
-                older, newer = sorted((memory, neighbour.memory), key=lambda one: (one.created_at, one.key))
+                older, newer = sorted((memory, neighbour.memory), key=lambda linked: (linked.created_at, linked.key))
                 key = (neighbour.kind, frozenset((older.id, newer.id)))
                 self._found[key] = Pair(
                     newer=summarize(newer), older=summarize(older), weight=neighbour.weight, reason=neighbour.reason

@@ -72,7 +72,7 @@ def bootstrap(store: MemoryStore, folder: Path, *, project: str | None) -> Boots
             files += [name] * report.files
     for memory in _read_manifests(folder, project, files, skipped):
         before = store.list(scope=Scope.owned_by(project), tag=_get_tag(memory), limit=_MOST_PROJECTS)
-        if any((one.topic, one.content) == (memory.topic, memory.content) for one in before):
+        if any((stored.topic, stored.content) == (memory.topic, memory.content) for stored in before):
             unchanged += 1
             continue
         result = store.remember_many([memory])[0]

@@ -48,7 +48,7 @@ class SkipLog:
             path: The ingested path.
             report: Its report.
         """
-        skipped = {one.file: one.reason for one in report.skipped}
+        skipped = {skip.file: skip.reason for skip in report.skipped}
         for file in [file for file in self._warned if file not in skipped and Path(file).is_relative_to(path)]:
             del self._warned[file]
         for file, reason in skipped.items():

@@ -94,7 +94,7 @@ def run_digest(work: Work, config: Config) -> datetime:
         raise PostponedError(str(error), seconds=error.retry_after_seconds or _LOOK_AGAIN.total_seconds()) from error
     if isinstance(report.outcome, BudgetExceeded):
         return report.outcome.until
-    verdicts = {one.id: one for one in report.verdicts}
+    verdicts = {verdict.id: verdict for verdict in report.verdicts}
     for name, memory in batch.items():
         _apply_verdict(work.store, memory, verdicts.get(name))
     return work.at

@@ -84,7 +84,7 @@ def find_resolutions(text: str, open_blockers: Iterable[OpenBlocker]) -> tuple[C
         if sentence.is_question or not _OVER.search(sentence.text) or _NOT_YET.search(sentence.text):
             continue
         words = _extract_terms(sentence.text)
-        for blocker in [one for one in waiting if len(words & _extract_terms(one.content)) >= _SHARED]:
+        for blocker in [blocker for blocker in waiting if len(words & _extract_terms(blocker.content)) >= _SHARED]:
             waiting.remove(blocker)
             found.append(_make_resolution(blocker, sentence.text))
     return tuple(found)

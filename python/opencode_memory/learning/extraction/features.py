@@ -83,12 +83,12 @@ def tokenize(text: str) -> list[str]:
 
 def _iterate_cues(kinds: Iterable[Kind], core: str) -> Iterable[tuple[str, float]]:
     for kind in kinds:
-        for one in kind.cues:
-            if one.pattern.search(core):
-                yield f"cue {one.name}", 1.0
-        for one in kind.against:
-            if one.pattern.search(core):
-                yield f"against {kind.category}: {one.name}", 1.0
+        for cue in kind.cues:
+            if cue.pattern.search(core):
+                yield f"cue {cue.name}", 1.0
+        for cue in kind.against:
+            if cue.pattern.search(core):
+                yield f"against {kind.category}: {cue.name}", 1.0
         strength, _ = kind.judge(core)
         if strength:
             yield f"strength {kind.category}", strength

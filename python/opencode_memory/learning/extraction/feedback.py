@@ -32,14 +32,14 @@ def extract_from_refusal(text: str, action: str) -> tuple[Candidate, ...]:
         action: The refused tool call.
     """
     text = strip_private(text)
-    found = [one for one in extract_from_user(text, Context(action)) if one.category in _WANTED]
+    found = [candidate for candidate in extract_from_user(text, Context(action)) if candidate.category in _WANTED]
     said = " ".join(
         sentence.text for sentence in split_sentences(extract_authored_text(text).text) if not sentence.is_question
     )
     if len(said.split()) < _LEAST_WORDS:
         return ()
     content = shorten(said, LONGEST_CONTENT)
-    category = max(found, key=lambda one: one.confidence).category if found else Category.PREFERENCE
+    category = max(found, key=lambda candidate: candidate.confidence).category if found else Category.PREFERENCE
     about_now = _NOW.search(said) is not None
     return (
         Candidate(

@@ -47,7 +47,7 @@ def find_complaint(output: str) -> str:
     """Return the most telling line of a failed command's output, and a second one if it adds information."""
     lines = [" ".join(line.split()) for line in _ANSI.sub("", output).split("\n")]
     judged = [(_weight(line), -number, line) for number, line in enumerate(lines) if line]
-    best = sorted((one for one in judged if one[0] > 0), reverse=True)
+    best = sorted((scored for scored in judged if scored[0] > 0), reverse=True)
     if not best:
         return shorten(next((line for line in reversed(lines) if line), ""), _MOST_CHARS)
     first = _clean(best[0][2])

@@ -90,8 +90,8 @@ def step(
         state, released = _release(state, event)
         ready += released
         state, found = _process_event(info, state, event, known)
-        placed = [one.with_source(message.id, message.at_ms, is_copy=is_copy) for one in found]
-        state = _hold(state, [one for one in placed if not _is_repeated(one, state)])
+        placed = [candidate.with_source(message.id, message.at_ms, is_copy=is_copy) for candidate in found]
+        state = _hold(state, [candidate for candidate in placed if not _is_repeated(candidate, state)])
     return state.trim(), tuple(ready)
 
 
@@ -106,9 +106,12 @@ def end(info: SessionInfo, state: SessionState, *, at_ms: int) -> tuple[SessionS
 def _release(state: SessionState, event: Event) -> tuple[SessionState, tuple[Candidate, ...]]:
     """Return the candidates that can no longer be retracted after an event."""
     if isinstance(event, UserText) and is_retraction(event.text):
-        kept = tuple(one for one in state.pending if not one.is_persons)
-        gone = frozenset(one for it in state.pending if it.is_persons for one in injected_text.hash_triples(it.content))
-        return replace(state, pending=(), proposed=tuple(one for one in state.proposed if one not in gone)), kept
+        kept = tuple(candidate for candidate in state.pending if not candidate.is_persons)
+        retracted = (candidate.content for candidate in state.pending if candidate.is_persons)
+        gone = frozenset(triple for content in retracted for triple in injected_text.hash_triples(content))
+        return replace(
+            state, pending=(), proposed=tuple(triple for triple in state.proposed if triple not in gone)
+        ), kept
     if isinstance(event, UserText | SessionEnd | Compaction):
         return replace(state, pending=()), state.pending
     return state, ()
@@ -142,7 +145,7 @@ def _process_user_text(
     offer = state.offer if state.offered_ago <= _OFFER_LASTS else ""
     found = () if pretending else extract_from_user(text, Context(state.action, offer))
     mine = (blockers.OpenBlocker(topic, content) for topic, content in state.blockers)
-    over = blockers.find_resolutions(text, {one.topic: one for one in (*known.blockers, *mine)}.values())
+    over = blockers.find_resolutions(text, {blocker.topic: blocker for blocker in (*known.blockers, *mine)}.values())
     goal = state.goal or shorten(own.text, _GOAL)
     state = replace(state, offer="" if any(map(is_choice, found)) else state.offer, offered_ago=state.offered_ago + 1)
     return replace(state, goal=goal, action="", pretending=pretending), (*over, *_without_resolved(found, over))
@@ -151,7 +154,7 @@ def _process_user_text(
 def _process_agent_text(state: SessionState, text: str) -> tuple[SessionState, tuple[Candidate, ...]]:
     text = strip_private(text)
     said = split_sentences(extract_authored_text(text).text)
-    outcome = shorten(" ".join(one.text for one in said[:2]), _GOAL) or state.outcome
+    outcome = shorten(" ".join(sentence.text for sentence in said[:2]), _GOAL) or state.outcome
     action = f"{state.action}\n{text}"[-_ACTION:]
     found = () if state.pretending else extract_from_agent(text)
     if _OFFERS.search(text):
@@ -174,16 +177,21 @@ def _hold(state: SessionState, found: list[Candidate]) -> SessionState:
     if not found:
         return state
     # If two candidates have the same topic, the later one wins.
-    topics = {one.topic for one in found if one.topic is not None}
+    topics = {candidate.topic for candidate in found if candidate.topic is not None}
     open_ones = {
         **dict(state.blockers),
-        **{one.topic: one.content for one in found if one.category is Category.BLOCKER and one.topic},
+        **{
+            candidate.topic: candidate.content
+            for candidate in found
+            if candidate.category is Category.BLOCKER and candidate.topic
+        },
     }
-    over = {one.topic for one in found if "resolved" in one.tags}
+    over = {candidate.topic for candidate in found if "resolved" in candidate.tags}
     state = replace(state, blockers=tuple((topic, text) for topic, text in open_ones.items() if topic not in over))
-    kept = tuple(one for one in state.pending if one.topic not in topics)
+    kept = tuple(candidate for candidate in state.pending if candidate.topic not in topics)
     said = injected_text.add_texts(
-        state.proposed, (one.content for one in found if one.is_persons or one.category is Category.FACT)
+        state.proposed,
+        (candidate.content for candidate in found if candidate.is_persons or candidate.category is Category.FACT),
     )
     return replace(state, pending=(*kept, *found), proposed=said)
 
@@ -223,4 +231,4 @@ def _redact_input(given_to: Mapping[str, Any]) -> dict[str, Any]:
 
 def _without_resolved(found: tuple[Candidate, ...], over: tuple[Candidate, ...]) -> tuple[Candidate, ...]:
     """Leave out candidates that repeat the resolution of a blocker."""
-    return tuple(one for one in found if not any(one.evidence == done.evidence for done in over))
+    return tuple(candidate for candidate in found if not any(candidate.evidence == done.evidence for done in over))

@@ -72,10 +72,12 @@ def extract_from_user(message: str, before: Context) -> tuple[Candidate, ...]:
             continue
         candidate = max(
             filter(None, (find_correction(reading.sentence, before.action), _judge(reading, is_agent=False))),
-            key=lambda one: one.confidence,
+            key=lambda candidate: candidate.confidence,
             default=None,
         )
-        if candidate is not None and (number, candidate.evidence) not in [(at, one.evidence) for at, one in found]:
+        if candidate is not None and (number, candidate.evidence) not in [
+            (at, earlier.evidence) for at, earlier in found
+        ]:
             found = _append(found, number, candidate)
     return tuple(candidate for _, candidate in found)
 
@@ -95,7 +97,7 @@ def _append(found: list[tuple[int, Candidate]], number: int, candidate: Candidat
     if found and found[-1][0] == number - 1 and _REFERS.match(candidate.evidence):
         before = found[-1][1]
         if candidate.content.startswith(before.content):
-            surer = max(before, candidate, key=lambda one: one.confidence)
+            surer = max(before, candidate, key=lambda candidate: candidate.confidence)
             return [*found[:-1], (number, replace(surer, content=candidate.content))]
     return [*found, (number, candidate)]
 

@@ -26,7 +26,10 @@ def summarize_session(session: str, state: SessionState) -> Candidate | None:
     if state.passed:
         lines.append("Commands: " + ", ".join(f"`{shorten(key, 100)}`" for key, _ in state.passed[-_MOST_COMMANDS:]))
     if state.failures:
-        failing = [f"`{shorten(one.command, 100)}` fails{_because(one.complaints)}" for _, one in state.failures[-2:]]
+        failing = [
+            f"`{shorten(failure.command, 100)}` fails{_because(failure.complaints)}"
+            for _, failure in state.failures[-2:]
+        ]
         lines.append(f"Open: {'; '.join(failing)}")
     return Candidate(
         category=Category.CONVERSATION,

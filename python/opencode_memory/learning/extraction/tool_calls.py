@@ -31,7 +31,7 @@ def step(state: SessionState, call: ToolCall, *, directory: str) -> tuple[Sessio
     if call.tool not in {"bash", "shell"} or not isinstance(command, str) or call.status is not ToolStatus.COMPLETED:
         return state, ()
     if commands.reverts_edits(command) and call.exit == 0:
-        forgotten = tuple((key, replace(one, files=(), change="", edits=())) for key, one in state.failures)
+        forgotten = tuple((key, replace(failure, files=(), change="", edits=())) for key, failure in state.failures)
         return replace(state, failures=forgotten, files=()), ()
     if commands.is_trivial(command) or call.exit is None:
         return state, ()
@@ -49,7 +49,7 @@ def _record_edit(state: SessionState, call: ToolCall, directory: str) -> Session
     files = edits.list_edited_files(call.tool, call.input, directory=directory)
     change = edits.summarize_change(call.input)
     made = edits.hash_edit(call.input, files)
-    failures = tuple((key, _add_edit(one, files, change, made)) for key, one in state.failures)
+    failures = tuple((key, _add_edit(failure, files, change, made)) for key, failure in state.failures)
     return replace(state, failures=failures, files=tuple(dict.fromkeys((*files, *state.files))))
 
 
@@ -58,10 +58,10 @@ def _add_edit(failure: Failure, files: tuple[str, ...], change: str, made: tuple
     kept = failure.edits
     for file, was, becomes in made:
         inverse = (file, becomes, was)
-        kept = tuple(one for one in kept if one != inverse) if inverse in kept else (*kept, (file, was, becomes))
+        kept = tuple(edit for edit in kept if edit != inverse) if inverse in kept else (*kept, (file, was, becomes))
     changed = {file for file, _, _ in kept}
     known = tuple(dict.fromkeys((*failure.files, *files)))
-    touched_otherwise = {file for file in known if all(file != one for one, _, _ in (*failure.edits, *made))}
+    touched_otherwise = {file for file in known if all(file != edited for edited, _, _ in (*failure.edits, *made))}
     left = tuple(file for file in known if file in changed or file in touched_otherwise)
     return replace(failure, files=left, change=(change or failure.change) if left else "", edits=kept)
 
