@@ -196,6 +196,10 @@ class MemoryFields(TypedDict, total=False):
     metadata: Mapping[str, Any]
 
 
+RESOLVED: Final = "resolved"
+"""The tag of a blocker that is resolved."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Memory:
     """A memory as it is stored.
@@ -229,6 +233,16 @@ class Memory:
     superseded_by: str | None
     confidence: float | None
     metadata: Mapping[str, Any]
+
+    @property
+    def is_resolved(self) -> bool:
+        """Whether the memory has the tag of a resolved blocker."""
+        return RESOLVED in self.tags
+
+    @property
+    def is_confirmed(self) -> bool:
+        """Whether the memory comes from the user, or the user has confirmed it."""
+        return self.trust is Trust.USER or self.verified_at is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

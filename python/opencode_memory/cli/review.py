@@ -16,7 +16,7 @@ from opencode_memory.cli.memories import format_facts
 from opencode_memory.cli.output import bold, dim
 from opencode_memory.errors import ConflictError
 from opencode_memory.learning.learner import record_rejection
-from opencode_memory.models import ALL_PROJECTS, Category, Memory, ScopeKind, Status, Trust
+from opencode_memory.models import ALL_PROJECTS, Category, Memory, ScopeKind, Status
 from opencode_memory.text.formatting import counted, short_id
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def list_waiting(store: MemoryStore, *, everywhere: bool) -> Iterator[Memory]:
         while page := store.list(project=project, status=status, category=category, limit=_PAGE, offset=offset):
             offset += len(page)
             for memory in page:
-                if status is Status.CANDIDATE or (memory.trust is not Trust.USER and memory.verified_at is None):
+                if status is Status.CANDIDATE or not memory.is_confirmed:
                     yield memory
 
 

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
 from opencode_memory.context.token_budget import Item, Section, fitted
-from opencode_memory.models import Category, Memory, Session, Trust
+from opencode_memory.models import Category, Memory, Session
 
 if TYPE_CHECKING:
     from opencode_memory.config.settings import BootConfig, IdentityConfig
@@ -119,16 +119,16 @@ def _sections(
     if config.directives:
         directives = listed(Category.DIRECTIVE)
         # The user's directives come first, then unconfirmed ones of agents.
-        confirmed = [one for one in directives if _is_confirmed(one)]
+        confirmed = [memory for memory in directives if memory.is_confirmed]
         yield section("directives", "Directives", confirmed, Category.DIRECTIVE)
-        unconfirmed = [one for one in directives if not _is_confirmed(one)]
+        unconfirmed = [memory for memory in directives if not memory.is_confirmed]
         heading = "Noted by agents or learned, not confirmed by the user"
         yield section("unconfirmed_directives", heading, unconfirmed, Category.DIRECTIVE)
     if config.habits:
         habits = store.list(project=project, category=(Category.CONVENTION, Category.PREFERENCE), limit=_MOST_HABITS)
         yield section("habits", "How things are done here", habits)
     if config.unresolved_blockers:
-        blockers = [one for one in listed(Category.BLOCKER) if "resolved" not in one.tags]
+        blockers = [memory for memory in listed(Category.BLOCKER) if not memory.is_resolved]
         yield section("unresolved_blockers", "Unresolved blockers", blockers, Category.BLOCKER)
     if config.active_sessions:
         sessions = store.sessions.active(project=project)
@@ -153,7 +153,3 @@ def _sections(
         yield section("recent_solutions", "What failed lately, and what helped", solved)
     if config.plans:
         yield section("plans", "Plans", listed(Category.PLAN, _MOST_PLANS))
-
-
-def _is_confirmed(memory: Memory) -> bool:
-    return memory.trust is Trust.USER or memory.verified_at is not None

@@ -79,7 +79,7 @@ def for_compaction(
 
     recent = store.list(project=project, limit=_RECENT)
     learned = [one for one in recent if session in (one.source.session, one.session)]
-    blockers = [one for one in listed(Category.BLOCKER) if "resolved" not in one.tags]
+    blockers = [memory for memory in listed(Category.BLOCKER) if not memory.is_resolved]
     known = {one.id for one in learned}
     claims = [claim.item for one in store.sessions.active(project=project) if one.id == session for claim in one.claims]
     groups = [

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from opencode_memory.context.block import NOTHING, Block, Group, render
 from opencode_memory.context.relevance import POOL, TUNED, query_of, relevant
 from opencode_memory.context.usefulness import weighed
-from opencode_memory.models import Category, Hit, Memory, Trust
+from opencode_memory.models import Category, Hit, Memory
 from opencode_memory.store.ledger import Decision, Shown, State
 
 if TYPE_CHECKING:
@@ -111,10 +111,10 @@ def _block(
     if budget <= 0:
         return NOTHING
     share = _SHARE if found else 1.0
-    confirmed = tuple(one for one in directives if _is_confirmed(one))
+    confirmed = tuple(memory for memory in directives if memory.is_confirmed)
     groups = [
         Group(DIRECTIVES, confirmed, share),
-        Group(UNCONFIRMED, tuple(one for one in directives if not _is_confirmed(one)), share / 2),
+        Group(UNCONFIRMED, tuple(memory for memory in directives if not memory.is_confirmed), share / 2),
         Group(FOUND, tuple(found)),
     ]
     return render([group for group in groups if group.memories], max_tokens=budget, count=count, at=at)
@@ -143,10 +143,6 @@ def _is_of(hit: Hit, request: Request) -> bool:
     """Return whether a memory was learned in this very session, so that the model has its source."""
     source = hit.memory.source
     return source.session == request.session and source.message in request.visible
-
-
-def _is_confirmed(memory: Memory) -> bool:
-    return memory.trust is Trust.USER or memory.verified_at is not None
 
 
 def _shown(memory: Memory, why: dict[str, tuple[float, str]]) -> Shown:

@@ -11,11 +11,8 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Final
 
-from opencode_memory.models import Category, Memory, Trust
+from opencode_memory.models import Category, Memory
 from opencode_memory.notes.categories import DEFAULT, guess_category
-
-RESOLVED: Final = "resolved"
-"""Tag of a blocker that is none any more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +73,8 @@ _BY_NAME: Final = {
 def heading_of(memory: Memory) -> Heading | None:
     """Return the heading of a memory; None for a memory that is never shown."""
     if memory.category is Category.DIRECTIVE:
-        return BY_LETTER["d" if memory.trust is Trust.USER or memory.verified_at is not None else "u"]
-    if memory.category is Category.BLOCKER and RESOLVED in memory.tags:
+        return BY_LETTER["d" if memory.is_confirmed else "u"]
+    if memory.category is Category.BLOCKER and memory.is_resolved:
         return None
     return OF_CATEGORY.get(memory.category)
 

@@ -55,7 +55,7 @@ def format_facts(memory: Memory, *, at: datetime, project: str | None) -> str:
         parts.append(memory.status.value)
     if memory.trust is not Trust.USER:
         parts.append(f"by {memory.trust.value}")
-    parts += [label for label, holds in (("pinned", memory.pinned), ("resolved", "resolved" in memory.tags)) if holds]
+    parts += [label for label, holds in (("pinned", memory.pinned), ("resolved", memory.is_resolved)) if holds]
     if memory.speaker:
         parts.append(f"said by {_format_fact(memory.speaker)}")
     about = [_format_fact(entities.short(name, project=project)) for name in memory.entities[:_ENTITIES_SHOWN]]

@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import Field
 
 from opencode_memory.errors import ConflictError, InvalidInputError, NotFoundError
-from opencode_memory.models import Category, Memory
+from opencode_memory.models import RESOLVED, Category, Memory
 from opencode_memory.server.answers import Answer, memory_data
 from opencode_memory.server.call import Call
 from opencode_memory.server.toolbox import shape, tool
@@ -15,8 +15,6 @@ from opencode_memory.server.tools.argument_types import Detail, MemoryId, Memory
 from opencode_memory.text.display import one_line
 from opencode_memory.text.formatting import counted, short_id
 from opencode_memory.text.json_values import to_json
-
-RESOLVED = "resolved"
 
 
 @tool(repeats=True, core=True, answers=shape(memories="array"))
@@ -74,7 +72,7 @@ def resolve_blocker(call: Call, memory_id: MemoryId, resolution: Detail = None) 
     """Mark a blocker as resolved."""
     memory = _get_blocker(call, memory_id)
     how = (resolution or "").strip() or memory.metadata.get("resolution")
-    if RESOLVED in memory.tags and how == memory.metadata.get("resolution"):
+    if memory.is_resolved and how == memory.metadata.get("resolution"):
         return _format_done("Already resolved", [memory], "unresolve_blocker reopens it")
     metadata = {**memory.metadata, "resolved_at": to_json(call.at)}
     content = memory.content
@@ -90,7 +88,7 @@ def resolve_blocker(call: Call, memory_id: MemoryId, resolution: Detail = None) 
 def unresolve_blocker(call: Call, memory_id: MemoryId) -> Answer:
     """Reopen a resolved blocker."""
     memory = _get_blocker(call, memory_id)
-    if RESOLVED not in memory.tags:
+    if not memory.is_resolved:
         raise ConflictError(f"blocker [{short_id(memory.id)}] is not resolved")
     content = _strip_resolution(memory)
     metadata = {name: value for name, value in memory.metadata.items() if name not in ("resolved_at", "resolution")}

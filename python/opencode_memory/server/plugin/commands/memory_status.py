@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from opencode_memory._core import redact
 from opencode_memory.context.block import escaped
-from opencode_memory.models import Category, Status, Trust
+from opencode_memory.models import Category, Status
 from opencode_memory.reviews import NO_BRANCH
 from opencode_memory.server.answers import format_project, join_lines
 from opencode_memory.server.call import SessionCall
@@ -37,7 +37,7 @@ def _render_lines(call: SessionCall) -> Iterator[str]:
     yield f"In every project: {_count_by_category(call, 'global')}"
     candidates = store.count(project=where, status=Status.CANDIDATE.value)
     directives = store.list(project=where, category=Category.DIRECTIVE.value, limit=_MAX_DIRECTIVES)
-    unconfirmed = sum(directive.trust is not Trust.USER and directive.verified_at is None for directive in directives)
+    unconfirmed = sum(not directive.is_confirmed for directive in directives)
     if candidates or unconfirmed:
         parts = [counted(candidates, "memory")] if candidates else []
         parts += [counted(unconfirmed, "unconfirmed directive")] if unconfirmed else []
