@@ -59,7 +59,7 @@ def parse(reference: str) -> str | None:
 
 
 def is_anchored(path: str) -> bool:
-    """Return whether ``#12`` after a path is a position in a file, not an issue of a project like ``vercel/next.js``."""
+    """Return whether ``#12`` after a path is a position in a file, not an issue of a project (``vercel/next.js``)."""
     *folders, name = path.split("/")
     ending = name.rpartition(".")[2].lower()
     return ending in WITH_FOLDER and "." in name and not (len(folders) == 1 and ending in NAMED_LIKE_PROJECTS)
