@@ -1,7 +1,7 @@
-//! There is no space left: the write that fails leaves nothing half done and says so, reads go on, and so do writes once
-//! there is space again. Indexes that cannot be written cost time.
+//! A full disk. The failed write reports an error and leaves no partial data. Reads continue, and so do writes when
+//! there is space again. If an index cannot be written, recalls are slower but correct.
 
-#![cfg(target_os = "linux")] // a small file system of one's own
+#![cfg(target_os = "linux")] // mounts a small file system
 #![allow(missing_docs, clippy::pedantic, clippy::unwrap_used, clippy::expect_used)] // a test fails by panicking
 
 mod support;
@@ -35,13 +35,14 @@ fn child() {
     say("done");
 }
 
-/// Put a small file system in the place of `dir`, for this process alone.
+/// Mount a small file system on `dir`, for this process only.
 fn mount(dir: &Path, bytes: u64) -> std::io::Result<()> {
     let path = CString::new(dir.to_str().expect("UTF-8")).expect("no NUL");
     let options = CString::new(format!("size={bytes},mode=0700")).expect("no NUL");
     let root = c"/";
     let none = std::ptr::null();
-    // SAFETY: every string ends with NUL and outlives its call; the new namespace is this thread's and its children's.
+    // SAFETY: every string ends with NUL and outlives its call; the new namespace affects this thread and its
+    // children only.
     let mounted = unsafe {
         libc::unshare(libc::CLONE_NEWNS) == 0
             && libc::mount(none, root.as_ptr(), none, libc::MS_REC | libc::MS_PRIVATE, none.cast()) == 0
@@ -50,7 +51,7 @@ fn mount(dir: &Path, bytes: u64) -> std::io::Result<()> {
     if mounted { Ok(()) } else { Err(std::io::Error::last_os_error()) }
 }
 
-/// Leave this many bytes of the file system under `dir`.
+/// Fill the file system under `dir` until this many bytes are free.
 fn leave(dir: &Path, bytes: u64) {
     let filler = dir.join("filler");
     let _ = std::fs::remove_file(&filler);
@@ -77,7 +78,7 @@ fn on_a_small_disk(dir: &Path) {
     catch_up(&engine);
     let mut next = 1_000;
     for bytes in [0, 4_096, 12_288, 20_000, 40_000, 80_000, 160_000, 400_000] {
-        // Nothing of what was written before is left for the catch-up but this.
+        // This text is the only one that the catch-up has to index.
         remember(&engine, [next]);
         numbers.push(next);
         next += 1;
@@ -85,7 +86,7 @@ fn on_a_small_disk(dir: &Path) {
         leave(dir, bytes);
         let mut refused = None;
         for _ in 0..100 {
-            // Some at once, so that the failure may come in the middle.
+            // Several texts at once, so that a write may fail in the middle.
             let batch: Vec<usize> = (next..next + 20).collect();
             next += batch.len();
             match engine.remember_many(batch.iter().map(|number| long(*number)).collect()) {
@@ -100,7 +101,7 @@ fn on_a_small_disk(dir: &Path) {
         assert!(matches!(error, Error::Storage { .. }), "{bytes}: {error:?}");
         assert!(error.to_string().contains("space") && error.to_string().contains("store.db"), "{bytes}: {error}");
         look(&engine, &numbers, bytes);
-        // With this little, indexes can be made or not; either way nothing is lost, and no manifest names a stump.
+        // The indexes may or may not fit. In both cases no text is lost, and no manifest names an incomplete file.
         let _ = engine.kv_set(None, "key", "\"value\"", None);
         let _ = engine.catch_up(&Control::none());
         look(&engine, &numbers, bytes);
@@ -108,7 +109,7 @@ fn on_a_small_disk(dir: &Path) {
         assert_sound_or_absent(dir);
         look(&engine, &numbers, bytes);
         drop(engine);
-        engine = open(dir); // with its WAL as it is
+        engine = open(dir); // with the WAL of the full disk
         look(&engine, &numbers, bytes);
         free(dir);
         remember(&engine, [next]);
@@ -120,10 +121,10 @@ fn on_a_small_disk(dir: &Path) {
         assert_clean(&engine);
         forget(&engine, &mut numbers);
     }
-    // Page by page: somewhere the words fit and the graph does not, or only a part of it.
+    // Free one page more each time, so that at some sizes the lexical index fits and the graph does not fit.
     let (mut without_words, mut without_graph, mut whole) = (0, 0, 0);
     for pages in 0..40 {
-        // An older graph would leave its room to the new one.
+        // Otherwise the new graph would get the space of an older one.
         let _ = std::fs::remove_dir_all(snapshot::folder(dir));
         leave(dir, pages * 4_096);
         match engine.rebuild_indexes(&Control::none()) {
@@ -140,10 +141,10 @@ fn on_a_small_disk(dir: &Path) {
     assert_clean(&engine);
 }
 
-/// I5: a manifest names a whole file or does not exist.
+/// I5: a manifest names a complete file or does not exist.
 fn assert_sound_or_absent(dir: &Path) {
     if let Some(manifest) = snapshot::manifest(dir) {
-        let graph = snapshot::load(dir, &manifest, 1).expect("a manifest that names a whole file");
+        let graph = snapshot::load(dir, &manifest, 1).expect("a manifest that names a complete file");
         assert_eq!(graph.len(), manifest.vectors);
     }
 }
@@ -166,7 +167,7 @@ fn look(engine: &Engine, numbers: &[usize], bytes: u64) {
     assert!(engine.verify().expect("a verification").store_problems.is_empty());
 }
 
-/// Make room for the next round.
+/// Purge the long texts, so that the next round has space.
 fn forget(engine: &Engine, numbers: &mut Vec<usize>) {
     let long: Vec<String> =
         all(engine).into_iter().filter(|memory| memory.content.len() > 1_000).map(|memory| memory.id).collect();
@@ -175,7 +176,7 @@ fn forget(engine: &Engine, numbers: &mut Vec<usize>) {
     numbers.retain(|number| kept.contains(&text(*number)));
 }
 
-/// The same by a limit to the size of a file, which needs no rights: a write fails in the middle of a file.
+/// Limit the size of files instead, which needs no privileges. A write then fails in the middle of a file.
 fn with_a_limit_to_files(dir: &Path) {
     let engine = open(dir);
     remember(&engine, 0..120);
@@ -221,7 +222,7 @@ fn limit(bytes: u64) {
 }
 
 #[test]
-fn a_full_disk_loses_nothing_and_leaves_nothing_half_done() {
+fn full_disk_loses_no_data_and_leaves_no_partial_write() {
     let dir = support::folder();
     let mut child = child::start(dir.path(), &["tmpfs"]);
     let said = child.hear();
@@ -234,7 +235,7 @@ fn a_full_disk_loses_nothing_and_leaves_nothing_half_done() {
 }
 
 #[test]
-fn a_file_that_cannot_grow_loses_nothing_and_leaves_nothing_half_done() {
+fn file_size_limit_loses_no_data_and_leaves_no_partial_write() {
     let dir = support::folder();
     let mut child = child::start(dir.path(), &["limit"]);
     child.expect("done");

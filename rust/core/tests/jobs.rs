@@ -1,4 +1,4 @@
-//! The queue: every job is done once, by one worker at a time, again when it failed, and never quietly forgotten.
+//! The job queue: one worker at a time runs a job, failed jobs are retried, and no job is lost silently.
 
 #![allow(missing_docs, clippy::pedantic, clippy::unwrap_used, clippy::expect_used)] // a test fails by panicking
 
@@ -23,7 +23,7 @@ fn claim(engine: &Engine, worker: &str) -> Option<Job> {
 }
 
 #[test]
-fn of_many_workers_that_race_each_job_goes_to_one() {
+fn each_job_goes_to_one_of_many_racing_workers() {
     let dir = support::folder();
     let engine = open(dir.path());
     for number in 0..40 {
@@ -50,7 +50,7 @@ fn of_many_workers_that_race_each_job_goes_to_one() {
 }
 
 #[test]
-fn what_is_asked_for_twice_is_done_once_and_what_is_asked_for_meanwhile_is_done_again() {
+fn waiting_job_is_enqueued_once_and_running_job_runs_again() {
     let dir = support::folder();
     let engine = open(dir.path());
     at(&engine, 0);
@@ -61,7 +61,7 @@ fn what_is_asked_for_twice_is_done_once_and_what_is_asked_for_meanwhile_is_done_
     engine.enqueue("link", "", "{}", 0).expect("enqueued");
     assert!(claim(&engine, "v").is_none(), "it is being done");
     assert!(engine.end_job(job.id, "w", &Ending::Done(None)).expect("ended"));
-    let again = claim(&engine, "v").expect("asked for meanwhile");
+    let again = claim(&engine, "v").expect("a job enqueued while it ran");
     assert_eq!((again.id, again.attempts), (first, 1));
     assert!(engine.end_job(again.id, "v", &Ending::Done(None)).expect("ended"));
     assert!(claim(&engine, "v").is_none());
@@ -69,7 +69,7 @@ fn what_is_asked_for_twice_is_done_once_and_what_is_asked_for_meanwhile_is_done_
 }
 
 #[test]
-fn a_worker_that_died_loses_its_job_when_the_lease_runs_out_and_cannot_end_it_later() {
+fn dead_worker_loses_its_job_after_the_lease_and_cannot_end_it_later() {
     let dir = support::folder();
     let engine = open(dir.path());
     at(&engine, 0);
@@ -87,7 +87,7 @@ fn a_worker_that_died_loses_its_job_when_the_lease_runs_out_and_cannot_end_it_la
 }
 
 #[test]
-fn a_failure_is_tried_again_after_growing_pauses_and_is_dead_in_sight_in_the_end() {
+fn failed_job_is_retried_with_growing_pauses_and_listed_as_dead_in_the_end() {
     let dir = support::folder();
     let engine = open(dir.path());
     at(&engine, 0);
@@ -107,7 +107,7 @@ fn a_failure_is_tried_again_after_growing_pauses_and_is_dead_in_sight_in_the_end
     assert_eq!((dead.attempts, dead.error.as_deref()), (MOST_ATTEMPTS, Some("no model")));
     assert!(dead.dead_at.is_some());
     assert_eq!(engine.job_counts().expect("counts"), [("embed".to_owned(), 0, 0, 1)]);
-    // Asking again changes nothing, other arguments or a person do.
+    // Enqueuing it again with the same arguments does not revive it, but the user can.
     engine.enqueue("embed", "a", "{}", 0).expect("enqueued");
     assert!(claim(&engine, "w").is_none());
     assert_eq!(engine.revive_jobs(None).expect("revived"), 1);
@@ -115,7 +115,7 @@ fn a_failure_is_tried_again_after_growing_pauses_and_is_dead_in_sight_in_the_end
 }
 
 #[test]
-fn a_job_that_kills_its_workers_is_dead_in_the_end() {
+fn job_that_kills_its_workers_is_dead_in_the_end() {
     let dir = support::folder();
     let engine = open(dir.path());
     at(&engine, 0);
@@ -130,7 +130,7 @@ fn a_job_that_kills_its_workers_is_dead_in_the_end() {
 }
 
 #[test]
-fn a_kind_with_many_jobs_does_not_starve_the_others() {
+fn kind_with_many_jobs_does_not_starve_other_kinds() {
     let dir = support::folder();
     let engine = open(dir.path());
     at(&engine, 0);
@@ -147,7 +147,7 @@ fn a_kind_with_many_jobs_does_not_starve_the_others() {
 }
 
 #[test]
-fn a_recurring_job_is_due_again_and_not_before() {
+fn recurring_job_is_due_again_at_its_time() {
     let dir = support::folder();
     let engine = open(dir.path());
     at(&engine, 0);
@@ -161,7 +161,7 @@ fn a_recurring_job_is_due_again_and_not_before() {
 }
 
 #[test]
-fn only_wanted_kinds_are_claimed_and_bad_arguments_are_refused() {
+fn only_requested_kinds_are_claimed_and_invalid_arguments_are_refused() {
     let dir = support::folder();
     let engine = open(dir.path());
     engine.enqueue("embed", "", "{}", 0).expect("enqueued");

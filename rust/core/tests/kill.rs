@@ -1,7 +1,7 @@
-//! Writers are killed at random: what they acknowledged is there, what they were at is done or not done.
+//! Writers are killed at random. Acknowledged writes must exist, and interrupted writes must be complete or absent.
 //!
-//! One to four processes write, edit, delete, embed and index on one directory, each with an indexer thread of its own.
-//! Before each write a process says what it is about to do, after it that it is done.
+//! One to four processes write, edit, delete, embed and index on one directory, each with its own indexer thread. Each
+//! process announces a write before it starts, and reports it when it is done.
 
 #![allow(missing_docs, clippy::pedantic, clippy::unwrap_used, clippy::expect_used)] // a test fails by panicking
 
@@ -18,10 +18,10 @@ use opencode_memory_core::{Engine, Options};
 use support::child::{self, Child, listen, say, task};
 use support::{Random, all, assert_clean, assert_holds, catch_up, embed, open, open_with, remember, text};
 
-/// Numbers that one process of one round may use for its texts.
+/// Number of texts that one process may write in one round.
 const NUMBERS: usize = 1_000;
 
-/// What a process writes: numbers whose texts come and go.
+/// A write: numbers whose texts are added and removed.
 #[derive(Debug, Clone, Default)]
 struct Write {
     add: Vec<usize>,
@@ -40,7 +40,7 @@ impl Write {
         Self { add: numbers(add), remove: numbers(remove) }
     }
 
-    /// Whether the store shows it as done: all of it or nothing, since a write is one transaction.
+    /// Whether the store contains the write. A write is one transaction, so it is complete or absent.
     fn is_done(&self, held: &BTreeSet<String>) -> bool {
         let holds = |number: &usize| held.contains(&text(*number));
         let done = self.add.iter().all(holds) && !self.remove.iter().any(holds);
@@ -76,7 +76,7 @@ fn child() {
     }
 }
 
-/// Decide on a write, one of those that this process can make.
+/// Choose a write that this process can make.
 fn choose(kind: usize, next: &mut usize, mine: &mut Vec<usize>, random: &mut Random) -> Write {
     let mut write = Write::default();
     let adds = match kind {
@@ -107,7 +107,7 @@ fn perform(engine: &Engine, write: &Write) {
 }
 
 #[test]
-fn i1_i2_what_killed_writers_acknowledged_is_there_and_found() {
+fn i1_i2_acknowledged_writes_of_killed_writers_exist_and_are_found() {
     let dir = support::folder();
     let mut random = support::seed(7);
     let mut expected: BTreeSet<usize> = BTreeSet::new();
@@ -143,7 +143,7 @@ fn i1_i2_what_killed_writers_acknowledged_is_there_and_found() {
     }
 }
 
-/// Listen to some lines, kill, and listen to what was said until then.
+/// Read some lines of a process, kill it, and read the remaining lines.
 fn kill_after(child: &mut Child, patience: usize) -> Vec<String> {
     let mut said: Vec<String> = (0..patience).map_while(|_| child.hear()).collect();
     child.kill();
@@ -152,7 +152,7 @@ fn kill_after(child: &mut Child, patience: usize) -> Vec<String> {
     said
 }
 
-/// Compare the store with what was said, before and after a catch-up.
+/// Compare the store with the reported writes, before and after a catch-up.
 fn check(dir: &Path, expected: &mut BTreeSet<usize>, said: &[Vec<String>], random: &mut Random) {
     let engine = open(dir);
     let held: BTreeSet<String> = all(&engine).into_iter().map(|memory| memory.content).collect();

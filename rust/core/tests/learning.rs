@@ -1,4 +1,4 @@
-//! What is learned of a session is written in one step, once.
+//! Session learning: the result of each batch of messages is written once, in one transaction.
 
 #![allow(missing_docs, clippy::pedantic, clippy::unwrap_used, clippy::expect_used)] // a test fails by panicking
 
@@ -30,7 +30,7 @@ fn memories(engine: &Engine) -> usize {
 }
 
 #[test]
-fn a_lesson_is_written_whole_or_not_at_all() {
+fn batch_is_written_completely_or_not_at_all() {
     let dir = support::folder();
     let engine = open(dir.path());
     let message = vec![1, 2, 3];
@@ -49,7 +49,7 @@ fn a_lesson_is_written_whole_or_not_at_all() {
     assert_eq!(engine.feed_progress("opencode").expect("progress"), [progress]);
     assert_eq!(engine.seen_elsewhere(Some("app"), &["x".into()], "ses_2").expect("seen"), [1]);
     assert_eq!(engine.seen_elsewhere(Some("app"), &["x".into()], "ses_1").expect("seen"), [0]);
-    // Whoever read the session before this was written has lost the race, and nothing of it is written.
+    // A process that read the state before this batch has lost the race, and no part of its batch is written.
     let late = Batch { counted: vec![vec![7]], memories: vec![learned("Use yarn.")], ..good };
     assert_eq!(engine.learn(late).expect_err("a conflict").kind(), ErrorKind::Conflict);
     assert_eq!(memories(&engine), 1);
@@ -61,7 +61,7 @@ fn a_lesson_is_written_whole_or_not_at_all() {
 }
 
 #[test]
-fn the_words_of_a_person_may_be_an_order_and_those_of_a_tool_wait() {
+fn extracted_directive_is_active_and_directive_of_a_tool_waits() {
     let dir = support::folder();
     let engine = open(dir.path());
     let order = |trust, text: &str| NewMemory { category: Category::Directive, trust, ..learned(text) };
@@ -76,7 +76,7 @@ fn the_words_of_a_person_may_be_an_order_and_those_of_a_tool_wait() {
 }
 
 #[test]
-fn a_secret_in_what_is_open_is_never_stored_and_a_purge_takes_what_is_open_with_it() {
+fn secret_in_extraction_state_is_redacted_and_purge_clears_the_state() {
     let dir = support::folder();
     let engine = open(dir.path());
     let secret = "ghp_abcdefghijklmnopqrstuvwxyz0123456789";
@@ -91,7 +91,7 @@ fn a_secret_in_what_is_open_is_never_stored_and_a_purge_takes_what_is_open_with_
 }
 
 #[test]
-fn merged_projects_share_what_was_seen() {
+fn merged_projects_share_seen_statements() {
     let dir = support::folder();
     let engine = open(dir.path());
     let seen = |project: &str| Sighting { project: Some(project.into()), what: "x".into(), times: 1 };
@@ -101,7 +101,7 @@ fn merged_projects_share_what_was_seen() {
 }
 
 #[test]
-fn what_was_seen_long_ago_is_forgotten_and_what_a_person_has_settled_is_not() {
+fn old_seen_statement_is_deleted_and_decision_of_the_user_is_kept() {
     let dir = support::folder();
     let engine = open(dir.path());
     let seen = |what: &str| Sighting { project: Some("app".into()), what: what.into(), times: 1 };

@@ -1,4 +1,4 @@
-//! What was decided to stand beside a message is final, counted, and gone with the memories that it quotes.
+//! The ledger: decisions are final, outcomes are counted, and a purge erases decisions that quote the memory.
 
 #![allow(missing_docs, clippy::pedantic, clippy::unwrap_used, clippy::expect_used)] // a test fails by panicking
 
@@ -16,7 +16,7 @@ use support::files::contents;
 use support::{BEGINNING, assert_clean, open, options, remember, text, word};
 
 const DAY_MS: i64 = 86_400_000;
-/// Messages that several processes decide on at once.
+/// Number of messages that several processes decide on at the same time.
 const RACES: usize = 200;
 
 /// A decision that quotes these memories.
@@ -64,11 +64,11 @@ fn after_days(engine: &Engine, days: i64) {
 }
 
 #[test]
-fn what_was_decided_first_counts_and_comes_back_as_it_was() {
+fn first_decision_is_kept_and_read_back_unchanged() {
     let dir = support::folder();
     let engine = open(dir.path());
     let mut ids = remember(&engine, 0..3);
-    // The order of the places is none that the ids have.
+    // The positions have a different order than the ids.
     ids.swap(0, 1);
     let first = engine.decide(Decision { at: 5, ..offered("msg_1", &ids) }).expect("decided");
     assert_eq!(first, Decision { at: BEGINNING, ..offered("msg_1", &ids) });
@@ -83,7 +83,7 @@ fn what_was_decided_first_counts_and_comes_back_as_it_was() {
 }
 
 #[test]
-fn decisions_come_in_the_order_of_time_each_with_its_own_memories() {
+fn decisions_are_ordered_by_time_each_with_its_own_memories() {
     let dir = support::folder();
     let engine = open(dir.path());
     let ids = remember(&engine, 0..4);
@@ -103,12 +103,17 @@ fn decisions_come_in_the_order_of_time_each_with_its_own_memories() {
 }
 
 #[test]
-fn an_offer_is_settled_once_and_what_came_late_has_no_text() {
+fn offered_decision_is_settled_once_and_late_decision_has_no_text() {
     let dir = support::folder();
     let engine = open(dir.path());
     let ids = remember(&engine, 0..2);
     let of = |message: &str| {
-        engine.decisions("ses_1").expect("decisions").into_iter().find(|one| one.message == message).expect("there")
+        engine
+            .decisions("ses_1")
+            .expect("decisions")
+            .into_iter()
+            .find(|decision| decision.message == message)
+            .expect("there")
     };
     engine.decide(offered("msg_1", &ids[..1])).expect("decided");
     engine.decide(offered("msg_2", &ids[1..])).expect("decided");
@@ -134,7 +139,7 @@ fn an_offer_is_settled_once_and_what_came_late_has_no_text() {
 }
 
 #[test]
-fn a_session_counts_once_and_has_contradicted_what_it_contradicted_once() {
+fn session_counts_once_and_its_contradiction_stays() {
     let dir = support::folder();
     let engine = open(dir.path());
     let ids = remember(&engine, 0..3);
@@ -151,7 +156,7 @@ fn a_session_counts_once_and_has_contradicted_what_it_contradicted_once() {
     assert_eq!(note("ses_1", &ids[..1], Outcome::Contradicted), 1);
     assert_eq!(note("ses_1", &ids[..1], Outcome::Used), 0, "contradicted stays so");
     assert_eq!(usefulness(&engine, &ids[0]), (2, 0, 1));
-    // Shown once more to the same session: it counts once, and its contradiction stands.
+    // The session is shown the memory again. It still counts once, and its contradiction stays.
     shown(&engine, "ses_1", "msg_2", &ids[..1]);
     assert_eq!(note("ses_1", &ids[..1], Outcome::Used), 1);
     assert_eq!(usefulness(&engine, &ids[0]), (2, 0, 1));
@@ -159,7 +164,7 @@ fn a_session_counts_once_and_has_contradicted_what_it_contradicted_once() {
 }
 
 #[test]
-fn what_breaks_a_rule_is_refused_by_name_and_leaves_nothing() {
+fn invalid_decision_is_refused_by_field_and_not_written() {
     let dir = support::folder();
     let engine = open(dir.path());
     let ids = remember(&engine, 0..1);
@@ -203,7 +208,7 @@ fn what_breaks_a_rule_is_refused_by_name_and_leaves_nothing() {
 }
 
 #[test]
-fn a_secret_is_replaced_before_the_decision_is_written_and_replayed() {
+fn secret_is_redacted_before_the_decision_is_written() {
     let dir = support::folder();
     let engine = open(dir.path());
     let ids = remember(&engine, 0..1);
@@ -223,7 +228,7 @@ fn holds(bytes: &[u8], needle: &str) -> bool {
 }
 
 #[test]
-fn a_purge_erases_every_decision_that_quotes_the_memory_and_nothing_else() {
+fn purge_erases_only_decisions_that_quote_the_memory() {
     let dir = support::folder();
     let engine = open(dir.path());
     let ids = remember(&engine, 0..2);
@@ -247,14 +252,14 @@ fn a_purge_erases_every_decision_that_quotes_the_memory_and_nothing_else() {
     std::fs::remove_file(&backup).expect("a file");
     let held: Vec<_> = contents(dir.path()).into_iter().filter(|(_, bytes)| holds(bytes, &word(0))).collect();
     assert!(held.is_empty(), "{:?}", held.iter().map(|(path, _)| path).collect::<Vec<_>>());
-    // What is erased stays so: neither a new decision nor a late word brings anything back.
+    // An erased decision stays erased: a new decision or a late state does not restore it.
     assert!(!engine.settle("ses_1", "msg_1", State::Shown).expect("an answer"));
     assert_eq!(engine.decide(offered("msg_1", &ids[1..])).expect("decided"), decisions[0]);
     assert_clean(&engine);
 }
 
 #[test]
-fn a_decision_cannot_outrun_the_purge_of_a_memory_in_it() {
+fn decision_with_a_purged_memory_is_refused() {
     let dir = support::folder();
     let engine = open(dir.path());
     let ids = remember(&engine, 0..2);
@@ -267,7 +272,7 @@ fn a_decision_cannot_outrun_the_purge_of_a_memory_in_it() {
 }
 
 #[test]
-fn a_memory_whose_past_is_forgotten_is_purged_from_what_still_quotes_it_and_the_backups_are_named() {
+fn purge_of_a_memory_without_history_erases_decisions_and_names_backups() {
     let dir = support::folder();
     let engine = open(dir.path());
     let ids = remember(&engine, 0..1);
@@ -287,7 +292,7 @@ fn a_memory_whose_past_is_forgotten_is_purged_from_what_still_quotes_it_and_the_
 }
 
 #[test]
-fn a_backup_brings_back_the_decisions_that_it_holds() {
+fn restored_backup_contains_its_decisions() {
     let dir = support::folder();
     let engine = open(dir.path());
     let ids = remember(&engine, 0..2);
@@ -305,7 +310,7 @@ fn a_backup_brings_back_the_decisions_that_it_holds() {
 }
 
 #[test]
-fn the_history_the_change_log_and_an_undo_know_nothing_of_decisions() {
+fn decisions_are_not_in_history_change_log_or_undo() {
     let dir = support::folder();
     let engine = open(dir.path());
     let ids = remember(&engine, 0..1);
@@ -319,7 +324,7 @@ fn the_history_the_change_log_and_an_undo_know_nothing_of_decisions() {
 }
 
 #[test]
-fn a_decision_goes_with_its_project_when_that_is_renamed_or_merged() {
+fn decision_follows_its_renamed_or_merged_project() {
     let dir = support::folder();
     let engine = open(dir.path());
     let decide = |session: &str, project: Option<&str>| {
@@ -346,7 +351,7 @@ fn a_decision_goes_with_its_project_when_that_is_renamed_or_merged() {
 }
 
 #[test]
-fn sessions_are_summed_up_newest_first_and_found_by_either_end_of_their_id() {
+fn sessions_are_listed_newest_first_and_found_by_either_end_of_their_id() {
     let dir = support::folder();
     let engine = open(dir.path());
     let ids = remember(&engine, 0..3);
@@ -371,7 +376,7 @@ fn sessions_are_summed_up_newest_first_and_found_by_either_end_of_their_id() {
 }
 
 #[test]
-fn sessions_that_ended_long_ago_are_forgotten_and_one_that_goes_on_keeps_all_its_decisions() {
+fn old_sessions_are_deleted_and_session_in_use_keeps_all_decisions() {
     let dir = support::folder();
     let engine = open(dir.path());
     let ids = remember(&engine, 0..1);
@@ -391,7 +396,7 @@ fn sessions_that_ended_long_ago_are_forgotten_and_one_that_goes_on_keeps_all_its
 }
 
 #[test]
-fn a_verification_tells_of_a_ledger_that_cannot_be_read() {
+fn verify_reports_an_unreadable_ledger() {
     let dir = support::folder();
     let engine = open(dir.path());
     engine.decide(nothing("msg_1")).expect("decided");
@@ -420,7 +425,7 @@ fn child() {
     let engine = open(&dir);
     say("ready");
     listen();
-    // Everybody decides on the same messages, each something else, as fast as it can.
+    // Each process makes another decision on the same messages, as fast as it can.
     for number in 0..RACES {
         let offer = offered(&format!("msg_{number}"), &[]);
         let decided = engine.decide(Decision { text: format!("by {}", words[0]), ..offer }).expect("decided");
@@ -429,7 +434,7 @@ fn child() {
 }
 
 #[test]
-fn processes_that_decide_on_one_message_at_once_make_one_decision_and_all_have_it() {
+fn racing_processes_make_one_decision_and_all_get_it() {
     let dir = support::folder();
     let engine = open(dir.path());
     let mut children: Vec<Child> = ["a", "b", "c"].map(|name| child::start(dir.path(), &[name])).into();

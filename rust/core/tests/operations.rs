@@ -1,4 +1,4 @@
-//! What each operation does to the store, as one text: rows, links, history and values before and after.
+//! Snapshots of the effect of operations on the whole store: rows, links, history and values.
 
 #![allow(missing_docs, clippy::pedantic, clippy::unwrap_used, clippy::expect_used)] // a test fails by panicking
 
@@ -13,7 +13,7 @@ fn id(number: usize) -> String {
     format!("01900000-0000-7000-8000-{number:012}")
 }
 
-/// A memory whose id the test chose, so that two runs write the same.
+/// A memory with a fixed id, so that two runs write the same rows.
 fn memory(number: usize, content: &str) -> NewMemory {
     NewMemory { id: Some(id(number)), ..NewMemory::new(content) }
 }
@@ -36,7 +36,7 @@ fn a_repeated_text_is_merged_and_a_topic_written_again_is_updated() {
 }
 
 #[test]
-fn undo_takes_back_an_edit_an_archive_and_a_deletion() {
+fn undo_reverts_an_edit_an_archive_and_a_deletion() {
     let dir = support::folder();
     let engine = open(dir.path());
     for (number, content) in [(1, "One"), (2, "Two"), (3, "Three")] {

@@ -1,4 +1,4 @@
-//! Several processes on one data directory: what one acknowledged, the very next recall of every other one knows.
+//! Several processes on one data directory: the next recall of every process sees each acknowledged write.
 
 #![allow(missing_docs, clippy::pedantic, clippy::unwrap_used, clippy::expect_used)] // a test fails by panicking
 
@@ -47,7 +47,7 @@ fn child() {
     engine.close().expect("closed");
 }
 
-/// Write, edit and delete; say each time which text is there now, and which is not any more.
+/// Write, edit and delete; report after each step which text exists now, or does not exist any more.
 fn write(engine: &Engine) {
     let mut random = Random(5);
     let mut mine: Vec<(usize, String)> = Vec::new();
@@ -79,13 +79,13 @@ fn write(engine: &Engine) {
     }
 }
 
-/// Say what is true now and change nothing before everybody has looked.
+/// Report the current state, and wait until all other processes have checked it.
 fn announce(line: &str) {
     say(line);
     listen();
 }
 
-/// Bring the indexes forward and build them anew, over and over.
+/// Catch up and rebuild the indexes repeatedly.
 fn index(engine: &Engine) {
     let mut random = Random(6);
     loop {
@@ -101,7 +101,7 @@ fn index(engine: &Engine) {
     }
 }
 
-/// Look at what the parent asks for.
+/// Check the states that the parent sends.
 fn answer(engine: &Engine) {
     while let Some(line) = listen() {
         look(engine, &line);
@@ -109,7 +109,7 @@ fn answer(engine: &Engine) {
     }
 }
 
-/// What a line says is what a recall shows.
+/// Assert that a recall finds the state that a line describes.
 fn look(engine: &Engine, line: &str) {
     let (what, number) = line.split_once(' ').expect("two words");
     let number: usize = number.parse().expect("a number");
@@ -128,7 +128,7 @@ fn start(dir: &tempfile::TempDir, tasks: &[&[&str]]) -> Vec<Child> {
     children
 }
 
-/// Let a process index until `body` is done; how often it did.
+/// Let a process index until `body` is done; returns how often it did.
 fn while_another_process_indexes(dir: &tempfile::TempDir, body: impl FnOnce()) -> usize {
     let mut indexer = start(dir, &[&["index"]]).remove(0);
     let is_over = AtomicBool::new(false);
@@ -142,7 +142,7 @@ fn while_another_process_indexes(dir: &tempfile::TempDir, body: impl FnOnce()) -
             indexer.assert_done();
             rounds
         });
-        let _stop = Stop(&is_over); // when an assertion fails, too
+        let _stop = Stop(&is_over); // also when an assertion fails
         body();
         drop(_stop);
         listening.join().expect("a listener")
@@ -178,7 +178,7 @@ fn i2_the_next_recall_of_another_process_sees_a_write_while_a_third_one_indexes(
         children[0].assert_done();
         embed(&engine);
         assert_holds(&engine, held);
-        // A verification does not take an index that is being made for one that is damaged.
+        // `verify` must not report an index as damaged while another process writes it.
         (0..20).for_each(|_| drop(assert_clean(&engine)));
     });
     assert!(rounds > 5, "the indexes moved {rounds} times only");
@@ -186,7 +186,7 @@ fn i2_the_next_recall_of_another_process_sees_a_write_while_a_third_one_indexes(
 }
 
 #[test]
-fn two_processes_that_import_the_same_texts_at_once_store_each_of_them_once() {
+fn two_processes_that_import_the_same_texts_store_each_text_once() {
     let dir = support::folder();
     let mut children = start(&dir, &[&["import", "1"], &["import", "2"], &["import", "3"]]);
     let acknowledged = child::hear_everybody(&mut children);
@@ -202,7 +202,7 @@ fn two_processes_that_import_the_same_texts_at_once_store_each_of_them_once() {
     assert_eq!(assert_clean(&engine).lexical_documents, 600);
 }
 
-/// Write 600 texts in batches of an order of its own, with a change of each repetition: tags add up.
+/// Write 600 texts in batches of a random order. Each repetition adds a tag.
 fn import(engine: &Engine, seed: u64) {
     let mut random = Random(seed);
     let mut numbers: Vec<usize> = (0..600).collect();
@@ -220,7 +220,7 @@ fn import(engine: &Engine, seed: u64) {
 }
 
 #[test]
-fn i4_only_who_holds_the_lock_writes_derived_files() {
+fn i4_only_the_holder_of_the_lock_writes_derived_files() {
     let dir = support::folder();
     let engine = open(dir.path());
     remember(&engine, 0..60);
@@ -230,7 +230,7 @@ fn i4_only_who_holds_the_lock_writes_derived_files() {
     let lock = File::open(dir.path().join(LOCK)).expect("the lock");
     lock.lock().expect("the lock");
     let before = derived();
-    // More than enough texts for both indexes, from processes that index in the background and in the foreground.
+    // Enough texts to build both indexes, from processes that index in the background and in the foreground.
     let mut children = start(&dir, &[&["wait for the lock"], &["write"]]);
     let said = children[1].hear();
     assert!(said.is_some());
@@ -264,11 +264,11 @@ fn processes_that_open_a_new_directory_at_once_share_one_store() {
 }
 
 #[test]
-fn a_forked_child_is_told_so_and_leaves_its_parent_alone() {
+fn forked_child_gets_an_error_and_does_not_affect_its_parent() {
     let dir = support::folder();
     let engine = open(dir.path());
     remember(&engine, 0..10);
-    // SAFETY: the child calls nothing that waits for a thread of the parent, and ends at once without running destructors.
+    // SAFETY: the child never waits for a thread of the parent, and ends at once without running destructors.
     let child = unsafe { libc::fork() };
     if child == 0 {
         let told = matches!(engine.remember(NewMemory::new("from the child")), Err(Error::Closed(_)))
@@ -278,7 +278,7 @@ fn a_forked_child_is_told_so_and_leaves_its_parent_alone() {
         unsafe { libc::_exit(i32::from(!told)) }
     }
     let mut status = 0;
-    // SAFETY: waits for the child that was just made; `status` outlives the call.
+    // SAFETY: waits for the child that was just forked; `status` outlives the call.
     unsafe { libc::waitpid(child, &raw mut status, 0) };
     assert_eq!(status, 0, "the child was not told");
     remember(&engine, 10..20);

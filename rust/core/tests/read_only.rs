@@ -1,4 +1,4 @@
-//! A directory that may only be read: answers as ever, every write refused with the path that it would have touched.
+//! A read-only directory: recalls work, and every write is refused with the path of the file.
 
 #![allow(missing_docs, clippy::pedantic, clippy::unwrap_used, clippy::expect_used)] // a test fails by panicking
 
@@ -16,7 +16,7 @@ use support::child::{self, say, task};
 use support::files::{contents, files};
 use support::{BEGINNING, assert_clean, assert_holds, catch_up, embed, open, options, remember};
 
-/// The user that owns nothing.
+/// The id of an unprivileged user.
 const NOBODY: u32 = 65_534;
 
 fn open_read_only(dir: &Path) -> Result<Engine> {
@@ -33,7 +33,7 @@ fn fill(dir: &Path) {
     engine.backup(&dir.join("backup.db")).expect("a backup");
 }
 
-/// Readable for everybody, writable for nobody.
+/// Make a directory readable but not writable for all users.
 fn lock_away(dir: &Path) {
     for path in files(dir) {
         std::fs::set_permissions(path, PermissionsExt::from_mode(0o444)).expect("permissions");
@@ -43,7 +43,7 @@ fn lock_away(dir: &Path) {
     }
 }
 
-/// Every operation that changes something, by name.
+/// All operations that write, by name.
 fn writes(engine: &Engine, id: &str) -> Vec<(&'static str, Option<Error>)> {
     let ids = [id.to_owned()];
     let control = Control::none();
@@ -86,7 +86,7 @@ fn assert_read_only(dir: &Path, engine: &Engine) {
 #[ignore = "the process that gives up its rights"]
 fn child() {
     let Some((dir, _)) = task() else { return };
-    // SAFETY: gives up rights for the rest of this process; no other thread depends on them.
+    // SAFETY: drops privileges for the rest of this process; no other thread depends on them.
     let given_up =
         unsafe { libc::setgroups(0, std::ptr::null()) == 0 && libc::setgid(NOBODY) == 0 && libc::setuid(NOBODY) == 0 };
     assert!(given_up, "{}", std::io::Error::last_os_error());
@@ -98,8 +98,8 @@ fn child() {
 }
 
 #[test]
-fn an_unprivileged_user_recalls_from_a_read_only_directory_and_changes_nothing() {
-    // SAFETY: only asks.
+fn unprivileged_user_recalls_from_a_read_only_directory() {
+    // SAFETY: only reads the user id.
     if unsafe { libc::getuid() } != 0 {
         eprintln!("skipped: only root can become another user");
         return;
@@ -109,7 +109,7 @@ fn an_unprivileged_user_recalls_from_a_read_only_directory_and_changes_nothing()
         std::fs::set_permissions(dir.path(), PermissionsExt::from_mode(0o755)).expect("permissions");
         let data = dir.path().join("data");
         fill(&data);
-        // A writer that is still there keeps its WAL; one that was closed leaves a single file.
+        // A running writer keeps its WAL; a closed writer leaves a single file.
         let writer = leave_wal.then(|| open(&data));
         if let Some(writer) = &writer {
             remember(writer, [0]);
@@ -127,13 +127,13 @@ fn an_unprivileged_user_recalls_from_a_read_only_directory_and_changes_nothing()
         assert_eq!(names(&before), names(&after));
         let changed: Vec<_> =
             before.iter().filter(|(path, bytes)| after[*path] != **bytes).map(|(path, _)| path).collect();
-        // Readers note in the shared memory what they read.
+        // Readers record their read marks in the shared memory.
         assert!(changed.iter().all(|path| path.to_string_lossy().ends_with("-shm")), "{changed:?}");
     }
 }
 
 #[test]
-fn a_store_that_was_opened_for_reading_refuses_every_write() {
+fn store_opened_read_only_refuses_every_write() {
     let dir = support::folder();
     fill(dir.path());
     let engine = open_read_only(dir.path()).expect("a store that is read");
@@ -146,7 +146,7 @@ fn a_store_that_was_opened_for_reading_refuses_every_write() {
         assert!(matches!(error, Error::Storage { .. }), "{what}: {error:?}");
     }
     assert_eq!(before, derived());
-    // What another process writes is seen all the same.
+    // Writes of another process are visible.
     remember(&open(dir.path()), [70]);
     assert_holds(&engine, (0..65).chain([70]));
     let missing = open_read_only(&dir.path().join("missing")).expect_err("there is no store");

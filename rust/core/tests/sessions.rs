@@ -1,4 +1,4 @@
-//! Sessions and claims are leases: who has what, when it changes hands, and that one of many who race wins.
+//! Sessions and claims: ownership, takeover after the lease, and races.
 
 #![allow(missing_docs, clippy::pedantic, clippy::unwrap_used, clippy::expect_used)] // a test fails by panicking
 
@@ -17,7 +17,7 @@ fn at(engine: &Engine, ms: i64) {
 }
 
 #[test]
-fn a_claim_stays_with_a_living_session_and_the_answer_names_it() {
+fn claim_of_a_live_session_is_refused_to_others_and_names_it() {
     let dir = support::folder();
     let engine = open(dir.path());
     at(&engine, 0);
@@ -26,13 +26,13 @@ fn a_claim_stays_with_a_living_session_and_the_answer_names_it() {
     let refused = engine.claim(Some("app"), "second", "!12", LEASE).expect("an answer");
     assert!(!refused.granted);
     assert_eq!((refused.owner.name.as_str(), refused.owner.working_on.as_deref()), ("first", Some("the parser")));
-    // The same thing in another project is another thing.
+    // The same item in another project is a different item.
     assert!(engine.claim(Some("web"), "second", "!12", LEASE).expect("claimed").granted);
     assert_eq!(engine.sessions(Some("web")).expect("sessions").len(), 1);
 }
 
 #[test]
-fn a_silent_session_loses_its_claim_to_the_next_and_not_before() {
+fn session_loses_its_claim_after_the_lease_when_another_session_claims_it() {
     let dir = support::folder();
     let engine = open(dir.path());
     at(&engine, 0);
@@ -45,7 +45,7 @@ fn a_silent_session_loses_its_claim_to_the_next_and_not_before() {
     assert!(!engine.claim(None, "second", "!12", LEASE).expect("an answer").granted);
     at(&engine, 3 * LEASE);
     assert!(engine.sessions(None).expect("sessions").is_empty());
-    // Nobody came meanwhile, so the slow one finds its claim where it was.
+    // No other session claimed the item in the meantime, so the late session still has its claim.
     engine.session_heartbeat(None, "first", LEASE).expect("alive again");
     assert!(!engine.claim(None, "second", "!12", LEASE).expect("an answer").granted);
     at(&engine, 6 * LEASE);
@@ -55,7 +55,7 @@ fn a_silent_session_loses_its_claim_to_the_next_and_not_before() {
 }
 
 #[test]
-fn starting_again_keeps_claims_and_ending_releases_them() {
+fn restart_keeps_claims_and_end_releases_them() {
     let dir = support::folder();
     let engine = open(dir.path());
     at(&engine, 0);
@@ -73,7 +73,7 @@ fn starting_again_keeps_claims_and_ending_releases_them() {
 }
 
 #[test]
-fn only_the_owner_releases() {
+fn only_the_owner_releases_a_claim() {
     let dir = support::folder();
     let engine = open(dir.path());
     at(&engine, 0);
@@ -86,7 +86,7 @@ fn only_the_owner_releases() {
 }
 
 #[test]
-fn of_engines_that_race_for_a_claim_one_wins() {
+fn one_of_many_racing_engines_gets_a_claim() {
     const RACERS: usize = 4;
     let dir = support::folder();
     let engines: Vec<Engine> = (0..RACERS).map(|_| open(dir.path())).collect();
@@ -112,7 +112,7 @@ fn of_engines_that_race_for_a_claim_one_wins() {
 }
 
 #[test]
-fn a_lease_and_a_name_have_limits_and_secrets_are_kept_out() {
+fn lease_and_name_have_limits_and_secrets_are_redacted() {
     let dir = support::folder();
     let engine = open(dir.path());
     at(&engine, 0);

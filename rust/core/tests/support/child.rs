@@ -1,7 +1,7 @@
-//! Processes that tests start and kill: this test binary once more, running the one test that waits for them.
+//! Processes that tests start and kill: the same test binary, running the test `child`.
 //!
-//! A child speaks in lines that begin with `@`, since the test runner writes to the same pipe; it hears lines on its
-//! standard input. A line is passed on before the next step begins, so what was heard was done.
+//! A child reports in lines that begin with `@`, because the test runner writes to the same pipe. It reads lines from
+//! its standard input. A line is flushed before the next step begins, so a reported step is done.
 
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Lines, Write};
@@ -36,55 +36,55 @@ pub fn start(dir: &Path, task: &[&str]) -> Child {
 }
 
 impl Child {
-    /// The next line that it says; nothing when it has ended.
+    /// The next line of the child; `None` if it has ended.
     pub fn hear(&mut self) -> Option<String> {
-        // A killed process may leave a stump of a line behind: only what ends with a newline was said.
+        // A killed process may leave an incomplete line, so only lines that end with a newline count.
         self.output
             .by_ref()
             .map_while(Result::ok)
             .find_map(|line| Some(line.strip_prefix('@')?.strip_suffix('.')?.to_owned()))
     }
 
-    /// Wait for one certain line.
+    /// Wait for the next line and compare it.
     #[track_caller]
     pub fn expect(&mut self, line: &str) {
         assert_eq!(self.hear().as_deref(), Some(line));
     }
 
-    /// Everything that it says until it ends.
+    /// All lines until the child ends.
     pub fn hear_all(&mut self) -> Vec<String> {
         std::iter::from_fn(|| self.hear()).collect()
     }
 
-    /// Say a line to it; it may have ended.
+    /// Send a line to the child, which may have ended.
     pub fn tell(&mut self, line: &str) {
         let _ = writeln!(self.input, "{line}");
     }
 
-    /// Kill it as the kernel would.
+    /// Kill the child with `SIGKILL`.
     pub fn kill(&mut self) {
         let _ = self.process.kill();
     }
 
-    /// Wait for its end.
+    /// Wait for the end of the child.
     pub fn wait(&mut self) -> ExitStatus {
         self.process.wait().expect("its end")
     }
 
-    /// It ends with success.
+    /// Assert that the child ended with success.
     #[track_caller]
     pub fn assert_done(&mut self) {
         let status = self.wait();
         assert!(status.success(), "{status}");
     }
 
-    /// It was killed.
+    /// Assert that the child was killed.
     #[track_caller]
     pub fn assert_killed(&mut self) {
         assert_eq!(self.wait().signal(), Some(SIGKILL));
     }
 
-    /// It was killed or came to its end, but no assertion in it failed.
+    /// Assert that the child was killed or ended, and that no assertion in it failed.
     #[track_caller]
     pub fn assert_nothing_failed(&mut self) {
         let status = self.wait();
@@ -99,28 +99,28 @@ impl Drop for Child {
     }
 }
 
-/// In the test `child`: the folder and the words of the task; nothing when a person runs that test.
+/// In the test `child`: the folder and the words of the task; `None` if the test was not started by a parent.
 pub fn task() -> Option<(PathBuf, Vec<String>)> {
     let task = std::env::var(TASK).ok()?;
     let mut words = task.split('\n').map(str::to_owned);
     Some((PathBuf::from(words.next()?), words.collect()))
 }
 
-/// In a child: say a line.
+/// In a child: send a line to the parent.
 pub fn say(line: &str) {
     let mut output = std::io::stdout().lock();
-    // One write, so that a kill cannot cut it; the newline before ends whatever the test runner has written.
+    // One write, so that a kill cannot cut the line. The first newline ends the output of the test runner.
     output.write_all(format!("\n@{line}.\n").as_bytes()).and_then(|()| output.flush()).expect("a reader");
 }
 
-/// In a child: the next line from the parent; nothing when it has ended.
+/// In a child: the next line from the parent; `None` if the parent has ended.
 pub fn listen() -> Option<String> {
     let mut line = String::new();
     let read = std::io::stdin().lock().read_line(&mut line).ok()?;
     (read > 0).then(|| line.trim_end().to_owned())
 }
 
-/// Lines that several children say at once, until all have ended.
+/// Lines of several children, until all have ended.
 pub fn hear_everybody(children: &mut [Child]) -> Vec<Vec<String>> {
     let mut heard: HashMap<usize, Vec<String>> = HashMap::new();
     std::thread::scope(|scope| {

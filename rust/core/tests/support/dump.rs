@@ -1,11 +1,11 @@
-//! A whole store as text, so that one comparison shows everything that an operation did.
+//! The whole store as text, so that one comparison shows the complete effect of an operation.
 
 use std::fmt::Write;
 
 use opencode_memory_core::Engine;
 use serde_json::Value;
 
-/// Every row that an export would carry, one a line, without the fields that say nothing.
+/// All rows of an export, one per line, without empty fields.
 pub fn dump(engine: &Engine) -> String {
     let mut text = String::new();
     for kind in ["project", "memory", "link", "history", "kv"] {

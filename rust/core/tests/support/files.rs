@@ -1,9 +1,9 @@
-//! Looking at and damaging the files of a data directory.
+//! Helpers that read and damage the files of a data directory.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// Every file under `dir`, in order; nothing when it does not exist.
+/// All files under `dir`, in order; empty if it does not exist.
 pub fn files(dir: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let Ok(entries) = std::fs::read_dir(dir) else { return found };
@@ -19,12 +19,12 @@ pub fn files(dir: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Every file under `dir` with its bytes.
+/// All files under `dir` with their bytes.
 pub fn contents(dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     files(dir).into_iter().map(|path| (path.clone(), std::fs::read(&path).expect("a file"))).collect()
 }
 
-/// Copy a folder with everything in it; the target must not exist.
+/// Copy a folder with its content; the target must not exist.
 pub fn copy(from: &Path, to: &Path) {
     std::fs::create_dir_all(to).expect("a folder");
     for entry in std::fs::read_dir(from).expect("a folder") {

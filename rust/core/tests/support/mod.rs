@@ -1,4 +1,4 @@
-//! What the tests of this folder share: folders, engines with a fixed clock, texts and vectors that name themselves.
+//! Helpers of the tests of this folder: folders, engines with a fixed clock, texts and vectors made from numbers.
 
 #![allow(dead_code)] // every test binary uses another part of it
 
@@ -16,36 +16,36 @@ use opencode_memory_core::model::{Hit, Memory, NewMemory, Status};
 use opencode_memory_core::store::embedding::Chunk;
 use opencode_memory_core::{Clock, Engine, Options};
 
-/// The time at which every test begins: 2026-01-01.
+/// The fixed time at which tests begin: 2026-01-01.
 pub const BEGINNING: i64 = 1_767_225_600_000;
 /// Length of the vectors.
 pub const DIMENSION: usize = 16;
 /// Name of the model.
 pub const MODEL: &str = "test-model";
 
-/// A folder that goes away, in memory where that is possible: a killed process does not lose what it gave to the kernel.
+/// A temporary folder, in memory if possible. A killed process does not lose data that it passed to the kernel.
 pub fn folder() -> tempfile::TempDir {
     let memory = Path::new("/dev/shm");
     let made = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() };
     made.expect("a temporary folder")
 }
 
-/// Options under which small stores use everything that large ones do, and nothing happens by itself.
+/// Options under which small stores use all indexes, without a background thread.
 pub fn options() -> Options {
     Options { graph_from: 20, lexical_tail: 4, threads: 1, background: false, ..Options::default() }
 }
 
-/// Open with [`options`] and a clock that stands.
+/// Open with [`options`] and a fixed clock.
 pub fn open(dir: &Path) -> Engine {
     open_with(dir, options())
 }
 
-/// Open with a clock that stands.
+/// Open with a fixed clock.
 pub fn open_with(dir: &Path, options: Options) -> Engine {
     Engine::open(dir, options, Clock::fixed(BEGINNING)).expect("a store that opens")
 }
 
-/// A word that no other number has, and that no analyzer takes apart.
+/// A word that is unique for a number, and that analyzers do not split.
 pub fn word(number: usize) -> String {
     const LETTERS: &[u8] = b"bcdfghjkmn";
     format!("{number:07}").bytes().fold("zx".to_owned(), |mut word, digit| {
@@ -54,12 +54,12 @@ pub fn word(number: usize) -> String {
     })
 }
 
-/// A text that only its own word finds.
+/// A text that only its own word matches.
 pub fn text(number: usize) -> String {
     format!("The note {} belongs to the shelf", word(number))
 }
 
-/// A unit vector that depends on the text alone.
+/// A unit vector that depends only on the text.
 pub fn vector(text: &str) -> Vec<f32> {
     let mut random = Random(text.bytes().fold(0x9E37_79B9, |seed, byte| mixed(seed ^ u64::from(byte))));
     let raw: Vec<f32> = (0..DIMENSION).map(|_| random.next() as f32 / u64::MAX as f32 - 0.5).collect();
@@ -67,12 +67,12 @@ pub fn vector(text: &str) -> Vec<f32> {
     raw.iter().map(|value| value / length).collect()
 }
 
-/// Seconds for which a long test is to run, when somebody asks for that.
+/// Seconds for which a long test runs, if the environment sets them.
 pub fn soak_seconds() -> Option<u64> {
     std::env::var("OPENCODE_MEMORY_SOAK_SECONDS").ok().map(|seconds| seconds.parse().expect("a number of seconds"))
 }
 
-/// A fixed seed; another one each time in a long run, which says it.
+/// A fixed seed; a long run uses a new seed each time and prints it.
 pub fn seed(fixed: u64) -> Random {
     let seed = match soak_seconds() {
         Some(_) => u64::from(std::process::id()) << 20 | fixed,
@@ -82,7 +82,7 @@ pub fn seed(fixed: u64) -> Random {
     Random(seed)
 }
 
-/// Whether to go on: `rounds` times, or for as long as somebody asks for.
+/// Whether to continue: for `rounds` rounds, or for the requested time.
 pub fn soaking(rounds: &mut usize, begun: std::time::Instant) -> bool {
     match soak_seconds() {
         Some(seconds) => begun.elapsed().as_secs() < seconds,
@@ -112,13 +112,13 @@ fn mixed(seed: u64) -> u64 {
     seed ^ (seed >> 31)
 }
 
-/// Write the texts of these numbers in one transaction; their ids.
+/// Write the texts of these numbers in one transaction; returns their ids.
 pub fn remember(engine: &Engine, numbers: impl IntoIterator<Item = usize>) -> Vec<String> {
     let memories = numbers.into_iter().map(|number| NewMemory::new(text(number))).collect();
     engine.remember_many(memories).expect("a write").into_iter().map(|remembered| remembered.id).collect()
 }
 
-/// Give vectors to everything that waits for them; how many that were.
+/// Embed all memories without vectors; returns how many there were.
 pub fn embed(engine: &Engine) -> usize {
     engine.activate_model(MODEL, DIMENSION).expect("a model");
     let pending = engine.pending_embeddings(0, usize::MAX >> 1).expect("what waits");
@@ -129,12 +129,12 @@ pub fn embed(engine: &Engine) -> usize {
     engine.store_embeddings(MODEL, &chunks).expect("vectors stored").stored
 }
 
-/// Everything that there is, whatever its state.
+/// A selection of all memories of any status.
 pub fn everything() -> Selection {
     Selection { statuses: Status::ALL.to_vec(), with_expired: true, ..Selection::of(Scope::Everything) }
 }
 
-/// A question for active memories of every project.
+/// A recall among active memories of every project.
 pub fn question(query: &str) -> RecallRequest {
     RecallRequest {
         query: query.to_owned(),
@@ -147,7 +147,7 @@ pub fn question(query: &str) -> RecallRequest {
     }
 }
 
-/// A question by meaning alone.
+/// A recall by meaning only.
 pub fn near(text: &str) -> RecallRequest {
     RecallRequest { vector: Some(vector(text)), ..question("") }
 }
@@ -169,29 +169,29 @@ pub fn cosines(hits: &[Hit]) -> BTreeSet<(String, u64)> {
         .collect()
 }
 
-/// Texts of everything, in order.
+/// Texts of all memories, sorted.
 pub fn contents(engine: &Engine) -> Vec<String> {
     let mut contents: Vec<String> = all(engine).into_iter().map(|memory| memory.content).collect();
     contents.sort();
     contents
 }
 
-/// Every memory.
+/// All memories.
 pub fn all(engine: &Engine) -> Vec<Memory> {
     engine.list(&everything(), usize::MAX >> 1, 0, None).expect("a list")
 }
 
-/// Bring the indexes up to the store.
+/// Catch up the indexes.
 pub fn catch_up(engine: &Engine) {
     engine.catch_up(&Control::none()).expect("a catch-up");
 }
 
-/// Build the indexes anew.
+/// Rebuild the indexes.
 pub fn rebuild(engine: &Engine) {
     engine.rebuild_indexes(&Control::none()).expect("a rebuild");
 }
 
-/// Nothing is wrong, neither with the truth nor with what is derived from it.
+/// Assert that `verify` reports no problem of the store or the indexes.
 #[track_caller]
 pub fn assert_clean(engine: &Engine) -> VerifyReport {
     let report = engine.verify().expect("a verification");
@@ -199,7 +199,7 @@ pub fn assert_clean(engine: &Engine) -> VerifyReport {
     report
 }
 
-/// Exactly the texts of these numbers are there: in the list, by their words and, where they have them, by their vectors.
+/// Assert that exactly the texts of these numbers exist: in the list, by words and, if embedded, by vectors.
 #[track_caller]
 pub fn assert_holds(engine: &Engine, numbers: impl IntoIterator<Item = usize>) {
     let numbers: BTreeSet<usize> = numbers.into_iter().collect();
@@ -220,7 +220,7 @@ pub fn assert_holds(engine: &Engine, numbers: impl IntoIterator<Item = usize>) {
     }
 }
 
-/// Texts that answer a question, best first.
+/// Texts of the hits of a recall, best first.
 pub fn found(engine: &Engine, question: &RecallRequest) -> Vec<String> {
     engine.recall(question.clone()).expect("a recall").into_iter().map(|hit| hit.memory.content).collect()
 }
