@@ -1,6 +1,6 @@
 """The values that the public API takes and returns.
 
-Plain frozen dataclasses and closed enums, nothing else: no behaviour that touches a store, no configuration, no clock.
+Plain frozen dataclasses and closed enums, without behaviour that touches a store, configuration or the clock.
 Times are aware ``datetime`` objects in UTC; a time given as text or without a zone is resolved before it gets here.
 """
 
@@ -20,7 +20,7 @@ ALL_PROJECTS: Final = "*"
 
 
 class Category(StrEnum):
-    """What kind of statement a memory is."""
+    """The kind of statement of a memory."""
 
     DECISION = "decision"
     CONVENTION = "convention"
@@ -95,7 +95,7 @@ class Status(StrEnum):
 
 
 class Trust(StrEnum):
-    """Who vouches for a memory, highest first; lower trust never overwrites a topic of higher trust."""
+    """Source that vouches for a memory, highest first; lower trust never overwrites a topic of higher trust."""
 
     USER = "user"
     AGENT = "agent"
@@ -128,22 +128,22 @@ class NewMemory:
         topic: Unique per scope: writing a topic again updates the memory that holds it.
         session: Id of the conversation that the memory comes from.
         position: Place in that session, counted from 0.
-        speaker: Who said it.
+        speaker: The speaker.
         time: The moment that the memory speaks of; by default now. A ``datetime``, ISO 8601 text, or UTC milliseconds.
         expires_at: When the memory stops being returned; or give ``ttl_seconds``.
-        ttl_seconds: Life in seconds from now.
+        ttl_seconds: Time to live in seconds from now.
         source: Where it came from.
-        entities: What it is about: ``!12``, ``src/app.py``, ``PostgreSQL``.
+        entities: Entities that it is about: ``!12``, ``src/app.py``, ``PostgreSQL``.
         tags: Free labels.
-        trust: Who vouches for it.
-        pinned: Set by a person to keep it in sight.
-        status: ``active`` or ``candidate`` for what is new; an import may carry the others.
+        trust: The source that vouches for it.
+        pinned: Whether the user pinned it, so that it stays visible.
+        status: ``active`` or ``candidate``; an import may use the other values.
         id: Only for imports: keep this UUID.
         created_at: Only for imports: when it was first written.
         updated_at: Only for imports: when it was last changed.
         verified_at: Only for imports: when it was last confirmed.
         superseded_by: Only for imports: the id of its successor.
-        confidence: 0 to 1, of what was extracted.
+        confidence: 0 to 1, for extracted memories.
         metadata: Any JSON object; kept, never interpreted.
     """
 
@@ -253,7 +253,7 @@ class Signal:
         name: ``words``, ``meaning``, or the name of a boost.
         raw: The value before normalisation: BM25 score, cosine, age in days ….
         rank: Place among the candidates of that signal, counted from 1; None for boosts.
-        contribution: What it added to the hit's score.
+        contribution: Its part of the hit's score.
         detail: The same in words.
     """
 
@@ -285,7 +285,7 @@ class Hit:
 
 
 class RememberStatus(StrEnum):
-    """What ``remember`` did."""
+    """Outcome of ``remember``."""
 
     STORED = "stored"
     MERGED = "merged"
@@ -295,7 +295,7 @@ class RememberStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RememberResult:
-    """What became of a memory that was given.
+    """Result of writing a memory.
 
     Attributes:
         id: The memory that holds the text now.
@@ -319,7 +319,7 @@ class HistoryEntry:
         id: The memory.
         at: When.
         kind: ``create``, ``edit``, ``merge``, ``supersede``, ``archive``, ``restore``, ``delete``, ``pin``, ``undo`` ….
-        actor: Who: ``user``, ``agent``, ``extracted``, ``tool`` or ``imported``.
+        actor: The writer: ``user``, ``agent``, ``extracted``, ``tool`` or ``imported``.
         undone: Whether an ``undo`` took it back.
         before: The memory before the change; None when the change created it.
         after: The memory after the change; None when the change removed it.
@@ -348,7 +348,7 @@ class RelatedMemory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Project:
-    """A project: what a repository is called here, and what it is recognised by."""
+    """A project: its name, and the marks by which its repository is recognised."""
 
     name: str
     memories: int
@@ -393,12 +393,12 @@ class Session:
 
     Attributes:
         id: As the agent gave it.
-        working_on: What it said that it works on.
+        working_on: Its current task.
         started_at: When it began, or began again after its end.
         seen_at: When it was last heard of.
         lease_until: Until when it counts as alive without being heard of.
         ended_at: When it ended; None while it has not.
-        claims: What it claims; of a session that just ended, what it gave up.
+        claims: Its claims; after the end of the session, the released claims.
     """
 
     id: str
@@ -412,14 +412,14 @@ class Session:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claimed:
-    """What became of a claim.
+    """Result of a claim.
 
     Attributes:
         granted: Whether the session has it now.
-        item: What is claimed.
-        owner: Who has it now.
+        item: The claimed item.
+        owner: The current owner.
         since: Since when.
-        taken_over_from: Whose it was: a session that had not been heard of for too long.
+        taken_over_from: The earlier owner, a session whose lease had ended.
     """
 
     granted: bool
@@ -431,7 +431,7 @@ class Claimed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProjectIdentity:
-    """What a project is recognised by, strongest first.
+    """The marks by which a project is recognised, strongest first.
 
     Attributes:
         remotes: ``host/path`` of each remote, ``origin`` first.
