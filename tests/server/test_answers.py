@@ -188,8 +188,8 @@ def test_control_characters_are_removed_from_every_result(world: World, agent: A
     id = agent.remember(f"walrus{character}bee !12", "directive", tags=[f"a{character}b"], topic=f"t{character}t")
     agent.ok("session_start", session_id="s", working_on=f"w{character}w")
     agent.ok("kv_set", key="k", value=f"v{character}v")
-    said = [*readings(agent, id).values(), agent.ok("get_active_sessions").text, agent.ok("kv_get", key="k").text]
-    assert not [text for text in said if character in text]
+    texts = [*readings(agent, id).values(), agent.ok("get_active_sessions").text, agent.ok("kv_get", key="k").text]
+    assert not [text for text in texts if character in text]
 
 
 def test_archive_reason_cannot_pass_for_a_memory(agent: Agent) -> None:

@@ -47,8 +47,8 @@ def connect_agent(world: World) -> Agent:
 
 def remember_as_user(world: World, content: str, category: str = "directive", **more: object) -> str:
     """Store a memory as the user."""
-    given = {"project": PROJECT} | more
-    return world.store.remember(content, category=category, **given).id
+    fields = {"project": PROJECT} | more
+    return world.store.remember(content, category=category, **fields).id
 
 
 def fill(world: World, agent: Agent) -> dict[str, str]:

@@ -35,8 +35,8 @@ def test_every_source_of_the_folder_gives_the_same_project(world: World) -> None
             here, there = connect(world, server, walrus), connect(world, server, bees)
             here.remember(f"The walrus number {number}")
             there.remember(f"The bee number {number}")
-            for asked in ("walrus number", "bee number", "number"):
-                seen = here.recall(asked, limit=100), there.recall(asked, limit=100)
+            for query in ("walrus number", "bee number", "number"):
+                seen = here.recall(query, limit=100), there.recall(query, limit=100)
                 assert all("walrus" in text for text in seen[0]), way
                 assert all("bee" in text for text in seen[1]), way
             assert len(here.recall("number", limit=100)) == number + 1

@@ -24,7 +24,7 @@ from support.command_line import CommandLine
 from support.services import HEALTH, free_port, health_server
 
 PATIENCE_SECONDS = 120
-on_linux = pytest.mark.skipif(sys.platform != "linux", reason="whose a socket is can be told on Linux only")
+on_linux = pytest.mark.skipif(sys.platform != "linux", reason="only Linux reveals the owner of a socket")
 
 
 @pytest.fixture
@@ -37,16 +37,16 @@ def config(tmp_path: Path) -> Config:
 @pytest.fixture
 def begin(config: Config) -> Iterator[Callable[..., subprocess.Popen[str]]]:
     """Start commands in the home of ``config``, and end the servers that they leave in the background."""
-    begun: list[subprocess.Popen[str]] = []
+    children: list[subprocess.Popen[str]] = []
 
     def start(*arguments: str) -> subprocess.Popen[str]:
         command = [sys.executable, "-m", "opencode_memory.cli", "serve", "--detach", *arguments]
         pipes: dict[str, Any] = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
-        begun.append(subprocess.Popen(command, env=config.environment, text=True, **pipes))
-        return begun[-1]
+        children.append(subprocess.Popen(command, env=config.environment, text=True, **pipes))
+        return children[-1]
 
     yield start
-    for process in begun:
+    for process in children:
         process.kill()
         process.communicate()
     if (health := health_of(config)) is not None:
@@ -81,8 +81,8 @@ def test_detach_returns_when_the_background_server_is_ready(
 ) -> None:
     code, out, err = end(begin("--json"))
     assert (code, err) == (0, "")
-    said, health = json.loads(out), health_of(config)
-    assert said == {
+    printed, health = json.loads(out), health_of(config)
+    assert printed == {
         "url": f"http://127.0.0.1:{config.server.port}",
         "pid": health["pid"],
         "version": health["version"],
@@ -95,7 +95,7 @@ def test_detach_returns_when_the_background_server_is_ready(
         assert (process / "cwd").readlink() == Path("/")
         # The server keeps neither the terminal's streams nor the pipes of the process that started it.
         links = [str((process / "fd" / str(number)).readlink()) for number in range(3)]
-        assert links == [os.devnull, said["log"], said["log"]]
+        assert links == [os.devnull, printed["log"], printed["log"]]
     log = config.data_dir / LOG_FILE
     assert f"serves http://127.0.0.1:{config.server.port}/mcp" in log.read_text()
     assert stat.S_IMODE(log.stat().st_mode) == 0o600
@@ -109,9 +109,9 @@ def test_detach_returns_when_the_background_server_is_ready(
 def test_two_concurrent_starts_start_one_server(begin: Callable[..., subprocess.Popen[str]], config: Config) -> None:
     answers = [end(process) for process in [begin("--json", "--no-worker") for _ in range(3)]]
     assert [code for code, *_ in answers] == [0, 0, 0], answers
-    said = [json.loads(out) for _, out, _ in answers]
-    assert sorted(one["started"] for one in said) == [False, False, True]
-    assert {one["pid"] for one in said} == {health_of(config)["pid"]}
+    printed = [json.loads(out) for _, out, _ in answers]
+    assert sorted(one["started"] for one in printed) == [False, False, True]
+    assert {one["pid"] for one in printed} == {health_of(config)["pid"]}
     # The other processes did not start a server.
     [line] = (config.data_dir / LOG_FILE).read_text().splitlines()
     assert "serves http://" in line

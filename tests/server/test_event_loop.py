@@ -78,8 +78,8 @@ class WatchedEngine:
         self._watch = watch
 
     def __getattr__(self, name: str) -> Any:
-        found = getattr(self._engine, name)
-        return self._watch.over(f"engine.{name}", found) if callable(found) else found
+        attribute = getattr(self._engine, name)
+        return self._watch.over(f"engine.{name}", attribute) if callable(attribute) else attribute
 
 
 @pytest.fixture
@@ -162,8 +162,8 @@ def test_slow_call_does_not_delay_other_clients(world: World, monkeypatch: pytes
         return find(*arguments, **named)
 
     monkeypatch.setattr(world.store, "recall", slow, raising=False)
-    found: list[list[str]] = []
-    waiting = threading.Thread(target=lambda: found.append(agent.recall("walrus")))
+    results: list[list[str]] = []
+    waiting = threading.Thread(target=lambda: results.append(agent.recall("walrus")))
     waiting.start()
     assert entered.wait(60)
     try:
@@ -172,7 +172,7 @@ def test_slow_call_does_not_delay_other_clients(world: World, monkeypatch: pytes
     finally:
         leave.set()
         waiting.join()
-    assert found == [["The walrus sleeps"]]
+    assert results == [["The walrus sleeps"]]
 
 
 def test_watch_detects_a_tool_on_the_event_loop(world: World, watch: Watch, monkeypatch: pytest.MonkeyPatch) -> None:

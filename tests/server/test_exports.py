@@ -64,14 +64,14 @@ def test_client_without_a_project_exports_global_memories(world: World, suffix: 
 
 def test_allowed_folder_gives_no_access_to_exports_of_others(tmp_path: Path) -> None:
     with World(tmp_path, server__allowed_folders=str(tmp_path)) as world:
-        agent, stranger = world.agent(world.repository("walrus")), world.agent(world.repository("bees"))
+        agent, other_agent = world.agent(world.repository("walrus")), world.agent(world.repository("bees"))
         agent.remember("The walrus sleeps")
         written = Path(agent.ok("export_memories").data["path"])
         agent.ok("export_memories", output_path=str(written.with_suffix(".md")))
-        assert "outside the allowed folders" in stranger.refused("import_memories", input_path=str(written))
-        assert "outside the allowed folders" in stranger.refused("export_memories", output_path=str(written))
-        stranger.refused("ingest_file", file_path=str(written.parent))
-        assert stranger.ok("ingest_file", file_path=str(tmp_path)).data["added"] == 0
+        assert "outside the allowed folders" in other_agent.refused("import_memories", input_path=str(written))
+        assert "outside the allowed folders" in other_agent.refused("export_memories", output_path=str(written))
+        other_agent.refused("ingest_file", file_path=str(written.parent))
+        assert other_agent.ok("ingest_file", file_path=str(tmp_path)).data["added"] == 0
 
 
 def test_export_into_git_folder_is_refused(world: World) -> None:

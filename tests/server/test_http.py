@@ -39,8 +39,8 @@ def wire(world: World) -> Iterator[Wire]:
 def metric(wire: Wire, name: str, **headers: str) -> float:
     """Return the value of a metric; 0 if it was never counted."""
     text = wire.get("/metrics", **headers).message.decode()
-    found = re.search(rf"^opencode_memory_{re.escape(name)} (\S+)$", text, re.MULTILINE)
-    return float(found[1]) if found else 0.0
+    match = re.search(rf"^opencode_memory_{re.escape(name)} (\S+)$", text, re.MULTILINE)
+    return float(match[1]) if match else 0.0
 
 
 # Health, statistics, metrics
@@ -509,17 +509,17 @@ def test_second_server_names_the_holder_of_the_port(tmp_path: Path) -> None:
     with served(tmp_path / "one", "--port", port) as first:
         assert f"http://127.0.0.1:{port}/mcp" in first.stderr.readline()
         with served(tmp_path / "two", "--port", port) as second:
-            _, said = second.communicate(timeout=60)
+            _, output = second.communicate(timeout=60)
         assert second.returncode not in (0, None)
-        assert all(word in said for word in (port, "opencode-memory", str(first.pid))), said
-        assert "Traceback" not in said
+        assert all(word in output for word in (port, "opencode-memory", str(first.pid))), output
+        assert "Traceback" not in output
         assert not (tmp_path / "two" / "data" / "opencode-memory" / "store" / "store.db").exists()
         assert first.poll() is None
 
 
 def test_real_server_refuses_a_non_loopback_host_without_a_key(tmp_path: Path) -> None:
     with served(tmp_path, "--host", "0.0.0.0", "--port", "0") as server:
-        _, said = server.communicate(timeout=60)
+        _, output = server.communicate(timeout=60)
     assert server.returncode not in (0, None)
-    assert "no API key is configured" in said
-    assert "Traceback" not in said
+    assert "no API key is configured" in output
+    assert "Traceback" not in output

@@ -30,9 +30,9 @@ def test_no_tool_shows_or_changes_another_project(scene: Scene, other_agent: Age
     assert len(secrets) > 8
     for name, arguments in {**scene.valid_calls(), **ALWAYS_FAILING}.items():
         reply = other_agent.call(name, **arguments)
-        said = reply.text + json.dumps(reply.data)
+        result = reply.text + json.dumps(reply.data)
         if name not in ("link_memories", "edit_memory", "claim_item", "session_start"):
-            assert not [secret for secret in secrets if secret in said], (name, said)
+            assert not [secret for secret in secrets if secret in result], (name, result)
     assert rows_of(scene.world, PROJECT) == before
 
 
@@ -172,16 +172,16 @@ WITH_PROJECT = [
 def test_project_argument_cannot_leave_the_project(scene: Scene, other_agent: Agent, tool: str) -> None:
     arguments = {"category": "fact", "reason": "r"} if tool == "bulk_archive" else scene.valid_calls()[tool]
     before = scene.world.dump()
-    for asked in (PROJECT, "shop", "group/shop", "*", "no/such", "../shop", "/"):
-        text = other_agent.refused(tool, **{**arguments, "project": asked})
-        assert text.startswith(f"project: this client works in {BEES!r}, and {asked!r} is another project")
+    for requested in (PROJECT, "shop", "group/shop", "*", "no/such", "../shop", "/"):
+        text = other_agent.refused(tool, **{**arguments, "project": requested})
+        assert text.startswith(f"project: this client works in {BEES!r}, and {requested!r} is another project")
         assert "leave project out" in text
     assert scene.world.dump() == before
 
 
-@pytest.mark.parametrize("asked", [BEES, "bees", "group/bees", "."])
-def test_project_argument_may_name_the_own_project(other_agent: Agent, asked: str) -> None:
-    assert other_agent.recall("bees", project=asked) == ["Bees sleep at night"]
+@pytest.mark.parametrize("requested", [BEES, "bees", "group/bees", "."])
+def test_project_argument_may_name_the_own_project(other_agent: Agent, requested: str) -> None:
+    assert other_agent.recall("bees", project=requested) == ["Bees sleep at night"]
 
 
 def test_partial_last_name_is_another_project(other_agent: Agent) -> None:

@@ -23,12 +23,12 @@ def value(metrics: Metrics, name: str, **labels: str) -> float:
 
 def test_repeated_reference_is_one_entity(agent: Agent) -> None:
     spellings = ["!12", f"{PROJECT}!12", f"https://{PROJECT}/-/merge_requests/12", "group/walrus!12"]
-    ids = {agent.remember(f"Note {number} about {one} here") for number, one in enumerate(spellings)}
-    for one in spellings:
-        reply = agent.ok("get_context", entity_ref=one)
-        assert {memory["id"] for memory in reply.data["memories"]} == ids, one
+    ids = {agent.remember(f"Note {number} about {spelling} here") for number, spelling in enumerate(spellings)}
+    for spelling in spellings:
+        reply = agent.ok("get_context", entity_ref=spelling)
+        assert {memory["id"] for memory in reply.data["memories"]} == ids, spelling
         assert reply.data["entity"] == f"{PROJECT}!12"
-        assert len(agent.recall("note", entity=one)) == 4
+        assert len(agent.recall("note", entity=spelling)) == 4
 
 
 def test_edit_that_removes_a_reference_removes_it_from_the_context(agent: Agent) -> None:
@@ -88,8 +88,8 @@ def test_deleted_and_archived_memories_do_not_displace_hits(world: World, agent:
     for id in gone[:30]:
         agent.ok("delete_memory", memory_id=id)
     agent.ok("bulk_archive", reason="r", memory_ids=gone[30:])
-    found = agent.ok("recall", query="walrus is gone", limit=3).data["memories"]
-    assert sorted(memory["id"] for memory in found) == sorted(kept)
+    hits = agent.ok("recall", query="walrus is gone", limit=3).data["memories"]
+    assert sorted(memory["id"] for memory in hits) == sorted(kept)
 
 
 # 16: filters come before the top-k
@@ -97,8 +97,8 @@ def test_deleted_and_archived_memories_do_not_displace_hits(world: World, agent:
 
 def test_rare_memory_is_found_among_many_of_another_category(world: World, agent: Agent) -> None:
     agent.remember("The walrus decides", "decision")
-    given = [{"content": f"The walrus walrus walrus {number}", "project": PROJECT} for number in range(500)]
-    world.store.remember_many(given)
+    memories = [{"content": f"The walrus walrus walrus {number}", "project": PROJECT} for number in range(500)]
+    world.store.remember_many(memories)
     world.store.indexes.embed_pending()
     assert agent.recall("walrus", category="decision", limit=1) == ["The walrus decides"]
 

@@ -153,8 +153,8 @@ def test_unknown_or_ended_session_is_an_error(agent: Agent) -> None:
     ids=lambda spellings: spellings[0],
 )
 def test_spellings_of_one_item_are_one_claim(agent: Agent, other: Agent, spellings: list[str]) -> None:
-    for one in spellings:
-        agent.ok("claim_item", session_id="s1", item_ref=one)
+    for spelling in spellings:
+        agent.ok("claim_item", session_id="s1", item_ref=spelling)
         for another in spellings:
             assert "is claimed by session s1" in other.refused("claim_item", session_id="s2", item_ref=another)
         agent.ok("release_item", session_id="s1", item_ref=spellings[0])

@@ -128,12 +128,12 @@ def test_instructions_are_short_and_name_existing_tools(world: World) -> None:
 
 
 def test_only_annotations_that_are_not_default_are_sent(world: World) -> None:
-    told = {tool["name"]: tool["annotations"] for tool in list_tools(world)[0]}
-    assert told["recall"] == {"readOnlyHint": True, "openWorldHint": False}
-    assert told["remember"] == {"destructiveHint": False, "openWorldHint": False}
-    assert told["archive_memory"] == {"destructiveHint": False, "idempotentHint": True, "openWorldHint": False}
-    assert told["delete_memory"] == {"idempotentHint": True, "openWorldHint": False}
-    assert told["enrich_entity"] == {"readOnlyHint": True}
+    annotations = {tool["name"]: tool["annotations"] for tool in list_tools(world)[0]}
+    assert annotations["recall"] == {"readOnlyHint": True, "openWorldHint": False}
+    assert annotations["remember"] == {"destructiveHint": False, "openWorldHint": False}
+    assert annotations["archive_memory"] == {"destructiveHint": False, "idempotentHint": True, "openWorldHint": False}
+    assert annotations["delete_memory"] == {"idempotentHint": True, "openWorldHint": False}
+    assert annotations["enrich_entity"] == {"readOnlyHint": True}
 
 
 def test_scene_has_a_valid_call_of_every_tool(scene: Scene) -> None:
@@ -184,10 +184,10 @@ def test_reading_tool_changes_nothing(scene: Scene, name: str) -> None:
 
 def test_reading_tool_creates_no_project(world: World) -> None:
     agent = world.agent(world.repository("new"))
-    given = {"query": "x", "entity_ref": "!12", "memory_id": "abcdef12", "key": "x"}
+    values = {"query": "x", "entity_ref": "!12", "memory_id": "abcdef12", "key": "x"}
     for tool in select_tools(Tools.ALL):
         if tool.reads:
-            agent.call(tool.name, **{name: given[name] for name in tool.input.get("required", [])})
+            agent.call(tool.name, **{name: values[name] for name in tool.input.get("required", [])})
     assert world.store.projects.list() == []
 
 

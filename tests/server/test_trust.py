@@ -187,7 +187,7 @@ def test_markdown_import_raises_no_trust_and_pins_nothing(world: World, agent: A
     agent.remember("The bee")
     (folder / "evil.md").write_text(markdown(EVIL, category="fact", trust="user", pinned=True))
     agent.ok("import_memories", input_path="evil.md")
-    [memory] = [one for one in world.store.list(project=PROJECT) if one.content == EVIL]
+    [memory] = [candidate for candidate in world.store.list(project=PROJECT) if candidate.content == EVIL]
     assert (memory.trust, memory.pinned) == ("imported", False)
 
 
@@ -232,11 +232,11 @@ def test_demand_in_a_note_is_a_candidate_and_overwrites_nothing(world: World, ag
 
 
 def test_consolidation_keeps_memories_of_the_user(world: World, agent: Agent) -> None:
-    person = remember_as_user(world, "The walrus sleeps on the ice", category="fact")
+    users = remember_as_user(world, "The walrus sleeps on the ice", category="fact")
     other = agent.remember("The walrus sleeps on ice")
-    world.store.link(other, person, "similar", weight=0.99)
+    world.store.link(other, users, "similar", weight=0.99)
     agent.ok("consolidate_memory", apply=True)
-    assert world.store.get(person).status == "active"
+    assert world.store.get(users).status == "active"
     assert world.store.get(other).status == "archived"
 
 

@@ -89,13 +89,13 @@ def test_incomplete_body_never_reaches_the_app() -> None:
 
 
 def test_app_receives_the_disconnect_message() -> None:
-    heard = []
+    received = []
 
     async def app(scope, receive, send) -> None:
-        heard.extend([(await receive())["type"], (await receive())["type"]])
+        received.extend([(await receive())["type"], (await receive())["type"]])
 
-    ask(BodyLimit(app, limit=10, on_refused=heard.append), http_scope(), body_messages(b"0", b"1"))
-    assert heard == ["http.request", "http.disconnect"]
+    ask(BodyLimit(app, limit=10, on_refused=received.append), http_scope(), body_messages(b"0", b"1"))
+    assert received == ["http.request", "http.disconnect"]
 
 
 def test_body_in_single_bytes_needs_no_extra_memory() -> None:

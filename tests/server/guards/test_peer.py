@@ -26,7 +26,9 @@ from opencode_memory.server.guards.peer_owner import SocketEntry, find_by_netlin
 from support.asgi import Echo
 from support.http_server import PROTOCOLS, HttpServer, read_response
 
-needs_owners = pytest.mark.skipif(not supports_owner_check(), reason="this system does not tell who owns a socket")
+needs_owners = pytest.mark.skipif(
+    not supports_owner_check(), reason="this system does not reveal the owner of a socket"
+)
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
 
 US = os.geteuid()
@@ -144,17 +146,17 @@ def test_failed_owner_lookup_refuses_the_connection(caplog: pytest.LogCaptureFix
 
 
 def test_owner_is_looked_up_once_per_connection() -> None:
-    asked = []
+    lookups = []
 
     def us(local: tuple[str, int], peer: tuple[str, int]) -> int:
-        asked.append((local, peer))
+        lookups.append((local, peer))
         return US
 
     keep = REQUEST.replace(b"Connection: close\r\n", b"")
     with Server(find_owner=us) as server, server.connect() as client:
         client.sendall(keep + keep + REQUEST)
         read_response(client)
-        assert asked == [(server.address, client.getsockname())]
+        assert lookups == [(server.address, client.getsockname())]
     assert server.echo.bodies == [b"hello"] * 3
 
 
@@ -185,8 +187,8 @@ def test_closed_peer_has_no_owner() -> None:
 def test_real_process_of_another_user_is_refused() -> None:
     script = AS_OTHER_USER + "while piece := client.recv(65536):\n    sys.stdout.buffer.write(piece)\n"
     with Server() as server:
-        said = run(script, server.address[1])
-    head, _, body = said.partition(b"\r\n\r\n")
+        response = run(script, server.address[1])
+    head, _, body = response.partition(b"\r\n\r\n")
     assert_refusal(head, body)
     assert server.echo.scopes == []
     assert server.refused == ["owner"]
@@ -337,7 +339,7 @@ def test_linux_supports_the_owner_check() -> None:
 @pytest.fixture(params=[find_by_netlink, find_in_proc], ids=["netlink", "proc"])
 def ask(request: pytest.FixtureRequest) -> Ask:
     if not supports_owner_check(finders=[request.param]):
-        pytest.skip("this system cannot be asked in this way")
+        pytest.skip("this system does not support this lookup")
     return request.param
 
 

@@ -71,10 +71,10 @@ def test_request_after_retry_after_is_accepted(per_minute: int) -> None:
     limited = Limited(per_minute)
     while (answer := limited.ask()).status == 200:
         pass
-    told = answer.headers[b"retry-after"]
-    assert told.isdigit()
-    assert int(told) == max(1, 60 // per_minute + (60 % per_minute > 0))
-    limited.now += int(told)
+    seconds = answer.headers[b"retry-after"]
+    assert seconds.isdigit()
+    assert int(seconds) == max(1, 60 // per_minute + (60 % per_minute > 0))
+    limited.now += int(seconds)
     assert limited.ask().status == 200
 
 
