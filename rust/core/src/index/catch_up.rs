@@ -174,7 +174,7 @@ fn lexical(store: &Store, data_dir: &Path, control: &Control<'_>, report: &mut C
             uncommitted = 0;
         }
     }
-    // The mark also covers keys that were allocated and deleted. Otherwise the overlay would read them again and again.
+    // The mark also covers keys that were allocated and deleted. Otherwise overlays would keep their terms forever.
     let last_key = last_key.max(memory::last_key_given(&at)?);
     let reached = Mark::at(head, last_key, kept + report.lexical_added);
     if writer.mark() != Some(&reached) {

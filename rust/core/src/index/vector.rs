@@ -20,7 +20,7 @@ pub const EF_CONSTRUCTION: usize = 128;
 /// HNSW: candidates considered while searching.
 pub const EF_SEARCH: usize = 64;
 
-/// Number of vectors that a thread adds between two checks for an interruption.
+/// Number of vectors that a thread takes at once. Between two batches, it checks for an interruption.
 const ADD_BATCH: usize = 256;
 
 /// The graph.

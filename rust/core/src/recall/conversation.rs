@@ -1,6 +1,7 @@
 //! Conversation turns of memories: session, speaker and position, and the neighbours of each turn.
 //!
-//! The indexes hold no neighbours. They belong to the mirror, so that a recall can look them up.
+//! The indexes do not contain neighbours. The mirror keeps the turns, so that a recall can look up the neighbours of a
+//! hit.
 
 use rustc_hash::FxHashMap;
 
@@ -214,20 +215,21 @@ mod tests {
     #[test]
     fn memories_of_one_message_stay_newest_first_when_one_is_removed_and_put_back() {
         let newest_first = |conversations: &Conversations| conversations.neighbours(0, 1).collect::<Vec<u32>>();
-        for gone in 1..=4 {
+        for removed in 1..=4 {
             let mut conversations = Conversations::default();
             conversations.put(0, &keyed(1, 1, Some("s"), Some(0)));
             for place in [2, 4, 1, 3] {
                 conversations.put(place, &keyed(i64::from(place), 1, Some("s"), Some(1)));
             }
             assert_eq!(newest_first(&conversations), [4, 3, 2, 1]);
-            conversations.remove(gone);
+            conversations.remove(removed);
             assert_eq!(
                 newest_first(&conversations),
-                (1..=4).rev().filter(|place| *place != gone).collect::<Vec<u32>>()
+                (1..=4).rev().filter(|place| *place != removed).collect::<Vec<u32>>()
             );
-            conversations.put(gone, &keyed(i64::from(gone), 1, Some("s"), Some(1)));
-            conversations.put(gone, &keyed(i64::from(gone), 1, Some("s"), Some(1))); // as after a pin
+            conversations.put(removed, &keyed(i64::from(removed), 1, Some("s"), Some(1)));
+            // Put the row twice, as a pin does.
+            conversations.put(removed, &keyed(i64::from(removed), 1, Some("s"), Some(1)));
             assert_eq!(newest_first(&conversations), [4, 3, 2, 1]);
         }
     }

@@ -1,4 +1,4 @@
-//! Counts query terms in given documents. A search skips documents that cannot be among the best, so it has no counts.
+//! Counts query terms in given documents. A search yields no counts, because it skips terms that cannot matter.
 
 use tantivy::Term;
 use tantivy::fieldnorm::FieldNormReader;

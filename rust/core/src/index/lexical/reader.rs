@@ -35,7 +35,7 @@ impl std::fmt::Debug for Lexical {
 impl Lexical {
     /// Open the index under `data_dir`; `None` if it is missing or unreadable.
     pub fn open(data_dir: &Path) -> Option<Self> {
-        /// Retry, because another process may commit or delete files while they are opened.
+        /// Number of attempts, because another process may commit or delete files while they are opened.
         const ATTEMPTS: usize = 3;
         (0..ATTEMPTS).find_map(|_| Self::open_once(data_dir))
     }
