@@ -1,4 +1,4 @@
-//! Rows of memories: read, insert, replace, remove. Every change is logged in the same transaction.
+//! Rows of the table `memory`: read, insert, replace, remove. Every change is logged in the same transaction.
 
 use rusqlite::{Connection, OptionalExtension, Row};
 
@@ -9,17 +9,17 @@ use crate::error::{Error, Result};
 use crate::model::Memory;
 use crate::text::Traits;
 
-/// The memory that has this key now.
+/// The memory with this key.
 pub fn by_key(connection: &Connection, key: i64) -> Result<Option<Memory>> {
     Ok(connection.prepare_cached(&format!("{SELECT} WHERE m.key = ?1"))?.query_row([key], from_row).optional()?)
 }
 
-/// The memory of this full id.
+/// The memory with this full id.
 pub fn by_id(connection: &Connection, id: &str) -> Result<Option<Memory>> {
     Ok(connection.prepare_cached(&format!("{SELECT} WHERE m.id = ?1"))?.query_row([id], from_row).optional()?)
 }
 
-/// The memory of this full id, or an error that says that it is not there.
+/// The memory with this full id, or a not-found error.
 pub fn existing(connection: &Connection, id: &str) -> Result<Memory> {
     by_id(connection, id)?.ok_or_else(|| Error::not_found("memory", id))
 }
@@ -47,7 +47,7 @@ pub fn by_text(connection: &Connection, project_id: i64, hash: u128) -> Result<V
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
-/// Ids that start or end with `part`; at most two, enough to tell "one" from "several".
+/// At most two ids that start or end with `part`, so that callers can detect an ambiguous part.
 pub fn ids_like(connection: &Connection, part: &str) -> Result<Vec<String>> {
     let mut statement = connection.prepare_cached(
         "SELECT id FROM memory WHERE substr(id, 1, length(?1)) = ?1 OR substr(id, -length(?1)) = ?1 LIMIT 2",
@@ -64,7 +64,7 @@ pub fn keys_mentioning(connection: &Connection, entity: &str) -> Result<Vec<i64>
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
-/// Keys of the memories that carry a tag.
+/// Keys of the memories with a tag.
 pub fn keys_tagged(connection: &Connection, tag: &str) -> Result<Vec<i64>> {
     let mut statement = connection.prepare_cached(
         "SELECT key FROM memory WHERE tags <> '[]' AND EXISTS (SELECT 1 FROM json_each(tags) WHERE value = ?1 COLLATE NOCASE)",
@@ -86,7 +86,7 @@ impl WriteTx<'_> {
         Ok(key)
     }
 
-    /// Replace a memory by its next version: a changed text gets a new key, anything else keeps it.
+    /// Replace a memory by its next version. A changed text gets a new key; other changes keep the key.
     pub fn replace(&self, before: &Memory, after: &Memory) -> Result<i64> {
         if searched_text_differs(before, after) {
             self.forget_found_links(&before.id)?;
@@ -100,13 +100,13 @@ impl WriteTx<'_> {
 
     /// Remove a memory; its history stays.
     pub fn remove(&self, memory: &Memory) -> Result<()> {
-        self.prepare_cached("DELETE FROM memory WHERE key = ?1")?.execute([memory.key])?; // chunks go with it
+        self.prepare_cached("DELETE FROM memory WHERE key = ?1")?.execute([memory.key])?; // and its chunks
         self.prepare_cached("DELETE FROM mention WHERE memory = ?1")?.execute([&memory.id])?;
         self.log(memory.key, Op::Delete)
     }
 }
 
-/// Whether the indexes would see another text; see `Memory::searched_text`.
+/// Whether the text for the indexes differs; see `Memory::searched_text`.
 fn searched_text_differs(before: &Memory, after: &Memory) -> bool {
     before.content != after.content
         || before.speaker != after.speaker
@@ -122,33 +122,33 @@ pub fn ids_in_project(connection: &Connection, project: i64) -> Result<Vec<Strin
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
-/// How many memories have a key after this one.
+/// The number of memories with a key after this one.
 pub fn count_after(connection: &Connection, key: i64) -> Result<usize> {
     Ok(connection
         .prepare_cached("SELECT count(*) FROM memory WHERE key > ?1")?
         .query_row([key], |row| row.get::<_, i64>(0))? as usize)
 }
 
-/// The greatest key that was ever given out.
+/// The highest key that was ever assigned.
 pub fn last_key_given(connection: &Connection) -> Result<i64> {
     let mut statement = connection.prepare_cached("SELECT seq FROM sqlite_sequence WHERE name = 'memory'")?;
     Ok(statement.query_row([], |row| row.get(0)).optional()?.unwrap_or(0))
 }
 
-/// The columns that filters look at.
+/// The columns that filters read.
 #[derive(Debug, Clone, Copy)]
 pub struct FilterRow {
     /// The memory's key.
     pub key: i64,
     /// Row of its project; 0 is global.
     pub project: i64,
-    /// The moment that it speaks of.
+    /// The time that it is about.
     pub time: i64,
     /// When it was first written.
     pub created_at: i64,
     /// When it was last changed.
     pub updated_at: i64,
-    /// When it stops being returned; `i64::MAX` is never.
+    /// When it stops being returned; `i64::MAX` for never.
     pub expires_at: i64,
     /// [`crate::model::Category`] as its number.
     pub category: u8,
@@ -156,12 +156,12 @@ pub struct FilterRow {
     pub status: u8,
     /// [`crate::model::Trust`] as its number.
     pub trust: u8,
-    /// Kept in sight by a person.
+    /// Pinned by the user.
     pub pinned: bool,
 }
 
 impl FilterRow {
-    /// The columns of no memory.
+    /// The columns of an unused slot.
     pub const NOTHING: Self = Self {
         key: 0,
         project: 0,
@@ -191,18 +191,18 @@ fn filter_row_from(row: &Row<'_>) -> rusqlite::Result<FilterRow> {
     })
 }
 
-/// What a recall asks of every memory without reading its text: by what it is filtered, and how it was said.
+/// The values of a memory that recalls need without reading its text: filter columns, and the place in a conversation.
 #[derive(Debug)]
 pub struct MirrorRow<'a> {
-    /// By what it is filtered.
+    /// The columns that filters read.
     pub columns: FilterRow,
     /// Conversation that it comes from.
     pub session: Option<&'a str>,
     /// Place in that conversation.
     pub position: Option<i64>,
-    /// Who said it.
+    /// The speaker.
     pub speaker: Option<&'a str>,
-    /// What kind of text it is.
+    /// Properties of the text.
     pub traits: Traits,
 }
 
@@ -219,7 +219,7 @@ fn mirror_row_from<'a>(row: &'a Row<'_>) -> rusqlite::Result<MirrorRow<'a>> {
     })
 }
 
-/// Call `each` with what the mirror holds of one memory; whether there is one.
+/// Call `each` with the mirror row of a memory; whether the memory exists.
 pub fn mirror_row(connection: &Connection, key: i64, each: impl FnOnce(&MirrorRow<'_>)) -> Result<bool> {
     let sql = format!("SELECT {MIRROR_COLUMNS} FROM memory WHERE key = ?1");
     let mut statement = connection.prepare_cached(&sql)?;
@@ -229,7 +229,7 @@ pub fn mirror_row(connection: &Connection, key: i64, each: impl FnOnce(&MirrorRo
     Ok(true)
 }
 
-/// Call `each` with what the mirror holds of every memory, in order of keys.
+/// Call `each` with the mirror row of every memory, in order of keys.
 pub fn for_each_mirror_row(connection: &Connection, mut each: impl FnMut(&MirrorRow<'_>)) -> Result<()> {
     let mut statement = connection.prepare_cached(&format!("SELECT {MIRROR_COLUMNS} FROM memory ORDER BY key"))?;
     let mut rows = statement.query([])?;
@@ -239,7 +239,7 @@ pub fn for_each_mirror_row(connection: &Connection, mut each: impl FnMut(&Mirror
     Ok(())
 }
 
-/// Memories that have vectors of the active model and were not compared with their neighbours.
+/// Memories that have vectors of the active model and are not compared with their neighbours yet.
 pub fn not_compared(connection: &Connection, limit: usize) -> Result<Vec<Memory>> {
     let sql = format!(
         "{SELECT} WHERE m.compared = 0 AND m.embedded_by <> 0 \
@@ -251,7 +251,7 @@ pub fn not_compared(connection: &Connection, limit: usize) -> Result<Vec<Memory>
 }
 
 impl WriteTx<'_> {
-    /// Note that a memory was compared with its neighbours.
+    /// Record that a memory was compared with its neighbours.
     pub fn mark_compared(&self, key: i64) -> Result<()> {
         self.prepare_cached("UPDATE memory SET compared = 1 WHERE key = ?1")?.execute([key])?;
         Ok(())
