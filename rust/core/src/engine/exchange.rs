@@ -97,7 +97,7 @@ impl Engine {
                 1,
             ),
             "kv" if cursor == 0 => {
-                let rows = kv::everything(&at, shared.clock.now_ms())?;
+                let rows = kv::all(&at, shared.clock.now_ms())?;
                 let rows = rows.into_iter().map(|(project_id, row)| {
                     to_json(&KvRow {
                         project: project::name_of(&at, project_id)?,

@@ -55,7 +55,7 @@ impl Engine {
 
     /// Whether each of these messages was processed.
     pub fn counted(&self, messages: &[Vec<u8>]) -> Result<Vec<bool>> {
-        learning::counted(&*self.enter()?.store.read()?, messages)
+        learning::processed(&*self.enter()?.store.read()?, messages)
     }
 
     /// In how many other sessions of a project each of these statements was seen.

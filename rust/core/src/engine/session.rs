@@ -72,7 +72,7 @@ impl Engine {
         let shared = self.enter()?;
         let at = shared.store.read()?;
         match project::id_of(&at, project)? {
-            Some(id) => session::alive(&at, id, shared.clock.now_ms()),
+            Some(id) => session::live(&at, id, shared.clock.now_ms()),
             None => Ok(Vec::new()),
         }
     }

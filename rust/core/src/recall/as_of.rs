@@ -150,7 +150,7 @@ fn cosines(at: &Connection, states: &[Memory], query: Option<&[f32]>) -> Result<
             // exists if that text was embedded as a single chunk.
             let mut nearest: Option<f32> = None;
             embedding::for_each_vector(at, Some(memory.key), |_, _, vector| {
-                let cosine = dot(query, &embedding::decoded(vector));
+                let cosine = dot(query, &embedding::decode(vector));
                 nearest = Some(nearest.map_or(cosine, |nearest| nearest.max(cosine)));
                 Ok(())
             })?;

@@ -53,7 +53,7 @@ impl Store {
             connection.execute("ATTACH DATABASE ?1 AS source", [open::uri(&source, open::Access::ReadOnly)])?;
             // Rows are inserted table by table. Inside a transaction this pragma has no effect.
             connection.pragma_update(None, "foreign_keys", false)?;
-            let restored = replace_everything(connection, itself);
+            let restored = replace_all_rows(connection, itself);
             connection.pragma_update(None, "foreign_keys", true)?;
             connection.execute_batch("DETACH DATABASE source")?;
             restored
@@ -122,7 +122,7 @@ fn examine(source: &Path) -> Result<()> {
 
 /// Put the rows of the attached `source` in the place of ours, in one transaction: every process sees the old store or the
 /// new one, and dying in between leaves the old one.
-fn replace_everything(connection: &mut Connection, source: (String, i64)) -> Result<usize> {
+fn replace_all_rows(connection: &mut Connection, source: (String, i64)) -> Result<usize> {
     let write = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let tables: Vec<String> = write
         .prepare("SELECT name FROM main.sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'")?

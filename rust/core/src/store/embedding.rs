@@ -91,7 +91,7 @@ pub fn vector_of(connection: &Connection, model: &Model, text: &str) -> Result<O
         .prepare_cached("SELECT vector FROM embedding WHERE model = ?1 AND text_hash = ?2")?
         .query_row((model.id, text::text_hash(text).to_be_bytes()), |row| row.get(0))
         .optional()?;
-    Ok(blob.map(|blob| decoded(&blob).iter().map(|value| value.to_f32()).collect()))
+    Ok(blob.map(|blob| decode(&blob).iter().map(|value| value.to_f32()).collect()))
 }
 
 /// Call `each(embedding key, memory key, ordinal, vector)` for every vector of the active model, in order of memories.
@@ -169,7 +169,7 @@ impl WriteTx<'_> {
         let vector = chunk.vector.as_deref().ok_or_else(|| {
             Error::Conflict("a vector was expected in the store but is gone; embed the text again".into())
         })?;
-        let blob = encoded(vector, model.dimension)?;
+        let blob = encode(vector, model.dimension)?;
         self.prepare_cached("INSERT INTO embedding(model, text_hash, vector) VALUES (?1, ?2, ?3)")?
             .execute((model.id, hash, blob))?;
         Ok(self.last_insert_rowid())
@@ -188,7 +188,7 @@ impl WriteTx<'_> {
 }
 
 /// The stored form of a vector: little-endian half floats of the unit vector.
-fn encoded(vector: &[f32], dimension: usize) -> Result<Vec<u8>> {
+fn encode(vector: &[f32], dimension: usize) -> Result<Vec<u8>> {
     if vector.len() != dimension {
         return Err(Error::DimensionMismatch { expected: dimension, received: vector.len() });
     }
@@ -203,7 +203,7 @@ fn encoded(vector: &[f32], dimension: usize) -> Result<Vec<u8>> {
 }
 
 /// The values of a stored vector.
-pub fn decoded(blob: &[u8]) -> Vec<f16> {
+pub fn decode(blob: &[u8]) -> Vec<f16> {
     blob.chunks_exact(2).map(|pair| f16::from_le_bytes([pair[0], pair[1]])).collect()
 }
 
@@ -230,6 +230,6 @@ pub fn page_in_use(connection: &Connection, model: &Model, after: i64, limit: us
     let sql = format!("SELECT e.key, e.vector FROM embedding e WHERE e.key > ?2 AND {IN_USE} ORDER BY e.key LIMIT ?3");
     let mut statement = connection.prepare_cached(&sql)?;
     let rows = statement
-        .query_map((model.id, after, limit as i64), |row| Ok((row.get(0)?, decoded(row.get_ref(1)?.as_blob()?))))?;
+        .query_map((model.id, after, limit as i64), |row| Ok((row.get(0)?, decode(row.get_ref(1)?.as_blob()?))))?;
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }

@@ -44,7 +44,7 @@ fn from_row(row: &Row<'_>) -> rusqlite::Result<Columns> {
     Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?, row.get(5)?, row.get(6)?, row.get(7)?))
 }
 
-fn recorded((seq, operation, id, at, kind, actor, undone_by, before): Columns) -> Result<Recorded> {
+fn parse_row((seq, operation, id, at, kind, actor, undone_by, before): Columns) -> Result<Recorded> {
     let damaged = |what: String| Error::CorruptStore {
         path: std::path::PathBuf::new(),
         message: format!("the history of {id} contains {what}; run `opencode-memory verify` for details"),
@@ -60,7 +60,7 @@ fn recorded((seq, operation, id, at, kind, actor, undone_by, before): Columns) -
 fn collect(connection: &Connection, tail: &str, params: impl rusqlite::Params) -> Result<Vec<Recorded>> {
     let mut statement = connection.prepare_cached(&format!("{SELECT} {tail}"))?;
     let rows = statement.query_map(params, from_row)?;
-    rows.map(|row| recorded(row?)).collect()
+    rows.map(|row| parse_row(row?)).collect()
 }
 
 impl WriteTx<'_> {

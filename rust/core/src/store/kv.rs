@@ -83,7 +83,7 @@ pub fn list(connection: &Connection, project: i64, prefix: &str, now_ms: i64) ->
 }
 
 /// Live values of every namespace, for exports.
-pub fn everything(connection: &Connection, now_ms: i64) -> Result<Vec<(i64, Value)>> {
+pub fn all(connection: &Connection, now_ms: i64) -> Result<Vec<(i64, Value)>> {
     let mut statement = connection.prepare_cached(
         "SELECT name, value, created_at, updated_at, expires_at, project FROM kv \
          WHERE expires_at IS NULL OR expires_at > ?1 ORDER BY project, name",

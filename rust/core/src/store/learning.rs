@@ -43,7 +43,7 @@ pub fn progress(connection: &Connection, feed: &str) -> Result<Vec<Progress>> {
 }
 
 /// Whether each of these messages was processed.
-pub fn counted(connection: &Connection, messages: &[Vec<u8>]) -> Result<Vec<bool>> {
+pub fn processed(connection: &Connection, messages: &[Vec<u8>]) -> Result<Vec<bool>> {
     let mut statement = connection.prepare_cached("SELECT 1 FROM counted WHERE message = ?1")?;
     messages.iter().map(|message| Ok(statement.exists([message])?)).collect()
 }

@@ -45,7 +45,7 @@ pub fn decisions(connection: &Connection, session: &str) -> Result<Vec<Decision>
     while let Some(row) = rows.next()? {
         let message = row.get_ref(0)?.as_str().map_err(rusqlite::Error::from)?;
         while decisions.get(at).is_some_and(|decision| decision.message != message) {
-            in_place(&mut decisions[at], &mut places);
+            sort_by_place(&mut decisions[at], &mut places);
             at += 1;
         }
         let Some(decision) = decisions.get_mut(at) else { break };
@@ -53,14 +53,14 @@ pub fn decisions(connection: &Connection, session: &str) -> Result<Vec<Decision>
         decision.shown.push(shown(row)?);
     }
     if let Some(decision) = decisions.get_mut(at) {
-        in_place(decision, &mut places);
+        sort_by_place(decision, &mut places);
     }
     decisions.sort_by_key(|decision| decision.at);
     Ok(decisions)
 }
 
 /// Sort the shown memories by position.
-fn in_place(decision: &mut Decision, places: &mut Vec<i64>) {
+fn sort_by_place(decision: &mut Decision, places: &mut Vec<i64>) {
     let mut rows: Vec<(i64, Shown)> = places.drain(..).zip(std::mem::take(&mut decision.shown)).collect();
     rows.sort_by_key(|(place, _)| *place);
     decision.shown = rows.into_iter().map(|(_, shown)| shown).collect();
@@ -221,7 +221,7 @@ impl WriteTx<'_> {
 
 fn columns(row: &Row<'_>) -> rusqlite::Result<Result<Decision>> {
     let (session, message): (String, String) = (row.get(0)?, row.get(1)?);
-    let state = match known(row.get_ref(4)?.as_str()?, State::parse) {
+    let state = match parse_stored(row.get_ref(4)?.as_str()?, State::parse) {
         Ok(state) => state,
         Err(error) => return Ok(Err(error)),
     };
@@ -245,12 +245,12 @@ fn shown(row: &Row<'_>) -> Result<Shown> {
         key: row.get(3)?,
         score: row.get(4)?,
         why: row.get(5)?,
-        outcome: outcome.map(|name| known(name, Outcome::parse)).transpose()?,
+        outcome: outcome.map(|name| parse_stored(name, Outcome::parse)).transpose()?,
     })
 }
 
 /// Parse a stored name; an unknown name is damage.
-fn known<T>(name: &str, parse: fn(&str) -> Result<T>) -> Result<T> {
+fn parse_stored<T>(name: &str, parse: fn(&str) -> Result<T>) -> Result<T> {
     parse(name).map_err(|_| Error::CorruptStore {
         path: PathBuf::new(),
         message: format!("the ledger contains the unknown word {name:?}; run `opencode-memory verify` for details"),

@@ -68,7 +68,7 @@ pub fn uri(file: &Path, access: Access) -> String {
         Access::ReadOnly => "mode=ro",
         Access::ReadWrite => "mode=rw",
     };
-    format!("file:{}?{query}", percent_encoded(file))
+    format!("file:{}?{query}", percent_encode(file))
 }
 
 fn writer(file: &Path, now_ms: i64) -> Result<Connection> {
@@ -265,7 +265,7 @@ fn refuse_network_file_system(_dir: &Path) -> Result<()> {
     Ok(())
 }
 
-fn percent_encoded(path: &Path) -> String {
+fn percent_encode(path: &Path) -> String {
     use std::fmt::Write;
     use std::os::unix::ffi::OsStrExt;
 

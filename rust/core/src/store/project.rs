@@ -63,12 +63,12 @@ pub fn existing(connection: &Connection, name: &str) -> Result<i64> {
 /// The project that an identity belongs to, without creating one.
 pub fn find(connection: &Connection, identity: &Identity) -> Result<Option<i64>> {
     for remote in &identity.remotes {
-        if let Some(&project) = marked(connection, "remote", remote)?.first() {
+        if let Some(&project) = projects_with_mark(connection, "remote", remote)?.first() {
             return Ok(Some(project));
         }
     }
     if let Some(folder) = &identity.folder {
-        for project in marked(connection, "folder", folder)? {
+        for project in projects_with_mark(connection, "folder", folder)? {
             // Another repository may stand in the folder now; its first commits tell.
             let known = marks(connection, project, "root")?;
             let same = if known.is_empty() || identity.root_commits.is_empty() {
@@ -83,7 +83,7 @@ pub fn find(connection: &Connection, identity: &Identity) -> Result<Option<i64>>
         }
     }
     for root in &identity.root_commits {
-        for project in marked(connection, "root", root)? {
+        for project in projects_with_mark(connection, "root", root)? {
             if marks(connection, project, "remote")?.is_empty() {
                 return Ok(Some(project));
             }
@@ -147,7 +147,7 @@ impl WriteTx<'_> {
                     (value, project),
                 )?;
             }
-            if kind == "remote" && !marked(self, kind, value)?.is_empty() {
+            if kind == "remote" && !projects_with_mark(self, kind, value)?.is_empty() {
                 continue;
             }
             self.execute(
@@ -243,7 +243,7 @@ pub fn list(connection: &Connection) -> Result<Vec<Project>> {
         .collect()
 }
 
-fn marked(connection: &Connection, kind: &str, value: &str) -> Result<Vec<i64>> {
+fn projects_with_mark(connection: &Connection, kind: &str, value: &str) -> Result<Vec<i64>> {
     let mut statement = connection
         .prepare_cached("SELECT project FROM project_mark WHERE kind = ?1 AND value = ?2 ORDER BY project")?;
     let rows = statement.query_map((kind, value), |row| row.get(0))?;
@@ -265,7 +265,7 @@ pub fn knows(connection: &Connection, project: i64, identity: &Identity) -> Resu
         ("folder", identity.folder.as_slice()),
     ] {
         for value in values {
-            let holders = marked(connection, kind, value)?;
+            let holders = projects_with_mark(connection, kind, value)?;
             // A remote of another project stays there, so it needs no write either.
             if !holders.contains(&project) && (kind != "remote" || holders.is_empty()) {
                 return Ok(false);

@@ -78,7 +78,7 @@ pub fn get(connection: &Connection, project: i64, name: &str) -> Result<Option<S
 }
 
 /// Sessions that are alive, most recent heartbeat first.
-pub fn alive(connection: &Connection, project: i64, now_ms: i64) -> Result<Vec<Session>> {
+pub fn live(connection: &Connection, project: i64, now_ms: i64) -> Result<Vec<Session>> {
     let mut statement = connection.prepare_cached(
         "SELECT name FROM session WHERE project = ?1 AND ended_at IS NULL AND lease_until > ?2 \
          ORDER BY seen_at DESC, name",
