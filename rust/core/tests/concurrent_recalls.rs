@@ -1,4 +1,4 @@
-//! Many threads and processes recall at once, while the indexes are replaced: no recall fails, and none is wrong.
+//! Tests of concurrent recalls from threads and processes while the indexes are replaced: no recall fails or is wrong.
 
 #![allow(missing_docs, clippy::pedantic, clippy::unwrap_used, clippy::expect_used)] // a test fails by panicking
 
@@ -15,22 +15,22 @@ use opencode_memory_core::{Engine, Options};
 use support::child::{self, listen, say, task};
 use support::{Random, catch_up, embed, near, open_with, rebuild, remember, text};
 
-/// Recalls of each thread.
+/// Number of recalls per thread.
 const RECALLS: usize = 25;
-/// Numbers of threads that recall at once.
+/// Numbers of concurrent threads.
 const THREADS: [usize; 5] = [1, 2, 3, 8, 32];
 
 fn options() -> Options {
     Options { background: false, ..Options::default() }
 }
 
-/// Project of the memory with this number: a half, a quarter and a quarter of the store.
+/// Project of a memory. The three projects have a half, a quarter and a quarter of the store.
 fn project_of(number: usize) -> usize {
     [0, 1, 0, 2][number % 4]
 }
 
-/// A store of `size` memories with vectors in three projects, and all its indexes.
-fn store_of(dir: &Path, size: usize) -> Engine {
+/// Create a store of `size` memories with vectors in three projects, with all indexes.
+fn create_store(dir: &Path, size: usize) -> Engine {
     let engine = open_with(dir, options());
     let names = (0..3).map(|number| {
         let folder = Some(format!("/project{number}"));
@@ -50,7 +50,7 @@ fn store_of(dir: &Path, size: usize) -> Engine {
     engine
 }
 
-/// Recall texts by their own vectors, with and without a filter; how many of them came first.
+/// Recall texts by their own vectors, with and without a filter. Return how many of them were ranked first.
 fn recall_some(engine: &Engine, size: usize, seed: usize) -> usize {
     let names: Vec<String> = engine.projects().expect("projects").into_iter().map(|project| project.name).collect();
     let mut random = Random(seed as u64);
@@ -74,7 +74,7 @@ fn recall_some(engine: &Engine, size: usize, seed: usize) -> usize {
     first
 }
 
-/// Recall from `threads` threads; the share of texts that came first.
+/// Recall from `threads` threads. Return the share of texts that were ranked first.
 fn recall_at_once(engine: &Engine, size: usize, threads: usize) -> f64 {
     let first = AtomicUsize::new(0);
     std::thread::scope(|scope| {
@@ -87,7 +87,7 @@ fn recall_at_once(engine: &Engine, size: usize, threads: usize) -> f64 {
 }
 
 #[test]
-#[ignore = "the processes that the other tests start"]
+#[ignore = "run as child processes by the other tests"]
 fn child() {
     let Some((dir, words)) = task() else { return };
     let size: usize = words[0].parse().expect("a number");
@@ -107,19 +107,19 @@ impl Drop for EndOnDrop<'_> {
     }
 }
 
-/// Recall from 1 to 32 threads and from three processes, while another engine replaces the indexes.
+/// Recall from 1 to 32 threads and from three processes while another engine replaces the indexes.
 fn no_recall_fails(size: usize) {
     let dir = support::folder();
-    let engine = store_of(dir.path(), size);
+    let engine = create_store(dir.path(), size);
     let indexer = open_with(dir.path(), options());
     let ended = AtomicBool::new(false);
     std::thread::scope(|scope| {
-        // Also ends the indexer if an assertion below fails; the scope would wait for it for ever.
+        // Stop the indexer even if an assertion below fails. Otherwise the scope would wait for the indexer forever.
         let _end = EndOnDrop(&ended);
         scope.spawn(|| {
             let mut added = 0;
             while !ended.load(Ordering::Relaxed) || added == 0 {
-                // Extending writes a new generation as rebuilding does, and is quick enough to happen often.
+                // Extending also writes a new generation and is fast enough to happen often.
                 remember(&indexer, [size + added]);
                 embed(&indexer);
                 catch_up(&indexer);

@@ -1,7 +1,7 @@
-//! A process dies at every named point of a write, a catch-up, a backup, a restore and a purge, as `kill -9` would end it.
+//! Tests that kill a process at every crash point of a write, a catch-up, a backup, a restore and a purge.
 //!
-//! What it acknowledged is there afterwards, what it was doing is done or not done, reads are right before anything is
-//! repaired, and the next catch-up leaves nothing to complain about.
+//! Afterwards, all acknowledged writes must be present, and the interrupted operation must be either complete or
+//! absent. Reads must be correct before any repair, and verification must find no problem after the next catch-up.
 
 #![allow(missing_docs, clippy::pedantic, clippy::unwrap_used, clippy::expect_used)] // a test fails by panicking
 
@@ -18,10 +18,10 @@ use opencode_memory_core::model::Patch;
 use support::child::{self, say, task};
 use support::{all, assert_clean, assert_holds, catch_up, embed, open, rebuild, remember, text, word};
 
-/// Points at which there may be no store yet.
+/// Crash points that may be reached before the store exists.
 const BIRTH: &[&str] = &["store:empty", "store:creating"];
 
-/// Every point, and at which of its passages the process dies.
+/// All crash points, and the passages at which the process is killed.
 const POINTS: &[(&str, &[u32])] = &[
     ("store:empty", &[1]),
     ("store:creating", &[1]),
@@ -48,7 +48,7 @@ const POINTS: &[(&str, &[u32])] = &[
     ("purge:vacuumed", &[1]),
 ];
 
-/// What a process does, from first to last. Numbers name texts.
+/// Steps of the script. Numbers identify texts.
 #[derive(Debug, Clone, Copy)]
 enum Step {
     Begin,
@@ -63,7 +63,7 @@ enum Step {
     Purge(usize),
 }
 
-/// Begins with enough for a graph; passes every point at least once.
+/// Script that passes every crash point at least once. It begins with enough texts for a graph.
 const SCRIPT: &[Step] = &[
     Step::Begin,
     Step::Embed,
@@ -82,7 +82,7 @@ const SCRIPT: &[Step] = &[
     Step::Remember(44),
 ];
 
-/// What the store holds, by number; a later round of the script uses other numbers.
+/// Expected content of the store, by numbers of texts. Each round of the script uses other numbers.
 #[derive(Debug, Clone, Default, PartialEq)]
 struct State {
     numbers: BTreeSet<usize>,
@@ -112,7 +112,7 @@ impl State {
 }
 
 #[test]
-#[ignore = "the process that the other tests let die"]
+#[ignore = "run as a child process by the other tests"]
 fn child() {
     let Some((dir, words)) = task() else { return };
     if words[0] == "in bulk" {
@@ -127,7 +127,7 @@ fn child() {
     let engine = open(&dir);
     for step in SCRIPT {
         run(&engine, *step, round);
-        // The greatest key that was given out: none of them may come back.
+        // Report the greatest key so far. No key may be used again.
         let key = all(&engine).iter().map(|memory| memory.key).max().unwrap_or(0);
         say(&key.to_string());
     }
@@ -161,16 +161,16 @@ fn run(engine: &Engine, step: Step, round: usize) {
 }
 
 #[test]
-fn i1_every_acknowledged_write_survives_a_death_at_every_point() {
+fn i1_acknowledged_writes_survive_a_kill_at_every_crash_point() {
     std::thread::scope(|scope| {
         for (point, passages) in POINTS {
-            scope.spawn(move || passages.iter().for_each(|nth| dies_twice_at(point, *nth)));
+            scope.spawn(move || passages.iter().for_each(|nth| kill_twice_at(point, *nth)));
         }
     });
 }
 
-/// Run the script until the process dies, look at what is left, and once more in the same folder; then run it to its end.
-fn dies_twice_at(point: &str, nth: u32) {
+/// Kill the script twice at a point in the same folder, and check the store each time. Then run the script to its end.
+fn kill_twice_at(point: &str, nth: u32) {
     let dir = support::folder();
     let mut state = State::default();
     let mut greatest_key = 0;
@@ -189,18 +189,19 @@ fn dies_twice_at(point: &str, nth: u32) {
             child.assert_done();
         }
         greatest_key = keys.iter().copied().max().unwrap_or(0).max(greatest_key);
-        state = look_at_what_is_left(dir.path(), &state, keys.len(), round, &format!("{point} {nth}"));
+        state = check_store(dir.path(), &state, keys.len(), round, &format!("{point} {nth}"));
         let engine = open(dir.path());
         let id = &remember(&engine, [100 * round + 99])[0];
         let key = engine.get(id).expect("the memory").key;
-        assert!(key > greatest_key, "I6: {key} was given out before, {point} {nth}");
+        assert!(key > greatest_key, "I6: {key} was used before, {point} {nth}");
         greatest_key = key;
         state.numbers.insert(100 * round + 99);
     }
 }
 
-/// The store holds what was acknowledged, with the step that was under way either done or not; which of both it is.
-fn look_at_what_is_left(dir: &Path, before: &State, acknowledged: usize, round: usize, what: &str) -> State {
+/// Check that the store contains all acknowledged steps, and the interrupted step completely or not at all. Return its
+/// state.
+fn check_store(dir: &Path, before: &State, acknowledged: usize, round: usize, what: &str) -> State {
     let engine = open(dir);
     let held: BTreeSet<String> = all(&engine).into_iter().map(|memory| memory.content).collect();
     let possible =
@@ -208,7 +209,7 @@ fn look_at_what_is_left(dir: &Path, before: &State, acknowledged: usize, round: 
     let texts = |state: &State| state.numbers.iter().map(|number| text(*number)).collect::<BTreeSet<String>>();
     let state = possible.iter().find(|state| texts(state) == held);
     let Some(state) = state else { panic!("{what}: {held:#?} is neither of {possible:#?}") };
-    // Right before anything was repaired, by words and by vectors, and after it.
+    // Answers must be correct before and after the repair, by words and by vectors.
     assert_holds(&engine, state.numbers.iter().copied());
     embed(&engine);
     assert_holds(&engine, state.numbers.iter().copied());
@@ -220,28 +221,29 @@ fn look_at_what_is_left(dir: &Path, before: &State, acknowledged: usize, round: 
         _ => None,
     });
     if let Some(word) = purged {
-        assert_nothing_holds(dir, &word, what);
+        assert_purged(dir, &word, what);
     }
     state.clone()
 }
 
-fn assert_nothing_holds(dir: &Path, word: &str, what: &str) {
+fn assert_purged(dir: &Path, word: &str, what: &str) {
     for (path, bytes) in support::files::contents(dir) {
-        let is_backup = path.to_string_lossy().contains("backup-"); // which a purge names, and leaves to a person
-        let holds = bytes.windows(word.len()).any(|window| window == word.as_bytes());
-        assert!(is_backup || !holds, "{what}: {} holds the purged {word}", path.display());
+        // A purge only lists backups and does not change them.
+        let is_backup = path.to_string_lossy().contains("backup-");
+        let contains = bytes.windows(word.len()).any(|window| window == word.as_bytes());
+        assert!(is_backup || !contains, "{what}: {} contains the purged {word}", path.display());
     }
 }
 
 #[test]
-fn a_long_catch_up_that_dies_goes_on_from_its_last_batch() {
-    const TEXTS: usize = 20_050; // a batch and a little more, and enough changes that old ones are dropped
+fn killed_catch_up_continues_from_its_last_batch() {
+    const TEXTS: usize = 20_050; // More than one batch, and enough changes to trim old ones.
     let dir = support::folder();
     child::start(dir.path(), &["in bulk", "lexical:committed", &TEXTS.to_string()]).assert_killed();
     let engine = open(dir.path());
     assert_eq!(engine.stats().expect("numbers").lexical_tail, 50);
     for (point, tail) in [("store:before-commit", 0), ("store:after-commit", 0)] {
-        // The texts are there already: what is written, and what dies, is the dropping of old changes.
+        // All texts are already written, so the kill interrupts the trimming of old changes.
         child::start(dir.path(), &["in bulk", point, "0"]).assert_killed();
         let stats = engine.stats().expect("numbers");
         assert_eq!((stats.lexical_tail, stats.lexical_documents), (tail, TEXTS));
@@ -257,14 +259,14 @@ fn a_long_catch_up_that_dies_goes_on_from_its_last_batch() {
 }
 
 #[test]
-fn every_point_in_the_source_is_in_the_table() {
+fn table_lists_every_crash_point_of_the_source() {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let mut named: BTreeMap<String, usize> = BTreeMap::new();
     for (path, bytes) in support::files::contents(&source) {
         let code = String::from_utf8(bytes).expect("UTF-8");
         for call in code.split("crash::point(\"").skip(1) {
             let name = call.split('"').next().expect("a name");
-            assert!(named.insert(name.to_owned(), 1).is_none(), "{name} stands twice, at last in {}", path.display());
+            assert!(named.insert(name.to_owned(), 1).is_none(), "{name} is used twice, last in {}", path.display());
         }
     }
     let tested: BTreeMap<String, usize> = POINTS.iter().map(|(name, _)| ((*name).to_owned(), 1)).collect();

@@ -1,4 +1,5 @@
-//! Derived files that were cut, flipped, swapped or removed cost time and never answers; the next catch-up makes them anew.
+//! Tests of damaged derived files (truncated, flipped, swapped, removed): answers stay correct, and a catch-up repairs
+//! them.
 
 #![allow(missing_docs, clippy::pedantic, clippy::unwrap_used, clippy::expect_used)] // a test fails by panicking
 
@@ -12,7 +13,7 @@ use opencode_memory_core::index::{lexical, snapshot};
 use support::files::{self, contents, copy, flip};
 use support::{Random, assert_clean, assert_holds, catch_up, embed, found, near, open, rebuild, remember, text};
 
-/// A directory whose indexes lag a little behind: texts 0 to 64 without 3, of which 60 to 64 are in no index.
+/// A directory with slightly outdated indexes: texts 0 to 64 without 3 and 4, of which 60 to 64 are in no index.
 struct Prepared {
     dir: tempfile::TempDir,
 }
@@ -39,9 +40,9 @@ impl Prepared {
         (0..65).filter(|number| !matches!(number, 3 | 4))
     }
 
-    /// A copy of it, in which `damage` is done before anybody looks: every answer is right, a catch-up repairs it.
-    fn damaged(&self, what: &str, damage: impl FnOnce(&Path)) {
-        eprintln!("{what}"); // shown when the test fails, or dies
+    /// Damage a copy of the directory. Check that all answers are correct and that a catch-up repairs the damage.
+    fn check_damage(&self, what: &str, damage: impl FnOnce(&Path)) {
+        eprintln!("{what}"); // Shown if the test fails or the process crashes.
         let case = support::folder();
         let dir = case.path().join("data");
         copy(self.dir.path(), &dir);
@@ -59,32 +60,32 @@ impl Prepared {
         assert_eq!((stats.lexical_tail, stats.lexical_documents), (0, 64), "{what}: {stats:?}");
     }
 
-    /// The derived files, by their names under the directory.
+    /// Paths of the derived files, relative to the directory.
     fn derived(&self) -> Vec<PathBuf> {
         let all = [lexical::folder(self.dir.path()), snapshot::folder(self.dir.path())];
         let all = all.iter().flat_map(|folder| files::files(folder));
-        // Locks hold nothing.
+        // Lock files have no content.
         let all = all.filter(|path| path.extension().is_none_or(|extension| extension != "lock"));
         all.map(|path| path.strip_prefix(self.dir.path()).expect("a path in the folder").to_owned()).collect()
     }
 }
 
 #[test]
-fn i3_without_lexical_and_vectors_nothing_is_lost() {
+fn i3_removed_indexes_lose_no_memory() {
     let prepared = Prepared::new();
     let remove = |folder: PathBuf| std::fs::remove_dir_all(folder).expect("a folder");
-    prepared.damaged("no lexical", |dir| remove(lexical::folder(dir)));
-    prepared.damaged("no vectors", |dir| remove(snapshot::folder(dir)));
-    prepared.damaged("neither", |dir| {
+    prepared.check_damage("no lexical", |dir| remove(lexical::folder(dir)));
+    prepared.check_damage("no vectors", |dir| remove(snapshot::folder(dir)));
+    prepared.check_damage("neither", |dir| {
         remove(lexical::folder(dir));
         remove(snapshot::folder(dir));
     });
     for folder in [lexical::folder, snapshot::folder] {
-        prepared.damaged("an empty folder", |dir| {
+        prepared.check_damage("an empty folder", |dir| {
             remove(folder(dir));
             std::fs::create_dir(folder(dir)).expect("a folder");
         });
-        prepared.damaged("a file in the place of the folder", |dir| {
+        prepared.check_damage("a file in the place of the folder", |dir| {
             remove(folder(dir));
             std::fs::write(folder(dir), "no folder").expect("a file");
         });
@@ -92,22 +93,23 @@ fn i3_without_lexical_and_vectors_nothing_is_lost() {
 }
 
 #[test]
-fn a_derived_file_that_is_gone_cut_or_garbage_changes_no_answer() {
+fn missing_truncated_or_overwritten_index_file_changes_no_answer() {
     let prepared = Prepared::new();
     let mut random = Random(1);
     for file in prepared.derived() {
         let name = file.display();
         let length = std::fs::read(prepared.dir.path().join(&file)).expect("a file").len();
-        prepared.damaged(&format!("{name} gone"), |dir| std::fs::remove_file(dir.join(&file)).expect("a file"));
+        prepared.check_damage(&format!("{name} gone"), |dir| std::fs::remove_file(dir.join(&file)).expect("a file"));
         for kept in [0, 1, 6, length / 2, length - 1] {
-            prepared.damaged(&format!("{name} cut to {kept} of {length}"), |dir| {
+            prepared.check_damage(&format!("{name} cut to {kept} of {length}"), |dir| {
                 let bytes = std::fs::read(dir.join(&file)).expect("a file");
                 std::fs::write(dir.join(&file), &bytes[..kept.min(length)]).expect("a file");
             });
         }
         let garbage: Vec<u8> = (0..length).map(|_| random.next() as u8).collect();
-        prepared.damaged(&format!("{name} garbage"), |dir| std::fs::write(dir.join(&file), garbage).expect("a file"));
-        prepared.damaged(&format!("{name} a folder"), |dir| {
+        prepared
+            .check_damage(&format!("{name} garbage"), |dir| std::fs::write(dir.join(&file), garbage).expect("a file"));
+        prepared.check_damage(&format!("{name} a folder"), |dir| {
             std::fs::remove_file(dir.join(&file)).expect("a file");
             std::fs::create_dir_all(dir.join(&file).join("inside")).expect("a folder");
         });
@@ -115,17 +117,17 @@ fn a_derived_file_that_is_gone_cut_or_garbage_changes_no_answer() {
 }
 
 #[test]
-fn a_flipped_bit_in_a_derived_file_changes_no_answer() {
+fn flipped_bit_in_an_index_file_changes_no_answer() {
     let prepared = Prepared::new();
     let mut random = support::seed(2);
     for file in prepared.derived() {
         let length = std::fs::read(prepared.dir.path().join(&file)).expect("a file").len();
-        // The small files that say what the large ones are have no checksum of somebody else's: they get more flips.
+        // No other file contains a checksum of the small JSON files, so they get more flips.
         let flips = if file.extension().is_some_and(|extension| extension == "json") { 60 } else { 6 };
         let (mut left, begun) = (flips, std::time::Instant::now());
         while support::soaking(&mut left, begun) {
             let (offset, bit) = (random.below(length), random.below(8));
-            prepared.damaged(&format!("{} bit {bit} of byte {offset}", file.display()), |dir| {
+            prepared.check_damage(&format!("{} bit {bit} of byte {offset}", file.display()), |dir| {
                 flip(&dir.join(&file), offset, bit)
             });
         }
@@ -133,7 +135,7 @@ fn a_flipped_bit_in_a_derived_file_changes_no_answer() {
 }
 
 #[test]
-fn i5_i8_a_graph_that_is_not_the_one_that_was_written_is_never_loaded() {
+fn i5_i8_graph_with_wrong_checksum_is_never_loaded() {
     let prepared = Prepared::new();
     let other = support::folder();
     let engine = open(other.path());
@@ -145,31 +147,31 @@ fn i5_i8_a_graph_that_is_not_the_one_that_was_written_is_never_loaded() {
         let manifest = snapshot::manifest(dir).expect("a manifest");
         snapshot::folder(dir).join(manifest.file)
     };
-    // A sound graph of another store, under the name that our manifest has.
-    prepared.damaged("swapped", |dir| {
+    // An intact graph of another store, under the name in our manifest.
+    prepared.check_damage("swapped", |dir| {
         std::fs::copy(graph(other.path()), graph(dir)).expect("a copy");
         assert_eq!(open(dir).stats().expect("numbers").graph_vectors, 0);
         let problems = open(dir).verify().expect("a verification").index_problems;
         assert!(problems.iter().any(|problem| problem.contains("checksum")), "{problems:?}");
     });
-    // Another store's manifest with its graph: both are sound, and about other vectors.
-    prepared.damaged("of another store", |dir| {
+    // An intact manifest and graph of another store, with other vectors.
+    prepared.check_damage("of another store", |dir| {
         std::fs::remove_dir_all(snapshot::folder(dir)).expect("a folder");
         copy(&snapshot::folder(other.path()), &snapshot::folder(dir));
     });
-    prepared.damaged("words of another store", |dir| {
+    prepared.check_damage("words of another store", |dir| {
         std::fs::remove_dir_all(lexical::folder(dir)).expect("a folder");
         copy(&lexical::folder(other.path()), &lexical::folder(dir));
     });
 }
 
 #[test]
-fn a_manifest_cannot_lead_out_of_its_folder_or_into_a_dead_end() {
+fn manipulated_manifest_neither_escapes_its_folder_nor_blocks_repair() {
     let prepared = Prepared::new();
     let outside = support::folder();
     std::fs::write(outside.path().join("00000009.usearch"), "secret").expect("a file");
     let tampered = |name: &str, from: &str, to: &str| {
-        prepared.damaged(name, |dir| {
+        prepared.check_damage(name, |dir| {
             let path = snapshot::manifest_file(dir);
             let manifest = std::fs::read_to_string(&path).expect("a manifest");
             assert!(manifest.contains(from), "{manifest}");
@@ -193,7 +195,7 @@ fn a_manifest_cannot_lead_out_of_its_folder_or_into_a_dead_end() {
 }
 
 #[test]
-fn a_rebuild_makes_everything_anew_whatever_was_there() {
+fn rebuild_replaces_indexes_of_any_content() {
     let prepared = Prepared::new();
     let engine = open(prepared.dir.path());
     for folder in [lexical::folder, snapshot::folder] {
@@ -201,7 +203,7 @@ fn a_rebuild_makes_everything_anew_whatever_was_there() {
         for (path, bytes) in contents(&folder) {
             std::fs::write(&path, vec![7; bytes.len()]).expect("a file");
         }
-        std::fs::write(folder.join("stranger"), "not ours").expect("a file");
+        std::fs::write(folder.join("foreign"), "not ours").expect("a file");
     }
     drop(engine);
     let engine: Engine = open(prepared.dir.path());

@@ -1,4 +1,4 @@
-//! The truth itself is damaged, or is no store of ours: said so, never a crash, never a changed byte in what is not ours.
+//! Tests of damaged and foreign store files: the engine reports them, never crashes, and never changes a foreign file.
 
 #![allow(missing_docs, clippy::pedantic, clippy::unwrap_used, clippy::expect_used)] // a test fails by panicking
 
@@ -18,7 +18,7 @@ use support::files::{contents, copy, flip};
 use support::{BEGINNING, catch_up, embed, everything, near, open, options, question, remember, text, word};
 
 const TEXTS: usize = 80;
-/// Places of SQLite's header: `user_version` and `application_id`.
+/// Offsets of `user_version` and `application_id` in the header of a SQLite file.
 const FORMAT_AT: usize = 60;
 const APPLICATION_AT: usize = 68;
 
@@ -35,7 +35,7 @@ fn prepared() -> tempfile::TempDir {
     dir
 }
 
-/// Ask for everything; the texts that are there.
+/// Call all read operations, a catch-up and a write. Return the stored texts.
 fn use_everything(dir: &Path) -> Result<BTreeSet<String>> {
     let engine = Engine::open(dir, options(), Clock::fixed(BEGINNING))?;
     let listed = engine.list(&everything(), 1_000, 0, None)?;
@@ -65,18 +65,18 @@ fn use_everything(dir: &Path) -> Result<BTreeSet<String>> {
     Ok(held)
 }
 
-fn normal(texts: &BTreeSet<String>) -> BTreeSet<String> {
+fn normalise_all(texts: &BTreeSet<String>) -> BTreeSet<String> {
     texts.iter().map(|text| normalise(text)).collect()
 }
 
-/// Whether a verification finds something wrong with the truth.
+/// Whether a verification finds a problem in the store.
 fn is_reported(dir: &Path) -> bool {
     let verified = Engine::open(dir, options(), Clock::fixed(BEGINNING)).and_then(|engine| engine.verify());
     verified.map_or(true, |report| !report.store_problems.is_empty())
 }
 
 #[test]
-fn a_flipped_bit_is_found_or_changes_no_text() {
+fn flipped_bit_is_reported_or_changes_no_text() {
     let prepared = prepared();
     let expected: BTreeSet<String> = (0..TEXTS).map(text).collect();
     let length = std::fs::read(prepared.path().join(FILE)).expect("a file").len();
@@ -84,7 +84,7 @@ fn a_flipped_bit_is_found_or_changes_no_text() {
     let (mut rounds, begun) = (150, std::time::Instant::now());
     let mut noticed = 0;
     while support::soaking(&mut rounds, begun) {
-        // Half of them in the header and the first pages, where everything hangs on a bit.
+        // Half of the flips are in the header and the first pages, which affect the whole store.
         let within = if random.below(2) == 0 { length.min(8_192) } else { length };
         let (offset, bit) = (random.below(within), random.below(8));
         let case = support::folder();
@@ -93,21 +93,23 @@ fn a_flipped_bit_is_found_or_changes_no_text() {
         flip(&dir.join(FILE), offset, bit);
         let what = format!("bit {bit} of byte {offset}");
         match catch_unwind(|| use_everything(&dir)) {
-            // The hash of a text is that of its normal form: another case of a letter is another text to nobody.
-            Ok(Ok(held)) => assert_eq!(normal(&held), normal(&expected), "{what} changed a text and nobody noticed"),
+            // The hash of a text is that of its normal form, so a flip of a letter's case may remain unnoticed.
+            Ok(Ok(held)) => {
+                assert_eq!(normalise_all(&held), normalise_all(&expected), "{what} changed a text without an error")
+            }
             Ok(Err(error)) => {
                 noticed += 1;
                 let kinds = [ErrorKind::CorruptStore, ErrorKind::FormatVersion, ErrorKind::Storage];
                 assert!(kinds.contains(&error.kind()) || is_reported(&dir), "{what}: {error:?}");
             }
-            Err(_) => panic!("{what} let it crash"),
+            Err(_) => panic!("{what} caused a panic"),
         }
     }
     assert!(noticed > 0);
 }
 
 #[test]
-fn a_flipped_bit_in_a_text_is_found_by_a_verification() {
+fn verification_finds_a_flipped_bit_in_a_text() {
     let prepared = prepared();
     let expected: BTreeSet<String> = (0..TEXTS).map(text).collect();
     let bytes = std::fs::read(prepared.path().join(FILE)).expect("a file");
@@ -121,7 +123,7 @@ fn a_flipped_bit_in_a_text_is_found_by_a_verification() {
             copy(prepared.path(), &dir);
             flip(&dir.join(FILE), place, 0);
             match use_everything(&dir) {
-                Ok(held) => assert_eq!(held, expected), // an older copy of the row, in bytes that are free
+                Ok(held) => assert_eq!(held, expected), // The flip hit an old copy of the row in a free page.
                 Err(error) => {
                     found += 1;
                     assert!(error.to_string().contains("hash differs"), "{error}");
@@ -133,7 +135,7 @@ fn a_flipped_bit_in_a_text_is_found_by_a_verification() {
 }
 
 #[test]
-fn a_store_that_was_cut_or_overwritten_says_so() {
+fn truncated_or_overwritten_store_is_reported_as_corrupt() {
     let prepared = prepared();
     let bytes = std::fs::read(prepared.path().join(FILE)).expect("a file");
     let pages = bytes.len() / 4_096;
@@ -160,23 +162,23 @@ fn a_store_that_was_cut_or_overwritten_says_so() {
             }
         }
     }
-    assert_eq!(noticed, all, "every page of it counts");
+    assert_eq!(noticed, all, "every damaged page must be noticed");
 }
 
-/// Opening is refused with this kind of error and leaves every byte as it was.
-fn refused_unchanged(bytes: &[u8], kind: ErrorKind) -> Error {
+/// Assert that opening fails with this kind of error and changes no byte.
+fn assert_refused_unchanged(bytes: &[u8], kind: ErrorKind) -> Error {
     let dir = support::folder();
     std::fs::write(dir.path().join(FILE), bytes).expect("a file");
     let before = contents(dir.path());
     let mut last = None;
     for read_only in [false, true] {
         let options = opencode_memory_core::Options { read_only, ..options() };
-        let error = Engine::open(dir.path(), options, Clock::fixed(BEGINNING)).expect_err("it is not ours");
+        let error = Engine::open(dir.path(), options, Clock::fixed(BEGINNING)).expect_err("opening must fail");
         assert_eq!(error.kind(), kind, "{error}");
         assert!(error.to_string().contains(FILE), "{error}");
         let after = contents(dir.path());
         assert_eq!(after.get(&dir.path().join(FILE)).map(Vec::as_slice), Some(bytes), "read_only {read_only}");
-        // SQLite leaves its shared memory beside what it read, because it may not remove it either.
+        // In read-only mode SQLite leaves its shared-memory file behind, because it must not remove files.
         assert!(read_only || after == before, "{:?}", after.keys());
         last = Some(error);
     }
@@ -184,28 +186,28 @@ fn refused_unchanged(bytes: &[u8], kind: ErrorKind) -> Error {
 }
 
 #[test]
-fn a_newer_format_is_refused_and_left_alone() {
+fn store_of_newer_format_is_refused_and_unchanged() {
     let mut bytes = std::fs::read(prepared().path().join(FILE)).expect("a file");
     bytes[FORMAT_AT..FORMAT_AT + 4].copy_from_slice(&7_u32.to_be_bytes());
-    let error = refused_unchanged(&bytes, ErrorKind::FormatVersion);
+    let error = assert_refused_unchanged(&bytes, ErrorKind::FormatVersion);
     assert!(matches!(error, Error::FormatVersion { found: 7, supported: 1, .. }), "{error:?}");
 }
 
 #[test]
-fn what_is_not_ours_is_refused_and_left_alone() {
+fn foreign_file_is_refused_and_unchanged() {
     let mut foreign = std::fs::read(prepared().path().join(FILE)).expect("a file");
     foreign[APPLICATION_AT..APPLICATION_AT + 4].copy_from_slice(&0_u32.to_be_bytes());
-    let error = refused_unchanged(&foreign, ErrorKind::CorruptStore);
+    let error = assert_refused_unchanged(&foreign, ErrorKind::CorruptStore);
     assert!(error.to_string().contains("nothing was changed in it"), "{error}");
     foreign[FORMAT_AT..FORMAT_AT + 4].copy_from_slice(&0_u32.to_be_bytes());
-    refused_unchanged(&foreign, ErrorKind::CorruptStore);
-    refused_unchanged("a diary, not a database ".repeat(100).as_bytes(), ErrorKind::CorruptStore);
-    refused_unchanged(b"short", ErrorKind::CorruptStore);
-    refused_unchanged(&[0; 4_096], ErrorKind::CorruptStore);
+    assert_refused_unchanged(&foreign, ErrorKind::CorruptStore);
+    assert_refused_unchanged("a diary, not a database ".repeat(100).as_bytes(), ErrorKind::CorruptStore);
+    assert_refused_unchanged(b"short", ErrorKind::CorruptStore);
+    assert_refused_unchanged(&[0; 4_096], ErrorKind::CorruptStore);
 }
 
 #[test]
-fn a_damaged_store_is_replaced_by_its_backup() {
+fn damaged_store_is_restored_from_its_backup() {
     let prepared = prepared();
     let backup = prepared.path().join("backup.db");
     open(prepared.path()).backup(&backup).expect("a backup");

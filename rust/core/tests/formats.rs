@@ -1,4 +1,4 @@
-//! Data directories that older versions wrote, one for each format, open for ever, with everything that is in them.
+//! Tests that data directories of all older formats still open with their whole content.
 
 #![allow(missing_docs, clippy::pedantic, clippy::unwrap_used, clippy::expect_used)] // a test fails by panicking
 
@@ -16,24 +16,24 @@ use opencode_memory_core::store::schema::FORMAT;
 use support::dump::dump;
 use support::{assert_clean, catch_up, embed, near, open, question, text, vector, word};
 
-/// Memories that are found by a word and a vector of their own.
+/// Number of memories with a word and a vector of their own.
 const NUMBERED: usize = 40;
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/formats")
 }
 
-/// Run this once for a new format: `cargo test --test formats -- --ignored write`.
+/// Run this once for each new format: `cargo test --test formats -- --ignored write`.
 #[test]
 #[ignore = "writes into the source tree"]
-fn write_the_present_format() {
+fn write_current_format() {
     let dir = folder().join(format!("v{FORMAT}"));
     assert!(!dir.exists(), "{} is what an older version wrote; it stays as it is", dir.display());
     let engine = open(&dir);
     fill(&engine);
     embed(&engine);
     catch_up(&engine);
-    // Not everything is in the indexes.
+    // Some texts are not in the indexes.
     support::remember(&engine, [NUMBERED]);
     engine.close().expect("closed");
     drop(engine);
@@ -42,7 +42,7 @@ fn write_the_present_format() {
     }
 }
 
-/// Something of everything.
+/// Write at least one item of each kind.
 fn fill(engine: &Engine) {
     let identity = Identity {
         remotes: vec!["example.org/shop".into()],
@@ -97,7 +97,7 @@ fn fill(engine: &Engine) {
     engine.decide(undecided("msg_2")).expect("decided");
 }
 
-/// A decision of nothing.
+/// An empty decision.
 fn undecided(message: &str) -> Decision {
     Decision {
         session: "monday".into(),
@@ -113,7 +113,7 @@ fn undecided(message: &str) -> Decision {
 }
 
 #[test]
-fn every_format_that_was_ever_written_opens_with_everything_in_it() {
+fn every_older_format_opens_with_its_whole_content() {
     for number in 1..=FORMAT {
         let name = format!("v{number}");
         let temporary = support::folder();
@@ -123,7 +123,7 @@ fn every_format_that_was_ever_written_opens_with_everything_in_it() {
         insta::assert_snapshot!(name.clone(), dump(&engine));
         assert_answers(&engine);
         assert_clean(&engine);
-        // It is a store like any other: it takes writes, and its indexes can go.
+        // The opened store accepts writes, and its indexes can be removed.
         support::remember(&engine, [NUMBERED + 1]);
         embed(&engine);
         catch_up(&engine);

@@ -1,4 +1,4 @@
-//! Near duplicates are found whichever way the store looks for them: all rows at once, by the graph, or in its tail.
+//! Tests of near duplicates, found by a scan, by the graph, and outside of the graph.
 
 #![allow(missing_docs, clippy::pedantic, clippy::unwrap_used, clippy::expect_used)] // a test fails by panicking
 
@@ -13,7 +13,7 @@ use opencode_memory_core::store::embedding::Chunk;
 
 use support::{MODEL, Random, open};
 
-/// Directions around which vectors lie; those around one are near duplicates of each other.
+/// Number of directions of the vectors. Vectors of one direction are near duplicates of each other.
 const GROUPS: usize = 60;
 
 fn around(group: usize, copy: usize) -> Vec<f32> {
@@ -25,7 +25,7 @@ fn around(group: usize, copy: usize) -> Vec<f32> {
     moved.into_iter().map(|value| value / length).collect()
 }
 
-/// Write one copy of every group into a project and give each its vector.
+/// Write one copy of every group to a project, with its vector.
 fn write(engine: &Engine, project: &str, copy: usize) {
     let content = |group: usize| format!("Statement {} {}", support::word(group), support::word(1000 + copy));
     let given = (0..GROUPS)
@@ -47,8 +47,8 @@ fn compare(engine: &Engine) {
     while engine.compare_new().expect("compared") > 0 {}
 }
 
-/// The pairs that are linked in a project, by the words that name group and copy.
-fn linked(engine: &Engine, project: &str) -> BTreeSet<(String, String)> {
+/// Linked pairs in a project, by the words for group and copy.
+fn linked_pairs(engine: &Engine, project: &str) -> BTreeSet<(String, String)> {
     let selection = Selection::of(Scope::Project { name: project.into(), with_global: false });
     let links = engine.links(&selection, &["similar".into()], 100_000).expect("links");
     let text = |id: &str| engine.get(id).expect("a memory").content.replace("Statement ", "");
@@ -61,8 +61,8 @@ fn linked(engine: &Engine, project: &str) -> BTreeSet<(String, String)> {
         .collect()
 }
 
-/// Every two copies of one group.
-fn expected(copies: usize) -> BTreeSet<(String, String)> {
+/// All pairs of copies of a group.
+fn expected_pairs(copies: usize) -> BTreeSet<(String, String)> {
     let mut pairs = BTreeSet::new();
     for group in 0..GROUPS {
         for a in 0..copies {
@@ -77,18 +77,18 @@ fn expected(copies: usize) -> BTreeSet<(String, String)> {
 }
 
 #[test]
-fn a_small_store_finds_them_by_passing_over_its_rows() {
+fn small_store_finds_near_duplicates_by_a_scan() {
     let dir = support::folder();
     let engine = open(dir.path());
     write(&engine, "app", 0);
     compare(&engine);
     write(&engine, "app", 1);
     compare(&engine);
-    assert_eq!(linked(&engine, "app"), expected(2));
+    assert_eq!(linked_pairs(&engine, "app"), expected_pairs(2));
 }
 
 #[test]
-fn a_large_store_finds_them_by_the_graph_and_in_its_tail_and_never_in_another_project() {
+fn large_store_finds_near_duplicates_of_the_project_in_graph_and_tail() {
     let dir = support::folder();
     let engine = open(dir.path());
     for copy in 0..2 {
@@ -96,33 +96,33 @@ fn a_large_store_finds_them_by_the_graph_and_in_its_tail_and_never_in_another_pr
         write(&engine, "web", copy);
     }
     compare(&engine);
-    // From here on the graph holds what there is, and what comes is its tail.
+    // The graph contains all vectors up to here. Later vectors are outside of the graph.
     engine.catch_up(&Control::none()).expect("caught up");
     let stats = engine.stats().expect("stats");
-    // The same text in two projects has one vector.
+    // The same text in two projects has one embedding.
     assert_eq!((stats.graph_vectors, stats.vectors), (2 * GROUPS, 4 * GROUPS));
     write(&engine, "app", 2);
     write(&engine, "app", 3);
     compare(&engine);
-    assert_eq!(linked(&engine, "app"), expected(4));
-    assert_eq!(linked(&engine, "web"), expected(2));
+    assert_eq!(linked_pairs(&engine, "app"), expected_pairs(4));
+    assert_eq!(linked_pairs(&engine, "web"), expected_pairs(2));
 }
 
 #[test]
-fn more_copies_than_the_graph_proposes_do_not_hide_those_of_the_own_project() {
+fn more_copies_than_the_graph_proposes_do_not_hide_the_project_s_own() {
     let dir = support::folder();
     let engine = open(dir.path());
     write(&engine, "app", 0);
-    // Each group has more near copies elsewhere than the graph names.
+    // Each group has more near copies in the other project than the graph proposes.
     for copy in 10..80 {
         write(&engine, "web", copy);
     }
     compare(&engine);
     write(&engine, "app", 80);
     engine.catch_up(&Control::none()).expect("caught up");
-    // The project is large enough to go by the graph.
+    // The store is large enough to use the graph.
     assert!(engine.stats().expect("stats").graph_vectors > 70 * GROUPS);
     compare(&engine);
-    let pairs = linked(&engine, "app");
-    assert_eq!(pairs.len(), GROUPS, "each finds its one copy");
+    let pairs = linked_pairs(&engine, "app");
+    assert_eq!(pairs.len(), GROUPS, "each memory must be linked to its one copy");
 }

@@ -1,7 +1,8 @@
-//! A store that suddenly has another past: an older copy of the file, a restored backup, somebody else's backup.
+//! Tests of stores with a replaced history: an older copy of the file, a restored backup, or the backup of another
+//! store.
 //!
-//! Keys and numbers of changes are then in use for other texts, and every index is about texts that are gone. Answers are
-//! right all the same, at once, in every process that has the store open.
+//! The same keys and change numbers then belong to other texts, and the indexes contain deleted texts. Answers must
+//! still be correct immediately, in every process that has the store open.
 
 #![allow(missing_docs, clippy::pedantic, clippy::unwrap_used, clippy::expect_used)] // a test fails by panicking
 
@@ -14,7 +15,7 @@ use opencode_memory_core::store::{FILE, wal_of};
 
 use support::{all, assert_clean, assert_holds, catch_up, embed, open, remember, text};
 
-/// More texts than a recall looks at, so that a graph of other vectors would miss some.
+/// More texts than a recall considers, so that a graph with other vectors would miss some.
 const MANY: usize = 300;
 
 fn filled(dir: &Path, first: usize) -> Engine {
@@ -30,7 +31,7 @@ fn greatest_key(engine: &Engine) -> i64 {
 }
 
 #[test]
-fn an_older_copy_of_the_file_is_answered_from_although_the_indexes_are_newer() {
+fn older_copy_of_the_store_is_answered_from_despite_newer_indexes() {
     let dir = support::folder();
     let copy = dir.path().join("copy.db");
     drop(filled(dir.path(), 0));
@@ -49,7 +50,8 @@ fn an_older_copy_of_the_file_is_answered_from_although_the_indexes_are_newer() {
 
     let engine = open(dir.path());
     assert_holds(&engine, 0..MANY);
-    // The same number of changes with other texts: the same keys and the same change numbers as in the lost past.
+    // Make the same number of changes with other texts, which get the same keys and change numbers as in the lost
+    // history.
     remember(&engine, 2_000..2_000 + MANY);
     embed(&engine);
     while engine.stats().expect("numbers").seq < seq {
@@ -70,11 +72,11 @@ fn an_older_copy_of_the_file_is_answered_from_although_the_indexes_are_newer() {
 }
 
 #[test]
-fn i6_a_restored_backup_is_answered_from_at_once_and_no_key_comes_back() {
+fn i6_restored_backup_is_answered_from_at_once_and_reuses_no_key() {
     let dir = support::folder();
     let backup = dir.path().join("backup.db");
     let engine = filled(dir.path(), 0);
-    let other = open(dir.path()); // as another process that has the store open and its indexes loaded
+    let other = open(dir.path()); // Stands for another process with the store open and its indexes loaded.
     engine.backup(&backup).expect("a backup");
     remember(&engine, 1_000..1_000 + MANY);
     let ids: Vec<String> =
@@ -103,7 +105,7 @@ fn i6_a_restored_backup_is_answered_from_at_once_and_no_key_comes_back() {
 }
 
 #[test]
-fn somebody_elses_backup_is_answered_from_at_once() {
+fn backup_of_another_store_is_answered_from_at_once() {
     let (mine, theirs) = (support::folder(), support::folder());
     let backup = theirs.path().join("backup.db");
     filled(theirs.path(), 5_000).backup(&backup).expect("a backup");
@@ -116,7 +118,7 @@ fn somebody_elses_backup_is_answered_from_at_once() {
         if indexed {
             catch_up(&engine);
         }
-        // Both have read the texts whose keys the backup uses for its own.
+        // Both engines have read texts whose keys the backup uses for other texts.
         for engine in [&engine, &other] {
             assert_holds(engine, 0..MANY);
         }
@@ -138,7 +140,7 @@ fn somebody_elses_backup_is_answered_from_at_once() {
 }
 
 #[test]
-fn a_backup_that_is_none_is_refused_and_nothing_changes() {
+fn invalid_backup_is_refused_without_changes() {
     let dir = support::folder();
     let engine = open(dir.path());
     remember(&engine, 0..10);

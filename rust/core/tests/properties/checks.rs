@@ -1,4 +1,4 @@
-//! Everything that can be asked of both, compared.
+//! Comparisons of the engine's answers with the model's.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,16 +11,16 @@ use crate::pair::Pair;
 use crate::steps::{CATEGORIES, PROJECTS, TAGS, TEXTS};
 use crate::support::{all, assert_clean, cosines, everything, ids, near, question, vector, word};
 
-/// With more answers than this a recall's pool may be cut.
+/// Maximum number of answers at which the pool of a recall is certainly complete.
 const POOL: usize = 60;
-/// The relevance floor of an answer by meaning alone, that of each of its hits, and how near to them a comparison is not
-/// sure.
+/// Relevance floors of an answer and of each hit by vectors alone, and the distance to a floor within which rounding
+/// may decide.
 const ANSWER: f32 = 0.2;
 const TELLING: f32 = 0.1;
 const UNSURE: f32 = 0.005;
 
 impl Pair {
-    /// Everything that can be asked gives the same answer.
+    /// Check that the engine and the model give the same answers to all queries.
     pub fn check(&self) {
         let listed: BTreeMap<String, Item> =
             all(self.engine()).iter().map(|memory| (memory.id.clone(), memory.into())).collect();
@@ -36,7 +36,7 @@ impl Pair {
         self.check_numbers();
     }
 
-    /// Bring the indexes forward; what can be asked is answered as before, by meaning with the very same scores.
+    /// Check that updating the indexes changes no answer and no score of a vector search.
     pub fn answers_stay_the_same(&self, forward: fn(&Engine)) {
         let ask = || {
             let texts = (0..TEXTS).map(|number| ids(&self.recall(question(&word(number)))));
@@ -55,7 +55,7 @@ impl Pair {
         self.engine().recall(request).expect("a recall")
     }
 
-    /// Ids that a selection is to find among items that `fits`.
+    /// Ids of the items that match a selection and `fits`.
     fn expected(&self, selection: &Selection, fits: impl Fn(&Item) -> bool) -> BTreeSet<String> {
         let wanted =
             self.model.items.iter().filter(|(_, held)| self.model.wants(selection, &held.item) && fits(&held.item));
@@ -79,7 +79,7 @@ impl Pair {
             assert_eq!(ids(&self.recall(question(&word(number)))), expected, "{text}");
         }
         for selection in selections() {
-            // A query of all words would be cut; each selection is asked for the texts in turn.
+            // A query of all words would exceed the pool, so each text is queried separately.
             let number = (self.model.items.len() + self.model.known.len()) % TEXTS;
             let text = crate::support::text(number);
             let expected = self.expected(&selection, |item| item.content == text);

@@ -1,4 +1,4 @@
-//! A plain map that does what the engine promises, with nothing in it that could go stale.
+//! Reference model of the engine: a plain map without caches or indexes.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use opencode_memory_core::model::{Category, Memory, NewMemory, Status};
 
 use crate::support::{BEGINNING, text};
 
-/// A memory as a caller sees it.
+/// The fields of a memory that callers see.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Item {
     pub content: String,
@@ -51,17 +51,17 @@ impl From<&Memory> for Item {
     }
 }
 
-/// An item in the map.
+/// An item of the map with its index state.
 #[derive(Debug, Clone)]
 pub struct Held {
     pub item: Item,
-    /// Grows with each text that an index would see for the first time.
+    /// Increases with each text that is new to an index.
     pub version: u64,
     /// Whether this version has a vector.
     pub embedded: bool,
 }
 
-/// What a caller writes.
+/// Input of a write.
 #[derive(Debug, Clone)]
 pub struct Draft {
     pub number: usize,
@@ -89,18 +89,18 @@ impl Draft {
     }
 }
 
-/// A change of one memory, by what it was before.
+/// A change of one memory: its id and its previous state.
 pub type Change = (String, Option<Item>);
 
 #[derive(Debug, Default)]
 pub struct Model {
     pub now: i64,
     pub items: BTreeMap<String, Held>,
-    /// Every id that there ever was.
+    /// All ids, including those of deleted memories.
     pub known: Vec<String>,
     pub kv: BTreeMap<(Option<String>, String), (String, Option<i64>)>,
     versions: u64,
-    /// Changes that were not taken back, by operation.
+    /// Changes by operation, without undone ones.
     operations: Vec<Vec<Change>>,
 }
 
@@ -117,7 +117,7 @@ impl Model {
         item.status == Status::Active && !self.is_expired(item)
     }
 
-    /// Whose topic it is, if that is another memory than `but`.
+    /// Whether another memory than `but` has the topic of an item.
     pub fn topic_is_taken(&self, item: &Item, but: &str) -> bool {
         self.holder(item).is_some_and(|held| held != but)
     }
@@ -129,7 +129,7 @@ impl Model {
         self.items.iter().find(|(_, held)| holds(&held.item)).map(|(id, _)| id.clone())
     }
 
-    /// What a write is to come to, and over which memory; `None` is a new one.
+    /// Predict the outcome of a write, and the existing memory it applies to, if any.
     pub fn place(&self, new: &Item) -> (Outcome, Option<String>) {
         if new.status == Status::Active
             && let Some(holder) = self.holder(new)
@@ -144,7 +144,7 @@ impl Model {
                 && matches!(item.status, Status::Active | Status::Candidate)
                 && !self.is_expired(item)
                 && (new.topic.is_none() || new.topic == item.topic)
-                // What waits for review and would take a topic from another memory is left waiting.
+                // A memory waiting for review must not take over the topic of another memory.
                 && (new.status == Status::Candidate || !self.topic_is_taken(item, id))
         };
         let twins = self.items.iter().filter(|(id, held)| repeats(id, &held.item));
@@ -154,7 +154,7 @@ impl Model {
         }
     }
 
-    /// Do what [`Self::place`] said; the change, if there is one.
+    /// Apply the outcome of [`Self::place`]. Return the change, if any.
     pub fn write(&mut self, new: Item, outcome: Outcome, id: &str) -> Option<Change> {
         let after = match (outcome, self.items.get(id).map(|held| &held.item)) {
             (Outcome::Merged, Some(twin)) => {
@@ -176,7 +176,7 @@ impl Model {
         self.change(id, Some(after))
     }
 
-    /// Change, insert or remove one memory; the change, if there is one.
+    /// Change, insert or remove one memory. Return the change, if any.
     pub fn change(&mut self, id: &str, after: Option<Item>) -> Option<Change> {
         let before = self.items.remove(id);
         let change = (id.to_owned(), before.as_ref().map(|held| held.item.clone()));
@@ -201,7 +201,7 @@ impl Model {
         changed.then_some(change)
     }
 
-    /// Note the changes of one operation.
+    /// Record the changes of one operation.
     pub fn note(&mut self, changes: impl IntoIterator<Item = Change>) {
         let changes: Vec<Change> = changes.into_iter().collect();
         if !changes.is_empty() {
@@ -209,7 +209,7 @@ impl Model {
         }
     }
 
-    /// Take back the last operation, or the last change of one memory; `false` when that cannot be.
+    /// Undo the last operation, or the last change of one memory. Return false if that is impossible.
     pub fn undo(&mut self, id: Option<&str>) -> bool {
         let touches = |changes: &Vec<Change>| id.is_none_or(|id| changes.iter().any(|change| change.0 == id));
         let Some(place) = self.operations.iter().rposition(touches) else { return false };
@@ -234,7 +234,7 @@ impl Model {
         true
     }
 
-    /// Whether a selection wants an item.
+    /// Whether an item matches a selection.
     pub fn wants(&self, selection: &Selection, item: &Item) -> bool {
         let in_scope = match &selection.scope {
             Scope::Everything => true,

@@ -1,4 +1,4 @@
-//! The engine and the model side by side: each step is taken with both.
+//! Runs each step with the engine and with the reference model.
 
 use opencode_memory_core::model::{Patch, Status};
 use opencode_memory_core::store::embedding::Chunk;
@@ -27,7 +27,8 @@ impl Pair {
     }
 
     fn reopen(&mut self) {
-        self.engine = None; // closed before the next one opens, as one process after another would
+        // Close the engine before the next one opens, as two consecutive processes do.
+        self.engine = None;
         let clock = Clock::fixed(self.model.now);
         self.engine = Some(Engine::open(self.dir.path(), self.options.clone(), clock).expect("a store that opens"));
     }
@@ -112,7 +113,7 @@ impl Pair {
         self.model.note(changes);
     }
 
-    /// Change one memory: `wanted` says what it becomes, and whether that is allowed.
+    /// Change one memory. `wanted` returns its new state and whether the change is allowed.
     fn change(
         &mut self,
         which: usize,
@@ -179,7 +180,7 @@ impl Pair {
             .map(|pending| (pending.key, vec![Chunk { vector: Some(vector(&pending.text)), text: pending.text }]))
             .collect();
         let stored = engine.store_embeddings(MODEL, &chunks).expect("vectors stored").stored;
-        // Texts wait in the order in which they came.
+        // Texts are embedded in the order of writing.
         let mut waiting: Vec<_> = self.model.items.values_mut().filter(|held| !held.embedded).collect();
         waiting.sort_by_key(|held| held.version);
         assert_eq!(stored, waiting.len().min(limit));

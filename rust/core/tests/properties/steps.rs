@@ -1,4 +1,4 @@
-//! The operations that a random sequence is made of.
+//! Random steps of the property tests.
 
 use opencode_memory_core::model::Category;
 use proptest::option;
@@ -7,7 +7,7 @@ use proptest::sample::select;
 
 use crate::model::Draft;
 
-/// Texts that drafts choose from: few enough that they repeat, enough for a graph.
+/// Number of texts to choose from: few enough for repetitions, but enough for a graph.
 pub const TEXTS: usize = 40;
 pub const PROJECTS: [&str; 2] = ["lamp", "door"];
 pub const TOPICS: [&str; 2] = ["zqtopicone", "zqtopictwo"];
@@ -25,7 +25,7 @@ pub enum Edit {
     Life(Option<i64>),
 }
 
-/// `usize` chooses among the ids that there are, or ever were.
+/// One operation. `usize` selects one of the ids, including those of deleted memories.
 #[derive(Debug, Clone)]
 pub enum Step {
     Remember(Vec<Draft>),
@@ -60,17 +60,17 @@ pub fn step() -> impl Strategy<Value = Step> {
         3 => Just(Step::CatchUp),
         1 => Just(Step::Rebuild),
         1 => Just(Step::Reopen),
-        2 => (project(), 0..3_usize, any::<u8>(), option::of(life())).prop_map(|(p, key, value, ttl)| Step::KvSet(p, key, value, ttl)),
+        2 => (project(), 0..3_usize, any::<u8>(), option::of(ttl())).prop_map(|(p, key, value, ttl)| Step::KvSet(p, key, value, ttl)),
         1 => (project(), 0..3_usize).prop_map(|(project, key)| Step::KvDelete(project, key)),
-        2 => life().prop_map(Step::Advance),
+        2 => ttl().prop_map(Step::Advance),
     ]
 }
 
 fn draft() -> impl Strategy<Value = Draft> {
-    let life = prop_oneof![3 => Just(None), 1 => life().prop_map(Some)];
+    let ttl_of_draft = prop_oneof![3 => Just(None), 1 => ttl().prop_map(Some)];
     let topic = prop_oneof![3 => Just(None), 1 => select(&TOPICS[..]).prop_map(|topic| Some(topic.to_owned()))];
     let waits = prop::bool::weighted(0.2);
-    (0..TEXTS, project(), select(&CATEGORIES[..]), topic, tags(), life, any::<bool>(), waits).prop_map(
+    (0..TEXTS, project(), select(&CATEGORIES[..]), topic, tags(), ttl_of_draft, any::<bool>(), waits).prop_map(
         |(number, project, category, topic, tags, ttl, pinned, waits)| Draft {
             number,
             project,
@@ -91,7 +91,7 @@ fn edit() -> impl Strategy<Value = Edit> {
         2 => option::of(select(&TOPICS[..])).prop_map(|topic| Edit::Topic(topic.map(str::to_owned))),
         1 => tags().prop_map(Edit::Tags),
         2 => project().prop_map(Edit::Project),
-        1 => option::of(life()).prop_map(Edit::Life),
+        1 => option::of(ttl()).prop_map(Edit::Life),
     ]
 }
 
@@ -103,6 +103,6 @@ fn tags() -> impl Strategy<Value = Vec<String>> {
     prop::sample::subsequence(TAGS.to_vec(), 0..=2).prop_map(|tags| tags.into_iter().map(str::to_owned).collect())
 }
 
-fn life() -> impl Strategy<Value = i64> {
+fn ttl() -> impl Strategy<Value = i64> {
     (1..6_i64).prop_map(|minutes| minutes * MINUTE)
 }
