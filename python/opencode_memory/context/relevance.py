@@ -16,8 +16,22 @@ from statistics import median
 from typing import Final
 
 from opencode_memory._core import subject, terms
-from opencode_memory.learning.extraction.authored_text import strip_private
 from opencode_memory.models import Category, Hit
+from opencode_memory.text.pasted import (
+    CODE_END,
+    CODE_START,
+    DIFF_HEADER,
+    INDENTED,
+    LOG_LEVEL,
+    LOG_TIME,
+    MEMORY_TAG,
+    STACK_FRAME,
+    SYSTEM_TAG,
+    TABLE_ROW,
+    TRACE_START,
+    compile_forms,
+    strip_private,
+)
 
 POOL: Final = 40
 """The limit of the recall whose hits are judged: how a hit stands out is seen from the others."""
@@ -94,28 +108,29 @@ _GOES_ON: Final = frozenset(
     )
 )
 
+# Also attachments, which learning strips by a pattern of their own.
 _GIVEN: Final = re.compile(
-    r"<\s*((?:[a-z]+[-_ ])*(?:memor(?:y|ies)|recall(?:ed)?|knowledge|system-reminder|additional[-_]context"
-    r"|relevant[-_]\w+)(?:[-_]\w+)*|file|attachment|document|content|skill_content)\b[^>]{0,500}>.*?(?:<\s*/\s*\1\s*>|\Z)",
+    rf"<\s*((?:[a-z]+[-_ ])*(?:{MEMORY_TAG}|{SYSTEM_TAG})(?:[-_]\w+)*"
+    r"|file|attachment|document|content|skill_content)\b[^>]{0,500}>.*?(?:<\s*/\s*\1\s*>|\Z)",
     re.IGNORECASE | re.DOTALL,
 )
 _FENCE: Final = re.compile(r"\s{0,3}(`{3,}|~{3,})")
 _QUOTED: Final = re.compile(r"\s{0,3}>")
-_PASTED: Final = re.compile(
-    r"""(?:
-        \s{4,}\S | \t\S                                         # indented
-      | \s*\|.*\|\s*$                                           # a table
-      | (?:diff\ --git|@@|\+\+\+\ |---\ |index\ [0-9a-f]{6}|[+-]\s{2,}\S)
-      | \s*at\ [\w.$<>/]+[(:]                                   # a stack
-      | \s*(?:Traceback|File\ "|Caused\ by:|\^+\s*$|thread\ ')
-      | \s*\[?\d{4}-\d\d-\d\d[T\ ]\d\d:\d\d | \s*\[?\d{1,2}:\d\d:\d\d\b | [A-Z][a-z]{2}\ +\d{1,2}\ \d\d:\d\d:\d\d
-      | \s*\[?(?:ERROR|WARN(?:ING)?|INFO|DEBUG|FATAL|TRACE|PANIC)\b
-      | \s*[$%\u276f]\s\S | \s*[\w.-]+@[\w.-]+:\S*[$\#]\s       # a terminal
-      | \s*(?:import|from|const|let|var|def|class|function|public|private|return|export|func|fn|SELECT|INSERT|CREATE)
-        \b.*[;{(=:]\s*$
-      | .*[;{}]\s*$ | \s*<[/\w!?].*>\s*$
-    )""",
-    re.VERBOSE,
+_PASTED: Final = compile_forms(
+    INDENTED,
+    TABLE_ROW,
+    DIFF_HEADER,
+    r"[+-]\s{2,}\S",  # a changed line of a diff
+    STACK_FRAME,
+    TRACE_START,
+    r"\s*(?:\^+\s*$|thread\ ')",  # the marker below a line of a trace, and a panic in Rust
+    LOG_TIME,
+    r"\s*\[?\d{1,2}:\d\d:\d\d\b | [A-Z][a-z]{2}\ +\d{1,2}\ \d\d:\d\d:\d\d",
+    rf"\s*\[?{LOG_LEVEL}",
+    r"\s*[$%\u276f]\s\S | \s*[\w.-]+@[\w.-]+:\S*[$\#]\s",  # a terminal
+    CODE_START,
+    CODE_END,
+    r"\s*<[/\w!?].*>\s*$",  # markup
 )
 _TELLING: Final = re.compile(
     r"error|exception|fail|fatal|panic|denied|refused|rejected|cannot|can't|could not|couldn't|unable|not found|no such"

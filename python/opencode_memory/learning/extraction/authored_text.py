@@ -10,10 +10,25 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-_PRIVATE: Final = re.compile(r"<\s*private\b[^>]*>.*?(?:<\s*/\s*private\s*>|\Z)", re.IGNORECASE | re.DOTALL)
+from opencode_memory.text.pasted import (
+    CODE_END,
+    CODE_START,
+    DIFF_HEADER,
+    INDENTED,
+    LOG_LEVEL,
+    LOG_TIME,
+    MEMORY_TAG,
+    STACK_FRAME,
+    SYSTEM_TAG,
+    TABLE_ROW,
+    TRACE_START,
+    compile_forms,
+    strip_private,
+)
+
 _GIVEN: Final = re.compile(
-    r"<\s*((?:project|user|global|opencode)?[-_ ]?(?:memor(?:y|ies)|recall(?:ed)?|knowledge)(?:[-_]\w+)*"
-    r"|system-reminder|additional[-_]context|relevant[-_]\w+)\b[^>]*>"
+    rf"<\s*((?:project|user|global|opencode)?[-_ ]?(?:{MEMORY_TAG})(?:[-_]\w+)*"
+    rf"|{SYSTEM_TAG})\b[^>]*>"
     r"(.*?)(?:<\s*/\s*\1\s*>|\Z)",
     re.IGNORECASE | re.DOTALL,
 )
@@ -22,27 +37,24 @@ _BLOCK: Final = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _FENCE: Final = re.compile(r"^[ \t]*(`{3,}|~{3,})[^\n]*\n.*?(?:^[ \t]*\1[ \t]*$|\Z)", re.DOTALL | re.MULTILINE)
-_PASTED_LINE: Final = re.compile(
-    r"""^(?:
-        \s{4,}\S | \t\S                                         # indented
-      | \s*>                                                    # quoted
-      | \s*\|.*\|\s*$                                           # a table
-      | (?:diff\ --git|@@|\+\+\+\ |---\ |index\ [0-9a-f]{6})    # a diff
-      | [+-]\s*(?://|/\*|\#|\w+\s*[({=;]|\s{2,})                # its lines
-      | \s*at\ [\w.$<>/]+[(:]                                   # a stack
-      | \s*(?:Traceback|File\ "|Caused\ by:|\s*\^+\s*$)
-      | \s*\[?\d{4}-\d\d-\d\d[T\ ]\d\d:\d\d                     # a log
-      | \s*\[?\d{1,2}:\d\d(?::\d\d)?\]?[\ \t]+\S+               # a chat
-      | \s*(?:ERROR|WARN(?:ING)?|INFO|DEBUG|FATAL|TRACE|PANIC)\b[:\ \]]
-      | .*\b(?:FATAL|ERROR|Exception|Error):\s
-      | \s*(?:From|To|Subject|Date|Sent|Cc):\s
-      | \s*[$\#%❯]\s\S                                          # a terminal
-      | \s*[\w.-]+@[\w.-]+:.*[$\#]\s
-      | \s*(?:import|from|const|let|var|def|class|function|public|private|return|export|func|fn|SELECT|INSERT|CREATE)
-        \b.*[;{(=:]\s*$
-      | .*[;{}]\s*$
-    )""",
-    re.VERBOSE,
+_PASTED_LINE: Final = compile_forms(
+    INDENTED,
+    r"\s*>",  # quoted
+    TABLE_ROW,
+    DIFF_HEADER,
+    r"[+-]\s*(?://|/\*|\#|\w+\s*[({=;]|\s{2,})",  # a changed line of a diff
+    STACK_FRAME,
+    TRACE_START,
+    r"\s*\^+\s*$",  # the marker below a line of a trace
+    LOG_TIME,
+    r"\s*\[?\d{1,2}:\d\d(?::\d\d)?\]?[\ \t]+\S+",  # a chat
+    rf"\s*{LOG_LEVEL}[:\ \]]",
+    r".*\b(?:FATAL|ERROR|Exception|Error):\s",
+    r"\s*(?:From|To|Subject|Date|Sent|Cc):\s",
+    r"\s*[$\#%❯]\s\S",  # a terminal
+    r"\s*[\w.-]+@[\w.-]+:.*[$\#]\s",
+    CODE_START,
+    CODE_END,
 )
 _QUOTED: Final = re.compile(
     r"\"[^\"\n]{3,600}\"|“[^”\n]{3,600}”|„[^“”\n]{3,600}[“”]|«[^»\n]{3,600}»|(?<![\w])'(?=\S)[^'\n]{3,600}(?<=\S)'(?![\w])"
@@ -71,11 +83,6 @@ def extract_authored_text(message: str) -> AuthoredText:
         text = block.sub("\n", text)
     lines = [line for line in text.split("\n") if not _PASTED_LINE.match(line)]
     return AuthoredText("\n".join(_QUOTED.sub(_mask_quote, line) for line in lines), injected)
-
-
-def strip_private(text: str) -> str:
-    """Remove private sections; an unclosed section is private to the end of the text."""
-    return _PRIVATE.sub(" ", text)
 
 
 def _mask_quote(match: re.Match[str]) -> str:

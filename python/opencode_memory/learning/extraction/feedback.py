@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from opencode_memory.learning.extraction.authored_text import extract_authored_text, strip_private
+from opencode_memory.learning.extraction.authored_text import extract_authored_text
 from opencode_memory.learning.extraction.candidate import LONGEST_CONTENT, LONGEST_EVIDENCE, Candidate, shorten
 from opencode_memory.learning.extraction.sentences import split_sentences
 from opencode_memory.learning.extraction.statements import Context, extract_from_user
 from opencode_memory.learning.extraction.subjects import make_topic, normalise_statement
 from opencode_memory.models import Category
+from opencode_memory.text.pasted import strip_private
 
 _NOW: Final = re.compile(
     r"\b(?:not (?:now|yet)|wait|hold on|first|let me|i'?ll|i want to (?:see|look|check)|later|this time|for now|skip (?:this|it)|wrong (?:file|folder|directory|branch|one)|"

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from opencode_memory._core import redact
 from opencode_memory.learning.extraction import blockers, injected_text, tool_calls
-from opencode_memory.learning.extraction.authored_text import extract_authored_text, strip_private
+from opencode_memory.learning.extraction.authored_text import extract_authored_text
 from opencode_memory.learning.extraction.candidate import Candidate, shorten
 from opencode_memory.learning.extraction.choices import is_choice
 from opencode_memory.learning.extraction.events import (
@@ -39,6 +39,7 @@ from opencode_memory.learning.extraction.statements import (
 )
 from opencode_memory.learning.extraction.summary import summarize_session
 from opencode_memory.models import Category
+from opencode_memory.text.pasted import strip_private
 
 _GOAL: Final = 300
 _ACTION: Final = 1500
@@ -99,8 +100,8 @@ def end(info: SessionInfo, state: SessionState, *, at_ms: int) -> tuple[SessionS
     """Finish an idle session: all pending candidates and its summary are ready."""
     message = Message(id="", at_ms=at_ms, events=(SessionEnd(),), digest="")
     state, ready = step(info, state, message)
-    told = None if info.parent or not state.own else summarize_session(info.id, state)
-    return state, ready if told is None else (*ready, told.with_source("", at_ms))
+    closing = None if info.parent or not state.own else summarize_session(info.id, state)
+    return state, ready if closing is None else (*ready, closing.with_source("", at_ms))
 
 
 def _release(state: SessionState, event: Event) -> tuple[SessionState, tuple[Candidate, ...]]:

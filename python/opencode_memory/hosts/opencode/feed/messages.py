@@ -18,7 +18,6 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from opencode_memory.learning.extraction.authored_text import strip_private
 from opencode_memory.learning.extraction.events import (
     AssistantText,
     Compaction,
@@ -30,6 +29,7 @@ from opencode_memory.learning.extraction.events import (
     UserText,
     truncate,
 )
+from opencode_memory.text.pasted import strip_private
 from opencode_memory.text.unicode import replace_surrogates
 
 USER_GRACE_MS: Final = 60_000
