@@ -81,13 +81,13 @@ def run_digest(work: Work, config: Config) -> datetime:
     }
     if not batch:
         return work.at + _LOOK_AGAIN
-    marked = [
+    statements = [
         Statement(id=name, category=memory.category, content=memory.content, evidence=str(memory.metadata["evidence"]))
         for name, memory in batch.items()
     ]
     digester = Digester(settings, StoredUsage(work.store), clock=clock.now)
     try:
-        report = digester.digest(marked)
+        report = digester.digest(statements)
     except DigestError as error:
         if error.is_final:
             raise PermanentError(str(error)) from error
@@ -134,10 +134,10 @@ def _apply_verdict(store: MemoryStore, memory: Memory, verdict: Verdict | None) 
         return  # The memory was deleted in the meantime.
     if _snapshot(present) != _snapshot(memory):
         return  # The memory was changed in the meantime, so that change takes precedence.
-    seen = {**memory.metadata, _DONE: verdict is not None}
+    metadata = {**memory.metadata, _DONE: verdict is not None}
     if verdict is None or not verdict.keep or verdict.content is None:
-        store.edit(memory.id, metadata=seen)
+        store.edit(memory.id, metadata=metadata)
     else:
-        store.edit(memory.id, content=verdict.content, category=verdict.category, metadata=seen)
+        store.edit(memory.id, content=verdict.content, category=verdict.category, metadata=metadata)
     if verdict is not None and not verdict.keep:
         store.archive(memory.id, reason="the LLM judged it not worth keeping")

@@ -126,10 +126,12 @@ class LearningDuties:
         return work.at + again
 
     def _finish_session(self, work: Work) -> None:
-        told = work.job.payload
-        info = SessionInfo(id=work.job.subject, directory=told["directory"], parent=told["parent"], title=told["title"])
+        payload = work.job.payload
+        info = SessionInfo(
+            id=work.job.subject, directory=payload["directory"], parent=payload["parent"], title=payload["title"]
+        )
         at_ms = to_ms(work.at)
-        left = self._config.learning.rest_seconds - (at_ms - told["active_ms"]) / 1000
+        left = self._config.learning.rest_seconds - (at_ms - payload["active_ms"]) / 1000
         if left > 0:
             raise PostponedError("the session is active again", seconds=left)
         project = self._projects.of_session(info.directory)

@@ -130,9 +130,9 @@ def run_next_job(
         # The store is busy, so the failure must not count against the job.
         store.jobs.done(job, again_at=now() + timedelta(seconds=_LOOK_SECONDS))
     except Exception as error:  # noqa: BLE001  one bad job must not end the worker, and it is kept with its error
-        told = f"{type(error).__name__}: {_format_error(error)}"
-        store.jobs.failed(job, told)
-        _log.warning("%s failed: %s", _format_job(job), told, exc_info=_log.isEnabledFor(logging.DEBUG))
+        reason = f"{type(error).__name__}: {_format_error(error)}"
+        store.jobs.failed(job, reason)
+        _log.warning("%s failed: %s", _format_job(job), reason, exc_info=_log.isEnabledFor(logging.DEBUG))
     else:
         store.jobs.done(job, again_at=again_at)
     return True

@@ -99,13 +99,13 @@ def parse_completion(body: bytes) -> Completion:
         ValueError: The body is not valid JSON.
     """
     answer = parse_json(body.decode())
-    choices = _member(answer, "choices")
+    choices = _get_member(answer, "choices")
     choice = choices[0] if isinstance(choices, list) and choices else None
-    text = _member(_member(choice, "message"), "content")
+    text = _get_member(_get_member(choice, "message"), "content")
     return Completion(
         text=text if isinstance(text, str) else None,
-        is_cut=_member(choice, "finish_reason") == "length",
-        tokens=_tokens(_member(answer, "usage")),
+        is_cut=_get_member(choice, "finish_reason") == "length",
+        tokens=_count_tokens(_get_member(answer, "usage")),
     )
 
 
@@ -119,29 +119,29 @@ def parse_json(text: str) -> Any:
         ValueError: The text is not valid JSON.
     """
     try:
-        return json.loads(text, object_pairs_hook=_object, parse_constant=_refuse)
+        return json.loads(text, object_pairs_hook=_reject_duplicates, parse_constant=_reject_constant)
     except RecursionError as error:
         raise ValueError("JSON is nested too deeply") from error
 
 
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _reject_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     members = dict(pairs)
     if len(members) < len(pairs):
         raise ValueError("JSON object has a duplicate name")
     return members
 
 
-def _refuse(constant: str) -> Any:
+def _reject_constant(constant: str) -> Any:
     raise ValueError(f"{constant} is not JSON")
 
 
-def _tokens(usage: Any) -> int | None:
-    total = _member(usage, "total_tokens")
+def _count_tokens(usage: Any) -> int | None:
+    total = _get_member(usage, "total_tokens")
     if total is None:
-        parts = [_member(usage, "prompt_tokens"), _member(usage, "completion_tokens")]
+        parts = [_get_member(usage, "prompt_tokens"), _get_member(usage, "completion_tokens")]
         total = sum(parts) if all(type(part) is int for part in parts) else None
     return total if type(total) is int and 0 <= total <= _MOST_TOKENS else None
 
 
-def _member(value: Any, name: str) -> Any:
+def _get_member(value: Any, name: str) -> Any:
     return value.get(name) if isinstance(value, dict) else None

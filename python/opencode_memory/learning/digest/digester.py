@@ -34,7 +34,7 @@ _log: Final = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _Exchange:
     body: bytes
     charge: Charge
     requests: int
@@ -52,11 +52,11 @@ class Digester:
         self._clock = clock
         self._dialect = Dialect()
 
-    def digest(self, marked: Sequence[Statement]) -> DigestReport:
+    def digest(self, statements: Sequence[Statement]) -> DigestReport:
         """Ask the LLM for verdicts about statements. The call blocks, so do not call it on an event loop.
 
         Args:
-            marked: At most ``MAX_STATEMENTS`` statements, without ``<private>`` parts.
+            statements: At most ``MAX_STATEMENTS`` statements, without ``<private>`` parts.
 
         Returns:
             The usable verdicts; if a budget is used up, no verdicts and the time when it is renewed.
@@ -65,21 +65,21 @@ class Digester:
             InvalidInputError: The statements are invalid; no request was sent.
             DigestError: The LLM gave no usable answer.
         """
-        statements = prepare(marked)
+        statements = prepare(statements)
         if not statements:
             return DigestReport(verdicts=(), dropped={}, tokens=0, outcome=Completed(0))
-        asked = self._ask(build_messages(statements))
-        if isinstance(asked, BudgetExceeded):
-            return DigestReport(verdicts=(), dropped={}, tokens=0, outcome=asked)
-        text, tokens = self._text(asked)
+        exchange = self._ask(build_messages(statements))
+        if isinstance(exchange, BudgetExceeded):
+            return DigestReport(verdicts=(), dropped={}, tokens=0, outcome=exchange)
+        text, tokens = self._read_text(exchange)
         try:
             verdicts, dropped = parse_verdicts(text, statements)
         except ValueError as error:
             message = f"the LLM {self._settings.model} did not answer with the requested JSON"
             raise DigestError(message, is_final=False, hint="use a larger model if this happens often") from error
-        return DigestReport(verdicts=verdicts, dropped=dropped, tokens=tokens, outcome=Completed(asked.requests))
+        return DigestReport(verdicts=verdicts, dropped=dropped, tokens=tokens, outcome=Completed(exchange.requests))
 
-    def _ask(self, conversation: Sequence[Mapping[str, str]]) -> _Asked | BudgetExceeded:
+    def _ask(self, conversation: Sequence[Mapping[str, str]]) -> _Exchange | BudgetExceeded:
         settings = self._settings
         dialect = self._dialect
         requests = 0
@@ -92,10 +92,10 @@ class Digester:
             requests += 1
             if is_success(answer.status):
                 self._dialect = dialect
-                return _Asked(answer.body, charge, requests)
+                return _Exchange(answer.body, charge, requests)
             # A refused request uses no tokens, but counts as a call.
             self._budget.correct(charge, tokens=0)
-            dialect = self._dialect_after(dialect, answer)
+            dialect = self._fall_back(dialect, answer)
 
     def _charge(self, body: str) -> Charge | BudgetExceeded:
         settings = self._settings
@@ -119,23 +119,28 @@ class Digester:
             self._budget.refund(charge)
             raise
 
-    def _dialect_after(self, dialect: Dialect, answer: HttpAnswer) -> Dialect:
-        said = answer.body.decode(errors="replace")
-        following = dialect.fallback(said) if is_about_form(answer.status) else None
+    def _fall_back(self, dialect: Dialect, answer: HttpAnswer) -> Dialect:
+        refusal = answer.body.decode(errors="replace")
+        following = dialect.fallback(refusal) if is_about_form(answer.status) else None
         if following is None:
             raise error_for_status(answer.status, answer.retry_after, self._endpoint.origin, at=self._clock())
-        _log.debug("the LLM server refused with status %s, trying %s: %s", answer.status, following, self._shown(said))
+        _log.debug(
+            "the LLM server refused with status %s, trying %s: %s",
+            answer.status,
+            following,
+            self._redact_refusal(refusal),
+        )
         return following
 
-    def _text(self, asked: _Asked) -> tuple[str, int]:
+    def _read_text(self, exchange: _Exchange) -> tuple[str, int]:
         try:
-            completion = parse_completion(asked.body)
+            completion = parse_completion(exchange.body)
         except ValueError as error:
             message = f"{self._endpoint.origin} is not a chat-completions server: its response is not JSON"
             raise DigestError(message, is_final=False, hint="check the address, which usually ends in /v1") from error
         # Charge the tokens even if the text turns out to be unusable, because the server has done the work.
-        tokens = asked.charge.tokens if completion.tokens is None else completion.tokens
-        self._budget.correct(asked.charge, tokens=tokens)
+        tokens = exchange.charge.tokens if completion.tokens is None else completion.tokens
+        self._budget.correct(exchange.charge, tokens=tokens)
         model = self._settings.model
         if completion.is_cut:
             message = f"the LLM {model} did not finish within {self._settings.max_answer_tokens:,} tokens"
@@ -144,7 +149,7 @@ class Digester:
             raise DigestError(f"the LLM {model} answered without a text", is_final=False)
         return completion.text, tokens
 
-    def _shown(self, said: str) -> str:
+    def _redact_refusal(self, refusal: str) -> str:
         # Servers quote the key that they refuse.
-        without_key = said.replace(self._settings.key, "[key]") if self._settings.key else said
+        without_key = refusal.replace(self._settings.key, "[key]") if self._settings.key else refusal
         return redact(without_key)[0][:_SHOWN_OF_REFUSAL]

@@ -65,7 +65,7 @@ ANSWER_SCHEMA: Final[Mapping[str, Any]] = {
 """The schema is constant, so that servers which compile schemas do so once; the parser checks the ids."""
 
 
-def build_messages(marked: Sequence[Statement]) -> list[dict[str, str]]:
+def build_messages(statements: Sequence[Statement]) -> list[dict[str, str]]:
     """Build the chat messages that ask for verdicts about prepared statements."""
     notes = [
         {
@@ -74,7 +74,7 @@ def build_messages(marked: Sequence[Statement]) -> list[dict[str, str]]:
             "content": statement.content,
             "evidence": statement.evidence,
         }
-        for statement in marked
+        for statement in statements
     ]
     return [
         {"role": "system", "content": INSTRUCTIONS},

@@ -65,13 +65,13 @@ async def _post(endpoint: Endpoint, body: str, *, key: str | None, timeout_secon
                 response.status_code, response.headers.get("retry-after"), await _read(response, endpoint)
             )
     except (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.ProxyError) as error:
-        message = f"cannot connect to the LLM server at {endpoint.origin}: {_cause(error)}"
+        message = f"cannot connect to the LLM server at {endpoint.origin}: {_describe_cause(error)}"
         raise UnreachableError(message, is_final=False, hint="start the server, or check its address") from error
     except TimeoutError as error:
         message = f"the LLM server at {endpoint.origin} did not answer within {timeout_seconds:g} s"
         raise DigestError(message, is_final=False, hint="raise the timeout, or use a smaller model") from error
     except (httpx2.HTTPError, httpx2.InvalidURL) as error:
-        message = f"the request to the LLM server at {endpoint.origin} failed: {_cause(error)}"
+        message = f"the request to the LLM server at {endpoint.origin} failed: {_describe_cause(error)}"
         raise DigestError(message, is_final=isinstance(error, httpx2.InvalidURL)) from error
 
 
@@ -88,5 +88,5 @@ async def _read(response: httpx2.Response, endpoint: Endpoint) -> bytes:
     return bytes(body)
 
 
-def _cause(error: Exception) -> str:
+def _describe_cause(error: Exception) -> str:
     return str(error) or type(error).__name__

@@ -38,25 +38,27 @@ class Statement:
     evidence: str
 
 
-def prepare(marked: Sequence[Statement]) -> tuple[Statement, ...]:
+def prepare(statements: Sequence[Statement]) -> tuple[Statement, ...]:
     """Return copies of statements with secrets redacted, truncated to the length that is sent.
 
     Raises:
         InvalidInputError: There are too many; an id is empty, too long or duplicate; or a category is unknown.
     """
-    if len(marked) > MAX_STATEMENTS:
+    if len(statements) > MAX_STATEMENTS:
         limit = f"at most {MAX_STATEMENTS} in one call"
-        raise InvalidInputError(f"marked: {len(marked)} statements, and {limit}", field="marked", limit=limit)
-    ids = {statement.id for statement in marked}
-    if len(ids) < len(marked) or not all(0 < len(given) <= MAX_ID for given in ids):
+        raise InvalidInputError(
+            f"statements: {len(statements)} statements, and {limit}", field="statements", limit=limit
+        )
+    ids = {statement.id for statement in statements}
+    if len(ids) < len(statements) or not all(0 < len(given) <= MAX_ID for given in ids):
         limit = f"1 to {MAX_ID} characters, each id once"
-        raise InvalidInputError(f"marked: the ids have {limit}", field="marked", limit=limit)
-    return tuple(_fit(statement) for statement in marked)
+        raise InvalidInputError(f"statements: the ids have {limit}", field="statements", limit=limit)
+    return tuple(_fit(statement) for statement in statements)
 
 
 def _fit(statement: Statement) -> Statement:
     if statement.category not in _CATEGORIES:
-        raise InvalidInputError(f"marked: {statement.category!r} is not a category", field="marked")
+        raise InvalidInputError(f"statements: {statement.category!r} is not a category", field="statements")
     return Statement(
         id=statement.id,
         category=Category(statement.category),

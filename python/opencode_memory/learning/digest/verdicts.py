@@ -20,12 +20,12 @@ from opencode_memory.models import Category
 _FENCE: Final = re.compile(r"```[a-z]*\n(?P<inside>.*)\n```", re.DOTALL | re.IGNORECASE)
 
 
-def parse_verdicts(text: str, marked: Sequence[Statement]) -> tuple[tuple[Verdict, ...], Counter[DropReason]]:
+def parse_verdicts(text: str, sent: Sequence[Statement]) -> tuple[tuple[Verdict, ...], Counter[DropReason]]:
     """Parse the verdicts of the LLM.
 
     Args:
         text: JSON, or one code fence that contains JSON.
-        marked: The statements that were sent.
+        sent: The statements that were sent.
 
     Returns:
         Usable verdicts in the order of the statements, and the number of dropped parts by reason.
@@ -38,12 +38,12 @@ def parse_verdicts(text: str, marked: Sequence[Statement]) -> tuple[tuple[Verdic
     if not isinstance(answer, dict) or answer.keys() != {"notes"} or not isinstance(answer["notes"], list):
         raise ValueError("not an object with the list of notes")
     verdicts: list[Any] = answer["notes"]
-    statements = {statement.id: statement for statement in marked}
-    times = Counter(_id(verdict) for verdict in verdicts)
+    statements = {statement.id: statement for statement in sent}
+    times = Counter(_get_id(verdict) for verdict in verdicts)
     dropped: Counter[DropReason] = Counter()
     usable: dict[str, Verdict] = {}
     for verdict in verdicts:
-        statement_id = _id(verdict)
+        statement_id = _get_id(verdict)
         if statement_id is None:
             judged: Verdict | DropReason = DropReason.MALFORMED
         elif statement_id not in statements:
@@ -62,7 +62,7 @@ def parse_verdicts(text: str, marked: Sequence[Statement]) -> tuple[tuple[Verdic
     return tuple(usable[key] for key in statements if key in usable), dropped
 
 
-def _id(verdict: Any) -> str | None:
+def _get_id(verdict: Any) -> str | None:
     written = verdict.get("id") if isinstance(verdict, dict) else None
     return written if isinstance(written, str) else None
 

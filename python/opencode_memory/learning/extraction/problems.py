@@ -53,8 +53,8 @@ def find_complaint(output: str) -> str:
     first = _clean(best[0][2])
     others = (_clean(line) for weight, _, line in best[1:] if weight >= _WORTH_A_SECOND)
     second = next((line for line in others if line not in first and first not in line), None)
-    told = shorten(first, _MOST_CHARS)
-    return told if second is None else f"{told}; {shorten(second, _SECOND_CHARS)}"
+    complaint = shorten(first, _MOST_CHARS)
+    return complaint if second is None else f"{complaint}; {shorten(second, _SECOND_CHARS)}"
 
 
 def looks_failed(output: str) -> bool:

@@ -69,12 +69,14 @@ def _add_edit(failure: Failure, files: tuple[str, ...], change: str, made: tuple
 def _record_failure(
     state: SessionState, call: ToolCall, key: str, command: str
 ) -> tuple[SessionState, tuple[Candidate, ...]]:
-    said = problems.find_complaint(call.output)
+    complaint = problems.find_complaint(call.output)
     before = dict(state.failures).get(key)
     if before is None:
-        failure = Failure(command=command, complaints=(said,) if said else ())
+        failure = Failure(command=command, complaints=(complaint,) if complaint else ())
     else:
-        failure = replace(before, complaints=tuple(dict.fromkeys((*before.complaints[:1], *((said,) if said else ())))))
+        failure = replace(
+            before, complaints=tuple(dict.fromkeys((*before.complaints[:1], *((complaint,) if complaint else ()))))
+        )
     others = tuple((name, one) for name, one in state.failures if name != key)
     return replace(state, failures=(*others, (key, failure))), ()
 
@@ -101,11 +103,11 @@ def _make_solution(failure: Failure, key: str) -> Candidate:
     complaints = " and then ".join(failure.complaints)
     files = ", ".join(failure.files[:_MOST_FILES])
     more = len(failure.files) - _MOST_FILES
-    told = f"`{shorten(failure.command, 160)}` failed: {complaints.rstrip('.')}. What helped: {files}{f' and {more} more' if more > 0 else ''} changed"
+    summary = f"`{shorten(failure.command, 160)}` failed: {complaints.rstrip('.')}. What helped: {files}{f' and {more} more' if more > 0 else ''} changed"
     mark = hashlib.blake2b("\n".join((key, *failure.complaints[:1])).encode(), digest_size=8).hexdigest()
     return Candidate(
         category=Category.SOLUTION,
-        content=f"{told} ({failure.change})." if failure.change else f"{told}.",
+        content=f"{summary} ({failure.change})." if failure.change else f"{summary}.",
         confidence=_SURE,
         rule="failed, edited, passed",
         evidence=shorten(f"{failure.command}: {complaints}", LONGEST_EVIDENCE),
