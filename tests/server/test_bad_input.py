@@ -31,7 +31,7 @@ def calls(scene: Scene) -> list[tuple[str, dict[str, Any]]]:
     return [*scene.valid_calls().items(), *ALWAYS_FAILING.items()]
 
 
-def nested(depth: int) -> Any:
+def nest(depth: int) -> Any:
     value: Any = "deep"
     for _ in range(depth):
         value = {"in": [value]}
@@ -41,7 +41,7 @@ def nested(depth: int) -> Any:
 def bad_values(schema: dict[str, Any], *, required: bool) -> Iterator[Any]:
     """Yield values that the schema does not allow, and meaningless ones, but not null and "" for optional arguments."""
     kind = schema.get("type", "string")
-    yield nested(40)
+    yield nest(40)
     if required:
         yield from (None, "") if kind != "string" else (None,)
     if kind == "string":
@@ -331,7 +331,7 @@ def test_kv_returns_any_json_unchanged(scene: Scene) -> None:
 
 def test_kv_value_that_cannot_be_stored_is_refused(scene: Scene) -> None:
     before = scene.world.dump()
-    for value in (nested(100), "x" * 1_100_000, ["x"] * 300_000):
+    for value in (nest(100), "x" * 1_100_000, ["x"] * 300_000):
         text = scene.agent.refused("kv_set", key="a", value=value)
         assert "value" in text
         assert is_readable(text)

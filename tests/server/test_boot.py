@@ -67,11 +67,11 @@ def fill(world: World, agent: Agent) -> dict[str, str]:
     }
 
 
-def headings(text: str) -> list[str]:
+def find_headings(text: str) -> list[str]:
     return re.findall(r"^## (.*)$", text, re.MULTILINE)
 
 
-def section(text: str, name: str) -> str:
+def get_section(text: str, name: str) -> str:
     """Return the text of one section."""
     return text.partition(f"## {HEADINGS[name]}\n")[2].partition("\n## ")[0]
 
@@ -89,13 +89,13 @@ def test_empty_store_is_reported(tmp_path: Path) -> None:
 def test_sections_have_their_order_and_content(world: World, agent: Agent) -> None:
     ids = fill(world, agent)
     reply = agent.ok("get_boot_context", max_tokens=4000)
-    assert headings(reply.text) == list(HEADINGS.values())
+    assert find_headings(reply.text) == list(HEADINGS.values())
     assert list(reply.data["sections"]) == list(HEADINGS)
     for name, id in ids.items():
-        assert f"[{short_id(id)}]" in section(reply.text, name), name
+        assert f"[{short_id(id)}]" in get_section(reply.text, name), name
         assert reply.data["sections"][name] == {"shown": [id]}
-    assert section(reply.text, "identity") == f"user: ada\nforge: gitlab.com\nproject: {PROJECT}"
-    assert section(reply.text, "active_sessions").startswith("- s1: the walrus (last seen now; claims !12)")
+    assert get_section(reply.text, "identity") == f"user: ada\nforge: gitlab.com\nproject: {PROJECT}"
+    assert get_section(reply.text, "active_sessions").startswith("- s1: the walrus (last seen now; claims !12)")
     assert reply.data["tokens"] <= tokens(world, reply.text) <= 4000
 
 
@@ -119,7 +119,7 @@ def test_configuration_disables_a_section(tmp_path: Path, flag: str) -> None:
         fill(world, agent)
         text = agent.ok("get_boot_context", max_tokens=4000).text
     off = {flag, "unconfirmed_directives"} if flag == "directives" else {flag}
-    assert headings(text) == [heading for name, heading in HEADINGS.items() if name not in off]
+    assert find_headings(text) == [heading for name, heading in HEADINGS.items() if name not in off]
 
 
 def test_configuration_limits_the_total_and_the_hot_items(tmp_path: Path) -> None:
@@ -193,11 +193,11 @@ def test_directives_of_the_user_come_before_those_of_agents(world: World, agent:
     agent.remember("Never sleep", "directive", scope="global")
     remember_as_user(world, "Always sleep", project=None, scope="global")
     text = agent.ok("get_boot_context").text
-    assert "Always ask" in section(text, "directives")
-    assert "Always sleep" in section(text, "directives")
-    assert "Never ask" in section(text, "unconfirmed_directives")
-    assert "Never sleep" in section(text, "unconfirmed_directives")
-    assert "Never" not in section(text, "directives")
+    assert "Always ask" in get_section(text, "directives")
+    assert "Always sleep" in get_section(text, "directives")
+    assert "Never ask" in get_section(text, "unconfirmed_directives")
+    assert "Never sleep" in get_section(text, "unconfirmed_directives")
+    assert "Never" not in get_section(text, "directives")
 
 
 def test_expired_session_is_not_shown(world: World, agent: Agent) -> None:

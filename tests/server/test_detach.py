@@ -71,7 +71,7 @@ def end(process: subprocess.Popen[str]) -> tuple[int, str, str]:
     return process.returncode, out, err
 
 
-def says(text: str, code: int) -> list[str]:
+def print_and_exit(text: str, code: int) -> list[str]:
     """The command line of a program that prints a text and exits."""
     return [sys.executable, "-c", f"print({text!r}, flush=True); raise SystemExit({code})"]
 
@@ -119,7 +119,7 @@ def test_two_concurrent_starts_start_one_server(begin: Callable[..., subprocess.
 
 def test_output_of_a_server_that_exits_is_shown(config: Config) -> None:
     with pytest.raises(OpencodeMemoryError, match="exited with 3 before it was ready") as died:
-        start_detached(config, says("\n".join(f"line {number}" for number in range(50)), 3))
+        start_detached(config, print_and_exit("\n".join(f"line {number}" for number in range(50)), 3))
     assert str(died.value).endswith("its last output:\n" + "\n".join(f"line {number}" for number in range(38, 50)))
     assert str(config.data_dir / LOG_FILE) in (died.value.hint or "")
     with pytest.raises(OpencodeMemoryError, match="it wrote no output"):
@@ -151,7 +151,7 @@ def test_server_of_another_process_that_bound_first_is_used(config: Config, monk
             return None if len(looks) <= 2 else look(config, **more)
 
         monkeypatch.setattr(detach, "_find_running", late)
-        done = start_detached(there, says("the port is taken", 2))
+        done = start_detached(there, print_and_exit("the port is taken", 2))
     assert (done.started, done.version) == (False, "0.1.0")
     assert len(looks) >= 3
 
@@ -161,7 +161,7 @@ def test_port_held_by_another_program_is_a_conflict(config: Config, document: di
     with health_server(document) as port:
         there = load(environment={**config.environment, "OPENCODE_MEMORY_PORT": str(port)})
         with pytest.raises(ConflictError, match=f"Port {port} of 127.0.0.1 is held by") as taken:
-            start_detached(there, says("never", 0))
+            start_detached(there, print_and_exit("never", 0))
     assert "take another port" in (taken.value.hint or "")
     assert not config.data_dir.exists()
 
@@ -172,7 +172,7 @@ def test_server_of_another_user_is_a_conflict(config: Config, monkeypatch: pytes
         there = load(environment={**config.environment, "OPENCODE_MEMORY_PORT": str(port)})
         monkeypatch.setattr(os, "getuid", lambda: 4_000_000_000)
         with pytest.raises(ConflictError, match="of the user"):
-            start_detached(there, says("never", 0))
+            start_detached(there, print_and_exit("never", 0))
 
 
 def test_own_server_that_does_not_answer_is_a_conflict(config: Config, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -180,13 +180,13 @@ def test_own_server_that_does_not_answer_is_a_conflict(config: Config, monkeypat
     monkeypatch.setattr(detach, "find_port_holder", lambda *_: holder)
     monkeypatch.setattr(detach, "_PATIENCE_SECONDS", 0)
     with pytest.raises(ConflictError, match="another opencode-memory"):
-        start_detached(config, says("never", 0))
+        start_detached(config, print_and_exit("never", 0))
 
 
 def test_port_0_is_refused(config: Config) -> None:
     anywhere = load(environment={**config.environment, "OPENCODE_MEMORY_PORT": "0"})
     with pytest.raises(ConfigError, match=r"server\.port is 0"):
-        start_detached(anywhere, says("never", 0))
+        start_detached(anywhere, print_and_exit("never", 0))
 
 
 def test_large_log_is_rotated_once(config: Config, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -194,7 +194,7 @@ def test_large_log_is_rotated_once(config: Config, monkeypatch: pytest.MonkeyPat
     log = config.data_dir / LOG_FILE
     for word in ("first", "the second one", "third"):
         with pytest.raises(OpencodeMemoryError, match=word):
-            start_detached(config, says(word, 1))
+            start_detached(config, print_and_exit(word, 1))
     assert log.read_text() == "third\n"
     assert log.with_name(f"{LOG_FILE}.1").read_text() == "first\nthe second one\n"
     assert sorted(path.name for path in config.data_dir.glob(f"{LOG_FILE}*")) == [LOG_FILE, f"{LOG_FILE}.1"]

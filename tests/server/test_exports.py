@@ -11,7 +11,7 @@ import pytest
 from support.mcp import World
 
 
-def contents(file: Path) -> list[str]:
+def read_contents(file: Path) -> list[str]:
     return [memory["content"] for memory in json.loads(file.read_text())["memories"]]
 
 
@@ -41,7 +41,7 @@ def test_client_reads_and_replaces_its_own_exports(world: World) -> None:
     written = agent.ok("export_memories").data["path"]
     agent.remember("The walrus swims")
     agent.ok("export_memories", output_path=written)
-    assert len(contents(Path(written))) == 2
+    assert len(read_contents(Path(written))) == 2
     agent.ok("import_memories", input_path=written)
     assert "is not a note" in agent.refused("ingest_file", file_path=written)
     assert "is a folder of exports" in agent.refused("bootstrap_memory", path=str(Path(written).parent))
@@ -105,7 +105,7 @@ def test_client_in_the_home_folder_can_remember_but_read_no_files(
     text = agent.refused("ingest_file", file_path=str(home / "note.md"))
     assert "outside the allowed folders" in text
     assert "a home folder, or a folder above it, gives no access to its files" in text
-    assert contents(Path(agent.ok("export_memories").data["path"])) == ["The walrus sleeps"]
+    assert read_contents(Path(agent.ok("export_memories").data["path"])) == ["The walrus sleeps"]
     project = home / "project"
     project.mkdir()
     (project / "note.md").write_text("# Bee\n\nThe bee flies.\n")

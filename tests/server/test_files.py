@@ -38,7 +38,7 @@ def outside(world: World) -> Path:
     return outside
 
 
-def listing(folder: Path) -> dict[str, bytes]:
+def list_files(folder: Path) -> dict[str, bytes]:
     return {str(path): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
 
 
@@ -75,7 +75,7 @@ def test_path_out_of_the_project_is_refused(world: World, agent: Agent, folder: 
         "/proc/self/environ",
         "/dev/stdout",
     ]
-    before, files = world.dump(), listing(outside) | listing(folder)
+    before, files = world.dump(), list_files(outside) | list_files(folder)
     for path in paths:
         text = agent.refused(tool, **{PATHS[tool]: path})
         assert text.startswith(f"{PATHS[tool]}: "), (path, text)
@@ -83,12 +83,12 @@ def test_path_out_of_the_project_is_refused(world: World, agent: Agent, folder: 
         assert "server.allowed_folders" in text
         assert "bee" not in text
     assert world.dump() == before
-    assert listing(outside) | listing(folder) == files
+    assert list_files(outside) | list_files(folder) == files
 
 
 @pytest.mark.parametrize("tool", PATHS)
 def test_unusual_path_is_a_name_in_the_project_or_an_error(world: World, agent: Agent, folder: Path, tool: str) -> None:
-    before, files = world.dump(), listing(folder)
+    before, files = world.dump(), list_files(folder)
     for path in (
         "file:///etc/passwd",
         "file:/etc/passwd",
@@ -103,7 +103,7 @@ def test_unusual_path_is_a_name_in_the_project_or_an_error(world: World, agent: 
         assert "internal error" not in text
     assert "NUL" in agent.refused(tool, **{PATHS[tool]: "a\0b"})
     assert world.dump() == before
-    assert listing(folder) == files
+    assert list_files(folder) == files
 
 
 @pytest.mark.parametrize("tool", PATHS)
@@ -195,7 +195,7 @@ def test_export_does_not_replace_files_of_the_store(tmp_path: Path) -> None:
     with World(tmp_path, server__allowed_folders=str(tmp_path)) as world:
         agent = world.agent(world.repository("walrus"))
         agent.remember("The walrus sleeps")
-        before = listing(world.store.data_dir)
+        before = list_files(world.store.data_dir)
         targets = [path.name for path in world.store.data_dir.iterdir() if path.name != "exports"]
         assert "store.db" in targets
         for name in [*targets, "new.json", "exports", "vectors/x.json"]:
@@ -205,7 +205,7 @@ def test_export_does_not_replace_files_of_the_store(tmp_path: Path) -> None:
         link = tmp_path / "walrus" / "innocent.json"
         link.symlink_to(world.store.data_dir / "store.db")
         agent.refused("export_memories", output_path="innocent.json")
-        after = listing(world.store.data_dir)
+        after = list_files(world.store.data_dir)
         assert {name: after[name] for name in before if not name.endswith("-shm")} == {
             name: text for name, text in before.items() if not name.endswith("-shm")
         }
@@ -222,10 +222,10 @@ def test_export_replaces_earlier_exports_only(agent: Agent, folder: Path, name: 
 
 
 def test_failed_export_leaves_no_file(agent: Agent, folder: Path) -> None:
-    before = listing(folder)
+    before = list_files(folder)
     agent.refused("export_memories", output_path="no/such/folder/x.json")
     agent.refused("export_memories", output_path="x.json", categories=["nope"])
-    assert listing(folder) == before
+    assert list_files(folder) == before
 
 
 # Import

@@ -36,7 +36,7 @@ def wire(world: World) -> Iterator[Wire]:
         yield wire
 
 
-def metric(wire: Wire, name: str, **headers: str) -> float:
+def read_metric(wire: Wire, name: str, **headers: str) -> float:
     """Return the value of a metric; 0 if it was never counted."""
     text = wire.get("/metrics", **headers).message.decode()
     match = re.search(rf"^opencode_memory_{re.escape(name)} (\S+)$", text, re.MULTILINE)
@@ -70,11 +70,11 @@ def test_health_reports_a_dead_worker_and_its_recovery(tmp_path: Path) -> None:
     ):
         answer = wire.get("/health")
         assert (answer.status, answer.json["problems"]) == (503, problems)
-        assert metric(wire, "healthy") == 0
+        assert read_metric(wire, "healthy") == 0
         assert wire.get("/stats").json["problems"] == problems
         problems.clear()
         assert wire.get("/health").status == 200
-        assert metric(wire, "healthy") == 1
+        assert read_metric(wire, "healthy") == 1
 
 
 @pytest.mark.parametrize("page", ["/metrics", "/stats"])
@@ -109,7 +109,7 @@ def test_every_metric_changes_with_its_event(world: World, wire: Wire) -> None:
             "index_lag",
             "mcp_sessions",
         )
-        return {name: metric(wire, name) for name in names}
+        return {name: read_metric(wire, name) for name in names}
 
     before = numbers()
     assert set(before.values()) == {0.0}
@@ -125,8 +125,8 @@ def test_every_metric_changes_with_its_event(world: World, wire: Wire) -> None:
     world.store.indexes.embed_pending()
     world.store.indexes.catch_up()
     assert numbers() == after | {"pending_embeddings": 0, "index_lag": 0}
-    assert metric(wire, "vectors") == 1
-    assert metric(wire, 'bytes{part="store"}') > 4096
+    assert read_metric(wire, "vectors") == 1
+    assert read_metric(wire, 'bytes{part="store"}') > 4096
 
 
 def test_metrics_are_valid_prometheus_text(wire: Wire) -> None:
@@ -141,7 +141,7 @@ def test_unknown_paths_are_counted_as_one(wire: Wire) -> None:
         wire.get(f"/made/up/{number}")
     text = wire.get("/metrics").message.decode()
     assert "made" not in text
-    assert metric(wire, 'http_requests_total{path="other",status="404"}') == 20
+    assert read_metric(wire, 'http_requests_total{path="other",status="404"}') == 20
 
 
 # Access
@@ -156,7 +156,7 @@ def test_request_with_another_host_reaches_no_tool(world: World, wire: Wire, hos
     assert answer.status == 403
     assert [wire.get(page, host=host).status for page in ("/health", "/stats", "/metrics")] == [403] * 3
     assert world.dump() == before
-    assert metric(wire, 'http_refused_total{reason="host"}') == 4
+    assert read_metric(wire, 'http_refused_total{reason="host"}') == 4
 
 
 @pytest.mark.parametrize(
@@ -198,14 +198,14 @@ def test_no_response_has_a_cors_header(wire: Wire) -> None:
 
 
 @contextmanager
-def keyed(world: World, key: str = "s3cret-key") -> Iterator[Wire]:
+def connect_with_key(world: World, key: str = "s3cret-key") -> Iterator[Wire]:
     with Wire(world.app(key=key)) as wire:
         yield wire
 
 
 def test_key_is_required_except_for_health(world: World) -> None:
     before = world.dump()
-    with keyed(world) as wire:
+    with connect_with_key(world) as wire:
         for page in ("/stats", "/metrics", "/mcp", "/no/such"):
             answer = wire.get(page)
             assert answer.status == 401, page
@@ -228,17 +228,17 @@ def test_key_is_required_except_for_health(world: World) -> None:
         right: list[dict[str, str]] = [{"authorization": "Bearer s3cret-key"}, {"x_api_key": "s3cret-key"}]
         for headers in right:
             assert wire.call("memory_status", **headers).text.startswith("healthy")
-        assert metric(wire, 'http_refused_total{reason="key"}', x_api_key="s3cret-key") == 12
+        assert read_metric(wire, 'http_refused_total{reason="key"}', x_api_key="s3cret-key") == 12
     assert world.dump() == before
 
 
 def test_non_ascii_key_is_compared_without_error(world: World) -> None:
-    with keyed(world) as wire:
+    with connect_with_key(world) as wire:
         assert wire.get_raw("/stats", {"x-api-key": "schlüssel".encode()}) == 401
 
 
 def test_session_of_a_key_needs_the_key(world: World) -> None:
-    with keyed(world) as wire:
+    with connect_with_key(world) as wire:
         session = wire.begin(x_api_key="s3cret-key")
         assert wire.ask("tools/list", mcp_session_id=session).status == 401
 
@@ -251,7 +251,7 @@ def test_body_over_the_limit_is_refused(world: World, wire: Wire) -> None:
     message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call"}
     body = json.dumps(message | {"params": {"name": "remember", "arguments": {"content": "x" * BODY_LIMIT}}})
     assert wire.post(body).status == 413
-    assert metric(wire, 'http_refused_total{reason="body"}') == 1
+    assert read_metric(wire, 'http_refused_total{reason="body"}') == 1
     assert world.dump() == before
     padded = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/list"})
     assert wire.post(padded + " " * (BODY_LIMIT - len(padded))).status == 200
@@ -487,7 +487,7 @@ def test_foreign_address_is_refused(host: str) -> None:
 
 
 @contextmanager
-def served(folder: Path, *options: str) -> Iterator[subprocess.Popen[str]]:
+def run_server(folder: Path, *options: str) -> Iterator[subprocess.Popen[str]]:
     """Run a server in a separate process with its own home."""
     home = {"HOME": str(folder), "XDG_DATA_HOME": str(folder / "data"), "XDG_CONFIG_HOME": str(folder / "config")}
     process = subprocess.Popen(
@@ -506,9 +506,9 @@ def served(folder: Path, *options: str) -> Iterator[subprocess.Popen[str]]:
 
 def test_second_server_names_the_holder_of_the_port(tmp_path: Path) -> None:
     port = str(free_port())
-    with served(tmp_path / "one", "--port", port) as first:
+    with run_server(tmp_path / "one", "--port", port) as first:
         assert f"http://127.0.0.1:{port}/mcp" in first.stderr.readline()
-        with served(tmp_path / "two", "--port", port) as second:
+        with run_server(tmp_path / "two", "--port", port) as second:
             _, output = second.communicate(timeout=60)
         assert second.returncode not in (0, None)
         assert all(word in output for word in (port, "opencode-memory", str(first.pid))), output
@@ -518,7 +518,7 @@ def test_second_server_names_the_holder_of_the_port(tmp_path: Path) -> None:
 
 
 def test_real_server_refuses_a_non_loopback_host_without_a_key(tmp_path: Path) -> None:
-    with served(tmp_path, "--host", "0.0.0.0", "--port", "0") as server:
+    with run_server(tmp_path, "--host", "0.0.0.0", "--port", "0") as server:
         _, output = server.communicate(timeout=60)
     assert server.returncode not in (0, None)
     assert "no API key is configured" in output

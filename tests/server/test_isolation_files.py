@@ -21,7 +21,7 @@ def rows_of(world: World, project: str) -> list[str]:
     return [row for row in world.dump() if project in row or any(id in row for id in ids)]
 
 
-def native(**arrays: list[dict[str, Any]]) -> str:
+def native_export(**arrays: list[dict[str, Any]]) -> str:
     """Return an export in the native format."""
     filled = {name: arrays.get(name, []) for name in ("projects", "memories", "links", "kv", "history")}
     counts = {name: len(rows) for name, rows in filled.items()}
@@ -150,7 +150,7 @@ def test_import_writes_nothing_into_another_project(
 ) -> None:
     own = other_agent.remember("Bees like clover")
     ids = {"FACT": scene.fact, "OTHER": scene.other, "ARCHIVED": scene.archived, "OWN": own}
-    text = native(**rows)
+    text = native_export(**rows)
     for name, id in ids.items():
         text = text.replace(f'"{name}"', f'"{id}"')
     (scene.world.folder / "bees" / "evil.json").write_text(text)
@@ -160,7 +160,7 @@ def test_import_writes_nothing_into_another_project(
 
 
 def test_import_does_not_take_a_deleted_memory_of_another_project(scene: Scene, other_agent: Agent) -> None:
-    (scene.world.folder / "bees" / "evil.json").write_text(native(memories=[memory_row(scene.deleted)]))
+    (scene.world.folder / "bees" / "evil.json").write_text(native_export(memories=[memory_row(scene.deleted)]))
     other_agent.call("import_memories", input_path="evil.json")
     other_agent.refused("get_memory", memory_id=scene.deleted)
     scene.agent.ok("undo", memory_ids=[scene.deleted])
@@ -177,7 +177,7 @@ def test_import_cannot_claim_identities_of_other_repositories(world: World, mark
     other_agent.remember("The bee is secret")
     marks: dict[str, list[str]] = {"remotes": [], "root_commits": [], "folders": []}
     marks[mark] = [str(walrus)] if mark == "folders" else ["gitlab.com/group/future"]
-    (bees / "evil.json").write_text(native(projects=[{"name": BEES, "created_at": 1, **marks}]))
+    (bees / "evil.json").write_text(native_export(projects=[{"name": BEES, "created_at": 1, **marks}]))
     other_agent.call("import_memories", input_path="evil.json")
     assert victim.recall("secret") == ["The walrus is secret"]
     assert world.agent(world.repository("future")).recall("secret") == []

@@ -14,7 +14,7 @@ from support.mcp import Agent, World
 PROJECT = "gitlab.com/group/walrus"
 
 
-def value(metrics: Metrics, name: str, **labels: str) -> float:
+def read_metric(metrics: Metrics, name: str, **labels: str) -> float:
     return metrics.registry.get_sample_value(f"opencode_memory_{name}", labels) or 0.0
 
 
@@ -173,7 +173,7 @@ def test_status_reports_problems(tmp_path: Path) -> None:
 def test_calls_are_counted_by_outcome(world: World, agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
     def counted() -> dict[str, float]:
         return {
-            outcome: value(world.metrics, "tool_calls_total", tool="recall", outcome=outcome)
+            outcome: read_metric(world.metrics, "tool_calls_total", tool="recall", outcome=outcome)
             for outcome in ("ok", "refused", "error")
         }
 
@@ -187,9 +187,9 @@ def test_calls_are_counted_by_outcome(world: World, agent: Agent, monkeypatch: p
     agent.refused("recall", query="walrus")
     after = counted()
     assert {outcome: after[outcome] - before[outcome] for outcome in after} == {"ok": 2, "refused": 2, "error": 1}
-    assert value(world.metrics, "recalls_total", result="hit") == 1
-    assert value(world.metrics, "recalls_total", result="miss") == 1
-    assert value(world.metrics, "tool_seconds_count", tool="recall") == 5
+    assert read_metric(world.metrics, "recalls_total", result="hit") == 1
+    assert read_metric(world.metrics, "recalls_total", result="miss") == 1
+    assert read_metric(world.metrics, "tool_seconds_count", tool="recall") == 5
 
 
 def test_only_writing_tools_wake_the_worker(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ def other(world: World, agent: Agent) -> Agent:
     return world.agent(world.folder / "walrus")
 
 
-def active(agent: Agent) -> dict[str, list[str]]:
+def list_claims(agent: Agent) -> dict[str, list[str]]:
     """Return the active sessions with their claims."""
     sessions = agent.ok("get_active_sessions").data["sessions"]
     return {one["id"]: [claim["item"].removeprefix(PROJECT) for claim in one["claims"]] for one in sessions}
@@ -31,14 +31,14 @@ def test_agents_see_each_other(agent: Agent, other: Agent) -> None:
     second = other.ok("session_start", session_id="s2", working_on="the bees")
     assert [one["id"] for one in second.data["others"]] == ["s1"]
     assert "- s1: the walrus (last seen now)" in second.text
-    assert active(agent) == {"s1": [], "s2": []}
+    assert list_claims(agent) == {"s1": [], "s2": []}
 
 
 def test_second_start_keeps_the_claims(agent: Agent) -> None:
     agent.ok("session_start", session_id="s1", working_on="the walrus")
     agent.ok("claim_item", session_id="s1", item_ref="!12")
     reply = agent.ok("session_start", session_id="s1")
-    assert active(agent) == {"s1": ["!12"]}
+    assert list_claims(agent) == {"s1": ["!12"]}
     assert reply.data["session"]["working_on"] == "the walrus"
 
 
@@ -49,8 +49,8 @@ def test_claim_of_an_active_session_is_refused_with_its_owner(world: World, agen
     text = other.refused("claim_item", session_id="s2", item_ref="!12")
     assert text.startswith("!12 is claimed by session s1, which works on the walrus: claimed 2 min ago")
     assert "Next: work on something else" in text
-    assert active(agent)["s1"] == ["!12"]
-    assert "!12" not in active(agent).get("s2", [])
+    assert list_claims(agent)["s1"] == ["!12"]
+    assert "!12" not in list_claims(agent).get("s2", [])
 
 
 def test_repeated_claim_by_its_owner_changes_nothing(world: World, agent: Agent) -> None:
@@ -66,7 +66,7 @@ def test_ended_session_releases_its_claims(agent: Agent, other: Agent) -> None:
         agent.ok("claim_item", session_id="s1", item_ref=item)
     reply = agent.ok("session_end", session_id="s1")
     assert reply.text == "Session s1 ended and released !12, src/app.py."
-    assert active(agent) == {}
+    assert list_claims(agent) == {}
     assert "yours" in other.ok("claim_item", session_id="s2", item_ref="!12").text
 
 
@@ -87,15 +87,15 @@ def test_claim_of_an_expired_session_is_taken_over_and_named(world: World, agent
     assert reply.text == "!12 is yours. It was claimed by session s1, last seen 15 min ago."
     assert reply.data["claim"]["taken_over_from"]["id"] == "s1"
     assert "s2" in agent.refused("claim_item", session_id="s1", item_ref="!12")
-    assert active(agent) == {"s2": ["!12"]}
+    assert list_claims(agent) == {"s2": ["!12"]}
 
 
 def test_expired_session_keeps_unrequested_claims(world: World, agent: Agent) -> None:
     agent.ok("claim_item", session_id="s1", item_ref="!12")
     world.pass_time(10 * LEASE_SECONDS)
-    assert active(agent) == {}
+    assert list_claims(agent) == {}
     agent.ok("session_heartbeat", session_id="s1")
-    assert active(agent) == {"s1": ["!12"]}
+    assert list_claims(agent) == {"s1": ["!12"]}
 
 
 @pytest.mark.parametrize("sign", ["session_heartbeat", "session_start", "claim_item"])
@@ -119,10 +119,10 @@ def test_lease_is_configurable(tmp_path: Path) -> None:
 def test_only_the_owner_releases_a_claim(agent: Agent, other: Agent) -> None:
     agent.ok("claim_item", session_id="s1", item_ref="!12")
     assert "only its owner releases it" in other.refused("release_item", session_id="s2", item_ref="!12")
-    assert active(agent) == {"s1": ["!12"]}
+    assert list_claims(agent) == {"s1": ["!12"]}
     assert agent.ok("release_item", session_id="s1", item_ref="!12").text == "Released !12."
     assert agent.ok("release_item", session_id="s1", item_ref="!12").text == "This session did not claim it."
-    assert active(agent) == {"s1": []}
+    assert list_claims(agent) == {"s1": []}
 
 
 def test_unknown_or_ended_session_is_an_error(agent: Agent) -> None:
@@ -133,7 +133,7 @@ def test_unknown_or_ended_session_is_an_error(agent: Agent) -> None:
     assert "has ended" in agent.refused("session_heartbeat", session_id="s1")
     agent.ok("session_end", session_id="s1")
     agent.ok("session_start", session_id="s1")
-    assert active(agent) == {"s1": []}
+    assert list_claims(agent) == {"s1": []}
 
 
 @pytest.mark.parametrize(
@@ -158,7 +158,7 @@ def test_spellings_of_one_item_are_one_claim(agent: Agent, other: Agent, spellin
         for another in spellings:
             assert "is claimed by session s1" in other.refused("claim_item", session_id="s2", item_ref=another)
         agent.ok("release_item", session_id="s1", item_ref=spellings[0])
-    assert active(agent) == {"s1": []}
+    assert list_claims(agent) == {"s1": []}
 
 
 @pytest.mark.parametrize(
@@ -211,5 +211,5 @@ def test_exactly_one_of_two_processes_gets_a_claim(tmp_path: Path) -> None:
         assert winner[1] == f"{item} is yours."
         assert loser[1].startswith(f"{item} is claimed by session s{1 if winner is mine else 2}")
     with World(tmp_path) as world:
-        claims = active(world.agent(tmp_path / "walrus"))
+        claims = list_claims(world.agent(tmp_path / "walrus"))
     assert sorted(item for held in claims.values() for item in held) == sorted(items)

@@ -344,7 +344,7 @@ def ask(request: pytest.FixtureRequest) -> Ask:
 
 
 @contextlib.contextmanager
-def connected(listener: socket.socket, client: socket.socket, host: str) -> Iterator[tuple[Any, Any]]:
+def connect_pair(listener: socket.socket, client: socket.socket, host: str) -> Iterator[tuple[Any, Any]]:
     """Connect two sockets, and return their addresses as the accepting end has them."""
     with listener, client:
         try:
@@ -376,7 +376,7 @@ def test_owner_is_found_for_live_sockets_only(
     ask: Ask, server: socket.AddressFamily, client: socket.AddressFamily, host: str
 ) -> None:
     end = socket.socket(client)
-    with connected(socket.socket(server), end, host) as (local, peer):
+    with connect_pair(socket.socket(server), end, host) as (local, peer):
         assert find_owner(local[:2], peer[:2], finders=[ask]) == US
         assert find_owner(local[:2], (peer[0], peer[1] ^ 1), finders=[ask]) is None
         assert find_owner((local[0], local[1] ^ 1), peer[:2], finders=[ask]) is None
@@ -397,7 +397,7 @@ def test_owner_of_a_socket_bound_to_the_loopback_device_is_found(ask: Ask) -> No
         end.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, b"lo")
     except (AttributeError, OSError):
         pytest.skip("this system does not let us bind to a device")
-    with connected(socket.socket(), end, "127.0.0.1") as (local, peer):
+    with connect_pair(socket.socket(), end, "127.0.0.1") as (local, peer):
         assert find_owner(local, peer, finders=[ask]) == US
 
 
@@ -412,22 +412,22 @@ def test_incompatible_addresses_have_no_owner() -> None:
         assert find_owner((local, 1), (peer, 2)) is None
 
 
-def word(text: str) -> str:
+def format_word(text: str) -> str:
     """Format a 32-bit word of an address as this machine's kernel does."""
     return text if sys.byteorder == "big" else "".join(text[at : at + 2] for at in (6, 4, 2, 0))
 
 
-OURS, THEIRS = f"{word('7F000001')}:2660", f"{word('7F000001')}:C350"
+OURS, THEIRS = f"{format_word('7F000001')}:2660", f"{format_word('7F000001')}:C350"
 ZEROS = "00000000"
-MAPPED = f"{ZEROS}{ZEROS}{word('0000FFFF')}"
+MAPPED = f"{ZEROS}{ZEROS}{format_word('0000FFFF')}"
 HEADER = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"
 
 
-def row(local: str, remote: str, *, state: str = "01", uid: int = 1000, inode: int = 77) -> str:
+def format_row(local: str, remote: str, *, state: str = "01", uid: int = 1000, inode: int = 77) -> str:
     return f"   0: {local} {remote} {state} 00000000:00000000 00:00000000 00000000  {uid}        0 {inode} 2 0 20 0 0 10 -1\n"
 
 
-def owner_in(folder: Path, *, tcp: str = "", tcp6: str | None = None) -> int | None:
+def find_owner_in(folder: Path, *, tcp: str = "", tcp6: str | None = None) -> int | None:
     (folder / "tcp").write_text(HEADER + tcp)
     if tcp6 is not None:
         (folder / "tcp6").write_text(HEADER + tcp6)
@@ -436,33 +436,33 @@ def owner_in(folder: Path, *, tcp: str = "", tcp6: str | None = None) -> int | N
 
 
 def test_only_the_row_of_the_peer_counts(tmp_path: Path) -> None:
-    ours = row(OURS, THEIRS, uid=1)
-    waiting = row(THEIRS, f"{ZEROS}:0000", state="0A", uid=2)
-    longer = row(f"1{THEIRS}", OURS, uid=3) + row(THEIRS, f"{OURS}1", uid=4)
-    assert owner_in(tmp_path, tcp=ours + waiting + longer) is None
-    assert owner_in(tmp_path, tcp=ours + waiting + longer + row(THEIRS, OURS)) == 1000
+    ours = format_row(OURS, THEIRS, uid=1)
+    waiting = format_row(THEIRS, f"{ZEROS}:0000", state="0A", uid=2)
+    longer = format_row(f"1{THEIRS}", OURS, uid=3) + format_row(THEIRS, f"{OURS}1", uid=4)
+    assert find_owner_in(tmp_path, tcp=ours + waiting + longer) is None
+    assert find_owner_in(tmp_path, tcp=ours + waiting + longer + format_row(THEIRS, OURS)) == 1000
 
 
 def test_ipv4_socket_is_found_in_the_ipv6_table(tmp_path: Path) -> None:
-    assert owner_in(tmp_path, tcp6=row(f"{MAPPED}{THEIRS}", f"{MAPPED}{OURS}")) == 1000
-    assert owner_in(tmp_path, tcp6=row(f"{ZEROS * 3}{THEIRS}", f"{ZEROS * 3}{OURS}")) is None
+    assert find_owner_in(tmp_path, tcp6=format_row(f"{MAPPED}{THEIRS}", f"{MAPPED}{OURS}")) == 1000
+    assert find_owner_in(tmp_path, tcp6=format_row(f"{ZEROS * 3}{THEIRS}", f"{ZEROS * 3}{OURS}")) is None
 
 
 @pytest.mark.parametrize("state", ["02", "03", "06", "07", "08", "09", "0A", "0B", "0C"])
 def test_socket_in_another_state_has_no_owner(tmp_path: Path, state: str) -> None:
-    assert owner_in(tmp_path, tcp=row(THEIRS, OURS, state=state)) is None
+    assert find_owner_in(tmp_path, tcp=format_row(THEIRS, OURS, state=state)) is None
 
 
 def test_socket_without_a_process_does_not_belong_to_root(tmp_path: Path) -> None:
     for state in ("01", "04", "05"):
-        assert owner_in(tmp_path, tcp=row(THEIRS, OURS, state=state, uid=0, inode=0)) is None
+        assert find_owner_in(tmp_path, tcp=format_row(THEIRS, OURS, state=state, uid=0, inode=0)) is None
 
 
 def test_contradicting_rows_have_no_owner(tmp_path: Path) -> None:
-    peer = row(THEIRS, OURS)
-    assert owner_in(tmp_path, tcp=peer + row(THEIRS, OURS, uid=1001)) is None
-    assert owner_in(tmp_path, tcp=peer + peer) == 1000
-    assert owner_in(tmp_path, tcp=row(THEIRS, OURS, state="06", uid=0, inode=0) + peer) == 1000
+    peer = format_row(THEIRS, OURS)
+    assert find_owner_in(tmp_path, tcp=peer + format_row(THEIRS, OURS, uid=1001)) is None
+    assert find_owner_in(tmp_path, tcp=peer + peer) == 1000
+    assert find_owner_in(tmp_path, tcp=format_row(THEIRS, OURS, state="06", uid=0, inode=0) + peer) == 1000
 
 
 def test_missed_row_is_searched_again() -> None:

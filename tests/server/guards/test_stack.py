@@ -19,7 +19,7 @@ KEY = {"x-api-key": "s3cret"}
 LIMIT = 1_000_000
 
 
-def guarded(app: Any, refused: list[str], *, per_minute: int = 100) -> Any:
+def build_stack(app: Any, refused: list[str], *, per_minute: int = 100) -> Any:
     app = BodyLimit(app, limit=LIMIT, on_refused=refused.append)
     app = ApiKey(app, key=KEY["x-api-key"], open_paths=frozenset({"/health"}), on_refused=refused.append)
     app = RateLimit(
@@ -41,7 +41,7 @@ def test_valid_request_passes_all_guards_unchanged() -> None:
             yield b"x" * 50_000
 
     async def go() -> None:
-        transport = httpx2.ASGITransport(app=guarded(echo, refused))
+        transport = httpx2.ASGITransport(app=build_stack(echo, refused))
         async with httpx2.AsyncClient(transport=transport, base_url="http://localhost:9824", headers=KEY) as client:
             assert (await client.post("/mcp", content=b"hello")).content == b"hello"
             assert (await client.post("/mcp", content=pieces())).content == b"x" * 500_000
@@ -55,7 +55,7 @@ def test_valid_request_passes_all_guards_unchanged() -> None:
 def test_lifespan_and_websocket_pass_all_guards() -> None:
     echo, refused = Echo(), list[str]()
     with (
-        TestClient(guarded(echo, refused), base_url="http://localhost:9824") as client,
+        TestClient(build_stack(echo, refused), base_url="http://localhost:9824") as client,
         client.websocket_connect("/ws", headers={**KEY, "host": "localhost"}) as socket,
     ):
         socket.send_text("hello")
@@ -68,7 +68,7 @@ def test_lifespan_and_websocket_pass_all_guards() -> None:
 def test_request_without_headers_is_refused(make: Any) -> None:
     refused: list[str] = []
     echo = Echo()
-    ask(guarded(echo, refused), make([]), [])
+    ask(build_stack(echo, refused), make([]), [])
     assert refused == ["host"]
     assert echo.scopes == []
 
@@ -82,13 +82,13 @@ def test_refusal_is_reported_once() -> None:
         ([*right, (b"content-length", b"-1")], "body"),
     ]:
         refused: list[str] = []
-        ask(guarded(Echo(), refused), http_scope(headers), body_messages(b"hello"))
+        ask(build_stack(Echo(), refused), http_scope(headers), body_messages(b"hello"))
         assert refused == [reason]
 
 
 def test_key_guesses_are_rate_limited() -> None:
     refused: list[str] = []
-    app = guarded(Echo(), refused, per_minute=3)
+    app = build_stack(Echo(), refused, per_minute=3)
     for _ in range(5):
         ask(app, http_scope([OUR_HOST, (b"x-api-key", b"guess")]))
     assert refused == ["key"] * 3 + ["rate"] * 2
@@ -104,7 +104,7 @@ def send_raw(server: HttpServer, request: bytes) -> tuple[bytes, bytes]:
 def test_malformed_requests_on_the_wire_do_not_bypass_the_guards(protocol: type[asyncio.Protocol]) -> None:
     echo, refused = Echo(), list[str]()
     tail = b"X-API-Key: s3cret\r\nConnection: close\r\n\r\n"
-    with HttpServer(guarded(echo, refused), protocol) as server:
+    with HttpServer(build_stack(echo, refused), protocol) as server:
         for request in [
             b"GET /mcp HTTP/1.0\r\n" + tail,
             b"GET /mcp HTTP/1.1\r\n" + tail,
@@ -130,7 +130,7 @@ def test_malformed_requests_on_the_wire_do_not_bypass_the_guards(protocol: type[
 def test_client_gets_413_and_can_send_again(protocol: type[asyncio.Protocol]) -> None:
     refused: list[str] = []
     large = b"x" * (5 * LIMIT)
-    with HttpServer(guarded(Echo(), refused), protocol) as server:
+    with HttpServer(build_stack(Echo(), refused), protocol) as server:
         url = f"http://127.0.0.1:{server.address[1]}/mcp"
         with httpx2.Client(headers=KEY, trust_env=False) as client:
             assert client.post(url, content=large).status_code == 413
@@ -159,16 +159,16 @@ class Events:
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_event_stream_is_not_buffered(protocol: type[asyncio.Protocol]) -> None:
     events, refused = Events(), list[str]()
-    with HttpServer(guarded(events, refused), protocol) as server:
+    with HttpServer(build_stack(events, refused), protocol) as server:
         url = f"http://127.0.0.1:{server.address[1]}/mcp"
         with httpx2.stream("GET", url, headers=KEY, trust_env=False) as answer:
             pieces = answer.iter_bytes()
-            assert received(pieces) == b"data: 1\n\n"
+            assert read_pieces(pieces) == b"data: 1\n\n"
             events.seen.set()
-            assert received(pieces) == b"data: 2\n\n"
+            assert read_pieces(pieces) == b"data: 2\n\n"
         assert events.left.wait(60)
     assert refused == []
 
 
-def received(pieces: Any) -> bytes:
+def read_pieces(pieces: Any) -> bytes:
     return next(piece for piece in pieces if piece)
