@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opencode_memory.memory_file import Change, Changes, Kind, understand
+from opencode_memory.memory_file import Change, Changes, Kind, diff_part
 from opencode_memory.memory_file.frame import NEW, read_frame
 from opencode_memory.models import Category, Memory, Status, Trust
 from support.memory_files import AT, HOSTILE, known, memory, rendered
@@ -29,7 +29,7 @@ def lines(memories: list[Memory] = ALL) -> list[str]:
 
 
 def changed(text: list[str], memories: list[Memory] = ALL, **how: Any) -> Changes:
-    return understand("\n".join(text), known(memories, **how))
+    return diff_part("\n".join(text), known(memories, **how))
 
 
 def told(found: Changes) -> list[tuple[Any, ...]]:
@@ -71,7 +71,7 @@ def test_any_memories_come_back_unchanged_and_what_is_outside_is_untouched(
     assert frame.with_body(frame.body) == file
     assert (frame.before, frame.after) == (before, after)
     showed = [one for one in memories if one.id in body.shown]
-    assert understand(frame.body, known(showed)) == Changes((), (), is_mass_deletion=False)
+    assert diff_part(frame.body, known(showed)) == Changes((), (), is_mass_deletion=False)
 
 
 @pytest.mark.parametrize("content", HOSTILE)
@@ -155,7 +155,7 @@ def test_a_bullet_that_was_emptied_is_a_deletion() -> None:
 
 def test_a_memory_that_the_file_never_showed_is_not_deleted() -> None:
     assert changed(lines([PNPM]), [PNPM]).changes == ()
-    assert understand("", known([PNPM], was_shown=False)).changes == ()
+    assert diff_part("", known([PNPM], was_shown=False)).changes == ()
 
 
 @pytest.mark.parametrize(
@@ -251,4 +251,4 @@ def test_an_edit_that_says_what_the_memory_says_meanwhile_changes_nothing() -> N
 
 
 def test_carriage_returns_are_no_edits() -> None:
-    assert understand("\r\n".join(lines()), known(ALL)).changes == ()
+    assert diff_part("\r\n".join(lines()), known(ALL)).changes == ()

@@ -12,7 +12,7 @@ from opencode_memory.cli.context import Invocation
 from opencode_memory.cli.errors import DONE, NOTHING_FOUND
 from opencode_memory.cli.parameters import confirm, yes_option
 from opencode_memory.text.clock import age
-from opencode_memory.text.formatting import counted
+from opencode_memory.text.formatting import format_count
 
 if TYPE_CHECKING:
     from opencode_memory.store.memory_store import MemoryStore
@@ -68,7 +68,7 @@ def restore(run: Invocation, *, path: Path, yes: bool) -> int:
     if run.out.as_json:
         run.out.json({"restored": path, "memories": memories, "before": before})
     else:
-        run.out.line(f"Restored {counted(memories, 'memory')}. The previous store was backed up to {before}")
+        run.out.line(f"Restored {format_count(memories, 'memory')}. The previous store was backed up to {before}")
     return DONE
 
 

@@ -22,7 +22,7 @@ from opencode_memory.cli.parameters import CategoryType, confirm, yes_option
 from opencode_memory.errors import InvalidInputError
 from opencode_memory.models import Category, Memory, ScopeKind, Status
 from opencode_memory.text.clock import parse_span
-from opencode_memory.text.formatting import counted
+from opencode_memory.text.formatting import format_count
 
 if TYPE_CHECKING:
     from opencode_memory.store.memory_store import MemoryStore
@@ -111,7 +111,9 @@ def delete_matches(run: Invocation, request: CleanupRequest) -> int:
             if len(found) > _SHOWN:
                 run.out.line(dim(f"… and {len(found) - _SHOWN} more"))
         go_ahead = (
-            bool(found) and not request.dry_run and confirm(f"Delete {counted(len(found), 'memory')}", yes=request.yes)
+            bool(found)
+            and not request.dry_run
+            and confirm(f"Delete {format_count(len(found), 'memory')}", yes=request.yes)
         )
         deleted = store.delete([memory.id for memory in found]) if go_ahead else []
     if run.out.as_json:

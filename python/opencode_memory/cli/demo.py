@@ -20,7 +20,7 @@ from opencode_memory.cli.memories import print_hits
 from opencode_memory.cli.output import bold, dim
 from opencode_memory.cli.progress import embed_pending
 from opencode_memory.models import Category, Hit, NewMemory
-from opencode_memory.text.formatting import counted
+from opencode_memory.text.formatting import format_count
 
 _FOLDER: Final = Path(examples.__file__).parent
 _PROJECT: Final = "example.com/harbor/shop"
@@ -65,8 +65,8 @@ def show(run: Invocation) -> None:
         )
         return
     run.out.line(
-        f"Remembered {counted(report.added, 'section')} of {counted(report.files, 'note')} and "
-        f"{counted(len(messages), 'message')} of a conversation, in a temporary store."
+        f"Remembered {format_count(report.added, 'section')} of {format_count(report.files, 'note')} and "
+        f"{format_count(len(messages), 'message')} of a conversation, in a temporary store."
     )
     for question, hits in answers:
         run.out.line()

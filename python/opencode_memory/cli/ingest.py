@@ -16,7 +16,7 @@ from opencode_memory.cli.output import dim
 from opencode_memory.cli.progress import embed_pending, progress
 from opencode_memory.errors import InvalidInputError
 from opencode_memory.text.clock import to_ms
-from opencode_memory.text.formatting import counted
+from opencode_memory.text.formatting import format_count
 
 if TYPE_CHECKING:
     from opencode_memory.hosts.opencode.feed.history_reader import OpenCodeReading, OpenCodeReport
@@ -117,9 +117,9 @@ def _print_report(run: Invocation, store: MemoryStore, report: OpenCodeReport, *
     print_list(out, shown[:_SHOWN], at=run.started_at, with_project=True)
     if len(shown) > _SHOWN:
         out.line(dim(f"… and {len(shown) - _SHOWN} more"))
-    learned = f"{counted(len(shown), 'memory')} and {counted(len(memories) - len(shown), 'summary')}"
+    learned = f"{format_count(len(shown), 'memory')} and {format_count(len(memories) - len(shown), 'summary')}"
     waiting = f"; {len(report.waiting)} pending in `opencode-memory review`" if report.waiting else ""
-    read = f"{counted(report.sessions, 'session')} with new messages, {counted(report.messages, 'message')}"
+    read = f"{format_count(report.sessions, 'session')} with new messages, {format_count(report.messages, 'message')}"
     out.line(f"{read}: {learned}{waiting}.{' Nothing was written.' if dry_run else ''}")
 
 
@@ -144,4 +144,6 @@ def read_notes(run: Invocation, request: IngestRequest) -> None:
         "unchanged": report.unchanged,
     }
     summary = ", ".join(f"{number} {what}" for what, number in changes.items() if number) or "nothing to read"
-    run.out.line(f"{counted(report.files, 'note')}: {summary}.{' Nothing was written.' if request.dry_run else ''}")
+    run.out.line(
+        f"{format_count(report.files, 'note')}: {summary}.{' Nothing was written.' if request.dry_run else ''}"
+    )

@@ -9,7 +9,7 @@ from opencode_memory.cli.context import Invocation
 from opencode_memory.cli.errors import DONE, NOTHING_FOUND
 from opencode_memory.store.jobs import Job
 from opencode_memory.text.clock import age
-from opencode_memory.text.formatting import counted
+from opencode_memory.text.formatting import format_count
 
 _MAX_JOBS = 1000
 
@@ -26,7 +26,7 @@ def jobs(run: Invocation, *, retry: bool) -> int:
         run.out.json({"revived": revived, "jobs": found})
     else:
         if retry:
-            run.out.note(f"{counted(revived, 'job')} will be tried again.")
+            run.out.note(f"{format_count(revived, 'job')} will be tried again.")
         if found:
             run.out.table([_format_row(run, job) for job in found])
         else:

@@ -12,7 +12,7 @@ from opencode_memory.cli.context import Invocation
 from opencode_memory.cli.errors import DONE, NOTHING_FOUND
 from opencode_memory.config.settings import MemoryFile
 from opencode_memory.errors import InvalidInputError
-from opencode_memory.text.formatting import counted
+from opencode_memory.text.formatting import format_count
 
 if TYPE_CHECKING:
     from opencode_memory.memory_file import MemoryFileReport
@@ -82,4 +82,4 @@ def _print_report(run: Invocation, report: MemoryFileReport) -> None:
         out.line(f"{report.path} does not exist; `opencode-memory memory-file --create` creates it.")
     else:
         done = {"written": "is written", "would_write": "would be written", "unchanged": "is up to date"}
-        out.line(f"{report.path} {done.get(report.outcome, report.outcome)}: {counted(report.shown, 'memory')}.")
+        out.line(f"{report.path} {done.get(report.outcome, report.outcome)}: {format_count(report.shown, 'memory')}.")

@@ -10,7 +10,7 @@ from opencode_memory.cli.command import Group, command
 from opencode_memory.cli.context import Invocation
 from opencode_memory.cli.errors import DONE, NOTHING_FOUND
 from opencode_memory.cli.parameters import confirm, yes_option
-from opencode_memory.text.formatting import counted
+from opencode_memory.text.formatting import format_count
 
 
 @command("list")
@@ -64,7 +64,7 @@ def merge(run: Invocation, *, source: str, target: str, yes: bool) -> int:
     if run.out.as_json:
         run.out.json({"source": source, "target": target, "moved": moved})
     else:
-        run.out.line(f"Moved {counted(moved, 'memory')} into {target}.")
+        run.out.line(f"Moved {format_count(moved, 'memory')} into {target}.")
     return DONE
 
 

@@ -6,7 +6,7 @@ from opencode_memory.cli.command import command
 from opencode_memory.cli.context import Invocation
 from opencode_memory.cli.errors import DONE, NOTHING_FOUND
 from opencode_memory.cli.parameters import confirm, ids_argument, yes_option
-from opencode_memory.text.formatting import counted
+from opencode_memory.text.formatting import format_count
 
 
 @command("purge")
@@ -14,14 +14,14 @@ from opencode_memory.text.formatting import counted
 @yes_option
 def purge(run: Invocation, *, ids: tuple[str, ...], yes: bool) -> int:
     """Erase memories permanently: text, history, embeddings and index entries. This cannot be undone."""
-    if not confirm(f"Erase {counted(len(ids), 'memory')} permanently", yes=yes):
+    if not confirm(f"Erase {format_count(len(ids), 'memory')} permanently", yes=yes):
         return NOTHING_FOUND
     with run.open_store() as store:
         report = store.purge(ids)
     if run.out.as_json:
         run.out.json(report)
         return DONE
-    run.out.line(f"Erased {counted(report.memories, 'memory')}.")
+    run.out.line(f"Erased {format_count(report.memories, 'memory')}.")
     for backup in report.backups:
         run.out.line(f"Still contained in the backup {backup}")
     for problem in report.problems:

@@ -17,7 +17,7 @@ from opencode_memory.cli.output import bold, dim
 from opencode_memory.errors import ConflictError
 from opencode_memory.learning.learner import record_rejection
 from opencode_memory.models import ALL_PROJECTS, Category, Memory, ScopeKind, Status
-from opencode_memory.text.formatting import counted, short_id
+from opencode_memory.text.formatting import format_count, short_id
 
 if TYPE_CHECKING:
     from opencode_memory.store.memory_store import MemoryStore
@@ -156,6 +156,6 @@ def _print_outcome(run: Invocation, accepted: Sequence[str], rejected: Sequence[
         return
     for what, ids in (("accepted", accepted), ("rejected", rejected)):
         if ids:
-            run.out.line(f"{what} {counted(len(ids), 'memory')}: {', '.join(map(short_id, ids))}")
+            run.out.line(f"{what} {format_count(len(ids), 'memory')}: {', '.join(map(short_id, ids))}")
     if not accepted and not rejected:
         run.out.note("No memory was changed.")

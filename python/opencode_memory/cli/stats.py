@@ -5,7 +5,7 @@ from __future__ import annotations
 from opencode_memory.cli.command import command
 from opencode_memory.cli.context import Invocation
 from opencode_memory.cli.output import bold, dim
-from opencode_memory.text.formatting import counted
+from opencode_memory.text.formatting import format_count
 
 
 @command("stats")
@@ -20,8 +20,8 @@ def stats(run: Invocation) -> None:
         return
     out = run.out
     out.line(
-        bold(counted(found.memories, "memory")),
-        f" in {counted(found.projects, 'project')}; {counted(found.kv, 'value')}",
+        bold(format_count(found.memories, "memory")),
+        f" in {format_count(found.projects, 'project')}; {format_count(found.kv, 'value')}",
     )
     if project is not None:
         out.line(f"{here} of them active in {project}")

@@ -14,7 +14,7 @@ from opencode_memory.cli.context import Invocation
 from opencode_memory.cli.parameters import STANDARD_INPUT
 from opencode_memory.cli.progress import embed_pending, progress
 from opencode_memory.exchange import export_memories, import_memories
-from opencode_memory.text.formatting import counted
+from opencode_memory.text.formatting import format_count
 
 _EXPORT_FORMATS = ("json", "markdown")
 _IMPORT_FORMATS = (*_EXPORT_FORMATS, "opencode-semantic-memory", "ocm-mem-json", "ocm-mem-markdown")
@@ -104,8 +104,11 @@ def read(run: Invocation, request: ImportRequest) -> None:
     for kind, happened in report.counts.items():
         if report.total(kind) and not request.dry_run:
             what = ", ".join(f"{number:,} {outcome}" for outcome, number in happened.items())
-            run.out.line(f"  {counted(report.total(kind), _NOUNS.get(kind, kind))}: {what}")
+            run.out.line(f"  {format_count(report.total(kind), _NOUNS.get(kind, kind))}: {what}")
 
 
 def _format_counts(counts: Mapping[str, int]) -> str:
-    return ", ".join(counted(number, _NOUNS.get(kind, kind)) for kind, number in counts.items() if number) or "nothing"
+    return (
+        ", ".join(format_count(number, _NOUNS.get(kind, kind)) for kind, number in counts.items() if number)
+        or "nothing"
+    )

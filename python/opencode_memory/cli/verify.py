@@ -6,7 +6,7 @@ from opencode_memory.cli.command import command
 from opencode_memory.cli.context import Invocation
 from opencode_memory.cli.errors import DONE, NOTHING_FOUND
 from opencode_memory.cli.progress import stages
-from opencode_memory.text.formatting import counted
+from opencode_memory.text.formatting import format_count
 
 
 @command("verify")
@@ -20,8 +20,8 @@ def verify(run: Invocation) -> int:
     for problem in report.problems:
         run.out.line(problem)
     seen = {"memory": report.memories, "indexed text": report.lexical_documents, "vector": report.graph_vectors}
-    checked = ", ".join(counted(number, noun) for noun, number in seen.items())
-    run.out.line(f"Checked {checked}: {'no problems' if report.ok else counted(len(report.problems), 'problem')}.")
+    checked = ", ".join(format_count(number, noun) for noun, number in seen.items())
+    run.out.line(f"Checked {checked}: {'no problems' if report.ok else format_count(len(report.problems), 'problem')}.")
     if report.index_problems:
         run.out.note("hint: `opencode-memory repair` rebuilds damaged indexes from the store; no memory is lost")
     if report.store_problems:
@@ -42,7 +42,7 @@ def repair(run: Invocation) -> int:
     for problem in report.remaining:
         run.out.line(f"Not repaired: {problem}")
     if report.rebuilt is not None:
-        rebuilt = f"{counted(report.rebuilt.texts, 'text')}, {counted(report.rebuilt.vectors, 'vector')}"
+        rebuilt = f"{format_count(report.rebuilt.texts, 'text')}, {format_count(report.rebuilt.vectors, 'vector')}"
         run.out.line(f"Rebuilt the indexes: {rebuilt}.")
     return DONE if report.ok else NOTHING_FOUND
 
@@ -56,5 +56,6 @@ def reindex(run: Invocation) -> None:
         run.out.json(report)
     else:
         run.out.line(
-            f"Embedded {report.embedded}; indexed {counted(report.texts, 'text')}, {counted(report.vectors, 'vector')}."
+            f"Embedded {report.embedded}; "
+            f"indexed {format_count(report.texts, 'text')}, {format_count(report.vectors, 'vector')}."
         )

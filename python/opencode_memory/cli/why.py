@@ -17,7 +17,7 @@ from opencode_memory.errors import ConflictError, NotFoundError
 from opencode_memory.models import Memory
 from opencode_memory.store.ledger import Decision, Shown, State
 from opencode_memory.text import clock
-from opencode_memory.text.formatting import counted, short_id
+from opencode_memory.text.formatting import format_count, short_id
 
 if TYPE_CHECKING:
     from opencode_memory.store.memory_store import MemoryStore
@@ -56,7 +56,7 @@ def why(run: Invocation, *, session: str | None, with_text: bool, limit: int) ->
         else:
             run.out.line("")
             last = clock.age(alike[-1].at, at=now)
-            run.out.line(counted(len(alike), "message"), dim(f", the last {last}"), f"  {outcome}")
+            run.out.line(format_count(len(alike), "message"), dim(f", the last {last}"), f"  {outcome}")
     return DONE
 
 
@@ -67,7 +67,7 @@ def _find_session(store: MemoryStore, session: str) -> str:
         error.hint = "`opencode-memory why` lists the sessions"
         raise error
     if len(found) > 1:
-        conflict = ConflictError(f"{session!r} matches {counted(len(found), 'session')}")
+        conflict = ConflictError(f"{session!r} matches {format_count(len(found), 'session')}")
         conflict.hint = "give more of the id, for example of " + ", ".join(found[:3])
         raise conflict
     return found[0]
@@ -86,8 +86,8 @@ def _print_sessions(run: Invocation, store: MemoryStore, limit: int) -> int:
         (
             session.session,
             clock.age(session.last_at, at=now),
-            counted(session.messages, "message"),
-            counted(session.shown, "memory"),
+            format_count(session.messages, "message"),
+            format_count(session.shown, "memory"),
             session.project or "",
         )
         for session in sessions

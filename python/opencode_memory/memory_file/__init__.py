@@ -6,7 +6,7 @@ change that came with git is a proposal. A change that it cannot interpret is le
 
 from __future__ import annotations
 
-from opencode_memory.memory_file.diff import Change, Changes, Kind, Known, understand
+from opencode_memory.memory_file.diff import Change, Changes, Kind, Known, diff_part
 from opencode_memory.memory_file.disk import RELATIVE
 from opencode_memory.memory_file.origin import ChangedBy
 from opencode_memory.memory_file.report import BulletChange, MemoryFileReport, Mode, Outcome
@@ -23,6 +23,6 @@ __all__ = [
     "MemoryFileReport",
     "Mode",
     "Outcome",
+    "diff_part",
     "sync",
-    "understand",
 ]

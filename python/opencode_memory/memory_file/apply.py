@@ -46,7 +46,7 @@ class Done:
         return not (self.added or self.edited or self.archived or self.restored or self.proposed)
 
 
-def carry_out(
+def apply_changes(
     store: MemoryStore,
     changes: Iterable[Change],
     known: Mapping[str, Memory],

@@ -83,7 +83,7 @@ class Changes:
     is_mass_deletion: bool
 
 
-def understand(text: str | Sequence[str], known: Mapping[str, Known]) -> Changes:
+def diff_part(text: str | Sequence[str], known: Mapping[str, Known]) -> Changes:
     """Find the changes.
 
     Args:

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Final
 
 from opencode_memory.errors import ConflictError, InvalidInputError, StorageError
 from opencode_memory.memory_file import disk
-from opencode_memory.memory_file.apply import Done, carry_out, memories_of, propose
-from opencode_memory.memory_file.diff import Kind, understand
+from opencode_memory.memory_file.apply import Done, apply_changes, memories_of, propose
+from opencode_memory.memory_file.diff import Kind, diff_part
 from opencode_memory.memory_file.disk import RELATIVE, Found
 from opencode_memory.memory_file.frame import NEW, Frame, fingerprint, read_frame
 from opencode_memory.memory_file.git_state import NO_REPOSITORY, Head, read_head, under_way, versions
@@ -151,7 +151,7 @@ def sync(
         if len(frame.body) > _MOST_READ:
             return place.left_alone(f"its managed part has {len(frame.body):,} lines; take most of them out")
         memories = known_memories(store, frame.body, last, project=project, with_global=with_global, at=at)
-        changes = understand(frame.body, memories)
+        changes = diff_part(frame.body, memories)
         origin = tell_origin(
             changes,
             frame,
@@ -162,7 +162,7 @@ def sync(
         )
         if (objection := _objection(origin)) is not None:
             return place.left_alone(objection)
-        done = carry_out(store, origin.own, memories_of(memories.values()), project=project, dry_run=dry_run)
+        done = apply_changes(store, origin.own, memories_of(memories.values()), project=project, dry_run=dry_run)
         propose(store, origin.others, done, project=project, dry_run=dry_run)
         foreign = changes.foreign
     body = place.body(min(max_lines, _MOST_SHOWN), done)

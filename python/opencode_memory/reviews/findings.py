@@ -19,7 +19,7 @@ from opencode_memory._core import redact
 from opencode_memory.errors import InvalidInputError, NotFoundError
 from opencode_memory.reviews.similarity import file_and_line, same_words
 from opencode_memory.store import arguments
-from opencode_memory.text.formatting import counted
+from opencode_memory.text.formatting import format_count
 from opencode_memory.text.json_values import to_json
 from opencode_memory.text.suggest import did_you_mean
 
@@ -87,7 +87,7 @@ class Finding:
     def line_of_text(self) -> str:
         """The finding on one line; a text of several lines keeps them, and no character is escaped."""
         place = "" if not self.file else f" {self.file}" if self.line is None else f" {self.file}:{self.line}"
-        often = "" if self.reviews == 1 else f" (in {counted(self.reviews, 'review')})"
+        often = "" if self.reviews == 1 else f" (in {format_count(self.reviews, 'review')})"
         return f"[{self.id}] {self.severity}{place}{often}: {self.text}"
 
 

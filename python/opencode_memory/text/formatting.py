@@ -13,10 +13,10 @@ def short_id(id: str) -> str:
     return id[-ID_CHARACTERS:]
 
 
-def counted(number: int, noun: str) -> str:
+def format_count(number: int, noun: str) -> str:
     """Format a number of things.
 
-    >>> counted(1, "memory"), counted(2, "memory"), counted(0, "text")
+    >>> format_count(1, "memory"), format_count(2, "memory"), format_count(0, "text")
     ('1 memory', '2 memories', '0 texts')
     """
     plural = f"{noun.removesuffix('y')}ies" if noun.endswith("y") else f"{noun}s"

@@ -19,7 +19,7 @@ from opencode_memory.cli.errors import DONE, NOTHING_FOUND
 from opencode_memory.cli.output import dim
 from opencode_memory.config.paths import default_data_dir
 from opencode_memory.errors import OpencodeMemoryError
-from opencode_memory.text.formatting import counted
+from opencode_memory.text.formatting import format_count
 
 _SAMPLE: Final = 200
 _ENOUGH_BYTES: Final = 200 * 1000 * 1000
@@ -149,7 +149,9 @@ def _check_store(run: Invocation) -> Iterator[Check]:
         yield Check("store", Level.OK, f"{stats.memories} memories in {stats.projects} projects")
         yield from check_embeddings(stats.pending_embeddings, stats.model_mismatch)
         if dead := sum(counts.dead for counts in store.jobs.counts()):
-            yield Check("jobs", Level.PROBLEM, f"{counted(dead, 'job')} failed permanently", "opencode-memory jobs")
+            yield Check(
+                "jobs", Level.PROBLEM, f"{format_count(dead, 'job')} failed permanently", "opencode-memory jobs"
+            )
         if store.project is None:
             yield Check("project", Level.NOTE, f"{run.folder} has no memories yet")
         else:

@@ -22,7 +22,7 @@ from opencode_memory.maintenance.recall_check import STALE_AFTER, UNUSED_AFTER, 
 from opencode_memory.maintenance.recall_report import HitRate, MemorySummary, Pair, Question, RecallCheck, RecallScore
 from opencode_memory.models import ALL_PROJECTS
 from opencode_memory.text.clock import age
-from opencode_memory.text.formatting import counted, short_id
+from opencode_memory.text.formatting import format_count, short_id
 
 _MIN_HIT_SHARE: Final = 0.9
 """Minimum share of memories that must be found by their own rarest words; a lower share is a problem."""
@@ -147,7 +147,7 @@ def _report_way(name: str, level: Level, text: str, hint: str | None, way: Recal
 def _report_pairs(name: str, pairs: Sequence[Pair], about: str, *, sign: str, at: datetime) -> Finding:
     if not pairs:
         return Finding(Check(name, Level.OK, f"no pair {about}"))
-    text = f"{counted(len(pairs), 'pair')} {about}"
+    text = f"{format_count(len(pairs), 'pair')} {about}"
     newer, older = short_id(pairs[0].newer.id), short_id(pairs[0].older.id)
     hint = f"{_COMMAND} show {newer} {older}\n{_COMMAND} archive {older}  # if the newer one covers it"
     examples = [
@@ -165,7 +165,7 @@ def _report_unused(memories: Sequence[MemorySummary], *, at: datetime) -> Findin
     if not memories:
         return Finding(Check("unused", Level.OK, f"none for more than {UNUSED_AFTER.days} days"))
     verb = "was" if len(memories) == 1 else "were"
-    text = f"{counted(len(memories), 'memory')} older than {UNUSED_AFTER.days} days {verb} never recalled"
+    text = f"{format_count(len(memories), 'memory')} older than {UNUSED_AFTER.days} days {verb} never recalled"
     oldest = short_id(memories[0].id)
     hint = f"{_COMMAND} show {oldest}\n{_COMMAND} archive {oldest}  # if it is no longer needed"
     examples = [_format_row(memory, memory.created_at, at=at) for memory in memories[:_MAX_EXAMPLES]]
@@ -175,7 +175,7 @@ def _report_unused(memories: Sequence[MemorySummary], *, at: datetime) -> Findin
 def _report_stale(memories: Sequence[MemorySummary], *, at: datetime) -> Finding:
     if not memories:
         return Finding(Check("stale", Level.OK, f"none for more than {STALE_AFTER.days} days"))
-    text = f"{counted(len(memories), 'memory')} not changed, verified or used for {STALE_AFTER.days} days"
+    text = f"{format_count(len(memories), 'memory')} not changed, verified or used for {STALE_AFTER.days} days"
     oldest = short_id(memories[0].id)
     hint = (
         f"{_COMMAND} show {oldest}\n"

@@ -17,7 +17,7 @@ from opencode_memory.server.call import Call
 from opencode_memory.server.toolbox import shape, tool
 from opencode_memory.server.tools.argument_types import AnyCategory, MemoryIds, Project
 from opencode_memory.text.display import one_line
-from opencode_memory.text.formatting import counted, short_id
+from opencode_memory.text.formatting import format_count, short_id
 
 _PAGE = 500
 _SHOWN = 20
@@ -43,10 +43,10 @@ def bulk_archive(
     else:
         ids = [memory.id for memory in _select(call, project, category, older_than_days)]
     if dry_run:
-        text = f"Would archive {counted(len(ids), 'memory')}. Nothing was changed."
+        text = f"Would archive {format_count(len(ids), 'memory')}. Nothing was changed."
     else:
         archived = call.store.archive(ids, reason=reason) if ids else []
-        text = f"Archived {counted(len(archived), 'memory')}. restore_memory brings each back."
+        text = f"Archived {format_count(len(archived), 'memory')}. restore_memory brings each back."
     some = ", ".join(f"[{short_id(id_)}]" for id_ in ids[:_SHOWN])
     return Answer(join_lines(text, some), {"ids": ids, "archived": 0 if dry_run else len(ids)})
 
@@ -63,7 +63,7 @@ def consolidate_memory(
     where = call.resolve_project(project)
     proposal = consolidation.propose(call.store, project=where, days_stale=days_stale, at=call.at, limit=limit)
     archived = consolidation.apply(call.store, proposal) if apply else []
-    heading = f"Archived {counted(len(archived), 'memory')}." if apply else "Proposal only. Nothing was changed."
+    heading = f"Archived {format_count(len(archived), 'memory')}." if apply else "Proposal only. Nothing was changed."
     text = join_lines(
         heading,
         *_format_section("Stale, to be archived", [_format_memory(call, memory) for memory in proposal.stale]),

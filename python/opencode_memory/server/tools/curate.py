@@ -13,7 +13,7 @@ from opencode_memory.server.call import Call
 from opencode_memory.server.toolbox import shape, tool
 from opencode_memory.server.tools.argument_types import Detail, MemoryId, MemoryIds, Reason
 from opencode_memory.text.display import one_line
-from opencode_memory.text.formatting import counted, short_id
+from opencode_memory.text.formatting import format_count, short_id
 from opencode_memory.text.json_values import to_json
 
 
@@ -124,7 +124,7 @@ def _get_undoable_id(call: Call, id: str) -> str:
 def _format_done(action: str, memories: list[Memory], hint: str = "") -> Answer:
     lines = [f"{action}: [{short_id(memory.id)}] {one_line(memory.content, 80)}" for memory in memories[:10]]
     if len(memories) > len(lines):
-        lines.append(f"… {counted(len(memories), 'memory')} in total")
+        lines.append(f"… {format_count(len(memories), 'memory')} in total")
     if hint:
         lines[-1] += f" ({hint})"
     return Answer("\n".join(lines), {"memories": [memory_data(memory, most_bytes=80) for memory in memories]})

@@ -20,7 +20,7 @@ from opencode_memory.server.call import Call
 from opencode_memory.server.toolbox import shape, tool
 from opencode_memory.server.tools.argument_types import FilePath, Project
 from opencode_memory.text.display import one_line
-from opencode_memory.text.formatting import counted
+from opencode_memory.text.formatting import format_count
 from opencode_memory.text.json_values import to_json
 
 _HEAD_CHARACTERS: Final = 4096
@@ -52,7 +52,7 @@ def export_memories(
         categories=categories,
         since=None if since_days is None else call.at - timedelta(days=since_days),
     )
-    text = f"Wrote {counted(report.counts['memory'], 'memory')} to {target}"
+    text = f"Wrote {format_count(report.counts['memory'], 'memory')} to {target}"
     return Answer(text, {"path": str(target), "counts": dict(report.counts)})
 
 
@@ -74,7 +74,8 @@ def import_memories(
     counts = {kind: dict(found) for kind, found in report.counts.items()}
     what = ", ".join(f"{number} {outcome}" for outcome, number in counts.get("memory", {}).items() if number)
     text = join_lines(
-        f"{'Would read' if dry_run else 'Read'} {counted(report.total('memory'), 'memory')} ({report.format}): {what}",
+        f"{'Would read' if dry_run else 'Read'} {format_count(report.total('memory'), 'memory')} "
+        f"({report.format}): {what}",
         *(f"skipped: {one_line(skipped)}" for skipped in report.skipped[:10]),
     )
     return Answer(
@@ -94,7 +95,7 @@ def ingest_file(call: Call, file_path: FilePath, dry_run: bool = False) -> Answe
         "unchanged": report.unchanged,
     }
     text = join_lines(
-        f"{counted(report.files, 'note')}: " + ", ".join(f"{number} {what}" for what, number in changes.items()),
+        f"{format_count(report.files, 'note')}: " + ", ".join(f"{number} {what}" for what, number in changes.items()),
         *(f"skipped: {one_line(skipped.file)}: {one_line(skipped.reason)}" for skipped in report.skipped[:10]),
     )
     data: dict[str, Any] = to_json(report)

@@ -14,7 +14,7 @@ from opencode_memory.server.toolbox import shape, tool
 from opencode_memory.server.tools.argument_types import Key
 from opencode_memory.text.clock import age
 from opencode_memory.text.display import one_line
-from opencode_memory.text.formatting import counted
+from opencode_memory.text.formatting import format_count
 from opencode_memory.text.json_values import to_json
 
 _WHOLE: Final = 8_000_000
@@ -60,7 +60,7 @@ def kv_list(call: Call, prefix: Annotated[str, Field(max_length=512)] = "") -> A
         + ("" if entry.expires_at is None else f" (expires {age(entry.expires_at, at=call.at)})")
         for entry in entries[:100]
     ]
-    more = f"… {counted(len(entries), 'key')} in total" if len(entries) > len(lines) else None
+    more = f"… {format_count(len(entries), 'key')} in total" if len(entries) > len(lines) else None
     data = [{"key": entry.key, "expires_at": to_json(entry.expires_at)} for entry in entries]
     return Answer(join_lines(*lines, more), {"entries": data})
 

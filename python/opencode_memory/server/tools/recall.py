@@ -30,7 +30,7 @@ from opencode_memory.server.tools.argument_types import (
 )
 from opencode_memory.text.clock import age, parse_when
 from opencode_memory.text.display import one_line
-from opencode_memory.text.formatting import counted
+from opencode_memory.text.formatting import format_count
 
 _HIT: Final = {
     "type": "object",
@@ -83,7 +83,7 @@ def recall(
     if not memories:
         return Answer(f"No memory in {_format_scope(where)} matches the query.", {"memories": []})
     text = join_lines(
-        f"{counted(len(memories), 'memory')} from {_format_scope(where)}, best first:",
+        f"{format_count(len(memories), 'memory')} from {_format_scope(where)}, best first:",
         format_list(memories, at=call.at, project=where, compact=compact),
     )
     data = [memory_data(hit.memory) | {"score": round(hit.score, 4)} for hit in hits]
@@ -106,7 +106,7 @@ def get_context(
         text = f"There are no memories about {one_line(shown)} in {_format_scope(where)}."
         return Answer(text, {"entity": name, "memories": []})
     text = join_lines(
-        f"{counted(total, 'memory')} about {one_line(shown)} in {_format_scope(where)}, newest first:",
+        f"{format_count(total, 'memory')} about {one_line(shown)} in {_format_scope(where)}, newest first:",
         limit_lines(format_list(found, at=call.at, project=where, compact=len(found) > _WHOLE_TEXTS), total=total),
     )
     return Answer(text, {"entity": name, "total": total, "memories": [memory_data(memory) for memory in found]})
@@ -187,7 +187,7 @@ def search_history(
         return Answer(text, {"memories": []})
     memories = [hit.memory for hit in hits]
     return Answer(
-        join_lines(f"{counted(len(hits), 'memory')}:", format_list(memories, at=call.at, project=where)),
+        join_lines(f"{format_count(len(hits), 'memory')}:", format_list(memories, at=call.at, project=where)),
         {"memories": [memory_data(memory) for memory in memories]},
     )
 
@@ -200,7 +200,7 @@ def limit_lines(text: str, *, total: int, most_bytes: int = _LIST_BYTES) -> str:
     for line in lines:
         used += len(line.encode()) + 1
         if used > most_bytes:
-            note = f"… {counted(total, 'memory')} in total; use recall with this entity to search them"
+            note = f"… {format_count(total, 'memory')} in total; use recall with this entity to search them"
             return "\n".join([*kept, note])
         kept.append(line)
     return text

@@ -6,7 +6,7 @@ from opencode_memory.models import Scope
 from opencode_memory.server.answers import Answer, join_lines
 from opencode_memory.server.call import Call
 from opencode_memory.server.toolbox import shape, tool
-from opencode_memory.text.formatting import counted
+from opencode_memory.text.formatting import format_count
 from opencode_memory.text.json_values import to_json
 
 
@@ -24,10 +24,12 @@ def memory_status(call: Call) -> Answer:
     candidates = call.store.count(project=where, status="candidate")
     text = join_lines(
         f"{health.status}{': ' + '; '.join(health.problems) if health.problems else ''}.",
-        f"Project {where}: {counted(here, 'memory')}." if here is not None else "No project is known for this client.",
-        f"Global: {counted(shared, 'memory')}. Background: {health.background}; {waiting}.",
-        f"{counted(dead, 'job')} failed permanently; see `opencode-memory jobs`." if dead else None,
-        f"Waiting for the user's review: {counted(candidates, 'memory')}." if candidates else None,
+        f"Project {where}: {format_count(here, 'memory')}."
+        if here is not None
+        else "No project is known for this client.",
+        f"Global: {format_count(shared, 'memory')}. Background: {health.background}; {waiting}.",
+        f"{format_count(dead, 'job')} failed permanently; see `opencode-memory jobs`." if dead else None,
+        f"Waiting for the user's review: {format_count(candidates, 'memory')}." if candidates else None,
         stats.model_mismatch,
     )
     data = {

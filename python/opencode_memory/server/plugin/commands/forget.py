@@ -14,7 +14,7 @@ from opencode_memory.server.answers import join_lines
 from opencode_memory.server.call import SessionCall
 from opencode_memory.server.plugin.commands.usage import format_usage
 from opencode_memory.text.display import one_line
-from opencode_memory.text.formatting import counted, short_id
+from opencode_memory.text.formatting import format_count, short_id
 
 _MAX_IDS: Final = 20
 _MAX_SHOWN: Final = 10
@@ -61,7 +61,7 @@ def _archive(call: SessionCall, memories: Sequence[Memory]) -> str:
         for memory in named.values()
     ]
     return join_lines(
-        f"The user typed /forget, and it is done: {counted(len(active), 'memory')} archived, none deleted.",
+        f"The user typed /forget, and it is done: {format_count(len(active), 'memory')} archived, none deleted.",
         *lines,
         f"`opencode-memory undo {short_id(memories[0].id)}` in a terminal takes it back"
         + (", and each of the others by its id." if len(named) > 1 else "."),

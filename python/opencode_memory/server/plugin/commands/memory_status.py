@@ -13,7 +13,7 @@ from opencode_memory.server.call import SessionCall
 from opencode_memory.server.plugin.tools.findings import get_branch_findings
 from opencode_memory.store.ledger import State
 from opencode_memory.text.display import one_line
-from opencode_memory.text.formatting import counted
+from opencode_memory.text.formatting import format_count
 
 _MAX_DIRECTIVES = 1_000
 
@@ -39,14 +39,15 @@ def _render_lines(call: SessionCall) -> Iterator[str]:
     directives = store.list(project=where, category=Category.DIRECTIVE.value, limit=_MAX_DIRECTIVES)
     unconfirmed = sum(not directive.is_confirmed for directive in directives)
     if candidates or unconfirmed:
-        parts = [counted(candidates, "memory")] if candidates else []
-        parts += [counted(unconfirmed, "unconfirmed directive")] if unconfirmed else []
+        parts = [format_count(candidates, "memory")] if candidates else []
+        parts += [format_count(unconfirmed, "unconfirmed directive")] if unconfirmed else []
         yield f"For your review: {' and '.join(parts)}; `opencode-memory review` goes through them"
     else:
         yield "No memories are waiting for your review"
     stats = store.stats()
     yield (
-        f"{counted(stats.pending_embeddings, 'memory')} of the whole store, found by full-text search until embedded"
+        f"{format_count(stats.pending_embeddings, 'memory')} of the whole store, "
+        "found by full-text search until embedded"
         if stats.pending_embeddings
         else "Everything is embedded"
     )
@@ -54,7 +55,7 @@ def _render_lines(call: SessionCall) -> Iterator[str]:
         yield stats.model_mismatch
     findings = get_branch_findings(call)
     if findings.branch != NO_BRANCH or findings.open():
-        yield f"Reviews of branch {one_line(findings.branch, 80)}: {counted(len(findings.open()), 'open finding')}"
+        yield f"Reviews of branch {one_line(findings.branch, 80)}: {format_count(len(findings.open()), 'open finding')}"
     if call.session is not None:
         yield _describe_given(call, call.session)
     yield from call.state.health().problems
@@ -65,7 +66,7 @@ def _count_by_category(call: SessionCall, scope: str) -> str:
         return call.store.count(project=call.client.project, scope=scope, category=category)
 
     parts = [f"{number} {category.value}" for category in Category if (number := count(category.value))]
-    return counted(count(), "memory") + (f" ({', '.join(parts)})" if parts else "")
+    return format_count(count(), "memory") + (f" ({', '.join(parts)})" if parts else "")
 
 
 def _describe_given(call: SessionCall, session: str) -> str:
@@ -76,6 +77,6 @@ def _describe_given(call: SessionCall, session: str) -> str:
     memories = {shown.memory for decision in decisions for shown in decision.shown}
     tokens = sum(decision.tokens for decision in decisions)
     return (
-        f"This session has been given {counted(len(memories), 'memory')} in {counted(tokens, 'token')};"
+        f"This session has been given {format_count(len(memories), 'memory')} in {format_count(tokens, 'token')};"
         f" `opencode-memory why {one_line(session, 80)}` lists them with the reasons"
     )

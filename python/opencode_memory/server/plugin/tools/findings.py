@@ -14,7 +14,7 @@ from opencode_memory.server.answers import Answer, join_lines
 from opencode_memory.server.call import SessionCall
 from opencode_memory.server.toolbox import tool
 from opencode_memory.text.display import one_line
-from opencode_memory.text.formatting import counted
+from opencode_memory.text.formatting import format_count
 from opencode_memory.text.json_values import to_json
 
 _MAX_LISTED = 50
@@ -76,7 +76,7 @@ def _list_open(findings: Findings) -> Answer:
         return Answer(f"There are no open findings on branch {branch}.", {"branch": findings.branch, "findings": []})
     shown = found[:_MAX_LISTED]
     lines = [one_line(finding.line_of_text, _LINE_BYTES) for finding in shown]
-    head = f"{counted(len(found), 'open finding')} on branch {branch}, the worst first:"
+    head = f"{format_count(len(found), 'open finding')} on branch {branch}, the worst first:"
     more = f"… {len(found) - len(shown)} more; resolve some to see them" if len(found) > len(shown) else None
     return Answer(
         join_lines(head, *lines, more),

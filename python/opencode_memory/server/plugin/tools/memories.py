@@ -23,7 +23,7 @@ from opencode_memory.server.toolbox import tool
 from opencode_memory.server.tools import recall, status, write
 from opencode_memory.server.tools.argument_types import Content, Limit
 from opencode_memory.text.display import one_line
-from opencode_memory.text.formatting import counted, short_id
+from opencode_memory.text.formatting import format_count, short_id
 
 _SAID = {
     RememberStatus.STORED: "Stored as [{}].",
@@ -56,7 +56,9 @@ def memory_read(
     if not found:
         return Answer(f"There is no {what} yet.", {"memories": []})
     text = join_lines(
-        f"The newest of {counted(total, what)}:" if total > len(found) else f"{counted(total, what)}, newest first:",
+        f"The newest of {format_count(total, what)}:"
+        if total > len(found)
+        else f"{format_count(total, what)}, newest first:",
         format_list(found, at=call.at, project=where),
     )
     return Answer(text, {"total": total, "memories": [memory_data(memory) for memory in found]})
@@ -123,7 +125,8 @@ def memory_health(call: SessionCall, action: Literal["check", "reindex"] = "chec
         return status.memory_status.run(call)
     report = call.store.indexes.reindex()
     return Answer(
-        f"Embedded {report.embedded}; indexed {counted(report.texts, 'text')}, {counted(report.vectors, 'vector')}.",
+        f"Embedded {report.embedded}; "
+        f"indexed {format_count(report.texts, 'text')}, {format_count(report.vectors, 'vector')}.",
         {"embedded": report.embedded, "texts": report.texts, "vectors": report.vectors},
     )
 
