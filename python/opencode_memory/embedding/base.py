@@ -1,4 +1,4 @@
-"""What the store asks of an embedder, and nothing about how one works.
+"""Protocol of an embedder, independent of the model behind it.
 
 An embedder turns texts into vectors of length 1 whose dot product says how close two texts are in meaning. Its
 ``model_id`` is stamped beside every vector that is stored: vectors of different ids are never compared.

@@ -1,4 +1,4 @@
-"""Which texts go through the model together.
+"""Groups texts into batches for the model.
 
 A batch is padded to its longest text, and padding costs as much as text. Sorting by length keeps it small; a budget of
 padded tokens keeps the activations in the CPU's cache and bounds memory, whatever the caller hands over. Small batches

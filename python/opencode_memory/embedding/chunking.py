@@ -1,4 +1,4 @@
-"""Where a text is cut when it is longer than the model's window.
+"""Splits texts that are longer than the model's window into overlapping chunks.
 
 Pieces are exact substrings that overlap and, up to ``MAX_CHUNKS`` of them, leave no character out. They are only cut
 between words as the tokenizer sees words, because the tokens of such a piece are exactly those it had in the whole

@@ -1,4 +1,4 @@
-"""Which models are shipped, where their files lie, and what their hashes are.
+"""Registry of the bundled models: their names, files and hashes.
 
 The hash of a model is computed when it is converted and travels beside it in ``manifest.json``: hashing 45 MB at each
 start would cost a third of the time of loading them. At a load only the sizes are compared, which finds a truncated or
