@@ -350,7 +350,7 @@ def test_damaged_markdown_says_where(full: MemoryStore, store: MemoryStore, old:
     assert memories(store) == []
 
 
-def test_incumbents_export_comes_over_whole(store: MemoryStore) -> None:
+def test_export_of_opencode_semantic_memory_is_imported_completely(store: MemoryStore) -> None:
     report = import_memories(store, EXPORTS / "opencode-semantic-memory-0.3.json")
     assert report.format == "opencode-semantic-memory"
     assert report.skipped == ("memories[4]: has no text",)

@@ -307,7 +307,7 @@ def test_a_text_that_grows_when_its_secrets_are_replaced_is_still_kept(kept: Fin
 )
 def test_what_else_lies_under_such_a_key_is_left_alone(store: MemoryStore, kept: Findings, value: object) -> None:
     store.kv.set(f"{PREFIX}main:0123456789ab", value)
-    store.kv.set(f"{PREFIX}src/app.py:12", {"severity": "bug"})  # as the seed kept them
+    store.kv.set(f"{PREFIX}src/app.py:12", {"severity": "bug"})  # the format of opencode-manager
     kept.record(TEXT, at=AT)
     assert texts(kept) == [TEXT]
     with pytest.raises(NotFoundError):

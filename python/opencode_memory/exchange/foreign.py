@@ -48,7 +48,7 @@ class ForeignExport:
     links: Sequence[ForeignLink] = ()
     skipped: Sequence[str] = ()
 
-    def as_of_a_stranger(self) -> ForeignExport:
+    def as_untrusted(self) -> ForeignExport:
         """Return the export without trust, pins and confirmations, which only this store's own past may carry."""
         memories = [replace(memory, trust=Trust.IMPORTED, pinned=False, verified_at=None) for memory in self.memories]
         return replace(self, memories=memories)

@@ -77,7 +77,7 @@ def import_memories(
         if name == markdown.NAME:
             export = markdown.read(text)
             as_own = trusted and _is_own_past(store, {str(memory.id) for memory in export.memories})
-            export = export if as_own else export.as_of_a_stranger()
+            export = export if as_own else export.as_untrusted()
         else:
             export = FOREIGN_FORMATS[name][1](text)
     if bounds is not None:
