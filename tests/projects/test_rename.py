@@ -44,7 +44,9 @@ def test_plugin_connection_follows_a_rename(tmp_path: Path) -> None:
 def test_worker_follows_a_rename(tmp_path: Path) -> None:
     with FakeOpenCode(tmp_path / "opencode.db") as opencode, open_store(tmp_path / "store") as store:
         environment = {"HOME": str(tmp_path), "OPENCODE_MEMORY_LEARNING_OPENCODE_DB": str(opencode.path)}
-        duties = [duty for duty in LearningDuties(store, load(environment=environment)).duties() if duty.kind == "opencode"]
+        duties = [
+            duty for duty in LearningDuties(store, load(environment=environment)).duties() if duty.kind == "opencode"
+        ]
 
         def read(session: str, text: str) -> None:
             opencode.session(session)
@@ -69,7 +71,9 @@ def test_memory_file_of_a_renamed_project_is_written_from_the_new_name(tmp_path:
     git(tree, "init", "--quiet")
     environment = {"HOME": str(tmp_path), "PATH": "/usr/bin:/bin", "OPENCODE_MEMORY_MEMORY_FILE": "auto"}
     with open_store(tmp_path / "store") as store:
-        duties = [duty for duty in LearningDuties(store, load(environment=environment)).duties() if duty.kind == MEMORY_FILE]
+        duties = [
+            duty for duty in LearningDuties(store, load(environment=environment)).duties() if duty.kind == MEMORY_FILE
+        ]
         old = ProjectResolver(store, environment).ensure(tree)
         store.remember(FIRST, category="decision", project=old)
         store.jobs.enqueue(MEMORY_FILE, str(tree), payload={"project": old})
