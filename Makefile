@@ -1,4 +1,4 @@
-# The one list of commands; `make help` prints it. Everything runs in the Python environment that is active.
+# All commands of the project; `make help` lists them. They run in the active Python environment.
 PYTHON ?= python3
 CARGO ?= cargo
 BENCH_N ?= 10000
@@ -9,27 +9,27 @@ BENCH_N ?= 10000
 help: ## Show this list
 	@grep -E '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
 
-tools: ## Install what tests and lints need, at the locked versions
+tools: ## Install the tools for tests and lints, at their locked versions
 	$(PYTHON) -m pip install --quiet --require-hashes --requirement requirements-dev.txt
 
-dev: tools ## Build the engine into the working tree, for quick turns
+dev: tools ## Build the engine into the working tree, for development
 	maturin develop --release
 
 test: tools test-rust test-python ## Run all tests
 
-# The release profile throughout: the compiled dependencies are those of the wheel.
+# Tests use the release profile, so that the wheel's compiled dependencies are used again.
 test-rust:
 	$(CARGO) test --release --locked --package opencode-memory-core --features crash-points
 
 test-python:
 	$(PYTHON) -m pytest
 
-# Fetched before the tests begin, so that a registry out of reach is what is said, and first.
-e2e: tools ## Run the tests with whole programs, the real OpenCode among them (needs npm, git, and the package installed)
+# Fetch the programs first, so that an unreachable registry is reported before any test runs.
+e2e: tools ## Run the tests with real programs such as OpenCode (needs npm, git, and the installed package)
 	$(PYTHON) scripts/install_third_party.py
 	$(PYTHON) -m pytest tests/e2e
 
-lint: tools ## Check form, types and names
+lint: tools ## Check formatting, types and lints
 	$(CARGO) fmt --check
 	$(CARGO) clippy --release --locked --workspace --all-targets --features opencode-memory-core/crash-points -- --deny warnings
 	$(PYTHON) -m ruff check
@@ -37,28 +37,28 @@ lint: tools ## Check form, types and names
 	$(PYTHON) -m mypy
 	$(PYTHON) -m mypy.stubtest opencode_memory._core --ignore-missing-stub
 
-format: ## Put the sources into form
+format: ## Format the sources
 	$(CARGO) fmt
 	$(PYTHON) -m ruff check --fix-only
 	$(PYTHON) -m ruff format
 
-plugin: ## Put the plugin in OpenCode into form (needs npm)
+plugin: ## Format the OpenCode plugin (needs npm)
 	$(PYTHON) scripts/format_plugin.py
 
-soak: ## Kill writers at random for ten minutes
+soak: ## Kill writing processes at random for ten minutes
 	OPENCODE_MEMORY_SOAK_SECONDS=600 $(CARGO) test --release --locked --package opencode-memory-core --features crash-points --test kill -- --nocapture
 
-bench: ## Measure speed beside the peers (BENCH_N=100000 for the large store); see benches/README.md
+bench: ## Measure speed against peers (BENCH_N=100000 for a large store); see benches/README.md
 	$(PYTHON) -m benches.speed.run --n $(BENCH_N)
 
-quality: ## Measure whether the right memory is found (DATA=folder with question sets); see benches/quality/README.md
+quality: ## Measure the quality of recall (DATA=folder with question sets); see benches/quality/README.md
 	$(PYTHON) -m benches.quality.run --data $(or $(DATA),tests/data/quality) --set $(or $(SETS),devmembench)
 
-ci: lint test ## What has to pass before anything lands
+ci: lint test ## Run all checks that a change has to pass
 
-lock: ## Write requirements-dev.txt anew
+lock: ## Update requirements-dev.txt
 	uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --python-version 3.11 --output-file requirements-dev.txt pyproject.toml requirements-dev.in
 
-clean: ## Remove what was built
+clean: ## Remove build results
 	$(CARGO) clean
 	rm -rf dist python/opencode_memory/_core*.so
