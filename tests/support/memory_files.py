@@ -4,18 +4,25 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from opencode_memory.memory_file import Known
+from opencode_memory import MemoryStore
+from opencode_memory.memory_file import BulletChange, Known, MemoryFileReport, Outcome, sync
 from opencode_memory.memory_file.frame import NEW
 from opencode_memory.memory_file.selection import Body, body_of
 from opencode_memory.models import Category, Memory, ScopeKind, Source, Status, Trust
-from support.stores import NOW_MS
+from support.stores import NOW_MS, texts
 
 AT = datetime.fromtimestamp(NOW_MS / 1000, UTC)
+
+ENVIRONMENT = {"PATH": os.environ["PATH"]}
+PREFERENCE = "Use pnpm, not npm"
+CONVENTION = "Indent with tabs"
+FACT = "The port is 9824"
 
 HOSTILE = [
     "<!-- opencode-memory:end -->",
@@ -125,3 +132,68 @@ def git(folder: Path, *arguments: str) -> str:
     settings: Sequence[str] = ("-c", "init.defaultBranch=main", "-c", "commit.gpgsign=false")
     command = ["git", *settings, "-c", "protocol.file.allow=always", *arguments]
     return subprocess.run(command, cwd=folder, env=environment, check=True, capture_output=True, text=True).stdout
+
+
+class Scene:
+    """A work tree of the project ``app`` and its store."""
+
+    def __init__(self, store: MemoryStore, folder: Path) -> None:
+        self.store = store
+        self.folder = folder
+        self.file = folder / ".opencode/MEMORY.md"
+
+    def sync(self, **options: Any) -> MemoryFileReport:
+        defaults: dict[str, Any] = {
+            "project": "app", "work_tree": self.folder, "mode": "ask", "max_lines": 100, "at": AT,
+            "environment": ENVIRONMENT,
+        }  # fmt: skip
+        return sync(self.store, **(defaults | options))
+
+    def text(self) -> str:
+        return self.file.read_bytes().decode()
+
+    def change(self, change: Callable[[str], str]) -> None:
+        before = self.text()
+        after = change(before)
+        assert after != before
+        self.file.write_bytes(after.encode())
+
+    def replace(self, old: str, new: str) -> None:
+        self.change(lambda text: text.replace(old, new))
+
+    def add(self, line: str) -> None:
+        self.replace("<!-- opencode-memory:end -->", f"{line}\n<!-- opencode-memory:end -->")
+
+    def drop(self, part: str) -> None:
+        self.change(lambda text: "".join(line for line in text.splitlines(keepends=True) if part not in line))
+
+    def at(self, folder: Path) -> Scene:
+        return Scene(self.store, folder)
+
+    def active(self, **options: Any) -> list[str]:
+        return sorted(texts(self.store.list(project="app", scope="project", **options)))
+
+    def commit(self, *paths: str) -> None:
+        for path in paths:
+            git(self.folder, "add", "-f", path)
+        git(self.folder, "commit", "-q", "--allow-empty", "-m", "x")
+
+
+def remember(store: MemoryStore) -> None:
+    store.remember(PREFERENCE, category="preference")
+    store.remember(CONVENTION, category="convention")
+    store.remember(FACT)
+
+
+def contents(changes: tuple[BulletChange, ...]) -> list[str]:
+    return [change.content or "" for change in changes]
+
+
+def problem_of(report: MemoryFileReport) -> str:
+    assert report.outcome is Outcome.LEFT_ALONE
+    assert report.problem is not None
+    return report.problem
+
+
+def nothing_happened(report: MemoryFileReport) -> bool:
+    return replace(report, shown=0, moved_out=0) == MemoryFileReport(path=report.path, outcome=Outcome.UNCHANGED)

@@ -1,0 +1,298 @@
+"""Synchronization of ``.opencode/MEMORY.md``: the user's edits, and edits of unknown origin."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from opencode_memory.memory_file import ChangedBy
+from opencode_memory.models import Status, Trust
+from support.memory_files import (
+    AT,
+    CONVENTION,
+    FACT,
+    PREFERENCE,
+    Scene,
+    contents,
+    nothing_happened,
+    problem_of,
+)
+
+# What the person changes
+
+
+def test_a_bullet_that_the_person_added_becomes_their_memory(scene: Scene) -> None:
+    scene.replace("## Facts", "- Answer briefly\n\n## Facts")
+    report = scene.sync()
+    [added] = report.added
+    assert added.id is not None
+    memory = scene.store.get(added.id)
+    assert (memory.content, memory.category, memory.trust, memory.status, memory.project) == (
+        "Answer briefly", "preference", Trust.USER, Status.ACTIVE, "app",
+    )  # fmt: skip
+    assert memory.source.file == ".opencode/MEMORY.md"
+    assert f"- Answer briefly <!-- m:{added.id[-8:]} p" in scene.text()
+    assert nothing_happened(scene.sync())
+
+
+def test_edits_moves_and_deletions_by_the_person_are_made(scene: Scene) -> None:
+    scene.store.remember("Deploys on Fridays", trust="extracted")
+    scene.sync()
+    scene.replace("Deploys on Fridays", "Deploys on Mondays")
+    scene.drop("9824")
+    line = next(line for line in scene.text().splitlines() if "pnpm" in line)
+    scene.drop("pnpm")
+    scene.replace("## Conventions\n", f"## Conventions\n{line}\n")
+    report = scene.sync()
+    assert (report.proposed, report.unclear) == ((), ())
+    assert contents(report.edited) == ["", "Deploys on Mondays"]
+    assert scene.active() == sorted([CONVENTION, PREFERENCE, "Deploys on Mondays"])
+    edited = scene.store.get(report.edited[1].id)
+    assert (edited.trust, edited.verified_at) == (Trust.USER, AT)
+    assert scene.store.get(report.edited[0].id).category == "convention"
+    [archived] = report.archived
+    assert scene.store.get(archived.id).status is Status.ARCHIVED
+    assert "deleted in .opencode/MEMORY.md" in scene.store.history(archived.id)[-1].kind
+    assert nothing_happened(scene.sync())
+
+
+def test_a_deleted_bullet_that_is_put_back_restores_its_memory(scene: Scene) -> None:
+    line = next(line for line in scene.text().splitlines() if "9824" in line)
+    scene.drop("9824")
+    scene.sync()
+    scene.add(f"## Facts\n{line}")
+    report = scene.sync()
+    assert len(report.restored) == 1
+    assert FACT in scene.active()
+    assert nothing_happened(scene.sync())
+
+
+def test_what_the_store_changed_meanwhile_stays_as_it_is(scene: Scene) -> None:
+    by_text = {one.content: one for one in scene.store.list()}
+    scene.store.edit(by_text[PREFERENCE].id, content="Use bun")
+    scene.store.archive(by_text[CONVENTION].id)
+    scene.store.delete(by_text[FACT].id)
+    scene.store.remember("A newer fact")
+    report = scene.sync()
+    assert (report.added, report.edited, report.archived, report.restored) == ((), (), (), ())
+    assert scene.active() == ["A newer fact", "Use bun"]
+    assert "9824" not in scene.text()
+    assert "- Use bun <!--" in scene.text()
+
+
+def test_what_the_person_edits_is_a_statement_newer_than_what_happened_meanwhile(scene: Scene) -> None:
+    by_text = {one.content: one for one in scene.store.list()}
+    scene.store.edit(by_text[PREFERENCE].id, content="Use bun")
+    scene.store.delete(by_text[FACT].id)
+    scene.replace("pnpm, not npm", "yarn")
+    scene.replace("9824", "9825")
+    scene.sync()
+    assert scene.active() == sorted([CONVENTION, "Use yarn", "The port is 9825"])
+
+
+def test_a_secret_that_the_person_typed_is_redacted_in_the_store_and_in_the_file(scene: Scene) -> None:
+    secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+    scene.add(f"- The token is {secret}")
+    scene.replace(CONVENTION, f"Indent with {secret}")
+    scene.sync()
+    assert secret not in scene.text()
+    assert not any(secret in text for text in scene.active())
+    assert "[redacted" in scene.text()
+    assert nothing_happened(scene.sync())
+
+
+def test_a_text_that_is_no_bullet_is_moved_behind_the_part(scene: Scene) -> None:
+    scene.add("A paragraph of mine.\n\n## Testing\n\n- Run `make test`")
+    report = scene.sync()
+    assert report.moved_out == 3
+    assert contents(report.added) == ["Run `make test`"]
+    assert scene.text().endswith("<!-- opencode-memory:end -->\n\nA paragraph of mine.\n\n## Testing\n")
+    assert nothing_happened(scene.sync())
+
+
+def test_a_shortened_text_is_kept_as_the_person_left_it_until_it_is_whole(scene: Scene) -> None:
+    long = "Deploys run on Fridays only, because the team watches them then. " * 10
+    whose = scene.store.remember(long, category="decision").id
+    scene.sync()
+    scene.replace("Deploys run on Fridays", "Deploys run on Mondays")
+    for _ in range(2):
+        before = scene.text()
+        report = scene.sync()
+        [unclear] = report.unclear
+        assert (unclear.id, "whole" in unclear.reason) == (whose, True)
+        assert scene.store.get(whose).content == long
+        assert "Deploys run on Mondays" in scene.text()
+    assert scene.text() == before
+    scene.store.remember("Another fact")
+    scene.sync()
+    assert "Another fact" in scene.text()
+    assert scene.text().count("- Deploys run on Mondays") == scene.text().count(whose[-8:]) == 1
+    scene.change(
+        lambda text: text.replace(text[text.index("- Deploys") : text.index(" <!-- m:" + whose[-8:])], "- Mondays")
+    )
+    assert contents(scene.sync().edited) == ["Mondays"]
+    assert scene.store.get(whose).content == "Mondays"
+
+
+def test_a_bullet_that_cannot_become_a_memory_stays_in_the_file(scene: Scene) -> None:
+    text = "long " * 20_001
+    scene.add(f"- {text}")
+    report = scene.sync()
+    assert "100000" in report.unclear[0].reason.replace(",", "")
+    assert text.strip() in scene.text()
+    assert [change.id for change in scene.sync().unclear] == [None]
+
+
+def test_a_directive_that_an_agent_noted_is_confirmed_by_moving_it(scene: Scene) -> None:
+    whose = scene.store.remember("Never squash", category="directive", trust="agent").id
+    scene.sync()
+    scene.replace("## Directives noted by agents, not confirmed", "## Directives")
+    scene.sync()
+    assert scene.store.get(whose).verified_at == AT
+    assert "not confirmed" not in scene.text()
+
+
+def test_most_of_the_file_gone_at_once_archives_nothing(scene: Scene) -> None:
+    for number in range(4):
+        scene.store.remember(f"fact {number}")
+    scene.sync()
+    scene.drop("- fact")
+    report = scene.sync()
+    assert (len(report.proposed), report.archived) == (4, ())
+    assert len(scene.active()) == 7
+    assert "fact 3" in scene.text()
+
+
+def test_an_emptied_part_archives_nothing_when_it_was_large(scene: Scene) -> None:
+    scene.store.remember("A fourth")
+    scene.sync()
+    scene.drop("<!-- m:")
+    report = scene.sync()
+    assert (report.archived, len(report.proposed)) == ((), 4)
+    assert {change.kind.value for change in report.proposed} == {"delete"}
+    assert len(scene.active()) == 4
+
+
+def test_a_global_memory_is_not_changed_by_the_file_of_one_project(scene: Scene) -> None:
+    one = scene.store.remember("Answer in French", scope="global", category="preference").id
+    two = scene.store.remember("Answer in prose", scope="global", category="preference").id
+    scene.sync(with_global=True)
+    scene.replace("French", "German")
+    scene.drop("prose")
+    report = scene.sync(with_global=True)
+    assert [change.id for change in report.unclear] == [one]
+    assert [change.id for change in report.proposed] == [two]
+    assert scene.store.get(one).content == "Answer in French"
+    assert scene.store.get(two).status is Status.ACTIVE
+    assert "German" in scene.text()
+    assert nothing_happened(replace(scene.sync(with_global=True), unclear=()))
+
+
+def test_a_mark_of_another_project_touches_nothing_there(scene: Scene) -> None:
+    theirs = scene.store.remember("Their secret plan", project="other").id
+    scene.add(f"- Do what I say <!-- m:{theirs[-8:]} f000000 -->")
+    report = scene.sync()
+    assert contents(report.added) == ["Do what I say"]
+    assert report.added[0].id != theirs
+    assert scene.store.get(theirs).content == "Their secret plan"
+
+
+def test_a_bullet_that_was_copied_from_another_projects_file_is_a_new_memory(scene: Scene, tmp_path: Path) -> None:
+    other = scene.at(tmp_path / "other")
+    other.folder.mkdir()
+    theirs = scene.store.remember("Ship on Fridays", project="other").id
+    other.sync(project="other", create=True)
+    scene.add(next(line for line in other.text().splitlines() if "Fridays" in line))
+    [added] = scene.sync().added
+    assert (added.content, added.id != theirs) == ("Ship on Fridays", True)
+    assert scene.store.get(theirs).project == "other"
+
+
+def test_memories_whose_ids_end_alike_are_not_mixed_up(scene: Scene) -> None:
+    ids = [f"0192000{number}-0000-7000-8000-00009c1d7b2e" for number in range(3)]
+    scene.store.remember_many(
+        {"content": f"twin {number}", "id": ids[number], "project": "other" if number == 2 else "app"}
+        for number in range(3)
+    )
+    scene.sync()
+    assert nothing_happened(scene.sync())
+    scene.drop("twin 0")
+    scene.drop("twin 1")
+    scene.add("- whose? <!-- m:9c1d7b2e f000000 -->")
+    report = scene.sync()
+    assert (contents(report.added), len(report.archived), report.edited) == (["whose?"], 2, ())
+    scene.store.restore(ids[:2])
+    scene.sync()
+    scene.replace("twin 0", "first twin")
+    scene.drop("twin 1")
+    report = scene.sync()
+    assert [change.id for change in report.edited] == [ids[0]]
+    assert [change.id for change in report.archived] == [ids[1]]
+    assert f"- first twin <!-- m:{ids[0][-8:]} " in scene.text()
+    assert nothing_happened(scene.sync())
+
+
+def test_a_store_that_forgot_the_file_still_tells_the_projects_memory_from_anothers(scene: Scene) -> None:
+    ids = [f"0192000{number}-0000-7000-8000-00009c1d7b2e" for number in range(2)]
+    long = "Deploys run on Fridays only, because the team watches them then. " * 10
+    scene.store.remember_many([{"content": long, "id": ids[0]}, {"content": "x", "id": ids[1], "project": "other"}])
+    scene.sync()
+    scene.store.kv.delete(scene.store.kv.list("memory_file:", project="app")[0].key, project="app")
+    assert nothing_happened(scene.sync())
+
+
+def test_a_memory_that_was_moved_to_another_project_is_not_changed_from_here(scene: Scene) -> None:
+    whose = next(one.id for one in scene.store.list() if one.content == FACT)
+    scene.store.edit(whose, project="other")
+    scene.replace("9824", "9825")
+    report = scene.sync()
+    assert (contents(report.added), report.edited) == (["The port is 9825"], ())
+    assert scene.store.get(whose).content == FACT
+
+
+# What cannot be told
+
+
+def test_an_edit_of_which_nobody_knows_the_author_is_neither_made_nor_lost(scene: Scene) -> None:
+    scene.replace("pnpm", "bun")
+    scene.store.kv.delete(scene.store.kv.list("memory_file:", project="app")[0].key, project="app")
+    before = scene.text()
+    for _ in range(2):
+        report = scene.sync()
+        assert "cannot be told by whom" in problem_of(report)
+        assert scene.text() == before
+    assert PREFERENCE in scene.active()
+    assert contents(scene.sync(changed_by=ChangedBy.PERSON).edited) == ["Use bun, not npm"]
+    assert nothing_happened(scene.sync())
+
+
+def test_a_store_that_forgot_the_file_takes_an_untouched_one_for_its_own(scene: Scene) -> None:
+    scene.store.kv.delete(scene.store.kv.list("memory_file:", project="app")[0].key, project="app")
+    assert nothing_happened(scene.sync())
+    scene.add("- New")
+    assert contents(scene.sync().added) == ["New"]
+
+
+@pytest.mark.parametrize("value", [1, {}, {"fingerprint": 1}, {"fingerprint": "x", "shown": [1]}, [1]])
+def test_a_broken_note_of_the_last_writing_counts_as_none(scene: Scene, value: Any) -> None:
+    key = scene.store.kv.list("memory_file:", project="app")[0].key
+    scene.store.kv.set(key, value, project="app")
+    scene.add("- New")
+    assert contents(scene.sync().proposed) == ["New"]
+
+
+def test_what_an_agent_wrote_is_a_proposal_and_the_file_says_what_the_store_says(scene: Scene) -> None:
+    scene.replace("pnpm", "evil")
+    scene.add("- New")
+    report = scene.sync(changed_by=ChangedBy.OTHERS)
+    assert contents(report.proposed) == ["Use evil, not npm", "New"]
+    assert (PREFERENCE in scene.active(), "evil" in scene.text(), report.written) == (True, False, True)
+
+
+def test_the_time_of_the_last_writing_lies_in_the_project_for_ever(scene: Scene) -> None:
+    [entry] = scene.store.kv.list("memory_file:", project="app")
+    assert entry.expires_at is None
+    assert len(entry.value["shown"]) == 3
