@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from opencode_memory.memory_file.bullet import bullet_line, has_mark, read_bullet, starts_bullet
-from opencode_memory.memory_file.bullet_text import LONGEST, digest, escaped, plain_line, shown, unescaped
+from opencode_memory.memory_file.bullet_text import LONGEST, digest, escape, plain_line, render_text, unescape
 from opencode_memory.memory_file.headings import BY_LETTER
 from support.memory_files import HOSTILE
 
@@ -31,12 +31,12 @@ PIECES = st.lists(
 @given(PIECES)
 def test_escaping_is_undone_exactly(text: str) -> None:
     line = plain_line(text)
-    assert unescaped(escaped(line)) == line
+    assert unescape(escape(line)) == line
 
 
 @given(PIECES)
 def test_no_text_opens_or_closes_a_comment_or_has_a_second_line(text: str) -> None:
-    line = shown(text).text
+    line = render_text(text).text
     assert "<!--" not in line
     assert "-->" not in line
     assert len(line.splitlines()) <= 1
@@ -44,14 +44,14 @@ def test_no_text_opens_or_closes_a_comment_or_has_a_second_line(text: str) -> No
 
 @given(PIECES)
 def test_what_is_shown_is_shown_the_same_again(text: str) -> None:
-    once = shown(text)
+    once = render_text(text)
     if not once.is_shortened:
-        assert shown(unescaped(once.text)) == once
+        assert render_text(unescape(once.text)) == once
 
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_a_hostile_text_makes_one_bullet_that_nobody_touched(text: str) -> None:
-    how = shown(text)
+    how = render_text(text)
     line = bullet_line(how, "9c1d7b2e", FACT)
     assert line.isprintable()
     assert starts_bullet(line)
@@ -63,23 +63,23 @@ def test_a_hostile_text_makes_one_bullet_that_nobody_touched(text: str) -> None:
 
 
 def test_a_tag_is_escaped_in_prose_and_left_readable_in_code() -> None:
-    assert shown("`Vec<T>` not <b>bold</b>, a < b").text == "`Vec<T>` not &lt;b>bold&lt;/b>, a < b"
+    assert render_text("`Vec<T>` not <b>bold</b>, a < b").text == "`Vec<T>` not &lt;b>bold&lt;/b>, a < b"
 
 
 def test_a_comment_is_escaped_in_code_too() -> None:
-    assert shown("`<!-- x -->`").text == "`&lt;!-- x --&gt;`"
+    assert render_text("`<!-- x -->`").text == "`&lt;!-- x --&gt;`"
 
 
 def test_a_text_that_begins_like_a_block_is_a_text() -> None:
-    assert shown("# Title").text == "\\# Title"
-    assert shown("```sh").text == "\\```sh"
-    assert shown("[a]: b").text == "\\[a]: b"
-    assert shown("#!/bin/sh, C# and [a](b)").text == "\\#!/bin/sh, C# and [a](b)"
-    assert shown("[a](b)").text == "[a](b)"
+    assert render_text("# Title").text == "\\# Title"
+    assert render_text("```sh").text == "\\```sh"
+    assert render_text("[a]: b").text == "\\[a]: b"
+    assert render_text("#!/bin/sh, C# and [a](b)").text == "\\#!/bin/sh, C# and [a](b)"
+    assert render_text("[a](b)").text == "[a](b)"
 
 
 def test_a_long_text_is_shortened_at_a_word() -> None:
-    how = shown("Deploys run on Fridays only. " * 20)
+    how = render_text("Deploys run on Fridays only. " * 20)
     assert how.is_shortened
     assert how.text.endswith(" …")
     assert len(how.text) <= LONGEST
@@ -87,12 +87,12 @@ def test_a_long_text_is_shortened_at_a_word() -> None:
 
 
 def test_a_text_of_exactly_the_limit_is_whole() -> None:
-    assert shown("x" * LONGEST).text == "x" * LONGEST
-    assert shown("x" * (LONGEST + 1)).is_shortened
+    assert render_text("x" * LONGEST).text == "x" * LONGEST
+    assert render_text("x" * (LONGEST + 1)).is_shortened
 
 
 def test_a_text_without_blanks_is_not_cut_within_a_character() -> None:
-    text = shown("e\u0301" * 400).text
+    text = render_text("e\u0301" * 400).text
     assert text.endswith("e\u0301 …")
 
 
@@ -117,7 +117,7 @@ def test_a_mark_without_a_digest_still_names_its_memory() -> None:
 
 
 def test_a_bullet_that_was_wrapped_is_untouched() -> None:
-    line = bullet_line(shown("Use pnpm, not npm, in every package"), "9c1d7b2e", FACT)
+    line = bullet_line(render_text("Use pnpm, not npm, in every package"), "9c1d7b2e", FACT)
     start, rest = line[:11], line[12:]
     bullet = read_bullet([start, f"  {rest}"], FACT)
     assert bullet.is_untouched
@@ -126,8 +126,8 @@ def test_a_bullet_that_was_wrapped_is_untouched() -> None:
 
 
 def test_of_two_bullets_on_one_line_the_last_mark_counts() -> None:
-    first = bullet_line(shown("A"), "11111111", FACT)
-    second = bullet_line(shown("B"), "22222222", FACT)
+    first = bullet_line(render_text("A"), "11111111", FACT)
+    second = bullet_line(render_text("B"), "22222222", FACT)
     bullet = read_bullet([f"{first} {second[2:]}"], FACT)
     assert (bullet.content, bullet.mark.id) == ("A  B", "22222222")
 

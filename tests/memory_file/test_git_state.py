@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from opencode_memory.memory_file.git_state import Head, read_head, under_way, versions
+from opencode_memory.memory_file.git_state import Head, read_head, unfinished_operation, versions
 from opencode_memory.projects.identity import Repository, find_repository
 from support.memory_files import git
 
@@ -112,15 +112,15 @@ def test_variables_of_git_do_not_lead_to_another_repository(work_tree: Path, tmp
 
 def test_an_operation_under_way_is_named(work_tree: Path) -> None:
     commit(work_tree, "base\n")
-    assert under_way(repository(work_tree)) is None
+    assert unfinished_operation(repository(work_tree)) is None
     git(work_tree, "checkout", "-q", "-b", "theirs")
     commit(work_tree, "theirs\n")
     git(work_tree, "checkout", "-q", "main")
     commit(work_tree, "ours\n")
     with pytest.raises(Exception, match="merge"):
         git(work_tree, "merge", "-q", "theirs")
-    assert under_way(repository(work_tree)) == "a merge"
+    assert unfinished_operation(repository(work_tree)) == "a merge"
     git(work_tree, "merge", "--abort")
     with pytest.raises(Exception, match="rebase"):
         git(work_tree, "rebase", "-q", "theirs")
-    assert under_way(repository(work_tree)) == "a rebase"
+    assert unfinished_operation(repository(work_tree)) == "a rebase"

@@ -320,7 +320,7 @@ def test_a_process_that_died_before_it_noted_what_it_wrote_changes_nothing(
     def dies(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("opencode_memory.memory_file.synchronize.note_last", dies)
+    monkeypatch.setattr("opencode_memory.memory_file.synchronize.record_last", dies)
     with pytest.raises(KeyboardInterrupt):
         scene.sync()
     monkeypatch.undo()

@@ -137,10 +137,10 @@ def test_a_resolved_finding_that_is_found_again_is_open_again(kept: Findings) ->
 
 def test_a_finding_can_be_seen_again_by_its_id_however_it_is_worded_by_then(kept: Findings) -> None:
     id_ = kept.record(TEXT, at=AT, file="a.py").finding.id
-    again = kept.still_there(f"[{id_.upper()}]", at=LATER, line=9)
+    again = kept.record_again(f"[{id_.upper()}]", at=LATER, line=9)
     assert (again.seen, again.finding.line, again.finding.reviews) == (Seen.KNOWN, 9, 2)
     kept.resolve(id_, at=LATER)
-    assert kept.still_there(id_, at=LATER).seen is Seen.BACK
+    assert kept.record_again(id_, at=LATER).seen is Seen.BACK
 
 
 def test_what_one_review_sees_twice_it_has_seen_once(kept: Findings) -> None:

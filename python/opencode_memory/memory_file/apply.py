@@ -15,7 +15,7 @@ from opencode_memory.memory_file.bullet_text import one_line
 from opencode_memory.memory_file.diff import Change, Kind, Known
 from opencode_memory.memory_file.disk import RELATIVE
 from opencode_memory.memory_file.headings import PLAIN, heading_of
-from opencode_memory.memory_file.report import BulletChange, told
+from opencode_memory.memory_file.report import BulletChange, to_bullet_change
 from opencode_memory.memory_file.selection import KeptBullet
 from opencode_memory.models import Memory, ScopeKind, Source, Status, Trust
 from opencode_memory.text.formatting import short_id
@@ -96,33 +96,33 @@ def propose(store: MemoryStore, changes: Iterable[Change], done: Done, *, projec
     refused: Collection[str] | None = None
     for change in changes:
         if change.kind is not Kind.ADD or change.content is None:
-            done.proposed.append(told(change))
+            done.proposed.append(to_bullet_change(change))
             continue
         refused = _put_away(store, project) if refused is None else refused
         # Do not propose a memory again after the user rejected it; otherwise every checkout would.
         if one_line(change.content) in refused:
             continue
         if dry_run:
-            done.proposed.append(told(change))
+            done.proposed.append(to_bullet_change(change))
             continue
         try:
-            stored = _remembered(store, change, project=project, trust=Trust.IMPORTED, status=Status.CANDIDATE)
+            stored = _remember(store, change, project=project, trust=Trust.IMPORTED, status=Status.CANDIDATE)
         except InvalidInputError as error:
-            done.proposed.append(told(change, reason=str(error)))
+            done.proposed.append(to_bullet_change(change, reason=str(error)))
             continue
         if store.get(stored).status is Status.CANDIDATE:
-            done.proposed.append(told(change, id=stored))
+            done.proposed.append(to_bullet_change(change, id=stored))
 
 
 def _add(store: MemoryStore, change: Change, done: Done, *, project: str, dry_run: bool) -> None:
     if dry_run:
-        done.added.append(told(change))
+        done.added.append(to_bullet_change(change))
         return
-    stored = _remembered(store, change, project=project, trust=Trust.USER, status=Status.ACTIVE)
-    done.added.append(told(change, id=stored))
+    stored = _remember(store, change, project=project, trust=Trust.USER, status=Status.ACTIVE)
+    done.added.append(to_bullet_change(change, id=stored))
 
 
-def _remembered(store: MemoryStore, change: Change, *, project: str, trust: Trust, status: Status) -> str:
+def _remember(store: MemoryStore, change: Change, *, project: str, trust: Trust, status: Status) -> str:
     return store.remember(
         change.content or "",
         category=change.category or PLAIN.category,
@@ -141,17 +141,19 @@ def _edit(store: MemoryStore, change: Change, known: Mapping[str, Memory], done:
         category = None if change.category is None else change.category.value
         # A text that the user wrote gets the user's trust, and so does one that the user moved to the directives.
         store.edit(whose, content=change.content, category=category, trust=Trust.USER, verified=True)
-    done.edited.append(told(change))
+    done.edited.append(to_bullet_change(change))
 
 
 def _archive(store: MemoryStore, change: Change, known: Mapping[str, Memory], done: Done, *, dry_run: bool) -> None:
     whose = change.id or ""
     if known[whose].scope is ScopeKind.GLOBAL:
-        done.proposed.append(told(change, reason="it is global, which the file of one project does not change"))
+        done.proposed.append(
+            to_bullet_change(change, reason="it is global, which the file of one project does not change")
+        )
         return
     if not dry_run:
         store.archive(whose, reason=REASON)
-    done.archived.append(told(change))
+    done.archived.append(to_bullet_change(change))
 
 
 def _restore(store: MemoryStore, change: Change, done: Done, *, dry_run: bool) -> None:
@@ -161,12 +163,12 @@ def _restore(store: MemoryStore, change: Change, done: Done, *, dry_run: bool) -
             store.edit(whose, expires_at=None, verified=True)
         else:
             store.restore(whose)
-    done.restored.append(told(change))
+    done.restored.append(to_bullet_change(change))
 
 
 def _keep(change: Change, reason: str, known: Mapping[str, Memory], done: Done) -> None:
     """Keep a bullet as it is."""
-    done.unclear.append(told(change, reason=reason))
+    done.unclear.append(to_bullet_change(change, reason=reason))
     if change.bullet is None:
         return
     memory = known.get(change.id or "")

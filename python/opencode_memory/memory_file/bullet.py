@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from textwrap import dedent
 from typing import Final
 
-from opencode_memory.memory_file.bullet_text import Shown, digest, one_line, unescaped
+from opencode_memory.memory_file.bullet_text import Shown, digest, one_line, unescape
 from opencode_memory.memory_file.headings import BY_LETTER, Heading
 
 _MARK: Final = re.compile(
@@ -108,12 +108,12 @@ def read_bullet(lines: Sequence[str], heading: Heading | None) -> Bullet:
         heading: Its heading.
     """
     start = _STARTS.fullmatch(lines[0])
-    said = "\n".join(["" if start is None else start["text"] or "", *_dedented(lines[1:])])
+    said = "\n".join(["" if start is None else start["text"] or "", *_dedent(lines[1:])])
     marks = list(_MARK.finditer(said))
     plain = "\n".join(line.rstrip() for line in _ANY_MARK.sub("", said).split("\n")).strip()
     # Joining two bullets leaves two marks; the last one is at the right place.
     mark = _mark(marks[-1]) if marks else None
-    return Bullet(tuple(lines), one_line(plain), unescaped(plain), mark, heading)
+    return Bullet(tuple(lines), one_line(plain), unescape(plain), mark, heading)
 
 
 def _mark(match: re.Match[str]) -> Mark:
@@ -121,6 +121,6 @@ def _mark(match: re.Match[str]) -> Mark:
     return Mark(match["id"], BY_LETTER.get(letter or ""), match["digest"] or "", match["short"] is not None)
 
 
-def _dedented(lines: Sequence[str]) -> list[str]:
+def _dedent(lines: Sequence[str]) -> list[str]:
     """Remove the indentation that all lines have in common."""
     return dedent("\n".join(lines)).split("\n") if lines else []

@@ -2,7 +2,7 @@
 
 The shown text is plain: one line, no invisible characters, and short enough to read. It is escaped so that it cannot
 start or end a comment, which would break our marks, nor begin a block or an HTML tag. Escaping is undone exactly:
-``unescaped(escaped(text)) == text`` for every line.
+``unescape(escape(text)) == text`` for every line.
 """
 
 from __future__ import annotations
@@ -49,16 +49,16 @@ class Shown:
     is_shortened: bool
 
 
-def shown(content: str) -> Shown:
+def render_text(content: str) -> Shown:
     r"""Put a text on one line.
 
-    >>> shown("Use pnpm,\nnot npm <!-- why? -->")
+    >>> render_text("Use pnpm,\nnot npm <!-- why? -->")
     Shown(text='Use pnpm, not npm &lt;!-- why? --&gt;', is_shortened=False)
     """
     plain = plain_line(content)
     if len(plain) <= LONGEST:
-        return Shown(escaped(plain), is_shortened=False)
-    return Shown(escaped(f"{plain[: _end(plain)].rstrip()} {ELLIPSIS}"), is_shortened=True)
+        return Shown(escape(plain), is_shortened=False)
+    return Shown(escape(f"{plain[: _end(plain)].rstrip()} {ELLIPSIS}"), is_shortened=True)
 
 
 def plain_line(text: str) -> str:
@@ -71,15 +71,15 @@ def one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-def escaped(line: str) -> str:
+def escape(line: str) -> str:
     """Escape a line of text so that it stays within its bullet."""
     text = _REFERENCE.sub("&amp;", line).replace("<!--", "&lt;!--").replace("-->", "--&gt;")
     text = _outside_code(text)
     return f"\\{text}" if _BEGINS_BLOCK.match(text) else text
 
 
-def unescaped(text: str) -> str:
-    """Undo ``escaped``."""
+def unescape(text: str) -> str:
+    """Undo ``escape``."""
     text = text[1:] if _ESCAPED_BLOCK.match(text) else text
     return _REFERENCES.sub(lambda match: _CHARACTERS[match[1]], text)
 

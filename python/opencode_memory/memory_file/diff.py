@@ -12,7 +12,7 @@ from enum import StrEnum
 from typing import Final
 
 from opencode_memory.memory_file.bullet import Bullet
-from opencode_memory.memory_file.bullet_text import ends_shortened, one_line, plain_line, shown
+from opencode_memory.memory_file.bullet_text import ends_shortened, one_line, plain_line, render_text
 from opencode_memory.memory_file.headings import PLAIN, Heading, heading_of
 from opencode_memory.memory_file.part import read_part
 from opencode_memory.models import Category, Memory
@@ -123,7 +123,7 @@ def _owners(bullets: Sequence[Bullet], known: Mapping[str, Known]) -> dict[int, 
             taken.add(owner.id)
             owners[place] = owner
     lost = {
-        shown(one.memory.content).text: one
+        render_text(one.memory.content).text: one
         for one in known.values()
         if one.memory is not None and one.was_shown and one.id not in taken
     }
@@ -185,4 +185,4 @@ def _new_category(memory: Memory, bullet: Bullet) -> Category | None:
 def _says(memory: Memory, bullet: Bullet) -> bool:
     """Return whether a bullet shows the current text of its memory."""
     said = {one_line(memory.content), plain_line(memory.content)}
-    return bullet.text == shown(memory.content).text or one_line(bullet.content) in said
+    return bullet.text == render_text(memory.content).text or one_line(bullet.content) in said

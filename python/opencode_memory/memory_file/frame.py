@@ -85,7 +85,7 @@ def read_frame(data: bytes) -> Frame:
     Raises:
         ConflictError: It is not UTF-8, its marks are invalid, or it contains an unresolved merge.
     """
-    text = _decoded(data)
+    text = _decode(data)
     lines = text.split("\n")
     newline = "\r\n" if 2 * text.count("\r\n") > text.count("\n") else "\n"
     marks = [(at, match["which"]) for at, line in enumerate(lines) if (match := _ANY_MARK.match(line))]
@@ -118,7 +118,7 @@ def without_part(frame: Frame) -> Frame:
     return replace(frame, body=())
 
 
-def _decoded(data: bytes) -> str:
+def _decode(data: bytes) -> str:
     if b"\0" in data or data.startswith(_ENCODINGS):
         raise ConflictError("it is not text in UTF-8; save it as UTF-8 to have it kept up to date")
     try:

@@ -75,7 +75,7 @@ def read_head(repository: Repository) -> Head:
     return Head(branch, "" if branch is not None and text is None else None)
 
 
-def under_way(repository: Repository) -> str | None:
+def unfinished_operation(repository: Repository) -> str | None:
     """Return the name of an unfinished git operation in a work tree; None if there is none."""
     return next((what for name, what in _UNDER_WAY.items() if (repository.git_dir / name).exists()), None)
 

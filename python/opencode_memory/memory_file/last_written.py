@@ -42,7 +42,7 @@ def key_of(work_tree: Path) -> str:
     return PREFIX + hashlib.sha256(str(real(work_tree)).encode(errors="surrogateescape")).hexdigest()[:_KEY_CHARACTERS]
 
 
-def recall_last(store: MemoryStore, project: str, work_tree: Path) -> LastWritten | None:
+def read_last(store: MemoryStore, project: str, work_tree: Path) -> LastWritten | None:
     """Return the last writing in a work tree; None if there was none, or if it is unreadable."""
     value = store.kv.get(key_of(work_tree), project=project)
     if not isinstance(value, dict):
@@ -56,9 +56,9 @@ def recall_last(store: MemoryStore, project: str, work_tree: Path) -> LastWritte
     return LastWritten(fingerprint=fingerprint, head=Head(branch, commit), shown=tuple(shown))
 
 
-def note_last(store: MemoryStore, project: str, work_tree: Path, last: LastWritten) -> None:
+def record_last(store: MemoryStore, project: str, work_tree: Path, last: LastWritten) -> None:
     """Record a writing; recording the same again writes nothing."""
-    if recall_last(store, project, work_tree) == last:
+    if read_last(store, project, work_tree) == last:
         return
     value = {
         "work_tree": replace_surrogates(real(work_tree).as_posix()),

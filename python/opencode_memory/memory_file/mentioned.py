@@ -52,7 +52,7 @@ def known_memories(
     shown = () if last is None else last.shown
     projects = (project, None) if with_global else (project,)
 
-    def described(id: str, memory: Memory | None) -> Known:
+    def describe(id: str, memory: Memory | None) -> Known:
         own = memory if memory is not None and memory.project in projects else None
         return Known(id, own, was_shown=id in showed, is_live=own is not None and is_live(own, at=at))
 
@@ -62,14 +62,14 @@ def known_memories(
     looked_up = 0
     for name in dict.fromkeys(bullet.mark.id for bullet in read_part(body).bullets if bullet.mark):
         if name in ends:
-            found[name] = described(ends[name], _get(store, ends[name]))
+            found[name] = describe(ends[name], _get(store, ends[name]))
         elif looked_up < _MOST_LOOKED_UP:
             looked_up += 1
             memory = _ending_with(store, name, project)
             if memory is not None and memory.project in projects:
-                found[name] = described(memory.id, memory)
+                found[name] = describe(memory.id, memory)
     named = {known.id for known in found.values()}
-    return found | {one: described(one, _get(store, one)) for one in shown if one not in named}
+    return found | {one: describe(one, _get(store, one)) for one in shown if one not in named}
 
 
 def _by_end(shown: Sequence[str]) -> dict[str, str]:

@@ -80,7 +80,7 @@ class _Version:
         return any(bullet.text == change.bullet.text for bullet in same)
 
 
-def tell_origin(
+def find_origin(
     changes: Changes,
     frame: Frame,
     *,
@@ -102,7 +102,7 @@ def tell_origin(
     if not changes.changes:
         return _NOTHING
     if changed_by is not None:
-        return _sorted(changes, lambda _: changed_by is ChangedBy.PERSON, is_unsaved=False)
+        return _sort(changes, lambda _: changed_by is ChangedBy.PERSON, is_unsaved=False)
     found = versions()
     try:
         held = [version for data in found or () if (version := _read(data)) is not None]
@@ -117,14 +117,14 @@ def tell_origin(
         or (moved and found is None)
         or any(version.is_same(frame) for version in held)
     )
-    return _sorted(
+    return _sort(
         changes,
         lambda change: not is_another and id(change) not in saved,
         is_unsaved=any(_holds_text(one) and is_another and id(one) not in saved for one in changes.changes),
     )
 
 
-def _sorted(changes: Changes, is_own: Callable[[Change], bool], *, is_unsaved: bool) -> Origin:
+def _sort(changes: Changes, is_own: Callable[[Change], bool], *, is_unsaved: bool) -> Origin:
     own: list[Change] = []
     others: list[Change] = []
     for change in changes.changes:

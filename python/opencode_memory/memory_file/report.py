@@ -91,7 +91,7 @@ class MemoryFileReport:
         return self.outcome is Outcome.CONSENT_NEEDED
 
 
-def told(change: Change, *, id: str | None = None, reason: str = "") -> BulletChange:
+def to_bullet_change(change: Change, *, id: str | None = None, reason: str = "") -> BulletChange:
     """Convert a change for the report.
 
     Args:

@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
 from opencode_memory.memory_file.bullet import bullet_line
-from opencode_memory.memory_file.bullet_text import shown
+from opencode_memory.memory_file.bullet_text import render_text
 from opencode_memory.memory_file.headings import HEADINGS, RANK, Heading, heading_of
 from opencode_memory.models import Memory, ScopeKind, Status
 from opencode_memory.text.formatting import short_id
@@ -106,23 +106,23 @@ def body_of(memories: Iterable[Memory], *, max_lines: int, kept: Sequence[KeptBu
     taken = {bullet.id for bullet in kept}
     for memory in memories:
         heading = heading_of(memory)
-        if heading is None or memory.id in taken or not shown(memory.content).text:
+        if heading is None or memory.id in taken or not render_text(memory.content).text:
             continue
         cost = 1 if heading in groups else 1 + _LINES_OF_A_HEADING
         if cost <= room:
             room -= cost
             groups.setdefault(heading, []).append(memory)
-    return _written(groups, kept)
+    return _render(groups, kept)
 
 
-def _written(groups: dict[Heading, list[Memory]], kept: Sequence[KeptBullet]) -> Body:
+def _render(groups: dict[Heading, list[Memory]], kept: Sequence[KeptBullet]) -> Body:
     names = _names([memory.id for group in groups.values() for memory in group])
     lines: list[str] = []
     ids: list[str] = []
     for heading in sorted(groups, key=RANK.__getitem__):
         lines += ["", heading.line]
         for memory in groups[heading]:
-            lines.append(bullet_line(shown(memory.content), names[memory.id], heading))
+            lines.append(bullet_line(render_text(memory.content), names[memory.id], heading))
             ids.append(memory.id)
         for bullet in kept:
             if bullet.heading is heading:

@@ -19,10 +19,10 @@ from opencode_memory.memory_file.apply import Done, apply_changes, memories_of, 
 from opencode_memory.memory_file.diff import Kind, diff_part
 from opencode_memory.memory_file.disk import RELATIVE, Found
 from opencode_memory.memory_file.frame import NEW, Frame, fingerprint, read_frame
-from opencode_memory.memory_file.git_state import NO_REPOSITORY, Head, read_head, under_way, versions
-from opencode_memory.memory_file.last_written import LastWritten, note_last, recall_last
+from opencode_memory.memory_file.git_state import NO_REPOSITORY, Head, read_head, unfinished_operation, versions
+from opencode_memory.memory_file.last_written import LastWritten, read_last, record_last
 from opencode_memory.memory_file.mentioned import known_memories
-from opencode_memory.memory_file.origin import ChangedBy, Origin, tell_origin
+from opencode_memory.memory_file.origin import ChangedBy, Origin, find_origin
 from opencode_memory.memory_file.report import MemoryFileReport, Mode, Outcome
 from opencode_memory.memory_file.selection import FEWEST_LINES, Body, body_of, memories_to_show
 from opencode_memory.projects.identity import Repository, find_repository, real
@@ -124,16 +124,16 @@ def sync(
         BusyError: Another process locked the store for too long.
         StorageError: The store cannot be written. Problems of the file itself are in the report.
     """
-    wanted = _checked(mode, max_lines)
+    wanted = _validate(mode, max_lines)
     repository = find_repository(work_tree)
     head = NO_REPOSITORY if repository is None else read_head(repository)
-    last = recall_last(store, project, work_tree)
+    last = read_last(store, project, work_tree)
     place = _Place(store, project, work_tree, repository, head, last, with_global, at)
     if wanted is Mode.OFF or max_lines == 0:
         return place.report(Outcome.OFF)
     if max_lines < FEWEST_LINES:
         return place.left_alone(f"{max_lines} lines leave no room for a memory; allow at least {FEWEST_LINES}, or 0")
-    if repository is not None and (operation := under_way(repository)) is not None:
+    if repository is not None and (operation := unfinished_operation(repository)) is not None:
         return place.left_alone(f"{operation} is under way; its end is waited for")
     try:
         found = disk.read(work_tree)
@@ -152,7 +152,7 @@ def sync(
             return place.left_alone(f"its managed part has {len(frame.body):,} lines; take most of them out")
         memories = known_memories(store, frame.body, last, project=project, with_global=with_global, at=at)
         changes = diff_part(frame.body, memories)
-        origin = tell_origin(
+        origin = find_origin(
             changes,
             frame,
             last=last,
@@ -179,10 +179,10 @@ def sync(
         shown=len(body.shown),
         moved_out=len(foreign),
     )
-    return _written(place, frame, found, body, foreign, report, done, dry_run=dry_run)
+    return _write(place, frame, found, body, foreign, report, done, dry_run=dry_run)
 
 
-def _written(
+def _write(
     place: _Place,
     frame: Frame,
     found: Found | None,
@@ -206,7 +206,7 @@ def _written(
             return replace(report, outcome=Outcome.LEFT_ALONE, moved_out=0, problem=problem)
         report = replace(report, outcome=Outcome.WRITTEN)
     last = LastWritten(fingerprint=fingerprint(body.lines), head=place.head, shown=body.shown)
-    note_last(place.store, place.project, place.work_tree, last)
+    record_last(place.store, place.project, place.work_tree, last)
     return report
 
 
@@ -226,7 +226,7 @@ def _objection(origin: Origin) -> str | None:
     return None
 
 
-def _checked(mode: str, max_lines: int) -> Mode:
+def _validate(mode: str, max_lines: int) -> Mode:
     if isinstance(max_lines, bool) or not isinstance(max_lines, int) or max_lines < 0:
         raise InvalidInputError(
             f"max_lines: {max_lines!r} is not a whole number of lines, 0 or more", field="max_lines", limit="0 or more"

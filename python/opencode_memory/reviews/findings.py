@@ -151,7 +151,7 @@ class Findings:
         Raises:
             InvalidInputError: An argument is invalid.
         """
-        said, redactions = redact(_checked_text(text))
+        said, redactions = redact(_validate_text(text))
         place, line_there = file_and_line(file)
         place, more = redact(place)
         id_ = hashlib.sha256(f"{place}\0{same_words(said, file=place)}".encode()).hexdigest()[:_ID_CHARACTERS]
@@ -168,14 +168,16 @@ class Findings:
                 first_seen=at,
                 last_seen=at,
                 reviews=1,
-                line=_checked_line(line) or line_there,
+                line=_validate_line(line) or line_there,
                 review=review,
             )
             return Recorded(found, Seen.NEW, tuple(dict.fromkeys([*redactions, *more, *self._write(found)])))
-        recorded = self._seen_again(known, at=at, severity=worst, line=_checked_line(line) or line_there, review=review)
+        recorded = self._record_again(
+            known, at=at, severity=worst, line=_validate_line(line) or line_there, review=review
+        )
         return replace(recorded, redactions=tuple(dict.fromkeys([*redactions, *more])))
 
-    def still_there(
+    def record_again(
         self,
         id: str,
         *,
@@ -189,8 +191,8 @@ class Findings:
         Raises:
             NotFoundError: The branch has no finding with this id.
         """
-        return self._seen_again(
-            self._known(id), at=at, severity=_severity(severity), line=_checked_line(line), review=review
+        return self._record_again(
+            self._known(id), at=at, severity=_severity(severity), line=_validate_line(line), review=review
         )
 
     def resolve(self, id: str, *, at: datetime) -> Finding:
@@ -210,7 +212,7 @@ class Findings:
         """Return the open findings of this branch, worst first, then by file, oldest first."""
         return tuple(one for one in self._all() if one.status is FindingStatus.OPEN)
 
-    def _seen_again(
+    def _record_again(
         self, known: Finding, *, at: datetime, severity: Severity | None, line: int | None, review: str | None
     ) -> Recorded:
         again = review is None or review != known.review
@@ -238,7 +240,7 @@ class Findings:
 
     def _all(self) -> list[Finding]:
         found = [
-            self._understood(entry.key.removeprefix(self._prefix), entry.value)
+            self._parse(entry.key.removeprefix(self._prefix), entry.value)
             for entry in self.kv.list(self._prefix, project=self.project)
         ]
         order = list(Severity)
@@ -248,14 +250,14 @@ class Findings:
         )
 
     def _read(self, id: str) -> Finding | None:
-        return self._understood(id, self.kv.get(f"{self._prefix}{id}", project=self.project))
+        return self._parse(id, self.kv.get(f"{self._prefix}{id}", project=self.project))
 
     def _write(self, finding: Finding) -> tuple[str, ...]:
         life = RESOLVED_DAYS * 86_400.0 if finding.status is FindingStatus.RESOLVED else None
         value = {name: value for name, value in to_json(finding).items() if name != "id" and value is not None}
         return self.kv.set(f"{self._prefix}{finding.id}", value, ttl_seconds=life, project=self.project)
 
-    def _understood(self, id: str, value: Any) -> Finding | None:
+    def _parse(self, id: str, value: Any) -> Finding | None:
         """Parse a stored finding; None for a value that another writer stored under such a key."""
         if not _ID.fullmatch(id) or not isinstance(value, Mapping):
             return None
@@ -270,7 +272,7 @@ class Findings:
                 first_seen=_moment(value["first_seen"]),
                 last_seen=_moment(value["last_seen"]),
                 reviews=arguments.count(value["reviews"], field="reviews", least=1),
-                line=_checked_line(value.get("line")),
+                line=_validate_line(value.get("line")),
                 review=arguments.optional_text(value.get("review"), field="review"),
             )
         except (KeyError, TypeError, ValueError):
@@ -293,7 +295,7 @@ def _label(branch: str) -> str:
     return f"~{hashlib.sha256(branch.encode()).hexdigest()[:16]}"
 
 
-def _checked_text(text: object) -> str:
+def _validate_text(text: object) -> str:
     said = arguments.text(text, field="text").strip()
     if not said or len(said) > TEXT_CHARACTERS:
         raise InvalidInputError(
@@ -304,7 +306,7 @@ def _checked_text(text: object) -> str:
     return said
 
 
-def _checked_line(line: object) -> int | None:
+def _validate_line(line: object) -> int | None:
     return None if line is None else arguments.count(line, field="line", least=1)
 
 

@@ -53,7 +53,7 @@ def memory_findings(
     if id is not None:
         if file is not None:
             raise InvalidInputError("file: a known finding keeps its file; record a new finding instead", field="file")
-        recorded = findings.still_there(id, **where)
+        recorded = findings.record_again(id, **where)
     else:
         recorded = findings.record(text or "", file=_relative_to_work_tree(call, file or ""), **where)
     secrets = f" Secrets were left out: {', '.join(recorded.redactions)}." if recorded.redactions else ""
