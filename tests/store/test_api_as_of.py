@@ -1,4 +1,4 @@
-"""The store as it stood at an earlier moment: exact over edits, deletes, moves, expiry and undo."""
+"""The store as of an earlier time: exact over edits, deletes, moves, expiry and undo."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bad input: a clear error that names the field and the limit, never a traceback of ours, never a half-done write."""
+"""Invalid input: an error that names the field and the limit, no traceback, no half-done write."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The end of a life is exact at the moment of the question (I7), for memories and for values."""
+"""Expiry is exact at the time of the query (I7), for memories and for values."""
 
 from __future__ import annotations
 

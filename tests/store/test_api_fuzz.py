@@ -1,4 +1,4 @@
-"""Whatever a caller passes, only our own errors come out, and a refused write writes nothing."""
+"""Any argument raises only our own errors, and a refused write writes nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keeping a store sound: verify, repair, reindex, backup and its way back, purge, statistics, and files that are not ours."""
+"""Maintenance of a store: verify, repair, reindex, backup and restore, purge, statistics, files of other programs."""
 
 from __future__ import annotations
 

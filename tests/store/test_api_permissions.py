@@ -1,4 +1,4 @@
-"""A memory is nobody else's business: every file in the data directory is its owner's alone."""
+"""Files of the data directory are private to their owner."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Isolation: what belongs to one project is not seen in another; and how a repository finds its project."""
+"""Isolation of projects, and finding the project of a repository."""
 
 from __future__ import annotations
 

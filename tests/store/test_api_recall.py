@@ -1,4 +1,4 @@
-"""Answers: what is found, what is not, in which order, and why."""
+"""Recall: hits, empty answers, order and explanation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writing memories: what is kept, what is merged, and what the answer says about it."""
+"""Writing memories: storing, merging, and the reported result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Secrets are replaced before anything reaches the disk, on every path in."""
+"""Secrets are redacted before they reach the disk, on every write path."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The public face: what it is called, what it loads, and that what the docstrings show is true."""
+"""The public API: its names, its imports, and the examples of its docstrings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Undo of every operation, and the history that says who did what."""
+"""Undo of every operation, and the history with its writers."""
 
 from __future__ import annotations
 

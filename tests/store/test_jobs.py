@@ -1,4 +1,4 @@
-"""The queue of jobs: leases, turns, pauses and ends, at a clock that the tests set."""
+"""The job queue: leases, order, pauses and ends, with a clock that the tests set."""
 
 from __future__ import annotations
 

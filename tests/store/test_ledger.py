@@ -1,4 +1,4 @@
-"""The ledger: a decision is made once, settled once, counted, summed up, and gone with what it quotes."""
+"""The ledger: decisions are made once, settled once, counted, and erased with the memories that they quote."""
 
 from __future__ import annotations
 

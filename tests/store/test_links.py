@@ -1,4 +1,4 @@
-"""Links between memories, with the vectors of the bundled model: which kind, why, and what is not shown."""
+"""Links between memories, with the vectors of the bundled model: kinds, reasons, and hidden links."""
 
 from __future__ import annotations
 

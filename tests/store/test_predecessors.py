@@ -1,7 +1,6 @@
-"""What the systems before this one got wrong, each as a test by its number in the list of their faults.
+"""Faults of earlier systems, one test each, by their number in the list of faults.
 
-Numbers that are missing belong to surfaces that have tests of their own (command line, formats, configuration, embedder),
-or that are still to come (server, plugin, worker).
+Missing numbers belong to parts that have their own tests, such as the command line, the formats and the server.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""Turns are seen with what was said around them, and with nothing else: not with what the filter leaves out (I7), not with
-what is gone, and never otherwise than a store that was opened a moment ago would see them.
+"""Turns are scored together with their neighbours that pass the filter (I7), exactly as a reopened store scores them.
 
-All texts here that compare scores have four words: a memory more or less changes how rare a word is, which is the same for
-all, but not how long a text is on average, which is not.
+Texts whose scores are compared have four words each. Adding or removing a memory changes how rare a word is, which is
+the same for all texts, but must not change the average length.
 """
 
 from __future__ import annotations

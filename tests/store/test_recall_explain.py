@@ -1,4 +1,4 @@
-"""The order of hits and its explanation: contributions add up to the score, ranks count, and a limit only cuts."""
+"""The order of hits and its explanation: contributions add up to the score, and a limit only truncates."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What counts besides words and meaning: how a turn was said, by whom and when, and which words of a request are its frame.
+"""Hints beside words and meaning: form, speaker and time of a turn, and the frame of a request.
 
-Hints are for conversations: notes, decisions and code are left alone by all of them but the date.
+Hints apply to conversations. Only the date also applies to notes, decisions and code.
 """
 
 from __future__ import annotations

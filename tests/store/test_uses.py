@@ -1,4 +1,4 @@
-"""What counts as a use of a memory: that somebody asked for it, or that somebody took it up."""
+"""Uses of a memory: requested recalls and memories that an agent used."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What several test files share: embedders without a model, stores, and processes. Nothing here asserts."""
+"""Helpers that several test files share: embedders without a model, stores, and processes. They contain no assertions."""
