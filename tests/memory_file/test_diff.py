@@ -50,7 +50,7 @@ def replaced(text: list[str], old: str, new: str) -> list[str]:
     return [line.replace(old, new) for line in text]
 
 
-def test_what_nobody_touched_is_unchanged() -> None:
+def test_untouched_part_has_no_changes() -> None:
     assert changed(lines()) == Changes((), (), is_mass_deletion=False)
 
 
@@ -59,7 +59,7 @@ def test_what_nobody_touched_is_unchanged() -> None:
     st.sampled_from(["", "\ufeff# Mine\r\n", "text\n\n"]),
     st.sampled_from(["", "\n", "\nmine"]),
 )
-def test_any_memories_come_back_unchanged_and_what_is_outside_is_untouched(
+def test_any_memories_round_trip_and_text_outside_the_part_is_kept(
     contents: list[str], before: str, after: str
 ) -> None:
     memories = [
@@ -75,17 +75,17 @@ def test_any_memories_come_back_unchanged_and_what_is_outside_is_untouched(
 
 
 @pytest.mark.parametrize("content", HOSTILE)
-def test_a_hostile_memory_beside_others_changes_none_of_them(content: str) -> None:
+def test_hostile_memory_beside_others_changes_none_of_them(content: str) -> None:
     memories = [*ALL, memory(content, 5)]
     assert changed(lines(memories), memories) == Changes((), (), is_mass_deletion=False)
 
 
-def test_a_memory_that_was_changed_meanwhile_is_not_changed_back() -> None:
+def test_memory_that_was_changed_meanwhile_is_not_changed_back() -> None:
     newer = [memory("Use bun, not pnpm", 1, category=Category.DECISION), TABS, PORT, LONG]
     assert changed(lines(), newer) == Changes((), (), is_mass_deletion=False)
 
 
-def test_a_new_bullet_is_a_memory_of_the_category_that_it_stands_under() -> None:
+def test_new_bullet_is_a_memory_of_the_category_that_it_stands_under() -> None:
     text = lines()
     text.insert(at(text, "pnpm") + 1, "- Short answers")
     text += ["## Decisions", "* SQLite, <b>not</b> files", "## Testing", "- Run `make test`"]
@@ -98,43 +98,43 @@ def test_a_new_bullet_is_a_memory_of_the_category_that_it_stands_under() -> None
     assert found.foreign == ("## Testing",)
 
 
-def test_an_edited_bullet_is_an_edit_and_its_escapes_are_undone() -> None:
+def test_edited_bullet_is_an_edit_and_its_escapes_are_undone() -> None:
     tag = memory("Use <b> for &lt; in prose", 1)
     text = replaced(lines([tag]), "prose", "code")
     assert told(changed(text, [tag])) == [(Kind.EDIT, tag.id, "Use <b> for &lt; in code", None)]
 
 
-def test_a_moved_bullet_changes_its_category_and_only_that() -> None:
+def test_moved_bullet_changes_its_category_and_only_that() -> None:
     text = lines()
     line = text.pop(at(text, "pnpm"))
     text.insert(at(text, "tabs") + 1, line)
     assert told(changed(text)) == [(Kind.EDIT, PNPM.id, None, Category.CONVENTION)]
 
 
-def test_a_bullet_that_was_moved_and_edited_is_both() -> None:
+def test_moved_and_edited_bullet_changes_category_and_text() -> None:
     text = lines()
     line = text.pop(at(text, "pnpm")).replace("pnpm", "bun")
     text.insert(at(text, "tabs") + 1, line)
     assert told(changed(text)) == [(Kind.EDIT, PNPM.id, "Use bun, not npm", Category.CONVENTION)]
 
 
-def test_a_bullet_under_a_heading_that_says_no_category_keeps_its_own() -> None:
+def test_bullet_under_an_unknown_heading_keeps_its_category() -> None:
     text = replaced(lines(), "## Preferences", "## Tools")
     found = changed(text)
     assert (found.changes, found.foreign) == ((), ("## Tools",))
 
 
-def test_a_bullet_whose_memory_changed_its_category_meanwhile_was_not_moved() -> None:
+def test_bullet_whose_memory_changed_its_category_meanwhile_was_not_moved() -> None:
     decided = memory(PNPM.content, 1, category=Category.DECISION)
     assert changed(lines([PNPM]), [decided]).changes == ()
 
 
-def test_a_bullet_that_was_moved_where_its_memory_is_meanwhile_changes_nothing() -> None:
+def test_bullet_that_was_moved_where_its_memory_is_meanwhile_changes_nothing() -> None:
     decided = memory(PNPM.content, 1, category=Category.DECISION)
     assert changed(replaced(lines([PNPM]), "## Preferences", "## Decisions"), [decided]).changes == ()
 
 
-def test_a_directive_that_is_moved_to_the_confirmed_ones_is_confirmed() -> None:
+def test_directive_that_is_moved_to_the_confirmed_ones_is_confirmed() -> None:
     unconfirmed = memory("Never squash", 1, category=Category.DIRECTIVE, trust=Trust.AGENT)
     text = replaced(lines([unconfirmed]), "## Directives noted by agents, not confirmed", "## Directives")
     assert told(changed(text, [unconfirmed])) == [(Kind.EDIT, unconfirmed.id, None, Category.DIRECTIVE)]
@@ -143,17 +143,17 @@ def test_a_directive_that_is_moved_to_the_confirmed_ones_is_confirmed() -> None:
     assert changed(text, [confirmed]).changes == ()
 
 
-def test_a_deleted_bullet_is_a_deletion() -> None:
+def test_deleted_bullet_is_a_deletion() -> None:
     text = [line for line in lines() if "tabs" not in line]
     assert told(changed(text)) == [(Kind.DELETE, TABS.id, None, None)]
 
 
-def test_a_bullet_that_was_emptied_is_a_deletion() -> None:
+def test_bullet_that_was_emptied_is_a_deletion() -> None:
     text = replaced(lines(), "Indent with tabs ", "")
     assert told(changed(text)) == [(Kind.DELETE, TABS.id, None, None)]
 
 
-def test_a_memory_that_the_file_never_showed_is_not_deleted() -> None:
+def test_memory_that_the_file_never_showed_is_not_deleted() -> None:
     assert changed(lines([PNPM]), [PNPM]).changes == ()
     assert diff_part("", known([PNPM], was_shown=False)).changes == ()
 
@@ -161,14 +161,14 @@ def test_a_memory_that_the_file_never_showed_is_not_deleted() -> None:
 @pytest.mark.parametrize(
     ("gone", "all", "is_mass"), [(3, 3, False), (4, 4, True), (4, 8, False), (5, 9, True), (0, 0, False)]
 )
-def test_more_than_half_of_the_bullets_gone_at_once_is_another_version(gone: int, all: int, is_mass: bool) -> None:
+def test_part_without_more_than_half_of_its_bullets_is_another_version(gone: int, all: int, is_mass: bool) -> None:
     memories = [memory(f"fact {number}", number) for number in range(all)]
     text = [line for line in lines(memories) if not any(f"fact {number} " in line for number in range(gone))]
     found = changed(text, memories)
     assert (len(found.changes), found.is_mass_deletion) == (gone, is_mass)
 
 
-def test_a_copied_bullet_is_a_new_memory_and_the_untouched_one_is_the_old_one() -> None:
+def test_copied_bullet_is_a_new_memory_and_the_untouched_one_is_the_old_one() -> None:
     for first, second in (("pnpm", "bun"), ("bun", "pnpm")):
         text = lines([PNPM])
         line = text.pop(at(text, "pnpm"))
@@ -176,7 +176,7 @@ def test_a_copied_bullet_is_a_new_memory_and_the_untouched_one_is_the_old_one() 
         assert told(changed(text, [PNPM])) == [(Kind.ADD, None, "Use bun, not npm", Category.PREFERENCE)]
 
 
-def test_of_two_edited_copies_the_first_is_the_memory() -> None:
+def test_first_of_two_edited_copies_is_the_memory() -> None:
     text = lines([PNPM])
     line = text.pop(at(text, "pnpm"))
     text += [line.replace("pnpm", "bun"), line.replace("pnpm", "yarn")]
@@ -186,17 +186,17 @@ def test_of_two_edited_copies_the_first_is_the_memory() -> None:
     ]
 
 
-def test_a_copy_that_nobody_changed_says_nothing() -> None:
+def test_unchanged_copy_of_a_bullet_is_ignored() -> None:
     text = lines()
     assert changed([*text, *text]).changes == ()
 
 
-def test_a_bullet_that_lost_its_mark_is_still_its_memory() -> None:
+def test_bullet_that_lost_its_mark_is_still_its_memory() -> None:
     text = [line.split(" <!--")[0] for line in lines()]
     assert changed(text).changes == ()
 
 
-def test_a_shortened_bullet_is_replaced_only_by_a_whole_text() -> None:
+def test_shortened_bullet_is_replaced_only_by_a_whole_text() -> None:
     text = replaced(lines([LONG]), "Fridays", "Mondays")
     one = the_one(changed(text, [LONG]))
     assert (one.kind, one.id) == (Kind.UNCLEAR, LONG.id)
@@ -206,49 +206,49 @@ def test_a_shortened_bullet_is_replaced_only_by_a_whole_text() -> None:
     assert told(changed([*text[:place], whole], [LONG])) == [(Kind.EDIT, LONG.id, "Deploys run on Mondays.", None)]
 
 
-def test_a_shortened_bullet_may_still_be_moved_and_deleted() -> None:
+def test_shortened_bullet_may_still_be_moved_and_deleted() -> None:
     text = replaced(lines([LONG]), "## Facts", "## Decisions")
     assert told(changed(text, [LONG])) == [(Kind.EDIT, LONG.id, None, Category.DECISION)]
     assert told(changed(["## Facts"], [LONG])) == [(Kind.DELETE, LONG.id, None, None)]
 
 
-def test_a_damaged_mark_does_not_let_a_shortened_text_pass_for_whole() -> None:
+def test_damaged_mark_does_not_let_a_shortened_text_pass_for_whole() -> None:
     text = [line.split(" f")[0] + " -->" if "Deploys" in line else line for line in lines([LONG])]
     assert changed(text, [LONG]).changes == ()
     assert the_one(changed(replaced(text, "Fridays", "Mondays"), [LONG])).kind is Kind.UNCLEAR
 
 
-def test_a_text_that_ends_with_an_ellipsis_by_itself_may_be_edited() -> None:
+def test_text_that_ends_with_an_ellipsis_by_itself_may_be_edited() -> None:
     trailing = memory("and so on …", 1)
     text = replaced(lines([trailing]), "so on", "so forth")
     assert told(changed(text, [trailing])) == [(Kind.EDIT, trailing.id, "and so forth …", None)]
 
 
-def test_a_bullet_of_a_memory_that_went_away_goes_too() -> None:
+def test_bullet_of_a_memory_that_went_away_goes_too() -> None:
     gone = memory(PNPM.content, 1, category=Category.PREFERENCE, status=Status.ARCHIVED)
     assert changed(lines([PNPM]), [gone], live=False).changes == ()
 
 
-def test_an_edit_of_a_memory_that_went_away_is_a_new_statement() -> None:
+def test_edit_of_a_memory_that_went_away_is_a_new_statement() -> None:
     gone = memory(PNPM.content, 1, category=Category.PREFERENCE, status=Status.ARCHIVED)
     text = replaced(lines([PNPM]), "pnpm", "bun")
     assert told(changed(text, [gone], live=False)) == [(Kind.ADD, None, "Use bun, not npm", Category.PREFERENCE)]
 
 
-def test_a_bullet_that_was_put_back_restores_its_memory() -> None:
+def test_bullet_that_was_put_back_restores_its_memory() -> None:
     gone = memory(PNPM.content, 1, category=Category.PREFERENCE, status=Status.ARCHIVED)
     found = changed(lines([PNPM]), [gone], live=False, was_shown=False)
     assert told(found) == [(Kind.RESTORE, PNPM.id, None, None)]
 
 
-def test_a_bullet_with_the_mark_of_another_project_is_new() -> None:
+def test_bullet_with_the_mark_of_another_project_is_new() -> None:
     assert told(changed(lines([PNPM]), [])) == [(Kind.ADD, None, PNPM.content, Category.PREFERENCE)]
 
 
-def test_an_edit_that_says_what_the_memory_says_meanwhile_changes_nothing() -> None:
+def test_edit_equal_to_the_current_memory_changes_nothing() -> None:
     newer = memory("Use bun, not npm", 1, category=Category.PREFERENCE)
     assert changed(replaced(lines([PNPM]), "pnpm", "bun"), [newer]).changes == ()
 
 
-def test_carriage_returns_are_no_edits() -> None:
+def test_carriage_returns_are_not_edits() -> None:
     assert diff_part("\r\n".join(lines()), known(ALL)).changes == ()

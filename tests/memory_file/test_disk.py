@@ -30,14 +30,14 @@ def names(work_tree: Path) -> list[str]:
     return sorted(path.name for path in (work_tree / ".opencode").iterdir())
 
 
-def test_a_missing_file_is_none_and_a_file_is_its_bytes_and_permissions(work_tree: Path) -> None:
+def test_read_returns_none_for_a_missing_file_else_bytes_and_permissions(work_tree: Path) -> None:
     assert read(work_tree) is None
     file_in(work_tree).write_bytes(b"mine\r\n")
     file_in(work_tree).chmod(0o640)
     assert read(work_tree) == Found(b"mine\r\n", 0o640)
 
 
-def test_a_missing_folder_is_created_with_the_file(tmp_path: Path) -> None:
+def test_missing_folder_is_created_with_the_file(tmp_path: Path) -> None:
     assert read(tmp_path) is None
     write(tmp_path, b"new", before=None, at=AT)
     assert file_in(tmp_path).read_bytes() == b"new"
@@ -51,7 +51,7 @@ def test_permissions_are_kept(work_tree: Path, mode: int) -> None:
     assert read(work_tree) == Found(b"new", mode)
 
 
-def test_a_new_file_has_the_permissions_of_new_files(work_tree: Path) -> None:
+def test_new_file_has_the_permissions_of_new_files(work_tree: Path) -> None:
     mask = os.umask(0o027)
     try:
         write(work_tree, b"new", before=None, at=AT)
@@ -61,7 +61,7 @@ def test_a_new_file_has_the_permissions_of_new_files(work_tree: Path) -> None:
 
 
 @pytest.mark.parametrize("where", ["outside", "inside", "nowhere"])
-def test_a_linked_file_is_neither_read_nor_written(work_tree: Path, tmp_path: Path, where: str) -> None:
+def test_linked_file_is_neither_read_nor_written(work_tree: Path, tmp_path: Path, where: str) -> None:
     target = work_tree / "notes.md" if where == "inside" else tmp_path / "victim"
     if where != "nowhere":
         target.write_text("precious")
@@ -77,7 +77,7 @@ def test_a_linked_file_is_neither_read_nor_written(work_tree: Path, tmp_path: Pa
 
 
 @pytest.mark.parametrize("where", ["outside", "inside", "nowhere"])
-def test_a_linked_folder_is_not_followed(tmp_path: Path, where: str) -> None:
+def test_linked_folder_is_not_followed(tmp_path: Path, where: str) -> None:
     folder = tmp_path / "shop"
     folder.mkdir()
     target = folder / "real" if where == "inside" else tmp_path / "elsewhere"
@@ -94,7 +94,7 @@ def test_a_linked_folder_is_not_followed(tmp_path: Path, where: str) -> None:
         assert (target / "MEMORY.md").read_text() == "precious"
 
 
-def test_a_pipe_or_a_folder_in_its_place_is_not_waited_for(work_tree: Path) -> None:
+def test_fifo_or_folder_instead_of_the_file_does_not_block(work_tree: Path) -> None:
     os.mkfifo(file_in(work_tree))
     with pytest.raises(ConflictError, match="not a file"):
         read(work_tree)
@@ -104,24 +104,24 @@ def test_a_pipe_or_a_folder_in_its_place_is_not_waited_for(work_tree: Path) -> N
         read(work_tree)
 
 
-def test_a_file_in_place_of_the_folder_is_refused(tmp_path: Path) -> None:
+def test_file_in_place_of_the_folder_is_refused(tmp_path: Path) -> None:
     (tmp_path / ".opencode").write_text("precious")
     with pytest.raises(ConflictError, match="not a folder"):
         read(tmp_path)
 
 
-def test_a_work_tree_that_is_gone_is_an_error_that_names_the_file(tmp_path: Path) -> None:
+def test_work_tree_that_is_gone_is_an_error_that_names_the_file(tmp_path: Path) -> None:
     with pytest.raises(StorageError, match=r"cannot read .*MEMORY\.md"):
         read(tmp_path / "gone")
 
 
-def test_a_file_that_is_no_list_of_memories_any_more_is_refused(work_tree: Path) -> None:
+def test_file_too_large_for_a_list_of_memories_is_refused(work_tree: Path) -> None:
     file_in(work_tree).write_bytes(b"x" * ((8 << 20) + 1))
     with pytest.raises(ConflictError, match="bytes"):
         read(work_tree)
 
 
-def test_a_version_that_was_not_read_is_not_replaced(work_tree: Path) -> None:
+def test_file_changed_since_it_was_read_is_not_replaced(work_tree: Path) -> None:
     file_in(work_tree).write_bytes(b"old")
     before = read(work_tree)
     file_in(work_tree).write_bytes(b"newer")
@@ -137,7 +137,7 @@ def test_a_version_that_was_not_read_is_not_replaced(work_tree: Path) -> None:
     assert names(work_tree) == []
 
 
-def test_a_failure_before_the_end_leaves_the_old_version_and_nothing_else(
+def test_failure_before_the_end_leaves_the_old_version_and_nothing_else(
     work_tree: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file_in(work_tree).write_bytes(b"old")
@@ -153,7 +153,7 @@ def test_a_failure_before_the_end_leaves_the_old_version_and_nothing_else(
     assert file_in(work_tree).read_bytes() == b"old"
 
 
-def test_what_a_killed_process_left_is_removed_later_and_what_is_fresh_is_not(work_tree: Path) -> None:
+def test_old_temporary_files_are_removed_and_fresh_ones_are_kept(work_tree: Path) -> None:
     old, fresh = (work_tree / ".opencode" / f".MEMORY.md.{name}.opencode-memory" for name in ("old", "fresh"))
     other = work_tree / ".opencode" / ".MEMORY.md.swp"
     for path, age in ((old, timedelta(hours=2)), (fresh, timedelta(minutes=2)), (other, timedelta(days=9))):

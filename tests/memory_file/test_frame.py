@@ -47,12 +47,12 @@ def test_byte_order_mark_line_ends_and_a_missing_end_stay(before: bytes, after: 
     assert changed.endswith(END.encode() + after)
 
 
-def test_the_part_ends_its_lines_as_the_file_does() -> None:
+def test_part_ends_its_lines_as_the_file_does() -> None:
     changed = read_frame(with_part(b"# Mine\r\n", b"\r\n", "\r\n")).with_body(OTHER)
     assert changed.count(b"\n") == changed.count(b"\r\n")
 
 
-def test_a_file_without_marks_has_no_part_and_gets_one_at_its_end() -> None:
+def test_file_without_marks_has_no_part_and_gets_one_at_its_end() -> None:
     frame = read_frame(b"# Mine\r\n\r\nNo end of line")
     assert frame.body is None
     assert frame.with_body(BODY).startswith(b"# Mine\r\n\r\nNo end of line\r\n\r\n<!-- opencode-memory:begin v1 ")
@@ -60,7 +60,7 @@ def test_a_file_without_marks_has_no_part_and_gets_one_at_its_end() -> None:
     assert read_frame(b"").with_body(BODY).startswith(b"<!-- opencode-memory:begin")
 
 
-def test_a_new_file_can_be_read() -> None:
+def test_new_file_can_be_read() -> None:
     frame = read_frame(NEW.with_body(BODY))
     assert (frame.before, frame.body, frame.after) == ("# Project memory\n\n", BODY, "\n")
 
@@ -70,7 +70,7 @@ def test_foreign_lines_go_behind_the_part_and_before_what_is_there() -> None:
     assert changed.endswith(f"{END}\n\na paragraph\n\nanother\nmine\n".encode())
 
 
-def test_the_fingerprint_does_not_depend_on_line_ends() -> None:
+def test_fingerprint_does_not_depend_on_line_ends() -> None:
     assert read_frame(with_part(b"", b"\r\n", "\r\n")).body == BODY
 
 
@@ -93,7 +93,7 @@ BEGIN = begin(BODY)
     ],
 )
 @pytest.mark.parametrize("newline", ["\n", "\r\n"])
-def test_marks_that_make_no_sense_are_refused_with_what_was_found(lines: list[str], what: str, newline: str) -> None:
+def test_invalid_marks_are_refused_with_a_description(lines: list[str], what: str, newline: str) -> None:
     with pytest.raises(ConflictError, match=what):
         read_frame(newline.join(["mine", *lines, "mine"]).replace("mine" + newline, "", 1).encode())
 
@@ -108,11 +108,11 @@ def test_marks_that_make_no_sense_are_refused_with_what_was_found(lines: list[st
         with_part(b"a\0b\n", b""),
     ],
 )
-def test_what_is_not_utf_8_is_refused(data: bytes) -> None:
+def test_file_that_is_not_utf_8_is_refused(data: bytes) -> None:
     with pytest.raises(ConflictError, match="UTF-8"):
         read_frame(data)
 
 
-def test_a_begin_mark_that_lost_its_fingerprint_says_nothing() -> None:
+def test_begin_mark_without_a_fingerprint_gives_an_empty_one() -> None:
     frame = read_frame(f"<!-- opencode-memory:begin v1 -->\n- one\n{END}\n".encode())
     assert (frame.body, frame.fingerprint) == (("- one",), "")

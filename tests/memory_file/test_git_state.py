@@ -65,17 +65,17 @@ def test_head_of_a_linked_work_tree_is_its_own(work_tree: Path, tmp_path: Path) 
 @pytest.mark.parametrize(
     "text", ["", "nonsense", "ref: ../../outside", "ref: refs/heads/.invalid", "ref: refs/heads/../../x"]
 )
-def test_a_head_that_cannot_be_read_is_not_known(work_tree: Path, text: str) -> None:
+def test_head_that_cannot_be_read_is_not_known(work_tree: Path, text: str) -> None:
     (work_tree / ".git/HEAD").write_text(text)
     assert read_head(repository(work_tree)).commit is None
 
 
-def test_a_head_that_goes_round_in_circles_is_not_known(work_tree: Path) -> None:
+def test_circular_head_is_unknown(work_tree: Path) -> None:
     (work_tree / ".git/refs/heads/main").write_text("ref: refs/heads/main\n")
     assert read_head(repository(work_tree)).commit is None
 
 
-def test_the_committed_and_the_staged_version_are_returned(work_tree: Path) -> None:
+def test_committed_and_the_staged_version_are_returned(work_tree: Path) -> None:
     assert versions(repository(work_tree), NAME, environment=ENVIRONMENT) == ()
     commit(work_tree, "committed\n\nmore\n")
     assert versions(repository(work_tree), NAME, environment=ENVIRONMENT) == (b"committed\n\nmore\n",) * 2
@@ -86,14 +86,14 @@ def test_the_committed_and_the_staged_version_are_returned(work_tree: Path) -> N
     assert found == (b"committed\n\nmore\n", b"staged missing")
 
 
-def test_an_untracked_file_has_no_versions(work_tree: Path) -> None:
+def test_untracked_file_has_no_versions(work_tree: Path) -> None:
     commit(work_tree)
     (work_tree / ".opencode").mkdir()
     (work_tree / NAME).write_text("mine")
     assert versions(repository(work_tree), NAME, environment=ENVIRONMENT) == ()
 
 
-def test_without_git_nothing_can_be_told(work_tree: Path, tmp_path: Path) -> None:
+def test_versions_without_git_are_unknown(work_tree: Path, tmp_path: Path) -> None:
     assert versions(repository(work_tree), NAME, environment={"PATH": str(tmp_path)}) is None
     nowhere = Repository(tmp_path, tmp_path / "no.git", tmp_path / "no.git")
     assert versions(nowhere, NAME, environment=ENVIRONMENT) is None
@@ -110,7 +110,7 @@ def test_variables_of_git_do_not_lead_to_another_repository(work_tree: Path, tmp
     assert versions(repository(work_tree), NAME, environment=misleading) == (b"ours", b"ours")
 
 
-def test_an_operation_under_way_is_named(work_tree: Path) -> None:
+def test_unfinished_operation_is_named(work_tree: Path) -> None:
     commit(work_tree, "base\n")
     assert unfinished_operation(repository(work_tree)) is None
     git(work_tree, "checkout", "-q", "-b", "theirs")

@@ -47,7 +47,7 @@ def test_directives_of_agents_stand_apart_until_they_are_confirmed() -> None:
     assert heading_of(memory("x", category=Category.DIRECTIVE)).is_confirmed
 
 
-def test_a_resolved_blocker_is_not_shown() -> None:
+def test_resolved_blocker_is_not_shown() -> None:
     assert heading_of(memory("x", category=Category.BLOCKER, tags=("resolved",))) is None
 
 
@@ -55,22 +55,22 @@ def test_indented_lines_belong_to_the_bullet_above() -> None:
     assert read("- one\n  more\n\n  still\n- two\n\ntext") == (["one\nmore\n\nstill", "two"], ["text"])
 
 
-def test_a_line_that_is_not_indented_is_no_part_of_a_bullet() -> None:
+def test_line_that_is_not_indented_is_no_part_of_a_bullet() -> None:
     assert read(f"- one {MARK}\na note below") == (["one"], ["a note below"])
 
 
-def test_a_bullet_with_a_mark_is_a_memory_of_its_own_however_deep_it_stands() -> None:
+def test_bullet_with_a_mark_is_a_memory_of_its_own_however_deep_it_stands() -> None:
     assert read(f"- parent {MARK}\n  - child\n      - moved here {OTHER}") == (["parent\n- child", "moved here"], [])
 
 
-def test_a_fenced_block_holds_no_bullets() -> None:
+def test_fenced_block_holds_no_bullets() -> None:
     assert read("text\n```\n- code\n# Decisions\n```\n- bullet") == (
         ["bullet"],
         ["text", "```", "- code", "# Decisions", "```"],
     )
 
 
-def test_a_fence_that_would_swallow_a_memory_is_only_a_line() -> None:
+def test_fence_that_would_swallow_a_memory_is_only_a_line() -> None:
     assert read(f"```\n- ours {MARK}\n```") == (["ours"], ["```", "", "```"])
 
 
@@ -81,7 +81,7 @@ def test_paragraphs_stay_apart() -> None:
     )
 
 
-def test_empty_bullets_are_nothing_and_an_emptied_one_keeps_its_mark() -> None:
+def test_empty_bullets_are_ignored_and_an_emptied_one_keeps_its_mark() -> None:
     part = read_part(["-", "- ", f"- {MARK}"])
     assert [(bullet.text, bullet.mark.id) for bullet in part.bullets] == [("", "9c1d7b2e")]
 
@@ -91,7 +91,7 @@ def test_empty_bullets_are_nothing_and_an_emptied_one_keeps_its_mark() -> None:
         st.sampled_from(["- a", "  b", "", "## Facts", "# X", "```", "text", f"- c {MARK}", "    - d"]), max_size=12
     )
 )
-def test_no_line_with_something_to_say_gets_lost(lines: list[str]) -> None:
+def test_every_line_with_text_is_kept(lines: list[str]) -> None:
     part = read_part(lines)
     kept = [line for bullet in part.bullets for line in bullet.lines] + list(part.foreign)
     said = [line for line in lines if line.strip() and line != "## Facts"]

@@ -31,7 +31,7 @@ def chosen(memories: list[Memory], most: int = 100) -> list[str]:
     return [one.content for one in found]
 
 
-def test_the_most_useful_kinds_come_first() -> None:
+def test_most_useful_kinds_come_first() -> None:
     memories = [
         memory("event", 1, category=Category.EVENT),
         memory("fact", 2),
@@ -66,7 +66,7 @@ def test_within_a_kind_use_counts_before_age_and_small_differences_of_use_do_not
     ]
 
 
-def test_no_more_is_read_than_is_wanted() -> None:
+def test_selection_reads_no_more_memories_than_needed() -> None:
     memories = [memory(f"convention {number}", number, category=Category.CONVENTION) for number in range(5)]
     assert len(chosen([*memories, memory("fact", 9)], most=5)) == 5
 
@@ -75,7 +75,7 @@ def test_no_more_is_read_than_is_wanted() -> None:
     st.integers(min_value=FEWEST_LINES, max_value=60),
     st.lists(st.tuples(st.sampled_from(sorted(Category)), st.text(max_size=20)), max_size=40),
 )
-def test_the_part_has_at_most_so_many_lines_and_no_memory_twice(most: int, what: list[tuple[Category, str]]) -> None:
+def test_part_has_at_most_so_many_lines_and_no_memory_twice(most: int, what: list[tuple[Category, str]]) -> None:
     memories = [memory(content, number, category=category) for number, (category, content) in enumerate(what)]
     body = body_of([*memories, *memories[:0]], max_lines=most)
     assert len(body.lines) + 2 <= most
@@ -83,12 +83,12 @@ def test_the_part_has_at_most_so_many_lines_and_no_memory_twice(most: int, what:
     assert sum(line.startswith("- ") for line in body.lines) == len(body.shown)
 
 
-def test_the_fewest_lines_hold_a_memory() -> None:
+def test_fewest_lines_hold_a_memory() -> None:
     assert len(body_of([memory("x")], max_lines=FEWEST_LINES).shown) == 1
     assert body_of([memory("x")], max_lines=FEWEST_LINES - 1).shown == ()
 
 
-def test_what_comes_first_gets_the_room() -> None:
+def test_first_memories_get_the_available_lines() -> None:
     memories = [
         memory("first", 1, category=Category.IDEA),
         memory("second", 2),
@@ -99,11 +99,11 @@ def test_what_comes_first_gets_the_room() -> None:
     assert [line.split(" <!--")[0] for line in body.lines[2:]] == ["- first", "- third"]
 
 
-def test_a_memory_of_which_nothing_can_be_seen_is_left_out() -> None:
+def test_memory_without_visible_text_is_left_out() -> None:
     assert rendered([memory("\u202e\u2066")]).lines == ()
 
 
-def test_memories_whose_ids_end_alike_are_told_apart_by_the_whole_id() -> None:
+def test_memories_with_equal_short_ids_are_named_by_the_full_id() -> None:
     one = memory("one", 1, id="01920000-0000-7000-8000-00009c1d7b2e")
     two = memory("two", 2, id="01930000-0000-7000-8000-00009c1d7b2e")
     three = memory("three", 3)
@@ -113,7 +113,7 @@ def test_memories_whose_ids_end_alike_are_told_apart_by_the_whole_id() -> None:
     assert "m:00000003 " in lines[4]
 
 
-def test_a_kept_bullet_stands_where_it_stood_and_in_place_of_its_memory() -> None:
+def test_kept_bullet_stands_where_it_stood_and_in_place_of_its_memory() -> None:
     kept = KeptBullet(FACT, ("- as written", "  with more"), memory("x", 1).id)
     body = body_of([memory("x", 1), memory("y", 2)], max_lines=100, kept=[kept])
     assert body.lines[1:] == ("## Facts", rendered([memory("y", 2)]).lines[2], "- as written", "  with more")

@@ -29,22 +29,20 @@ from support.stores import NOW_MS, set_clock
 # Consent
 
 
-def test_a_file_is_not_created_before_the_person_allows_it(store: MemoryStore, tmp_path: Path) -> None:
+def test_file_is_not_created_without_consent(store: MemoryStore, tmp_path: Path) -> None:
     remember(store)
     report = Scene(store, tmp_path).sync()
     assert report.consent_needed
     assert not (tmp_path / ".opencode").exists()
 
 
-def test_what_the_person_allowed_once_is_kept_up_to_date(scene: Scene) -> None:
+def test_file_allowed_once_is_kept_up_to_date(scene: Scene) -> None:
     scene.store.remember("Never squash", category="directive")
     assert scene.sync().written
     assert "- Never squash <!-- m:" in scene.text()
 
 
-def test_a_file_that_may_be_created_is_created_even_when_there_is_nothing_to_show(
-    store: MemoryStore, tmp_path: Path
-) -> None:
+def test_file_with_consent_is_created_even_without_memories(store: MemoryStore, tmp_path: Path) -> None:
     assert Scene(store, tmp_path).sync(mode="auto").outcome is Outcome.UNCHANGED
     assert not (tmp_path / ".opencode").exists()
     assert Scene(store, tmp_path).sync(create=True).written
@@ -65,7 +63,7 @@ def test_auto_creates_the_file_and_off_neither_reads_nor_writes_it(store: Memory
     assert "Something new" not in scene.active()
 
 
-def test_a_file_of_the_persons_own_gets_a_part_only_with_consent(store: MemoryStore, tmp_path: Path) -> None:
+def test_users_own_file_gets_a_part_only_with_consent(store: MemoryStore, tmp_path: Path) -> None:
     remember(store)
     scene = Scene(store, tmp_path)
     scene.file.parent.mkdir()
@@ -77,7 +75,7 @@ def test_a_file_of_the_persons_own_gets_a_part_only_with_consent(store: MemorySt
     assert scene.sync().outcome is Outcome.UNCHANGED
 
 
-def test_a_gitignore_is_not_touched(store: MemoryStore, tmp_path: Path) -> None:
+def test_gitignore_is_not_touched(store: MemoryStore, tmp_path: Path) -> None:
     remember(store)
     (tmp_path / ".gitignore").write_text("*.log\n")
     Scene(store, tmp_path).sync(mode="auto")
@@ -86,12 +84,12 @@ def test_a_gitignore_is_not_touched(store: MemoryStore, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("max_lines", [-1, 2.5, True, "10", None])
-def test_a_number_of_lines_that_is_none_is_refused(store: MemoryStore, tmp_path: Path, max_lines: Any) -> None:
+def test_invalid_max_lines_is_refused(store: MemoryStore, tmp_path: Path, max_lines: Any) -> None:
     with pytest.raises(InvalidInputError, match="max_lines"):
         Scene(store, tmp_path).sync(max_lines=max_lines)
 
 
-def test_a_mode_that_is_none_is_refused(store: MemoryStore, tmp_path: Path) -> None:
+def test_invalid_mode_is_refused(store: MemoryStore, tmp_path: Path) -> None:
     with pytest.raises(InvalidInputError, match="mode: 'yes'"):
         Scene(store, tmp_path).sync(mode="yes")
 
@@ -99,7 +97,7 @@ def test_a_mode_that_is_none_is_refused(store: MemoryStore, tmp_path: Path) -> N
 # Writing
 
 
-def test_the_file_groups_memories_under_headings(scene: Scene) -> None:
+def test_file_groups_memories_under_headings(scene: Scene) -> None:
     lines = [line.split(" <!--")[0] for line in scene.text().splitlines() if not line.startswith("<!--")]
     assert lines == [
         "# Project memory", "",
@@ -109,7 +107,7 @@ def test_the_file_groups_memories_under_headings(scene: Scene) -> None:
     ]  # fmt: skip
 
 
-def test_a_second_run_writes_nothing_anywhere(scene: Scene) -> None:
+def test_second_run_writes_nothing_anywhere(scene: Scene) -> None:
     stamp = scene.file.stat()
     history = [scene.store.history(one.id) for one in scene.store.list()]
     kv = scene.store.kv.list(project="app")
@@ -139,7 +137,7 @@ def test_only_active_memories_of_the_project_are_shown(scene: Scene) -> None:
 
 
 @pytest.mark.parametrize("max_lines", [5, 6, 9, 40])
-def test_the_managed_part_keeps_within_its_lines(scene: Scene, max_lines: int) -> None:
+def test_managed_part_keeps_within_its_lines(scene: Scene, max_lines: int) -> None:
     for number in range(60):
         scene.store.remember(f"fact {number}")
     scene.sync(max_lines=max_lines)
@@ -148,14 +146,14 @@ def test_the_managed_part_keeps_within_its_lines(scene: Scene, max_lines: int) -
     assert nothing_happened(scene.sync(max_lines=max_lines))
 
 
-def test_too_few_lines_for_a_memory_are_a_problem_and_empty_nothing(scene: Scene) -> None:
+def test_too_small_max_lines_is_a_problem_and_keeps_the_file(scene: Scene) -> None:
     before = scene.text()
     report = scene.sync(max_lines=4)
     assert "at least 5" in problem_of(report)
     assert scene.text() == before
 
 
-def test_a_smaller_limit_deletes_no_memory(scene: Scene) -> None:
+def test_smaller_limit_deletes_no_memory(scene: Scene) -> None:
     for number in range(20):
         scene.store.remember(f"fact {number}")
     scene.sync()
@@ -165,7 +163,7 @@ def test_a_smaller_limit_deletes_no_memory(scene: Scene) -> None:
     assert len(scene.active()) == 23
 
 
-def test_a_dry_run_says_what_would_be_done_and_does_nothing(scene: Scene) -> None:
+def test_dry_run_reports_changes_and_applies_none(scene: Scene) -> None:
     scene.add("- A new fact")
     scene.replace("pnpm", "bun")
     scene.drop("9824")
@@ -205,7 +203,7 @@ def test_hostile_memories_harm_neither_the_file_nor_other_memories(scene: Scene)
     assert len(everything) > len(HOSTILE) - 3
 
 
-# What is wrong with the file
+# Files that are left alone, and crashes
 
 
 @pytest.mark.parametrize(
@@ -220,9 +218,7 @@ def test_hostile_memories_harm_neither_the_file_nor_other_memories(scene: Scene)
     ],
 )
 @pytest.mark.parametrize("mode", ["ask", "auto"])
-def test_a_file_that_makes_no_sense_is_left_alone(
-    scene: Scene, change: Callable[[str], str], problem: str, mode: str
-) -> None:
+def test_invalid_file_is_left_alone(scene: Scene, change: Callable[[str], str], problem: str, mode: str) -> None:
     scene.change(change)
     before = scene.text()
     report = scene.sync(mode=mode)
@@ -232,28 +228,28 @@ def test_a_file_that_makes_no_sense_is_left_alone(
     assert scene.active() == sorted([PREFERENCE, CONVENTION, FACT])
 
 
-def test_a_part_that_was_removed_comes_back_only_when_the_person_says_so(scene: Scene) -> None:
+def test_removed_part_returns_only_with_consent(scene: Scene) -> None:
     scene.change(lambda _: "# Only mine\n")
     report = scene.sync(create=True)
     assert (report.written, report.archived) == (True, ())
     assert scene.text().startswith("# Only mine\n\n<!-- opencode-memory:begin")
 
 
-def test_a_file_in_another_encoding_is_left_alone(scene: Scene) -> None:
+def test_file_in_another_encoding_is_left_alone(scene: Scene) -> None:
     data = b"caf\xe9\n" + scene.file.read_bytes()
     scene.file.write_bytes(data)
     assert "UTF-8" in problem_of(scene.sync())
     assert scene.file.read_bytes() == data
 
 
-def test_a_part_of_more_lines_than_memories_have_is_left_alone(scene: Scene) -> None:
+def test_part_of_more_lines_than_memories_have_is_left_alone(scene: Scene) -> None:
     scene.add("- x\n" * 20_001)
     before = scene.text()
     assert "lines" in problem_of(scene.sync())
     assert scene.text() == before
 
 
-def test_a_link_is_left_alone(scene: Scene, tmp_path: Path) -> None:
+def test_link_is_left_alone(scene: Scene, tmp_path: Path) -> None:
     victim = tmp_path / "victim"
     scene.file.rename(victim)
     scene.file.symlink_to(victim)
@@ -263,7 +259,7 @@ def test_a_link_is_left_alone(scene: Scene, tmp_path: Path) -> None:
     assert victim.read_bytes() == before
 
 
-def test_a_file_that_was_deleted_deletes_no_memory(scene: Scene) -> None:
+def test_file_that_was_deleted_deletes_no_memory(scene: Scene) -> None:
     scene.file.unlink()
     assert scene.sync().consent_needed
     assert not scene.file.exists()
@@ -271,7 +267,7 @@ def test_a_file_that_was_deleted_deletes_no_memory(scene: Scene) -> None:
     assert scene.active() == sorted([PREFERENCE, CONVENTION, FACT])
 
 
-def test_a_file_that_changes_while_it_is_read_is_left_for_the_next_run(
+def test_file_that_changes_while_it_is_read_is_left_for_the_next_run(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     scene.add("- First")
@@ -292,7 +288,7 @@ def test_a_file_that_changes_while_it_is_read_is_left_for_the_next_run(
     assert nothing_happened(scene.sync())
 
 
-def test_a_process_that_died_before_it_wrote_loses_and_doubles_nothing(
+def test_crash_before_the_write_neither_loses_nor_duplicates_memories(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     scene.add("- New")
@@ -312,9 +308,7 @@ def test_a_process_that_died_before_it_wrote_loses_and_doubles_nothing(
     assert nothing_happened(scene.sync())
 
 
-def test_a_process_that_died_before_it_noted_what_it_wrote_changes_nothing(
-    scene: Scene, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_crash_before_the_write_is_recorded_changes_no_memory(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     scene.store.remember("Another fact")
 
     def dies(*_: object, **__: object) -> None:

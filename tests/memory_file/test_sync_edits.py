@@ -21,10 +21,10 @@ from support.memory_files import (
     problem_of,
 )
 
-# What the person changes
+# Changes by the user
 
 
-def test_a_bullet_that_the_person_added_becomes_their_memory(scene: Scene) -> None:
+def test_bullet_added_by_the_user_becomes_a_user_memory(scene: Scene) -> None:
     scene.replace("## Facts", "- Answer briefly\n\n## Facts")
     report = scene.sync()
     [added] = report.added
@@ -38,7 +38,7 @@ def test_a_bullet_that_the_person_added_becomes_their_memory(scene: Scene) -> No
     assert nothing_happened(scene.sync())
 
 
-def test_edits_moves_and_deletions_by_the_person_are_made(scene: Scene) -> None:
+def test_user_edits_moves_and_deletions_are_applied(scene: Scene) -> None:
     scene.store.remember("Deploys on Fridays", trust="extracted")
     scene.sync()
     scene.replace("Deploys on Fridays", "Deploys on Mondays")
@@ -59,7 +59,7 @@ def test_edits_moves_and_deletions_by_the_person_are_made(scene: Scene) -> None:
     assert nothing_happened(scene.sync())
 
 
-def test_a_deleted_bullet_that_is_put_back_restores_its_memory(scene: Scene) -> None:
+def test_deleted_bullet_that_is_put_back_restores_its_memory(scene: Scene) -> None:
     line = next(line for line in scene.text().splitlines() if "9824" in line)
     scene.drop("9824")
     scene.sync()
@@ -70,7 +70,7 @@ def test_a_deleted_bullet_that_is_put_back_restores_its_memory(scene: Scene) -> 
     assert nothing_happened(scene.sync())
 
 
-def test_what_the_store_changed_meanwhile_stays_as_it_is(scene: Scene) -> None:
+def test_changes_in_the_store_since_the_last_sync_are_kept(scene: Scene) -> None:
     by_text = {one.content: one for one in scene.store.list()}
     scene.store.edit(by_text[PREFERENCE].id, content="Use bun")
     scene.store.archive(by_text[CONVENTION].id)
@@ -83,7 +83,7 @@ def test_what_the_store_changed_meanwhile_stays_as_it_is(scene: Scene) -> None:
     assert "- Use bun <!--" in scene.text()
 
 
-def test_what_the_person_edits_is_a_statement_newer_than_what_happened_meanwhile(scene: Scene) -> None:
+def test_user_edit_wins_over_changes_in_the_store(scene: Scene) -> None:
     by_text = {one.content: one for one in scene.store.list()}
     scene.store.edit(by_text[PREFERENCE].id, content="Use bun")
     scene.store.delete(by_text[FACT].id)
@@ -93,7 +93,7 @@ def test_what_the_person_edits_is_a_statement_newer_than_what_happened_meanwhile
     assert scene.active() == sorted([CONVENTION, "Use yarn", "The port is 9825"])
 
 
-def test_a_secret_that_the_person_typed_is_redacted_in_the_store_and_in_the_file(scene: Scene) -> None:
+def test_secret_typed_by_the_user_is_redacted_in_store_and_file(scene: Scene) -> None:
     secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
     scene.add(f"- The token is {secret}")
     scene.replace(CONVENTION, f"Indent with {secret}")
@@ -104,7 +104,7 @@ def test_a_secret_that_the_person_typed_is_redacted_in_the_store_and_in_the_file
     assert nothing_happened(scene.sync())
 
 
-def test_a_text_that_is_no_bullet_is_moved_behind_the_part(scene: Scene) -> None:
+def test_text_outside_bullets_is_moved_behind_the_part(scene: Scene) -> None:
     scene.add("A paragraph of mine.\n\n## Testing\n\n- Run `make test`")
     report = scene.sync()
     assert report.moved_out == 3
@@ -113,7 +113,7 @@ def test_a_text_that_is_no_bullet_is_moved_behind_the_part(scene: Scene) -> None
     assert nothing_happened(scene.sync())
 
 
-def test_a_shortened_text_is_kept_as_the_person_left_it_until_it_is_whole(scene: Scene) -> None:
+def test_edited_shortened_text_is_kept_until_it_is_complete(scene: Scene) -> None:
     long = "Deploys run on Fridays only, because the team watches them then. " * 10
     whose = scene.store.remember(long, category="decision").id
     scene.sync()
@@ -137,7 +137,7 @@ def test_a_shortened_text_is_kept_as_the_person_left_it_until_it_is_whole(scene:
     assert scene.store.get(whose).content == "Mondays"
 
 
-def test_a_bullet_that_cannot_become_a_memory_stays_in_the_file(scene: Scene) -> None:
+def test_bullet_that_cannot_become_a_memory_stays_in_the_file(scene: Scene) -> None:
     text = "long " * 20_001
     scene.add(f"- {text}")
     report = scene.sync()
@@ -146,7 +146,7 @@ def test_a_bullet_that_cannot_become_a_memory_stays_in_the_file(scene: Scene) ->
     assert [change.id for change in scene.sync().unclear] == [None]
 
 
-def test_a_directive_that_an_agent_noted_is_confirmed_by_moving_it(scene: Scene) -> None:
+def test_directive_that_an_agent_noted_is_confirmed_by_moving_it(scene: Scene) -> None:
     whose = scene.store.remember("Never squash", category="directive", trust="agent").id
     scene.sync()
     scene.replace("## Directives noted by agents, not confirmed", "## Directives")
@@ -155,7 +155,7 @@ def test_a_directive_that_an_agent_noted_is_confirmed_by_moving_it(scene: Scene)
     assert "not confirmed" not in scene.text()
 
 
-def test_most_of_the_file_gone_at_once_archives_nothing(scene: Scene) -> None:
+def test_deleting_most_of_the_file_archives_no_memory(scene: Scene) -> None:
     for number in range(4):
         scene.store.remember(f"fact {number}")
     scene.sync()
@@ -166,7 +166,7 @@ def test_most_of_the_file_gone_at_once_archives_nothing(scene: Scene) -> None:
     assert "fact 3" in scene.text()
 
 
-def test_an_emptied_part_archives_nothing_when_it_was_large(scene: Scene) -> None:
+def test_emptying_a_large_part_archives_no_memory(scene: Scene) -> None:
     scene.store.remember("A fourth")
     scene.sync()
     scene.drop("<!-- m:")
@@ -176,7 +176,7 @@ def test_an_emptied_part_archives_nothing_when_it_was_large(scene: Scene) -> Non
     assert len(scene.active()) == 4
 
 
-def test_a_global_memory_is_not_changed_by_the_file_of_one_project(scene: Scene) -> None:
+def test_global_memory_is_not_changed_by_the_file_of_one_project(scene: Scene) -> None:
     one = scene.store.remember("Answer in French", scope="global", category="preference").id
     two = scene.store.remember("Answer in prose", scope="global", category="preference").id
     scene.sync(with_global=True)
@@ -191,7 +191,7 @@ def test_a_global_memory_is_not_changed_by_the_file_of_one_project(scene: Scene)
     assert nothing_happened(replace(scene.sync(with_global=True), unclear=()))
 
 
-def test_a_mark_of_another_project_touches_nothing_there(scene: Scene) -> None:
+def test_mark_of_another_project_touches_nothing_there(scene: Scene) -> None:
     theirs = scene.store.remember("Their secret plan", project="other").id
     scene.add(f"- Do what I say <!-- m:{theirs[-8:]} f000000 -->")
     report = scene.sync()
@@ -200,7 +200,7 @@ def test_a_mark_of_another_project_touches_nothing_there(scene: Scene) -> None:
     assert scene.store.get(theirs).content == "Their secret plan"
 
 
-def test_a_bullet_that_was_copied_from_another_projects_file_is_a_new_memory(scene: Scene, tmp_path: Path) -> None:
+def test_bullet_that_was_copied_from_another_projects_file_is_a_new_memory(scene: Scene, tmp_path: Path) -> None:
     other = scene.at(tmp_path / "other")
     other.folder.mkdir()
     theirs = scene.store.remember("Ship on Fridays", project="other").id
@@ -235,7 +235,7 @@ def test_memories_whose_ids_end_alike_are_not_mixed_up(scene: Scene) -> None:
     assert nothing_happened(scene.sync())
 
 
-def test_a_store_that_forgot_the_file_still_tells_the_projects_memory_from_anothers(scene: Scene) -> None:
+def test_store_that_forgot_the_file_still_tells_the_projects_memory_from_anothers(scene: Scene) -> None:
     ids = [f"0192000{number}-0000-7000-8000-00009c1d7b2e" for number in range(2)]
     long = "Deploys run on Fridays only, because the team watches them then. " * 10
     scene.store.remember_many([{"content": long, "id": ids[0]}, {"content": "x", "id": ids[1], "project": "other"}])
@@ -244,7 +244,7 @@ def test_a_store_that_forgot_the_file_still_tells_the_projects_memory_from_anoth
     assert nothing_happened(scene.sync())
 
 
-def test_a_memory_that_was_moved_to_another_project_is_not_changed_from_here(scene: Scene) -> None:
+def test_memory_that_was_moved_to_another_project_is_not_changed_from_here(scene: Scene) -> None:
     whose = next(one.id for one in scene.store.list() if one.content == FACT)
     scene.store.edit(whose, project="other")
     scene.replace("9824", "9825")
@@ -253,10 +253,10 @@ def test_a_memory_that_was_moved_to_another_project_is_not_changed_from_here(sce
     assert scene.store.get(whose).content == FACT
 
 
-# What cannot be told
+# Changes of unknown origin
 
 
-def test_an_edit_of_which_nobody_knows_the_author_is_neither_made_nor_lost(scene: Scene) -> None:
+def test_edit_of_unknown_author_is_neither_applied_nor_lost(scene: Scene) -> None:
     scene.replace("pnpm", "bun")
     scene.store.kv.delete(scene.store.kv.list("memory_file:", project="app")[0].key, project="app")
     before = scene.text()
@@ -269,7 +269,7 @@ def test_an_edit_of_which_nobody_knows_the_author_is_neither_made_nor_lost(scene
     assert nothing_happened(scene.sync())
 
 
-def test_a_store_that_forgot_the_file_takes_an_untouched_one_for_its_own(scene: Scene) -> None:
+def test_store_that_forgot_the_file_takes_an_untouched_one_for_its_own(scene: Scene) -> None:
     scene.store.kv.delete(scene.store.kv.list("memory_file:", project="app")[0].key, project="app")
     assert nothing_happened(scene.sync())
     scene.add("- New")
@@ -277,14 +277,14 @@ def test_a_store_that_forgot_the_file_takes_an_untouched_one_for_its_own(scene: 
 
 
 @pytest.mark.parametrize("value", [1, {}, {"fingerprint": 1}, {"fingerprint": "x", "shown": [1]}, [1]])
-def test_a_broken_note_of_the_last_writing_counts_as_none(scene: Scene, value: Any) -> None:
+def test_invalid_record_of_the_last_write_is_ignored(scene: Scene, value: Any) -> None:
     key = scene.store.kv.list("memory_file:", project="app")[0].key
     scene.store.kv.set(key, value, project="app")
     scene.add("- New")
     assert contents(scene.sync().proposed) == ["New"]
 
 
-def test_what_an_agent_wrote_is_a_proposal_and_the_file_says_what_the_store_says(scene: Scene) -> None:
+def test_agent_edit_becomes_a_proposal_and_the_file_follows_the_store(scene: Scene) -> None:
     scene.replace("pnpm", "evil")
     scene.add("- New")
     report = scene.sync(changed_by=ChangedBy.OTHERS)
@@ -292,7 +292,7 @@ def test_what_an_agent_wrote_is_a_proposal_and_the_file_says_what_the_store_says
     assert (PREFERENCE in scene.active(), "evil" in scene.text(), report.written) == (True, False, True)
 
 
-def test_the_time_of_the_last_writing_lies_in_the_project_for_ever(scene: Scene) -> None:
+def test_record_of_the_last_write_never_expires(scene: Scene) -> None:
     [entry] = scene.store.kv.list("memory_file:", project="app")
     assert entry.expires_at is None
     assert len(entry.value["shown"]) == 3

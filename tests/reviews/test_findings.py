@@ -59,7 +59,7 @@ def test_another_wording_of_a_finding_is_the_same_finding(kept: Findings, other:
     assert again.finding.text == TEXT
 
 
-def test_a_line_behind_the_name_of_the_file_makes_no_second_finding(kept: Findings) -> None:
+def test_line_behind_the_name_of_the_file_makes_no_second_finding(kept: Findings) -> None:
     kept.record("app.py:12 resets nothing", at=AT, file="src/app.py")
     assert kept.record("app.py:40:2 resets nothing", at=AT, file="src/app.py").seen is Seen.KNOWN
     assert kept.record("app.py resets nothing", at=AT, file="src/app.py").seen is Seen.KNOWN
@@ -82,24 +82,24 @@ def test_a_line_behind_the_name_of_the_file_makes_no_second_finding(kept: Findin
         ("?!", "!?"),
     ],
 )
-def test_what_says_something_else_is_another_finding(kept: Findings, one: str, other: str) -> None:
+def test_text_with_another_meaning_is_another_finding(kept: Findings, one: str, other: str) -> None:
     assert kept.record(one, at=AT, file="a.py").finding.id != kept.record(other, at=AT, file="a.py").finding.id
     assert sorted(texts(kept)) == sorted([one, other])
 
 
-def test_the_same_words_in_two_files_are_two_findings(kept: Findings) -> None:
+def test_same_words_in_two_files_are_two_findings(kept: Findings) -> None:
     assert kept.record(TEXT, at=AT, file="a.py").finding.id != kept.record(TEXT, at=AT, file="b.py").finding.id
     assert kept.record(TEXT, at=AT).finding.file == ""
     assert len(kept.open()) == 3
 
 
 @pytest.mark.parametrize("file", ["./src/app.py", "src//app.py", "src/app.py:12", "src/app.py:12:5", "`src/app.py`"])
-def test_however_a_file_is_written_it_is_one_file(kept: Findings, file: str) -> None:
+def test_spellings_of_one_path_are_the_same_file(kept: Findings, file: str) -> None:
     first = kept.record(TEXT, at=AT, file="src/app.py")
     assert kept.record(TEXT, at=LATER, file=file).finding.id == first.finding.id
 
 
-def test_a_line_that_stands_behind_the_file_is_where_it_is_now(kept: Findings) -> None:
+def test_line_that_stands_behind_the_file_is_where_it_is_now(kept: Findings) -> None:
     assert kept.record(TEXT, at=AT, file="src/app.py:12:5").finding.line == 12
     assert kept.record(TEXT, at=AT, file="src/app.py", line=14).finding.line == 14
     assert kept.record(TEXT, at=AT, file="src/app.py").finding.line == 14
@@ -120,14 +120,14 @@ def test_words_without_any_letter_are_still_words() -> None:
 # From review to review
 
 
-def test_a_finding_stays_until_it_is_resolved(kept: Findings) -> None:
+def test_finding_stays_until_it_is_resolved(kept: Findings) -> None:
     id_ = kept.record(TEXT, at=AT, file="a.py").finding.id
     assert texts(kept) == [TEXT]
     kept.resolve(id_, at=LATER)
     assert texts(kept) == []
 
 
-def test_a_resolved_finding_that_is_found_again_is_open_again(kept: Findings) -> None:
+def test_resolved_finding_that_is_found_again_is_open_again(kept: Findings) -> None:
     id_ = kept.record(TEXT, at=AT, file="a.py").finding.id
     kept.resolve(id_, at=AT)
     again = kept.record(TEXT, at=LATER, file="a.py")
@@ -135,7 +135,7 @@ def test_a_resolved_finding_that_is_found_again_is_open_again(kept: Findings) ->
     assert texts(kept) == [TEXT]
 
 
-def test_a_finding_can_be_seen_again_by_its_id_however_it_is_worded_by_then(kept: Findings) -> None:
+def test_finding_can_be_recorded_again_by_its_id(kept: Findings) -> None:
     id_ = kept.record(TEXT, at=AT, file="a.py").finding.id
     again = kept.record_again(f"[{id_.upper()}]", at=LATER, line=9)
     assert (again.seen, again.finding.line, again.finding.reviews) == (Seen.KNOWN, 9, 2)
@@ -143,19 +143,19 @@ def test_a_finding_can_be_seen_again_by_its_id_however_it_is_worded_by_then(kept
     assert kept.record_again(id_, at=LATER).seen is Seen.BACK
 
 
-def test_what_one_review_sees_twice_it_has_seen_once(kept: Findings) -> None:
+def test_finding_recorded_twice_by_one_review_counts_once(kept: Findings) -> None:
     kept.record(TEXT, at=AT, review="ses_1")
     assert kept.record(TEXT, at=AT, review="ses_1").finding.reviews == 1
     assert kept.record(TEXT, at=AT, review="ses_2").finding.reviews == 2
 
 
-def test_a_severity_stays_until_another_one_is_given(kept: Findings) -> None:
+def test_severity_stays_until_another_one_is_given(kept: Findings) -> None:
     assert kept.record(TEXT, at=AT).finding.severity == "warning"
     assert kept.record(TEXT, at=AT, severity="BUG").finding.severity == "bug"
     assert kept.record(TEXT, at=AT).finding.severity == "bug"
 
 
-def test_the_worst_come_first_and_then_the_files(kept: Findings) -> None:
+def test_findings_are_sorted_by_severity_and_then_file(kept: Findings) -> None:
     for severity, file in (("note", "d.py"), ("bug", "b.py"), ("warning", "c.py"), ("bug", "a.py")):
         kept.record(TEXT, at=AT, severity=severity, file=file)
     assert [(one.severity, one.file) for one in kept.open()] == [
@@ -166,7 +166,7 @@ def test_the_worst_come_first_and_then_the_files(kept: Findings) -> None:
     ]
 
 
-def test_an_open_finding_has_no_end_of_life_and_a_resolved_one_has(store: MemoryStore, kept: Findings) -> None:
+def test_open_finding_never_expires_and_a_resolved_one_does(store: MemoryStore, kept: Findings) -> None:
     id_ = kept.record(TEXT, at=AT).finding.id
     assert [entry.expires_at for entry in store.kv.list(PREFIX)] == [None]
     kept.resolve(id_, at=AT)
@@ -176,7 +176,7 @@ def test_an_open_finding_has_no_end_of_life_and_a_resolved_one_has(store: Memory
     assert [entry.expires_at for entry in store.kv.list(PREFIX)] == [None]
 
 
-def test_a_finding_says_all_that_a_reader_needs_in_one_go(kept: Findings) -> None:
+def test_finding_on_one_line_has_all_its_details(kept: Findings) -> None:
     finding = kept.record(TEXT, at=AT, file="a.py", line=3, severity="bug").finding
     assert finding.line_of_text == f"[{finding.id}] bug a.py:3: {TEXT}"
     again = kept.record(TEXT, at=AT, file="a.py").finding
@@ -247,7 +247,7 @@ def test_reviewers_at_the_same_time_lose_nothing_of_each_other(store: MemoryStor
 
 
 @pytest.mark.parametrize("text", ["", "  \n ", "x" * 4001])
-def test_a_text_that_says_nothing_or_too_much_is_refused(store: MemoryStore, kept: Findings, text: str) -> None:
+def test_empty_or_too_long_text_is_refused(store: MemoryStore, kept: Findings, text: str) -> None:
     with pytest.raises(InvalidInputError, match="1 to 4000") as raised:
         kept.record(text, at=AT)
     assert raised.value.field == "text"
@@ -258,20 +258,20 @@ def test_a_text_that_says_nothing_or_too_much_is_refused(store: MemoryStore, kep
     "wrong",
     [{"severity": "bugg"}, {"line": 0}, {"line": -3}, {"file": "a\0b"}, {"file": "x" * 600}, {"file": "\ud800"}],
 )
-def test_a_wrong_argument_is_named_and_nothing_is_kept(store: MemoryStore, kept: Findings, wrong: dict) -> None:
+def test_invalid_argument_is_named_and_no_finding_is_stored(store: MemoryStore, kept: Findings, wrong: dict) -> None:
     with pytest.raises(InvalidInputError) as raised:
         kept.record(TEXT, at=AT, **wrong)
     assert raised.value.field in wrong
     assert keys(store) == []
 
 
-def test_a_wrong_severity_gets_the_nearest_one(kept: Findings) -> None:
+def test_unknown_severity_error_suggests_the_nearest_one(kept: Findings) -> None:
     with pytest.raises(InvalidInputError, match="did you mean 'bug'"):
         kept.record(TEXT, at=AT, severity="bugg")
 
 
 @pytest.mark.parametrize("id", ["", "0" * 12, "nothing", "../../../etc", "x" * 1000, "\ud800", "*"])
-def test_an_unknown_id_is_not_found_and_says_what_to_do(kept: Findings, id: str) -> None:
+def test_unknown_id_is_not_found_and_says_what_to_do(kept: Findings, id: str) -> None:
     kept.record(TEXT, at=AT)
     with pytest.raises(NotFoundError) as raised:
         kept.resolve(id, at=AT)
@@ -287,7 +287,7 @@ def test_secrets_are_not_kept_and_do_not_make_two_findings_of_one(store: MemoryS
     assert kept.record(first.finding.text, at=AT, file=first.finding.file).seen is Seen.KNOWN
 
 
-def test_a_text_that_grows_when_its_secrets_are_replaced_is_still_kept(kept: Findings) -> None:
+def test_text_that_grows_when_its_secrets_are_replaced_is_still_kept(kept: Findings) -> None:
     text = "password=hunter22 " * 220
     assert len(text) < 4000
     assert len(kept.record(text, at=AT).finding.text) > 4000
@@ -305,7 +305,7 @@ def test_a_text_that_grows_when_its_secrets_are_replaced_is_still_kept(kept: Fin
         {"file": 3, "severity": "bug", "text": "t", "status": "open", "reviews": 1},
     ],
 )
-def test_what_else_lies_under_such_a_key_is_left_alone(store: MemoryStore, kept: Findings, value: object) -> None:
+def test_other_values_under_the_key_prefix_are_left_alone(store: MemoryStore, kept: Findings, value: object) -> None:
     store.kv.set(f"{PREFIX}main:0123456789ab", value)
     store.kv.set(f"{PREFIX}src/app.py:12", {"severity": "bug"})  # the format of opencode-manager
     kept.record(TEXT, at=AT)
@@ -328,7 +328,7 @@ def test_what_else_lies_under_such_a_key_is_left_alone(store: MemoryStore, kept:
         ("ref: refs/heads/a b\n", "none"),
     ],
 )
-def test_the_branch_is_what_head_says(tmp_path: Path, head: str, branch: str) -> None:
+def test_branch_is_read_from_head(tmp_path: Path, head: str, branch: str) -> None:
     folder = repository(tmp_path / "here", head)
     (folder / "deep" / "down").mkdir(parents=True)
     assert branch_of(folder / "deep" / "down") == branch
@@ -338,7 +338,7 @@ def test_outside_of_git_there_is_no_branch(tmp_path: Path) -> None:
     assert branch_of(tmp_path / "nowhere") == "none"
 
 
-def test_a_head_that_is_no_text_harms_nothing(tmp_path: Path, store: MemoryStore) -> None:
+def test_findings_are_kept_if_head_is_not_utf_8(tmp_path: Path, store: MemoryStore) -> None:
     folder = repository(tmp_path / "here")
     (folder / ".git" / "HEAD").write_bytes(b"ref: refs/heads/\xff\xfe\n")
     branch = branch_of(folder)
