@@ -1,4 +1,4 @@
-"""A memory's text on one line, escaped so that it stays within its bullet, and the bullet read back."""
+"""Text of a bullet: rendering on one line, escaping, and reading the bullet back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What somebody changed in the managed part, told from the text alone."""
+"""Diff of the managed part with the memories, from the text alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The file on disk: no link is followed, a version that was not read is never replaced, a crash leaves no half."""
+"""Reading and writing the file: links are not followed, unread versions are kept, and writes are atomic."""
 
 from __future__ import annotations
 

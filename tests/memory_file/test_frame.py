@@ -1,4 +1,4 @@
-"""The file around the managed part: what is outside stays byte for byte, and what makes no sense is refused."""
+"""Frame around the managed part: text outside stays byte for byte, and invalid files are refused."""
 
 from __future__ import annotations
 

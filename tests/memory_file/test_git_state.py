@@ -1,4 +1,4 @@
-"""What git knows about the file, against repositories that git made."""
+"""State of git for the file, in real repositories."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What stands in the managed part: bullets under headings, and lines that are nobody's."""
+"""Parser of the managed part: bullets under headings, and other lines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which memories a file shows, in which order, within its lines."""
+"""Selection of the memories that a file shows, their order, and the limit of lines."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FACT = BY_LETTER["f"]
 
 
 class Shelf:
-    """As much of a store as the selection asks for: its memories, newest first."""
+    """The part of a store that the selection uses: its memories, newest first."""
 
     def __init__(self, memories: list[Memory]) -> None:
         self._memories = memories

@@ -32,7 +32,7 @@ def committed(scene: Scene) -> Scene:
 
 
 def elsewhere(scene: Scene, tmp_path: Path) -> Scene:
-    """Another person's clone, in which nobody runs this program."""
+    """Clone the repository as another user, who does not run this program."""
     folder = tmp_path / "theirs"
     git(tmp_path, "clone", "-q", str(scene.folder), str(folder))
     git(scene.folder, "config", "receive.denyCurrentBranch", "ignore")

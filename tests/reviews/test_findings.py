@@ -1,4 +1,4 @@
-"""Review findings are kept by project, branch and content, and carried until they are resolved (predecessor 39)."""
+"""Review findings: kept by project, branch and content until they are resolved (predecessor 39)."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ HOSTILE = [
     "tail \\",
     "\u00a0\u00a0blank\u3000ends\u00a0",
 ]
-"""Texts that try to get out of their bullet, to forge a mark, or not to be recognised again."""
+"""Texts that try to leave their bullet, to forge a mark, or to change when read back."""
 
 
 def memory(content: str, number: int = 1, **fields: Any) -> Memory:
@@ -104,7 +104,7 @@ def memory(content: str, number: int = 1, **fields: Any) -> Memory:
 
 
 def rendered(memories: Iterable[Memory], max_lines: int = 10_000) -> Body:
-    """Write the managed part for memories."""
+    """Render the managed part for memories."""
     return body_of(memories, max_lines=max_lines)
 
 
@@ -114,12 +114,12 @@ def file_of(body: Body) -> str:
 
 
 def known(memories: Iterable[Memory], *, live: bool = True, was_shown: bool = True) -> dict[str, Known]:
-    """Say that a file showed memories, by the short id that their marks give."""
+    """Return memories as shown by a file, by the short id in their marks."""
     return {one.id[-8:]: Known(one.id, one, was_shown=was_shown, is_live=live) for one in memories}
 
 
 def git(folder: Path, *arguments: str) -> str:
-    """Run git without anybody's configuration."""
+    """Run git without user or system configuration."""
     environment = {
         "PATH": os.environ["PATH"],
         "HOME": str(folder / "no-home"),

@@ -1,4 +1,4 @@
-"""A folder as it is, to be compared with what it was: names, permissions, contents and links."""
+"""Snapshots of a folder for comparison: names, permissions, contents and links."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ Tree = dict[str, tuple[int, bytes | str | None]]
 
 
 def tree(folder: Path) -> Tree:
-    """Return everything in a folder: relative path to permissions and content, the folder itself as ``.``."""
+    """Return all entries of a folder: relative path to permissions and content, the folder itself as ``.``."""
     found: Tree = {}
     for path in (folder, *folder.rglob("*")):
         mode = path.lstat().st_mode
