@@ -32,7 +32,7 @@ def changed(text: list[str], memories: list[Memory] = ALL, **how: Any) -> Change
     return diff_part("\n".join(text), known(memories, **how))
 
 
-def told(found: Changes) -> list[tuple[Any, ...]]:
+def summarize(found: Changes) -> list[tuple[Any, ...]]:
     return [(one.kind, one.id, one.content, one.category) for one in found.changes]
 
 
@@ -90,7 +90,7 @@ def test_new_bullet_is_a_memory_of_the_category_that_it_stands_under() -> None:
     text.insert(at(text, "pnpm") + 1, "- Short answers")
     text += ["## Decisions", "* SQLite, <b>not</b> files", "## Testing", "- Run `make test`"]
     found = changed(text)
-    assert told(found) == [
+    assert summarize(found) == [
         (Kind.ADD, None, "Short answers", Category.PREFERENCE),
         (Kind.ADD, None, "SQLite, <b>not</b> files", Category.DECISION),
         (Kind.ADD, None, "Run `make test`", Category.FACT),
@@ -101,21 +101,21 @@ def test_new_bullet_is_a_memory_of_the_category_that_it_stands_under() -> None:
 def test_edited_bullet_is_an_edit_and_its_escapes_are_undone() -> None:
     tag = memory("Use <b> for &lt; in prose", 1)
     text = replaced(lines([tag]), "prose", "code")
-    assert told(changed(text, [tag])) == [(Kind.EDIT, tag.id, "Use <b> for &lt; in code", None)]
+    assert summarize(changed(text, [tag])) == [(Kind.EDIT, tag.id, "Use <b> for &lt; in code", None)]
 
 
 def test_moved_bullet_changes_its_category_and_only_that() -> None:
     text = lines()
     line = text.pop(at(text, "pnpm"))
     text.insert(at(text, "tabs") + 1, line)
-    assert told(changed(text)) == [(Kind.EDIT, PNPM.id, None, Category.CONVENTION)]
+    assert summarize(changed(text)) == [(Kind.EDIT, PNPM.id, None, Category.CONVENTION)]
 
 
 def test_moved_and_edited_bullet_changes_category_and_text() -> None:
     text = lines()
     line = text.pop(at(text, "pnpm")).replace("pnpm", "bun")
     text.insert(at(text, "tabs") + 1, line)
-    assert told(changed(text)) == [(Kind.EDIT, PNPM.id, "Use bun, not npm", Category.CONVENTION)]
+    assert summarize(changed(text)) == [(Kind.EDIT, PNPM.id, "Use bun, not npm", Category.CONVENTION)]
 
 
 def test_bullet_under_an_unknown_heading_keeps_its_category() -> None:
@@ -137,7 +137,7 @@ def test_bullet_that_was_moved_where_its_memory_is_meanwhile_changes_nothing() -
 def test_directive_that_is_moved_to_the_confirmed_ones_is_confirmed() -> None:
     unconfirmed = memory("Never squash", 1, category=Category.DIRECTIVE, trust=Trust.AGENT)
     text = replaced(lines([unconfirmed]), "## Directives noted by agents, not confirmed", "## Directives")
-    assert told(changed(text, [unconfirmed])) == [(Kind.EDIT, unconfirmed.id, None, Category.DIRECTIVE)]
+    assert summarize(changed(text, [unconfirmed])) == [(Kind.EDIT, unconfirmed.id, None, Category.DIRECTIVE)]
     confirmed = memory("Never squash", 1, category=Category.DIRECTIVE, verified_at=AT)
     text = replaced(lines([confirmed]), "## Directives", "## Directives noted by agents, not confirmed")
     assert changed(text, [confirmed]).changes == ()
@@ -145,12 +145,12 @@ def test_directive_that_is_moved_to_the_confirmed_ones_is_confirmed() -> None:
 
 def test_deleted_bullet_is_a_deletion() -> None:
     text = [line for line in lines() if "tabs" not in line]
-    assert told(changed(text)) == [(Kind.DELETE, TABS.id, None, None)]
+    assert summarize(changed(text)) == [(Kind.DELETE, TABS.id, None, None)]
 
 
 def test_bullet_that_was_emptied_is_a_deletion() -> None:
     text = replaced(lines(), "Indent with tabs ", "")
-    assert told(changed(text)) == [(Kind.DELETE, TABS.id, None, None)]
+    assert summarize(changed(text)) == [(Kind.DELETE, TABS.id, None, None)]
 
 
 def test_memory_that_the_file_never_showed_is_not_deleted() -> None:
@@ -173,14 +173,14 @@ def test_copied_bullet_is_a_new_memory_and_the_untouched_one_is_the_old_one() ->
         text = lines([PNPM])
         line = text.pop(at(text, "pnpm"))
         text += [line.replace("pnpm", first), line.replace("pnpm", second)]
-        assert told(changed(text, [PNPM])) == [(Kind.ADD, None, "Use bun, not npm", Category.PREFERENCE)]
+        assert summarize(changed(text, [PNPM])) == [(Kind.ADD, None, "Use bun, not npm", Category.PREFERENCE)]
 
 
 def test_first_of_two_edited_copies_is_the_memory() -> None:
     text = lines([PNPM])
     line = text.pop(at(text, "pnpm"))
     text += [line.replace("pnpm", "bun"), line.replace("pnpm", "yarn")]
-    assert [one[:3] for one in told(changed(text, [PNPM]))] == [
+    assert [one[:3] for one in summarize(changed(text, [PNPM]))] == [
         (Kind.EDIT, PNPM.id, "Use bun, not npm"),
         (Kind.ADD, None, "Use yarn, not npm"),
     ]
@@ -203,13 +203,13 @@ def test_shortened_bullet_is_replaced_only_by_a_whole_text() -> None:
     assert "whole" in one.reason
     place = at(text, "Mondays")
     whole = "- Deploys run on Mondays. " + text[place][text[place].index("<!--") :]
-    assert told(changed([*text[:place], whole], [LONG])) == [(Kind.EDIT, LONG.id, "Deploys run on Mondays.", None)]
+    assert summarize(changed([*text[:place], whole], [LONG])) == [(Kind.EDIT, LONG.id, "Deploys run on Mondays.", None)]
 
 
 def test_shortened_bullet_may_still_be_moved_and_deleted() -> None:
     text = replaced(lines([LONG]), "## Facts", "## Decisions")
-    assert told(changed(text, [LONG])) == [(Kind.EDIT, LONG.id, None, Category.DECISION)]
-    assert told(changed(["## Facts"], [LONG])) == [(Kind.DELETE, LONG.id, None, None)]
+    assert summarize(changed(text, [LONG])) == [(Kind.EDIT, LONG.id, None, Category.DECISION)]
+    assert summarize(changed(["## Facts"], [LONG])) == [(Kind.DELETE, LONG.id, None, None)]
 
 
 def test_damaged_mark_does_not_let_a_shortened_text_pass_for_whole() -> None:
@@ -221,7 +221,7 @@ def test_damaged_mark_does_not_let_a_shortened_text_pass_for_whole() -> None:
 def test_text_that_ends_with_an_ellipsis_by_itself_may_be_edited() -> None:
     trailing = memory("and so on …", 1)
     text = replaced(lines([trailing]), "so on", "so forth")
-    assert told(changed(text, [trailing])) == [(Kind.EDIT, trailing.id, "and so forth …", None)]
+    assert summarize(changed(text, [trailing])) == [(Kind.EDIT, trailing.id, "and so forth …", None)]
 
 
 def test_bullet_of_a_memory_that_went_away_goes_too() -> None:
@@ -232,17 +232,17 @@ def test_bullet_of_a_memory_that_went_away_goes_too() -> None:
 def test_edit_of_a_memory_that_went_away_is_a_new_statement() -> None:
     gone = memory(PNPM.content, 1, category=Category.PREFERENCE, status=Status.ARCHIVED)
     text = replaced(lines([PNPM]), "pnpm", "bun")
-    assert told(changed(text, [gone], live=False)) == [(Kind.ADD, None, "Use bun, not npm", Category.PREFERENCE)]
+    assert summarize(changed(text, [gone], live=False)) == [(Kind.ADD, None, "Use bun, not npm", Category.PREFERENCE)]
 
 
 def test_bullet_that_was_put_back_restores_its_memory() -> None:
     gone = memory(PNPM.content, 1, category=Category.PREFERENCE, status=Status.ARCHIVED)
     found = changed(lines([PNPM]), [gone], live=False, was_shown=False)
-    assert told(found) == [(Kind.RESTORE, PNPM.id, None, None)]
+    assert summarize(found) == [(Kind.RESTORE, PNPM.id, None, None)]
 
 
 def test_bullet_with_the_mark_of_another_project_is_new() -> None:
-    assert told(changed(lines([PNPM]), [])) == [(Kind.ADD, None, PNPM.content, Category.PREFERENCE)]
+    assert summarize(changed(lines([PNPM]), [])) == [(Kind.ADD, None, PNPM.content, Category.PREFERENCE)]
 
 
 def test_edit_equal_to_the_current_memory_changes_nothing() -> None:
