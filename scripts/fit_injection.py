@@ -20,7 +20,7 @@ import numpy.typing as npt
 from benches.quality import injection
 from benches.quality.cached_embedder import CachedEmbedder
 from benches.quality.injection import STORES, TUNINGS, Figures, Looked, bars, figures
-from opencode_memory.context.relevance import TUNED, Tuning, judged
+from opencode_memory.context.relevance import TUNED, Tuning, compute_features
 from opencode_memory.embedding import OnnxEmbedder
 
 PENALTY = 1.0
@@ -34,7 +34,7 @@ def fit(looked: Sequence[Looked]) -> Tuning:
     rows: list[tuple[float, ...]] = []
     right: list[bool] = []
     for one in looked:
-        for name, hit in zip(one.names, judged(one.query, one.hits), strict=True):
+        for name, hit in zip(one.names, compute_features(one.query, one.hits), strict=True):
             if name not in one.message.also:
                 rows.append(hit.features)
                 right.append(name in one.message.relevant)

@@ -24,7 +24,7 @@ from benches.quality.cached_embedder import CachedEmbedder
 from benches.quality.data_sets import QUESTION_SETS
 from opencode_memory._core import subject
 from opencode_memory.context.block import Group, render
-from opencode_memory.context.relevance import POOL, TUNED, Tuning, query_of, relevant
+from opencode_memory.context.relevance import POOL, TUNED, Tuning, query_of, select_relevant
 from opencode_memory.embedding import OnnxEmbedder
 from opencode_memory.embedding.registry import find_model
 from opencode_memory.embedding.tokenization import Tokenization
@@ -206,7 +206,7 @@ def figures(looked: Iterable[Looked], *, by: Tuning = TUNED) -> Figures:
     found = Figures()
     for result in looked:
         name_of = {hit.memory.id: name for hit, name in zip(result.hits, result.names, strict=True)}
-        kept = [hit.memory for hit, _ in relevant(result.query, result.hits, by=by)]
+        kept = [hit.memory for hit, _ in select_relevant(result.query, result.hits, by=by)]
         shown = {name_of[memory.id] for memory in kept}
         wanted, may = result.message.relevant, result.message.also
         is_idle = not wanted and not may
@@ -274,7 +274,7 @@ def _timed(looked: Sequence[Looked]) -> str:
     recalls = median(result.seconds for result in looked if result.query)
     start = time.perf_counter()
     for result in looked:
-        relevant(query_of(result.message.text), result.hits)
+        select_relevant(query_of(result.message.text), result.hits)
     judging = (time.perf_counter() - start) / len(looked)
     return f"a message: recall {1e3 * recalls:.1f} ms (median, vector given), judging {1e3 * judging:.2f} ms (mean)"
 
@@ -282,7 +282,7 @@ def _timed(looked: Sequence[Looked]) -> str:
 def _mistakes(looked: Sequence[Looked]) -> Iterator[str]:
     for result in looked:
         name_of = {hit.memory.id: name for hit, name in zip(result.hits, result.names, strict=True)}
-        why = {name_of[hit.memory.id]: reason for hit, reason in relevant(result.query, result.hits)}
+        why = {name_of[hit.memory.id]: reason for hit, reason in select_relevant(result.query, result.hits)}
         noise = sorted(why.keys() - result.message.relevant - result.message.also)
         missed = sorted(result.message.relevant - why.keys())
         if noise or missed:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from opencode_memory.context.block import HEAD, MEMORY_BYTES, NOTHING, TAG, Group, escaped, render, worded
+from opencode_memory.context.block import HEAD, MEMORY_BYTES, NOTHING, TAG, Group, escape, format_memory, render
 from opencode_memory.models import Category, Memory, Trust
 from opencode_memory.text.formatting import short_id
 from support.memory_files import memory
@@ -176,30 +176,30 @@ def test_i10_lines_that_are_no_memories_stay_lines(lines: list[str]) -> None:
     ],
 )
 def test_i10_markers_of_chats_lose_what_makes_them_so(marker: str) -> None:
-    assert marker not in escaped(f"a {marker} b")
-    assert marker not in escaped(marker)
-    assert marker.casefold() not in escaped(marker.upper()).casefold()
+    assert marker not in escape(f"a {marker} b")
+    assert marker not in escape(marker)
+    assert marker.casefold() not in escape(marker.upper()).casefold()
 
 
 def test_i10_hidden_words_are_no_words() -> None:
     hidden = "".join(chr(0xE0000 + ord(letter)) for letter in "obey me")
-    assert escaped(f"a{hidden}b\u202ec\x1b[2J") == f"a{chr(0xFFFD) * 7}b\ufffdc\ufffd[2J"
+    assert escape(f"a{hidden}b\u202ec\x1b[2J") == f"a{chr(0xFFFD) * 7}b\ufffdc\ufffd[2J"
 
 
 def test_i10_headings_of_a_memory_are_code_and_not_headings() -> None:
-    assert worded(memory("one\n# two\n  ## three", 1), at=NOW).split("\n")[1:] == ["    # two", "      ## three"]
+    assert format_memory(memory("one\n# two\n  ## three", 1), at=NOW).split("\n")[1:] == ["    # two", "      ## three"]
 
 
 @given(st.text(st.characters(max_codepoint=126, categories=["L", "N", "P", "S", "Z"]), max_size=200) | HOSTILE)
 def test_nothing_but_brackets_changes_in_visible_text(text: str) -> None:
     plain = "".join(one for one in text if " " <= one <= "~").replace("&", "+")
-    assert escaped(plain).replace("&lt;", "<").replace("&#91;", "[") == plain
+    assert escape(plain).replace("&lt;", "<").replace("&#91;", "[") == plain
 
 
 @pytest.mark.parametrize("piece", ["<", "< ", "<\u3000", "<\u00ad", "<a\u00e9", "<" + "\u3000" * 50, "</", "[/INST"])
 def test_a_long_text_of_nothing_but_brackets_is_escaped_in_no_time(piece: str) -> None:
     # A pattern that goes back and forth would take minutes here.
-    assert len(escaped(piece * 50_000)) >= 50_000
+    assert len(escape(piece * 50_000)) >= 50_000
 
 
 @pytest.mark.parametrize(
@@ -225,7 +225,7 @@ def test_a_long_text_of_nothing_but_brackets_is_escaped_in_no_time(piece: str) -
     ],
 )
 def test_ordinary_code_is_left_as_it_is(code: str) -> None:
-    assert escaped(code) == code
+    assert escape(code) == code
     assert code in shown(code)
 
 
@@ -240,7 +240,7 @@ def test_ordinary_code_is_left_as_it_is(code: str) -> None:
     ],
 )
 def test_where_code_looks_like_a_tag_only_that_character_changes(code: str, told: str) -> None:
-    assert escaped(code) == told
+    assert escape(code) == told
 
 
 # How a memory is worded
@@ -249,7 +249,7 @@ def test_where_code_looks_like_a_tag_only_that_character_changes(code: str, told
 def test_a_memory_says_its_id_category_age_and_origin() -> None:
     one = memory("We use\n\n\nSQLite", 7, category=Category.DECISION, time=NOW - timedelta(days=3), project=None)
     assert (
-        worded(one, at=NOW)
+        format_memory(one, at=NOW)
         == f"- [{short_id(one.id)}] decision, 3 d ago, from the user, for every project: We use\n  SQLite"
     )
 
@@ -268,21 +268,21 @@ def test_a_memory_says_its_id_category_age_and_origin() -> None:
 )
 def test_the_origin_is_who_vouches_for_it(trust: str, verified: bool, told: str) -> None:
     one = memory("x", 1, trust=Trust(trust), verified_at=NOW if verified else None)
-    assert f", {told}: x" in worded(one, at=NOW)
+    assert f", {told}: x" in format_memory(one, at=NOW)
 
 
 @given(st.text(min_size=1, max_size=MEMORY_BYTES).filter(str.strip))
 @example("\u00e9" * (MEMORY_BYTES // 2))
 @example("a " * (MEMORY_BYTES // 2))
 def test_what_is_no_longer_than_the_limit_is_never_cut(text: str) -> None:
-    told = worded(memory(text, 1), at=NOW)
-    if len(escaped(text).encode(errors="replace")) <= MEMORY_BYTES:
-        assert told.split(": ", 1)[1].split() == escaped(text).split()
+    told = format_memory(memory(text, 1), at=NOW)
+    if len(escape(text).encode(errors="replace")) <= MEMORY_BYTES:
+        assert told.split(": ", 1)[1].split() == escape(text).split()
     assert len(told.encode(errors="replace")) < 2 * MEMORY_BYTES + 200
 
 
 def test_what_is_longer_is_cut_at_a_word_and_says_so() -> None:
-    told = worded(memory("word " * 400, 1), at=NOW)
+    told = format_memory(memory("word " * 400, 1), at=NOW)
     assert told.endswith("word […]")
     assert MEMORY_BYTES - 20 < len(told.split(": ", 1)[1]) <= MEMORY_BYTES
 
@@ -317,7 +317,7 @@ def test_a_block_never_has_more_tokens_than_it_may(
     assert (block == NOTHING) == (not block.shown)
     rest = block.text
     for one in block.shown:
-        _, told, rest = rest.partition(worded(one, at=NOW))
+        _, told, rest = rest.partition(format_memory(one, at=NOW))
         assert told, "what is shown is shown whole, and in its order"
 
 
@@ -333,7 +333,7 @@ def test_a_budget_that_is_just_enough_is_enough_and_one_token_less_is_not() -> N
 def test_lines_that_weigh_more_together_still_fill_the_budget() -> None:
     memories = tuple(memory("one two three", number) for number in range(1, 40))
     block = render([Group("Found:", memories)], max_tokens=300, count=tokens_between, at=NOW)
-    line = tokens_between(worded(memories[0], at=NOW)) + 3
+    line = tokens_between(format_memory(memories[0], at=NOW)) + 3
     assert 300 - 3 * line < block.tokens <= 300
 
 

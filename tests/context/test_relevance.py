@@ -6,7 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opencode_memory.context.relevance import FEATURES, MOST_CHARACTERS, TUNED, judged, query_of, relevant
+from opencode_memory.context.relevance import (
+    FEATURES,
+    MOST_CHARACTERS,
+    TUNED,
+    compute_features,
+    query_of,
+    select_relevant,
+)
 from opencode_memory.models import Category, Explanation, Hit, Signal
 from support.memory_files import memory
 
@@ -121,47 +128,47 @@ def test_any_mixture_of_pasted_lines_gives_a_query_within_its_bound(lines: list[
 
 def test_a_hit_that_stands_out_is_shown_with_its_reason() -> None:
     good = hit("The gateway drops websocket frames over 64 KiB; raise max_frame_size.", 0.75)
-    assert relevant(QUERY, pool(good)) == [(good, "meaning 0.75, words 7 of 7")]
+    assert select_relevant(QUERY, pool(good)) == [(good, "meaning 0.75, words 7 of 7")]
 
 
 def test_the_same_hit_is_not_shown_where_everything_is_as_near() -> None:
     near = hit("Frames are logged.", 0.45)
-    assert relevant(QUERY, pool(near, cosine=0.1)) != []
-    assert relevant(QUERY, pool(near, cosine=0.45)) == []
+    assert select_relevant(QUERY, pool(near, cosine=0.1)) != []
+    assert select_relevant(QUERY, pool(near, cosine=0.45)) == []
 
 
 def test_where_most_of_a_store_is_about_the_message_the_best_of_it_is_shown() -> None:
     many = [hit(f"The gateway drops websocket frames over 64 KiB, case {n}.", 0.8, rank=n) for n in range(1, 9)]
-    assert relevant(QUERY, pool(*many)) != []
+    assert select_relevant(QUERY, pool(*many)) != []
 
 
 def test_nothing_is_shown_when_nothing_stands_out() -> None:
-    assert relevant(QUERY, pool()) == []
-    assert relevant(QUERY, []) == []
+    assert select_relevant(QUERY, pool()) == []
+    assert select_relevant(QUERY, []) == []
 
 
 def test_the_order_is_by_relevance_and_not_by_rank() -> None:
     second = hit("The gateway drops websocket frames over 64 KiB.", 0.8, rank=2)
     first = hit("A websocket gateway closes idle connections.", 0.55, rank=1)
-    assert [one for one, _ in relevant(QUERY, pool(first, second))] == [second, first]
+    assert [one for one, _ in select_relevant(QUERY, pool(first, second))] == [second, first]
 
 
 def test_beside_a_good_hit_a_weaker_one_is_enough_but_not_alone() -> None:
     weak = hit("The gateway is a Go program.", 0.33, rank=2)
-    assert relevant(QUERY, pool(weak)) == []
+    assert select_relevant(QUERY, pool(weak)) == []
     good = hit("The gateway drops websocket frames over 64 KiB.", 0.8)
-    assert [one for one, _ in relevant(QUERY, pool(good, weak))] == [good, weak]
+    assert [one for one, _ in select_relevant(QUERY, pool(good, weak))] == [good, weak]
 
 
 def test_no_more_are_shown_than_are_rarely_wrong() -> None:
     many = [hit(f"The gateway drops websocket frames over 64 KiB, number {n}.", 0.8, rank=n) for n in range(1, 9)]
-    assert len(relevant(QUERY, pool(*many))) == TUNED.most
+    assert len(select_relevant(QUERY, pool(*many))) == TUNED.most
 
 
 def test_a_summary_and_what_is_true_everywhere_need_more() -> None:
     said = "Websocket frames are logged."
     plain, summary, everywhere = (
-        TUNED.chance(judged(QUERY, pool(one))[0].features)
+        TUNED.chance(compute_features(QUERY, pool(one))[0].features)
         for one in (hit(said, 0.45), hit(said, 0.45, category=Category.CONVERSATION), hit(said, 0.45, project=None))
     )
     assert plain > summary
@@ -170,17 +177,17 @@ def test_a_summary_and_what_is_true_everywhere_need_more() -> None:
 
 def test_a_memory_without_a_vector_needs_many_rare_words() -> None:
     unembedded = hit("The gateway drops websocket frames over 64 KiB.", None)
-    assert relevant(QUERY, [unembedded]) == [(unembedded, "words 7 of 7")]
-    assert relevant(QUERY, [hit("A websocket gateway.", None)]) == []
+    assert select_relevant(QUERY, [unembedded]) == [(unembedded, "words 7 of 7")]
+    assert select_relevant(QUERY, [hit("A websocket gateway.", None)]) == []
 
 
 def test_words_that_every_request_has_count_for_less_than_a_subject() -> None:
     def words(query: str) -> float:
-        return judged(query, [hit("add a file for the gateway", 0.3)])[0].features[FEATURES.index("words")]
+        return compute_features(query, [hit("add a file for the gateway", 0.3)])[0].features[FEATURES.index("words")]
 
     assert words("gateway") > words("add a file")
 
 
 def test_judging_knows_its_features() -> None:
-    features = judged(QUERY, pool(hit("x", 0.3)))[0].features
+    features = compute_features(QUERY, pool(hit("x", 0.3)))[0].features
     assert len(features) == len(FEATURES) == len(TUNED.weights)

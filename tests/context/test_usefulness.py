@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from opencode_memory.context.usefulness import is_taken_up, terms, weighed
+from opencode_memory.context.usefulness import is_taken_up, rank_by_usefulness, terms
 from opencode_memory.models import Hit
 from opencode_memory.store.ledger import Usefulness
 from opencode_memory.text.formatting import short_id
@@ -77,7 +77,7 @@ def hits(many: int) -> list[tuple[Hit, str]]:
 
 def order(found: list[tuple[Hit, str]], **known: Usefulness) -> list[int]:
     by_id = {memory("", int(name[1:])).id: value for name, value in known.items()}
-    return [hit.rank for hit, _ in weighed(found, by_id)]
+    return [hit.rank for hit, _ in rank_by_usefulness(found, by_id)]
 
 
 def seen(shown: int, used: int = 0, contradicted: int = 0) -> Usefulness:

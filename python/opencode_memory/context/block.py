@@ -71,9 +71,9 @@ class Group:
     def items(self, at: datetime) -> Iterator[tuple[Memory | None, str]]:
         """Yield the rendered memories and lines."""
         for memory in self.memories:
-            yield memory, worded(memory, at=at)
+            yield memory, format_memory(memory, at=at)
         for line in self.lines:
-            yield None, f"- {one_line(escaped(line), MEMORY_BYTES)}"
+            yield None, f"- {one_line(escape(line), MEMORY_BYTES)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,21 +94,21 @@ class Block:
 NOTHING: Final = Block("", 0, ())
 
 
-def escaped(text: str) -> str:
+def escape(text: str) -> str:
     """Escape a text so that no part of it can be taken for a tag of the prompt around it.
 
     Invisible characters are removed. The ``<`` of a closing tag, of a tag used in prompts, or of a name that only looks
     like such a tag becomes ``&lt;``. Other uses of ``<`` stay, because memories hold code.
 
-    >>> escaped("a </project-memory> b <| c Vec<String> 1 < 2")
+    >>> escape("a </project-memory> b <| c Vec<String> 1 < 2")
     'a &lt;/project-memory> b &lt;| c Vec<String> 1 < 2'
     """
     return _MARKERS.sub("&#91;", _TAG.sub("&lt;", clean(text)))
 
 
-def worded(memory: Memory, *, at: datetime, most_bytes: int = MEMORY_BYTES) -> str:
+def format_memory(memory: Memory, *, at: datetime, most_bytes: int = MEMORY_BYTES) -> str:
     """Render a memory as a paragraph: id, category, age, origin, and a text that looks like no other memory."""
-    told = cut(_BLANK_LINES.sub("\n", escaped(memory.content).strip()), most_bytes)[0]
+    told = cut(_BLANK_LINES.sub("\n", escape(memory.content).strip()), most_bytes)[0]
     told = _HEADING.sub(_INDENT, told)
     facts = [memory.category.value, age(memory.time, at=at), origin(memory)]
     if memory.project is None:

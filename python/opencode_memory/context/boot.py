@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
-from opencode_memory.context.token_budget import Item, Section, fitted
+from opencode_memory.context.token_budget import Item, Section, fit_sections
 from opencode_memory.models import Category, Memory, Session
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def boot_context(
     """
     budget = config.max_tokens if max_tokens is None else max_tokens
     wanted = [section for section in _sections(store, project, identity, config, voice, at) if section.items]
-    sections, text = fitted(wanted, budget, count_tokens)
+    sections, text = fit_sections(wanted, budget, count_tokens)
     return BootContext(tuple(sections), text, count_tokens(text), budget)
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
-from opencode_memory.context.block import Block, Group, escaped, render
+from opencode_memory.context.block import Block, Group, escape, render
 from opencode_memory.models import Category, Memory
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class Compacting:
     block: Block
 
 
-def for_compaction(
+def collect_for_compaction(
     store: MemoryStore,
     *,
     session: str,
@@ -95,11 +95,11 @@ def for_compaction(
     return render(some, max_tokens=max_tokens, count=count, at=at, head=_HEAD)
 
 
-def compacting(block: Block, *, custom_prompt: bool, previous: str | None) -> Compacting:
+def build_compaction(block: Block, *, custom_prompt: bool, previous: str | None) -> Compacting:
     """Convert a block to the plugin's answer.
 
     Args:
-        block: From ``for_compaction``.
+        block: From ``collect_for_compaction``.
         custom_prompt: Whether to replace OpenCode's prompt, too.
         previous: The previous summary, which our own prompt has to hold; None if there is none.
     """
@@ -107,7 +107,7 @@ def compacting(block: Block, *, custom_prompt: bool, previous: str | None) -> Co
         return Compacting(context=(block.text,) if block.text else (), block=block)
     parts = [PROMPT, block.text]
     if previous:
-        parts.append(f"{_PREVIOUS}\n<previous-summary>\n{escaped(previous)}\n</previous-summary>")
+        parts.append(f"{_PREVIOUS}\n<previous-summary>\n{escape(previous)}\n</previous-summary>")
     return Compacting(prompt="\n\n".join(filter(None, parts)), block=block)
 
 

@@ -13,8 +13,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from opencode_memory.context.block import NOTHING, Block, Group, render
-from opencode_memory.context.relevance import POOL, TUNED, query_of, relevant
-from opencode_memory.context.usefulness import weighed
+from opencode_memory.context.relevance import POOL, TUNED, query_of, select_relevant
+from opencode_memory.context.usefulness import rank_by_usefulness
 from opencode_memory.models import Category, Hit, Memory
 from opencode_memory.store.ledger import Decision, Shown, State
 
@@ -132,11 +132,11 @@ def _found(store: MemoryStore, request: Request, most: int, in_sight: Collection
     hits = store.recall(query, limit=POOL, project=request.project, explain=True, unasked=True)
     found = [
         (hit, why)
-        for hit, why in relevant(query, hits, by=tuning)
+        for hit, why in select_relevant(query, hits, by=tuning)
         if hit.memory.id not in in_sight and not _is_of(hit, request)
     ]
     useful = store.ledger.usefulness([hit.memory.id for hit, _ in found])
-    return weighed(found, useful)[:most]
+    return rank_by_usefulness(found, useful)[:most]
 
 
 def _is_of(hit: Hit, request: Request) -> bool:

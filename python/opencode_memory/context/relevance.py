@@ -1,8 +1,8 @@
 """Selects the memories that are relevant enough to be shown without a request.
 
-Two pure functions: ``query_of`` extracts a query from a message, ``relevant`` selects the hits to show. Recall judges
-an answer as a whole and returns near misses, because its caller asked. Here each hit is judged by itself, and about
-half of all messages get no memory. The module knows no store and no budget. ``scripts/fit_injection.py`` fits the
+Two pure functions: ``query_of`` extracts a query from a message, ``select_relevant`` selects the hits to show. Recall
+judges an answer as a whole and returns near misses, because its caller asked. Here each hit is judged by itself, and
+about half of all messages get no memory. The module knows no store and no budget. ``scripts/fit_injection.py`` fits the
 weights; docs/quality.md has the measured precision and recall.
 """
 
@@ -187,7 +187,7 @@ def query_of(text: str) -> str:
     return f"{_shortened(own, MOST_CHARACTERS - len(told) - 1)}\n{told}".strip()
 
 
-def relevant(query: str, hits: Sequence[Hit], *, by: Tuning = TUNED) -> list[tuple[Hit, str]]:
+def select_relevant(query: str, hits: Sequence[Hit], *, by: Tuning = TUNED) -> list[tuple[Hit, str]]:
     """Return the hits that are worth showing without a request, best first, each with a reason.
 
     Args:
@@ -195,13 +195,13 @@ def relevant(query: str, hits: Sequence[Hit], *, by: Tuning = TUNED) -> list[tup
         hits: The result of ``recall(query, limit=POOL, explain=True)``; a smaller limit hides how far a hit stands out.
         by: The parameters of the selection.
     """
-    ranked = sorted(((by.chance(one.features), one) for one in judged(query, hits)), key=lambda one: -one[0])
+    ranked = sorted(((by.chance(one.features), one) for one in compute_features(query, hits)), key=lambda one: -one[0])
     if not ranked or ranked[0][0] < by.first:
         return []
     return [(one.hit, one.reason) for chance, one in ranked[: by.most] if chance >= by.others]
 
 
-def judged(query: str, hits: Sequence[Hit]) -> list[Judged]:
+def compute_features(query: str, hits: Sequence[Hit]) -> list[Judged]:
     """Compute the features of each hit, in the order of the hits."""
     asked = set(terms(subject(query[: 2 * MOST_CHARACTERS]))[0])
     found = [asked.intersection(terms(hit.memory.content[:_JUDGED_CHARACTERS])[0]) for hit in hits]

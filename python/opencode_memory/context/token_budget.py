@@ -71,7 +71,7 @@ class Section:
         return f"{self.name.removesuffix('_directives').replace('_', ' ')}:"
 
 
-def fitted(sections: Sequence[Section], budget: int, count: Callable[[str], int]) -> tuple[list[Section], str]:
+def fit_sections(sections: Sequence[Section], budget: int, count: Callable[[str], int]) -> tuple[list[Section], str]:
     """Fit sections, most important first, into a budget.
 
     Args:

@@ -53,7 +53,7 @@ def is_taken_up(content: str, *, id: str, asked: str, done: str) -> bool:
     return len(taken) >= _LEAST_TERMS and len(taken) >= _SHARE * len(own)
 
 
-def weighed(found: Sequence[tuple[Hit, str]], usefulness: Mapping[str, Usefulness]) -> list[tuple[Hit, str]]:
+def rank_by_usefulness(found: Sequence[tuple[Hit, str]], usefulness: Mapping[str, Usefulness]) -> list[tuple[Hit, str]]:
     """Order hits, best first, with a small and bounded weight for their earlier usefulness.
 
     A memory that was contradicted more often than used is left out.

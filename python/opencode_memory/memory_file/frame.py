@@ -11,7 +11,7 @@ import codecs
 import hashlib
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 from opencode_memory.errors import ConflictError
@@ -111,11 +111,6 @@ def read_frame(data: bytes) -> Frame:
         fingerprint=opening["fingerprint"] or "",
         newline="\r\n" if lines[first].endswith("\r") else "\n",
     )
-
-
-def without_part(frame: Frame) -> Frame:
-    """Return the frame of a file that gets a managed part for the first time."""
-    return replace(frame, body=())
 
 
 def _decode(data: bytes) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from opencode_memory.context.compaction import PROMPT, for_compaction
+from opencode_memory.context.compaction import PROMPT, collect_for_compaction
 from opencode_memory.errors import StorageError
 from opencode_memory.learning.switches import pause
 from opencode_memory.server.server_state import Background
@@ -426,7 +426,7 @@ def test_compaction_budget_keeps_the_most_important(world: World) -> None:
     decision = known(world, "The API speaks JSON.", "decision")
     count = world.state.count_tokens
     for budget, has in ((0, set()), (60, set()), (120, {directive}), (300, {directive}), (4000, {directive, decision})):
-        block = for_compaction(
+        block = collect_for_compaction(
             world.store, session="ses_1", project=PROJECT, max_tokens=budget, count=count, at=world.now
         )
         assert block.tokens == count(block.text) <= budget

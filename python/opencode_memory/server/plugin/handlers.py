@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from opencode_memory.context.compaction import compacting as build_compaction
-from opencode_memory.context.compaction import for_compaction
+from opencode_memory.context.compaction import build_compaction, collect_for_compaction
 from opencode_memory.context.decide import Request, decide
 from opencode_memory.errors import ConflictError
 from opencode_memory.reviews import branch_of, open_findings
@@ -138,7 +137,7 @@ def handle_compacting(
         return {"context": []}
     now, project = clock.now(), context.project
     branch = branch_of(context.folder)
-    block = for_compaction(
+    block = collect_for_compaction(
         server.store,
         session=session,
         project=project,

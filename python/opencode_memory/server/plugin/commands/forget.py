@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from opencode_memory._core import redact
-from opencode_memory.context.block import Group, escaped, render
+from opencode_memory.context.block import Group, escape, render
 from opencode_memory.errors import NotFoundError
 from opencode_memory.models import Memory, Status
 from opencode_memory.server.answers import join_lines
@@ -56,7 +56,7 @@ def _archive(call: SessionCall, memories: Sequence[Memory]) -> str:
     if active:
         call.store.archive([memory.id for memory in active], reason="the user typed /forget")
     lines = [
-        f"- [{short_id(memory.id)}] {memory.category.value}: {escaped(one_line(memory.content))}"
+        f"- [{short_id(memory.id)}] {memory.category.value}: {escape(one_line(memory.content))}"
         + (" (it was already archived)" if memory.status is Status.ARCHIVED else "")
         for memory in named.values()
     ]

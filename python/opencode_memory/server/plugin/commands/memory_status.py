@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from opencode_memory._core import redact
-from opencode_memory.context.block import escaped
+from opencode_memory.context.block import escape
 from opencode_memory.models import Category, Status
 from opencode_memory.reviews import NO_BRANCH
 from opencode_memory.server.answers import format_project, join_lines
@@ -20,10 +20,10 @@ _MAX_DIRECTIVES = 1_000
 
 def show_status(call: SessionCall, arguments: str) -> str:
     """Describe the state of the memory. Arguments are ignored, and the answer says so."""
-    more = escaped(one_line(redact(arguments)[0], 80))
+    more = escape(one_line(redact(arguments)[0], 80))
     return join_lines(
         "The user typed /memory. Show them these lines as they are; do nothing else.",
-        *(f"- {escaped(line)}" for line in _render_lines(call)),
+        *(f"- {escape(line)}" for line in _render_lines(call)),
         f"/memory takes no arguments; «{more}» was ignored." if more else None,
     )
 

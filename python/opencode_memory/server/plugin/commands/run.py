@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from opencode_memory._core import redact
-from opencode_memory.context.block import Group, escaped, render, worded
+from opencode_memory.context.block import Group, escape, format_memory, render
 from opencode_memory.errors import OpencodeMemoryError
 from opencode_memory.hosts.opencode.slash_commands import HOW, READ_ONLY, WHAT, frame
 from opencode_memory.models import Category, RememberStatus, Scope, Trust
@@ -45,7 +45,7 @@ def execute(call: SessionCall, name: str, arguments: str) -> str:
     try:
         text = _COMMANDS[name](call, typed)
     except OpencodeMemoryError as error:
-        text = f"/{name} failed: {escaped(format_error(error))}. {_describe_typed(typed)}{_SAY_SO}"
+        text = f"/{name} failed: {escape(format_error(error))}. {_describe_typed(typed)}{_SAY_SO}"
     return frame(text)
 
 
@@ -72,7 +72,7 @@ def _remember(call: SessionCall, arguments: str) -> str:
         "The user typed /remember, and it is done: "
         + ("the same text was already known." if known else "this is stored.")
         + (f" Secrets were left out: {', '.join(result.redactions)}." if result.redactions else ""),
-        worded(memory, at=call.at, most_bytes=_QUESTION_BYTES),
+        format_memory(memory, at=call.at, most_bytes=_QUESTION_BYTES),
         f"It counts in {'every project' if where is None else format_project(where)};"
         f" `/forget {short_id(memory.id)}` takes it back.",
         "Confirm in one short line with id and category; do nothing else.",
@@ -109,7 +109,7 @@ def _review(call: SessionCall, arguments: str) -> str:
         return (Group(f"{category.value.capitalize()}s:", memories, share=0.5),) if memories else ()
 
     open_here = Group(
-        f"Open findings on branch {escaped(one_line(findings.branch, 80))} ({len(open_findings)}):",
+        f"Open findings on branch {escape(one_line(findings.branch, 80))} ({len(open_findings)}):",
         lines=tuple(finding.line_of_text for finding in open_findings[:_MAX_LISTED]),
         share=0.4,
     )
@@ -119,7 +119,7 @@ def _review(call: SessionCall, arguments: str) -> str:
         *list_group(Category.DECISION),
     ]
     block = render(groups, max_tokens=REVIEW_TOKENS, count=call.count_tokens, at=call.at, head=_RECORDS)
-    request = cut(escaped(redact(arguments)[0]).strip(), _REQUEST_BYTES)[0]
+    request = cut(escape(redact(arguments)[0]).strip(), _REQUEST_BYTES)[0]
     return join_lines(READ_ONLY, HOW, block.text, f"{WHAT} {request or 'nothing named'}")
 
 
@@ -138,7 +138,7 @@ def _quote(arguments: str) -> str:
 
     Redact before truncating, because a truncated secret no longer matches its pattern.
     """
-    return escaped(one_line(redact(arguments)[0], _QUESTION_BYTES))
+    return escape(one_line(redact(arguments)[0], _QUESTION_BYTES))
 
 
 _COMMANDS: Final[Mapping[str, Callable[[SessionCall, str], str]]] = {
