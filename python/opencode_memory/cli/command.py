@@ -31,6 +31,8 @@ class _TakesGlobalOptions(click.Command):
 
     def __init__(self, *args: Any, hidden: bool, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        # click creates the help option once, from the first context, so every context must name it alike.
+        self.context_settings.setdefault("help_option_names", ["-h", "--help"])
         self.params.extend(global_options(hidden=hidden))
 
     def invoke(self, ctx: click.Context) -> Any:

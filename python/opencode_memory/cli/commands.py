@@ -77,7 +77,7 @@ application: Final = LazyGroup(
     sections=SECTIONS,
     help="Memory for coding agents. Works offline, and never loses an acknowledged memory.",
     epilog='Try: opencode-memory remember "We deploy on Thursdays." && opencode-memory recall "when do we deploy"',
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    context_settings={"max_content_width": 100},
     params=[
         click.Option(
             ["--version"],
