@@ -16,7 +16,7 @@ from opencode_memory.config.paths import default_data_dir
 from opencode_memory.config.value_kinds import FLAG, FOLDER, KEY, TEXT, TEXTS, ValueKind, one_of, some_of, whole_number
 
 PREFIX: Final = "OPENCODE_MEMORY_"
-LEARNING_SOURCES: Final = ("opencode", "live", "markdown")
+LEARNING_SOURCES: Final = ("opencode", "live", "markdown", "manifests")
 _DAY_SECONDS: Final = 86_400
 
 
@@ -116,7 +116,8 @@ class LearningConfig:
 
     Attributes:
         enabled: Whether to learn at all.
-        sources: ``opencode`` (its database), ``live`` (its plugin), ``markdown`` (watched folders).
+        sources: ``opencode`` (its database), ``live`` (its plugin), ``markdown`` (watched folders), ``manifests`` (the
+            fact sheet of a project).
         skip_projects: Projects that are excluded from learning.
         watch: Folders of notes to watch.
         opencode_db: OpenCode's database; None for its default location.

@@ -31,7 +31,7 @@ class Switches:
     """
 
     enabled: bool = True
-    sources: frozenset[str] = frozenset({"opencode", "live", "markdown"})
+    sources: frozenset[str] = frozenset({"opencode", "live", "markdown", "manifests"})
     skip_projects: Collection[str] = field(default=())
 
     @classmethod

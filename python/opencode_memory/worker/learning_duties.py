@@ -18,7 +18,8 @@ from opencode_memory.hosts.opencode.feed.history_reader import OpenCodeReading
 from opencode_memory.hosts.opencode.feed.live_learning import REST
 from opencode_memory.learning.extraction.events import SessionInfo
 from opencode_memory.learning.learner import Learner
-from opencode_memory.learning.switches import Switches
+from opencode_memory.learning.switches import Switches, is_off
+from opencode_memory.notes.fact_sheet import SOURCE, update_fact_sheet
 from opencode_memory.projects.resolver import ProjectResolver, work_tree
 from opencode_memory.text.clock import to_ms
 from opencode_memory.worker.duty import Duty, PostponedError, Work, always
@@ -116,6 +117,9 @@ class LearningDuties:
             raise PostponedError(reason, seconds=_UNREADABLE_SECONDS, is_warning=True) from error
         for folder, project in report.folders:
             self._enqueue_memory_file(work.store, folder, project)
+        for folder in report.directories:
+            work.renew_lease()
+            self._update_fact_sheet(work.store, folder)
         if report.active or report.waiting:
             _log.info(
                 "learned from %d sessions: %d memories, %d wait",
@@ -137,6 +141,8 @@ class LearningDuties:
         project = self._projects.of_session(info.directory)
         if self._switches.skips(work.store, project, info):
             return
+        if info.parent is None:
+            self._update_fact_sheet(work.store, info.directory)
         learned = Learner(work.store).process(info, (), project=project, at_ms=at_ms, is_idle=True)
         if learned.active:
             self._enqueue_memory_file(work.store, info.directory, project)
@@ -153,6 +159,15 @@ class LearningDuties:
             skips=self._skips,
             heartbeat=work.renew_lease,
         )
+
+    def _update_fact_sheet(self, store: MemoryStore, folder: str) -> None:
+        """Create or update the fact sheet of a session's project, unless learning is off for the project."""
+        top = work_tree(Path(folder)) if folder else None
+        if top is None or not top.is_dir() or not self._switches.is_enabled(SOURCE):
+            return
+        project = self._projects.ensure(top)
+        if project not in self._config.learning.skip_projects and not is_off(store, project):
+            update_fact_sheet(store, top, project=project)
 
     def _enqueue_memory_file(self, store: MemoryStore, folder: str, project: str | None) -> None:
         if self._config.memory_file is not MemoryFile.OFF:

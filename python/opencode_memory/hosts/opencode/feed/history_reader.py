@@ -37,6 +37,7 @@ class OpenCodeReport:
         active: Ids of memories that are active now.
         waiting: Ids of memories that wait for the user's review.
         folders: Folders of the sessions with learned memories, with their projects.
+        directories: Folders of all sessions with new messages.
     """
 
     sessions: int
@@ -44,6 +45,7 @@ class OpenCodeReport:
     active: tuple[str, ...]
     waiting: tuple[str, ...]
     folders: tuple[tuple[str, str | None], ...]
+    directories: tuple[str, ...]
 
 
 class OpenCodeReading:
@@ -124,6 +126,7 @@ class OpenCodeReading:
             active=tuple(dict.fromkeys(id_ for result in learned for id_ in result.active)),
             waiting=tuple(dict.fromkeys(id_ for result in learned for id_ in result.waiting)),
             folders=tuple(folders.items()),
+            directories=tuple(dict.fromkeys(head.info.directory for head in heads)),
         )
 
     def _is_news(self, head: SessionHead, known: Progress | None, at_ms: int) -> bool:
