@@ -14,7 +14,7 @@ from opencode_memory.config.load import load
 from opencode_memory.errors import ConfigError, InvalidInputError
 from opencode_memory.hosts.opencode import manifest
 from opencode_memory.hosts.opencode.agents import AGENTS
-from opencode_memory.hosts.opencode.contract import PROTOCOL, TOKEN_FILE
+from opencode_memory.hosts.opencode.contract import DIGEST_AGENT, PROTOCOL, TOKEN_FILE
 from opencode_memory.hosts.opencode.manifest import Choices, Offer, parse_agents, read_choices, render_manifest
 from opencode_memory.hosts.opencode.setup.npm_stub import imported_packages
 from opencode_memory.server.plugin.commands import COMMANDS
@@ -122,6 +122,14 @@ def test_commands_are_all_there_and_agents_only_when_they_are_chosen(tmp_path: P
     assert two["agent"]["auditor"]["permission"]["bash"]["*"] == "deny"
     assert two["agent"]["auditor"]["prompt"] == AGENTS["auditor"]["prompt"]
     assert "model" not in two["agent"]["auditor"]
+
+
+def test_hidden_agent_is_always_there_and_has_no_tools(tmp_path: Path) -> None:
+    [(name, agent)] = rendered(tmp_path)["hidden_agent"].items()
+    assert name == DIGEST_AGENT
+    # A hidden agent of the mode "subagent" would be offered to every model by the tool "task".
+    assert (agent["mode"], agent["hidden"], agent["permission"]) == ("primary", True, {"*": "deny"})
+    assert "JSON only" in agent["prompt"]
 
 
 def test_the_model_of_the_auditor_is_the_configured_one(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from opencode_memory.context.block import HEAD
 from opencode_memory.context.decide import DIRECTIVES, FOUND, UNCONFIRMED, Request, decide
-from opencode_memory.server.plugin.opencode_client import OWN_TITLE
+from opencode_memory.hosts.opencode.contract import OWN_TITLE
 from opencode_memory.store.ledger import Decision
 from opencode_memory.text.formatting import short_id
 from support.bridge import DIRECTIVE, PROJECT, QUESTION, WALRUS, OpenCode, Plugin, known

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from opencode_memory.server.plugin.opencode_client import OWN_TITLE, SessionFacts, find_facts
+from opencode_memory.hosts.opencode.contract import OWN_TITLE
+from opencode_memory.server.plugin.opencode_client import SessionFacts, find_facts
 
 
 def told(kind: str, **info: Any) -> dict[str, Any]:

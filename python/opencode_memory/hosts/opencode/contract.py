@@ -10,3 +10,7 @@ TOKEN_FILE: Final = "server.token"  # noqa: S105  a name, not the token
 """File in the data directory with the token that the plugin sends to the server."""
 MCP_NAME: Final = "memory"
 """Name of the MCP server in OpenCode's configuration."""
+DIGEST_AGENT: Final = "opencode-memory-digest"
+"""Name of the hidden agent in OpenCode that digests sessions."""
+OWN_TITLE: Final = "opencode-memory: "
+"""Start of the titles of sessions that opencode-memory starts itself."""

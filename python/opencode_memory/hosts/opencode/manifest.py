@@ -161,6 +161,7 @@ def render_manifest(
         "mcp": {"name": MCP_NAME, "config": _render_mcp(url)} if by_mcp else None,
         "command": _render_commands(choices.agents),
         "agent": _render_agents(config, choices.agents),
+        "hidden_agent": _hidden_agents(),
         "tool": _render_tools(tools, by_mcp=by_mcp),
         "chosen": {"agents": choices.agents, "tools": choices.tools},
     }
@@ -225,6 +226,12 @@ def _render_agents(config: Config, names: Iterable[str]) -> dict[str, Any]:
     if config.opencode.auditor_model is not None and _AUDITOR in agents:
         agents[_AUDITOR]["model"] = config.opencode.auditor_model
     return agents
+
+
+def _hidden_agents() -> Mapping[str, Any]:
+    from opencode_memory.hosts.opencode.agents import HIDDEN  # noqa: PLC0415  as above
+
+    return HIDDEN
 
 
 def _render_tools(tools: Iterable[OfferedTool], *, by_mcp: bool) -> dict[str, Any]:

@@ -8,12 +8,16 @@ from dataclasses import dataclass
 from typing import Any, Final, Protocol
 from urllib.parse import quote
 
+from opencode_memory.hosts.opencode.contract import OWN_TITLE
 from opencode_memory.server.plugin.json_rpc import RemoteError
 
 _SECONDS: Final = 10.0
 _FAILURES_FROM: Final = 400
-OWN_TITLE: Final = "opencode-memory: "
-"""Start of the titles of sessions that opencode-memory starts itself."""
+_NOT_FOUND: Final = 404
+
+
+class NotThereError(RemoteError):
+    """OpenCode does not have the requested object."""
 
 
 class Requester(Protocol):
@@ -54,7 +58,8 @@ class OpenCode:
         """Call a route of OpenCode's API and return the answer.
 
         Raises:
-            RemoteError: OpenCode answers with an error, or not in time.
+            NotThereError: OpenCode answers that the object does not exist.
+            RemoteError: OpenCode answers with another error, or not in time.
         """
         params = {"method": method, "path": path, "query": dict(query or {}), "body": body}
         answer = await self.plugin.ask("oc.request", params, seconds=seconds)
@@ -65,22 +70,33 @@ class OpenCode:
                 except ValueError as error:
                     raise RemoteError(f"{method} {path} was not answered with JSON", path=path) from error
             case {"status": int(status)}:
-                raise RemoteError(f"{method} {path} was answered with {status}", path=path)
+                kind = NotThereError if status == _NOT_FOUND else RemoteError
+                raise kind(f"{method} {path} was answered with {status}", path=path)
         raise RemoteError(f"{method} {path} was answered in an unknown form", path=path)
 
     async def get_facts(self, session: str, *, seconds: float) -> SessionFacts:
         """Return the facts of a session."""
-        found = await self.request("GET", f"/session/{quote(session, safe='')}", seconds=seconds)
+        found = await self.request("GET", session_path(session), seconds=seconds)
         return _parse_facts(found) or SessionFacts()
 
     async def last_summary(self, session: str, *, seconds: float) -> str | None:
         """Return the text of a session's last summary; None if the session was never compacted."""
-        messages = await self.request("GET", f"/session/{quote(session, safe='')}/message", seconds=seconds)
-        for message in reversed(messages if isinstance(messages, list) else []):
+        for message in reversed(await self.list_messages(session, seconds=seconds)):
             match message:
                 case {"info": {"summary": True, "role": "assistant"}, "parts": list(parts)}:
-                    return "\n".join(_texts(parts)) or None
+                    return "\n".join(find_texts(parts)) or None
         return None
+
+    async def list_messages(self, session: str, *, seconds: float = _SECONDS) -> list[Any]:
+        """Return the messages of a session in OpenCode's form: ``info`` and ``parts`` of each."""
+        messages = await self.request("GET", session_path(session, "message"), seconds=seconds)
+        return messages if isinstance(messages, list) else []
+
+    async def find_active(self) -> dict[str, Mapping[str, Any]]:
+        """Return the state of each session in this folder that is not idle, by the session's id."""
+        found = await self.request("GET", "/session/status")
+        active = found.items() if isinstance(found, Mapping) else ()
+        return {id_: state for id_, state in active if isinstance(state, Mapping) and state.get("type") != "idle"}
 
     async def connect_mcp(self, name: str, *, seconds: float) -> bool:
         """Connect OpenCode to an MCP server that was not running when OpenCode started.
@@ -101,7 +117,13 @@ class OpenCode:
         await self.plugin.ask("toast", params, seconds=seconds)
 
 
-def _texts(parts: list[Any]) -> Iterator[str]:
+def session_path(session: str, *more: str) -> str:
+    """Return the path of a session in OpenCode's API, or of a route below it."""
+    return "/".join(("/session", quote(session, safe=""), *more))
+
+
+def find_texts(parts: list[Any]) -> Iterator[str]:
+    """Yield the texts of a message's parts."""
     for part in parts:
         match part:
             case {"type": "text", "text": str(text)}:

@@ -8,6 +8,9 @@ allowed commands can stop ``> file`` or ``{ git log; } > file``. ``with_reading_
 only for a caller that refuses such lines first, which the plugin does in ``agents.ts``.
 
 The agents of the user are never disabled or hidden, and the default agent is not changed.
+
+``HIDDEN`` has the agent that digests sessions. It is always there. Its mode is ``primary``, as that of OpenCode's own
+hidden agents, because a hidden subagent would still be offered to every model by the tool ``task``.
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ from importlib.resources import files
 from typing import Any, Final
 
 from opencode_memory.hosts.opencode.agents import permissions
+from opencode_memory.hosts.opencode.contract import DIGEST_AGENT
 
 READ_ONLY: Final = ("architect", "auditor")
 """Agents that only read."""
@@ -61,6 +65,18 @@ AGENTS: Final[Mapping[str, Mapping[str, Any]]] = {
     },
 }
 """Agents by name, as JSON values."""
+
+HIDDEN: Final[Mapping[str, Mapping[str, Any]]] = {
+    DIGEST_AGENT: {
+        "description": "Digests a session into memories. opencode-memory runs it after the session.",
+        "mode": "primary",
+        "hidden": True,
+        "temperature": 0.0,
+        "prompt": _prompt("digest"),
+        "permission": {"*": "deny"},
+    }
+}
+"""Agents of opencode-memory itself by name, as JSON values."""
 
 
 def with_reading_shell() -> dict[str, dict[str, Any]]:

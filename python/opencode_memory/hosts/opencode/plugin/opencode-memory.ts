@@ -52,7 +52,7 @@ async function configure(manifest: Manifest, config: Params, added: Agents): Pro
   const agents = section("agent") as Agents
   const commands = section("command") as Manifest["command"]
   const servers = section("mcp")
-  for (const [name, agent] of Object.entries(manifest.agent)) {
+  for (const [name, agent] of Object.entries({ ...manifest.agent, ...manifest.hidden_agent })) {
     agents[name] ??= mergePermissions(agent, config.permission)
     if (agents[name].prompt === agent.prompt) added[name] = agents[name]
   }
@@ -118,6 +118,13 @@ async function server(input: PluginInput): Promise<Hooks> {
     "experimental.chat.messages.transform": guarded((_, output) =>
       injection.transform(output.messages),
     ),
+    "experimental.chat.system.transform": guarded((_, { system }) => {
+      // OpenCode appends the project's instructions to the prompt of every agent. The digest needs
+      // only its own.
+      const agents = Object.values(manifest.hidden_agent ?? {})
+      const own = agents.find(({ prompt }) => system[0]?.startsWith(prompt))
+      if (own) system.splice(0, system.length, own.prompt)
+    }),
     "experimental.session.compacting": guarded(async ({ sessionID }, output) => {
       injection.compacting.add(sessionID)
       const answer = await bridge.call("compacting", { sessionID })

@@ -6,6 +6,8 @@ import { readFileSync } from "node:fs"
 
 export type Params = Record<string, unknown>
 
+type Agent = { prompt: string; permission?: Record<string, unknown> }
+
 export interface Manifest {
   version: string
   protocol: number
@@ -15,7 +17,8 @@ export interface Manifest {
   deadline_ms: number
   mcp: { name: string; config: { url: string } } | null
   command: Record<string, { template: string }>
-  agent: Record<string, { prompt: string; permission?: Record<string, unknown> }>
+  agent: Record<string, Agent>
+  hidden_agent?: Record<string, Agent>
   tool: Record<string, { description: string; args: { properties?: Record<string, unknown> } }>
 }
 
