@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from opencode_memory._core import terms
-from opencode_memory.learning.admission import WAITING_FROM, active_from
+from opencode_memory.learning.admission import admit
 from opencode_memory.learning.extraction.candidate import Candidate
 from opencode_memory.learning.extraction.statements import Context, extract_from_user
 
@@ -28,8 +28,11 @@ def report(folder: Path) -> Iterator[str]:
         label["id"]: label["memories"]
         for label in map(json.loads, (folder / "labels.jsonl").read_text(encoding="utf-8").splitlines())
     }
-    for name in ("active", "with what waits"):
-        found = [(text, [c for c in extract_from_user(text["text"], Context()) if _counts(c, name)]) for text in texts]
+    for name, elsewhere in (("said once", 0), ("said in three sessions", 2)):
+        found = [
+            (text, [c for c in extract_from_user(text["text"], Context()) if admit(c, elsewhere=elsewhere)])
+            for text in texts
+        ]
         for strict in (False, True):
             right = sum(
                 any(_meets(c, label, strict=strict) for label in labels[text["id"]]) for text, got in found for c in got
@@ -42,10 +45,6 @@ def report(folder: Path) -> Iterator[str]:
             what = "type and substance" if strict else "substance"
             figures = f"precision {right / max(1, total):.3f} ({right} of {total}), recall {hit / wanted:.3f}"
             yield f"memory-extraction, {name}, {what}: {figures} ({hit} of {wanted})"
-
-
-def _counts(candidate: Candidate, which: str) -> bool:
-    return candidate.confidence >= (active_from(candidate.category) if which == "active" else WAITING_FROM)
 
 
 def _meets(candidate: Candidate, label: dict[str, str], *, strict: bool) -> bool:

@@ -1,16 +1,17 @@
-"""Admission: decides for each candidate whether it becomes a memory, waits for review, or is only counted.
+"""Admission: decides for each candidate whether it becomes a memory, waits for the person, or is only counted.
 
-=====================================  =======================================================================
-confidence of the rules                outcome for the candidate
-=====================================  =======================================================================
-at least ``active_from(category)``     a memory, active at once, of trust ``extracted``
-at least ``WAITING_FROM``              waits: never injected, shown by ``review``; active when the user accepts
-                                       it, or when a second session of the project has the same statement
-less                                   no memory; the sighting is counted, and a command that succeeds in a
-                                       second session becomes a procedure
-=====================================  =======================================================================
+=====================================================  =======================================================
+candidate                                              outcome
+=====================================================  =======================================================
+statement of the person that passed the gate,          a memory, active at once
+finding of the agent, solution, command
+weak statement                                         active if the same statement occurred in enough other
+                                                       sessions, or if it changes an active memory about the
+                                                       same subject; otherwise only counted
+directive or procedure that the person did not type    waits: never injected, shown by ``review``
+=====================================================  =======================================================
 
-A directive that the user did not type waits, even if its confidence is high.
+A command that succeeded is no order: it is a record of what worked.
 """
 
 from __future__ import annotations
@@ -20,30 +21,41 @@ from typing import Final
 from opencode_memory.learning.extraction.candidate import Candidate
 from opencode_memory.models import Category, Status
 
-ACTIVE_FROM: Final = 0.7
-WAITING_FROM: Final = 0.45
-_PLAIN: Final = {Category.IDEA: 0.5, Category.PROCEDURE: 0.5, Category.PLAN: 0.6}
-"""Lower thresholds for categories that are easy to recognise. In labelled sessions that no weight was fitted to,
-seven of eight such candidates were right from these values on."""
+LEAST_CONFIDENCE: Final = 0.7
+"""Confidence from which a candidate that the person did not type becomes active at once."""
+_LEAST_OF_COMMANDS: Final = 0.5
+_INSTRUCTIONS: Final = frozenset({Category.DIRECTIVE, Category.PROCEDURE})
 
 
-def active_from(category: Category) -> float:
-    """Return the confidence from which a candidate of a category becomes active at once."""
-    return min(ACTIVE_FROM, _PLAIN.get(category, ACTIVE_FROM))
-
-
-def admit(candidate: Candidate, *, elsewhere: int) -> Status | None:
+def admit(candidate: Candidate, *, elsewhere: int, changes_active: bool = False) -> Status | None:
     """Decide about a candidate.
 
     Args:
         candidate: The candidate that the rules found.
         elsewhere: Number of other sessions of the project in which the same statement occurred.
+        changes_active: Whether an active memory about the same subject says something else.
 
     Returns:
         The status of the memory; None if it is not stored.
     """
-    is_again = elsewhere > 0 and (candidate.category is Category.PROCEDURE or candidate.confidence >= WAITING_FROM)
-    if candidate.confidence >= active_from(candidate.category) or is_again:
-        is_order = candidate.category is Category.DIRECTIVE and not candidate.is_persons
-        return Status.CANDIDATE if is_order else Status.ACTIVE
-    return Status.CANDIDATE if candidate.confidence >= WAITING_FROM else None
+    if not _is_sufficient(candidate, elsewhere, changes_active=changes_active):
+        return None
+    return Status.CANDIDATE if quarantines(candidate) else Status.ACTIVE
+
+
+def quarantines(candidate: Candidate) -> bool:
+    """Return whether a candidate is an instruction that the person did not type, so that it waits for them."""
+    if candidate.category not in _INSTRUCTIONS or candidate.is_observed or candidate.rule.startswith("succeeded"):
+        return False
+    return not candidate.is_persons or candidate.is_foreign
+
+
+def _is_sufficient(candidate: Candidate, elsewhere: int, *, changes_active: bool) -> bool:
+    if candidate.is_weak:
+        is_repeated = 0 < candidate.needs_sessions <= elsewhere
+        return is_repeated or (candidate.needs_subject and changes_active)
+    if candidate.is_persons:
+        return True
+    if candidate.category is Category.PROCEDURE:
+        return candidate.confidence >= _LEAST_OF_COMMANDS or elsewhere > 0
+    return candidate.confidence >= LEAST_CONFIDENCE

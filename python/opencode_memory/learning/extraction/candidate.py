@@ -30,6 +30,11 @@ class Candidate:
         may_repeat: Whether it is new information although its words occurred in the session before: results of
             commands, choices among options, resolved blockers.
         is_copy: Whether its message was copied from the session that this one was forked from.
+        needs_sessions: Number of other sessions of the project in which the same normal form must have occurred; 0 if
+            the statement is stored at once.
+        needs_subject: Whether the statement is stored as well if it changes an active memory about the same subject.
+        is_foreign: Whether its words stood in a tool result, a file or a web page of the session.
+        is_observed: Whether it records a command that succeeded in the session.
     """
 
     category: Category
@@ -45,6 +50,15 @@ class Candidate:
     is_persons: bool = False
     may_repeat: bool = False
     is_copy: bool = False
+    needs_sessions: int = 0
+    needs_subject: bool = False
+    is_foreign: bool = False
+    is_observed: bool = False
+
+    @property
+    def is_weak(self) -> bool:
+        """Whether the statement alone is no reason to store it."""
+        return self.needs_sessions > 0 or self.needs_subject
 
     def with_source(self, message: str, at_ms: int, *, is_copy: bool = False) -> Self:
         """Return a copy with its source message."""
@@ -66,6 +80,10 @@ class Candidate:
             "is_persons": self.is_persons,
             "may_repeat": self.may_repeat,
             "is_copy": self.is_copy,
+            "needs_sessions": self.needs_sessions,
+            "needs_subject": self.needs_subject,
+            "is_foreign": self.is_foreign,
+            "is_observed": self.is_observed,
         }
 
     @classmethod
