@@ -244,6 +244,12 @@ class Memory:
         """Whether the memory comes from the user, or the user has confirmed it."""
         return self.trust is Trust.USER or self.verified_at is not None
 
+    @property
+    def is_learned(self) -> bool:
+        """Whether the memory was learned from a session, also if the user typed its words or accepted it later."""
+        has_quote = all(isinstance(self.metadata.get(name), str) for name in ("rule", "evidence"))
+        return has_quote or self.trust is Trust.EXTRACTED
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Signal:

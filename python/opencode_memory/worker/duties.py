@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Final
 from opencode_memory.errors import EmbeddingError
 from opencode_memory.maintenance import consolidation
 from opencode_memory.maintenance.ageing import age, was_restored
-from opencode_memory.models import Trust
 from opencode_memory.worker.duty import Duty, PostponedError, Work, always, repeat_every
 
 if TYPE_CHECKING:
@@ -102,6 +101,6 @@ def _consolidate(work: Work) -> None:
 def _may_archive(store: MemoryStore, pair: consolidation.Pair) -> bool:
     """Return whether the weaker duplicate may be archived: it was learned, and neither confirmed nor restored."""
     weaker = pair.archive
-    if weaker.trust is not Trust.EXTRACTED or weaker.verified_at is not None:
+    if not weaker.is_learned or weaker.verified_at is not None:
         return False
     return not any(was_restored(store, memory) for memory in (pair.keep, weaker))
