@@ -28,11 +28,11 @@ from opencode_memory.learning.extraction.events import (
     UserText,
 )
 from opencode_memory.learning.extraction.feedback import extract_from_refusal
+from opencode_memory.learning.extraction.findings import extract_from_agent
 from opencode_memory.learning.extraction.sentences import split_sentences
 from opencode_memory.learning.extraction.session_state import SessionState
 from opencode_memory.learning.extraction.statements import (
     Context,
-    extract_from_agent,
     extract_from_user,
     is_retraction,
     is_role_play,

@@ -82,16 +82,6 @@ def extract_from_user(message: str, before: Context) -> tuple[Candidate, ...]:
     return tuple(candidate for _, candidate in found)
 
 
-def extract_from_agent(text: str) -> tuple[Candidate, ...]:
-    """Return the findings that an agent states."""
-    weighed = (
-        _judge(reading, is_agent=True)
-        for reading in iterate_readings(text)
-        if not exclusions.is_from_memory(reading.sentence)
-    )
-    return tuple(candidate for candidate in weighed if candidate is not None)
-
-
 def _append(found: list[tuple[int, Candidate]], number: int, candidate: Candidate) -> list[tuple[int, Candidate]]:
     """Add a statement; one that refers to the preceding statement is merged with it."""
     if found and found[-1][0] == number - 1 and _REFERS.match(candidate.evidence):
