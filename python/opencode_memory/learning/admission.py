@@ -25,6 +25,8 @@ LEAST_CONFIDENCE: Final = 0.7
 """Confidence from which a candidate that the person did not type becomes active at once."""
 _LEAST_OF_COMMANDS: Final = 0.5
 _INSTRUCTIONS: Final = frozenset({Category.DIRECTIVE, Category.PROCEDURE})
+_RULES: Final = _INSTRUCTIONS | {Category.CONVENTION, Category.PREFERENCE}
+"""Categories whose words must not come from a tool result, a file or a web page of the session."""
 
 
 def admit(candidate: Candidate, *, elsewhere: int, changes_active: bool = False) -> Status | None:
@@ -44,10 +46,15 @@ def admit(candidate: Candidate, *, elsewhere: int, changes_active: bool = False)
 
 
 def quarantines(candidate: Candidate) -> bool:
-    """Return whether a candidate is an instruction that the person did not type, so that it waits for them."""
+    """Return whether a candidate is an instruction that the person did not type, so that it waits for them.
+
+    A rule that the person pasted from what a tool returned in the session waits as well.
+    """
+    if candidate.is_foreign and candidate.category in _RULES:
+        return True
     if candidate.category not in _INSTRUCTIONS or candidate.is_observed or candidate.rule.startswith("succeeded"):
         return False
-    return not candidate.is_persons or candidate.is_foreign
+    return not candidate.is_persons
 
 
 def _is_sufficient(candidate: Candidate, elsewhere: int, *, changes_active: bool) -> bool:

@@ -21,6 +21,7 @@ from opencode_memory.learning.extraction.session import Known, end, step
 from opencode_memory.learning.extraction.session_state import SessionState
 from opencode_memory.models import Category, Memory, NewMemory, RememberStatus, Scope, Source, Status, Trust
 from opencode_memory.store.learning_state import Batch, Progress
+from opencode_memory.text.emails import mask_emails
 
 if TYPE_CHECKING:
     from opencode_memory.store.memory_store import MemoryStore
@@ -223,7 +224,7 @@ def rejection_marks(topic: str | None, normal_form: object) -> list[str]:
 def record_rejection(store: MemoryStore, memory: Memory) -> None:
     """Record that the user rejected or reworded a learned memory, so that its first wording is not learned again."""
     marks = rejection_marks(memory.topic, memory.metadata.get("seen_as"))
-    if memory.trust is not Trust.EXTRACTED or not marks:
+    if not memory.is_learned or not marks:
         return
 
     def attempt() -> None:
@@ -250,16 +251,22 @@ def _count_sightings(found: Sequence[Candidate], project: str | None) -> list[tu
 
 
 def _build_memory(candidate: Candidate, status: Status, info: SessionInfo, project: str | None) -> NewMemory:
+    own = candidate.is_persons and not candidate.is_foreign
+    metadata = {
+        "rule": candidate.rule,
+        "evidence": mask_emails(candidate.evidence),
+        "seen_as": candidate.normal_form,
+    }
     return NewMemory(
-        content=candidate.content,
+        content=mask_emails(candidate.content),
         category=candidate.category,
         scope=Scope.owned_by(project),
-        topic=candidate.topic,
+        topic=candidate.topic and mask_emails(candidate.topic),
         time=candidate.at_ms or None,
         source=Source(tool=SOURCE, session=info.id, message=candidate.message or None),
         tags=candidate.tags,
-        trust="extracted",
+        trust=(Trust.USER if own else Trust.EXTRACTED).value,
         status=status,
         confidence=candidate.confidence,
-        metadata={"rule": candidate.rule, "evidence": candidate.evidence, "seen_as": candidate.normal_form},
+        metadata=metadata | ({"observed": True} if candidate.is_observed else {}),
     )

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from opencode_memory._core import redact
-from opencode_memory.learning.extraction import blockers, injected_text, tool_calls
+from opencode_memory.learning.extraction import blockers, injected_text, provenance, tool_calls
 from opencode_memory.learning.extraction.authored_text import extract_authored_text
 from opencode_memory.learning.extraction.candidate import Candidate, shorten
 from opencode_memory.learning.extraction.choices import is_choice
@@ -45,6 +45,8 @@ _GOAL: Final = 300
 _ACTION: Final = 1500
 _OFFER_LASTS: Final = 1
 """Maximum number of user messages between an offer and the choice."""
+_ASKS_THE_USER: Final = "question"
+"""OpenCode's tool whose output holds the user's answers."""
 _OFFERS: Final = re.compile(
     r"^[ \t]*(?:\*\*)?(?:option |variant |approach )?(?:[1-4a-dA-D])[.):]\s|\boptions?\b|\balternatives?\b|\beither\b.+\bor\b|\bcould (?:also )?(?:use|go|do)\b|\bor (?:we|you) could\b|\?[ \t]*$",
     re.IGNORECASE | re.MULTILINE,
@@ -91,6 +93,9 @@ def step(
         state, released = _release(state, event)
         ready += released
         state, found = _process_event(info, state, event, known)
+        if isinstance(event, UserText | Feedback) and not info.parent:
+            found = tuple(_mark_foreign(candidate, state.foreign) for candidate in found)
+            state = replace(state, typed=provenance.add_typed(state.typed, event.text, state.foreign))
         placed = [candidate.with_source(message.id, message.at_ms, is_copy=is_copy) for candidate in found]
         state = _hold(state, [candidate for candidate in placed if not _is_repeated(candidate, state)])
     return state.trim(), tuple(ready)
@@ -169,6 +174,8 @@ def _process_tool_call(
     if injected_text.is_memory_call(call.tool, call.input):
         texts = [call.output, *(value for value in call.input.values() if isinstance(value, str))]
         return replace(state, injected=injected_text.add_texts(state.injected, texts)), ()
+    if call.tool != _ASKS_THE_USER:
+        state = replace(state, foreign=provenance.add_foreign(state.foreign, call.output, state.typed))
     written = " ".join(str(value) for value in call.input.values() if isinstance(value, str))
     state = replace(state, action=f"{state.action}\n{call.tool} {written[:400]}"[-_ACTION:])
     return tool_calls.step(state, call, directory=info.directory)
@@ -206,6 +213,11 @@ def _is_repeated(candidate: Candidate, state: SessionState) -> bool:
     # A statement with a topic may be repeated after another statement has replaced it.
     said = state.proposed if candidate.topic is None else ()
     return injected_text.repeats(text, state.injected) or injected_text.repeats(text, said)
+
+
+def _mark_foreign(candidate: Candidate, foreign: tuple[int, ...]) -> Candidate:
+    """Mark a statement that the person pasted from what a tool returned earlier in the session."""
+    return replace(candidate, is_foreign=provenance.stands_in(candidate.evidence.rstrip("…"), foreign))
 
 
 def _redact(event: Event) -> Event:

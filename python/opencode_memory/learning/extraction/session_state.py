@@ -79,6 +79,8 @@ class SessionState:
         injected: Hashes of memories that were injected into the session.
         proposed: Hashes of statements that were already proposed from the session.
         blockers: Topics and texts of unresolved blockers that were found in the session.
+        typed: Hashes of what the person typed; see ``provenance``.
+        foreign: Hashes of instructions that tools returned and the person had not typed before.
         own: Number of messages that were not copied from the session that this one was forked from.
     """
 
@@ -94,6 +96,8 @@ class SessionState:
     pending: tuple[Candidate, ...] = field(default=())
     injected: tuple[int, ...] = ()
     proposed: tuple[int, ...] = ()
+    typed: tuple[int, ...] = ()
+    foreign: tuple[int, ...] = ()
     blockers: tuple[tuple[str, str], ...] = ()
     own: int = 0
 
@@ -126,6 +130,8 @@ class SessionState:
             "passed": self.passed,
             "given": self.injected,
             "said": self.proposed,
+            "typed": self.typed,
+            "foreign": self.foreign,
             "own": self.own,
             "blockers": self.blockers,
             "failures": [(key, asdict(failure)) for key, failure in self.failures],
