@@ -100,7 +100,9 @@ def test_statement_solution_and_procedure_are_learned_with_their_source(store):
 
     found = {one.category: one for one in store.list(limit=50)}
     assert found[Category.DECISION].content == LEDGER
-    assert found[Category.DECISION].trust is Trust.EXTRACTED
+    assert found[Category.DECISION].trust is Trust.USER
+    assert found[Category.DECISION].verified_at is None
+    assert found[Category.SOLUTION].trust is Trust.EXTRACTED
     assert found[Category.DECISION].source.session == "ses_a"
     assert found[Category.DECISION].source.message == "msg_ses_a_0000"
     assert "PostgreSQL" in str(found[Category.DECISION].metadata["evidence"])
