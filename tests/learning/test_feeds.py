@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from opencode_memory.hosts.opencode.contract import OWN_TITLE
 from opencode_memory.hosts.opencode.feed.event_stream import LiveFeed
 from opencode_memory.learning.switches import Switches, pause, switch
 from opencode_memory.models import Status
@@ -110,6 +111,14 @@ def test_new_messages_of_an_old_session_are_learned(store, opencode):
     make_reader(store, opencode.path).read(at_ms=LONG_AFTER_MS)
 
     assert list_learned_everywhere(store) == [LEDGER]
+
+
+def test_session_of_opencode_memory_itself_is_not_read(store, opencode):
+    say(opencode, opencode.session("ses_1", parent="ses_0", title=f"{OWN_TITLE}digest"), LEDGER)
+
+    report = make_reader(store, opencode.path).read(at_ms=LONG_AFTER_MS)
+
+    assert (report.sessions, report.messages) == (0, 0)
 
 
 def test_messages_of_a_disabled_project_are_never_learned(store, opencode):

@@ -41,7 +41,6 @@ class Request:
         project: Its project.
         visible: Ids of the user's messages that the model still sees, including this one.
         is_subagent: Whether an agent, not the user, wrote the message.
-        skip: Why no memory must be shown; empty if there is no such reason.
     """
 
     session: str
@@ -50,7 +49,6 @@ class Request:
     project: str | None
     visible: Collection[str]
     is_subagent: bool = False
-    skip: str = ""
 
 
 def decide(
@@ -76,7 +74,7 @@ def decide(
     for decision in past:
         if decision.message == request.message:
             return decision
-    reason = request.skip or ("" if config.enabled else "injection is switched off")
+    reason = "" if config.enabled else "injection is switched off"
     if reason:
         return store.ledger.decide(_nothing(request, reason, at))
     # An offered text that was never confirmed did not arrive, or its process is gone. It is not replayed either.

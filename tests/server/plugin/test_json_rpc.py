@@ -531,3 +531,27 @@ def test_pending_request_ends_at_disconnect() -> None:
         line.close()
 
     anyio.run(both)
+
+
+def test_request_that_must_not_be_cancelled_fails_at_disconnect() -> None:
+    failed: list[str] = []
+
+    async def both() -> None:
+        async def relay(_: Any) -> None:
+            with anyio.CancelScope(shield=True):
+                for _ in range(2):
+                    try:
+                        await line.peer.ask("oc.request", {}, seconds=1_000)
+                    except RemoteError as error:
+                        failed.append(str(error))
+
+        line = Line({"relay": relay}, {})
+        with anyio.fail_after(20):
+            async with running(line):
+                await line.ask("a", "relay", {})
+                await line.said()
+        line.close()
+
+    anyio.run(both)
+    assert len(failed) == 2
+    assert all("has disconnected" in message for message in failed)

@@ -10,6 +10,7 @@ import pytest
 
 from opencode_memory.context.compaction import PROMPT, collect_for_compaction
 from opencode_memory.errors import StorageError
+from opencode_memory.hosts.opencode.contract import OWN_TITLE
 from opencode_memory.learning.switches import pause
 from opencode_memory.server.server_state import Background
 from opencode_memory.store.ledger import Decision
@@ -69,7 +70,7 @@ def test_session_is_learned_from_when_it_rests(world: World, plugin: Plugin, fol
     compacted(plugin)
     assert everything(world) == {LEDGER}
     [memory] = world.store.list(project=PROJECT)
-    assert (memory.source.session, memory.source.message, memory.trust) == ("ses_1", "msg_1", "extracted")
+    assert (memory.source.session, memory.source.message, memory.trust) == ("ses_1", "msg_1", "user")
 
 
 def test_memory_is_learned_into_the_sessions_project(world: World, server: Resident, folder: Path) -> None:
@@ -84,6 +85,13 @@ def test_memory_is_learned_into_the_sessions_project(world: World, server: Resid
             compacted(plugin, session)
     learned = {project: {memory.content for memory in world.store.list(project=project)} for project in (PROJECT, BEES)}
     assert learned == {PROJECT: {LEDGER}, BEES: {"We decided to use SQLite for the bees."}}
+
+
+def test_own_session_is_not_learned_from(world: World, plugin: Plugin, folder: Path) -> None:
+    spoken = said("msg_1", LEDGER, created=NOW_MS)
+    plugin.happens(began(folder, title=f"{OWN_TITLE}digest"), *spoken, idle())
+    compacted(plugin)
+    assert (everything(world), world.store.jobs.list()) == (set(), [])
 
 
 def test_invalid_events_are_skipped(world: World, plugin: Plugin, folder: Path) -> None:
@@ -110,7 +118,8 @@ def agent_repeats(plugin: Plugin, text: str, created: int = NOW_MS) -> None:
 def test_injected_block_is_not_learned_from_the_agent(world: World, plugin: Plugin) -> None:
     again = "It turns out that the staging database listens on port 5433 and not 5432, as expected here."
     agent_repeats(plugin, again)
-    assert again in everything(world), "where nobody gave it, it is learned"
+    learned = again.removeprefix("It turns out that the ")
+    assert any(content.endswith(learned) for content in everything(world)), "where nobody gave it, it is learned"
     world.store.purge([memory.id for memory in world.store.list(project=PROJECT, status=EVERY)])
     known(world, FINDING, "directive")
     for session in ("ses_2",):

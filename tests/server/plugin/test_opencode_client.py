@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from opencode_memory.hosts.opencode.contract import OWN_TITLE
-from opencode_memory.server.plugin.opencode_client import SessionFacts, find_facts
+from opencode_memory.server.plugin.opencode_client import SessionFacts, drop_sessions, find_facts
 
 
 def told(kind: str, **info: Any) -> dict[str, Any]:
@@ -45,3 +45,18 @@ def test_invalid_events_have_no_facts(params: Any) -> None:
 def test_invalid_parent_is_ignored() -> None:
     events = [told("session.created", id="ses_1", parentID=""), told("session.created", id="ses_2", parentID=3)]
     assert set(dict(find_facts({"events": events})).values()) == {SessionFacts()}
+
+
+def test_events_of_own_sessions_are_dropped_wherever_they_name_their_session() -> None:
+    own = [
+        told("session.created", id="ses_1", title="ours"),
+        {"type": "session.idle", "properties": {"sessionID": "ses_1"}},
+        told("message.updated", id="msg_1", sessionID="ses_1"),
+        {"type": "message.part.updated", "properties": {"part": {"id": "prt_1", "sessionID": "ses_1"}}},
+    ]
+    others = [told("message.updated", id="ses_1", sessionID="ses_2"), {"type": "session.idle"}, None, 1]
+    params = {"directory": "/shop", "events": [*own, *others]}
+    assert drop_sessions(params, lambda session: session == "ses_1") == {"directory": "/shop", "events": others}
+    assert drop_sessions(params, lambda _: False) is params
+    assert drop_sessions(None, lambda _: True) is None
+    assert drop_sessions({"events": {}}, lambda _: True) == {"events": {}}

@@ -21,7 +21,7 @@ from opencode_memory.errors import ConflictError, OpencodeMemoryError
 from opencode_memory.hosts.opencode.contract import MCP_NAME, PROTOCOL
 from opencode_memory.server.plugin import handlers
 from opencode_memory.server.plugin.json_rpc import Peer, RemoteError
-from opencode_memory.server.plugin.opencode_client import OpenCode, SessionFacts, find_facts
+from opencode_memory.server.plugin.opencode_client import OpenCode, SessionFacts, drop_sessions, find_facts
 from opencode_memory.server.plugin.protocol import (
     EVENTS,
     CommandParams,
@@ -175,7 +175,12 @@ class Connection:
         self._require_context()
         for session, facts in find_facts(params):
             self._remember(session, facts)
-        await self._on_thread(partial(self._watch.take, params, at=clock.now()))
+        # Nothing is learned from sessions that opencode-memory started itself.
+        others = drop_sessions(params, self._is_ours)
+        await self._on_thread(partial(self._watch.take, others, at=clock.now()))
+
+    def _is_ours(self, session: str) -> bool:
+        return self._sessions.get(session, SessionFacts()).is_ours
 
     async def _get_facts(self, session: str) -> SessionFacts:
         """Return the facts of a session. Ask OpenCode once if no event has announced the session."""

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from opencode_memory.server.server_state import ServerState
 
 _TRIES: Final = 3
-_OURS: Final = "the session is this program's own"
 _STATES: Final = {"shown": State.SHOWN, "late": State.LATE}
 _TOOLS: Final = {tool.name: tool for tool in TOOLS}
 
@@ -79,6 +78,8 @@ class PluginContext:
 
 def handle_messages(context: PluginContext, params: MessagesParams, facts: SessionFacts) -> dict[str, Any]:
     """Decide the block of a message, and return it with the blocks of the other visible messages."""
+    if facts.is_ours:
+        return {"blocks": {}}
     request = Request(
         session=params.session,
         message=params.message.id,
@@ -87,7 +88,6 @@ def handle_messages(context: PluginContext, params: MessagesParams, facts: Sessi
         project=context.project,
         visible=frozenset(params.visible),
         is_subagent=facts.parent is not None,
-        skip=_OURS if facts.is_ours else "",
     )
     past = context.server.store.ledger.decisions(params.session)
     decision = _decide(context.server, request, past)

@@ -60,6 +60,7 @@ class Peer:
         self._numbers = itertools.count(1)
         self._asked: dict[int, _PendingRequest] = {}
         self._lanes: dict[str, MemoryObjectSendStream[Any]] = {}
+        self._is_closed = False
 
     async def run(self, texts: AsyncIterable[str]) -> None:
         """Dispatch messages until the other side disconnects.
@@ -74,6 +75,7 @@ class Peer:
                     tasks.start_soon(self._listen, method, receiver)
                 async for text in texts:
                     await self._dispatch(text, tasks)
+                self._close()
                 with anyio.move_on_after(_LAST_SECONDS):
                     await self.wait_for_notifications()
                 tasks.cancel_scope.cancel()
@@ -82,8 +84,10 @@ class Peer:
         """Send a request and return its result.
 
         Raises:
-            RemoteError: The other side answers with an error, or not in time.
+            RemoteError: The other side answers with an error, or not in time, or has disconnected.
         """
+        if self._is_closed:
+            raise RemoteError(f"{method} was not sent, because the other side has disconnected", path=method)
         number = next(self._numbers)
         asked = self._asked[number] = _PendingRequest()
         try:
@@ -106,6 +110,13 @@ class Peer:
             await self._lanes[name].send(marks[-1])
         for mark in marks:
             await mark.wait()
+
+    def _close(self) -> None:
+        """Fail all requests that the other side can no longer answer."""
+        self._is_closed = True
+        for asked in self._asked.values():
+            asked.error = "the other side has disconnected"
+            asked.answered.set()
 
     async def _dispatch(self, text: str, tasks: TaskGroup) -> None:
         try:

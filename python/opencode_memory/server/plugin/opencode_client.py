@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 from urllib.parse import quote
@@ -138,6 +138,26 @@ def find_facts(params: Any) -> Iterator[tuple[str, SessionFacts]]:
             case {"type": "session.created" | "session.updated", "properties": {"info": {"id": str(id_)} as info}}:
                 if (facts := _parse_facts(info)) is not None:
                     yield id_, facts
+
+
+def drop_sessions(params: Any, is_dropped: Callable[[str], bool]) -> Any:
+    """Return the parameters of an ``events`` notification without the events of some sessions."""
+    events = params.get("events") if isinstance(params, Mapping) else None
+    if not isinstance(events, list):
+        return params
+    kept = [event for event in events if (session := _find_session(event)) is None or not is_dropped(session)]
+    return params if len(kept) == len(events) else {**params, "events": kept}
+
+
+def _find_session(event: Any) -> str | None:
+    match event:
+        case {"properties": {"sessionID": str(session)}}:
+            return session
+        case {"properties": {"info": {"sessionID": str(session)}} | {"part": {"sessionID": str(session)}}}:
+            return session
+        case {"type": str(kind), "properties": {"info": {"id": str(session)}}} if kind.startswith("session."):
+            return session
+    return None
 
 
 def _parse_facts(info: Any) -> SessionFacts | None:

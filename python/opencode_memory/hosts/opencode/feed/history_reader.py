@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from opencode_memory.errors import InvalidInputError
+from opencode_memory.hosts.opencode.contract import OWN_TITLE
 from opencode_memory.hosts.opencode.feed.database import OpenCodeDatabase, SessionHead
 from opencode_memory.learning.learner import Learner, LearningResult
 from opencode_memory.learning.switches import Switches
@@ -130,6 +131,8 @@ class OpenCodeReading:
         )
 
     def _is_news(self, head: SessionHead, known: Progress | None, at_ms: int) -> bool:
+        if head.info.title.startswith(OWN_TITLE):
+            return False  # The next start of OpenCode deletes it.
         if known is None or known.mark.removesuffix(_RESTING) != head.mark:
             return True
         # All messages were read, and the session has come to rest since.
