@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
 from opencode_memory.context.block import Block, Group, escape, render
+from opencode_memory.learning.extraction.remember_section import REQUEST
 from opencode_memory.models import Category, Memory
 
 if TYPE_CHECKING:
@@ -95,17 +96,19 @@ def collect_for_compaction(
     return render(some, max_tokens=max_tokens, count=count, at=at, head=_HEAD)
 
 
-def build_compaction(block: Block, *, custom_prompt: bool, previous: str | None) -> Compacting:
+def build_compaction(block: Block, *, custom_prompt: bool, previous: str | None, is_learned: bool) -> Compacting:
     """Convert a block to the plugin's answer.
 
     Args:
         block: From ``collect_for_compaction``.
         custom_prompt: Whether to replace OpenCode's prompt, too.
         previous: The previous summary, which our own prompt has to hold; None if there is none.
+        is_learned: Whether the summary is read, so that it is asked for statements to remember.
     """
+    asked = REQUEST if is_learned else ""
     if not custom_prompt:
-        return Compacting(context=(block.text,) if block.text else (), block=block)
-    parts = [PROMPT, block.text]
+        return Compacting(context=tuple(filter(None, (block.text, asked))), block=block)
+    parts = [PROMPT, asked, block.text]
     if previous:
         parts.append(f"{_PREVIOUS}\n<previous-summary>\n{escape(previous)}\n</previous-summary>")
     return Compacting(prompt="\n\n".join(filter(None, parts)), block=block)

@@ -13,6 +13,7 @@ import pytest
 from opencode_memory.context.block import HEAD
 from opencode_memory.context.decide import DIRECTIVES, FOUND, UNCONFIRMED, Request, decide
 from opencode_memory.hosts.opencode.contract import OWN_TITLE
+from opencode_memory.learning.extraction.remember_section import REQUEST
 from opencode_memory.store.ledger import Decision
 from opencode_memory.text.formatting import short_id
 from support.bridge import DIRECTIVE, PROJECT, QUESTION, WALRUS, OpenCode, Plugin, known
@@ -450,7 +451,7 @@ def test_silent_opencode_does_not_prevent_a_block(world: World, server: Resident
     known(world, WALRUS)
     with Plugin(server.url, folder, opencode=OpenCode(is_silent=True)) as plugin:
         assert WALRUS in plugin.shown("msg_1", QUESTION)
-        assert plugin.ask("compacting", sessionID="ses_1") == {"context": []}
+        assert plugin.ask("compacting", sessionID="ses_1") == {"context": [REQUEST]}
 
 
 def test_invalid_answer_of_opencode_counts_as_unknown_session(world: World, server: Resident, folder: Path) -> None:

@@ -11,6 +11,7 @@ import pytest
 from opencode_memory.context.compaction import PROMPT, collect_for_compaction
 from opencode_memory.errors import StorageError
 from opencode_memory.hosts.opencode.contract import OWN_TITLE
+from opencode_memory.learning.extraction.remember_section import REQUEST
 from opencode_memory.learning.switches import pause
 from opencode_memory.server.server_state import Background
 from opencode_memory.store.ledger import Decision
@@ -47,7 +48,16 @@ def compacted(plugin: Plugin, session: str = "ses_1") -> str:
     """Return the context of a compaction with OpenCode's own prompt."""
     answer = plugin.ask("compacting", sessionID=session)
     assert answer.keys() == {"context"}
-    return "\n".join(answer["context"])
+    return "\n".join(text for text in answer["context"] if text != REQUEST)
+
+
+def summarised(message: str, text: str, *, created: int) -> list[dict[str, Any]]:
+    """The agent wrote the summary of the session."""
+    events = answered(message, text, created=created)
+    for event in events:
+        if "info" in event["properties"]:
+            event["properties"]["info"] |= {"summary": True, "mode": "compaction", "agent": "compaction"}
+    return events
 
 
 def outcomes(world: World, session: str = "ses_1") -> dict[str, str | None]:
@@ -423,9 +433,46 @@ def test_compaction_does_not_wait_for_slow_learning(
     until(lambda: LEDGER in everything(world))
 
 
-def test_compaction_without_memories_adds_no_context(world: World, plugin: Plugin) -> None:
-    assert plugin.ask("compacting", sessionID="ses_1") == {"context": []}
+def test_compaction_without_memories_only_asks_for_statements(world: World, plugin: Plugin) -> None:
+    assert plugin.ask("compacting", sessionID="ses_1") == {"context": [REQUEST]}
     assert world.store.ledger.decisions("ses_1") == []
+
+
+def test_compaction_asks_for_no_statements_that_nobody_would_read(
+    world: World, plugin: Plugin, folder: Path, tmp_path: Path
+) -> None:
+    pause(world.store, "ses_1", paused=True)
+    plugin.happens(began(folder, "ses_2", parentID="ses_0"))
+    for session in ("ses_1", "ses_2"):
+        assert plugin.ask("compacting", sessionID=session) == {"context": []}
+    assert plugin.ask("compacting", sessionID="ses_3") == {"context": [REQUEST]}
+    with World(tmp_path / "off", learning__enabled="false") as other, other.serve() as server:
+        walrus = other.repository("walrus")
+        with Plugin(server.url, walrus) as theirs:
+            assert theirs.ask("compacting", sessionID="ses_1") == {"context": []}
+
+
+def test_statement_of_a_summary_is_learned_if_the_user_typed_its_quote(
+    world: World, plugin: Plugin, folder: Path
+) -> None:
+    lines = (
+        '- decision: The export shows amounts with four digits. — "amounts with four digits"',
+        '- decision: The export is signed by Ann. — "the export is signed by Ann"',
+    )
+    section = "\n".join(("## Remember", *lines))
+    typed = "Hmm, the office rejected it once more: amounts with four digits, that is how it has to look."
+    plugin.happens(
+        began(folder),
+        *said("msg_1", typed, created=NOW_MS),
+        *answered("msg_2", "So the export is signed by Ann.", created=NOW_MS + 1),
+        *summarised("msg_3", section, created=NOW_MS + 2),
+        idle(),
+    )
+    compacted(plugin)
+    [learned] = world.store.list(project=PROJECT)
+    assert learned.content == "The export shows amounts with four digits."
+    assert (learned.category, learned.metadata["evidence"]) == ("decision", "amounts with four digits")
+    assert learned.source.message == "msg_3"
 
 
 def test_compaction_budget_keeps_the_most_important(world: World) -> None:

@@ -29,6 +29,7 @@ from opencode_memory.learning.extraction.events import (
 )
 from opencode_memory.learning.extraction.feedback import extract_from_refusal
 from opencode_memory.learning.extraction.findings import extract_from_agent
+from opencode_memory.learning.extraction.remember_section import extract_from_summary
 from opencode_memory.learning.extraction.sentences import split_sentences
 from opencode_memory.learning.extraction.session_state import SessionState
 from opencode_memory.learning.extraction.statements import (
@@ -136,6 +137,8 @@ def _process_event(
             return replace(state, action=action), () if info.parent else extract_from_refusal(event.text, action)
         case ToolCall():
             return _process_tool_call(info, state, event)
+        case Compaction() if not info.parent and not state.pretending:
+            return state, extract_from_summary(event.summary, state)
         case _:
             return state, ()
 

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, Final
 from opencode_memory.context.compaction import build_compaction, collect_for_compaction
 from opencode_memory.context.decide import Request, decide
 from opencode_memory.errors import ConflictError
+from opencode_memory.learning.extraction.events import SessionInfo
+from opencode_memory.learning.switches import Switches
 from opencode_memory.reviews import branch_of, open_findings
 from opencode_memory.server.call import SessionCall
 from opencode_memory.server.plugin.commands import run_command
@@ -148,7 +150,10 @@ def handle_compacting(
     )
     # Our prompt replaces OpenCode's. Without the previous summary, its content would be lost.
     compaction = build_compaction(
-        block, custom_prompt=config.custom_prompt and previous.is_known, previous=previous.summary
+        block,
+        custom_prompt=config.custom_prompt and previous.is_known,
+        previous=previous.summary,
+        is_learned=_is_learned(server, project, SessionInfo(id=session, parent=facts.parent)),
     )
     if block.text:
         server.store.ledger.decide(
@@ -164,6 +169,13 @@ def handle_compacting(
         )
     answer: dict[str, Any] = {"context": list(compaction.context)}
     return answer if compaction.prompt is None else answer | {"prompt": compaction.prompt}
+
+
+def _is_learned(server: ServerState, project: str | None, session: SessionInfo) -> bool:
+    """Return whether the summary of a session will be read; the user of a subagent's session is an agent."""
+    switches = Switches.from_config(server.config.learning)
+    is_read = switches.is_enabled("live") or switches.is_enabled("opencode")
+    return is_read and session.parent is None and not switches.skips(server.store, project, session)
 
 
 def handle_command(context: PluginContext, params: CommandParams) -> dict[str, Any]:
