@@ -35,6 +35,7 @@ class Candidate:
         needs_subject: Whether the statement is stored as well if it changes an active memory about the same subject.
         is_foreign: Whether its words stood in a tool result, a file or a web page of the session.
         is_observed: Whether it records a command that succeeded in the session.
+        is_global: Whether the person wants it in all projects.
     """
 
     category: Category
@@ -54,6 +55,7 @@ class Candidate:
     needs_subject: bool = False
     is_foreign: bool = False
     is_observed: bool = False
+    is_global: bool = False
 
     @property
     def is_weak(self) -> bool:
@@ -84,6 +86,7 @@ class Candidate:
             "needs_subject": self.needs_subject,
             "is_foreign": self.is_foreign,
             "is_observed": self.is_observed,
+            "is_global": self.is_global,
         }
 
     @classmethod

@@ -6,6 +6,7 @@ import re
 from typing import Final
 
 from opencode_memory.learning.extraction.candidate import LONGEST_CONTENT, LONGEST_EVIDENCE, Candidate, shorten
+from opencode_memory.learning.extraction.gate.language import is_english
 from opencode_memory.learning.extraction.subjects import normalise_statement
 from opencode_memory.models import Category
 
@@ -17,63 +18,59 @@ _PICKS: Final = re.compile(
     re.IGNORECASE,
 )
 _OFFERED: Final = re.compile(
-    r"^[ \t]*(?:[-*][ \t]*)?(?:\*\*)?(?:option |variant |approach |alternative )?\(?(?P<mark>[1-9]|[a-dA-D])[.):]\**:?[ \t]+(?P<text>\S.*)$",
+    r"^[ \t]*(?:#{1,4} |[-*][ \t]*)?(?:\*\*)?(?:option |variant |approach |alternative )?\(?(?P<mark>[1-9]|[a-dA-D])[.):]\**:?[ \t]+(?P<text>\S.*)$",
     re.IGNORECASE | re.MULTILINE,
 )
-_NAMED: Final = re.compile(
-    r"^[ \t]*(?:[-*][ \t]+|\d[.)][ \t]+|[a-dA-D][.)][ \t]+|\|[ \t]*)(?:\*\*|`)?(?P<name>[\w.+#/-]+(?: (?!is\b|are\b|was\b)[\w.+#/-]+){0,3}?)(?:\*\*|`)?[ \t]*(?=[:|,(–—-]|\*\*|$)",
-    re.MULTILINE,
-)
-_PLACES: Final = {"first": 0, "second": 1, "third": 2, "fourth": 3, "last": -1}
-_DOUBTS: Final = re.compile(
-    r"\b(?:why|what|how|how much|explain|tell me|which|is too|seems|looks|sounds (?:bad|heavy|hard)|not sure|maybe|compare|would|no idea|does|did|lemme|let me|read up|think about|sleep on|later)\b",
+_ASKS_TO_CHOOSE: Final = re.compile(
+    r"\b(?:which (?:one|option|approach|of)|options?|alternatives?|approach(?:es)?|prefer|choose|pick)\b|\bor\b.*\?",
     re.IGNORECASE,
 )
-_BY_NUMBER: Final = "picked an option"
-_BY_NAME: Final = "picked an option by name"
+_TASK: Final = re.compile(
+    r"^[`*\"'✅\s]*(?:run|fix|continue|test|implement|create|add|review|show|check|update|commit|push|start|stop|try|verify|write|look|debug|proceed|investigate|deploy|clean|skip|do|open|explain|help|"
+    r"restart|install|remove|delete|move|build|generate|finish|merge|revert|wait|leave|phase|step|manual(?:ly)?|quick|set up|go to|click|are|is|do|does|should|would|can|what|how|which|where|when|who|why)\b",
+    re.IGNORECASE,
+)
+_PLACES: Final = {"first": 0, "second": 1, "third": 2, "fourth": 3, "last": -1}
+_NUMBERED_LINE: Final = re.compile(r"^\s*\(?(?:\d|[a-dA-D])[.)]\s", re.MULTILINE)
+_NUMBER: Final = re.compile(r"(?<![\w.])\d+(?![\w.])")
+_RULE: Final = "picked an option"
 _FEWEST: Final = 2
+_MOST_WORDS: Final = 14
+_LEAST_OPTION_WORDS: Final = 3
 _OPTION_CHARS: Final = 240
-_OPENING_WORDS: Final = 6
-_PICK_CHARS: Final = 80
-_LONGEST_CHOICE: Final = 60
 
 
 def is_choice(candidate: Candidate) -> bool:
     """Return whether a candidate is a choice from an offer."""
-    return candidate.rule in {_BY_NUMBER, _BY_NAME}
+    return candidate.rule == _RULE
 
 
 def find_choice(message: str, offer: str) -> Candidate | None:
-    """Return the chosen option as a candidate, in the words of the offer.
+    """Return the option that a person chose by its number, as a candidate in the words of the offer.
+
+    A message that answers several questions, or that says more than the choice, is no choice. An option that is a
+    question or a task of the agent ("run the tests") is nothing that lasts.
 
     Args:
         message: Text that the user typed.
         offer: The preceding text of the agent.
     """
-    offered = {match["mark"].lower(): match["text"].strip() for match in _OFFERED.finditer(offer)}
     message = message.strip()
-    picked = _PICKS.match(message[:_PICK_CHARS])
-    if "?" in message[:80]:
+    if "?" in message or len(message.split()) > _MOST_WORDS or len(_NUMBERED_LINE.findall(f"{message} ")) > 1:
         return None
-    if picked is None or len(offered) < _FEWEST:
-        return _find_named_choice(message, offer)
-    if picked["place"]:
-        option = list(offered.values())[min(_PLACES[picked["place"].lower()], len(offered) - 1)]
-    else:
-        # A single letter may be an ordinary word. A number at the beginning is a choice if that number was offered.
-        if picked["mark"].isalpha() and not (picked["word"] or picked["end"] in {".", ")", ",", ":", "", "!"}):
-            return _find_named_choice(message, offer)
-        option = offered.get(picked["mark"].lower(), "")
-    if not option:
+    picked = _PICKS.match(message)
+    if picked is None or len(_NUMBER.findall(message)) > 1:
+        return None
+    option = _find_option(picked, offer)
+    plain = shorten(re.sub(r"\*\*|__", "", option), _OPTION_CHARS).rstrip(".: ")
+    if len(plain.split()) < _LEAST_OPTION_WORDS or plain.endswith("?") or _TASK.match(plain) or not is_english(plain):
         return None
     rest = " ".join(message[picked.end() :].split()).lstrip(".,:;! ")
-    plain = shorten(option.replace("**", "").replace("__", ""), _OPTION_CHARS)
-    content = shorten(f"Chosen: {plain.rstrip('.')}. {rest}".strip(), LONGEST_CONTENT)
     return Candidate(
         category=Category.DECISION,
-        content=content,
+        content=shorten(f"Chosen: {plain}. {rest}".strip(), LONGEST_CONTENT),
         confidence=0.8,
-        rule=_BY_NUMBER,
+        rule=_RULE,
         may_repeat=True,
         evidence=shorten(message, LONGEST_EVIDENCE),
         normal_form=normalise_statement(Category.DECISION, plain),
@@ -81,23 +78,18 @@ def find_choice(message: str, offer: str) -> Candidate | None:
     )
 
 
-def _find_named_choice(message: str, offer: str) -> Candidate | None:
-    """Return the option that the user named at the beginning of a message, in the user's words."""
-    names = {match["name"].lower() for match in _NAMED.finditer(offer)}
-    opening = " ".join(re.findall(r"[\w.+#/-]+", message)[:_OPENING_WORDS]).lower()
-    chosen = [name for name in names if re.search(rf"(?<![\w-]){re.escape(name.split(' ')[0])}(?![\w-])", opening)]
-    if len(names) < _FEWEST or len({name.split(" ")[0] for name in chosen}) != 1 or _DOUBTS.search(message):
-        return None
-    said = shorten(message, LONGEST_CONTENT)
-    if len(said.split()) > _LONGEST_CHOICE:
-        return None
-    return Candidate(
-        category=Category.DECISION,
-        content=f"Chosen: {said}",
-        confidence=0.75,
-        rule=_BY_NAME,
-        may_repeat=True,
-        evidence=shorten(message, LONGEST_EVIDENCE),
-        normal_form=normalise_statement(Category.DECISION, said),
-        is_persons=True,
-    )
+def _find_option(picked: re.Match[str], offer: str) -> str:
+    """Return the text of the picked option; empty if it was not offered."""
+    offered: dict[str, list[str]] = {}
+    for match in _OFFERED.finditer(offer):
+        offered.setdefault(match["mark"].lower(), []).append(match["text"].strip())
+    if len(offered) < _FEWEST or not _ASKS_TO_CHOOSE.search(offer):
+        return ""
+    if any(len(texts) > 1 for texts in offered.values()):
+        return ""  # Two numbered lists: it is not certain from which one the person chose.
+    if picked["place"]:
+        return list(offered.values())[min(_PLACES[picked["place"].lower()], len(offered) - 1)][0]
+    # A single letter may be an ordinary word. A number at the beginning is a choice if that number was offered.
+    if picked["mark"].isalpha() and not (picked["word"] or picked["end"] in {".", ")", ",", ":", "", "!"}):
+        return ""
+    return offered.get(picked["mark"].lower(), [""])[0]

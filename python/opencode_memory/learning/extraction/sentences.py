@@ -129,7 +129,7 @@ def _split(line: str) -> list[str]:
     start = 0
     for end in _END.finditer(line):
         before = line[start : end.start()]
-        last = before.rsplit(None, 1)[-1].rstrip(".").lower() if before.split() else ""
+        last = before.rsplit(None, 1)[-1].lstrip("([").rstrip(".").lower() if before.split() else ""
         if before.endswith(".") and (last in _ABBREVIATIONS or (len(last) == 1 and last.isalpha() and last != "i")):
             continue
         parts.append(before)

@@ -1,37 +1,34 @@
-"""Statements in messages: selects sentences that are worth keeping, with their category and confidence.
+"""Statements of a person: selects the sentences of a message that are worth keeping, and words them.
 
-Questions, retracted sentences, requested texts, role play and product requirements are excluded. The other sentences
-are weighed.
+A sentence that passes the gate is a statement. Any other declarative sentence is a weak candidate: it is stored only if
+the person says it in three sessions, or if it changes an active memory.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
 from opencode_memory.learning.extraction import exclusions
-from opencode_memory.learning.extraction.authored_text import extract_authored_text
+from opencode_memory.learning.extraction.authored_text import QUOTE
 from opencode_memory.learning.extraction.candidate import LONGEST_CONTENT, LONGEST_EVIDENCE, Candidate, shorten
 from opencode_memory.learning.extraction.choices import find_choice
 from opencode_memory.learning.extraction.corrections import find_correction
-from opencode_memory.learning.extraction.features import Reading, extract_features
-from opencode_memory.learning.extraction.sentences import split_sentences
+from opencode_memory.learning.extraction.gate.judge import judge
+from opencode_memory.learning.extraction.gate.language import is_english
+from opencode_memory.learning.extraction.gate.verdict import Verdict
+from opencode_memory.learning.extraction.gate.wording import word
+from opencode_memory.learning.extraction.sentences import Sentence, split_sentences
 from opencode_memory.learning.extraction.subjects import make_topic, normalise_statement
-from opencode_memory.learning.extraction.weights import load_table, name_rule
+from opencode_memory.learning.extraction.typed_prose import extract_typed_prose
+from opencode_memory.learning.extraction.weak_statements import find_weak_statements
 
 _LEAST_WORDS: Final = 3
-_MOST_WORDS: Final = 70
-_MOST_CHARS: Final = 700
-_LEAST: Final = 0.2
+_MOST_WORDS: Final = 55
+_MOST_CHARS: Final = 340
 _NEAR: Final = 2
-_REFERS: Final = re.compile(
-    r"^(?:it|it's|its|they|they're|this|that|that's|these|those|there(?! is| are|'s|'re)|both|same|otherwise|because|so that|"
-    r"everything in there|which|him|her|he|she|the latter|the former)\b",
-    re.IGNORECASE,
-)
-_LONGEST_CONTEXT: Final = 200
 _PLAYS: Final = re.compile(
     r"\b(?:pretend|role-?play|act as|interview me|you'?re the|you are the|play the|imagine you)\b", re.IGNORECASE
 )
@@ -40,6 +37,7 @@ _STOPS_PLAYING: Final = re.compile(
     r"that was fun|thanks)\b",
     re.IGNORECASE,
 )
+_RETRACTION_CHARS: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +53,12 @@ class Context:
     offer: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class _Found:
+    number: int
+    candidate: Candidate
+
+
 def extract_from_user(message: str, before: Context) -> tuple[Candidate, ...]:
     """Return the statements of a user's message.
 
@@ -62,56 +66,31 @@ def extract_from_user(message: str, before: Context) -> tuple[Candidate, ...]:
         message: The message as typed.
         before: Context of the message.
     """
-    found: list[tuple[int, Candidate]] = []
-    if before.offer and (chosen := find_choice(extract_authored_text(message).text, before.offer)) is not None:
-        found.append((0, chosen))
-    for reading in iterate_readings(message):
-        number = reading.sentence.number
-        if exclusions.is_retraction(reading.sentence):
-            found = found[:-1] if found and found[-1][0] >= number - _NEAR else []
+    prose = extract_typed_prose(message)
+    if not prose:
+        return ()
+    chosen = find_choice(prose, before.offer) if before.offer else None
+    if not is_english(prose):
+        return () if chosen is None else (chosen,)
+    sentences = split_sentences(prose)
+    found: list[_Found] = [] if chosen is None else [_Found(0, chosen)]
+    retracted: set[int] = set()
+    for sentence in sentences:
+        if exclusions.is_retraction(sentence):
+            retracted |= {sentence.number, sentence.number - 1}
+            found = [one for one in found if one.number < sentence.number - _NEAR]
             continue
-        candidate = max(
-            filter(None, (find_correction(reading.sentence, before.action), _judge(reading, is_agent=False))),
-            key=lambda candidate: candidate.confidence,
-            default=None,
-        )
-        if candidate is not None and (number, candidate.evidence) not in [
-            (at, earlier.evidence) for at, earlier in found
-        ]:
-            found = _append(found, number, candidate)
-    return tuple(candidate for _, candidate in found)
-
-
-def _append(found: list[tuple[int, Candidate]], number: int, candidate: Candidate) -> list[tuple[int, Candidate]]:
-    """Add a statement; one that refers to the preceding statement is merged with it."""
-    if found and found[-1][0] == number - 1 and _REFERS.match(candidate.evidence):
-        before = found[-1][1]
-        if candidate.content.startswith(before.content):
-            surer = max(before, candidate, key=lambda candidate: candidate.confidence)
-            return [*found[:-1], (number, replace(surer, content=candidate.content))]
-    return [*found, (number, candidate)]
-
-
-def iterate_readings(text: str) -> Iterator[Reading]:
-    """Yield the sentences of a text that may contain a statement."""
-    all_of_it = split_sentences(extract_authored_text(text).text)
-    ordered = requirements = False
-    for sentence in all_of_it:
-        if exclusions.changes_subject(sentence):
-            ordered = requirements = False
-        requirements = requirements or exclusions.starts_requirements(sentence)
-        ordered = ordered or exclusions.is_text_request(sentence)
-        if ordered or requirements or sentence.is_question or exclusions.is_hypothetical_or_reported(sentence):
-            continue
-        number = sentence.number
-        before = all_of_it[number - 1].text if number else ""
-        after = all_of_it[number + 1].text if number + 1 < len(all_of_it) else ""
-        yield Reading(sentence, before, after, len(all_of_it))
+        found = _add(found, sentence, sentences, before.action)
+    if found and all(one.candidate.rule != "picked an option" for one in found):
+        found = [one for one in found if not _is_requested(sentences, one)]
+    taken = {one.number for one in found} | retracted
+    weak = find_weak_statements(message, [sentence for sentence in sentences if sentence.number not in taken])
+    return (*(one.candidate for one in found), *weak)
 
 
 def is_retraction(message: str) -> bool:
     """Return whether a message begins by retracting the one before it."""
-    first = split_sentences(extract_authored_text(message).text)[:1]
+    first = split_sentences(message[:_RETRACTION_CHARS])[:1]
     return bool(first) and exclusions.is_retraction(first[0])
 
 
@@ -122,29 +101,64 @@ def is_role_play(message: str, *, before: bool) -> bool:
     return before or bool(_PLAYS.search(message[:200]))
 
 
-def _judge(reading: Reading, *, is_agent: bool) -> Candidate | None:
-    sentence = reading.sentence
-    if len(sentence.core) > _MOST_CHARS or not _LEAST_WORDS <= len(sentence.core.split()) <= _MOST_WORDS:
+def _add(found: list[_Found], sentence: Sentence, sentences: Sequence[Sentence], action: str) -> list[_Found]:
+    """Add the statement of a sentence; an order to remember the sentence before replaces that one's statement."""
+    if sentence.is_question or len(sentence.core) > _MOST_CHARS:
+        return found
+    if not _LEAST_WORDS <= len(sentence.core.split()) <= _MOST_WORDS:
+        return found
+    number = sentence.number
+    before = sentences[number - 1].text if number else ""
+    verdict = judge(sentence.text, sentence.core, before)
+    if verdict is None:
+        corrected = find_correction(sentence, action)
+        return found if corrected is None else [*found, _Found(number, corrected)]
+    if verdict.refers_back:
+        if not number:
+            return found
+        found = [one for one in found if one.number != number - 1]
+        earlier = sentences[number - 1]
+        own = judge(earlier.text, earlier.core, sentences[number - 2].text if number > 1 else "")
+        category = verdict.category if own is None else own.category
+        verdict = replace(verdict, category=category, text=earlier.core if own is None else own.text)
+        before = sentences[number - 2].text if number > 1 else ""
+        sentence = replace(sentence, text=f"{earlier.text} {sentence.text}")
+    elif exclusions.is_hypothetical_or_reported(sentence) or exclusions.is_sarcasm(sentence):
+        return found
+    candidate = _make_candidate(verdict, sentence, before)
+    if candidate is None or any(one.candidate.content == candidate.content for one in found):
+        return found
+    # A statement that repeats the sentence before as its context replaces the statement of that sentence.
+    if found and found[-1].number == number - 1 and candidate.content.startswith(found[-1].candidate.content):
+        found = found[:-1]
+    return [*found, _Found(number, candidate)]
+
+
+def _make_candidate(verdict: Verdict, sentence: Sentence, before: str) -> Candidate | None:
+    said = word(verdict.text, before)
+    if said is None or QUOTE in said:
         return None
-    judgement = load_table(is_agent=is_agent).judge(extract_features(reading, is_agent=is_agent))
-    if judgement.confidence < _LEAST:
-        return None
-    said = sentence.core[:1].upper() + sentence.core[1:]
-    if (
-        _REFERS.match(sentence.core)
-        and reading.before
-        and not reading.before.endswith("?")
-        and len(reading.before) <= _LONGEST_CONTEXT
-    ):
-        said = f"{reading.before[:1].upper()}{reading.before[1:]} {said}"
     content = shorten(said, LONGEST_CONTENT)
     return Candidate(
-        category=judgement.category,
+        category=verdict.category,
         content=content,
-        confidence=round(judgement.confidence, 2),
-        rule=name_rule(judgement),
-        evidence=shorten(sentence.core, LONGEST_EVIDENCE),
-        topic=make_topic(judgement.category, content),
-        normal_form=normalise_statement(judgement.category, content),
-        is_persons=not is_agent,
+        confidence=verdict.confidence,
+        rule=verdict.rule,
+        evidence=shorten(sentence.text, LONGEST_EVIDENCE),
+        topic=make_topic(verdict.category, content),
+        normal_form=normalise_statement(verdict.category, content),
+        is_persons=True,
+        is_global=verdict.is_global,
     )
+
+
+def _is_requested(sentences: Sequence[Sentence], one: _Found) -> bool:
+    """Return whether a statement belongs to a text that the person asked for, or to requirements for the product."""
+    if one.candidate.rule == "ordered to remember":
+        return False
+    is_requested = False
+    for sentence in sentences[: one.number + 1]:
+        if exclusions.changes_subject(sentence):
+            is_requested = False
+        is_requested = is_requested or exclusions.is_text_request(sentence) or exclusions.starts_requirements(sentence)
+    return is_requested

@@ -1,0 +1,72 @@
+"""Explicit orders to remember: "remember that …", "record this as a rule", "make a note of it"."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from opencode_memory.learning.extraction.gate.standing_orders import is_global
+from opencode_memory.learning.extraction.gate.verdict import Verdict
+from opencode_memory.learning.extraction.gate.work_at_hand import is_about_work_at_hand
+from opencode_memory.models import Category
+
+_LEAD: Final = r"^(?:(?:ok(?:ay)?|and|also|so|please|pls|then|now|can you|could you|would you|i want you to|let'?s|you should|you can|just|yes|good|great|important)[,:!]?\s+)*"
+_KEPT_IN: Final = (
+    r"(?:(?:global|project|user|general|permanent|standing|new|cursor|claude|agent|ai|team|coding|house|the|your|my|our|a|an)[ -])*"
+    r"(?:rules?|memory|memories|guidelines?|conventions?|preferences?|agents\.md|claude\.md|\.?cursorrules|instructions?|(?:the )?future|later|next time)"
+)
+_POINTS_BACK: Final = re.compile(
+    rf"{_LEAD}(?:record|save|store|remember|note|add|keep|treat|take|make|put|write|set|document|persist|log)\s+(?:this|that|it)(?: down)?(?: (?:fact|decision|rule|preference))?\b\s*(?:as|to|in|into|for|under|on|as part of)?\s*{_KEPT_IN}\b"
+    rf"|{_LEAD}(?:remember|memori[sz]e|don'?t forget|never forget|note) (?:this|that|it)(?: please| for (?:later|the future|next time))?\W*$"
+    rf"|{_LEAD}make a (?:\w+ )?(?:note|rule) (?:of|about|out of|for) (?:this|that|it)\b|{_LEAD}(?:this|that) (?:is|should be|becomes) a (?:\w+ )?rule\b",
+    re.IGNORECASE,
+)
+_SAYS: Final = re.compile(
+    rf"{_LEAD}(?:(?:remember|memori[sz]e|don'?t forget|bear in mind|keep in mind|make a (?:mental )?note|for future reference|note for (?:the future|later|yourself|next time))"
+    rf"(?:,|:)?\s+(?:that\s+)?(?P<said>(?<=that )(?!time\b|day\b|one\b|when\b|thing\b)\w+ .+|(?:we|i|all|every|each|in (?:this|our) project|this (?:project|repo))\b.+)"
+    rf"|(?:(?:add|create|make|record|set up|write|save) (?:a |another |one )?(?:{_KEPT_IN})(?: (?:to|in) {_KEPT_IN})?|(?:new |global |general |standing |project )rule|rule of thumb)"
+    r"(?:\s+that says|\s+saying|\s+stating)?(?:\s*[:,–—-]\s*|\s+(?:that|to)\s+)(?P<ruled>.+))",
+    re.IGNORECASE,
+)
+_REMEMBER_TO: Final = re.compile(
+    rf"{_LEAD}(?:remember|don'?t forget) to (?P<said>.+\b(?:always|every|each|whenever|before|after|when)\b.+)",
+    re.IGNORECASE,
+)
+_REMINDS: Final = re.compile(
+    r"\bi (?:(?:want to|have to|must|need to) )?remind you (?:again )?(?:that |of |about )?(?:the |our |my )?(?:main |general |global |standing )?(?:(?:rule|directive|instruction|convention)s?(?:,| that| to| is| is that)? )?(?P<said>.+)"
+    r"|\bi(?:'ve| have)? (?:already |once |also )?(?:told|asked|said to) you (?:before |earlier |already |many times |several times |multiple times |repeatedly |again and again )(?:to|that|not to)\b(?P<told>.+)",
+    re.IGNORECASE,
+)
+"""A person who reminds of an order wants it to last."""
+_ORDERS: Final = re.compile(
+    r"^(?:always|never|don'?t|do not|use|run|make|keep|write|put|ask|check|avoid|only|commit|add)\b", re.IGNORECASE
+)
+_LEAST_WORDS: Final = 4
+
+
+def find_explicit_order(sentence: str) -> Verdict | None:
+    """Return what a sentence orders to remember, if it does."""
+    if _POINTS_BACK.search(sentence):
+        return Verdict(
+            category=Category.CONVENTION,
+            rule="ordered to remember",
+            text=sentence,
+            confidence=0.9,
+            is_global=is_global(sentence),
+            refers_back=True,
+        )
+    said = _SAYS.search(sentence) or _REMEMBER_TO.search(sentence) or _REMINDS.search(sentence)
+    if said is None:
+        return None
+    groups = said.groupdict()
+    text = groups.get("ruled") or groups["said"] or groups.get("told") or ""
+    if len(text.split()) < _LEAST_WORDS or is_about_work_at_hand(text):
+        return None
+    is_rule = bool(groups.get("ruled"))
+    if is_rule or _ORDERS.match(text):
+        category = Category.DIRECTIVE if is_rule and _ORDERS.match(text) else Category.CONVENTION
+    else:
+        category = Category.FACT
+    return Verdict(
+        category=category, rule="ordered to remember", text=text, confidence=0.9, is_global=is_global(sentence)
+    )

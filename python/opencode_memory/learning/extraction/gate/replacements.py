@@ -1,0 +1,128 @@
+"""Choices and replacements: "we go with X instead of Y", "not X any more", "switched to X", "forget X, use Y".
+
+A choice counts if it names what is chosen. Choices of an option ("option B"), of a size or a colour, and choices that
+begin with "this" or "your" are left out.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from opencode_memory.learning.extraction.gate.verdict import Verdict
+from opencode_memory.learning.extraction.gate.work_at_hand import is_about_work_at_hand
+from opencode_memory.learning.extraction.subjects import find_alternatives
+from opencode_memory.models import Category
+
+_TERM: Final = r"[`'\"(]?[\w@#+./-]+[`'\")]?"
+_NAMES: Final = rf"(?:{_TERM}\s+){{0,4}}?{_TERM}"
+_OVER: Final = r"(?:,? (?:and )?not(?: with)?|,? instead of|,? rather than|,? over|,? in place of)"
+_USE: Final = (
+    r"(?:use|using|run|go with|going with|stick with|sticking with|choose|pick|take|deploy (?:to|on)|write|have)"
+)
+_LEAD: Final = r"^(?:(?:ok(?:ay)?|and|also|so|but|no|nope|yes|please|pls|then|now|actually|let'?s|lets|just|we(?:'ll| will|'re| are| should| must| want to| need to)?|i(?:'ll| will| want to|'d like to| want us to| want you to)?|you should|to)[,:!]?\s+)*"
+
+_USE_NOT: Final = re.compile(
+    rf"{_LEAD}(?:{_USE}) (?P<new>{_NAMES}){_OVER} (?P<old>{_NAMES})(?P<rest>(?: (?:for|in|on|to|as|when|because|since|so)\b.*|[,;(].*)?)[.!]*$",
+    re.IGNORECASE,
+)
+_INSTEAD_OF: Final = re.compile(
+    rf"{_LEAD}(?:instead of|rather than) (?:using |use )?(?P<old>{_NAMES}),? (?:we (?:should |will |'ll )?|let'?s |please )?(?:use|go with|take) (?P<new>{_NAMES})(?P<rest>(?: (?:for|in|on|to|as|when|because)\b.*|[,;(].*)?)[.!]*$",
+    re.IGNORECASE,
+)
+_FORGET: Final = re.compile(
+    rf"{_LEAD}(?:forget(?: about)?|drop|ditch|scrap|no more|don'?t use|do not use|stop using|not) (?P<old>{_NAMES})[,;.–—-]+\s*(?:and )?(?:just |please |we(?:'ll| will)? |let'?s |instead )*(?:use|go with|switch to|take|it'?s) (?P<new>{_NAMES})(?P<rest>(?: (?:for|in|on|to|as|instead|when|because)\b.*|[,;(].*)?)[.!]*$",
+    re.IGNORECASE,
+)
+_GO_WITH: Final = re.compile(
+    rf"{_LEAD}(?:go(?:ing)? (?:with|for)|stick(?:ing)? (?:with|to)|stay(?:ing)? (?:with|on)|settl(?:e|ing) on|standardi[sz](?:e|ing) on|keep(?:ing)? using) (?P<new>{_NAMES})(?P<over>{_OVER} .+)?(?P<rest>(?: (?:for|in|as|everywhere|from|because|since)\b.*|[,;(].*)?)[.!]*$",
+    re.IGNORECASE,
+)
+_SWITCH: Final = re.compile(
+    rf"\b(?:we|i|we've|i've|let'?s)(?:'re| are| have|'ll| will| just| now)* (?:switch(?:ed|ing)?|mov(?:ed|ing)|migrat(?:ed|ing)|chang(?:ed|ing)) (?:over )?(?:from (?P<old>{_NAMES}) )?to (?P<new>{_NAMES})(?: (?:for|instead|because|since)\b.*|[.!,;].*)?$",
+    re.IGNORECASE,
+)
+_NO_LONGER: Final = re.compile(
+    r"\bwe (?:no longer|don'?t|do not|won'?t|will not|are not|aren'?t|are no longer) (?:use|using|support|supporting|maintain|want|need|rely on|deploy|ship|target|do|have|call|run|store|generate|accept|plan)\b.*\b(?:any ?more|no longer)\b"
+    r"|\bwe no longer (?:use|support|maintain|want|need|rely on|deploy|ship|target|do|have|call|run|store|generate|accept)\b"
+    r"|\bwe (?:drop|dropped|are dropping|'re dropping|have dropped|'ve dropped|retired|deprecated|abandoned|replaced) [\w`]"
+    r"|^(?:please )?(?:don'?t|do not|stop) \w+ .{3,80}\bany ?more[.!]*$",
+    re.IGNORECASE,
+)
+_DECIDED: Final = re.compile(
+    r"\b(?:we|i|we've|i've)(?: have| 've)?(?: just| now| finally| already| both| all)* (?:decided|agreed|settled|opted|committed|chose|concluded)\s+(?:on|to|that|against|for|not to)\b"
+    r"|^(?:the )?(?:final )?decision(?: is|:| was to)\s+\w|\bit(?:'s| is) (?:now )?decided\b",
+    re.IGNORECASE,
+)
+_PREFER: Final = re.compile(
+    r"\b(?:i|we) (?:much |strongly |really |generally |usually |always |personally |do )*prefer (?!that|this|it|the (?:previous|current|old|first|second|new|other)\b|to have it|previous|if|option|your)"
+    r"|\b(?:i|we)(?:'d| would) (?:much |really |always )*(?:rather|prefer)\b.{4,120}\b(?:than|over|instead of)\b",
+    re.IGNORECASE,
+)
+_CONTRAST: Final = re.compile(
+    r"\bwe (?:don'?t|do not|never) (?!see|get|know|have any|find|need)(?:even |really )?\w+ .{2,60}[,;.–—-]+ ?(?:and |but |instead )?we (?!don'?t|do not|should|need|see|get|can|could|have to)\w+ ",
+    re.IGNORECASE,
+)
+_WITH_INSTEAD: Final = re.compile(
+    r"\b(?:we|i)(?:'ll| will| want to|'d like to| are going to|'re going to| should)? (?:use|set up|go with|switch to|do|take|adopt)\b.{2,80}\binstead\b",
+    re.IGNORECASE,
+)
+_NOT_A_NAME: Final = re.compile(
+    r"^(?:option|approach|variant|alternative|your|that|this|these|those|it|them|plan|number|#?\d+[.):]?$|[a-d]$|[1-9a-d] |recommend|suggest|the (?:first|second|third|latter|former|same|plan|option|other|recommended|simple|simplest|default|next|basic|cheapest)|"
+    r"a|an|both|one|any|another|first|everything|what|whatever|more|less|having|the one)\b|%|\bpx\b|\bbigger|smaller\b|\boption\b",
+    re.IGNORECASE,
+)
+_NAME_LIKE: Final = re.compile(r"[`._/#@]\w|\w[._/]\w|\d|[a-z][A-Z]|(?<!^)\b[A-Z][a-zA-Z]+|`")
+_CAPITAL: Final = re.compile(r"^[A-Z][\w+#.-]+$")
+_GIT: Final = re.compile(r"\b(?:branch|checkout|tab|view|mode|screen|page|window|directory|folder)\b", re.IGNORECASE)
+
+
+def find_replacement(sentence: str, before: str = "") -> Verdict | None:
+    """Return the choice or replacement that a sentence states, if any.
+
+    Args:
+        sentence: The sentence.
+        before: The sentence before, which "instead" may refer to.
+    """
+    if is_about_work_at_hand(sentence):
+        return None
+    for form in (_USE_NOT, _INSTEAD_OF, _FORGET):
+        found = form.match(sentence)
+        if found and _are_names(found["new"], found["old"]):
+            rest = found["rest"].strip().rstrip(".!")
+            text = f"Use {found['new'].strip()}, not {found['old'].strip()}{'' if rest[:1] in ',;' or not rest else ' '}{rest}."
+            return Verdict(category=Category.CONVENTION, rule="replacement", text=text)
+    going = _GO_WITH.match(sentence)
+    if going and (_is_name(going["new"]) or (going["over"] and _is_choice(going["new"]))):
+        return Verdict(category=Category.DECISION, rule="choice", text=sentence)
+    switched = _SWITCH.search(sentence)
+    if switched and _is_name(switched["new"]) and not _GIT.search(sentence):
+        return Verdict(category=Category.DECISION, rule="replacement", text=sentence)
+    if _NO_LONGER.search(sentence):
+        return Verdict(category=Category.DECISION, rule="not any more", text=sentence)
+    if _DECIDED.search(sentence):
+        return Verdict(category=Category.DECISION, rule="decided", text=sentence)
+    if _WITH_INSTEAD.search(sentence) and re.search(
+        r"\b(?:not|no longer|n't|drop|stop)\b|n't\b", before, re.IGNORECASE
+    ):
+        return Verdict(category=Category.DECISION, rule="replacement", text=f"{before.rstrip()} {sentence}")
+    if _PREFER.search(sentence):
+        return Verdict(category=Category.PREFERENCE, rule="preference", text=sentence)
+    if _CONTRAST.search(sentence):
+        return Verdict(category=Category.CONVENTION, rule="we do this, not that", text=sentence)
+    return None
+
+
+def _are_names(new: str, old: str) -> bool:
+    return _is_choice(new) and _is_choice(old) and (_is_name(new) or _is_name(old))
+
+
+def _is_choice(text: str) -> bool:
+    return not _NOT_A_NAME.search(text.strip("`'\"() "))
+
+
+def _is_name(text: str) -> bool:
+    text = text.strip()
+    if not _is_choice(text):
+        return False
+    return bool(_NAME_LIKE.search(text) or _CAPITAL.match(text.split()[0]) or find_alternatives(text))

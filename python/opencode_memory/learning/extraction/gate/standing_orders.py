@@ -1,0 +1,148 @@
+"""Standing orders: orders and habits with a word of time or generality, for example "always run the linter".
+
+The same words stand in complaints ("it never loads", "always shows 0") and in requirements for the product ("the button
+should always be blue"). Therefore a form needs more than the word: an imperative, a subject of the team (you, we, I),
+or a subject that belongs to the work, such as commits or tests.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from opencode_memory.learning.extraction.gate.subjects_of_work import is_about_product, is_about_work
+from opencode_memory.learning.extraction.gate.verdict import Verdict
+from opencode_memory.learning.extraction.gate.work_at_hand import is_about_work_at_hand, is_complaint
+from opencode_memory.models import Category
+
+_NO_ORDER: Final = (
+    r"(?:see|sees|get|gets|hit|hits|reach|hear|know|knew|receive|find|finds|load|loads|work|works|show|appear|match|end|ends|seem|seen|been|gone|had|has|have|was|were|is|are|did|does|said|asked|told|"
+    r"wanted|used|happen|notice|think|thought|made|came|went|got|saw|found|became|understood|understand|forget|mind|ever|quite|really|on|off|the|a|an|in|at|as|so|to|going|feel|run into|happy|welcome|there|here|\w+ed|\w+ing)\b"
+)
+_VERB: Final = rf"(?!{_NO_ORDER})[a-z][a-z'-]+"
+_START: Final = r"(?:^|[:;,(–—]\s*|\.\s+|\bplease\s+)"
+_LEAD: Final = (
+    r"(?:(?:and|also|so|but|then|please|pls|just|ok|yes|no|again|general rule|important|remember to|be sure to|make sure (?:to|you|that you|we|that we)|try to|"
+    r"(?:you|u|we|agents?|claude|cursor|everyone) (?:should|must|need to|have to|shall|are to|can|will)|i want you to|i need you to|i'd like you to|can you|could you|you|u)[,:]?\s+)*"
+)
+_ALWAYS: Final = r"(?:always|never|never ever|don'?t ever|do not ever|under no circumstances|at all times)"
+_FROM_NOW: Final = (
+    r"(?:from now on|from now onwards?|from here on(?: out)?|going forwards?|moving forwards?|from this point (?:on|forward)|henceforth|in (?:the )?future|next time|as a (?:general )?rule|"
+    r"(?:in|for|across) all (?:of )?(?:my|our) projects|for future (?:tasks|sessions|changes|work|commits|prs)|in every session)"
+)
+_EACH_TIME: Final = r"(?:every ?time|each time|whenever|any ?time)"
+
+_ORDER: Final = re.compile(rf"{_START}{_LEAD}{_ALWAYS},?\s+(?:please )?(?P<verb>{_VERB})", re.IGNORECASE)
+_BARE_ALWAYS: Final = re.compile(r"^(?:always|never|do|use|run)\b", re.IGNORECASE)
+_WE: Final = re.compile(
+    rf"\b(?:we|i|you)(?:'ll| will| should| must| shall| can| do| need to| want to| have to| would)?\s+(?:be )?(?:basically |really |almost |just )?(?:always|never)\s+(?:be )?(?P<verb>(?!{_NO_ORDER.replace('|[a-z]+ing', '')})[a-z]+|be \w+ing|\w+ing)",
+    re.IGNORECASE,
+)
+_MODAL_BE: Final = re.compile(
+    r"\bwe (?:should|must|shall|can|will|want to|need to) (?:always|never) be\b|\bwe (?:should|must) (?:always|never) have\b|\b(?:you|we) should(?:n'?t| not) be \w+ing\b",
+    re.IGNORECASE,
+)
+_NOW_ON: Final = re.compile(rf"\b{_FROM_NOW}\b", re.IGNORECASE)
+_TEAM: Final = re.compile(
+    rf"^{_LEAD}{_FROM_NOW}[,:]?\s+(?:please |let'?s |we(?:'ll| will|'re going to| should| must| are going to| gonna)? |you (?:should|must|will|can) |i(?:'d like| want) (?:you|us) to |i want |i prefer |always |never |don'?t |do not |only |make sure |all |every )*"
+    rf"(?!i\b|it\b|there\b|you\b|they\b|he\b|she\b|the\b|this\b|that\b|if\b|is\b){_VERB}",
+    re.IGNORECASE,
+)
+_TAIL_OF_ORDER: Final = re.compile(
+    rf"^{_LEAD}(?:(?:please|let'?s|don'?t|do not|use|run|ask|tell|show|make|keep|write|put|add|commit|check|avoid|only|stop|work|read|call|name|store|save|test|create|give|include|prefix|follow|treat|stick|respond|answer|reply|skip|wait|verify|update|document|start|split|prefer|format|leave|do|go|consider|focus|limit|assume)\b|we (?:should|must|will|want to|need to|have to|use|do|are going to|gonna|'ll|keep|only|don'?t|do not|always)\b).*\b(?:{_FROM_NOW}|at all times|every ?time|each time|always|ever again|no matter what|any ?more)[\s.!,)]*(?:please)?\W*$",
+    re.IGNORECASE,
+)
+_MOMENT: Final = r"(?!'re|'ve|are\b|have\b|were\b|had\b|finish|complete|get\b|start|begin|continue|proceed|do\b|make\b|code\b|go\b|implement\b|move\b|answer\b|fix|last\b|first\b|can\b|could\b)"
+"""Verbs after "when you …" that name this moment instead of a recurring one: "when you are done"."""
+_WHENEVER: Final = re.compile(
+    rf"^{_LEAD}(?:{_EACH_TIME}|before|after|when|if) (?:you|we) {_MOMENT}[^,]{{2,80}},\s*(?:then |please )*(?:always |never |do not |don'?t |you (?:should|must|need to|have to) |make sure |can you |could you |i want you to |i'd like you to )"
+    rf"|^{_LEAD}{_EACH_TIME} (?:you|we) [^,]{{2,80}},\s*(?:then |please |we (?:should|must|always|will) )*(?!i\b|it\b|the\b|there\b|this\b|that\b|they\b|we\b|you\b|what\b|why\b|my\b|our\b|a\b|nothing\b|all\b){_VERB}",
+    re.IGNORECASE,
+)
+_WANT: Final = re.compile(
+    rf"\b(?:i|we)(?: would|'d)? (?:want|like|expect|need|prefer)\b(?:(?!\bmay\b|\bmight\b).)*\b(?:{_EACH_TIME}|each and every|always|at all times|from now on)\b|"
+    r"\bi (?:basically |really )?(?:never|do(?: not|n'?t) ever) want\b|\bi (?:don'?t|do not) (?:ever )?want (?:you|us|claude|cursor|the ai|the agent|agents)\b|\bmake sure (?:that )?(?:.{3,80}) (?:each|every) time\b",
+    re.IGNORECASE,
+)
+_WORK_RULE: Final = re.compile(
+    r"^(?P<subject>.{2,60}?)\s+(?:should|must|shall|has to|have to|need to|needs to|can|may|will|is to|are to)\s+(?:always|never|only ever|only|not ever|at all times)\b",
+    re.IGNORECASE,
+)
+_ALL: Final = re.compile(
+    r"^(?:for )?(?:all|every|each|any)(?: new)? (?P<subject>(?:[\w./-]+ ){0,2}[\w./-]+),? (?:must|should|needs? to|ha(?:s|ve) to|shall|goes|go|lives?|use|uses|we use|use|are written|is written|start|starts)\b(?! (?:work|pass|be (?:fixed|green|working)|show|still))",
+    re.IGNORECASE,
+)
+_PREFERRED: Final = re.compile(
+    r"\b(?:is|are) (?:the |our |my |always |generally |strongly |much )*preferred\b|\b(?:preferred|recommended) (?:approach|way|method|style|tool|option|pattern|format|choice) (?:is|for)\b",
+    re.IGNORECASE,
+)
+_BY_DEFAULT: Final = re.compile(
+    r"\bwe(?:'ll| will| should| want to)? by default\b|\bwe (?:use|run|deploy|write|commit|go|test|build|do)\b.*\bby default\b|^by default,? (?:we|you|use|run|write|assume|always)\b|^use .+ by default\b",
+    re.IGNORECASE,
+)
+_NO_MATTER: Final = re.compile(
+    r"\b(?:no matter what|under no circumstances?)\b.*\b(?:don'?t|do not|never|must|should|always)\b|\b(?:don'?t|do not|never)\b.*\b(?:no matter what|under (?:no|any) circumstances?)\b",
+    re.IGNORECASE,
+)
+_ONLY: Final = re.compile(
+    r"\bwe(?:'ll| will| should| must|'re| are)? only (?:ever )?(?:use|using|support|supporting|target|targeting|deploy|deploying|ship|shipping|allow|accept|merge|release|test|testing|write|commit|publish|run)\b",
+    re.IGNORECASE,
+)
+_REASONED: Final = re.compile(
+    r"^(?:please |also |and )*(?:do not|don'?t|never|avoid) [a-z].{6,120}?[,;–—-]\s*(?:because |since |as |otherwise |so (?:that )?)?(?:we|our)(?:'re|'ll| are| do| don'?t| want| need| have| use| rely| lose)\b",
+    re.IGNORECASE,
+)
+_OF_TEAM: Final = re.compile(r"^(?:(?:so|and|but|then|also)\s+)*(?:we|i)\b", re.IGNORECASE)
+_CLAUSE_PLACE: Final = re.compile(r"\b(?:exclusively|only) (?:in|on|inside|within)\b", re.IGNORECASE)
+_GLOBAL: Final = re.compile(
+    r"\b(?:global(?:ly)? (?:rule|preference)|(?:in|for|across) all (?:of )?(?:my|our) (?:projects|repos|repositories))\b",
+    re.IGNORECASE,
+)
+
+
+def find_standing_order(sentence: str) -> Verdict | None:
+    """Return the standing order that a sentence states, if any."""
+    if is_about_work_at_hand(sentence):
+        return None
+    return next(_find_forms(sentence), None)
+
+
+def is_global(text: str) -> bool:
+    """Return whether a person wants something in all projects."""
+    return bool(_GLOBAL.search(text))
+
+
+def _find_forms(sentence: str) -> Iterator[Verdict]:
+    order = (
+        _ORDER.search(sentence)
+        or _TEAM.search(sentence)
+        or _WHENEVER.search(sentence)
+        or _TAIL_OF_ORDER.search(sentence)
+    )
+    if order and not (is_about_product(sentence) and not is_about_work(sentence)):
+        # An order that names a place, "work only in the app folder", holds until the next such order.
+        is_local = _CLAUSE_PLACE.search(sentence) or _OF_TEAM.search(sentence)
+        category = Category.CONVENTION if is_local else Category.DIRECTIVE
+        yield _verdict(category, "standing order", sentence)
+    if _NO_MATTER.search(sentence):
+        yield _verdict(Category.CONVENTION, "standing order", sentence)
+    if is_about_product(sentence) and not is_about_work(sentence):
+        return
+    if _WANT.search(sentence):
+        yield _verdict(Category.PREFERENCE, "lasting wish", sentence)
+    if _WE.search(sentence) or _MODAL_BE.search(sentence) or _ONLY.search(sentence) or _BY_DEFAULT.search(sentence):
+        yield _verdict(Category.CONVENTION, "habit of the team", sentence)
+    if _PREFERRED.search(sentence):
+        yield _verdict(Category.PREFERENCE, "preferred way", sentence)
+    if is_complaint(sentence):
+        return
+    rule = _WORK_RULE.search(sentence) or _ALL.search(sentence)
+    if rule and is_about_work(rule["subject"]):
+        yield _verdict(Category.CONVENTION, "rule about the work", sentence)
+    if _REASONED.search(sentence):
+        yield _verdict(Category.CONVENTION, "prohibition with a reason", sentence)
+
+
+def _verdict(category: Category, rule: str, sentence: str) -> Verdict:
+    return Verdict(category=category, rule=rule, text=sentence, is_global=is_global(sentence))

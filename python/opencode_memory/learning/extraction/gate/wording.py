@@ -1,0 +1,99 @@
+"""Wording: completes and cuts a statement, so that it stands alone without its conversation."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+_OPENING: Final = re.compile(
+    r"^(?:(?:no(?! matter| longer| more| one| new)|nope|nah|yes|yeah|yep|ok(?:ay)?|so|and|but|or|well|oh|ah|hm+|right|good|nice|great|cool|perfect|thanks|thank you|alright|sure|sorry|"
+    r"please|pls|plz|also|then|anyway|anw|btw|by the way|fyi|actually|basically|honestly|again|now|wait|stop|look|hey|hi|correction|coz|cos|cuz|because|since|"
+    r"i(?:'ve)? changed my mind|on second thought|change of plans?|as (?:i )?(?:said|mentioned)(?: before| earlier)?|like i said|i (?:have |already )?said (?:earlier |before )?(?:that)?|"
+    r"i remind you (?:that|of)?|(?:just )?(?:a )?(?:quick |friendly )?reminder(?: that)?|to be clear|for the record|for context|first of all|in addition|additionally|finally|lastly|important|note|"
+    r"keep in mind|bear in mind|remember|that said|however|make sure|be sure|tho|though|damn\w*|lol|assuming so|one (?:more )?thing|general rule|global rule|new rule|rule|"
+    r"can you|could you|would you|will you)\b(?!-)(?: please)?[\s,:;.!–—-]*)+",
+    re.IGNORECASE,
+)
+_MAKE_SURE: Final = re.compile(r"^(?:make|be) sure (?:to|that you|you|that we|we|that)?\s*(?=\S)", re.IGNORECASE)
+_YOU: Final = re.compile(
+    r"^(?:(?:that )?(?:you|u) (?:should|must|need to|have to|can|will|shall|are to)|(?:i|we)(?:'d like| would like| want| need| expect) (?:you|u) to|to|you|u) (?=(?:always|never)\b)",
+    re.IGNORECASE,
+)
+_WHEN_CAN: Final = re.compile(
+    r"^((?:when(?:ever)?|every ?time|each time|any ?time|before|after|if) (?:you|we)\b[^,]{2,80},) (?:then )?(?:please )?(?:(?:can|could|would|will) you|i(?:'d like| want) you to) (?:please )?",
+    re.IGNORECASE,
+)
+_REQUEST_AFTER: Final = re.compile(
+    r"\s*[,;.(–—-]?\s*\b(?:so |and |but |then |now )*(?:how about|what about|can (?:you|we|u)|could (?:you|we)|would you|do you|what do you think|let me know|so please|and please|please (?!always|never|do not|don't)\w+|ok\?|okay\?|right\?|yeah\?|alright\?).*$",
+    re.IGNORECASE | re.DOTALL,
+)
+_ENDING: Final = re.compile(
+    r"(?:[,\s]+(?:please|pls|plz|thanks|thank you|thx|tho|though|lol|haha|ok|okay|right|alright|got it|instead please|:\)|;\)|for me))+\s*(?=[.!?]*$)",
+    re.IGNORECASE,
+)
+_REFERS: Final = re.compile(
+    r"^(?:it|it's|its|they|they're|this|that|that's|these|those|both|same|otherwise|which|him|her|he|she|the (?:latter|former|same))\b(?! (?:project|repo|repository|codebase|app|means we)\b)",
+    re.IGNORECASE,
+)
+_POINTS: Final = re.compile(
+    r"\b(?:it|them|they|this|these|those|here|there|the (?:latter|former))\b(?! (?:project|repo|repository|codebase|app|application|is (?:no|a|an)|are)\b)|"
+    r"\b(?:do|did|doing|like|of|with|for|about|to|in|on|at|than|be|not|using|use|want|need|such|merge|commit|run|call|over|by|from) that\b(?! (?:we|you|i|it|the|a|an|they|our|all|every|each|is|are|when|no)\b)",
+    re.IGNORECASE,
+)
+_NOUN_BEFORE: Final = re.compile(r"[`\"'A-Z./_\d]|\b(?:the|a|an|our|my|your|any|all|every|each|new)\s+\w+|\w+s\b")
+_LONGEST_CONTEXT: Final = 200
+_LEAST_CONTEXT_WORDS: Final = 3
+_LEAST_WORDS: Final = 4
+
+
+def word(text: str, before: str) -> str | None:
+    """Return a statement in words that stand alone; None if it refers to something that is not known.
+
+    Args:
+        text: The part of a sentence that states something.
+        before: The sentence before it in the message; empty if there is none.
+    """
+    said = _trim(text)
+    if len(said.split()) < _LEAST_WORDS:
+        return None
+    if refers_back(said):
+        context = _trim(before)
+        if not _is_context(context, before):
+            return None
+        return f"{_finish(context)} {_finish(said)}"
+    return _finish(said)
+
+
+def refers_back(text: str) -> bool:
+    """Return whether a statement refers to something outside of it, for example "never do that again"."""
+    if _REFERS.match(text):
+        return True
+    pointer = _POINTS.search(text)
+    if pointer is None:
+        return False
+    # "Read the plan before you change it": the noun stands before the pronoun.
+    return not _NOUN_BEFORE.search(text[1 : pointer.start()])
+
+
+def _is_context(context: str, before: str) -> bool:
+    return (
+        len(context.split()) >= _LEAST_CONTEXT_WORDS
+        and len(context) <= _LONGEST_CONTEXT
+        and not before.rstrip().endswith("?")
+        and not refers_back(context)
+    )
+
+
+def _trim(text: str) -> str:
+    said = _OPENING.sub("", " ".join(text.split())).strip()
+    said = _MAKE_SURE.sub("", said)
+    said = _YOU.sub("", said)
+    said = _WHEN_CAN.sub(r"\1 ", said)
+    said = _REQUEST_AFTER.sub("", said) if not _REQUEST_AFTER.match(said) else said
+    return _ENDING.sub("", said).strip(" ,;:–—-(")
+
+
+def _finish(text: str) -> str:
+    text = text.rstrip("?")
+    stop = "" if text[-1:] in ".!" or (not text[-1:].isalnum() and text[-1:] not in "`)\"'") else "."
+    return f"{text[:1].upper()}{text[1:]}{stop}"

@@ -1,0 +1,83 @@
+"""Typed prose: the part of a message that the person wrote as sentences, without lists, logs, headings and code.
+
+A message that is mostly pasted, or that is longer than a person types, has no typed prose at all: plans, articles and
+answers of other models have sentences of their own that would be taken for the person's.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from opencode_memory.learning.extraction.authored_text import extract_authored_text
+
+LONGEST: Final = 1200
+"""Characters from which a message states nothing."""
+_MOST_LINES: Final = 4
+"""Number of lines of a list, a log or code from which they count as pasted."""
+_MOST_HEADINGS: Final = 1
+_CAPTION_LINES: Final = 8
+_CAPTION_WORDS: Final = 9
+_HEADING: Final = re.compile(r"^\s*(?:#{1,6}\s+\S|\*\*[^*]{2,80}\*\*:?\s*$|__[^_]{2,80}__:?\s*$|[-=*_]{3,}\s*$)")
+_MARKED: Final = re.compile(
+    r"^\s*(?:[-*•+–]\s|\(?\d{1,3}[.):]\s|\(?[a-zA-Z][.)]\s|\[[ xX]\]|#{1,6}\s|\*\*|>|\||[{}\[\]();<]|[✓✔✗✘×⚠❌✅•▶►→➜⏺⎿└├│┌┬╭╰─═]|"
+    r"[\w.-]+\s*[=:]\s*\S|\S*[/\\]\S+\s*$|https?://|\d+[:.|]|\w+\(|@\w|\.\w|--?\w)"
+)
+_PROMPT: Final = re.compile(
+    r"^\s*(?:[$%❯➜»]\s+\S|\(\w[\w.-]*\)\s+\S+\s*[$%#❯]|[\w.-]+@[\w.-]+[:~\s].*[$%#❯]|PS [A-Z]:\\|C:\\.*>)"
+)
+_LEAD: Final = re.compile(r"^\s*(?:[-*•+]\s+|\d{1,2}[.)]\s+)\*\*")
+_MODEL: Final = re.compile(
+    r"^(?:\s*#{1,6} |Great question|Certainly[!,.]|Sure[!,] (?:here|I)|Here(?:'s| is| are) (?:a|an|the|your) |I(?:'ve| have) (?:updated|created|added|implemented|fixed)|Based on (?:your|the|my)|"
+    r"(?:User|Human|Assistant|Claude|ChatGPT|AI|System|You|Me)\s*:\s)",
+    re.MULTILINE,
+)
+
+
+def extract_typed_prose(message: str) -> str:
+    """Return the sentences that the person typed, line by line; empty if the message states nothing."""
+    text = extract_authored_text(message).text.strip()
+    if not text or len(text) > LONGEST:
+        return ""
+    lines = text.split("\n")
+    if sum(bool(_HEADING.match(line)) for line in lines) > _MOST_HEADINGS or _looks_generated(text, lines):
+        return ""
+    kept = _drop_blocks(_drop_terminal_output(lines))
+    prose = "\n".join(kept).strip()
+    is_mostly_pasted = len(lines) > _MOST_LINES and 2 * len(prose) < len(text)
+    return "" if is_mostly_pasted else prose
+
+
+def _looks_generated(text: str, lines: list[str]) -> bool:
+    """Return whether a text is an answer of a model, a dialogue, or the captions of a video."""
+    if len(_MODEL.findall(text)) > 1 or sum(bool(_LEAD.match(line)) for line in lines) > 1:
+        return True
+    filled = [line.split() for line in lines if line.strip()]
+    short = sum(len(words) <= _CAPTION_WORDS and words[-1][-1:].isalnum() for words in filled)
+    return len(filled) >= _CAPTION_LINES and 4 * short > 3 * len(filled)
+
+
+def _drop_terminal_output(lines: list[str]) -> list[str]:
+    """Leave out each command after a prompt, and its output up to the next blank line."""
+    kept: list[str] = []
+    is_output = False
+    for line in lines:
+        is_output = bool(_PROMPT.match(line)) or (is_output and bool(line.strip()))
+        if not is_output:
+            kept.append(line)
+    return kept
+
+
+def _drop_blocks(lines: list[str]) -> list[str]:
+    """Leave out runs of more than four marked lines; blank lines do not end a run."""
+    kept: list[str] = []
+    run: list[str] = []
+    for line in [*lines, "end"]:
+        if _MARKED.match(line) or _HEADING.match(line) or (run and not line.strip()):
+            run.append(line)
+            continue
+        if sum(bool(marked.strip()) for marked in run) <= _MOST_LINES:
+            kept += run
+        run = []
+        kept.append(line)
+    return kept[:-1]

@@ -1,0 +1,73 @@
+"""Weak statements: declarative sentences of a person without a sign that they are lasting.
+
+One of them is stored only if the person says it in three sessions, or if it changes an active memory about the same
+subject, for example "the staging port is 8090". Otherwise its hash is counted and its words are forgotten.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from opencode_memory.learning.extraction.authored_text import QUOTE
+from opencode_memory.learning.extraction.candidate import LONGEST_CONTENT, LONGEST_EVIDENCE, Candidate, shorten
+from opencode_memory.learning.extraction.gate.wording import word
+from opencode_memory.learning.extraction.gate.work_at_hand import is_about_work_at_hand, is_complaint, is_hypothesis
+from opencode_memory.learning.extraction.sentences import Sentence
+from opencode_memory.learning.extraction.subjects import normalise_statement
+from opencode_memory.models import Category
+
+LONGEST_MESSAGE: Final = 700
+MOST_PER_MESSAGE: Final = 4
+OTHER_SESSIONS: Final = 2
+"""Number of other sessions in which the person must have said the same."""
+RULE: Final = "said again"
+_LEAST_WORDS: Final = 4
+_LEAST_WORDS_OF_REPETITION: Final = 6
+_MOST_WORDS: Final = 40
+_ORDER: Final = re.compile(
+    r"^(?:always|never|don'?t|do not|use|keep|make sure|avoid|prefer|commit|run|write|please)\b|\b(?:should|must)\b",
+    re.IGNORECASE,
+)
+_WISH: Final = re.compile(r"\b(?:i|we)(?:'d| would)? (?:prefer|like|want|hate|love|rather)\b", re.IGNORECASE)
+
+
+def find_weak_statements(message: str, sentences: Sequence[Sentence]) -> tuple[Candidate, ...]:
+    """Return the weak statements among the sentences of a message that state nothing else.
+
+    A message of many sentences is not counted: its sentences recur with it, as in the prompt of a tool.
+    """
+    if len(message) > LONGEST_MESSAGE:
+        return ()
+    plain = [sentence for sentence in sentences if _is_plain(sentence)]
+    made = (_make_candidate(sentence, is_single=len(sentences) <= MOST_PER_MESSAGE) for sentence in plain)
+    return tuple(candidate for candidate in made if candidate is not None)[:MOST_PER_MESSAGE]
+
+
+def _is_plain(sentence: Sentence) -> bool:
+    words = len(sentence.core.split())
+    if sentence.is_question or not _LEAST_WORDS <= words <= _MOST_WORDS or QUOTE in sentence.text:
+        return False
+    return not (is_hypothesis(sentence.core) or is_complaint(sentence.core) or is_about_work_at_hand(sentence.core))
+
+
+def _make_candidate(sentence: Sentence, *, is_single: bool) -> Candidate | None:
+    said = word(sentence.core, "")
+    if said is None:
+        return None
+    counts = is_single and len(said.split()) >= _LEAST_WORDS_OF_REPETITION
+    category = (
+        Category.CONVENTION if _ORDER.search(said) else Category.PREFERENCE if _WISH.search(said) else Category.FACT
+    )
+    return Candidate(
+        category=category,
+        content=shorten(said, LONGEST_CONTENT),
+        confidence=0.5,
+        rule=RULE,
+        evidence=shorten(sentence.text, LONGEST_EVIDENCE),
+        normal_form=normalise_statement(category, said) if counts else None,
+        is_persons=True,
+        needs_sessions=OTHER_SESSIONS if counts else 0,
+        needs_subject=True,
+    )
