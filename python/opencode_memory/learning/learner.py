@@ -48,12 +48,6 @@ class LearningResult:
     waiting: tuple[str, ...] = field(default=())
 
 
-@dataclass(frozen=True, slots=True)
-class _Sighted:
-    candidate: Candidate
-    elsewhere: int
-
-
 class Learner:
     """Learns from sessions of any project and writes to one store."""
 
@@ -145,13 +139,8 @@ class Learner:
             state, ready = end(info, state, at_ms=at_ms)
             found += ready
         # A fork contains copies of its parent's messages. They belong to the state, but they are no new statements.
-        found = list(self._drop_rejected([candidate for candidate in found if not candidate.is_copy], project))
-        seen = list(self._count_elsewhere(found, project, info.id))
-        admitted = [
-            (sighting.candidate, status)
-            for sighting in seen
-            if (status := admit(sighting.candidate, elsewhere=sighting.elsewhere))
-        ]
+        found = [candidate for candidate in found if not candidate.is_copy]
+        admitted = list(self._admit(found, project, info.id))
         results = stored_state.write(
             Batch(
                 session=info.id,
@@ -185,18 +174,20 @@ class Learner:
         ]
         return [message for message, _ in fresh], frozenset(message.id for message, copied in fresh if copied)
 
-    def _count_elsewhere(self, found: Sequence[Candidate], project: str | None, session: str) -> Iterator[_Sighted]:
+    def _admit(
+        self, found: Sequence[Candidate], project: str | None, session: str
+    ) -> Iterator[tuple[Candidate, Status]]:
+        """Yield the candidates that are stored, without those that the user has rejected or reworded before."""
         keys = [candidate.normal_form or "" for candidate in found]
         counts = self._store.learning.seen_elsewhere(project, keys, session) if found else []
         for candidate, count in zip(found, counts, strict=True):
-            yield _Sighted(candidate, count if candidate.normal_form else 0)
+            status = admit(candidate, elsewhere=count if candidate.normal_form else 0)
+            if status is not None and not self._is_rejected(candidate, project):
+                yield candidate, status
 
-    def _drop_rejected(self, found: Sequence[Candidate], project: str | None) -> Iterator[Candidate]:
-        """Yield the candidates that the user has neither rejected nor reworded before."""
-        for candidate in found:
-            marks = rejection_marks(candidate.topic, candidate.normal_form)
-            if not marks or not any(self._store.learning.seen_elsewhere(project, marks, "")):
-                yield candidate
+    def _is_rejected(self, candidate: Candidate, project: str | None) -> bool:
+        marks = rejection_marks(candidate.topic, candidate.normal_form)
+        return bool(marks) and any(self._store.learning.seen_elsewhere(project, marks, ""))
 
     def _open_blockers(self, project: str | None) -> Iterator[OpenBlocker]:
         for memory in self._store.list(scope=Scope.owned_by(project), category=Category.BLOCKER, limit=_MOST_BLOCKERS):

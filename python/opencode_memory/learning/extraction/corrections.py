@@ -17,7 +17,7 @@ _NO: Final = re.compile(
 _MOST_WORDS: Final = 16
 
 
-def find_correction(sentence: Sentence, action: str) -> Candidate | None:
+def find_correction(sentence: Sentence, action: str, *, is_denied: bool = False) -> Candidate | None:
     """Return the correction that a sentence contains, if any.
 
     Only tools of a known kind count, such as package managers: then it is certain what the choice replaces.
@@ -25,11 +25,12 @@ def find_correction(sentence: Sentence, action: str) -> Candidate | None:
     Args:
         sentence: Sentence of the user.
         action: The last action or text of the agent.
+        is_denied: Whether the person rejected the action already, without the word "no".
     """
     denied = _NO.match(sentence.text)
-    if denied is None or not action or sentence.is_question:
+    if not (denied or is_denied) or not action or sentence.is_question:
         return None
-    rest = sentence.text[denied.end() :]
+    rest = sentence.text[denied.end() :] if denied else sentence.text
     if len(rest.split()) > _MOST_WORDS or is_about_work_at_hand(rest):
         return None
     taken = dict(find_alternatives(action))

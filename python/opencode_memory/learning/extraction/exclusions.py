@@ -20,7 +20,7 @@ _HYPOTHETICAL: Final = re.compile(
 _REPORTED: Final = re.compile(
     r"\b(?:according to|the (?:readme|docs?|documentation|wiki|article|blog|book|comment|ticket|issue|error|log|spec|rfc|tutorial|changelog|linter|page|guide|manual|"
     r"contributing|standard|docstring|commit message|message|banner|faq|style guide|release notes)\b[\w ]{0,30}\b(?:says?|states?|said|mentions?|claims?|reads|recommends?|tells?|wants|warns?|suggests?|insists)|it says|says here|quote|quoting|i read that|"
-    r"i(?:'ve)? (?:heard|read|saw)|people (?:say|usually|always|recommend|prefer|often|tend)|they say|(?<!\bwe )(?<!\bi )(?<!\byou )\b[a-z]+ (?:says|said|claims?|recommends|suggests|argues|told (?:me|us)) (?:that )?(?:you|we|to|one|it|never|always)\b|some(?:one| people| folks| devs?) (?:say|said|prefer|told|wrote|suggested|argue)|best practice(?:s)? (?:is|are|say)|everyone (?:online|says|on))\b",
+    r"i(?:'ve)? (?:heard|read|saw)|people (?:say|usually|always|recommend|prefer|often|tend)|they say|\b(?!(?:we|i|you)\b)[a-z]+ (?:says|said|claims?|recommends|suggests|argues|told (?:me|us)) (?:that )?(?:you|we|to|one|it|never|always)\b|some(?:one| people| folks| devs?) (?:say|said|prefer|told|wrote|suggested|argue)|best practice(?:s)? (?:is|are|say)|everyone (?:online|says|on))\b",
     re.IGNORECASE,
 )
 _SARCASM: Final = re.compile(

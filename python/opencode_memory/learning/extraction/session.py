@@ -202,7 +202,11 @@ def _hold(state: SessionState, found: list[Candidate]) -> SessionState:
     kept = tuple(candidate for candidate in state.pending if candidate.topic not in topics)
     said = injected_text.add_texts(
         state.proposed,
-        (candidate.content for candidate in found if candidate.is_persons or candidate.category is Category.FACT),
+        (
+            candidate.content
+            for candidate in found
+            if not candidate.is_weak and (candidate.is_persons or candidate.category is Category.FACT)
+        ),
     )
     return replace(state, pending=(*kept, *found), proposed=said)
 
