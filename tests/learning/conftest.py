@@ -7,33 +7,30 @@ from typing import Any
 
 import pytest
 
-from opencode_memory import MemoryStore
+from opencode_memory.learning.extraction.candidate import Candidate
 from opencode_memory.models import Category
-from support.learning import (
-    refuse,
-)
 from support.opencode import FakeOpenCode
 
 
-def candidate(store: MemoryStore, text: str = "Sort imports by length.", of: str = "ses_a") -> Any:
-    """Build an uncertain candidate as the rules would."""
-    from dataclasses import replace
-
-    from support.learning import find_candidates
-
-    (one,) = [
-        one for one in find_candidates(refuse("please show the plan of it")) if one.category is Category.PREFERENCE
-    ]
-    return replace(one, content=text, confidence=0.5, normal_form=f"preference:{text}", topic=None)
+def candidate(text: str) -> Candidate:
+    """Build an instruction that the person did not type, so that it waits for them."""
+    return Candidate(
+        category=Category.DIRECTIVE,
+        content=text,
+        confidence=0.8,
+        rule="standing order",
+        evidence=text,
+        normal_form=f"directive:{text}",
+    )
 
 
 @pytest.fixture
 def unsure(monkeypatch) -> Callable[..., Any]:
-    """Replace extraction from user texts: each text that begins with "Sort" gives one uncertain candidate."""
+    """Replace extraction from user texts: each text that begins with "Sort" gives a candidate that waits."""
     from opencode_memory.learning.extraction import session
 
-    def extract_from_user(text: str, before: Any) -> tuple[Any, ...]:
-        return (candidate(None, text),) if text.startswith("Sort") else ()
+    def extract_from_user(text: str, before: Any) -> tuple[Candidate, ...]:
+        return (candidate(text),) if text.startswith("Sort") else ()
 
     monkeypatch.setattr(session, "extract_from_user", extract_from_user)
     return extract_from_user

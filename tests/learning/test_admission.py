@@ -27,6 +27,8 @@ from support.learning import (
 )
 from support.stores import texts
 
+AGAIN = "Our invoices are numbered without any gaps."
+
 
 def test_uncertain_candidate_waits_and_is_neither_recalled_nor_listed(store, unsure):
     learned = learn(store, user(SORT))
@@ -38,22 +40,35 @@ def test_uncertain_candidate_waits_and_is_neither_recalled_nor_listed(store, uns
     assert [one.content for one in list_waiting(store, everywhere=False)] == [SORT]
 
 
-def test_waiting_candidate_is_promoted_by_a_second_session(store, unsure):
+def test_waiting_instruction_is_not_promoted_by_other_sessions(store, unsure):
     (first,) = learn(store, user(SORT)).waiting
-    learned = learn(store, user(SORT), of="ses_b")
+    again = [learn(store, user(SORT), of=f"ses_{number}") for number in range(3)]
 
-    assert learned.active == (first,)
-    assert list_learned(store) == [SORT]
-    assert list_learned(store, status="candidate") == []
+    assert [one.active for one in again] == [()] * 3
+    assert list_learned(store) == []
+    assert [one.id for one in store.list(status="candidate")] == [first]
 
 
-def test_waiting_candidate_is_not_promoted_by_its_own_session_or_another_project(store, unsure):
-    learn(store, user(SORT))
-    learn(store, user("Go on."), user(SORT))
-    learn(store, user(SORT), of="ses_b", project="else")
+@pytest.mark.parametrize(("sessions", "learned"), [(1, []), (2, []), (3, [AGAIN]), (4, [AGAIN])])
+def test_plain_sentence_of_a_person_is_learned_in_its_third_session(store, sessions, learned):
+    for number in range(sessions):
+        learn(store, user(AGAIN), of=f"ses_{number}")
+
+    assert list_learned(store, status=["active", "candidate"]) == learned
+
+
+def test_plain_sentence_is_not_counted_twice_in_a_session_or_across_projects(store):
+    for number in range(3):
+        learn(store, user("Go on."), user(AGAIN), of="ses_a")
+        learn(store, user(AGAIN), of=f"ses_{number}", project=f"else{number}")
 
     assert list_learned(store) == []
-    assert list_learned(store, project="else") == []
+
+
+def test_global_rule_is_stored_for_all_projects(store):
+    learn(store, user(f"{RUFF} Record this as a global rule."))
+
+    assert [one.content for one in store.list(scope="global") if one.category is Category.DIRECTIVE] == [RUFF]
 
 
 def test_command_in_a_second_session_becomes_a_procedure(store):
@@ -165,7 +180,7 @@ def test_later_choice_replaces_the_earlier_one(store):
     learn(store, bash("npm install"), user("No, use pnpm."))
     learn(store, bash("pnpm install"), user("No, use yarn."), of="ses_b")
 
-    assert [text for text in list_learned(store) if text.startswith("Use")] == ["Use yarn."]
+    assert [text for text in list_learned(store) if text.startswith("Use")] == ["Use yarn, not pnpm."]
 
 
 def test_directives_are_learned_from_the_user_only(store):

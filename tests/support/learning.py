@@ -100,11 +100,11 @@ def replace_own(state: SessionState, own: int) -> SessionState:
 
 
 def learn_texts(*events: Event, info: SessionInfo = SESSION, least: float = 0.4) -> list[str]:
-    """Return the texts of confident candidates, without summaries."""
+    """Return the texts of confident candidates, without summaries and weak statements."""
     return [
         one.content
         for one in find_candidates(*events, info=info)
-        if one.category is not Category.CONVERSATION and one.confidence >= least
+        if one.category is not Category.CONVERSATION and one.confidence >= least and not one.is_weak
     ]
 
 

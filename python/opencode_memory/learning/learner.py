@@ -251,7 +251,7 @@ def _build_memory(candidate: Candidate, status: Status, info: SessionInfo, proje
     return NewMemory(
         content=mask_emails(candidate.content),
         category=candidate.category,
-        scope=Scope.owned_by(project),
+        scope=Scope.owned_by(None if candidate.is_global else project),
         topic=candidate.topic and mask_emails(candidate.topic),
         time=candidate.at_ms or None,
         source=Source(tool=SOURCE, session=info.id, message=candidate.message or None),

@@ -17,7 +17,9 @@ def read(path: str, output: str) -> ToolCall:
 
 
 def test_agents_finding_is_learned_unless_injected():
-    assert FINDING in learn_texts(user("go"), agent(FINDING), least=0.2)
+    (found,) = learn_texts(user("go"), agent(FINDING))
+
+    assert found.lower() in FINDING.lower()
 
 
 @pytest.mark.parametrize(

@@ -89,7 +89,7 @@ def test_last_choice_of_a_session_wins():
         user("No, use pnpm."),
     )
 
-    assert [one.content for one in said if one.topic == "learned:choice:package-manager"][-1] == "Use pnpm."
+    assert [one.content for one in said if one.topic == "learned:choice:package-manager"][-1] == "Use pnpm, not npm."
 
 
 def test_correction_of_the_agent_is_a_preference():
@@ -206,12 +206,25 @@ def test_subagents_session_has_no_summary():
     ] == []
 
 
-def test_refusal_feedback_is_a_preference_with_the_refused_call():
-    (one,) = find_candidates(refuse("use pnpm, not npm"))
+@pytest.mark.parametrize(
+    ("text", "content"),
+    [
+        ("use pnpm, not npm", "Use pnpm, not npm."),
+        ("we have pnpm", "Use pnpm, not npm."),
+        ("never install packages globally", "Never install packages globally."),
+    ],
+)
+def test_lasting_refusal_is_learned_with_the_refused_call(text, content):
+    (one,) = find_candidates(refuse(text))
 
-    assert one.category is Category.PREFERENCE
-    assert one.confidence >= 0.8
+    assert one.content == content
+    assert "npm install" in one.evidence
     assert one.is_persons
+
+
+@pytest.mark.parametrize("text", ["please show the plan of it", "the wrong folder, go one up", "only with my consent"])
+def test_refusal_of_one_call_is_not_learned(text):
+    assert learn_texts(refuse(text)) == []
 
 
 @pytest.mark.parametrize("text", ["no", "wait", "why?", "what does this do?"])
@@ -236,9 +249,32 @@ def test_picked_option_is_a_decision_in_the_words_of_the_offer(answer):
     assert one.is_persons
 
 
-@pytest.mark.parametrize("answer", ["7", "2?", "what is option 2?", "I have 2 questions about this"])
+@pytest.mark.parametrize("answer", [
+        "7",
+        "2?",
+        "what is option 2?",
+        "I have 2 questions about this",
+        "1. usually weekly\n2. mostly dinner",
+        "2, and then look at item 3 of the list",
+        "2 sounds good but first tell me what it would cost us per month if we had ten times the load",
+        "Memcached please",
+    ])
 def test_message_without_a_pick_is_no_decision(answer):
     assert learn_texts(agent(OFFER), user(answer)) == []
+
+
+@pytest.mark.parametrize(
+    "offer",
+    [
+        "1. How often do you deploy?\n2. Who may deploy to production?\nWhich one first?",
+        "1. Run the tests again\n2. Fix the failing import\nWhich one?",
+        "1. Utiliser Redis pour le cache\n2. Utiliser une table dans la base\nWhich one?",
+        "1. use Redis for it\n2. use Memcached for it\nLater:\n1. a test\n2. a page of the manual\nWhich one?",
+    ],
+    ids=["questions", "tasks", "french", "two lists"],
+)
+def test_pick_of_a_question_a_task_or_an_unclear_list_is_no_decision(offer):
+    assert learn_texts(agent(offer), user("2")) == []
 
 
 def test_number_without_an_offer_is_no_decision():

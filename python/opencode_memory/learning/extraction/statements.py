@@ -29,6 +29,8 @@ _LEAST_WORDS: Final = 3
 _MOST_WORDS: Final = 55
 _MOST_CHARS: Final = 340
 _NEAR: Final = 2
+_OWN_WORDS: Final = frozenset({"ordered to remember", "picked an option"})
+"""Rules whose statements count although the message asks for a text: "write this into AGENTS.md"."""
 _PLAYS: Final = re.compile(
     r"\b(?:pretend|role-?play|act as|interview me|you'?re the|you are the|play the|imagine you)\b", re.IGNORECASE
 )
@@ -57,6 +59,7 @@ class Context:
 class _Found:
     number: int
     candidate: Candidate
+    covered: frozenset[int]
 
 
 def extract_from_user(message: str, before: Context) -> tuple[Candidate, ...]:
@@ -73,7 +76,7 @@ def extract_from_user(message: str, before: Context) -> tuple[Candidate, ...]:
     if not is_english(prose):
         return () if chosen is None else (chosen,)
     sentences = split_sentences(prose)
-    found: list[_Found] = [] if chosen is None else [_Found(0, chosen)]
+    found: list[_Found] = [] if chosen is None else [_Found(0, chosen, frozenset({0}))]
     retracted: set[int] = set()
     for sentence in sentences:
         if exclusions.is_retraction(sentence):
@@ -81,9 +84,9 @@ def extract_from_user(message: str, before: Context) -> tuple[Candidate, ...]:
             found = [one for one in found if one.number < sentence.number - _NEAR]
             continue
         found = _add(found, sentence, sentences, before.action)
-    if found and all(one.candidate.rule != "picked an option" for one in found):
-        found = [one for one in found if not _is_requested(sentences, one)]
-    taken = {one.number for one in found} | retracted
+    requested = _find_requested(sentences)
+    found = [one for one in found if one.number not in requested or one.candidate.rule in _OWN_WORDS]
+    taken = retracted.union(requested, *(one.covered for one in found))
     weak = find_weak_statements(message, [sentence for sentence in sentences if sentence.number not in taken])
     return (*(one.candidate for one in found), *weak)
 
@@ -108,11 +111,12 @@ def _add(found: list[_Found], sentence: Sentence, sentences: Sequence[Sentence],
     if not _LEAST_WORDS <= len(sentence.core.split()) <= _MOST_WORDS:
         return found
     number = sentence.number
+    covered = frozenset({number})
     before = sentences[number - 1].text if number else ""
     verdict = judge(sentence.text, sentence.core, before)
     if verdict is None:
         corrected = find_correction(sentence, action)
-        return found if corrected is None else [*found, _Found(number, corrected)]
+        return found if corrected is None else [*found, _Found(number, corrected, covered)]
     if verdict.refers_back:
         if not number:
             return found
@@ -123,6 +127,7 @@ def _add(found: list[_Found], sentence: Sentence, sentences: Sequence[Sentence],
         verdict = replace(verdict, category=category, text=earlier.core if own is None else own.text)
         before = sentences[number - 2].text if number > 1 else ""
         sentence = replace(sentence, text=f"{earlier.text} {sentence.text}")
+        covered = frozenset({number - 1, number})
     elif exclusions.is_hypothetical_or_reported(sentence) or exclusions.is_sarcasm(sentence):
         return found
     candidate = _make_candidate(verdict, sentence, before)
@@ -131,7 +136,7 @@ def _add(found: list[_Found], sentence: Sentence, sentences: Sequence[Sentence],
     # A statement that repeats the sentence before as its context replaces the statement of that sentence.
     if found and found[-1].number == number - 1 and candidate.content.startswith(found[-1].candidate.content):
         found = found[:-1]
-    return [*found, _Found(number, candidate)]
+    return [*found, _Found(number, candidate, covered)]
 
 
 def _make_candidate(verdict: Verdict, sentence: Sentence, before: str) -> Candidate | None:
@@ -152,13 +157,16 @@ def _make_candidate(verdict: Verdict, sentence: Sentence, before: str) -> Candid
     )
 
 
-def _is_requested(sentences: Sequence[Sentence], one: _Found) -> bool:
-    """Return whether a statement belongs to a text that the person asked for, or to requirements for the product."""
-    if one.candidate.rule == "ordered to remember":
-        return False
+def _find_requested(sentences: Sequence[Sentence]) -> frozenset[int]:
+    """Return the numbers of sentences that belong to a text that the person asked for, or to product requirements."""
+    requested: set[int] = set()
     is_requested = False
-    for sentence in sentences[: one.number + 1]:
+    for sentence in sentences:
         if exclusions.changes_subject(sentence):
             is_requested = False
-        is_requested = is_requested or exclusions.is_text_request(sentence) or exclusions.starts_requirements(sentence)
-    return is_requested
+        is_requested = (
+            is_requested or exclusions.is_text_request(sentence) or exclusions.starts_requirements(sentence)
+        )
+        if is_requested:
+            requested.add(sentence.number)
+    return frozenset(requested)
