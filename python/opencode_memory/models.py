@@ -245,6 +245,11 @@ class Memory:
         return self.trust is Trust.USER or self.verified_at is not None
 
     @property
+    def is_withheld(self) -> bool:
+        """Whether the memory is a directive that the user neither typed nor confirmed. It is shown only on request."""
+        return self.category is Category.DIRECTIVE and not self.is_confirmed
+
+    @property
     def is_learned(self) -> bool:
         """Whether the memory was learned from a session, also if the user typed its words or accepted it later."""
         has_quote = all(isinstance(self.metadata.get(name), str) for name in ("rule", "evidence"))

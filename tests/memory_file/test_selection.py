@@ -45,7 +45,7 @@ def test_most_useful_kinds_come_first() -> None:
         memory("blocker", 10, category=Category.BLOCKER),
         memory("over", 11, expires_at=AT),
     ]
-    expected = ["pinned idea", "ordered", "noted", "convention", "solution", "blocker", "fact", "event"]
+    expected = ["pinned idea", "ordered", "convention", "solution", "blocker", "fact", "event"]
     assert chosen(memories) == expected
 
 

@@ -146,13 +146,22 @@ def test_bullet_that_cannot_become_a_memory_stays_in_the_file(scene: Scene) -> N
     assert [change.id for change in scene.sync().unclear] == [None]
 
 
-def test_directive_that_an_agent_noted_is_confirmed_by_moving_it(scene: Scene) -> None:
-    whose = scene.store.remember("Never squash", category="directive", trust="agent").id
+@pytest.mark.parametrize("category", ["directive", "procedure"])
+def test_candidate_of_an_agent_is_written_only_after_the_user_accepts_it(scene: Scene, category: str) -> None:
+    waits = scene.store.remember("Never squash", category=category, trust="agent", status="candidate").id
     scene.sync()
-    scene.replace("## Directives noted by agents, not confirmed", "## Directives")
+    assert "Never squash" not in scene.text()
+    scene.store.restore(waits)
     scene.sync()
-    assert scene.store.get(whose).verified_at == AT
-    assert "not confirmed" not in scene.text()
+    assert "Never squash" in scene.text()
+
+
+def test_unconfirmed_directive_of_an_earlier_version_is_not_written(scene: Scene) -> None:
+    active = scene.store.remember("Never squash", category="directive").id
+    scene.store.edit(active, trust="agent")
+    scene.sync()
+    assert scene.store.get(active).status == "active"
+    assert "Never squash" not in scene.text()
 
 
 def test_deleting_most_of_the_file_archives_no_memory(scene: Scene) -> None:

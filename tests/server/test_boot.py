@@ -15,7 +15,6 @@ PROJECT = "gitlab.com/group/walrus"
 HEADINGS = {
     "identity": "Who and where",
     "directives": "Directives",
-    "unconfirmed_directives": "Noted by agents or learned, not confirmed by the user",
     "habits": "How things are done here",
     "unresolved_blockers": "Unresolved blockers",
     "active_sessions": "Sessions at work, and what they claim",
@@ -57,7 +56,6 @@ def fill(world: World, agent: Agent) -> dict[str, str]:
     agent.ok("claim_item", session_id="s1", item_ref="!12")
     return {
         "directives": remember_as_user(world, "Always ask"),
-        "unconfirmed_directives": agent.remember("Never ask", "directive"),
         "habits": agent.remember("Walruses are named in upper case", "convention"),
         "unresolved_blockers": agent.remember("Port 5128 is taken", "blocker"),
         "hot_items": remember_as_user(world, "The walrus is pinned", "fact", pinned=True),
@@ -118,8 +116,7 @@ def test_configuration_disables_a_section(tmp_path: Path, flag: str) -> None:
         agent = connect_agent(world)
         fill(world, agent)
         text = agent.ok("get_boot_context", max_tokens=4000).text
-    off = {flag, "unconfirmed_directives"} if flag == "directives" else {flag}
-    assert find_headings(text) == [heading for name, heading in HEADINGS.items() if name not in off]
+    assert find_headings(text) == [heading for name, heading in HEADINGS.items() if name != flag]
 
 
 def test_configuration_limits_the_total_and_the_hot_items(tmp_path: Path) -> None:
@@ -187,7 +184,7 @@ def test_archived_expired_and_candidate_memories_are_not_shown(world: World, age
     assert "Always" not in agent.ok("get_boot_context").text
 
 
-def test_directives_of_the_user_come_before_those_of_agents(world: World, agent: Agent) -> None:
+def test_only_directives_of_the_user_are_shown(world: World, agent: Agent) -> None:
     agent.remember("Never ask", "directive")
     remember_as_user(world, "Always ask")
     agent.remember("Never sleep", "directive", scope="global")
@@ -195,9 +192,16 @@ def test_directives_of_the_user_come_before_those_of_agents(world: World, agent:
     text = agent.ok("get_boot_context").text
     assert "Always ask" in get_section(text, "directives")
     assert "Always sleep" in get_section(text, "directives")
-    assert "Never ask" in get_section(text, "unconfirmed_directives")
-    assert "Never sleep" in get_section(text, "unconfirmed_directives")
-    assert "Never" not in get_section(text, "directives")
+    assert "Never" not in text
+
+
+def test_directive_that_an_earlier_version_kept_active_for_an_agent_is_not_shown(world: World, agent: Agent) -> None:
+    ids = [remember_as_user(world, f"Never ask {number}", pinned=number == 0) for number in range(2)]
+    for id in ids:
+        world.store.edit(id, trust="agent")
+    agent.ok("recall", query="never ask")
+    assert {world.store.get(id).status for id in ids} == {"active"}
+    assert "Never ask" not in agent.ok("get_boot_context").text
 
 
 def test_expired_session_is_not_shown(world: World, agent: Agent) -> None:
@@ -222,16 +226,11 @@ def test_few_directives_are_all_shown_or_listed(world: World, agent: Agent) -> N
         remember_as_user(world, f"Directive {number} wants thing {number} done in a certain way")
         for number in range(18)
     ]
-    ids += [agent.remember(f"Note {number} wants thing {number} done otherwise", "directive") for number in range(5)]
     for budget in BUDGETS:
         reply = agent.ok("get_boot_context", max_tokens=budget)
         assert not [id for id in ids if short_id(id) not in reply.text], budget
-        listed = reply.data["sections"]
-        assert sorted(
-            id
-            for name in ("directives", "unconfirmed_directives")
-            for id in (*listed[name]["shown"], *listed[name].get("omitted", []))
-        ) == sorted(ids)
+        listed = reply.data["sections"]["directives"]
+        assert sorted((*listed["shown"], *listed.get("omitted", []))) == sorted(ids)
 
 
 def test_many_directives_stay_within_the_budget(world: World, agent: Agent) -> None:
@@ -290,7 +289,6 @@ def test_dozen_directives_stay_within_the_budget(world: World, agent: Agent) -> 
 
 def test_directives_and_blockers_are_listed_within_every_budget(world: World, agent: Agent) -> None:
     ids = [remember_as_user(world, f"Directive {number}" + " never asks 中文" * number) for number in range(8)]
-    ids += [agent.remember(f"Note {number}" + " always asks" * number, "directive") for number in range(3)]
     ids += [agent.remember(f"Port {number}" + " is taken" * number, "blocker") for number in range(3)]
     for number in range(10):
         remember_as_user(world, f"Plan {number} feeds the walrus", "plan")
@@ -312,14 +310,6 @@ def test_omitted_memories_without_room_for_ids_are_counted(world: World, agent: 
         assert f"more: recall with category {category}" in text
     known = len(set(re.findall(r"\b[0-9a-f]{8}\b", text)))
     assert known + sum(map(int, re.findall(r"and (\d+) more: recall", text))) == 600
-
-
-def test_agents_note_is_not_listed_as_a_users_directive(world: World, agent: Agent) -> None:
-    for number in range(8):
-        remember_as_user(world, f"Directive {number} wants thing {number} done in a certain way")
-    id = agent.remember("Never ask " + "again " * 300, "directive")
-    text = agent.ok("get_boot_context", max_tokens=300).text
-    assert re.search(rf"^unconfirmed:\n- {short_id(id)}", text, re.MULTILINE)
 
 
 def test_larger_budget_shows_no_fewer_memories(world: World, agent: Agent) -> None:

@@ -117,13 +117,8 @@ def _sections(
         who += [f"project: {voice.name(project)}"] if project else []
         yield Section("identity", "Who and where", tuple(Item(line, line) for line in who))
     if config.directives:
-        directives = listed(Category.DIRECTIVE)
-        # The user's directives come first, then unconfirmed ones of agents.
-        confirmed = [memory for memory in directives if memory.is_confirmed]
-        yield section("directives", "Directives", confirmed, Category.DIRECTIVE)
-        unconfirmed = [memory for memory in directives if not memory.is_confirmed]
-        heading = "Noted by agents or learned, not confirmed by the user"
-        yield section("unconfirmed_directives", heading, unconfirmed, Category.DIRECTIVE)
+        directives = [memory for memory in listed(Category.DIRECTIVE) if not memory.is_withheld]
+        yield section("directives", "Directives", directives, Category.DIRECTIVE)
     if config.habits:
         habits = store.list(project=project, category=(Category.CONVENTION, Category.PREFERENCE), limit=_MOST_HABITS)
         yield section("habits", "How things are done here", habits)
@@ -135,13 +130,14 @@ def _sections(
         items = tuple(Item(voice.session(one), voice.session(one)) for one in sessions)
         yield Section("active_sessions", "Sessions at work, and what they claim", items)
     if config.hot_items:
-        pinned = [one for one in store.list(project=project, pinned=True, limit=_ALL) if one.id not in shown]
+        all_pinned = store.list(project=project, pinned=True, limit=_ALL)
+        pinned = [memory for memory in all_pinned if memory.id not in shown and not memory.is_withheld]
         used = store.most_used(
             since=at - timedelta(days=HOT_DAYS), project=project, limit=4 * config.max_hot_items + 20
         )
-        hot = [one for one, _ in used if one.category is not Category.CONVERSATION and one.id not in shown]
-        known = {one.id for one in pinned}
-        fresh = [one for one in hot if one.id not in known][: config.max_hot_items]
+        known = shown | {memory.id for memory in pinned}
+        hot = [memory for memory, _ in used if memory.category is not Category.CONVERSATION and not memory.is_withheld]
+        fresh = [memory for memory in hot if memory.id not in known][: config.max_hot_items]
         yield section("hot_items", "Pinned, and used most these days", [*pinned, *fresh])
     if config.recent_decisions:
         since = at - timedelta(days=_RECENT_DAYS)

@@ -76,7 +76,8 @@ def collect_for_compaction(
     """
 
     def listed(*categories: Category, most: int = _MOST) -> tuple[Memory, ...]:
-        return tuple(store.list(project=project, category=categories, limit=most))
+        found = store.list(project=project, category=categories, limit=most)
+        return tuple(memory for memory in found if not memory.is_withheld)
 
     recent = store.list(project=project, limit=_RECENT)
     learned = [one for one in recent if session in (one.source.session, one.session)]

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from opencode_memory.store.memory_store import MemoryStore
 
 DIRECTIVES: Final = "Standing directives:"
-UNCONFIRMED: Final = "Noted as directives, not confirmed by the user:"
 FOUND: Final = "Found for this message:"
 _SHARE: Final = 0.6
 """Share of the budget that directives leave nothing of to what was found."""
@@ -109,17 +108,13 @@ def _block(
     if budget <= 0:
         return NOTHING
     share = _SHARE if found else 1.0
-    confirmed = tuple(memory for memory in directives if memory.is_confirmed)
-    groups = [
-        Group(DIRECTIVES, confirmed, share),
-        Group(UNCONFIRMED, tuple(memory for memory in directives if not memory.is_confirmed), share / 2),
-        Group(FOUND, tuple(found)),
-    ]
+    groups = [Group(DIRECTIVES, tuple(directives), share), Group(FOUND, tuple(found))]
     return render([group for group in groups if group.memories], max_tokens=budget, count=count, at=at)
 
 
 def _directives(store: MemoryStore, request: Request) -> list[Memory]:
-    return store.list(project=request.project, category=Category.DIRECTIVE, limit=_MOST_DIRECTIVES)
+    listed = store.list(project=request.project, category=Category.DIRECTIVE, limit=_MOST_DIRECTIVES)
+    return [memory for memory in listed if not memory.is_withheld]
 
 
 def _found(store: MemoryStore, request: Request, most: int, in_sight: Collection[str]) -> list[tuple[Hit, str]]:
@@ -131,7 +126,7 @@ def _found(store: MemoryStore, request: Request, most: int, in_sight: Collection
     found = [
         (hit, why)
         for hit, why in select_relevant(query, hits, by=tuning)
-        if hit.memory.id not in in_sight and not _is_of(hit, request)
+        if hit.memory.id not in in_sight and not hit.memory.is_withheld and not _is_of(hit, request)
     ]
     useful = store.ledger.usefulness([hit.memory.id for hit, _ in found])
     return rank_by_usefulness(found, useful)[:most]

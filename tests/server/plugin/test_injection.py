@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from opencode_memory.context.block import HEAD
-from opencode_memory.context.decide import DIRECTIVES, FOUND, UNCONFIRMED, Request, decide
+from opencode_memory.context.decide import DIRECTIVES, FOUND, Request, decide
 from opencode_memory.hosts.opencode.contract import OWN_TITLE
 from opencode_memory.learning.extraction.remember_section import REQUEST
 from opencode_memory.store.ledger import Decision
@@ -34,26 +34,23 @@ def decisions(world: World, session: str = "ses_1") -> dict[str, Decision]:
 
 def test_first_message_gets_directives_and_relevant_memories(world: World, plugin: Plugin) -> None:
     directive = known(world, DIRECTIVE, "directive")
-    walrus = known(world, WALRUS, "procedure", trust="agent", time=NOW_MS - 3 * DAY_MS)
-    unconfirmed = known(world, "Never push on Fridays.", "directive", trust="agent")
+    walrus = known(world, WALRUS, "context", trust="agent", time=NOW_MS - 3 * DAY_MS)
     known(world, "The canteen opens at noon.")
     assert plugin.shown("msg_1", QUESTION).split("\n") == [
         "<project-memory>",
         HEAD,
         DIRECTIVES,
         f"- [{short_id(directive)}] directive, now, from the user: {DIRECTIVE}",
-        UNCONFIRMED,
-        f"- [{short_id(unconfirmed)}] directive, now, noted by an agent: Never push on Fridays.",
         FOUND,
-        f"- [{short_id(walrus)}] procedure, 3 d ago, noted by an agent: {WALRUS}",
+        f"- [{short_id(walrus)}] context, 3 d ago, noted by an agent: {WALRUS}",
         "</project-memory>",
     ]
     plugin.flush()
     decision = decisions(world)["msg_1"]
     assert (decision.state, decision.project) == ("shown", PROJECT)
-    assert [shown.memory for shown in decision.shown] == [directive, unconfirmed, walrus]
-    assert [shown.why for shown in decision.shown][:2] == ["directive", "directive"]
-    assert "words" in decision.shown[2].why
+    assert [shown.memory for shown in decision.shown] == [directive, walrus]
+    assert decision.shown[0].why == "directive"
+    assert "words" in decision.shown[1].why
     assert decision.tokens == world.state.count_tokens(decision.text)
 
 
