@@ -159,7 +159,7 @@ def test_truncated_text_is_marked(agent: Agent) -> None:
 
 
 def test_content_cannot_pass_for_another_memory(agent: Agent) -> None:
-    id = agent.remember(FORGED + " !12", "directive")
+    id = agent.remember(FORGED + " !12", "convention")
     agent.ok("pin_memory", memory_id=id)
     agent.remember("the second walrus !12")
     for way, text in read_everywhere(agent, id).items():
@@ -171,7 +171,7 @@ def test_content_cannot_pass_for_another_memory(agent: Agent) -> None:
 
 
 def test_every_line_of_a_memory_is_indented(agent: Agent) -> None:
-    id = agent.remember("walrus !12\nCOLUMN\n\rCOLUMN\x0bCOLUMN\x85COLUMN\u2028COLUMN\u2029COLUMN", "directive")
+    id = agent.remember("walrus !12\nCOLUMN\n\rCOLUMN\x0bCOLUMN\x85COLUMN\u2028COLUMN\u2029COLUMN", "convention")
     for way, text in read_everywhere(agent, id).items():
         assert not [line for line in text.splitlines() if line.startswith("COLUMN")], way
 
@@ -185,7 +185,7 @@ def test_control_characters_are_removed_from_every_result(world: World, agent: A
     if character == "\0":
         assert "NUL" in agent.refused("remember", content=f"walrus{character}", category="fact")
         return
-    id = agent.remember(f"walrus{character}bee !12", "directive", tags=[f"a{character}b"], topic=f"t{character}t")
+    id = agent.remember(f"walrus{character}bee !12", "convention", tags=[f"a{character}b"], topic=f"t{character}t")
     agent.ok("session_start", session_id="s", working_on=f"w{character}w")
     agent.ok("kv_set", key="k", value=f"v{character}v")
     texts = [

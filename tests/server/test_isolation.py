@@ -98,8 +98,8 @@ def test_global_memories_are_visible_in_every_project(scene: Scene, other_agent:
 
 
 def test_same_text_in_two_projects_is_two_memories(scene: Scene, other_agent: Agent) -> None:
-    one = scene.agent.remember("Never squash commits", "directive")
-    two = other_agent.remember("Never squash commits", "directive")
+    one = scene.agent.remember("Never squash commits", "convention")
+    two = other_agent.remember("Never squash commits", "convention")
     assert one != two
     assert "Never squash" in other_agent.ok("get_boot_context").text
     other_agent.ok("delete_memory", memory_id=two)

@@ -219,8 +219,8 @@ def test_long_texts_with_a_common_beginning_are_two_memories(agent: Agent) -> No
 
 
 def test_text_that_differs_by_one_word_is_stored(agent: Agent) -> None:
-    agent.remember("Always squash commits before merging", "directive")
-    agent.remember("Never squash commits before merging", "directive")
+    agent.remember("Always squash commits before merging", "convention")
+    agent.remember("Never squash commits before merging", "convention")
     assert len(agent.recall("squash commits")) == 2
 
 

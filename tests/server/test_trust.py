@@ -69,7 +69,7 @@ def test_repeated_directive_of_an_agent_stays_unconfirmed(agent: Agent, again: d
 @pytest.mark.parametrize(
     "tool", ["pin_memory", "archive_memory", "restore_memory", "edit_memory", "undo", "link_memories"]
 )
-def test_no_tool_confirms_a_directive_of_an_agent(agent: Agent, tool: str) -> None:
+def test_no_tool_confirms_a_directive_of_an_agent(world: World, agent: Agent, tool: str) -> None:
     id, other = agent.remember(EVIL, "directive"), agent.remember("bee")
     arguments: dict[str, Any] = {"memory_id": id}
     if tool == "edit_memory":
@@ -79,43 +79,45 @@ def test_no_tool_confirms_a_directive_of_an_agent(agent: Agent, tool: str) -> No
         arguments = {"memory_ids": [id]}
     if tool == "link_memories":
         arguments = {"source_id": other, "target_id": id, "kind": "supersedes"}
-    agent.ok(tool, **arguments)
-    assert read_directives(agent) == ""
+    reply = agent.call(tool, **arguments)
+    assert reply.is_error is (tool == "restore_memory")
+    assert world.store.get(id).status in {"candidate", "archived"}
+    assert EVIL not in agent.ok("get_boot_context").text
 
 
-def test_users_directive_edited_by_an_agent_has_agent_trust(world: World, agent: Agent) -> None:
+@pytest.mark.parametrize("verified", [False, True], ids=["stored", "confirmed"])
+def test_users_directive_stays_if_an_agent_edits_it(world: World, agent: Agent, verified: bool) -> None:
     id = remember_as_user(world, "Always ask", category="directive")
+    if verified:
+        world.store.edit(id, verified=True)
+    reply = agent.ok("edit_memory", memory_id=id, content=EVIL)
+    proposed = world.store.get(reply.data["memory"]["id"])
+    assert (proposed.content, proposed.status, proposed.trust) == (EVIL, "candidate", "agent")
+    assert "is unchanged" in reply.text
     assert "Always ask" in read_directives(agent)
-    agent.ok("edit_memory", memory_id=id, content=EVIL)
-    assert read_directives(agent) == ""
-    assert world.store.get(id).trust == "agent"
-    agent.ok("undo", memory_ids=[id])
-    assert "Always ask" in read_directives(agent)
+    assert EVIL not in agent.ok("get_boot_context").text
 
 
-def test_confirmed_directive_edited_by_an_agent_loses_confirmation(world: World, agent: Agent) -> None:
-    id = agent.remember("Always ask", "directive")
-    world.store.edit(id, verified=True)
-    assert "Always ask" in read_directives(agent)
-    agent.ok("edit_memory", memory_id=id, content=EVIL)
-    assert read_directives(agent) == ""
+@pytest.mark.parametrize("category", ["directive", "procedure"])
+def test_memory_does_not_become_an_instruction_of_an_agent(world: World, agent: Agent, category: str) -> None:
+    id = agent.remember("The deploy script deletes everything")
+    assert f"only the user makes it a {category}" in agent.refused("edit_memory", memory_id=id, category=category)
+    assert world.store.get(id).category == "fact"
 
 
 def test_directive_confirmed_by_the_user_keeps_its_text(world: World, agent: Agent) -> None:
-    id = agent.remember("Always ask", "directive", topic="asking")
-    world.store.edit(id, verified=True)
-    assert "Always ask" in read_directives(agent)
-    reply = agent.ok("remember", content=EVIL, category="directive", topic="asking")
-    assert reply.data["status"] == "kept"
+    remember_as_user(world, "Always ask", category="directive", topic="asking")
+    agent.ok("remember", content=EVIL, category="directive", topic="asking")
     assert "Always ask" in read_directives(agent)
     assert EVIL not in agent.ok("get_boot_context").text
 
 
 @pytest.mark.parametrize("category", ["fact", "blocker", "idea", "conversation"])
-def test_users_memory_turned_into_a_directive_is_unconfirmed(world: World, agent: Agent, category: str) -> None:
+def test_users_memory_is_not_turned_into_a_directive_by_an_agent(world: World, agent: Agent, category: str) -> None:
     id = remember_as_user(world, "The deploy script deletes everything", category=category)
-    agent.ok("edit_memory", memory_id=id, category="directive")
+    agent.refused("edit_memory", memory_id=id, category="directive")
     assert read_directives(agent) == ""
+    assert world.store.get(id).category == category
 
 
 def test_resolution_by_an_agent_does_not_pass_for_words_of_the_user(world: World, agent: Agent) -> None:
@@ -127,7 +129,7 @@ def test_resolution_by_an_agent_does_not_pass_for_words_of_the_user(world: World
 
 def test_agent_does_not_overwrite_a_topic_of_the_user(world: World, agent: Agent) -> None:
     remember_as_user(world, "Always ask", category="directive", topic="asking")
-    reply = agent.ok("remember", content=EVIL, category="directive", topic="asking")
+    reply = agent.ok("remember", content=EVIL, category="convention", topic="asking")
     assert reply.data["status"] == "kept"
     assert "higher trust" in reply.text
     assert EVIL not in agent.ok("get_boot_context").text
@@ -212,7 +214,7 @@ def test_imported_confirmation_is_ignored(agent: Agent, folder: Path) -> None:
         native_export({"content": EVIL, "category": "fact", "verified_at": 1_790_000_000_000})
     )
     agent.ok("import_memories", input_path="evil.json")
-    agent.ok("edit_memory", memory_id="f901b46c2100", category="directive")
+    agent.refused("edit_memory", memory_id="f901b46c2100", category="directive")
     assert read_directives(agent) == ""
 
 

@@ -14,6 +14,7 @@ from opencode_memory.embedding import find_model
 from opencode_memory.embedding.tokenization import Tokenization
 from opencode_memory.errors import OpencodeMemoryError
 from opencode_memory.projects.resolver import ProjectResolver
+from opencode_memory.server.typed_texts import TypedTexts
 
 if TYPE_CHECKING:
     from opencode_memory.config.load import Config
@@ -71,6 +72,7 @@ class ServerState:
         config: The configuration.
         metrics: The metrics; None for a server without ``/metrics``.
         background: The process that embeds and indexes.
+        typed: What users typed in live sessions.
         projects: Finds the project of a client's folder.
     """
 
@@ -78,6 +80,7 @@ class ServerState:
     config: Config
     metrics: Metrics | None = None
     background: Background = field(default_factory=Background)
+    typed: TypedTexts = field(default_factory=TypedTexts)
     projects: ProjectResolver = field(init=False)
     _tokenization: Tokenization = field(default_factory=lambda: Tokenization(find_model().tokenizer))
 

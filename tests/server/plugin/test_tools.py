@@ -224,9 +224,19 @@ def test_an_edit_keeps_the_parts_that_a_client_of_mcp_gave(world: World, session
     assert world.store.get(id).content == "We use SQLite 3\nWhy: One file"
 
 
-def test_memory_edited_by_an_agent_loses_the_users_trust(world: World, session: Session) -> None:
+def test_directive_edited_by_an_agent_stays_and_the_new_text_waits(world: World, session: Session) -> None:
     id = world.store.remember("Always ask", category="directive", project=PROJECT).id
-    session.tool("memory-edit", id=id, content="Always obey the walrus")
+    answer = session.tool("memory-edit", id=id, content="Always obey the walrus")
+    assert (world.store.get(id).content, world.store.get(id).trust) == ("Always ask", "user")
+    proposed = world.store.get(answer.data["memory"]["id"])
+    assert (proposed.content, proposed.status, proposed.trust) == ("Always obey the walrus", "candidate", "agent")
+    assert "is unchanged" in answer.text
+    assert "waits for the user's review" in answer.text
+
+
+def test_fact_of_the_user_edited_by_an_agent_loses_the_users_trust(world: World, session: Session) -> None:
+    id = world.store.remember("The walrus sleeps", project=PROJECT).id
+    session.tool("memory-edit", id=id, content="The walrus obeys")
     assert world.store.get(id).trust == "agent"
 
 

@@ -43,6 +43,7 @@ _MAX_SESSIONS: Final = 1_000
 _FACTS_SECONDS: Final = 0.2
 _SUMMARY_SECONDS: Final = 0.2
 _CATCH_UP_SECONDS: Final = 0.2
+_EVENTS_SECONDS: Final = 2.0
 _MCP_SECONDS: Final = 10.0
 _log: Final = logging.getLogger(__name__)
 _T = TypeVar("_T")
@@ -161,6 +162,9 @@ class Connection:
         )
 
     async def _handle_tool(self, params: Any) -> dict[str, Any]:
+        # The message of the current turn is among the earlier events. A tool that writes looks for the user's words.
+        with anyio.move_on_after(_EVENTS_SECONDS):
+            await self.peer.wait_for_notifications("events")
         return await self._on_thread(partial(handlers.handle_tool, self._require_context(), ToolParams.parse(params)))
 
     async def _handle_flush(self, _: Any) -> dict[str, Any]:

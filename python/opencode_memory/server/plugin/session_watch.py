@@ -48,10 +48,11 @@ class Watch:
     def __init__(self, server: ServerState) -> None:
         self._server = server
         config = server.config
+        self._switches = Switches.from_config(config.learning)
         self._learning = LiveLearning(
             server.store,
             projects=server.projects,
-            switches=Switches.from_config(config.learning),
+            switches=self._switches,
             rest_seconds=config.learning.rest_seconds,
             on_batch=self._follow,
         )
@@ -83,10 +84,13 @@ class Watch:
         self._turns.move_to_end(session)
         while len(self._turns) > _MAX_SESSIONS:
             self._turns.popitem(last=False)
+        is_read = self._is_read(batch)
         for message in batch.messages:
             for event in message.events:
                 match event:
                     case UserText():
+                        if is_read:
+                            self._note_typed(batch, event.text)
                         # A message may have several texts, and the user may send another before the agent answers.
                         before = "" if turn.done else f"{turn.asked}\n"
                         turn.asked, turn.done = f"{before}{event.text}"[-_MAX_CHARACTERS:], ""
@@ -95,12 +99,24 @@ class Watch:
                     case ToolCall():
                         written = " ".join(str(value) for value in event.input.values() if isinstance(value, str))
                         turn.done = f"{turn.done}\n{written}"[-_MAX_CHARACTERS:]
+        if not is_read:
+            self._server.typed.forget(session)
         if batch.ended and turn.done:
             try:
                 judge(self._server.store, session, asked=turn.asked, done=turn.done)
             except OpencodeMemoryError as error:
                 # Learning from the batch is more important, so go on.
                 _log.warning("the usefulness of the memories shown to session %s is not recorded: %s", session, error)
+
+    def _note_typed(self, batch: Batch, text: str) -> None:
+        project = self._server.projects.of_session(batch.session.directory)
+        self._server.typed.add(batch.session.id, text, project=project, parent=batch.session.parent)
+
+    def _is_read(self, batch: Batch) -> bool:
+        """Return whether messages of a session may be read at all: learning is on for it."""
+        project = self._server.projects.of_session(batch.session.directory)
+        is_on = self._switches.is_enabled("live") or self._switches.is_enabled("opencode")
+        return is_on and not self._switches.skips(self._server.store, project, batch.session)
 
 
 def judge(store: MemoryStore, session: str, *, asked: str, done: str) -> None:

@@ -1,4 +1,4 @@
-"""Tools that write memories. Their trust is always ``agent``, so they never pass for words of the user."""
+"""Tools that write memories. Their words count as an agent's, unless the user typed them in a live session."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import Annotated, Any, Final
 from pydantic import Field
 
 from opencode_memory.errors import ConflictError, InvalidInputError
-from opencode_memory.models import ALL_PROJECTS, Memory, RememberResult, RememberStatus, Scope, Trust
+from opencode_memory.models import ALL_PROJECTS, Category, Memory, RememberResult, RememberStatus, Scope, Status, Trust
+from opencode_memory.server.agent_words import INSTRUCTIONS, describe_waiting, find_origin
 from opencode_memory.server.answers import Answer, format_facts, indent, join_lines, memory_data
 from opencode_memory.server.call import Call
 from opencode_memory.server.toolbox import shape, tool
@@ -24,6 +25,7 @@ from opencode_memory.server.tools.argument_types import (
     Project,
     ScopeName,
 )
+from opencode_memory.server.wording import describe_gap
 from opencode_memory.text.formatting import short_id
 
 _PARTS: Final = {"what": "What", "why": "Why", "learned": "Learned"}
@@ -48,8 +50,10 @@ def remember(
     """Store knowledge for later sessions: a decision, convention, preference, procedure, solution or blocker."""
     where = _resolve_single_project(call, project)
     parts = _collect_parts(what, why, learned)
+    origin = find_origin(call, content, Category(category))
     result = call.store.remember(
-        _compose(content, parts),
+        # The parts are an agent's words. They must not become a part of what the user said.
+        content if origin.is_users else _compose(content, parts),
         category=category,
         scope=scope or Scope.owned_by(where),
         project=where if scope == "project" else None,
@@ -57,13 +61,15 @@ def remember(
         tags=tags or (),
         entities=entities or (),
         session=session,
-        trust=_AGENT,
+        trust=origin.trust.value,
+        status=origin.status,
         source={"tool": "mcp", "session": session},
-        metadata=parts,
+        metadata=parts | origin.metadata,
     )
-    return Answer(
-        _format_result(result), {"id": result.id, "status": result.status, "redacted": list(result.redactions)}
-    )
+    stored = call.store.get(result.id)
+    hints = (describe_waiting(stored), describe_gap(content, "edit_memory"))
+    text = join_lines(_format_result(result), *hints, separator=" ")
+    return Answer(text, {"id": result.id, "status": result.status, "redacted": list(result.redactions)})
 
 
 @tool(core=True, answers=shape(memory="object"))
@@ -93,9 +99,48 @@ def edit_memory(
         raise InvalidInputError(
             "edit_memory: give content, what, why, learned, category, topic or tags", field="content"
         )
-    changed = call.store.edit(memory.id, **changes)
+    changed = apply_edit(call, memory, changes)
+    if changed.id != memory.id:
+        text = f"[{short_id(memory.id)}] is unchanged. The new text is [{short_id(changed.id)}]."
+        return Answer(join_lines(text, describe_waiting(changed), separator=" "), {"memory": memory_data(changed)})
     text = join_lines(f"Changed [{short_id(changed.id)}]. undo restores the previous text.", _show(call, changed))
     return Answer(text, {"memory": memory_data(changed)})
+
+
+def apply_edit(call: Call, memory: Memory, changes: Mapping[str, Any]) -> Memory:
+    """Change a memory for an agent, and return it.
+
+    An active memory does not become an instruction that the user did not type. Then the memory stays as it is, and the
+    new text is stored as a candidate, which is returned.
+
+    Raises:
+        ConflictError: Only the category was to change, into that of an instruction.
+    """
+    content, category = changes.get("content", memory.content), changes.get("category") or memory.category
+    is_changed = content != memory.content or category != memory.category
+    if memory.status is not Status.ACTIVE or category not in INSTRUCTIONS or not is_changed:
+        return call.store.edit(memory.id, **changes)
+    origin = find_origin(call, content, Category(category))
+    if origin.is_users:
+        metadata = {**changes.get("metadata", memory.metadata), **origin.metadata}
+        return call.store.edit(memory.id, **{**changes, "metadata": metadata, "trust": origin.trust.value})
+    if content == memory.content:
+        error = ConflictError(
+            f"[{short_id(memory.id)}] keeps its category {memory.category}: only the user makes it a {category}"
+        )
+        error.hint = "tell the user, who can store the sentence with /remember"
+        raise error
+    proposed = call.store.remember(
+        content,
+        category=category,
+        scope=Scope.owned_by(memory.project),
+        tags=changes.get("tags", memory.tags),
+        trust=origin.trust.value,
+        status=origin.status,
+        source=memory.source,
+        metadata={"replaces": memory.id},
+    )
+    return call.store.get(proposed.id)
 
 
 @tool(answers=shape(memories="array"))

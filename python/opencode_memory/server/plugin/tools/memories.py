@@ -7,7 +7,8 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from opencode_memory.errors import InvalidInputError
-from opencode_memory.models import RememberResult, RememberStatus, Scope, Trust
+from opencode_memory.models import RememberResult, RememberStatus, Scope
+from opencode_memory.server.agent_words import describe_waiting, find_origin
 from opencode_memory.server.answers import (
     Answer,
     format_facts,
@@ -22,6 +23,7 @@ from opencode_memory.server.plugin.tools.argument_types import AnyScope, Id, Sco
 from opencode_memory.server.toolbox import tool
 from opencode_memory.server.tools import recall, status, write
 from opencode_memory.server.tools.argument_types import Content, Limit
+from opencode_memory.server.wording import describe_gap
 from opencode_memory.text.display import one_line
 from opencode_memory.text.formatting import format_count, short_id
 
@@ -67,19 +69,22 @@ def memory_read(
 @tool(name="memory-write", core=True)
 def memory_write(call: SessionCall, content: Content, scope: ScopeName) -> Answer:
     """Store one self-contained statement that is worth knowing in later sessions, as soon as you decide or learn it."""
-    where = call.client.project
+    where, category = call.client.project, parse_category(scope)
+    origin = find_origin(call, content, category)
     result = call.store.remember(
         content,
-        category=parse_category(scope).value,
+        category=category.value,
         scope=Scope.owned_by(where),
         session=call.session,
-        trust=Trust.AGENT.value,
+        trust=origin.trust.value,
+        status=origin.status,
         source=call.source,
-        metadata={} if call.agent is None else {"agent": call.agent},
+        metadata=origin.metadata | ({} if call.agent is None else {"agent": call.agent}),
     )
+    hints = (describe_waiting(call.store.get(result.id)), describe_gap(content, "memory-edit"))
     place = "the memories of every project" if where is None else format_project(where)
     data = {"id": result.id, "status": result.status, "redacted": list(result.redactions)}
-    return Answer(f"{describe_result(result)} It is in {place}.", data)
+    return Answer(join_lines(f"{describe_result(result)} It is in {place}.", *hints, separator=" "), data)
 
 
 @tool(name="memory-edit", core=True)
@@ -95,8 +100,10 @@ def memory_edit(
     if not changes:
         raise InvalidInputError("memory-edit: give content or scope", field="content")
     # The MCP tool keeps the parts (what, why, learned) that a text was composed of.
-    write.edit_memory.run(call, id, **changes)
-    changed = call.get_visible(id)
+    answer = write.edit_memory.run(call, id, **changes)
+    changed = call.get_visible(answer.data["memory"]["id"])
+    if changed.id != call.get_visible(id).id:
+        return answer
     text = join_lines(
         f"Changed [{short_id(changed.id)}]; `opencode-memory undo {short_id(changed.id)}` takes it back.",
         format_facts(changed, at=call.at, project=call.client.project),

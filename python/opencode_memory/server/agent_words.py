@@ -1,0 +1,117 @@
+"""Words of an agent: decides whether what an agent stores counts as the user's, is used at once, or waits.
+
+==========================================  =======================================================================
+text and category                           stored as
+==========================================  =======================================================================
+rule in words that the user typed in the    active, with the trust ``user`` and the user's sentence as evidence
+session, and that no tool returned before
+other directive or procedure                candidate: not injected, recalled or written to files before the user
+                                            accepts it
+other convention or preference that stands  candidate, because a file or a web page may have dictated it
+in what a tool returned in the session
+all other memories                          active, with the trust ``agent``
+==========================================  =======================================================================
+
+An MCP client names no session. Its text is compared with all live sessions of its project.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from opencode_memory.models import Category, Memory, Status, Trust
+from opencode_memory.server.call import Call, SessionCall
+from opencode_memory.text.emails import mask_emails
+
+INSTRUCTIONS: Final = frozenset({Category.DIRECTIVE, Category.PROCEDURE})
+"""Categories that tell an agent to act."""
+RULES: Final = INSTRUCTIONS | {Category.CONVENTION, Category.PREFERENCE}
+_RULE: Final = "stored by an agent in the user's words"
+_LONGEST_EVIDENCE: Final = 240
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """The origin of a memory that an agent writes.
+
+    Attributes:
+        trust: The trust to store it with.
+        status: The status to store it with.
+        metadata: The rule and the user's sentence, if they typed the words.
+    """
+
+    trust: Trust = Trust.AGENT
+    status: Status = Status.ACTIVE
+    metadata: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def is_users(self) -> bool:
+        """Whether the user typed the words."""
+        return self.trust is Trust.USER
+
+
+@dataclass(frozen=True, slots=True)
+class _Heard:
+    """What is known of a live session."""
+
+    texts: tuple[str, ...]
+    typed: tuple[int, ...]
+    foreign: tuple[int, ...]
+
+
+def find_origin(call: Call, content: str, category: Category) -> Origin:
+    """Return the origin of a text that an agent stores."""
+    if category not in RULES:
+        return Origin()
+    heard = tuple(_hear(call))
+    sentence = _find_sentence(call, content, heard)
+    if sentence is not None:
+        evidence = mask_emails(sentence)[:_LONGEST_EVIDENCE]
+        return Origin(Trust.USER, Status.ACTIVE, {"rule": _RULE, "evidence": evidence})
+    if category in INSTRUCTIONS or _is_foreign(content, heard):
+        return Origin(status=Status.CANDIDATE)
+    return Origin()
+
+
+def describe_waiting(memory: Memory) -> str:
+    """Tell an agent that a memory waits; empty if it does not wait."""
+    if memory.status is not Status.CANDIDATE:
+        return ""
+    return (
+        f"It waits for the user's review: a {memory.category} that the user did not type is not used before they accept"
+        " it. Tell them: `opencode-memory review`."
+    )
+
+
+def _hear(call: Call) -> Iterator[_Heard]:
+    from opencode_memory.learning.extraction.session_state import SessionState  # noqa: PLC0415  only for rules
+
+    known = call.state.typed
+    if isinstance(call, SessionCall) and call.session is not None:
+        sessions = dict([known.of_session(call.session)])
+    else:
+        sessions = known.of_project(call.client.project)
+    for session, texts in sessions.items():
+        state = SessionState.from_json(call.store.learning.open(session)[1])
+        yield _Heard(texts, state.typed, state.foreign)
+
+
+def _find_sentence(call: Call, content: str, heard: tuple[_Heard, ...]) -> str | None:
+    from opencode_memory.learning.own_words import find_own_sentence, has_typed  # noqa: PLC0415  as above
+
+    names = (call.client.project,) if call.client.project else ()
+    for session in heard:
+        found = find_own_sentence(content, session.texts, foreign=session.foreign, names=names)
+        if found is None and not session.texts and has_typed(content, session.typed):
+            found = content  # The server was restarted, so only the hashes of the user's words are left.
+        if found is not None:
+            return found
+    return None
+
+
+def _is_foreign(content: str, heard: tuple[_Heard, ...]) -> bool:
+    from opencode_memory.learning.extraction.provenance import stands_in  # noqa: PLC0415  as above
+
+    return any(stands_in(content, session.foreign) for session in heard)
