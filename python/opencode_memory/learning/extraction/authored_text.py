@@ -7,6 +7,7 @@ that repeats them must not be learned.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -56,6 +57,9 @@ _PASTED_LINE: Final = compile_forms(
     CODE_START,
     CODE_END,
 )
+_PROMPT: Final = re.compile(
+    r"^\s*(?:[$%❯➜»]\s+\S|\(\w[\w.-]*\)\s+\S+\s*[$%#❯]|[\w.-]+@[\w.-]+[:~\s].*[$%#❯]|PS [A-Z]:\\|C:\\.*>)"
+)
 _QUOTED: Final = re.compile(
     r"\"[^\"\n]{3,600}\"|“[^”\n]{3,600}”|„[^“”\n]{3,600}[“”]|«[^»\n]{3,600}»|(?<![\w])'(?=\S)[^'\n]{3,600}(?<=\S)'(?![\w])"
 )
@@ -81,8 +85,17 @@ def extract_authored_text(message: str) -> AuthoredText:
     injected = tuple(match[2].strip() for match in _GIVEN.finditer(text))
     for block in (_GIVEN, _BLOCK, _FENCE):
         text = block.sub("\n", text)
-    lines = [line for line in text.split("\n") if not _PASTED_LINE.match(line)]
+    lines = [line for line in _drop_terminal_output(text.split("\n")) if not _PASTED_LINE.match(line)]
     return AuthoredText("\n".join(_QUOTED.sub(_mask_quote, line) for line in lines), injected)
+
+
+def _drop_terminal_output(lines: list[str]) -> Iterator[str]:
+    """Leave out each command after a prompt, and its output up to the next blank line."""
+    is_output = False
+    for line in lines:
+        is_output = bool(_PROMPT.match(line)) or (is_output and bool(line.strip()))
+        if not is_output:
+            yield line
 
 
 def _mask_quote(match: re.Match[str]) -> str:

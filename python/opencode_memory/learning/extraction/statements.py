@@ -108,7 +108,7 @@ def _add(found: list[_Found], sentence: Sentence, sentences: Sequence[Sentence],
     """Add the statement of a sentence; an order to remember the sentence before replaces that one's statement."""
     if sentence.is_question or len(sentence.core) > _MOST_CHARS:
         return found
-    if not _LEAST_WORDS <= len(sentence.core.split()) <= _MOST_WORDS:
+    if not _LEAST_WORDS <= len(sentence.text.split()) <= _MOST_WORDS:
         return found
     number = sentence.number
     covered = frozenset({number})
@@ -133,6 +133,8 @@ def _add(found: list[_Found], sentence: Sentence, sentences: Sequence[Sentence],
     candidate = _make_candidate(verdict, sentence, before)
     if candidate is None or any(one.candidate.content == candidate.content for one in found):
         return found
+    if before and before.strip(" .") in candidate.content:
+        covered |= {number - 1}
     # A statement that repeats the sentence before as its context replaces the statement of that sentence.
     if found and found[-1].number == number - 1 and candidate.content.startswith(found[-1].candidate.content):
         found = found[:-1]
@@ -164,9 +166,7 @@ def _find_requested(sentences: Sequence[Sentence]) -> frozenset[int]:
     for sentence in sentences:
         if exclusions.changes_subject(sentence):
             is_requested = False
-        is_requested = (
-            is_requested or exclusions.is_text_request(sentence) or exclusions.starts_requirements(sentence)
-        )
+        is_requested = is_requested or exclusions.is_text_request(sentence) or exclusions.starts_requirements(sentence)
         if is_requested:
             requested.add(sentence.number)
     return frozenset(requested)

@@ -23,9 +23,6 @@ _MARKED: Final = re.compile(
     r"^\s*(?:[-*•+–]\s|\(?\d{1,3}[.):]\s|\(?[a-zA-Z][.)]\s|\[[ xX]\]|#{1,6}\s|\*\*|>|\||[{}\[\]();<]|[✓✔✗✘×⚠❌✅•▶►→➜⏺⎿└├│┌┬╭╰─═]|"
     r"[\w.-]+\s*[=:]\s*\S|\S*[/\\]\S+\s*$|https?://|\d+[:.|]|\w+\(|@\w|\.\w|--?\w)"
 )
-_PROMPT: Final = re.compile(
-    r"^\s*(?:[$%❯➜»]\s+\S|\(\w[\w.-]*\)\s+\S+\s*[$%#❯]|[\w.-]+@[\w.-]+[:~\s].*[$%#❯]|PS [A-Z]:\\|C:\\.*>)"
-)
 _LEAD: Final = re.compile(r"^\s*(?:[-*•+]\s+|\d{1,2}[.)]\s+)\*\*")
 _MODEL: Final = re.compile(
     r"^(?:\s*#{1,6} |Great question|Certainly[!,.]|Sure[!,] (?:here|I)|Here(?:'s| is| are) (?:a|an|the|your) |I(?:'ve| have) (?:updated|created|added|implemented|fixed)|Based on (?:your|the|my)|"
@@ -42,7 +39,7 @@ def extract_typed_prose(message: str) -> str:
     lines = text.split("\n")
     if sum(bool(_HEADING.match(line)) for line in lines) > _MOST_HEADINGS or _looks_generated(text, lines):
         return ""
-    kept = _drop_blocks(_drop_terminal_output(lines))
+    kept = _drop_blocks(lines)
     prose = "\n".join(kept).strip()
     is_mostly_pasted = len(lines) > _MOST_LINES and 2 * len(prose) < len(text)
     return "" if is_mostly_pasted else prose
@@ -55,17 +52,6 @@ def _looks_generated(text: str, lines: list[str]) -> bool:
     filled = [line.split() for line in lines if line.strip()]
     short = sum(len(words) <= _CAPTION_WORDS and words[-1][-1:].isalnum() for words in filled)
     return len(filled) >= _CAPTION_LINES and 4 * short > 3 * len(filled)
-
-
-def _drop_terminal_output(lines: list[str]) -> list[str]:
-    """Leave out each command after a prompt, and its output up to the next blank line."""
-    kept: list[str] = []
-    is_output = False
-    for line in lines:
-        is_output = bool(_PROMPT.match(line)) or (is_output and bool(line.strip()))
-        if not is_output:
-            kept.append(line)
-    return kept
 
 
 def _drop_blocks(lines: list[str]) -> list[str]:

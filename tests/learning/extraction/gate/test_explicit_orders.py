@@ -1,0 +1,74 @@
+"""Explicit orders to remember: what they refer to, and where it holds."""
+
+from __future__ import annotations
+
+import pytest
+
+from support.learning import find_candidates, learn_texts, user
+
+JQ = "When you read JSON, use jq and never grep."
+
+
+@pytest.mark.parametrize(
+    "order",
+    [
+        "Record this as a rule.",
+        "please remember this",
+        "Add that to the project rules.",
+        "make a note of this",
+        "save it to memory",
+        "put this in AGENTS.md",
+        "Let's make this a rule",
+    ],
+)
+def test_order_to_remember_refers_to_the_sentence_before(order):
+    (one,) = find_candidates(user(f"The staging database is copied every night. {order}"))
+
+    assert one.content == "The staging database is copied every night."
+    assert one.rule == "ordered to remember"
+    assert order in one.evidence
+    assert not one.is_global
+
+
+def test_order_to_remember_without_a_sentence_before_is_not_learned():
+    assert learn_texts(user("Record this as a rule.")) == []
+
+
+def test_global_rule_holds_in_all_projects():
+    (one,) = find_candidates(user(f"{JQ} Record this as a global rule."))
+
+    assert one.content == JQ
+    assert one.is_global
+    (one,) = find_candidates(user("In all my projects, never commit the lock file of a library."))
+    assert one.is_global
+
+
+@pytest.mark.parametrize(
+    ("text", "content"),
+    [
+        ("remember that we deploy from the release branch", "We deploy from the release branch."),
+        ("Keep in mind that our customers still run Windows 10.", "Our customers still run Windows 10."),
+        ("Add a rule: never log the body of a request.", "Never log the body of a request."),
+        ("add a rule to CLAUDE.md that tests live beside the module", "Tests live beside the module."),
+        (
+            "Again, I remind you that we track the work in tickets, not in a file.",
+            "We track the work in tickets, not in a file.",
+        ),
+    ],
+)
+def test_content_of_an_order_to_remember_is_learned(text, content):
+    assert learn_texts(user(text)) == [content]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I remember it asking me for a name.",
+        "remember to also read the second file",
+        "do you remember the name of the branch",
+        "Remember the milk",
+        "can you add a note to the readme",
+    ],
+)
+def test_memory_of_the_person_and_tasks_are_no_order_to_remember(text):
+    assert learn_texts(user(text)) == []

@@ -1,0 +1,80 @@
+"""Typed prose: pasted lists, logs, plans, captions and long messages state nothing."""
+
+from __future__ import annotations
+
+import pytest
+
+from opencode_memory.learning.extraction.typed_prose import LONGEST, extract_typed_prose
+from support.learning import RUFF, learn_texts, user
+
+PLAN = f"""## Goal
+Make the import faster.
+
+## Rules
+{RUFF}
+"""
+ANSWER = f"""**Summary**
+The importer is slow.
+**Recommendation:**
+{RUFF}
+"""
+CAPTIONS = "\n".join(
+    ["so today we cook", "always salt the water", "never rinse it after", "from now on always taste"] * 3
+)
+TERMINAL = f"❯ make check\nchecking everything\n{RUFF}\nerror: no such file"
+LIST = "\n".join(f"- never use the old helper number {number}" for number in range(6))
+LOG = "\n".join(f"[worker-{number}] INFO always retry the job" for number in range(6))
+DIALOGUE = f"User: how do I format it?\nAssistant: {RUFF}"
+CODE = "\n".join(["x = 1", "run(x)", "y = always(x)", "never(y)", "print(y)", RUFF])
+LEADS = f"- **Style:** {RUFF}\n- **Tests:** Always write tests."
+LONG = " ".join([RUFF] * 40)
+
+
+@pytest.mark.parametrize(
+    "pasted",
+    [PLAN, ANSWER, CAPTIONS, TERMINAL, LIST, LOG, DIALOGUE, LEADS, LONG],
+    ids=["plan", "answer", "captions", "terminal", "list", "log", "dialogue", "leads", "long"],
+)
+def test_pasted_text_states_nothing(pasted):
+    assert learn_texts(user(pasted)) == []
+
+
+OWN = "We looked into the slow import together and it is fine now, the rest of it can wait until the release is out."
+
+
+@pytest.mark.parametrize("pasted", [TERMINAL, LIST, LOG], ids=["terminal", "list", "log"])
+def test_sentence_beside_a_pasted_block_is_learned(pasted):
+    assert learn_texts(user(f"{pasted}\n\n{OWN}\n{OWN}\n{RUFF}")) == [RUFF]
+
+
+def test_message_that_is_mostly_a_pasted_list_states_nothing():
+    assert learn_texts(user(f"{LIST}\n\n{RUFF}")) == []
+
+
+def test_short_list_is_the_persons_own():
+    assert learn_texts(user(f"two things:\n- {RUFF}\n- fix the header")) == [RUFF]
+
+
+def test_message_of_the_longest_length_has_prose():
+    assert extract_typed_prose("a" * LONGEST)
+    assert extract_typed_prose("a" * (LONGEST + 1)) == ""
+
+
+def test_fenced_text_does_not_count_towards_the_length():
+    assert learn_texts(user(f"{RUFF}\n```\n{'x' * 3_000}\n```")) == [RUFF]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "À partir de maintenant, utilise toujours pnpm et jamais npm.",
+        "Usa sempre pnpm, non npm, e non toccare mai il file di lock per nessun motivo.",
+        "从现在开始总是使用 pnpm 而不是 npm。 always use pnpm",
+        "Use sempre o pnpm, não o npm, para este projeto. Never mind o resto.",
+        "Ab jetzt immer pnpm benutzen und nicht npm, das ist die Regel. always pnpm",
+        "Voici le problème que je vois dans la console : always use the production build.",
+    ],
+    ids=["french", "italian", "chinese", "portuguese", "german", "error in french"],
+)
+def test_other_languages_yield_nothing(text):
+    assert learn_texts(user(text)) == []

@@ -1,0 +1,61 @@
+"""Weak statements: plain sentences that need two other sessions or an active memory that they change."""
+
+from __future__ import annotations
+
+import pytest
+
+from opencode_memory.learning.admission import admit
+from opencode_memory.learning.extraction.candidate import Candidate
+from opencode_memory.learning.extraction.weak_statements import LONGEST_MESSAGE, MOST_PER_MESSAGE
+from opencode_memory.models import Status
+from support.learning import find_candidates, user
+
+PORT = "The staging server listens on port 8090."
+
+
+def weak(text: str) -> list[Candidate]:
+    return [one for one in find_candidates(user(text)) if one.is_weak]
+
+
+def test_plain_sentence_is_a_weak_candidate():
+    (one,) = weak(PORT)
+
+    assert (one.needs_sessions, one.needs_subject, one.content) == (2, True, PORT)
+    assert Candidate.from_json(one.as_json()) == one
+
+
+def test_weak_candidate_needs_two_sessions_or_a_changed_memory():
+    (one,) = weak(PORT)
+
+    assert [admit(one, elsewhere=number) for number in range(4)] == [None, None, Status.ACTIVE, Status.ACTIVE]
+    assert admit(one, elsewhere=0, changes_active=True) is Status.ACTIVE
+
+
+def test_short_sentence_counts_only_if_it_changes_a_memory():
+    (one,) = weak("the port is 8090")
+
+    assert (one.needs_sessions, one.needs_subject) == (0, True)
+    assert admit(one, elsewhere=9) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Is the staging server on port 8090?",
+        "ok thanks",
+        "The staging server is broken again on port 8090.",
+        "maybe the staging server listens on port 8090",
+        "change this file so that it listens on port 8090",
+        f"{PORT} {'Read on. ' * (LONGEST_MESSAGE // 9)}",
+        "Le serveur de test est sur le port 8090 depuis hier.",
+    ],
+    ids=["question", "short", "complaint", "guess", "at hand", "long message", "french"],
+)
+def test_other_sentence_is_no_weak_candidate(text):
+    assert weak(text) == []
+
+
+def test_prompt_of_many_sentences_is_not_counted():
+    told = " ".join(f"The module number {number} belongs to team number {number}." for number in range(9))
+
+    assert [one.needs_sessions for one in weak(told)] == [0] * MOST_PER_MESSAGE
