@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from base64 import urlsafe_b64encode
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
@@ -14,6 +15,7 @@ from opencode_memory.server.plugin.json_rpc import RemoteError
 _SECONDS: Final = 10.0
 _FAILURES_FROM: Final = 400
 _NOT_FOUND: Final = 404
+_PAGE: Final = 100
 
 
 class NotThereError(RemoteError):
@@ -92,6 +94,28 @@ class OpenCode:
         messages = await self.request("GET", session_path(session, "message"), seconds=seconds)
         return messages if isinstance(messages, list) else []
 
+    async def list_latest_messages(self, session: str, *, most: int, seconds: float = _SECONDS) -> list[Any]:
+        """Return the last messages of a session in pages, because one answer with all of them may be too large.
+
+        Args:
+            session: Its id.
+            most: Number of messages after which older pages are left out.
+            seconds: Limit for each page.
+        """
+        found: list[Any] = []
+        query: dict[str, str] | None = {"limit": str(_PAGE)}
+        while query is not None and len(found) < most:
+            try:
+                page = await self.request("GET", session_path(session, "message"), query=query, seconds=seconds)
+            except RemoteError:
+                if not found:
+                    raise
+                break  # Another version of OpenCode has other cursors. The last messages are enough.
+            page = page if isinstance(page, list) else []
+            found = [*page, *found]
+            query = _render_cursor(page[0]) if len(page) == _PAGE else None
+        return found
+
     async def find_active(self) -> dict[str, Mapping[str, Any]]:
         """Return the state of each session in this folder that is not idle, by the session's id."""
         found = await self.request("GET", "/session/status")
@@ -115,6 +139,15 @@ class OpenCode:
         """Show a line to the user, if OpenCode has a screen."""
         params = {"title": "opencode-memory", "message": message, "variant": variant}
         await self.plugin.ask("toast", params, seconds=seconds)
+
+
+def _render_cursor(message: Any) -> dict[str, str] | None:
+    """Return the query for the page before a message; None if the message has no time."""
+    match message:
+        case {"info": {"id": str(id_), "time": {"created": int(created)}}}:
+            place = json.dumps({"id": id_, "time": created}, separators=(",", ":"))
+            return {"limit": str(_PAGE), "before": urlsafe_b64encode(place.encode()).decode().rstrip("=")}
+    return None
 
 
 def session_path(session: str, *more: str) -> str:
@@ -147,6 +180,19 @@ def drop_sessions(params: Any, is_dropped: Callable[[str], bool]) -> Any:
         return params
     kept = [event for event in events if (session := _find_session(event)) is None or not is_dropped(session)]
     return params if len(kept) == len(events) else {**params, "events": kept}
+
+
+def has_user_message(params: Any) -> bool:
+    """Return whether an ``events`` notification has a message of the user."""
+    events = params.get("events") if isinstance(params, Mapping) else None
+    return any(_is_user_message(event) for event in (events if isinstance(events, list) else ()))
+
+
+def _is_user_message(event: Any) -> bool:
+    match event:
+        case {"type": "message.updated", "properties": {"info": {"role": "user"}}}:
+            return True
+    return False
 
 
 def _find_session(event: Any) -> str | None:
