@@ -13,13 +13,15 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from opencode_memory.errors import BusyError, ConflictError
 from opencode_memory.learning.admission import admit
+from opencode_memory.learning.digested import name_messages, name_summary
 from opencode_memory.learning.extraction.blockers import TOPIC, OpenBlocker
 from opencode_memory.learning.extraction.candidate import Candidate
 from opencode_memory.learning.extraction.events import Message, SessionInfo
 from opencode_memory.learning.extraction.injected_text import add_texts
 from opencode_memory.learning.extraction.session import Known, end, step
 from opencode_memory.learning.extraction.session_state import SessionState
-from opencode_memory.models import Category, Memory, NewMemory, RememberStatus, Scope, Source, Status, Trust
+from opencode_memory.learning.rejections import is_rejected
+from opencode_memory.models import Category, NewMemory, RememberStatus, Scope, Source, Status, Trust
 from opencode_memory.store.learning_state import Batch, Progress
 from opencode_memory.text.emails import mask_emails
 
@@ -30,7 +32,6 @@ _T = TypeVar("_T")
 _RACES: Final = 5
 _MOST_BLOCKERS: Final = 200
 SOURCE: Final = "opencode"
-_SETTLED: Final = "settled by a person"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,7 +100,10 @@ class Learner:
 
         def attempt() -> None:
             version, state = self._store.learning.open(info.id)
-            processed = _new_names(info, *self._select_new(info, messages))
+            fresh, copies = self._select_new(info, messages)
+            # What was said while learning was off is never digested.
+            digested = self._drop_processed(name_messages(fresh))
+            processed = [*_new_names(info, fresh, copies), *digested]
             self._store.learning.write(
                 Batch(session=info.id, version=version, state=state, processed=processed, feed=feed, progress=progress)
             )
@@ -163,6 +167,10 @@ class Learner:
             waiting=tuple(id_ for id_, status in by_status if status is Status.CANDIDATE),
         )
 
+    def _drop_processed(self, names: Sequence[str]) -> list[str]:
+        known = self._store.learning.are_processed(list(names))
+        return [name for name, is_known in zip(names, known, strict=True) if not is_known]
+
     def _select_new(self, info: SessionInfo, messages: Sequence[Message]) -> tuple[list[Message], frozenset[str]]:
         """Return the messages that were not processed yet, and the ids of those that are copies of processed ones."""
         messages = list({message.id: message for message in messages}.values())
@@ -182,12 +190,13 @@ class Learner:
         counts = self._store.learning.seen_elsewhere(project, keys, session) if found else []
         for candidate, count in zip(found, counts, strict=True):
             status = admit(candidate, elsewhere=count if candidate.normal_form else 0)
-            if status is not None and not self._is_rejected(candidate, project):
+            if candidate.topic == f"session:{session}" and self._has_digest(session):
+                continue  # The summary of a digest is better.
+            if status is not None and not is_rejected(self._store, candidate, project):
                 yield candidate, status
 
-    def _is_rejected(self, candidate: Candidate, project: str | None) -> bool:
-        marks = rejection_marks(candidate.topic, candidate.normal_form)
-        return bool(marks) and any(self._store.learning.seen_elsewhere(project, marks, ""))
+    def _has_digest(self, session: str) -> bool:
+        return self._store.learning.are_processed([name_summary(session)]) == [True]
 
     def _open_blockers(self, project: str | None) -> Iterator[OpenBlocker]:
         for memory in self._store.list(scope=Scope.owned_by(project), category=Category.BLOCKER, limit=_MOST_BLOCKERS):
@@ -210,20 +219,6 @@ def rejection_marks(topic: str | None, normal_form: object) -> list[str]:
     # The topic of a choice is left out. Otherwise rejecting one choice would also block the next one.
     named = topic if topic is not None and not topic.startswith("learned:choice:") else None
     return [f"settled:{form}" for form in (named, normal_form) if isinstance(form, str)]
-
-
-def record_rejection(store: MemoryStore, memory: Memory) -> None:
-    """Record that the user rejected or reworded a learned memory, so that its first wording is not learned again."""
-    marks = rejection_marks(memory.topic, memory.metadata.get("seen_as"))
-    if not memory.is_learned or not marks:
-        return
-
-    def attempt() -> None:
-        version, state = store.learning.open(_SETTLED)
-        sightings = [(memory.project, mark, 1) for mark in marks]
-        store.learning.write(Batch(session=_SETTLED, version=version, state=state, sightings=sightings))
-
-    _retry_on_conflict(attempt, _SETTLED)
 
 
 def _retry_on_conflict(attempt: Callable[[], _T], session: str) -> _T:
