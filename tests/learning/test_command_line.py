@@ -136,3 +136,19 @@ def test_review_accepts_and_rejects_learned_candidates(cli: CommandLine, opencod
 
     assert cli("review", "--all-projects", "--json").json == {"waiting": []}
     assert cli.contents("--all-projects") == [SORT]
+
+
+@pytest.mark.parametrize(
+    "way", [("delete",), ("archive",), ("purge", "--yes"), ("review", "--reject")], ids=lambda way: way[0]
+)
+def test_memory_put_away_by_a_command_is_not_learned_again(cli: CommandLine, opencode, way: tuple[str, ...]) -> None:
+    say(opencode, opencode.session("ses_a"), RUFF)
+    cli.ok("ingest", "opencode", "--db", str(opencode.path))
+    learned = cli("list", "--all-projects", "--json").json["memories"]
+    (id_,) = (memory["id"] for memory in learned if memory["content"] == RUFF)
+
+    cli.ok(*way, id_)
+    say(opencode, opencode.session("ses_b"), RUFF, at=9_000)
+    cli.ok("ingest", "opencode", "--db", str(opencode.path))
+
+    assert RUFF not in [memory["content"] for memory in cli("list", "--all-projects", "--json").json["memories"]]

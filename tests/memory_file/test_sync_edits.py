@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 
+from opencode_memory.learning.extraction.candidate import Candidate
+from opencode_memory.learning.rejections import is_rejected
 from opencode_memory.memory_file import ChangedBy
-from opencode_memory.models import Status, Trust
+from opencode_memory.models import Category, Status, Trust
 from support.memory_files import (
     AT,
     CONVENTION,
@@ -154,6 +156,17 @@ def test_candidate_of_an_agent_is_written_only_after_the_user_accepts_it(scene: 
     scene.store.restore(waits)
     scene.sync()
     assert "Never squash" in scene.text()
+
+
+def test_learned_memory_whose_bullet_the_user_deleted_is_not_learned_again(scene: Scene) -> None:
+    rule = "Always squash before merging."
+    scene.store.remember(rule, category="convention", metadata={"rule": "standing order", "evidence": rule})
+    scene.store.remember("Other", category="convention")
+    scene.sync()
+    scene.drop(rule)
+    assert len(scene.sync().archived) == 1
+    again = Candidate(category=Category.CONVENTION, content=rule, confidence=1.0, rule="standing order", evidence=rule)
+    assert is_rejected(scene.store, again, "app")
 
 
 def test_unconfirmed_directive_of_an_earlier_version_is_not_written(scene: Scene) -> None:

@@ -20,6 +20,7 @@ from opencode_memory.cli.memories import print_list
 from opencode_memory.cli.output import dim
 from opencode_memory.cli.parameters import CategoryType, confirm, yes_option
 from opencode_memory.errors import InvalidInputError
+from opencode_memory.learning.rejections import reject_learned
 from opencode_memory.models import Category, Memory, ScopeKind, Status
 from opencode_memory.text.clock import parse_span
 from opencode_memory.text.formatting import format_count
@@ -115,7 +116,10 @@ def delete_matches(run: Invocation, request: CleanupRequest) -> int:
             and not request.dry_run
             and confirm(f"Delete {format_count(len(found), 'memory')}", yes=request.yes)
         )
-        deleted = store.delete([memory.id for memory in found]) if go_ahead else []
+        deleted = []
+        if go_ahead:
+            reject_learned(store, [memory.id for memory in found])
+            deleted = store.delete([memory.id for memory in found])
     if run.out.as_json:
         run.out.json({"found": [memory.id for memory in found], "deleted": deleted, "dry_run": request.dry_run})
     elif not found:

@@ -10,6 +10,7 @@ from opencode_memory.cli.command import command
 from opencode_memory.cli.context import Invocation
 from opencode_memory.cli.output import dim
 from opencode_memory.cli.parameters import ids_argument
+from opencode_memory.learning.rejections import reject_learned
 from opencode_memory.text.formatting import short_id
 
 
@@ -37,6 +38,7 @@ def unpin(run: Invocation, *, ids: tuple[str, ...]) -> None:
 def archive(run: Invocation, *, ids: tuple[str, ...], reason: str | None) -> None:
     """Hide memories from recall; restore brings them back."""
     with run.open_store() as store:
+        reject_learned(store, ids)
         done = [memory.id for memory in store.archive(ids, reason=reason)]
     _print_outcome(run, "archived", done)
 
@@ -55,6 +57,7 @@ def restore(run: Invocation, *, ids: tuple[str, ...]) -> None:
 def delete(run: Invocation, *, ids: tuple[str, ...]) -> None:
     """Delete memories. Undo restores them for 30 days; purge erases them at once."""
     with run.open_store() as store:
+        reject_learned(store, ids)
         done = store.delete(ids)
     _print_outcome(run, "deleted", done)
 

@@ -6,6 +6,7 @@ from opencode_memory.cli.command import command
 from opencode_memory.cli.context import Invocation
 from opencode_memory.cli.errors import DONE, NOTHING_FOUND
 from opencode_memory.cli.parameters import confirm, ids_argument, yes_option
+from opencode_memory.learning.rejections import reject_learned
 from opencode_memory.text.formatting import format_count
 
 
@@ -17,6 +18,7 @@ def purge(run: Invocation, *, ids: tuple[str, ...], yes: bool) -> int:
     if not confirm(f"Erase {format_count(len(ids), 'memory')} permanently", yes=yes):
         return NOTHING_FOUND
     with run.open_store() as store:
+        reject_learned(store, ids)
         report = store.purge(ids)
     if run.out.as_json:
         run.out.json(report)

@@ -15,7 +15,7 @@ from opencode_memory.cli.errors import DONE, NOTHING_FOUND
 from opencode_memory.cli.memories import format_facts
 from opencode_memory.cli.output import bold, dim
 from opencode_memory.errors import ConflictError
-from opencode_memory.learning.learner import record_rejection
+from opencode_memory.learning.rejections import record_rejection
 from opencode_memory.models import ALL_PROJECTS, Category, Memory, ScopeKind, Status
 from opencode_memory.text.formatting import format_count, short_id
 

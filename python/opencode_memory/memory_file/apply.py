@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from opencode_memory.errors import ConflictError, InvalidInputError, NotFoundError
+from opencode_memory.learning.rejections import record_rejection
 from opencode_memory.memory_file.bullet_text import one_line
 from opencode_memory.memory_file.diff import Change, Kind, Known
 from opencode_memory.memory_file.disk import RELATIVE
@@ -152,6 +153,7 @@ def _archive(store: MemoryStore, change: Change, known: Mapping[str, Memory], do
         )
         return
     if not dry_run:
+        record_rejection(store, known[whose])
         store.archive(whose, reason=REASON)
     done.archived.append(to_bullet_change(change))
 

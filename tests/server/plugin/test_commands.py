@@ -12,7 +12,9 @@ from opencode_memory import MemoryStore
 from opencode_memory.errors import BusyError
 from opencode_memory.hosts.opencode.slash_commands import NO_ARGUMENTS
 from opencode_memory.learning.extraction.authored_text import extract_authored_text
-from opencode_memory.models import ALL_PROJECTS
+from opencode_memory.learning.extraction.candidate import Candidate
+from opencode_memory.learning.rejections import is_rejected
+from opencode_memory.models import ALL_PROJECTS, Category
 from opencode_memory.server.plugin.commands import COMMANDS, run_command
 from opencode_memory.store.ledger import Decision, Shown, State
 from opencode_memory.text.formatting import short_id
@@ -343,9 +345,12 @@ def test_a_memory_of_another_project_cannot_be_forgotten(
 
 
 def test_forgotten_memory_is_not_learned_again(world: World, session: Session) -> None:
-    id = known(world, "We use tabs", "convention", trust="extracted", topic="learned:tabs")
+    rule = "We use tabs for indentation"
+    id = known(world, rule, "convention", trust="extracted")
+    again = Candidate(category=Category.CONVENTION, content=f"{rule}.", confidence=1.0, rule="habit", evidence=rule)
+    assert not is_rejected(world.store, again, PROJECT)
     session.command("forget", id)
-    assert world.store.learning.seen_elsewhere(PROJECT, ["settled:learned:tabs"], "another") == [1]
+    assert is_rejected(world.store, again, PROJECT)
 
 
 # /memory

@@ -43,7 +43,7 @@ def delete_memory(
             "also_delete_vector: must be true; a vector cannot be kept without its memory", field="also_delete_vector"
         )
     memory = call.get_visible(memory_id)
-    call.store.delete(memory.id)
+    delete(call, memory)
     return Answer(
         f"Deleted [{short_id(memory.id)}] {one_line(memory.content, 80)}. For 30 days, undo restores it: {memory.id}",
         {"id": memory.id},
@@ -94,6 +94,14 @@ def unresolve_blocker(call: Call, memory_id: MemoryId) -> Answer:
     metadata = {name: value for name, value in memory.metadata.items() if name not in ("resolved_at", "resolution")}
     tags = [tag for tag in memory.tags if tag != RESOLVED]
     return _format_done("Reopened", [call.store.edit(memory.id, content=content, tags=tags, metadata=metadata)])
+
+
+def delete(call: Call, memory: Memory) -> None:
+    """Delete a memory, so that the same statement is not learned again."""
+    from opencode_memory.learning.rejections import record_rejection  # noqa: PLC0415  imports much of learning
+
+    record_rejection(call.store, memory)
+    call.store.delete(memory.id)
 
 
 def _get_blocker(call: Call, id: str) -> Memory:

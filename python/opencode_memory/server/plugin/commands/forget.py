@@ -46,13 +46,12 @@ def forget(call: SessionCall, arguments: str) -> str:
 
 
 def _archive(call: SessionCall, memories: Sequence[Memory]) -> str:
-    from opencode_memory.learning.learner import record_rejection  # noqa: PLC0415  imports all of learning
+    from opencode_memory.learning.rejections import record_rejection  # noqa: PLC0415  imports much of learning
 
     named = {memory.id: memory for memory in memories}
     active = [memory for memory in named.values() if memory.status is not Status.ARCHIVED]
-    for memory in active:
-        # Otherwise the same memory could be learned again from the same session.
-        record_rejection(call.store, memory)
+    # Otherwise the same statement could be learned again.
+    record_rejection(call.store, *active)
     if active:
         call.store.archive([memory.id for memory in active], reason="the user typed /forget")
     lines = [

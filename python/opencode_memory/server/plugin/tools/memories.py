@@ -21,7 +21,7 @@ from opencode_memory.server.answers import (
 from opencode_memory.server.call import SessionCall
 from opencode_memory.server.plugin.tools.argument_types import AnyScope, Id, ScopeName, parse_category
 from opencode_memory.server.toolbox import tool
-from opencode_memory.server.tools import recall, status, write
+from opencode_memory.server.tools import curate, recall, status, write
 from opencode_memory.server.tools.argument_types import Content, Limit
 from opencode_memory.server.wording import describe_gap
 from opencode_memory.text.display import one_line
@@ -116,7 +116,7 @@ def memory_edit(
 def memory_delete(call: SessionCall, id: Id) -> Answer:
     """Delete a memory; the user can undo it for 30 days."""
     memory = call.get_visible(id)
-    call.store.delete(memory.id)
+    curate.delete(call, memory)
     short = short_id(memory.id)
     return Answer(
         f"Deleted [{short}] {one_line(memory.content, 80)}."

@@ -1,0 +1,127 @@
+"""Rejections: a learned statement that a person deleted, archived, rejected or reworded is not learned again.
+
+A rejection is kept as marks, which are hashes, so it survives a purge without keeping the text. The marks cover the
+statement and the sentence that it was learned from, also if a later wording has one word more or less. A negation and a
+number are never the word that may differ, and another word in its place makes another statement: after "Use npm" was
+rejected, "Use pnpm" and "Do not use npm" are still learned.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final
+
+from opencode_memory._core import terms
+from opencode_memory.errors import BusyError, ConflictError, NotFoundError
+from opencode_memory.learning.extraction.candidate import Candidate
+from opencode_memory.models import Memory
+from opencode_memory.store.learning_state import Batch
+
+if TYPE_CHECKING:
+    from opencode_memory.store.memory_store import MemoryStore
+
+_SETTLED: Final = "settled by a person"
+_MARK: Final = "settled:"
+_RACES: Final = 5
+_NEGATION: Final = re.compile(r"\b(?:not|never|no|without|nor|avoid|stop|dont|cannot|\w+n['\u2019]t)\b", re.IGNORECASE)
+_FIXED: Final = re.compile(r"never|without|avoid|stop|only|.*\d.*")
+_SMALL: Final = re.compile(r"alway|pleas|every|each|user|project|repo|repositori|codebas|want|prefer|should|must|now")
+"""Terms that a rewording adds or leaves out without changing what is said."""
+_LEAST_TERMS: Final = 2
+_LEAST_OF_SHORTENED: Final = 3
+_MOST_TERMS: Final = 24
+_ONE_STATEMENT: Final = ("session:", "learned:blocker", "learned:solution:", "learned:procedure:")
+"""Beginnings of topics that name one statement. Other topics name a subject, of which something else may be said."""
+
+
+def is_rejected(store: MemoryStore, candidate: Candidate, project: str | None) -> bool:
+    """Return whether a person has rejected a statement, in a project or globally.
+
+    Args:
+        store: The store with the rejections.
+        candidate: The statement.
+        project: The project of the session; None if it has none.
+    """
+    marks = [
+        *_old_marks(candidate.topic, candidate.normal_form),
+        *_marks_to_find((candidate.content, candidate.evidence)),
+    ]
+    places = dict.fromkeys((project, None))
+    return bool(marks) and any(any(store.learning.seen_elsewhere(place, marks, "")) for place in places)
+
+
+def record_rejection(store: MemoryStore, *memories: Memory) -> None:
+    """Record that a person rejected memories. Only learned ones matter, because others are not found by rules.
+
+    Raises:
+        BusyError: Other processes record rejections all the time.
+    """
+    sightings = [(memory.project, mark, 1) for memory in memories if memory.is_learned for mark in _marks_of(memory)]
+    if not sightings:
+        return
+    for _ in range(_RACES):
+        try:
+            version, state = store.learning.open(_SETTLED)
+            store.learning.write(Batch(session=_SETTLED, version=version, state=state, sightings=sightings))
+        except ConflictError:
+            continue
+        return
+    raise BusyError("the rejection could not be recorded, because other processes record rejections; try again")
+
+
+def reject_learned(store: MemoryStore, ids: Iterable[str]) -> None:
+    """Record rejections of memories that are about to be archived, deleted or purged; unknown ids are left out."""
+    found = []
+    for id_ in ids:
+        with suppress(NotFoundError, ConflictError):  # The operation itself reports an unknown or ambiguous id.
+            found.append(store.get(id_))
+    record_rejection(store, *found)
+
+
+def _marks_of(memory: Memory) -> list[str]:
+    evidence = memory.metadata.get("evidence")
+    texts = [memory.content, *([evidence] if isinstance(evidence, str) else [])]
+    # The normal form ignores negations, so it is only looked for, in the rejections of earlier versions.
+    marks = _old_marks(memory.topic, None)
+    for words in map(_split, texts):
+        if len(words) >= _LEAST_TERMS:
+            marks.append(_name("whole", words))
+            marks += [_name("part", part) for part in _shorten(words)]
+    return list(dict.fromkeys(marks))
+
+
+def _marks_to_find(texts: Iterable[str]) -> Iterator[str]:
+    for words in map(_split, texts):
+        if len(words) >= _LEAST_TERMS:
+            yield _name("whole", words)
+            yield _name("part", words)
+            for part in _shorten(words):
+                yield _name("whole", part)
+
+
+def _old_marks(topic: str | None, normal_form: str | None) -> list[str]:
+    """Return the marks of a topic that names one statement, and of the normal form."""
+    named = topic if topic is not None and topic.startswith(_ONE_STATEMENT) else None
+    return [f"{_MARK}{form}" for form in (named, normal_form) if form is not None]
+
+
+def _split(text: str) -> frozenset[str]:
+    """Return the terms of a text, and a sign for its negation. Their order does not count."""
+    found = {term for term in terms(text)[0][:_MOST_TERMS] if not _SMALL.fullmatch(term)}
+    return frozenset(found | ({"!"} if _NEGATION.search(text) else set()))
+
+
+def _shorten(words: frozenset[str]) -> Iterator[frozenset[str]]:
+    """Yield the terms without each one that may be left out."""
+    if len(words) > _LEAST_OF_SHORTENED:
+        for word in words:
+            if word != "!" and not _FIXED.fullmatch(word):
+                yield words - {word}
+
+
+def _name(kind: str, words: frozenset[str]) -> str:
+    digest = hashlib.blake2b(" ".join(sorted(words)).encode(), digest_size=12).hexdigest()
+    return f"{_MARK}{kind}:{digest}"

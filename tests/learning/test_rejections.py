@@ -1,0 +1,124 @@
+"""Tests of rejections: a statement that a person deleted, archived or rejected is not learned again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from opencode_memory import MemoryStore
+from opencode_memory.cli.review import reject
+from opencode_memory.learning.extraction.candidate import Candidate
+from opencode_memory.learning.rejections import is_rejected, record_rejection, reject_learned
+from opencode_memory.models import Category
+from support.learning import LEDGER, RUFF, learn, list_learned, user
+
+EVERY = ["active", "candidate", "superseded", "archived"]
+
+
+def propose(content: str, evidence: str = "", category: Category = Category.CONVENTION) -> Candidate:
+    return Candidate(
+        category=category, content=content, confidence=0.9, rule="test", evidence=evidence or content, is_persons=True
+    )
+
+
+def delete(store: MemoryStore, id: str) -> None:
+    reject_learned(store, [id])
+    store.delete(id)
+
+
+def archive(store: MemoryStore, id: str) -> None:
+    reject_learned(store, [id])
+    store.archive(id)
+
+
+def purge(store: MemoryStore, id: str) -> None:
+    reject_learned(store, [id])
+    store.purge(id)
+
+
+def reject_in_review(store: MemoryStore, id: str) -> None:
+    reject(store, store.get(id))
+
+
+@pytest.mark.parametrize("away", [delete, archive, purge, reject_in_review])
+@pytest.mark.parametrize(
+    "again",
+    [
+        RUFF,
+        "From now on please always run ruff before you commit!",
+        "from now on, always run `ruff` before committing",
+        "From now on always run ruff before each commit.",
+    ],
+)
+def test_statement_put_away_is_not_learned_again(
+    store: MemoryStore, away: Callable[[MemoryStore, str], None], again: str
+) -> None:
+    (id_,) = learn(store, user(RUFF)).active[:1]
+    away(store, id_)
+
+    learn(store, user(again), of="ses_b")
+
+    assert [text for text in list_learned(store, status=["active", "candidate"]) if "ruff" in text] == []
+
+
+def test_statement_put_away_in_one_project_is_learned_in_another(store: MemoryStore) -> None:
+    (id_,) = learn(store, user(RUFF)).active[:1]
+    delete(store, id_)
+    learn(store, user(RUFF), of="ses_b", project="else")
+    assert RUFF in list_learned(store, project="else")
+
+
+def test_global_statement_put_away_is_not_learned_in_any_project(store: MemoryStore) -> None:
+    said = store.remember(
+        RUFF, category="directive", scope="global", metadata={"rule": "standing order", "evidence": RUFF}
+    )
+    delete(store, said.id)
+    assert is_rejected(store, propose(RUFF), "app")
+    assert is_rejected(store, propose(RUFF), None)
+
+
+@pytest.mark.parametrize(
+    ("deleted", "later"),
+    [
+        ("Use npm for packages.", "Use pnpm for packages."),
+        ("Use npm for packages.", "Do not use npm for packages."),
+        ("Never push to main.", "Push to main."),
+        ("The API listens on port 4000.", "The API listens on port 5000."),
+        (RUFF, LEDGER),
+        ("Use tabs.", "Use tabs in Go files."),
+    ],
+)
+def test_other_statement_is_still_learned(store: MemoryStore, deleted: str, later: str) -> None:
+    said = store.remember(deleted, category="convention", metadata={"rule": "test", "evidence": deleted})
+    delete(store, said.id)
+    assert is_rejected(store, propose(deleted), "app")
+    assert not is_rejected(store, propose(later), "app")
+
+
+def test_reworded_statement_from_the_same_sentence_is_not_learned_again(store: MemoryStore) -> None:
+    said = store.remember(
+        "Packages are installed with pnpm, not npm.",
+        category="preference",
+        metadata={"rule": "digest", "evidence": "no, pnpm for all packages of us please"},
+    )
+    delete(store, said.id)
+    again = propose("In this project pnpm replaces npm.", "No: pnpm for all packages of us please.")
+    assert is_rejected(store, again, "app")
+
+
+def test_memory_that_was_not_learned_leaves_no_rejection(store: MemoryStore) -> None:
+    said = store.remember(RUFF, category="directive")
+    record_rejection(store, store.get(said.id))
+    assert not is_rejected(store, propose(RUFF), "app")
+
+
+def test_rejection_keeps_no_text(store: MemoryStore, data_dir: Path) -> None:
+    said = store.remember(
+        "The walrus listens quietly.", category="fact", metadata={"rule": "test", "evidence": "The walrus listens."}
+    )
+    purge(store, said.id)
+    store.close()
+    content = b"".join(file.read_bytes() for file in data_dir.rglob("*") if file.is_file())
+    assert b"walrus" not in content
