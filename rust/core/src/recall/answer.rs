@@ -1,7 +1,8 @@
 //! Runs a recall: searches, fusion, floor and the final hits, in the order of the read path.
 
+use super::coverage::Coverage;
 use super::filter::Filter;
-use super::floor::{Floor, Raw, WORDS_ALONE};
+use super::floor::{self, Raw, WORDS_ALONE};
 use super::fuse::{Bounds, Candidate, fuse};
 use super::hints::{Hints, QueryCues};
 use super::pool::Pool;
@@ -28,7 +29,8 @@ pub fn recall((view, at): &Current<'_>, request: &RecallRequest, now_ms: i64) ->
         None => Vec::new(),
     };
     let pool = Pool::gather(view, &filter, &terms, &words, &meaning)?;
-    let (mut candidates, bounds) = fuse(view, &pool, &terms, vector);
+    let coverage = Coverage::new(&terms, &subject, view.mirror.len());
+    let (mut candidates, bounds) = fuse(view, &pool, &terms, &coverage, vector);
     let cues = QueryCues::of(&request.query, now_ms);
     let hints = Hints::new(view, &cues, &pool.places);
     for candidate in &mut candidates {
@@ -38,15 +40,14 @@ pub fn recall((view, at): &Current<'_>, request: &RecallRequest, now_ms: i64) ->
     }
     let key = |candidate: &Candidate| view.mirror.row(candidate.place).columns.key;
     candidates.sort_unstable_by(|a, b| b.score.total_cmp(&a.score).then_with(|| key(b).cmp(&key(a))));
-    let floor = Floor::new(&terms, &subject);
-    let coverage: Vec<f64> = (0..pool.members.len()).map(|row| floor.coverage(pool.counts.of(row))).collect();
+    let covered = |row: usize| coverage.of(pool.counts.of(row));
     let raw = |candidate: &Candidate| {
         let before = pool.members[candidate.row].neighbours[0];
         let asks = |row: usize| view.mirror.conversations().turn(pool.places[row]).traits.asks;
-        let answers = before.is_some_and(|before| asks(before) && coverage[before] >= WORDS_ALONE);
-        Raw { cosine: candidate.nearest, coverage: coverage[candidate.row], answers }
+        let answers = before.is_some_and(|before| asks(before) && covered(before) >= WORDS_ALONE);
+        Raw { cosine: candidate.nearest, coverage: candidate.coverage, answers }
     };
-    if !floor.is_answer(candidates.iter().map(raw)) {
+    if !floor::is_answer(candidates.iter().map(raw)) {
         return Ok(Vec::new());
     }
     let mut answer = Vec::with_capacity(request.limit.min(candidates.len()));
@@ -103,13 +104,23 @@ fn explain(view: &View, candidate: &Candidate, bounds: Bounds, hints: &Hints<'_>
     let rank = |rank: Option<usize>| rank.map_or(String::new(), |rank| format!("number {rank}, "));
     if candidate.words > 0.0 || shares.words > 0.0 {
         let (words, place) = (candidate.words, rank(candidate.words_rank));
-        let detail = format!("words: BM25 {words:.2}, {place}{}", scale(bounds.words, 2));
+        let covered = 100.0 * candidate.coverage;
+        let detail = format!("words: BM25 {words:.2}, {place}{}, {covered:.0} % of the query", scale(bounds.words, 2));
         say("words", words, candidate.words_rank, shares.words, detail);
+    }
+    if shares.names > 0.0 {
+        let detail = "contains a rare identifier of the query".to_owned();
+        say("identifier", candidate.names as f32, None, shares.names, detail);
     }
     if let Some(cosine) = candidate.cosine {
         let place = rank(candidate.meaning_rank);
         let detail = format!("meaning: cosine {cosine:.3}, {place}{}", scale(bounds.cosine, 3));
         say("meaning", cosine, candidate.meaning_rank, shares.meaning, detail);
+    }
+    let estimated = shares.estimated(candidate);
+    if estimated > 0.0 {
+        let detail = format!("no vector yet: estimated from {:.0} % of the query's words", 100.0 * candidate.coverage);
+        say("estimated", candidate.coverage as f32, None, estimated, detail);
     }
     if candidate.window.has_neighbours {
         let words = candidate.window.words;

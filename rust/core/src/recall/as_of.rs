@@ -5,7 +5,8 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::floor::{Floor, Raw};
+use super::coverage::Coverage;
+use super::floor::{self, Raw};
 use crate::error::Result;
 use crate::index::bm25::{Bm25, Counts, FieldStatistics, ScoredTerm, TermField, count_terms, terms_of};
 use crate::index::exact::dot;
@@ -71,19 +72,20 @@ pub fn recall(at: &Connection, request: &RecallRequest, moment: i64) -> Result<V
     let (terms, counts) = count_query_terms(&states, &text::analyze_query(&subject));
     let words: Vec<f32> = (0..states.len()).map(|place| counts.bm25(place, &terms)).collect();
     let cosines = cosines(at, &states, request.vector.as_deref())?;
-    let floor = Floor::new(&terms, &subject);
-    let raw = |place: usize| Raw { cosine: cosines[place], coverage: floor.coverage(counts.of(place)), answers: false };
-    let most_words = words.iter().copied().fold(0.0, f32::max);
+    let coverage = Coverage::new(&terms, &subject, states.len());
+    let covered: Vec<f64> = (0..states.len()).map(|place| coverage.of(counts.of(place))).collect();
+    let raw = |place: usize| Raw { cosine: cosines[place], coverage: covered[place], answers: false };
+    let most_words = words.iter().copied().fold(coverage.whole() as f32, f32::max);
     let has_vectors = cosines.iter().any(Option::is_some);
     let mut ranked: Vec<(f64, f64, usize)> = (0..states.len())
         .map(|place| {
             let by_words = if most_words > 0.0 { f64::from(words[place] / most_words) } else { 0.0 };
-            let by_meaning = f64::from(cosines[place].unwrap_or(0.0).max(0.0));
+            let by_meaning = cosines[place].map_or(covered[place], |cosine| f64::from(cosine.max(0.0)));
             if has_vectors { (0.5 * by_words, 0.5 * by_meaning, place) } else { (by_words, 0.0, place) }
         })
         .collect();
     ranked.sort_by(|a, b| (b.0 + b.1).total_cmp(&(a.0 + a.1)).then_with(|| b.2.cmp(&a.2)));
-    if !floor.is_answer(ranked.iter().map(|(_, _, place)| raw(*place))) {
+    if !floor::is_answer(ranked.iter().map(|(_, _, place)| raw(*place))) {
         return Ok(Vec::new());
     }
     ranked.retain(|(_, _, place)| raw(*place).is_relevant());
@@ -171,12 +173,13 @@ fn explain(bm25: f32, by_words: f64, cosine: Option<f32>, by_meaning: f64) -> Ve
         contribution: by_words,
         detail: format!("words: BM25 {bm25:.2}: +{by_words:.3}"),
     }];
-    signals.extend(cosine.map(|cosine| Signal {
-        name: "meaning",
-        raw: f64::from(cosine),
-        rank: None,
-        contribution: by_meaning,
-        detail: format!("meaning: cosine {cosine:.3}: +{by_meaning:.3}"),
-    }));
+    let (name, detail) = match cosine {
+        Some(cosine) => ("meaning", format!("meaning: cosine {cosine:.3}: +{by_meaning:.3}")),
+        None => ("estimated", format!("no vector: estimated from the words: +{by_meaning:.3}")),
+    };
+    if cosine.is_some() || by_meaning > 0.0 {
+        let raw = cosine.map_or(by_meaning, f64::from);
+        signals.push(Signal { name, raw, rank: None, contribution: by_meaning, detail });
+    }
     signals
 }

@@ -5,11 +5,6 @@
 //! store does not contain the answer, no hit is strong. The threshold is low, because a query and its answer may share
 //! no words. For example, "which package manager" and "Use pnpm" often have a cosine of at most 0.25.
 
-use rustc_hash::FxHashSet;
-
-use crate::index::bm25::ScoredTerm;
-use crate::text;
-
 /// Minimum of cosine plus weighted coverage that one hit must reach. Otherwise the answer is empty.
 const ANSWER: f64 = 0.2;
 /// Weight of the coverage of query terms.
@@ -34,41 +29,13 @@ pub struct Raw {
     pub answers: bool,
 }
 
-/// Weights of the query terms, by their rarity in this store.
-#[derive(Debug)]
-pub struct Floor {
-    /// Weight by term. Terms of dates weigh 0: they influence the ranking, but a relevant memory need not contain them.
-    weights: Vec<f64>,
-    sum: f64,
-}
-
-impl Floor {
-    /// Weight the terms of a query by their rarity.
-    pub fn new(terms: &[ScoredTerm], query: &str) -> Self {
-        let dates: FxHashSet<String> =
-            text::date_expressions(query).flat_map(|date| text::analyze_query(date).prose).collect();
-        let weights: Vec<f64> = terms
-            .iter()
-            .map(|term| if dates.contains(&term.text) { 0.0 } else { f64::from(term.bm25.idf()) })
-            .collect();
-        let sum = weights.iter().sum();
-        Self { weights, sum }
-    }
-
-    /// Share of the query's terms that occur in a text, weighted by rarity; 0 for a query without terms.
-    pub fn coverage(&self, counts: &[f32]) -> f64 {
-        let found: f64 = self.weights.iter().zip(counts).filter(|(_, count)| **count > 0.0).map(|(idf, _)| idf).sum();
-        if self.sum > 0.0 { found / self.sum } else { 0.0 }
-    }
-
-    /// Whether at least one of the best hits is relevant.
-    pub fn is_answer(&self, best: impl Iterator<Item = Raw>) -> bool {
-        best.take(JUDGED).any(|raw| match raw.cosine {
-            _ if raw.coverage >= NEARLY_ALL => true,
-            Some(cosine) => f64::from(cosine) + COVERED * raw.coverage >= ANSWER,
-            None => raw.coverage >= WORDS_ALONE,
-        })
-    }
+/// Whether at least one of the best hits is relevant.
+pub fn is_answer(best: impl Iterator<Item = Raw>) -> bool {
+    best.take(JUDGED).any(|raw| match raw.cosine {
+        _ if raw.coverage >= NEARLY_ALL => true,
+        Some(cosine) => f64::from(cosine) + COVERED * raw.coverage >= ANSWER,
+        None => raw.coverage >= WORDS_ALONE,
+    })
 }
 
 impl Raw {
@@ -85,46 +52,21 @@ impl Raw {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::index::bm25::{Bm25, FieldStatistics, TermField};
-
-    fn term(frequency: u64) -> ScoredTerm {
-        let statistics = FieldStatistics { documents: 1000, terms: 10_000 };
-        let bm25 = Bm25::new(frequency, statistics);
-        ScoredTerm { field: TermField::Prose, text: "juli".to_owned(), bm25 }
-    }
 
     fn raw(cosine: impl Into<Option<f32>>, coverage: f64) -> Raw {
         Raw { cosine: cosine.into(), coverage, answers: false }
     }
 
     #[test]
-    fn rare_term_covers_more_than_common_term() {
-        let terms = [term(2), term(900)];
-        let floor = Floor::new(&terms, "");
-        assert!(floor.coverage(&[1.0, 0.0]) > 0.9 && floor.coverage(&[0.0, 3.0]) < 0.1);
-        assert!((floor.coverage(&[1.0, 1.0]) - 1.0).abs() < 1e-9);
-        assert!(Floor::new(&[], "").coverage(&[]).abs() < 1e-9);
-    }
-
-    #[test]
-    fn date_in_query_does_not_reduce_coverage() {
-        let terms = [term(5)];
-        assert!(Floor::new(&terms, "in July").coverage(&[1.0]).abs() < 1e-9);
-        assert!((Floor::new(&terms, "Juli's").coverage(&[1.0]) - 1.0).abs() < 1e-9);
-    }
-
-    #[test]
     fn answer_needs_one_hit_with_high_cosine_or_coverage() {
-        let known = [term(5), term(5)];
-        let floor = Floor::new(&known, "");
-        assert!(floor.is_answer([raw(0.1, 0.0), raw(0.3, 0.0)].into_iter()));
-        assert!(floor.is_answer([raw(0.1, 0.5)].into_iter()));
-        assert!(floor.is_answer([raw(-0.2, 1.0)].into_iter()));
-        assert!(floor.is_answer([raw(None, 0.3)].into_iter()));
-        assert!(!floor.is_answer([raw(0.19, 0.0), raw(None, 0.2)].into_iter()));
-        assert!(!floor.is_answer(std::iter::empty()));
+        assert!(is_answer([raw(0.1, 0.0), raw(0.3, 0.0)].into_iter()));
+        assert!(is_answer([raw(0.1, 0.5)].into_iter()));
+        assert!(is_answer([raw(-0.2, 1.0)].into_iter()));
+        assert!(is_answer([raw(None, 0.3)].into_iter()));
+        assert!(!is_answer([raw(0.19, 0.0), raw(None, 0.2)].into_iter()));
+        assert!(!is_answer(std::iter::empty()));
         let eleventh = std::iter::repeat_n(raw(0.0, 0.0), JUDGED).chain([raw(1.0, 1.0)]);
-        assert!(!floor.is_answer(eleventh));
+        assert!(!is_answer(eleventh));
     }
 
     #[test]

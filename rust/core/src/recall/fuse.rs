@@ -9,13 +9,17 @@
 use rustc_hash::FxHashMap;
 
 use super::NONE;
+use super::coverage::Coverage;
 use super::pool::Pool;
 use super::view::View;
 use super::window::{LONG, Window, windows};
 use crate::index::bm25::ScoredTerm;
 
-/// Weight of words in the score; vectors have the rest. Without vectors, words have the full weight.
+/// Weight of words in the score; vectors have the rest. If no memory of the pool has vectors, words have the full
+/// weight.
 const WORDS: f64 = 0.4;
+/// Share of the score that a rare identifier of the query brings to a statement that contains it.
+const NAMED: f64 = 0.4;
 /// Weight of a short memory's window, relative to the memory itself.
 const AROUND: f64 = 1.6;
 /// Fraction of the distance by which a memory's score moves towards the best score of its conversation.
@@ -32,6 +36,10 @@ pub struct Candidate {
     pub words: f32,
     /// Rank in the word search, from 1.
     pub words_rank: Option<usize>,
+    /// Share of the query that the memory's own text contains, 0 to 1.
+    pub coverage: f64,
+    /// Share of the query's rare identifiers that the text contains, 0 to 1.
+    pub names: f64,
     /// Best cosine if the memory has vectors; chunks after the first count slightly less.
     pub cosine: Option<f32>,
     /// Cosine of the nearest chunk, unweighted.
@@ -51,6 +59,8 @@ pub struct Candidate {
 pub struct Shares {
     /// Words of the memory.
     pub words: f64,
+    /// Rare identifiers of the query that the memory contains.
+    pub names: f64,
     /// Vectors of the memory.
     pub meaning: f64,
     /// Words of the window.
@@ -62,9 +72,15 @@ pub struct Shares {
 }
 
 impl Shares {
+    /// The part of the vectors' contributions that was estimated, because the memory has no vector yet.
+    pub fn estimated(&self, candidate: &Candidate) -> f64 {
+        let own = if candidate.cosine.is_none() { self.meaning } else { 0.0 };
+        own + if candidate.window.cosine.is_none() { self.meaning_around } else { 0.0 }
+    }
+
     /// The sum of all contributions.
     pub fn total(&self) -> f64 {
-        self.words + self.meaning + self.words_around + self.meaning_around + self.session
+        self.words + self.names + self.meaning + self.words_around + self.meaning_around + self.session
     }
 }
 
@@ -82,7 +98,13 @@ pub struct Bounds {
 }
 
 /// Compute the score contributions of every member of the pool. The result is not sorted.
-pub fn fuse(view: &View, pool: &Pool, terms: &[ScoredTerm], query: Option<&[f32]>) -> (Vec<Candidate>, Bounds) {
+pub fn fuse(
+    view: &View,
+    pool: &Pool,
+    terms: &[ScoredTerm],
+    coverage: &Coverage,
+    query: Option<&[f32]>,
+) -> (Vec<Candidate>, Bounds) {
     let windows = windows(view, pool, terms, query);
     let mut candidates: Vec<Candidate> = pool
         .members
@@ -94,6 +116,8 @@ pub fn fuse(view: &View, pool: &Pool, terms: &[ScoredTerm], query: Option<&[f32]
             place: pool.places[row],
             words: pool.counts.bm25(row, terms),
             words_rank: member.words_rank,
+            coverage: coverage.of(pool.counts.of(row)),
+            names: coverage.of_names(pool.counts.of(row)),
             cosine: query.and_then(|query| view.mirror.cosine(query, pool.places[row])),
             nearest: query.and_then(|query| view.mirror.nearest(query, pool.places[row])),
             meaning_rank: member.meaning_rank,
@@ -109,13 +133,13 @@ pub fn fuse(view: &View, pool: &Pool, terms: &[ScoredTerm], query: Option<&[f32]
     };
     let words_weight = if candidates.iter().any(|candidate| candidate.cosine.is_some()) { WORDS } else { 1.0 };
     for candidate in &mut candidates {
-        candidate.shares = compute_shares(view, candidate, &bounds, words_weight);
+        candidate.shares = compute_shares(view, candidate, &bounds, words_weight, coverage.whole());
     }
     share_sessions(view, &mut candidates);
     (candidates, bounds)
 }
 
-fn compute_shares(view: &View, candidate: &Candidate, bounds: &Bounds, words_weight: f64) -> Shares {
+fn compute_shares(view: &View, candidate: &Candidate, bounds: &Bounds, words_weight: f64, whole: f64) -> Shares {
     let turn = view.mirror.conversations().turn(candidate.place);
     let around = if candidate.window.has_neighbours {
         AROUND * f64::from(LONG / turn.traits.words.max(1) as f32).min(1.0)
@@ -123,15 +147,31 @@ fn compute_shares(view: &View, candidate: &Candidate, bounds: &Bounds, words_wei
         0.0
     };
     let (own, around) = (1.0 / (1.0 + around), around / (1.0 + around));
-    let meaning =
-        |cosine: Option<f32>, bounds| cosine.map_or(0.0, |cosine| (1.0 - words_weight) * normalise(cosine, bounds));
+    // The vectors of a new memory are computed after its acknowledgement. Until then its words estimate its meaning.
+    let meaning = |cosine: Option<f32>, bounds| {
+        (1.0 - words_weight) * cosine.map_or(candidate.coverage, |cosine| normalise(cosine, bounds))
+    };
+    let (words, names) = if turn.has_position() || words_weight >= 1.0 {
+        (normalise(candidate.words, bounds.words), 0.0)
+    } else {
+        (scale_to_query(candidate, bounds.words, whole), candidate.names)
+    };
     Shares {
-        words: own * words_weight * normalise(candidate.words, bounds.words),
+        words: own * words_weight * words,
+        names: NAMED * names,
         meaning: own * meaning(candidate.cosine, bounds.cosine),
         words_around: around * words_weight * normalise(candidate.window.words, bounds.words_around),
         meaning_around: around * meaning(candidate.window.cosine, bounds.cosine_around),
         session: 0.0,
     }
+}
+
+/// Scale the BM25 score of a statement by the score that the whole query could bring, and by the covered share.
+///
+/// If scores were scaled by the best of the pool, one incidental word would earn the full share whenever no statement
+/// matches well. Turns of conversations keep that scale, because their neighbours confirm or refute an incidental word.
+fn scale_to_query(candidate: &Candidate, (least, greatest): (f32, f32), whole: f64) -> f64 {
+    candidate.coverage * normalise(candidate.words, (least, greatest.max(whole as f32)))
 }
 
 /// Raise the turns of a conversation towards its best turn, because a conversation with one good match is likely

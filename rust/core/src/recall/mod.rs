@@ -9,6 +9,7 @@ pub mod as_of;
 pub mod boost;
 pub mod candidates;
 mod conversation;
+mod coverage;
 pub mod filter;
 pub mod floor;
 pub mod fuse;
