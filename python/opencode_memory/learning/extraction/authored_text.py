@@ -50,7 +50,8 @@ _PASTED_LINE: Final = compile_forms(
     LOG_TIME,
     r"\s*\[?\d{1,2}:\d\d(?::\d\d)?\]?[\ \t]+\S+",  # a chat
     rf"\s*{LOG_LEVEL}[:\ \]]",
-    r".*\b(?:FATAL|ERROR|Exception|Error):\s",
+    r".*\b(?:FATAL|ERROR|\w*(?:Exception|Error|Warning)):\s",
+    r"\s*[A-Z][a-z]{2}\ +\d{1,2}\ \d\d:\d\d:\d\d\s",  # a system log
     r"\s*(?:From|To|Subject|Date|Sent|Cc):\s",
     r"\s*[$\#%❯]\s\S",  # a terminal
     r"\s*[\w.-]+@[\w.-]+:.*[$\#]\s",

@@ -20,7 +20,7 @@ from opencode_memory.learning.extraction.gate.judge import judge
 from opencode_memory.learning.extraction.gate.language import is_english
 from opencode_memory.learning.extraction.gate.verdict import Verdict
 from opencode_memory.learning.extraction.gate.wording import word
-from opencode_memory.learning.extraction.sentences import Sentence, split_sentences
+from opencode_memory.learning.extraction.sentences import Sentence, is_question, split_sentences
 from opencode_memory.learning.extraction.subjects import make_topic, normalise_statement
 from opencode_memory.learning.extraction.typed_prose import extract_typed_prose
 from opencode_memory.learning.extraction.weak_statements import find_weak_statements
@@ -39,6 +39,11 @@ _STOPS_PLAYING: Final = re.compile(
     r"that was fun|thanks)\b",
     re.IGNORECASE,
 )
+_QUESTION_AT_END: Final = re.compile(
+    r"^(?P<said>.{15,}?)[,;]\s*(?:so |and |but |then )*(?:can|could|would|will|how about|what about|what do|do|does|should|is|are|right|ok|okay|no|yeah|correct|agreed?)\b[^,]*\?\s*$",
+    re.IGNORECASE,
+)
+"""A statement with a request after it: "we always sort imports, so can you fix the order?"."""
 _RETRACTION_CHARS: Final = 200
 
 
@@ -106,7 +111,12 @@ def is_role_play(message: str, *, before: bool) -> bool:
 
 def _add(found: list[_Found], sentence: Sentence, sentences: Sequence[Sentence], action: str) -> list[_Found]:
     """Add the statement of a sentence; an order to remember the sentence before replaces that one's statement."""
-    if sentence.is_question or len(sentence.core) > _MOST_CHARS:
+    if sentence.is_question:
+        said = _QUESTION_AT_END.match(sentence.core)
+        if said is None or is_question(said["said"], said["said"]):
+            return found
+        sentence = replace(sentence, text=said["said"], core=said["said"], is_question=False)
+    if len(sentence.core) > _MOST_CHARS:
         return found
     if not _LEAST_WORDS <= len(sentence.text.split()) <= _MOST_WORDS:
         return found
@@ -142,7 +152,7 @@ def _add(found: list[_Found], sentence: Sentence, sentences: Sequence[Sentence],
 
 
 def _make_candidate(verdict: Verdict, sentence: Sentence, before: str) -> Candidate | None:
-    said = word(verdict.text, before)
+    said = word(verdict.text, before, is_certain=verdict.rule in _OWN_WORDS and not verdict.refers_back)
     if said is None or QUOTE in said:
         return None
     content = shorten(said, LONGEST_CONTENT)

@@ -23,7 +23,7 @@ MOST_PER_MESSAGE: Final = 4
 OTHER_SESSIONS: Final = 2
 """Number of other sessions in which the person must have said the same."""
 RULE: Final = "said again"
-_LEAST_WORDS: Final = 4
+_LEAST_WORDS: Final = 3
 _LEAST_WORDS_OF_REPETITION: Final = 6
 _MOST_WORDS: Final = 40
 _ORDER: Final = re.compile(

@@ -47,6 +47,15 @@ def test_order_with_a_word_of_time_is_a_directive_that_stands_alone(text, conten
         "you should not be committing anything to the release branch",
         "I want the changelog to be updated whenever a release is tagged.",
         "From now on work only in the firmware folder.",
+        "Don't publish a release without asking me.",
+        "Don't touch the vendored code unless I say so.",
+        "In this project we use British spelling.",
+        "We write dates as ISO 8601 everywhere.",
+        "All new modules should be written in Kotlin.",
+        "no emojis in commit messages, ever",
+        "Our rule for branches is: one ticket, one branch.",
+        "I'm not a fan of mocking the database in tests.",
+        "please stop writing summaries every time you finish something",
     ],
 )
 def test_rule_of_the_team_is_no_directive(text):
@@ -115,6 +124,27 @@ def test_requirement_for_the_product_is_no_order(text):
 )
 def test_order_about_the_work_at_hand_is_not_learned(text):
     assert learn_texts(user(text)) == []
+
+
+def test_choice_for_now_is_a_decision_if_it_names_the_only_way():
+    (one,) = find_candidates(user("We will only support PostgreSQL for now."))
+
+    assert one.category is Category.DECISION
+
+
+@pytest.mark.parametrize(
+    ("text", "content"),
+    [
+        ("no emojis in commit messages, ever", "No emojis in commit messages, ever."),
+        ("Stop writing summaries every time you finish", "Stop writing summaries every time you finish."),
+        ("no, never edit the lock file", "Never edit the lock file."),
+        ("tasks.md should always list the open tasks", "tasks.md should always list the open tasks."),
+        ("we always sort imports, so can you fix the order?", "We always sort imports."),
+        ("I want you to always explain the trade-offs, thanks", "Always explain the trade-offs."),
+    ],
+)
+def test_wording_keeps_the_sense_and_drops_what_belongs_to_the_talk(text, content):
+    assert learn_texts(user(text)) == [content]
 
 
 def test_order_that_refers_back_is_learned_with_its_sentence_before():

@@ -7,7 +7,7 @@ from typing import Final
 
 from opencode_memory.learning.extraction.gate.standing_orders import is_global
 from opencode_memory.learning.extraction.gate.verdict import Verdict
-from opencode_memory.learning.extraction.gate.work_at_hand import is_about_work_at_hand
+from opencode_memory.learning.extraction.gate.work_at_hand import is_about_work_at_hand, is_complaint
 from opencode_memory.models import Category
 
 _LEAD: Final = r"^(?:(?:ok(?:ay)?|and|also|so|please|pls|then|now|can you|could you|would you|i want you to|let'?s|you should|you can|just|yes|good|great|important)[,:!]?\s+)*"
@@ -18,7 +18,7 @@ _KEPT_IN: Final = (
 _POINTS_BACK: Final = re.compile(
     rf"{_LEAD}(?:record|save|store|remember|note|add|keep|treat|take|make|put|write|set|document|persist|log)\s+(?:this|that|it)(?: down)?(?: (?:fact|decision|rule|preference))?\b\s*(?:as|to|in|into|for|under|on|as part of)?\s*{_KEPT_IN}\b"
     rf"|{_LEAD}(?:remember|memori[sz]e|don'?t forget|never forget|note) (?:this|that|it)(?: please| for (?:later|the future|next time))?\W*$"
-    rf"|{_LEAD}make a (?:\w+ )?(?:note|rule) (?:of|about|out of|for) (?:this|that|it)\b|{_LEAD}(?:this|that) (?:is|should be|becomes) a (?:\w+ )?rule\b",
+    rf"|{_LEAD}(?:and |so )?keep (?:this|that|it) in mind\b|{_LEAD}make a (?:\w+ )?(?:note|rule) (?:of|about|out of|for) (?:this|that|it)\b|{_LEAD}(?:this|that) (?:is|should be|becomes) a (?:\w+ )?rule\b",
     re.IGNORECASE,
 )
 _SAYS: Final = re.compile(
@@ -28,13 +28,17 @@ _SAYS: Final = re.compile(
     r"(?:\s+that says|\s+saying|\s+stating)?(?:\s*[:,–—-]\s*|\s+(?:that|to)\s+)(?P<ruled>.+))",
     re.IGNORECASE,
 )
+_REMEMBERED: Final = re.compile(
+    rf"{_LEAD}(?:remember|for future reference|note to self)\s*:\s*(?P<noted>.+)", re.IGNORECASE
+)
 _REMEMBER_TO: Final = re.compile(
     rf"{_LEAD}(?:remember|don'?t forget) to (?P<said>.+\b(?:always|every|each|whenever|before|after|when)\b.+)",
     re.IGNORECASE,
 )
 _REMINDS: Final = re.compile(
     r"\bi (?:(?:want to|have to|must|need to) )?remind you (?:again )?(?:that |of |about )?(?:the |our |my )?(?:main |general |global |standing )?(?:(?:rule|directive|instruction|convention)s?(?:,| that| to| is| is that)? )?(?P<said>.+)"
-    r"|\bi(?:'ve| have)? (?:already |once |also )?(?:told|asked|said to) you (?:before |earlier |already |many times |several times |multiple times |repeatedly |again and again )(?:to|that|not to)\b(?P<told>.+)",
+    r"|\bi(?:'ve| have)? (?=(?:\w+ ){0,4}(?:already|before|earlier|repeatedly|times|again)\b)(?:already |repeatedly )?(?:told|asked|instructed) you (?:already |before |earlier |again |repeatedly |many times |several times |multiple times )?(?:that )?(?P<told>(?:not to|to|we|our|all|never|always)\b.+)"
+    r"|^(?:as|like) i(?:'ve| have)? (?:already )?(?:said|told you|mentioned|explained)(?: \w+){0,2}[,:]\s*(?P<again>(?:we|our|all|every|never|always|you|i)\b.+)",
     re.IGNORECASE,
 )
 """A person who reminds of an order wants it to last."""
@@ -55,15 +59,20 @@ def find_explicit_order(sentence: str) -> Verdict | None:
             is_global=is_global(sentence),
             refers_back=True,
         )
-    said = _SAYS.search(sentence) or _REMEMBER_TO.search(sentence) or _REMINDS.search(sentence)
+    said = (
+        _SAYS.search(sentence)
+        or _REMEMBERED.search(sentence)
+        or _REMEMBER_TO.search(sentence)
+        or _REMINDS.search(sentence)
+    )
     if said is None:
         return None
     groups = said.groupdict()
-    text = groups.get("ruled") or groups["said"] or groups.get("told") or ""
-    if len(text.split()) < _LEAST_WORDS or is_about_work_at_hand(text):
+    text = next((groups[name] for name in ("ruled", "said", "told", "again", "noted") if groups.get(name)), "")
+    if len(text.split()) < _LEAST_WORDS or is_about_work_at_hand(text) or (groups.get("again") and is_complaint(text)):
         return None
     is_rule = bool(groups.get("ruled"))
-    if is_rule or _ORDERS.match(text):
+    if is_rule or groups.get("told") or _ORDERS.match(text):
         category = Category.DIRECTIVE if is_rule and _ORDERS.match(text) else Category.CONVENTION
     else:
         category = Category.FACT

@@ -16,7 +16,9 @@ from opencode_memory.models import Category
 
 _TERM: Final = r"[`'\"(]?[\w@#+./-]+[`'\")]?"
 _NAMES: Final = rf"(?:{_TERM}\s+){{0,4}}?{_TERM}"
-_OVER: Final = r"(?:,? (?:and )?not(?: with)?|,? instead of|,? rather than|,? over|,? in place of)"
+_OVER: Final = (
+    r"(?:(?: here| everywhere)?,? (?:and )?(?:not|never)(?: with)?|,? instead of|,? rather than|,? over|,? in place of)"
+)
 _USE: Final = (
     r"(?:use|using|run|go with|going with|stick with|sticking with|choose|pick|take|deploy (?:to|on)|write|have)"
 )
@@ -35,7 +37,7 @@ _FORGET: Final = re.compile(
     re.IGNORECASE,
 )
 _GO_WITH: Final = re.compile(
-    rf"{_LEAD}(?:go(?:ing)? (?:with|for)|stick(?:ing)? (?:with|to)|stay(?:ing)? (?:with|on)|settl(?:e|ing) on|standardi[sz](?:e|ing) on|keep(?:ing)? using) (?P<new>{_NAMES})(?P<over>{_OVER} .+)?(?P<rest>(?: (?:for|in|as|everywhere|from|because|since)\b.*|[,;(].*)?)[.!]*$",
+    rf"{_LEAD}(?:go(?:ing)? (?:with|w/|for)|stick(?:ing)? (?:with|to)|stay(?:ing)? (?:with|on)|settl(?:e|ing) on|standardi[sz](?:e|ing) on|keep(?:ing)? using) (?P<new>{_NAMES})(?P<over>{_OVER} .+)?(?P<rest>(?: (?:for|in|as|everywhere|from|because|since)\b.*|[,;(].*)?)[.!]*$",
     re.IGNORECASE,
 )
 _SWITCH: Final = re.compile(
@@ -46,16 +48,19 @@ _NO_LONGER: Final = re.compile(
     r"\bwe (?:no longer|don'?t|do not|won'?t|will not|are not|aren'?t|are no longer) (?:use|using|support|supporting|maintain|want|need|rely on|deploy|ship|target|do|have|call|run|store|generate|accept|plan)\b.*\b(?:any ?more|no longer)\b"
     r"|\bwe no longer (?:use|support|maintain|want|need|rely on|deploy|ship|target|do|have|call|run|store|generate|accept)\b"
     r"|\bwe (?:drop|dropped|are dropping|'re dropping|have dropped|'ve dropped|retired|deprecated|abandoned|replaced) [\w`]"
+    r"|^(?:and |so |but )?we(?:'re| are) (?:not (?:doing|using|supporting|building|shipping|targeting)|(?:going to|gonna) (?:only |just )?(?:support|use|keep|target|ship) only|going to only \w+) (?!this|that|it\b|them)\w"
     r"|^(?:please )?(?:don'?t|do not|stop) \w+ .{3,80}\bany ?more[.!]*$",
     re.IGNORECASE,
 )
 _DECIDED: Final = re.compile(
-    r"\b(?:we|i|we've|i've)(?: have| 've)?(?: just| now| finally| already| both| all)* (?:decided|agreed|settled|opted|committed|chose|concluded)\s+(?:on|to|that|against|for|not to)\b"
+    r"^(?:\w+,? )?decided[:,] \w|\b(?:we|i|the team)(?: just| finally)? (?:chose|picked|went (?:with|for)) (?!it\b|that\b|this\b|the (?:wrong|first|second)\b).{2,60}\b(?:over|instead of|because|since|rather than)\b"
+    r"|\b(?:we|i|we've|i've|(?:the |our )(?:team|client|customer|boss|management))(?: have| 've)?(?: just| now| finally| already| both| all)* (?:decided|agreed|settled|opted|committed|chose|concluded)\s+(?:on|to|that|against|for|not to)\b"
     r"|^(?:the )?(?:final )?decision(?: is|:| was to)\s+\w|\bit(?:'s| is) (?:now )?decided\b",
     re.IGNORECASE,
 )
 _PREFER: Final = re.compile(
-    r"\b(?:i|we) (?:much |strongly |really |generally |usually |always |personally |do )*prefer (?!that|this|it|the (?:previous|current|old|first|second|new|other)\b|to have it|previous|if|option|your)"
+    r"\b(?:i|we) (?:much |strongly |really |generally |usually |always |personally |do )*(?:prefer|favou?r) (?!that|this|it|the (?:previous|current|old|first|second|new|other)\b|to have it|previous|if|option|your)"
+    r"|\b(?:i|we)(?:'d| would) always (?:go for|use|pick|choose|take)\b"
     r"|\b(?:i|we)(?:'d| would) (?:much |really |always )*(?:rather|prefer)\b.{4,120}\b(?:than|over|instead of)\b",
     re.IGNORECASE,
 )
@@ -90,7 +95,7 @@ def find_replacement(sentence: str, before: str = "") -> Verdict | None:
         found = form.match(sentence)
         if found and _are_names(found["new"], found["old"]):
             rest = found["rest"].strip().rstrip(".!")
-            text = f"Use {found['new'].strip()}, not {found['old'].strip()}{'' if rest[:1] in ',;' or not rest else ' '}{rest}."
+            text = f"Use {found['new'].strip(' .,;')}, not {found['old'].strip(' .,;')}{'' if rest[:1] in ',;' or not rest else ' '}{rest}."
             return Verdict(category=Category.CONVENTION, rule="replacement", text=text)
     going = _GO_WITH.match(sentence)
     if going and (_is_name(going["new"]) or (going["over"] and _is_choice(going["new"]))):

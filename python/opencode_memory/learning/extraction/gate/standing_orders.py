@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Final
 
 from opencode_memory.learning.extraction.gate.subjects_of_work import is_about_product, is_about_work
@@ -34,7 +35,15 @@ _FROM_NOW: Final = (
 _EACH_TIME: Final = r"(?:every ?time|each time|whenever|any ?time)"
 
 _ORDER: Final = re.compile(rf"{_START}{_LEAD}{_ALWAYS},?\s+(?:please )?(?P<verb>{_VERB})", re.IGNORECASE)
-_BARE_ALWAYS: Final = re.compile(r"^(?:always|never|do|use|run)\b", re.IGNORECASE)
+_OPENS_AS_ORDER: Final = re.compile(
+    rf"^{_LEAD}(?:always|never|don'?t|do not|no\b|use|run|you|u|we|i|please|only|avoid|under|at all|from|in (?:the )?future|going|for|when|whenever|every|each|before|after|general|global|new rule|rule)\b",
+    re.IGNORECASE,
+)
+"""Beginning of a sentence whose later clause may be an order. In "add a workflow; never from forks" the clause is a detail."""
+_TASK: Final = re.compile(
+    r"^(?:(?:please|now|then|also|can you|could you|i want you to|let'?s)[,:]? )*(?:write|implement|create|build|generate|draft|design|fix|refactor|spec|add|translate|summari[sz]e|explain)\b(?! (?:a |an |another |this |that |the )?(?:\w+ )?(?:rule|guideline|instruction|docstring|test|type)s?\b)|\bthat(?:'s| is) the (?:bug|problem|issue|reason)\b",
+    re.IGNORECASE,
+)
 _WE: Final = re.compile(
     rf"\b(?:we|i|you)(?:'ll| will| should| must| shall| can| do| need to| want to| have to| would)?\s+(?:be )?(?:basically |really |almost |just )?(?:always|never)\s+(?:be )?(?P<verb>(?!{_NO_ORDER.replace('|[a-z]+ing', '')})[a-z]+|be \w+ing|\w+ing)",
     re.IGNORECASE,
@@ -46,7 +55,7 @@ _MODAL_BE: Final = re.compile(
 _NOW_ON: Final = re.compile(rf"\b{_FROM_NOW}\b", re.IGNORECASE)
 _TEAM: Final = re.compile(
     rf"^{_LEAD}{_FROM_NOW}[,:]?\s+(?:please |let'?s |we(?:'ll| will|'re going to| should| must| are going to| gonna)? |you (?:should|must|will|can) |i(?:'d like| want) (?:you|us) to |i want |i prefer |always |never |don'?t |do not |only |make sure |all |every )*"
-    rf"(?!i\b|it\b|there\b|you\b|they\b|he\b|she\b|the\b|this\b|that\b|if\b|is\b){_VERB}",
+    rf"(?!i\b|it\b|there\b|you\b|they\b|he\b|she\b|the\b|this\b|that\b|if\b|is\b|my\b|our\b|a\b|an\b|and\b|but\b|so\b|as\b|in\b|on\b|to\b|of\b|more\b|no\b)[a-z][a-z'-]+",
     re.IGNORECASE,
 )
 _TAIL_OF_ORDER: Final = re.compile(
@@ -58,6 +67,26 @@ _MOMENT: Final = r"(?!'re|'ve|are\b|have\b|were\b|had\b|finish|complete|get\b|st
 _WHENEVER: Final = re.compile(
     rf"^{_LEAD}(?:{_EACH_TIME}|before|after|when|if) (?:you|we) {_MOMENT}[^,]{{2,80}},\s*(?:then |please )*(?:always |never |do not |don'?t |you (?:should|must|need to|have to) |make sure |can you |could you |i want you to |i'd like you to )"
     rf"|^{_LEAD}{_EACH_TIME} (?:you|we) [^,]{{2,80}},\s*(?:then |please |we (?:should|must|always|will) )*(?!i\b|it\b|the\b|there\b|this\b|that\b|they\b|we\b|you\b|what\b|why\b|my\b|our\b|a\b|nothing\b|all\b){_VERB}",
+    re.IGNORECASE,
+)
+_GENERIC_MOMENT: Final = re.compile(
+    rf"^{_LEAD}when(?:ever)? (?:you|we) (?:explain|write|show|answer|refactor|name|commit|respond|summari[sz]e|review|create|add|report|propose|suggest|test|build|deploy|change|work with|working with|touch|edit|use|call|run|log|import|document|generate|need) "
+    rf"(?:(?!\b(?:the|this|that|these|those|it|them|one)\b)[^,]){{2,70}},\s*(?:then |please )*(?!i\b|it\b|the\b|there\b|this\b|that\b|they\b|we\b|you\b|what\b|why\b|my\b|our\b|a\b|an\b|nothing\b|all\b|some\b|sometimes\b|can\b|could\b){_VERB}"
+    rf"|^{_LEAD}when working (?:with|on|in) (?:(?!\b(?:the|this|that|these|those|it)\b)[^,]){{2,60}},\s*(?:please )?{_VERB}"
+    rf"|^{_LEAD}before (?:any|every|each) [^,]{{3,60}}?,? (?:always |please |first )*(?:show|run|ask|tell|check|make|wait|write|read|create|update|commit|verify|test|explain|confirm|do not|don'?t|never)\b",
+    re.IGNORECASE,
+)
+"""A recurring moment: the clause names things of a kind ("when you write tests"), not one thing ("when you fix the test")."""
+_CONSENT: Final = re.compile(
+    r"\b(?:don'?t|do not|never|no)\b.{3,120}\b(?:without (?:asking|telling|checking with|consulting|my|me|first|explicit|permission|approval|consent|confirmation)|unless (?:i|you|explicitly|asked|told|requested|we)\b|until i (?:say|tell|approve|confirm|ask))",
+    re.IGNORECASE,
+)
+_NAMED_RULE: Final = re.compile(
+    r"\b(?:our|the team'?s|my|house|the project'?s|this project'?s) (?:\w+ ){0,2}?(?:rule|convention|policy|standard|style ?guide|guideline|practice|workflow|naming scheme)s?\b(?: (?:on|for|about|of|in) [\w -]{2,40})?\s*(?:is|are|says|requires?|:)\s",
+    re.IGNORECASE,
+)
+_LIKES: Final = re.compile(
+    r"\bi(?:'m| am) (?:really )?not a (?:big |huge )?fan of (?!this|that|the|it|how)\w|\bi (?:like|want|prefer) my (?P<subject>[\w ]{3,40})|^(?:please )?stop \w+ing (?!this|that|it)\w.{3,80}\b(?:when(?:ever)? i|every ?time|each time|all the time|unless)\b",
     re.IGNORECASE,
 )
 _WANT: Final = re.compile(
@@ -73,6 +102,25 @@ _ALL: Final = re.compile(
     r"^(?:for )?(?:all|every|each|any)(?: new)? (?P<subject>(?:[\w./-]+ ){0,2}[\w./-]+),? (?:must|should|needs? to|ha(?:s|ve) to|shall|goes|go|lives?|use|uses|we use|use|are written|is written|start|starts)\b(?! (?:work|pass|be (?:fixed|green|working)|show|still))",
     re.IGNORECASE,
 )
+_IN_PROJECT: Final = re.compile(
+    r"\b(?:in|for|across|throughout) (?:this|our|the whole|the entire) (?:project|repo(?:sitory)?|codebase|code base|team|monorepo|organi[sz]ation),? (?:we|all|every|always|never|use|please use|you (?:should|must))\b"
+    r"|\bwe (?:use|write|store|format|name|call|prefer|avoid|follow|test|deploy|commit|never|always|only|don'?t|do not)\b.{3,80}\b(?:(?:in|across|throughout) (?:this|our|the whole|the entire) (?:project|repo(?:sitory)?|codebase|code base|monorepo)|everywhere)\b",
+    re.IGNORECASE,
+)
+_AUTHORING: Final = re.compile(
+    r"\b(?:all|every|each|any)(?: new| future)? (?:[\w./-]+ ){1,3}(?:should|must|need to|needs to|has to|have to|shall) (?:always |only )?be (?:written|named|placed|stored|kept|typed|tested|documented|formatted|committed|reviewed|prefixed|put|implemented|validated|covered)\b"
+    r"|^(?:please )?(?:use|write|put|keep|name|store) .{2,60} (?:for|in) (?:all|every|any) (?:new|future) \w+",
+    re.IGNORECASE,
+)
+_NO_X: Final = re.compile(
+    r"^no (?!error|issue|problem|change|need|idea|such|difference)[\w -]{2,40} (?:in|on|for) .{2,40}\b(?:ever|please|at all|anywhere|period)\W*$",
+    re.IGNORECASE,
+)
+_WHEN_I_SAY: Final = re.compile(
+    rf"^{_LEAD}(?:{_EACH_TIME}|when|if) i (?:say|type|write|ask (?:you|for)|tell you)\b.{{2,80}}?(?:,| then| you) (?!it\b|the\b|i (?!mean)|there\b|nothing\b|they\b|that\b)[a-z]",
+    re.IGNORECASE,
+)
+_FOR_NOW: Final = re.compile(r"\s*\bfor now\b", re.IGNORECASE)
 _PREFERRED: Final = re.compile(
     r"\b(?:is|are) (?:the |our |my |always |generally |strongly |much )*preferred\b|\b(?:preferred|recommended) (?:approach|way|method|style|tool|option|pattern|format|choice) (?:is|for)\b",
     re.IGNORECASE,
@@ -103,9 +151,14 @@ _GLOBAL: Final = re.compile(
 
 def find_standing_order(sentence: str) -> Verdict | None:
     """Return the standing order that a sentence states, if any."""
-    if is_about_work_at_hand(sentence):
+    # "We only test on SQLite for now" is a choice; any other sentence with "for now" is about the work at hand.
+    lasting = _FOR_NOW.sub("", sentence) if _ONLY.search(sentence) else sentence
+    if is_about_work_at_hand(lasting) or _TASK.search(sentence):
         return None
-    return next(_find_forms(sentence), None)
+    verdict = next(_find_forms(lasting), None)
+    if verdict is None or lasting == sentence:
+        return verdict
+    return replace(verdict, category=Category.DECISION, text=sentence)
 
 
 def is_global(text: str) -> bool:
@@ -115,9 +168,11 @@ def is_global(text: str) -> bool:
 
 def _find_forms(sentence: str) -> Iterator[Verdict]:
     order = (
-        _ORDER.search(sentence)
+        (_ORDER.search(sentence) if _OPENS_AS_ORDER.match(sentence) else None)
         or _TEAM.search(sentence)
         or _WHENEVER.search(sentence)
+        or _GENERIC_MOMENT.search(sentence)
+        or _WHEN_I_SAY.search(sentence)
         or _TAIL_OF_ORDER.search(sentence)
     )
     if order and not (is_about_product(sentence) and not is_about_work(sentence)):
@@ -131,12 +186,27 @@ def _find_forms(sentence: str) -> Iterator[Verdict]:
         return
     if _WANT.search(sentence):
         yield _verdict(Category.PREFERENCE, "lasting wish", sentence)
-    if _WE.search(sentence) or _MODAL_BE.search(sentence) or _ONLY.search(sentence) or _BY_DEFAULT.search(sentence):
+    if (
+        _WE.search(sentence)
+        or _MODAL_BE.search(sentence)
+        or _ONLY.search(sentence)
+        or _BY_DEFAULT.search(sentence)
+        or _IN_PROJECT.search(sentence)
+    ):
         yield _verdict(Category.CONVENTION, "habit of the team", sentence)
+    likes = _LIKES.search(sentence)
+    if likes and (likes["subject"] is None or is_about_work(likes["subject"])):
+        yield _verdict(Category.PREFERENCE, "lasting wish", sentence)
+    if _CONSENT.search(sentence):
+        yield _verdict(Category.CONVENTION, "needs consent", sentence)
+    if _NAMED_RULE.search(sentence):
+        yield _verdict(Category.CONVENTION, "rule of the team", sentence)
     if _PREFERRED.search(sentence):
         yield _verdict(Category.PREFERENCE, "preferred way", sentence)
     if is_complaint(sentence):
         return
+    if _AUTHORING.search(sentence) or (_NO_X.search(sentence) and is_about_work(sentence)):
+        yield _verdict(Category.CONVENTION, "rule about the work", sentence)
     rule = _WORK_RULE.search(sentence) or _ALL.search(sentence)
     if rule and is_about_work(rule["subject"]):
         yield _verdict(Category.CONVENTION, "rule about the work", sentence)

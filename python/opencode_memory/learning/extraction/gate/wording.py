@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from opencode_memory.learning.extraction.gate.work_at_hand import is_about_work_at_hand
+
 _OPENING: Final = re.compile(
-    r"^(?:(?:no(?! matter| longer| more| one| new)|nope|nah|yes|yeah|yep|ok(?:ay)?|so|and|but|or|well|oh|ah|hm+|right|good|nice|great|cool|perfect|thanks|thank you|alright|sure|sorry|"
-    r"please|pls|plz|also|then|anyway|anw|btw|by the way|fyi|actually|basically|honestly|again|now|wait|stop|look|hey|hi|correction|coz|cos|cuz|because|since|"
+    r"^(?:(?:no+(?=\s*[,.:;!–—-]|\s+(?:no|we|i|you|please|pls|don'?t|do not|use|never|always|that)\b)|nope|nah|yes|yeah|yep|ok(?:ay)?|so|and|but|or|well|oh|ah|hm+|right|good|nice|great|cool|perfect|thanks|thank you|alright|sure|sorry|"
+    r"please|pls|plz|also|then|anyway|anw|btw|by the way|fyi|actually|basically|honestly|again|now|wait|stop(?=\s*[,.:;!–—-])|look|hey|hi|correction|coz|cos|cuz|because|since|"
     r"i(?:'ve)? changed my mind|on second thought|change of plans?|as (?:i )?(?:said|mentioned)(?: before| earlier)?|like i said|i (?:have |already )?said (?:earlier |before )?(?:that)?|"
     r"i remind you (?:that|of)?|(?:just )?(?:a )?(?:quick |friendly )?reminder(?: that)?|to be clear|for the record|for context|first of all|in addition|additionally|finally|lastly|important|note|"
     r"keep in mind|bear in mind|remember|that said|however|make sure|be sure|tho|though|damn\w*|lol|assuming so|one (?:more )?thing|general rule|global rule|new rule|rule|"
@@ -15,8 +17,9 @@ _OPENING: Final = re.compile(
     re.IGNORECASE,
 )
 _MAKE_SURE: Final = re.compile(r"^(?:make|be) sure (?:to|that you|you|that we|we|that)?\s*(?=\S)", re.IGNORECASE)
+_NOT_TO: Final = re.compile(r"^(?:and )?not to (?=\w)", re.IGNORECASE)
 _YOU: Final = re.compile(
-    r"^(?:(?:that )?(?:you|u) (?:should|must|need to|have to|can|will|shall|are to)|(?:i|we)(?:'d like| would like| want| need| expect) (?:you|u) to|to|you|u) (?=(?:always|never)\b)",
+    r"^(?:(?:that )?(?:you|u) (?:should|must|need to|have to|can|will|shall|are to)|(?:i|we)(?:'d like| would like| want| need| expect) (?:you|u) to|you|u) (?=(?:always|never)\b)|^to (?=\w)",
     re.IGNORECASE,
 )
 _WHEN_CAN: Final = re.compile(
@@ -24,7 +27,8 @@ _WHEN_CAN: Final = re.compile(
     re.IGNORECASE,
 )
 _REQUEST_AFTER: Final = re.compile(
-    r"\s*[,;.(–—-]?\s*\b(?:so |and |but |then |now )*(?:how about|what about|can (?:you|we|u)|could (?:you|we)|would you|do you|what do you think|let me know|so please|and please|please (?!always|never|do not|don't)\w+|ok\?|okay\?|right\?|yeah\?|alright\?).*$",
+    r"\s*[,;.(–—-]?\s*\b(?:so |and |but |then |now )*(?:how about|what about|(?<!when )(?:can|could|would|will) (?:you|u)|(?:can|could) we|do you|what do you think|let me know|ok\?|okay\?|right\?|yeah\?|alright\?).*$"
+    r"|\s*(?:[,;.(–—-]\s*(?:so |and |but |then |now )*|\b(?:so|and|then) )(?:please|pls) (?!always|never|do not|don't)\w+.*$",
     re.IGNORECASE | re.DOTALL,
 )
 _ENDING: Final = re.compile(
@@ -36,22 +40,25 @@ _REFERS: Final = re.compile(
     re.IGNORECASE,
 )
 _POINTS: Final = re.compile(
-    r"\b(?:it|them|they|this|these|those|here|there|the (?:latter|former))\b(?! (?:project|repo|repository|codebase|app|application|is (?:no|a|an)|are)\b)|"
+    r"(?<!call )\b(?:it|them|they|this|these|those|here|there|the (?:latter|former))\b(?! (?:project|repo|repository|codebase|app|application|is (?:no|a|an)|are)\b)|"
     r"\b(?:do|did|doing|like|of|with|for|about|to|in|on|at|than|be|not|using|use|want|need|such|merge|commit|run|call|over|by|from) that\b(?! (?:we|you|i|it|the|a|an|they|our|all|every|each|is|are|when|no)\b)",
     re.IGNORECASE,
 )
-_NOUN_BEFORE: Final = re.compile(r"[`\"'A-Z./_\d]|\b(?:the|a|an|our|my|your|any|all|every|each|new)\s+\w+|\w+s\b")
+_NOUN_BEFORE: Final = re.compile(r"[`A-Z./_\d]|\b(?:the|a|an|our|my|your|any|all|every|each|new)\s+\w+|\w+s\b")
+_IDENTIFIER: Final = re.compile(r"\w[._/]\w|[a-z][A-Z]|`")
 _LONGEST_CONTEXT: Final = 200
 _LEAST_CONTEXT_WORDS: Final = 3
 _LEAST_WORDS: Final = 4
+_LEAST_WORDS_ALONE: Final = 12
 
 
-def word(text: str, before: str) -> str | None:
+def word(text: str, before: str, *, is_certain: bool = False) -> str | None:
     """Return a statement in words that stand alone; None if it refers to something that is not known.
 
     Args:
         text: The part of a sentence that states something.
         before: The sentence before it in the message; empty if there is none.
+        is_certain: Whether it is kept even if something that it refers to is not known, if it is long enough.
     """
     said = _trim(text)
     if len(said.split()) < _LEAST_WORDS:
@@ -59,7 +66,7 @@ def word(text: str, before: str) -> str | None:
     if refers_back(said):
         context = _trim(before)
         if not _is_context(context, before):
-            return None
+            return _finish(said) if is_certain and len(said.split()) >= _LEAST_WORDS_ALONE else None
         return f"{_finish(context)} {_finish(said)}"
     return _finish(said)
 
@@ -81,12 +88,14 @@ def _is_context(context: str, before: str) -> bool:
         and len(context) <= _LONGEST_CONTEXT
         and not before.rstrip().endswith("?")
         and not refers_back(context)
+        and not is_about_work_at_hand(context)
     )
 
 
 def _trim(text: str) -> str:
     said = _OPENING.sub("", " ".join(text.split())).strip()
     said = _MAKE_SURE.sub("", said)
+    said = _NOT_TO.sub("do not ", said)
     said = _YOU.sub("", said)
     said = _WHEN_CAN.sub(r"\1 ", said)
     said = _REQUEST_AFTER.sub("", said) if not _REQUEST_AFTER.match(said) else said
@@ -95,5 +104,8 @@ def _trim(text: str) -> str:
 
 def _finish(text: str) -> str:
     text = text.rstrip("?")
-    stop = "" if text[-1:] in ".!" or (not text[-1:].isalnum() and text[-1:] not in "`)\"'") else "."
-    return f"{text[:1].upper()}{text[1:]}{stop}"
+    is_open = text[-1:].isalnum() or text[-1:] in "`)\"'"
+    first = text.split(None, 1)[0]
+    # The name of a file or a function keeps its spelling.
+    begun = text if _IDENTIFIER.search(first) else f"{text[:1].upper()}{text[1:]}"
+    return f"{begun}." if is_open else begun
