@@ -134,7 +134,7 @@ def parse_other_sections(summary: str) -> tuple[RememberLine, ...]:
 def _sections(summary: str) -> Iterator[tuple[str, list[str]]]:
     """Yield each section: its title in lower case, and the lines below it."""
     headings = list(_HEADING.finditer(summary))
-    ends = [heading.start() for heading in headings[1:]] + [len(summary)]
+    ends = [*(heading.start() for heading in headings[1:]), len(summary)][: len(headings)]
     for heading, end in zip(headings, ends, strict=True):
         yield heading["title"].strip(" :*").lower(), summary[heading.end() : end].splitlines()
 
