@@ -31,7 +31,7 @@ def status(run: Invocation) -> None:
         "opencode_db_exists": database is not None and database.exists(),
         "watch": settings.watch,
         "memory_file": run.config.memory_file,
-        "extraction_model": run.config.extraction_model,
+        "digest": settings.digest,
         "waiting": waiting,
     }
     if run.out.as_json:
@@ -46,7 +46,6 @@ def status(run: Invocation) -> None:
     if settings.watch:
         run.out.line(dim("watched   "), ", ".join(settings.watch))
     run.out.line(dim("file      "), f".opencode/MEMORY.md: {run.config.memory_file}")
-    run.out.line(dim("model     "), run.config.extraction_model or "none; rules only")
     run.out.line(dim("pending   "), f"{waiting} for `opencode-memory review`" if waiting else "0")
 
 

@@ -8,7 +8,7 @@ another program also reads, become notices and never stop a command. Only this m
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -19,6 +19,7 @@ from opencode_memory.config.paths import default_config_file
 from opencode_memory.config.settings import (
     BY_KEY,
     PREFIX,
+    REPLACED,
     SECTIONS,
     SETTINGS,
     BackupConfig,
@@ -64,12 +65,6 @@ class Config:
         server: Settings of the server.
         memory_file: Whether a project's memories are also kept in a file.
         max_memory_lines: Maximum number of lines in that file.
-        extraction_model: The optional memory model, if any.
-        extraction_url: Base URL of the memory model's server.
-        extraction_key: API key of the memory model.
-        extraction_calls_per_day: Maximum number of requests per day.
-        extraction_tokens_per_day: Maximum number of tokens per day.
-        extraction_timeout_seconds: Timeout of a request.
         file: Path of the configuration file; it need not exist.
         memory_config: The ``memory-config.jsonc`` that was also read, if any.
         notices: Errors in that file, and keys without effect.
@@ -94,12 +89,6 @@ class Config:
     server: ServerConfig
     memory_file: MemoryFile
     max_memory_lines: int
-    extraction_model: str | None
-    extraction_url: str | None
-    extraction_key: str | None
-    extraction_calls_per_day: int
-    extraction_tokens_per_day: int
-    extraction_timeout_seconds: int
     file: Path
     memory_config: Path | None
     notices: tuple[Notice, ...]
@@ -127,7 +116,7 @@ def setting(key: str, *, origin: str = "option") -> Setting:
     """
     if key not in BY_KEY:
         error = ConfigError(f"unknown configuration key {key!r} ({origin})", key=key, origin=origin)
-        error.hint = did_you_mean(key, BY_KEY)
+        error.hint = f"{REPLACED[key]} replaces it" if key in REPLACED else did_you_mean(key, BY_KEY)
         raise error
     return BY_KEY[key]
 
@@ -145,9 +134,11 @@ def load(*, environment: Mapping[str, str], options: Mapping[str, str | None] | 
     file = config_file(environment)
     values = {setting.key: setting.default(environment) for setting in SETTINGS}
     origins = {setting.key: "default" for setting in SETTINGS}
+    written_in_file = read_file(file)
+    replaced = tuple(_report_replaced(written_in_file, environment))
     from_environment = {key: environment.get(setting.variable) or None for key, setting in BY_KEY.items()}
     layers: tuple[tuple[Mapping[str, Any], Callable[[str], str]], ...] = (
-        (read_file(file), lambda _: "file"),
+        ({key: value for key, value in written_in_file.items() if key not in REPLACED}, lambda _: "file"),
         (from_environment, lambda key: BY_KEY[key].variable),
         (options or {}, lambda key: "--" + key.replace("_", "-").replace(".", "-")),
     )
@@ -172,10 +163,20 @@ def load(*, environment: Mapping[str, str], options: Mapping[str, str | None] | 
         **{name: kind(**_section(name, values)) for name, kind in SECTIONS.items()},
         file=file,
         memory_config=memory_config,
-        notices=notices,
+        notices=(*replaced, *notices),
         origins=MappingProxyType(origins),
         environment=MappingProxyType(dict(environment)),
     )
+
+
+def _report_replaced(written: Mapping[str, Any], environment: Mapping[str, str]) -> Iterator[Notice]:
+    """Yield a notice for each key of an earlier version that is set and has no effect."""
+    for key, successor in REPLACED.items():
+        variable = PREFIX + key.upper()
+        origin = "file" if key in written else variable if environment.get(variable) else None
+        if origin is not None:
+            hint = f"a digest sends what you typed in a session; if you agree, set {successor}"
+            yield Notice("note", key, f"{key} has no effect any more ({origin}); {successor} replaces it", hint)
 
 
 def _section(name: str, values: Mapping[str, Any]) -> dict[str, Any]:

@@ -50,6 +50,15 @@ class LogFormat(StrEnum):
     JSON = "json"
 
 
+class Digest(StrEnum):
+    """Whether a language model digests sessions, and which one of OpenCode's."""
+
+    ASK = "ask"
+    SMALL = "small"
+    SESSION = "session"
+    OFF = "off"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecallConfig:
     """Settings of recall: the number of hits."""
@@ -123,6 +132,16 @@ class LearningConfig:
         opencode_db: OpenCode's database; None for its default location.
         poll_seconds: Interval between two reads of that database.
         rest_seconds: Seconds without a message after which a session is idle and its pending candidates are written.
+        digest: Whether sessions are digested: ``ask`` and ``off`` send nothing, ``small`` uses OpenCode's small model,
+            ``session`` that of the session.
+        digest_url: Base URL of an OpenAI-compatible server that digests instead of OpenCode's model.
+        digest_model: Model of that server.
+        digest_key: API key of that server.
+        digest_key_file: File that holds the API key, for services without an environment.
+        digest_calls_per_day: Maximum number of requests per day.
+        digest_tokens_per_day: Maximum number of tokens per day.
+        digest_timeout_seconds: Timeout of a request.
+        digest_rest_seconds: Seconds without a message after which a session is digested.
     """
 
     enabled: bool
@@ -132,6 +151,15 @@ class LearningConfig:
     opencode_db: Path | None
     poll_seconds: int
     rest_seconds: int
+    digest: Digest
+    digest_url: str | None
+    digest_model: str | None
+    digest_key: str | None
+    digest_key_file: Path | None
+    digest_calls_per_day: int
+    digest_tokens_per_day: int
+    digest_timeout_seconds: int
+    digest_rest_seconds: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -300,6 +328,36 @@ SETTINGS: Final = (
         _always(120),
         whole_number(1, 86_400),
     ),
+    Setting(
+        "learning.digest",
+        "let a model of OpenCode digest sessions; ask sends nothing",
+        _always(Digest.ASK),
+        one_of(*Digest),
+    ),
+    Setting("learning.digest_url", "OpenAI-compatible server that digests sessions instead", _always(None), TEXT),
+    Setting("learning.digest_model", "model of that server", _always(None), TEXT),
+    Setting(
+        "learning.digest_key",
+        "API key of that server, for example from the environment",
+        _always(None),
+        KEY,
+        secret=True,
+    ),
+    Setting("learning.digest_key_file", "file that holds that key, with mode 0600", _always(None), FOLDER),
+    Setting("learning.digest_calls_per_day", "digests per day", _always(100), whole_number(1, 100_000)),
+    Setting(
+        "learning.digest_tokens_per_day",
+        "tokens of digests per day",
+        _always(300_000),
+        whole_number(1000, 1_000_000_000),
+    ),
+    Setting("learning.digest_timeout_seconds", "timeout of a digest", _always(120), whole_number(1, 600)),
+    Setting(
+        "learning.digest_rest_seconds",
+        "seconds without a message until a session is digested",
+        _always(600),
+        whole_number(1, 86_400),
+    ),
     Setting("injection.enabled", "add relevant memories to messages", _always(True), FLAG),
     Setting(
         "injection.max_tokens", "token budget of the memories for a message", _always(2000), whole_number(0, 100_000)
@@ -320,24 +378,6 @@ SETTINGS: Final = (
         "opencode.deadline_ms", "milliseconds that OpenCode waits for memories", _always(400), whole_number(20, 10_000)
     ),
     Setting("opencode.auditor_model", "model of the auditor agent, as provider/model", _always(None), TEXT),
-    Setting("extraction_model", "optional model that rewrites learned memories", _always(None), TEXT),
-    Setting("extraction_url", "base URL of that model's OpenAI-compatible server", _always(None), TEXT),
-    Setting(
-        "extraction_key", "API key of that server, for example from the environment", _always(None), KEY, secret=True
-    ),
-    Setting(
-        "extraction_calls_per_day",
-        "maximum number of requests to that model per day",
-        _always(200),
-        whole_number(1, 100_000),
-    ),
-    Setting(
-        "extraction_tokens_per_day",
-        "maximum number of tokens of that model per day",
-        _always(200_000),
-        whole_number(1000, 1_000_000_000),
-    ),
-    Setting("extraction_timeout_seconds", "timeout of a request to that model", _always(30), whole_number(1, 600)),
     Setting("server.host", "address that the server listens on", _always("127.0.0.1"), TEXT, named="HOST"),
     Setting(
         "server.port", "port of the server; 0 for any free port", _always(9824), whole_number(0, 65_535), named="PORT"
@@ -358,6 +398,18 @@ SETTINGS: Final = (
     Setting("server.log_format", "format of the log", _always(LogFormat.TEXT), one_of(*LogFormat)),
     Setting("server.log_file", "log file, instead of standard error", _always(None), FOLDER),
 )
+REPLACED: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "extraction_model": "learning.digest_model",
+        "extraction_url": "learning.digest_url",
+        "extraction_key": "learning.digest_key",
+        "extraction_calls_per_day": "learning.digest_calls_per_day",
+        "extraction_tokens_per_day": "learning.digest_tokens_per_day",
+        "extraction_timeout_seconds": "learning.digest_timeout_seconds",
+    }
+)
+"""Keys of earlier versions without effect, with the keys that replace them. They are not read as aliases, because a
+digest sends more text than the model of earlier versions received, so the user has to agree anew."""
 BY_KEY: Final = MappingProxyType({setting.key: setting for setting in SETTINGS})
 SECTIONS: Final[Mapping[str, type[Any]]] = MappingProxyType(
     {

@@ -1,143 +1,123 @@
-"""Duty of the optional LLM: rewords learned memories, or archives those not worth keeping.
+"""Duty of the digest: sends sessions that are due to an OpenAI-compatible server, one at a time.
 
-The LLM receives the text and the evidence of a memory, and its verdicts are validated before they arrive here. If it
-fails, memories stay as the rules wrote them. A rejected memory is archived and a rewording is an edit, so that
-``undo`` reverts both.
+Sessions that a model of OpenCode digests are left to the server of the plugin.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from datetime import date, datetime, timedelta
-from itertools import islice
+from collections.abc import Callable
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
-from opencode_memory.errors import NotFoundError
+from opencode_memory.errors import InvalidInputError, StorageError
 from opencode_memory.learning.digest import (
-    MAX_STATEMENTS,
     BudgetExceeded,
     Digester,
     DigestError,
-    DigestSettings,
-    Statement,
-    Usage,
+    DigestQueue,
+    DigestReport,
+    Due,
+    LeaseLostError,
+    ServerModel,
+    StoredUsage,
+    TranscriptSource,
+    UnreachableError,
 )
-from opencode_memory.models import ALL_PROJECTS, Category, Memory, Status, Trust
+from opencode_memory.learning.digest.settings import read_settings
+from opencode_memory.learning.switches import Switches
 from opencode_memory.text import clock
-from opencode_memory.worker.duty import PermanentError, PostponedError, Work
+from opencode_memory.text.clock import to_ms
 
 if TYPE_CHECKING:
-    from opencode_memory.config.load import Config
-    from opencode_memory.learning.digest import Verdict
+    from opencode_memory.config.settings import LearningConfig
     from opencode_memory.store.memory_store import MemoryStore
 
-_DONE: Final = "distilled"
-_LEDGER: Final = "opencode-memory:extraction:"
-_LEDGER_SECONDS: Final = 3 * 86_400
-_PAGE: Final = 200
-_LOOK_AGAIN: Final = timedelta(minutes=10)
-_STATEMENTS: Final = tuple(
-    category for category in Category if category not in {Category.CONVERSATION, Category.DIRECTIVE, Category.PROCEDURE}
-)
+LOOK_AGAIN: Final = timedelta(seconds=30)
+_OFFLINE_SECONDS: Final = 600.0
+_UNREADABLE_SECONDS: Final = 300.0
+_SPARE_SECONDS: Final = 60.0
 
 
-class StoredUsage:
-    """Usage per day, stored in the store's key-value pairs."""
+class ServerDigests:
+    """Digests sessions with the model of an OpenAI-compatible server.
 
-    def __init__(self, store: MemoryStore) -> None:
-        self._store = store
-
-    def load(self, day: date) -> Usage:
-        """Return the usage of a day."""
-        found = self._store.kv.get(_LEDGER + day.isoformat())
-        return Usage(calls=found["calls"], tokens=found["tokens"]) if isinstance(found, dict) else Usage()
-
-    def save(self, day: date, spent: Usage) -> None:
-        """Store the usage of a day."""
-        value = {"calls": spent.calls, "tokens": spent.tokens}
-        self._store.kv.set(_LEDGER + day.isoformat(), value, ttl_seconds=_LEDGER_SECONDS)
-
-
-def run_digest(work: Work, config: Config) -> datetime:
-    """Send some learned memories to the LLM and apply its verdicts; return when to look for more.
+    Args:
+        store: The store.
+        config: Configuration of learning; ``uses_server`` holds for it.
+        source: Reads the sessions.
+        project_of: Returns the project of a folder.
+        clock: Returns the current time.
 
     Raises:
-        PostponedError: The server does not answer.
-        PermanentError: The server rejects the request permanently.
+        InvalidInputError: The settings of the server are invalid.
     """
-    if config.extraction_model is None or config.extraction_url is None:
-        raise PermanentError("no LLM is configured")
-    settings = DigestSettings(
-        model=config.extraction_model,
-        url=config.extraction_url,
-        key=config.extraction_key,
-        timeout_seconds=config.extraction_timeout_seconds,
-        calls_per_day=config.extraction_calls_per_day,
-        tokens_per_day=config.extraction_tokens_per_day,
-    )
-    batch = {
-        str(number): memory
-        for number, memory in enumerate(islice(_find_statements(work.store), MAX_STATEMENTS), start=1)
-    }
-    if not batch:
-        return work.at + _LOOK_AGAIN
-    statements = [
-        Statement(id=name, category=memory.category, content=memory.content, evidence=str(memory.metadata["evidence"]))
-        for name, memory in batch.items()
-    ]
-    digester = Digester(settings, StoredUsage(work.store), clock=clock.now)
-    try:
-        report = digester.digest(statements)
-    except DigestError as error:
-        if error.is_final:
-            raise PermanentError(str(error)) from error
-        raise PostponedError(str(error), seconds=error.retry_after_seconds or _LOOK_AGAIN.total_seconds()) from error
-    if isinstance(report.outcome, BudgetExceeded):
-        return report.outcome.until
-    verdicts = {verdict.id: verdict for verdict in report.verdicts}
-    for name, memory in batch.items():
-        _apply_verdict(work.store, memory, verdicts.get(name))
-    return work.at
 
+    def __init__(
+        self,
+        store: MemoryStore,
+        config: LearningConfig,
+        source: TranscriptSource,
+        *,
+        project_of: Callable[[str], str | None],
+        clock: Callable[[], datetime] = clock.now,
+    ) -> None:
+        settings = read_settings(config)
+        self._model = settings.model
+        self._rest_seconds = config.digest_rest_seconds
+        self._lease_seconds = config.digest_timeout_seconds * 2 + _SPARE_SECONDS
+        self._source = source
+        self._project_of = project_of
+        self._clock = clock
+        self._server = ServerModel(settings, StoredUsage(store), clock=clock)
+        self._queue = DigestQueue(store, now_ms=self._now_ms)
+        self._digester = Digester(store, switches=Switches.from_config(config), now_ms=self._now_ms)
 
-def _find_statements(store: MemoryStore) -> Iterator[Memory]:
-    offset = 0
-    while page := store.list(
-        project=ALL_PROJECTS,
-        category=_STATEMENTS,
-        status=(Status.ACTIVE, Status.CANDIDATE),
-        limit=_PAGE,
-        offset=offset,
-    ):
-        offset += len(page)
-        for memory in page:
-            is_learned = memory.trust is Trust.EXTRACTED and "evidence" in memory.metadata
-            is_open = _DONE not in memory.metadata and memory.verified_at is None and not memory.pinned
-            if is_learned and is_open and not _was_changed_by_user(store, memory):
-                yield memory
+    def digest_next(self, worker: str) -> DigestReport | Due | None:
+        """Digest the next session that is due.
 
+        Args:
+            worker: Name of this process.
 
-def _snapshot(memory: Memory) -> tuple[object, ...]:
-    return (memory.key, memory.updated_at, memory.status, memory.verified_at, memory.pinned)
+        Returns:
+            What was stored; the claimed session if it got no digest, whose row in the queue has the reason; None if no
+            session is due.
+        """
+        due = self._queue.claim(worker, lease_seconds=self._lease_seconds)
+        if due is None:
+            return None
+        try:
+            return self._digest(due) or due
+        except LeaseLostError:
+            return due
+        except UnreachableError as error:
+            self._queue.postpone(due, str(error), seconds=_OFFLINE_SECONDS)
+        except DigestError as error:
+            self._queue.fail(due, str(error), is_final=error.is_final, retry_after_seconds=error.retry_after_seconds)
+        except (StorageError, InvalidInputError) as error:
+            # OpenCode's database belongs to another program. It may be replaced or repaired at this moment.
+            self._queue.postpone(due, str(error), seconds=_UNREADABLE_SECONDS)
+        return due
 
+    def _digest(self, due: Due) -> DigestReport | None:
+        session = self._source.read_session(due.info.id)
+        if session is None:
+            self._queue.finish(due)
+            return None
+        info, messages, active_ms = session
+        left_seconds = self._rest_seconds - (self._now_ms() - active_ms) / 1000
+        if left_seconds > 0 and active_ms > due.active_ms:
+            self._queue.postpone(due, "the session is active again", seconds=left_seconds)
+            return None
+        request = self._digester.prepare(due, messages, self._project_of(info.directory))
+        if request is None:
+            self._queue.finish(due)
+            return None
+        answer = self._server.ask(request.system, request.text)
+        if isinstance(answer, BudgetExceeded):
+            seconds = (answer.until - self._clock()).total_seconds()
+            self._queue.postpone(due, f"the {answer.budget} of today are used up", seconds=seconds)
+            return None
+        return self._digester.accept(due, request, answer.text, tokens=answer.tokens, model=self._model)
 
-def _was_changed_by_user(store: MemoryStore, memory: Memory) -> bool:
-    """Return whether the user has changed a memory or undone a change of it."""
-    changes = (entry for entry in store.history(memory.id) if entry.kind not in {"create", "merge"})
-    return any(entry.undone or entry.actor is Trust.USER for entry in changes)
-
-
-def _apply_verdict(store: MemoryStore, memory: Memory, verdict: Verdict | None) -> None:
-    try:
-        present = store.get(memory.id)
-    except NotFoundError:
-        return  # The memory was deleted in the meantime.
-    if _snapshot(present) != _snapshot(memory):
-        return  # The memory was changed in the meantime, so that change takes precedence.
-    metadata = {**memory.metadata, _DONE: verdict is not None}
-    if verdict is None or not verdict.keep or verdict.content is None:
-        store.edit(memory.id, metadata=metadata)
-    else:
-        store.edit(memory.id, content=verdict.content, category=verdict.category, metadata=metadata)
-    if verdict is not None and not verdict.keep:
-        store.archive(memory.id, reason="the LLM judged it not worth keeping")
+    def _now_ms(self) -> int:
+        return to_ms(self._clock())

@@ -1,4 +1,4 @@
-"""Learning duties: OpenCode's database, idle sessions, watched notes, the memory file, and the optional LLM."""
+"""Learning duties: OpenCode's database, idle sessions, watched notes, the memory file, and digests of sessions."""
 
 from __future__ import annotations
 
@@ -13,24 +13,32 @@ from typing import TYPE_CHECKING, Final
 from opencode_memory.config.paths import EXPORTS
 from opencode_memory.config.settings import MemoryFile
 from opencode_memory.errors import InvalidInputError, StorageError
+from opencode_memory.hosts.opencode.contract import OWN_TITLE
 from opencode_memory.hosts.opencode.feed.database import default_database
 from opencode_memory.hosts.opencode.feed.history_reader import OpenCodeReading
 from opencode_memory.hosts.opencode.feed.live_learning import REST
+from opencode_memory.hosts.opencode.feed.transcripts import DatabaseTranscripts
+from opencode_memory.learning.digest.queue import DigestQueue
+from opencode_memory.learning.digest.report import DigestReport
+from opencode_memory.learning.digest.settings import is_enabled, uses_server
 from opencode_memory.learning.extraction.events import SessionInfo
 from opencode_memory.learning.learner import Learner
 from opencode_memory.learning.switches import Switches, is_off
 from opencode_memory.notes.fact_sheet import SOURCE, update_fact_sheet
 from opencode_memory.projects.resolver import ProjectResolver, work_tree
+from opencode_memory.text import clock
 from opencode_memory.text.clock import to_ms
-from opencode_memory.worker.duty import Duty, PostponedError, Work, always
+from opencode_memory.worker.duty import Duty, PermanentError, PostponedError, Work, always
 
 if TYPE_CHECKING:
     from opencode_memory.config.load import Config
     from opencode_memory.notes.reread import SkipLog
     from opencode_memory.store.memory_store import MemoryStore
+    from opencode_memory.worker.digest_duty import ServerDigests
 
 NOTES: Final = "notes"
 MEMORY_FILE: Final = "memory_file"
+DIGEST: Final = "digest"
 _FILE_DELAY_SECONDS: Final = 2.0
 _NOT_THERE_SECONDS: Final = 30
 _UNREADABLE_SECONDS: Final = 300.0
@@ -47,6 +55,7 @@ class LearningDuties:
         self._projects = ProjectResolver(store, config.environment)
         self._folders = [Path(folder).expanduser().absolute() for folder in config.learning.watch]
         self._skips: SkipLog | None = None
+        self._digests: ServerDigests | None = None
 
     @property
     def projects(self) -> ProjectResolver:
@@ -64,8 +73,8 @@ class LearningDuties:
             found.append(Duty(kind=NOTES, do=self._read_notes))
         if self._config.memory_file is not MemoryFile.OFF:
             found.append(Duty(kind=MEMORY_FILE, do=self._write_memory_file))
-        if self._config.extraction_model is not None and self._config.extraction_url is not None:
-            found.append(Duty(kind="enrich", do=self._digest, is_due=always))
+        if uses_server(self._config.learning):
+            found.append(Duty(kind=DIGEST, do=self._digest, is_due=always))
         return tuple(found)
 
     @contextmanager
@@ -103,6 +112,7 @@ class LearningDuties:
             projects=self._projects,
             switches=self._switches,
             rest_ms=settings.rest_seconds * 1000,
+            on_rest=lambda head: self._queue_digest(work.store, head.info, head.active_ms),
         )
 
         def keeps_on() -> bool:
@@ -143,6 +153,7 @@ class LearningDuties:
             return
         if info.parent is None:
             self._update_fact_sheet(work.store, info.directory)
+        self._queue_digest(work.store, info, payload["active_ms"])
         learned = Learner(work.store).process(info, (), project=project, at_ms=at_ms, is_idle=True)
         if learned.active:
             self._enqueue_memory_file(work.store, info.directory, project)
@@ -189,10 +200,34 @@ class LearningDuties:
         if report.problem is not None:
             _log.warning("%s was not changed: %s", report.path, report.problem)
 
-    def _digest(self, work: Work) -> datetime:
-        from opencode_memory.worker.digest_duty import run_digest  # noqa: PLC0415  loads an HTTP client
+    def _queue_digest(self, store: MemoryStore, info: SessionInfo, active_ms: int) -> None:
+        """Queue a session that came to rest, before its last messages are processed, so that a crash loses nothing."""
+        if not is_enabled(self._config.learning) or info.title.startswith(OWN_TITLE):
+            return
+        queue = DigestQueue(store, now_ms=lambda: to_ms(clock.now()))
+        queue.add(info, active_ms=active_ms, rest_seconds=self._config.learning.digest_rest_seconds)
 
-        return run_digest(work, self._config)
+    def _digest(self, work: Work) -> datetime:
+        from opencode_memory.worker.digest_duty import LOOK_AGAIN, ServerDigests  # noqa: PLC0415  loads an HTTP client
+
+        settings = self._config.learning
+        path = settings.opencode_db or default_database(self._config.environment)
+        if path is None or not path.exists():
+            return work.at + timedelta(seconds=_NOT_THERE_SECONDS)
+        if self._digests is None:
+            try:
+                self._digests = ServerDigests(
+                    work.store,
+                    settings,
+                    DatabaseTranscripts(path, now_ms=lambda: to_ms(clock.now())),
+                    project_of=self._projects.of_session,
+                )
+            except InvalidInputError as error:
+                raise PermanentError(str(error)) from error
+        report = self._digests.digest_next(work.job.worker or "worker")
+        if isinstance(report, DigestReport):
+            _log.info("a digest stored %d memories; %d wait", len(report.active), len(report.waiting))
+        return work.at + LOOK_AGAIN if report is None else work.at
 
 
 def _enqueue_note(store: MemoryStore, path: Path) -> None:

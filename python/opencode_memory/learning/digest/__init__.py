@@ -1,33 +1,44 @@
-"""Digest: an optional LLM that rewords or rejects statements which the rules found.
+"""Digest: a language model reads one session and returns what is worth remembering of it.
 
-The step is off unless the user configures an LLM. It receives the statements of the rules, with secrets redacted. Its
-answer is untrusted data: each verdict is checked against the evidence, and cannot change trust, topic or project, or
-create a directive. This package does not write to the store, so after a failure the statements stay as they were.
+Nothing is sent before the user agreed. The request holds what the person typed and the last answer before each message,
+without secrets and private sections. The answer is untrusted data: every item needs a quote that stands in the session,
+and brings no names, numbers or negations of its own. What survives is stored like any other learned memory.
 """
 
 from __future__ import annotations
 
-from opencode_memory.learning.digest.budget import BudgetExceeded, Usage, UsageLedger
-from opencode_memory.learning.digest.digester import Digester
+from opencode_memory.learning.digest.budget import BudgetExceeded, DailyBudget, StoredUsage, Usage, UsageLedger
+from opencode_memory.learning.digest.digester import LEAST_MESSAGES, Digester, DigestRequest, judge
 from opencode_memory.learning.digest.errors import DigestError, UnreachableError
-from opencode_memory.learning.digest.report import MAX_CONTENT, Completed, DigestReport, DropReason, Verdict
+from opencode_memory.learning.digest.prompt import SYSTEM_PROMPT
+from opencode_memory.learning.digest.queue import DigestQueue, Due, Entry, LeaseLostError
+from opencode_memory.learning.digest.report import DigestReport, DroppedItem, DropReason
+from opencode_memory.learning.digest.server_model import ModelAnswer, ServerModel
 from opencode_memory.learning.digest.settings import DigestSettings
-from opencode_memory.learning.digest.statements import MAX_ID, MAX_STATEMENTS, Statement
+from opencode_memory.learning.digest.transcript import TranscriptSource
 
 __all__ = [
-    "MAX_CONTENT",
-    "MAX_ID",
-    "MAX_STATEMENTS",
+    "LEAST_MESSAGES",
+    "SYSTEM_PROMPT",
     "BudgetExceeded",
-    "Completed",
+    "DailyBudget",
     "DigestError",
+    "DigestQueue",
     "DigestReport",
+    "DigestRequest",
     "DigestSettings",
     "Digester",
     "DropReason",
-    "Statement",
+    "DroppedItem",
+    "Due",
+    "Entry",
+    "LeaseLostError",
+    "ModelAnswer",
+    "ServerModel",
+    "StoredUsage",
+    "TranscriptSource",
     "UnreachableError",
     "Usage",
     "UsageLedger",
-    "Verdict",
+    "judge",
 ]

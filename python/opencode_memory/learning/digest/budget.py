@@ -1,4 +1,4 @@
-"""Daily budget of the optional LLM: calls and tokens per day of UTC.
+"""Daily budget of the digest: calls and tokens per day of UTC.
 
 A request is charged with an estimate before it is sent, and corrected by the usage that the server reports. A process
 that is killed in between has therefore charged too much, never too little. Processes share the stored usage without a
@@ -10,7 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Final, Literal, Protocol
+
+if TYPE_CHECKING:
+    from opencode_memory.store.memory_store import MemoryStore
+
+KEPT_DAYS: Final = 31
+_LEDGER: Final = "opencode-memory:digest:"
+_DAY_SECONDS: Final = 86_400
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +36,28 @@ class UsageLedger(Protocol):
 
     def save(self, day: date, spent: Usage) -> None:
         """Store the usage of a day of UTC."""
+
+
+class StoredUsage:
+    """Usage per day, in the key-value pairs of a store, for ``KEPT_DAYS`` days."""
+
+    def __init__(self, store: MemoryStore) -> None:
+        self._store = store.for_project(None)
+
+    def load(self, day: date) -> Usage:
+        """Return the usage of a day."""
+        found = self._store.kv.get(_LEDGER + day.isoformat())
+        return Usage(calls=found["calls"], tokens=found["tokens"]) if isinstance(found, dict) else Usage()
+
+    def save(self, day: date, spent: Usage) -> None:
+        """Store the usage of a day."""
+        value = {"calls": spent.calls, "tokens": spent.tokens}
+        self._store.kv.set(_LEDGER + day.isoformat(), value, ttl_seconds=(KEPT_DAYS + 1) * _DAY_SECONDS)
+
+    def by_day(self) -> dict[date, Usage]:
+        """Return the usage of all kept days with any, the oldest first."""
+        days = [entry.key.removeprefix(_LEDGER) for entry in self._store.kv.list(_LEDGER)]
+        return {day: self.load(day) for day in sorted(map(date.fromisoformat, days))}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

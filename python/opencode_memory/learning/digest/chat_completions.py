@@ -35,7 +35,7 @@ _NEXT_FORMAT: Final = {
 _RESPONSE_FORMATS: Final[Mapping[AnswerFormat, Mapping[str, Any]]] = {
     AnswerFormat.JSON_SCHEMA: {
         "type": "json_schema",
-        "json_schema": {"name": "notes", "strict": True, "schema": ANSWER_SCHEMA},
+        "json_schema": {"name": "digest", "strict": True, "schema": ANSWER_SCHEMA},
     },
     AnswerFormat.JSON_OBJECT: {"type": "json_object"},
 }

@@ -1,155 +1,253 @@
-"""Digest call: sends statements to the LLM within the daily budget and reports its verdicts."""
+"""Digester: prepares the request for a claimed session, and stores what the model answers.
+
+It does not send anything: any transport that carries a text to a model and back can use it. What a digest writes is
+written in one transaction with the marks of the digested messages and the end of the claim. So a process that dies
+before it leads to one more request, and a process that dies after it to none.
+"""
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
 from typing import TYPE_CHECKING, Final
 
-from opencode_memory._core import redact
-from opencode_memory.learning.digest.budget import BudgetExceeded, Charge, DailyBudget, UsageLedger
-from opencode_memory.learning.digest.chat_completions import Dialect, parse_completion
-from opencode_memory.learning.digest.errors import (
-    DigestError,
-    UnreachableError,
-    error_for_status,
-    is_about_form,
-    is_success,
+from opencode_memory.errors import NotFoundError
+from opencode_memory.learning.digest.answer import parse_answer
+from opencode_memory.learning.digest.candidates import Grounds, Judged, judge_items
+from opencode_memory.learning.digest.errors import DigestError
+from opencode_memory.learning.digest.memories import Writing, plan_writing, render_summary
+from opencode_memory.learning.digest.prompt import (
+    MAX_ANSWER_TOKENS,
+    SYSTEM_PROMPT,
+    ShownMemory,
+    estimate_tokens,
+    render_request,
 )
-from opencode_memory.learning.digest.prompt import build_messages
-from opencode_memory.learning.digest.report import Completed, DigestReport
-from opencode_memory.learning.digest.settings import DigestSettings, parse_endpoint
-from opencode_memory.learning.digest.statements import Statement, prepare
-from opencode_memory.learning.digest.verdicts import parse_verdicts
+from opencode_memory.learning.digest.queue import Completion, DigestQueue, Due
+from opencode_memory.learning.digest.report import DigestReport
+from opencode_memory.learning.digest.transcript import Transcript, build_transcript, clean_text, fit
+from opencode_memory.learning.digested import name_message, name_summary
+from opencode_memory.learning.extraction.events import Message
+from opencode_memory.learning.extraction.injected_text import add_texts
+from opencode_memory.learning.extraction.session_state import SessionState
+from opencode_memory.models import Category, Memory, RememberStatus, Scope, Status
 
 if TYPE_CHECKING:
-    from opencode_memory.learning.digest.request import HttpAnswer
+    from opencode_memory.learning.switches import Switches
+    from opencode_memory.store.memory_store import MemoryStore
 
-_CHARACTERS_PER_TOKEN: Final = 4
-_SHOWN_OF_REFUSAL: Final = 500
+LEAST_MESSAGES: Final = 3
+"""New messages of the person that a session needs for a digest."""
+MOST_MEMORIES: Final = 10
+_MOST_QUERIES: Final = 8
+_HITS_OF_QUERY: Final = 4
+_LONGEST_QUERY: Final = 300
+_TYPICAL_ANSWER_TOKENS: Final = 400
+_WORTH_SHOWING: Final = tuple(category for category in Category if category is not Category.CONVERSATION)
 
-_log: Final = logging.getLogger(__name__)
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DigestRequest:
+    """Request to a model.
 
-@dataclass(frozen=True, slots=True)
-class _Exchange:
-    body: bytes
-    charge: Charge
-    requests: int
+    Attributes:
+        system: The instructions; always ``SYSTEM_PROMPT``.
+        text: The only message of the user.
+        max_tokens: Limit for the answer.
+        grounds: What the answer is checked against.
+        earlier: The summary of an earlier digest of the session; empty if there is none.
+        project: The project that the memories will belong to.
+    """
+
+    system: str
+    text: str
+    max_tokens: int
+    grounds: Grounds
+    earlier: str
+    project: str | None
+
+    @property
+    def estimate(self) -> int:
+        """Estimated tokens of the request and a typical answer."""
+        return estimate_tokens(self.system) + estimate_tokens(self.text) + _TYPICAL_ANSWER_TOKENS
 
 
 class Digester:
-    """Client of one LLM. It remembers the dialect that the server accepted, and no other state."""
+    """Digests sessions into one store.
 
-    def __init__(self, settings: DigestSettings, ledger: UsageLedger, *, clock: Callable[[], datetime]) -> None:
-        self._settings = settings
-        self._endpoint = parse_endpoint(settings.url)
-        self._budget = DailyBudget(
-            ledger, calls_per_day=settings.calls_per_day, tokens_per_day=settings.tokens_per_day, clock=clock
-        )
-        self._clock = clock
-        self._dialect = Dialect()
+    Args:
+        store: Receives the memories.
+        switches: Tell for which sessions learning is switched off.
+        now_ms: Returns the current time in UTC milliseconds.
+    """
 
-    def digest(self, statements: Sequence[Statement]) -> DigestReport:
-        """Ask the LLM for verdicts about statements. The call blocks, so do not call it on an event loop.
+    def __init__(self, store: MemoryStore, *, switches: Switches, now_ms: Callable[[], int]) -> None:
+        self._store = store
+        self._switches = switches
+        self._queue = DigestQueue(store, now_ms=now_ms)
+
+    def prepare(self, due: Due, messages: Sequence[Message], project: str | None) -> DigestRequest | None:
+        """Prepare the request for a session; None if there is nothing to digest.
 
         Args:
-            statements: At most ``MAX_STATEMENTS`` statements, without ``<private>`` parts.
+            due: The claimed session.
+            messages: All complete messages of the session, in order.
+            project: The project of the session.
+        """
+        self._queue.settle(due, self._archive, is_over=False)
+        if self._switches.skips(self._store, project, due.info):
+            return None
+        transcript = build_transcript(messages)
+        fresh = self._select_fresh(due, transcript)
+        if len(fresh.turns) < LEAST_MESSAGES:
+            return None
+        sent = fit(fresh)
+        state = self._read_state(due)
+        memories = self._find_memories(sent, project)
+        earlier = self._queue.read(due).summary
+        return DigestRequest(
+            system=SYSTEM_PROMPT,
+            text=render_request(sent, memories, earlier),
+            max_tokens=MAX_ANSWER_TOKENS,
+            grounds=Grounds(
+                transcript=sent,
+                state=state,
+                memories={memory.name: memory.id for memory in memories},
+                contents={memory.name: memory.content for memory in memories},
+                project=project,
+            ),
+            earlier=earlier,
+            project=project,
+        )
 
-        Returns:
-            The usable verdicts; if a budget is used up, no verdicts and the time when it is renewed.
+    def accept(self, due: Due, request: DigestRequest, answer: str, *, tokens: int, model: str) -> DigestReport:
+        """Store what survives of an answer, and end the claim.
+
+        Args:
+            due: The claimed session.
+            request: The request, as it was prepared.
+            answer: The text of the model.
+            tokens: Tokens of the request and its answer.
+            model: Name of the model.
 
         Raises:
-            InvalidInputError: The statements are invalid; no request was sent.
-            DigestError: The LLM gave no usable answer.
+            DigestError: The answer is not the requested JSON; nothing was stored and the claim goes on.
+            LeaseLostError: Another process has the session; nothing was stored.
         """
-        statements = prepare(statements)
-        if not statements:
-            return DigestReport(verdicts=(), dropped={}, tokens=0, outcome=Completed(0))
-        exchange = self._ask(build_messages(statements))
-        if isinstance(exchange, BudgetExceeded):
-            return DigestReport(verdicts=(), dropped={}, tokens=0, outcome=exchange)
-        text, tokens = self._read_text(exchange)
-        try:
-            verdicts, dropped = parse_verdicts(text, statements)
-        except ValueError as error:
-            message = f"the LLM {self._settings.model} did not answer with the requested JSON"
-            raise DigestError(message, is_final=False, hint="use a larger model if this happens often") from error
-        return DigestReport(verdicts=verdicts, dropped=dropped, tokens=tokens, outcome=Completed(exchange.requests))
-
-    def _ask(self, conversation: Sequence[Mapping[str, str]]) -> _Exchange | BudgetExceeded:
-        settings = self._settings
-        dialect = self._dialect
-        requests = 0
-        while True:
-            body = dialect.render(model=settings.model, messages=conversation, max_tokens=settings.max_answer_tokens)
-            charge = self._charge(body)
-            if isinstance(charge, BudgetExceeded):
-                return charge
-            answer = self._send(body, charge)
-            requests += 1
-            if is_success(answer.status):
-                self._dialect = dialect
-                return _Exchange(answer.body, charge, requests)
-            # A refused request uses no tokens, but counts as a call.
-            self._budget.correct(charge, tokens=0)
-            dialect = self._fall_back(dialect, answer)
-
-    def _charge(self, body: str) -> Charge | BudgetExceeded:
-        settings = self._settings
-        estimate = -(-len(body) // _CHARACTERS_PER_TOKEN) + settings.max_answer_tokens
-        if estimate > settings.tokens_per_day:
-            # This request would not fit on any day, so it must not look like a budget that is used up for today.
-            message = (
-                f"an LLM request may use {estimate:,} tokens, but the limit per day is {settings.tokens_per_day:,}"
-            )
-            hint = "raise the tokens per day, or lower the tokens of an answer"
-            raise DigestError(message, is_final=True, hint=hint)
-        return self._budget.charge(estimate)
-
-    def _send(self, body: str, charge: Charge) -> HttpAnswer:
-        from opencode_memory.learning.digest.request import post  # noqa: PLC0415  few users need the HTTP client
-
-        settings = self._settings
-        try:
-            return post(self._endpoint, body, key=settings.key, timeout_seconds=settings.timeout_seconds)
-        except UnreachableError:
-            self._budget.refund(charge)
-            raise
-
-    def _fall_back(self, dialect: Dialect, answer: HttpAnswer) -> Dialect:
-        refusal = answer.body.decode(errors="replace")
-        following = dialect.fallback(refusal) if is_about_form(answer.status) else None
-        if following is None:
-            raise error_for_status(answer.status, answer.retry_after, self._endpoint.origin, at=self._clock())
-        _log.debug(
-            "the LLM server refused with status %s, trying %s: %s",
-            answer.status,
-            following,
-            self._redact_refusal(refusal),
+        judged, parts = judge(request, answer, model=model)
+        grounds = request.grounds
+        state = self._read_state(due)
+        summary = render_summary(parts, due.info, state)
+        writing = plan_writing(
+            self._store,
+            due.info,
+            judged.statements,
+            grounds.transcript,
+            project=request.project,
+            model=model,
+            summary=summary,
         )
-        return following
+        is_partial = grounds.transcript.left >= LEAST_MESSAGES
+        names = [name_message(turn.digest) for turn in grounds.transcript.turns]
+        if writing.has_summary and not any(self._store.learning.are_processed([name_summary(due.info.id)])):
+            names.append(name_summary(due.info.id))
+        results = self._queue.complete(
+            due,
+            Completion(
+                memories=writing.memories,
+                processed=tuple(dict.fromkeys(names)),
+                tokens=tokens,
+                model=model,
+                summary=summary or request.earlier,
+                replaced=tuple(chain.from_iterable(writing.replaced)),
+                is_partial=is_partial,
+            ),
+        )
+        ids = [result.id for result in results]
+        self._link(writing, ids)
+        self._queue.settle(due, self._archive, is_over=not is_partial)
+        statuses = [
+            Status.CANDIDATE if result.status is RememberStatus.KEPT else Status(memory.status)
+            for result, memory in zip(results, writing.memories, strict=True)
+        ]
+        told = len(ids) - writing.has_summary
+        told_statuses = list(zip(ids[:told], statuses, strict=False))
+        return DigestReport(
+            active=tuple(id_ for id_, status in told_statuses if status is Status.ACTIVE),
+            waiting=tuple(id_ for id_, status in told_statuses if status is Status.CANDIDATE),
+            replaced=tuple(chain.from_iterable(writing.replaced)),
+            dropped=(*judged.dropped, *writing.dropped),
+            has_summary=writing.has_summary,
+            tokens=tokens,
+        )
 
-    def _read_text(self, exchange: _Exchange) -> tuple[str, int]:
-        try:
-            completion = parse_completion(exchange.body)
-        except ValueError as error:
-            message = f"{self._endpoint.origin} is not a chat-completions server: its response is not JSON"
-            raise DigestError(message, is_final=False, hint="check the address, which usually ends in /v1") from error
-        # Charge the tokens even if the text turns out to be unusable, because the server has done the work.
-        tokens = exchange.charge.tokens if completion.tokens is None else completion.tokens
-        self._budget.correct(exchange.charge, tokens=tokens)
-        model = self._settings.model
-        if completion.is_cut:
-            message = f"the LLM {model} did not finish within {self._settings.max_answer_tokens:,} tokens"
-            raise DigestError(message, is_final=True, hint="allow longer answers, or use a model that reasons less")
-        if completion.text is None:
-            raise DigestError(f"the LLM {model} answered without a text", is_final=False)
-        return completion.text, tokens
+    def _select_fresh(self, due: Due, transcript: Transcript) -> Transcript:
+        """Return the messages that the learner has read, and that no digest has covered."""
+        turns = transcript.turns
+        learning = self._store.learning
+        read = learning.are_processed([f"message:{due.info.id}:{turn.message}" for turn in turns])
+        digested = learning.are_processed([name_message(turn.digest) for turn in turns])
+        kept = [turn for turn, was_read, done in zip(turns, read, digested, strict=True) if was_read and not done]
+        # Two messages with the same digest are copies; only one can be marked.
+        return replace(transcript, turns=tuple({turn.digest: turn for turn in kept}.values()))
 
-    def _redact_refusal(self, refusal: str) -> str:
-        # Servers quote the key that they refuse.
-        without_key = refusal.replace(self._settings.key, "[key]") if self._settings.key else refusal
-        return redact(without_key)[0][:_SHOWN_OF_REFUSAL]
+    def _read_state(self, due: Due) -> SessionState:
+        _, stored = self._store.learning.open(due.info.id)
+        state = SessionState.from_json(stored)
+        shown = [decision.text for decision in self._store.ledger.decisions(due.info.id)]
+        return replace(state, injected=add_texts(state.injected, shown))
+
+    def _find_memories(self, transcript: Transcript, project: str | None) -> tuple[ShownMemory, ...]:
+        """Return the memories of the project that are nearest to the messages."""
+        best: dict[str, tuple[float, Memory]] = {}
+        for query in _list_queries(transcript):
+            hits = self._store.recall(
+                query,
+                limit=_HITS_OF_QUERY,
+                unasked=True,
+                scope=Scope.owned_by(project),
+                category=_WORTH_SHOWING,
+            )
+            for hit in hits:
+                score, _ = best.get(hit.memory.id, (0.0, hit.memory))
+                best[hit.memory.id] = (max(score, hit.score), hit.memory)
+        nearest = sorted(best.values(), key=lambda found: -found[0])[:MOST_MEMORIES]
+        return tuple(
+            ShownMemory(name=f"m{number}", id=memory.id, content=clean_text(memory.content))
+            for number, (_, memory) in enumerate(nearest, start=1)
+        )
+
+    def _link(self, writing: Writing, ids: Sequence[str]) -> None:
+        for id_, older in zip(ids, writing.contradicted, strict=True):
+            for other in older:
+                self._store.link(id_, other, "contradicts", "a later session says otherwise")
+
+    def _archive(self, ids: Sequence[str]) -> None:
+        for id_ in ids:
+            try:
+                if self._store.get(id_).status in {Status.ACTIVE, Status.CANDIDATE}:
+                    self._store.archive(id_, reason="the digest of a session replaces it")
+            except NotFoundError:
+                continue  # The user has deleted it meanwhile.
+
+
+def judge(request: DigestRequest, answer: str, *, model: str) -> tuple[Judged, dict[str, str]]:
+    """Parse and check an answer without storing anything; return its items and its summary.
+
+    Raises:
+        DigestError: The answer is not the requested JSON.
+    """
+    try:
+        parsed = parse_answer(answer)
+    except ValueError as error:
+        message = f"the model {model} did not answer with the requested JSON"
+        raise DigestError(message, is_final=False, hint="use a larger model if this happens often") from error
+    return judge_items(parsed, request.grounds), parsed.summary
+
+
+def _list_queries(transcript: Transcript) -> Iterator[str]:
+    """Yield the longest messages, because short ones like "yes" name no subject."""
+    longest = sorted(transcript.turns, key=lambda turn: -len(turn.typed))[:_MOST_QUERIES]
+    for turn in longest:
+        yield turn.person[:_LONGEST_QUERY]

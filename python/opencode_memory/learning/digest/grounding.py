@@ -1,55 +1,97 @@
-"""Grounding check: compares the words, names, numbers and negations of a rewording with its statement and evidence.
+"""Grounding check: compares the names, numbers, words and negations of an item with its quote and what stood beside it.
 
-The check cannot prove that a rewording is right. But a text that the LLM invents, or that an instruction hidden in the
-evidence makes it write, mostly brings new words. Dropping a good rewording costs little, because the original stays.
+The check cannot prove that an item is right. But a text that the model invents, or that an instruction in the
+transcript makes it write, mostly brings new words. Dropping a good item costs little: its session can still be found.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Final
 
 from opencode_memory._core import terms
 from opencode_memory.learning.digest.report import DropReason
-from opencode_memory.learning.digest.statements import Statement
+from opencode_memory.learning.extraction.gate.language import is_english
 
-_SUPPORTED_SHARE: Final = 0.7
-"""Minimum share of the distinct words of a rewording that must occur in the statement or its evidence."""
-
-_RELATED_SHARE: Final = 0.3
-"""Minimum share that must occur in the statement alone, since the evidence may contain an injected instruction."""
-
+_SUPPORTED_SHARE: Final = 0.5
+"""Minimum share of the distinct words of a text that must stand in its source. Wording in the third person brings some
+words of its own."""
+_RELATED_WORDS: Final = 1
+"""Minimum number of words that a text shares with its quote or the message that contains it."""
 _DIGIT: Final = re.compile(r"\d")
 # A path, URL, variable or option. Hyphenated words do not count, because people write them with and without hyphen.
 _NAME: Final = re.compile(r"\d|[._:@/\\]|^--")
+_PROPER: Final = re.compile(r"(?<![.!?:;\"'(\[{`*-] )(?<!^)(?<![\w.-])([A-Z][\w+#]*)")
 _NEGATION: Final = re.compile(
-    r"\b(?:not|never|none|neither|nor|cannot|without|avoid(?:s|ed|ing)?|no(?=\s+\w)|\w+n['\u2019]t|dont|doesnt|wont|cant)\b",
+    r"\b(?:not|never|none|neither|nor|cannot|without|avoid(?:s|ed|ing)?|no(?=\s+\w)|\w+n['\u2019]t|dont|doesnt|wont|cant"
+    r"|stop(?:s|ped)?|forbids?|forbidden|refuses?|rejects?|rather than|instead of|no longer"
+    r"|nicht|nie|niemals|keine?[rnms]?|pas|jamais|nunca|jamás|não|sin|ohne|sans|senza)\b|[不没別别勿无]",
     re.IGNORECASE,
 )
-# Words that may become a negation in a rewording: "no, use X" may become "do not use Y".
-_OPPOSITION: Final = re.compile(r"\b(?:no|instead|rather|stop|wrong|forbid(?:den)?|refuse[ds]?)\b", re.IGNORECASE)
+# Words that may become a negation in the text: "no, use X" may become "do not use Y".
+_OPPOSITION: Final = re.compile(
+    r"\b(?:no|non|nein|instead|rather|stop|wrong|only|just|switch(?:ed|ing)?|replace[ds]?|revert|undo|remove[ds]?"
+    r"|drop(?:ped)?|forbid(?:den)?|refuse[ds]?|anymore|any more|exclusively|unused)\b",
+    re.IGNORECASE,
+)
+_CLAUSE_WORDS: Final = 6
+_CLAUSE_END: Final = re.compile(r"[,.;:!?()\n]")
+_REVERSED_SHARE: Final = 0.75
+# Words that a report about a session uses itself.
+_OWN_WORDS: Final = frozenset(terms("The person user agent team project wants prefers prefer use uses should must")[0])
 
 
-def find_objection(content: str, statement: Statement) -> DropReason | None:
-    """Return why a rewording must be dropped; None if it is grounded."""
-    source = f"{statement.content}\n{statement.evidence}"
-    prose, names = terms(content)
-    words = set(prose)
-    source_prose, source_names = terms(source)
-    known = {*source_prose, *source_names}
-    if not words or len(words & known) < _SUPPORTED_SHARE * len(words):
-        return DropReason.UNSUPPORTED
-    # One wrong word among many is a matter of style, but a wrong version, path or command is a wrong memory.
+def find_objection(text: str, quote: str, source: str) -> DropReason | None:
+    """Return why an item must be dropped; None if it is grounded.
+
+    Args:
+        text: The item's text.
+        quote: Its quote, which stands in the transcript.
+        source: The quote's message and what stood beside it.
+    """
+    known = _collect_terms(f"{quote}\n{source}")
+    prose, names = terms(text)
+    words = set(prose) - _OWN_WORDS
+    # One wrong word among many is a matter of style, but a wrong version, path or name is a wrong memory.
     if any(term not in known for term in (*filter(_DIGIT.search, prose), *filter(_NAME.search, names))):
+        return DropReason.NAMES
+    if any(name not in known for name in _list_proper_names(text)):
+        return DropReason.NAMES
+    if words and len(words & known) < _SUPPORTED_SHARE * len(words):
         return DropReason.UNSUPPORTED
-    stated_prose, stated_names = terms(statement.content)
-    if len(words & {*stated_prose, *stated_names}) < _RELATED_SHARE * len(words):
-        return DropReason.UNRELATED
-    return DropReason.NEGATION if _is_reversed(content, statement.content, source) else None
+    if words and len(words & known) < _RELATED_WORDS:
+        return DropReason.UNSUPPORTED
+    return DropReason.NEGATION if _is_reversed(text, quote, source) else None
 
 
-def _is_reversed(content: str, stated: str, source: str) -> bool:
-    if _NEGATION.search(content):
+def _collect_terms(source: str) -> frozenset[str]:
+    prose, names = terms(source)
+    return frozenset((*prose, *names))
+
+
+def _list_proper_names(text: str) -> Iterator[str]:
+    """Yield the terms of capitalised words within the sentences of an English text."""
+    if not is_english(text):
+        return
+    for match in _PROPER.finditer(text):
+        found = terms(match[1])[0]
+        yield from (term for term in found[:1] if term not in _OWN_WORDS)
+
+
+def _is_reversed(text: str, quote: str, source: str) -> bool:
+    if _NEGATION.search(text):
         return not (_NEGATION.search(source) or _OPPOSITION.search(source))
-    # "Use pnpm, not npm" and "use pnpm instead of npm" mean the same.
-    return bool(_NEGATION.search(stated)) and not _OPPOSITION.search(content)
+    if _OPPOSITION.search(text):
+        return False
+    said = set(terms(text)[0])
+    return any(
+        clause and len(clause & said) >= _REVERSED_SHARE * len(clause) for clause in _iterate_negated_clauses(quote)
+    )
+
+
+def _iterate_negated_clauses(quote: str) -> Iterator[set[str]]:
+    """Yield the terms after each negation, up to the end of its clause."""
+    for match in _NEGATION.finditer(quote):
+        rest = _CLAUSE_END.split(quote[match.end() :], maxsplit=1)[0]
+        yield set(terms(" ".join(rest.split()[:_CLAUSE_WORDS]))[0])

@@ -1,73 +1,65 @@
-"""Result of one digest call: verdicts, reasons for dropped verdicts, and the outcome."""
+"""Result of one digest: what was stored, what was dropped, and why."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
-
-from opencode_memory.learning.digest.budget import BudgetExceeded
-from opencode_memory.models import Category
-
-MAX_CONTENT: Final = 500
-"""Maximum length of a rewording in characters: one or two sentences."""
 
 
 class DropReason(StrEnum):
-    """Reason why a part of the answer was not used."""
+    """Reason why an item was not stored."""
 
     MALFORMED = "malformed"
-    UNKNOWN_ID = "unknown_id"
-    DOUBLED_ID = "doubled_id"
-    UNANSWERED = "unanswered"
-    CATEGORY = "category"
-    DIRECTIVE = "directive"
+    TOO_MANY = "too_many"
+    KIND = "unknown_kind"
     TOO_LONG = "too_long"
+    QUOTE = "quote_not_found"
+    SHORT_QUOTE = "quote_too_short"
+    NOT_PERSONS = "not_said_by_the_person"
+    NAMES = "new_names"
     UNSUPPORTED = "unsupported"
-    UNRELATED = "unrelated"
     NEGATION = "negation"
+    INJECTED = "repeats_a_given_memory"
+    UNKNOWN_ID = "supersedes_unknown_memory"
+    REJECTED = "rejected_before"
+    DOUBLED = "doubled"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
-    """The LLM's verdict about one statement.
+class DroppedItem:
+    """An item that was not stored.
 
     Attributes:
-        id: The id of the statement.
-        keep: Whether the statement is worth keeping.
-        content: A better wording on one line, 1 to ``MAX_CONTENT`` characters; None to keep the wording of the rules.
-        category: Category of the statement; ``directive`` and ``conversation`` only if the rules said so.
-        topic: Always None. A topic decides which memory is overwritten, and the LLM must not decide that.
+        text: Its text as the model wrote it, cut; empty if it had none.
+        reason: The reason.
     """
 
-    id: str
-    keep: bool
-    content: str | None
-    category: Category
-    topic: None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Completed:
-    """The LLM answered. More than one request was needed if the server refused the first dialect."""
-
-    requests: int
+    text: str
+    reason: DropReason
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DigestReport:
-    """Result of one call.
+    """Result of one digest.
 
     Attributes:
-        verdicts: Usable verdicts, in the order of the statements; the other statements stay as the rules wrote them.
-        dropped: Number of unused parts of the answer, by reason; statements that the answer does not mention count as
-            ``unanswered``.
-        tokens: Tokens charged to the day's budget.
-        outcome: Whether the LLM answered, or which budget is used up and until when.
+        active: Ids of memories that are active now.
+        waiting: Ids of memories that wait for the person's review.
+        replaced: Ids of memories that they replace.
+        dropped: Items that were not stored.
+        has_summary: Whether the summary of the session was stored.
+        tokens: Tokens of the request and its answer.
     """
 
-    verdicts: tuple[Verdict, ...]
-    dropped: Mapping[DropReason, int]
-    tokens: int
-    outcome: Completed | BudgetExceeded
+    active: tuple[str, ...] = ()
+    waiting: tuple[str, ...] = ()
+    replaced: tuple[str, ...] = ()
+    dropped: tuple[DroppedItem, ...] = ()
+    has_summary: bool = False
+    tokens: int = 0
+
+    @property
+    def reasons(self) -> Counter[DropReason]:
+        """Number of dropped items by reason."""
+        return Counter(item.reason for item in self.dropped)

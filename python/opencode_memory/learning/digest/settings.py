@@ -1,6 +1,6 @@
-"""Settings of the optional LLM, validated when they are built.
+"""Settings of the model behind an OpenAI-compatible server, validated when they are built.
 
-Statements and the key leave this machine only encrypted: ``http`` is allowed for loopback addresses alone. The URL of
+Texts and the key leave this machine only encrypted: ``http`` is allowed for loopback addresses alone. The URL of
 the endpoint is rebuilt from its validated parts, so that two parsers of an unusual URL cannot disagree about its host.
 """
 
@@ -9,9 +9,14 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from ipaddress import ip_address
-from typing import Final
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
+from opencode_memory.config.settings import Digest
 from opencode_memory.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from opencode_memory.config.settings import LearningConfig
 
 MOST_SECONDS: Final = 600.0
 LEAST_ANSWER_TOKENS: Final = 64
@@ -29,6 +34,7 @@ _BASE: Final = re.compile(
 )
 _COMPLETIONS: Final = "/chat/completions"
 _HIGHEST_PORT: Final = 65_535
+_OTHERS: Final = 0o077
 _FORM: Final = "http(s)://host[:port][/path], such as http://127.0.0.1:11434/v1"
 
 
@@ -52,10 +58,10 @@ class DigestSettings:
     model: str
     url: str
     key: str | None = field(default=None, repr=False)
-    timeout_seconds: float = 30.0
-    max_answer_tokens: int = 2_048
-    calls_per_day: int = 200
-    tokens_per_day: int = 200_000
+    timeout_seconds: float = 120.0
+    max_answer_tokens: int = 4_096
+    calls_per_day: int = 100
+    tokens_per_day: int = 300_000
 
     def __post_init__(self) -> None:
         if (
@@ -76,6 +82,61 @@ class DigestSettings:
         _check_range("max_answer_tokens", self.max_answer_tokens, LEAST_ANSWER_TOKENS, MOST_ANSWER_TOKENS)
         _check_range("calls_per_day", self.calls_per_day, 1, MOST_CALLS_PER_DAY)
         _check_range("tokens_per_day", self.tokens_per_day, LEAST_TOKENS_PER_DAY, MOST_TOKENS_PER_DAY)
+
+
+def uses_server(config: LearningConfig) -> bool:
+    """Return whether sessions are digested by an OpenAI-compatible server.
+
+    Its address and a model in the configuration are the user's consent; they come before OpenCode's model.
+    """
+    is_set = config.digest_url is not None and config.digest_model is not None
+    return config.enabled and config.digest is not Digest.OFF and is_set
+
+
+def uses_opencode(config: LearningConfig) -> bool:
+    """Return whether sessions are digested by a model of OpenCode."""
+    return config.enabled and config.digest in {Digest.SMALL, Digest.SESSION} and not uses_server(config)
+
+
+def is_enabled(config: LearningConfig) -> bool:
+    """Return whether sessions are digested at all."""
+    return uses_server(config) or uses_opencode(config)
+
+
+def read_settings(config: LearningConfig) -> DigestSettings:
+    """Build the settings of the server.
+
+    Raises:
+        InvalidInputError: A value is invalid, or the file of the key cannot be used.
+    """
+    return DigestSettings(
+        model=config.digest_model or "",
+        url=config.digest_url or "",
+        key=config.digest_key or _read_key(config.digest_key_file),
+        timeout_seconds=config.digest_timeout_seconds,
+        calls_per_day=config.digest_calls_per_day,
+        tokens_per_day=config.digest_tokens_per_day,
+    )
+
+
+def _read_key(file: Path | None) -> str | None:
+    if file is None:
+        return None
+    try:
+        mode = file.stat().st_mode
+        key = file.read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        message = f"digest_key_file: {file} cannot be read: {reason}"
+        raise InvalidInputError(message, field="learning.digest_key_file") from error
+    if mode & _OTHERS:
+        message = f"digest_key_file: other users can read {file}"
+        problem = InvalidInputError(message, field="learning.digest_key_file", limit="mode 0600")
+        problem.hint = f"chmod 600 {file}"
+        raise problem
+    if not key:
+        raise InvalidInputError(f"digest_key_file: {file} is empty", field="learning.digest_key_file")
+    return key
 
 
 @dataclass(frozen=True, slots=True)

@@ -99,6 +99,15 @@ class OpenCodeDatabase:
                 if name in infos:  # The session may have been deleted since.
                     yield SessionHead(info=infos[name], mark=mark, active_ms=active_ms)
 
+    def find_session(self, session: str) -> SessionHead | None:
+        """Return a session with messages; None if there is none of that id."""
+        marks = self._reader.ask(partial(self._marks, only=session))
+        info = self._reader.ask(partial(self._infos, names=[session])).get(session)
+        if info is None or session not in marks:
+            return None
+        mark, active_ms = marks[session]
+        return SessionHead(info=info, mark=mark, active_ms=active_ms)
+
     def messages(self, session: str, after: str | None, *, now_ms: int, limit: int = 200) -> Page:
         """Read the next complete messages of a session.
 
@@ -128,8 +137,8 @@ class OpenCodeDatabase:
             raise error
         return engines
 
-    def _marks(self, connection: sqlite3.Connection) -> dict[str, tuple[str, int]]:
-        """Return mark and last activity of each session with messages."""
+    def _marks(self, connection: sqlite3.Connection, only: str | None = None) -> dict[str, tuple[str, int]]:
+        """Return mark and last activity of each session with messages, or of one."""
         asked = ["s.id", "s.time_updated"]
         for engine in self._engines(connection):
             asked.append(f"(SELECT count(*) FROM {engine.table} m WHERE m.session_id = s.id)")
@@ -142,8 +151,9 @@ class OpenCodeDatabase:
         found: dict[str, tuple[str, int]] = {}
         for table, known in _session_tables(connection).items():
             updated = "time_updated" if "time_updated" in known else "NULL AS time_updated"
-            statement = f"SELECT {', '.join(asked)} FROM (SELECT id, {updated} FROM {table}) s"
-            for name, *values in connection.execute(statement):
+            chosen = "" if only is None else " WHERE id = ?"
+            statement = f"SELECT {', '.join(asked)} FROM (SELECT id, {updated} FROM {table}{chosen}) s"
+            for name, *values in connection.execute(statement, () if only is None else (only,)):
                 if is_sound(name) and name not in found and any(values[1::2]):
                     moments = [moment for moment in values[::2] if isinstance(moment, int)]
                     found[name] = (".".join(str(part or 0) for part in values), max(moments, default=0))

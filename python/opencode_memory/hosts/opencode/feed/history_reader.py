@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -12,11 +12,13 @@ from opencode_memory.errors import InvalidInputError
 from opencode_memory.hosts.opencode.contract import OWN_TITLE
 from opencode_memory.hosts.opencode.feed.database import OpenCodeDatabase, SessionHead
 from opencode_memory.learning.learner import Learner, LearningResult
+from opencode_memory.learning.off_times import find_unread
 from opencode_memory.learning.switches import Switches
 from opencode_memory.projects.identity import real
 from opencode_memory.store.learning_state import Progress
 
 if TYPE_CHECKING:
+    from opencode_memory.learning.extraction.events import Message
     from opencode_memory.projects.resolver import ProjectResolver
     from opencode_memory.store.memory_store import MemoryStore
 
@@ -58,6 +60,8 @@ class OpenCodeReading:
         projects: Finds the project of a folder.
         switches: Tell for which sessions learning is switched off.
         rest_ms: A session without messages for this long is at rest; 0 treats every session as at rest.
+        is_requested: Whether the user requested this reading, which needs no switched-on source.
+        on_rest: Called with a session that is at rest, before its last messages are learned from.
     """
 
     def __init__(
@@ -68,6 +72,8 @@ class OpenCodeReading:
         projects: ProjectResolver,
         switches: Switches,
         rest_ms: int,
+        is_requested: bool = False,
+        on_rest: Callable[[SessionHead], None] = lambda _: None,
     ) -> None:
         self._store = store
         self._path = path
@@ -76,6 +82,8 @@ class OpenCodeReading:
         self._projects = projects
         self._switches = switches
         self._rest_ms = rest_ms
+        self._is_requested = is_requested
+        self._on_rest = on_rest
         self._switched = store
 
     def continue_from(self, store: MemoryStore) -> None:
@@ -164,6 +172,9 @@ class OpenCodeReading:
             if passes_over:
                 self._learner.skip(head.info, page.messages, feed=self._feed, progress=reached)
             else:
+                self._skip_unread(head, page.messages, project)
+                if rests:
+                    self._on_rest(head)
                 found.append(
                     self._learner.process(
                         head.info,
@@ -177,3 +188,16 @@ class OpenCodeReading:
                 )
             if is_last or not keeps_on():
                 return found
+
+    def _skip_unread(self, head: SessionHead, messages: Sequence[Message], project: str | None) -> None:
+        """Mark messages of a time when learning was off, so that they are not read."""
+        unread = find_unread(
+            self._switched,
+            messages,
+            source="opencode",
+            project=project,
+            session=head.info,
+            is_requested=self._is_requested,
+        )
+        if unread:
+            self._learner.skip(head.info, unread)
