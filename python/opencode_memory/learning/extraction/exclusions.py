@@ -31,7 +31,7 @@ _SARCASM: Final = re.compile(
     re.IGNORECASE,
 )
 _REQUIREMENT: Final = re.compile(
-    r"^as an? [\w -]{2,40},? i (?:want|need|can|should|would|must|wish)\b|\bso that i\b|\bacceptance criteria\b|\buser stor(?:y|ies)\b|^(?:given|when|then) (?:a|an|the|i) \w+|"
+    r"^(?:[A-Z]+-\d+:? )?as an? [\w -]{2,40},? i (?:want|need|can|should|would|must|wish)\b|\bso that i\b|\bacceptance criteria\b|\buser stor(?:y|ies)\b|^(?:given|when|then) (?:a|an|the|i) \w+|"
     r"^(?:scenario|feature|story|requirements?|ac|spec|ticket|epic|description|steps to reproduce|expected|actual)(?: \w+)? ?[:#-]|"
     r"^(?:the )?(?:users?|customers?|clients?|members?|visitors?|admins?|guests?|players?|patients?|students?|subscribers?|app|application|system|page|button|screen|"
     r"dialog|modal|form|widget|command|flag|output|api|endpoint|function|method|tool|cli|bot|service|field|list|table|export|report|report|import|importer)s? (?:\w+ )?(?:must|should|shall|has to|have to|needs? to|may)\b",
@@ -62,7 +62,7 @@ _TURNS_AWAY: Final = re.compile(
 )
 _TAKEN_BACK: Final = re.compile(
     r"\b(?:scratch (?:that|this|it)|never ?mind|nvm|forget (?:it|that|this|i said|what i said|about (?:it|that))|ignore (?:that|this|what i (?:just )?said|my last|the last|me)|"
-    r"strike that|on second thought|just kidding|jk|disregard|i take (?:it|that) back|no wait|wait no|wait,? no|actually,? (?:no|wait|nope|scratch|forget|hold)|hold on,? (?:no|that)|hmm,? no\b|"
+    r"strike that|on second thought|just kidding|jk|disregard|i take (?:it|that) back|i mixed (?:it|that|this) up|i was wrong\b|my mistake|no wait|wait no|wait,? no|actually,? (?:no|wait|nope|scratch|forget|hold)|hold on,? (?:no|that)|hmm,? no\b|"
     r"cancel that|that was a joke|only joking|kidding|not really|oh wait|nah forget|belay that|don'?t actually|let me (?:rethink|think about) (?:that|it|this))\b",
     re.IGNORECASE,
 )

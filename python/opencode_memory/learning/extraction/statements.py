@@ -118,15 +118,17 @@ def _add(found: list[_Found], sentence: Sentence, sentences: Sequence[Sentence],
         sentence = replace(sentence, text=said["said"], core=said["said"], is_question=False)
     if len(sentence.core) > _MOST_CHARS:
         return found
+    number = sentence.number
+    corrected = find_correction(sentence, action)
+    if corrected is not None:
+        return [*found, _Found(number, corrected, frozenset({number}))]
     if not _LEAST_WORDS <= len(sentence.text.split()) <= _MOST_WORDS:
         return found
-    number = sentence.number
     covered = frozenset({number})
     before = sentences[number - 1].text if number else ""
     verdict = judge(sentence.text, sentence.core, before)
     if verdict is None:
-        corrected = find_correction(sentence, action)
-        return found if corrected is None else [*found, _Found(number, corrected, covered)]
+        return found
     if verdict.refers_back:
         if not number:
             return found

@@ -16,6 +16,7 @@ LONGEST: Final = 1200
 _MOST_LINES: Final = 4
 """Number of lines of a list, a log or code from which they count as pasted."""
 _MOST_HEADINGS: Final = 1
+_LOOKED_AT: Final = 4000
 _CAPTION_LINES: Final = 8
 _CAPTION_WORDS: Final = 9
 _HEADING: Final = re.compile(r"^\s*(?:#{1,6}\s+\S|\*\*[^*]{2,80}\*\*:?\s*$|__[^_]{2,80}__:?\s*$|[-=*_]{3,}\s*$)")
@@ -23,6 +24,7 @@ _MARKED: Final = re.compile(
     r"^\s*(?:[-*•+–]\s|\(?\d{1,3}[.):]\s|\(?[a-zA-Z][.)]\s|\[[ xX]\]|#{1,6}\s|\*\*|>|\||[{}\[\]();<]|[✓✔✗✘×⚠❌✅•▶►→➜⏺⎿└├│┌┬╭╰─═]|"
     r"[\w.-]+\s*[=:]\s*\S|\S*[/\\]\S+\s*$|https?://|\d+[:.|]|\w+\(|@\w|\.\w|--?\w)"
 )
+_MAIL: Final = re.compile(r"^\s*(?:From|To|Subject|Date|Sent|Cc|Von|An|Betreff):\s\S", re.MULTILINE)
 _LEAD: Final = re.compile(r"^\s*(?:[-*•+]\s+|\d{1,2}[.)]\s+)\*\*")
 _MODEL: Final = re.compile(
     r"^(?:\s*#{1,6} |Great question|Certainly[!,.]|Sure[!,] (?:here|I)|Here(?:'s| is| are) (?:a|an|the|your) |I(?:'ve| have) (?:updated|created|added|implemented|fixed)|Based on (?:your|the|my)|"
@@ -33,6 +35,8 @@ _MODEL: Final = re.compile(
 
 def extract_typed_prose(message: str) -> str:
     """Return the sentences that the person typed, line by line; empty if the message states nothing."""
+    if len(_MAIL.findall(message[:_LOOKED_AT])) > 1:
+        return ""
     text = extract_authored_text(message).text.strip()
     if not text or len(text) > LONGEST:
         return ""

@@ -19,12 +19,12 @@ from opencode_memory.models import Category
 
 _NO_ORDER: Final = (
     r"(?:see|sees|get|gets|hit|hits|reach|hear|know|knew|receive|find|finds|load|loads|work|works|show|appear|match|end|ends|seem|seen|been|gone|had|has|have|was|were|is|are|did|does|said|asked|told|"
-    r"wanted|used|happen|notice|think|thought|made|came|went|got|saw|found|became|understood|understand|forget|mind|ever|quite|really|on|off|the|a|an|in|at|as|so|to|going|feel|run into|happy|welcome|there|here|\w+ed|\w+ing)\b"
+    r"wanted|used|happen|notice|think|thought|made|came|went|got|saw|found|became|understood|understand|forget|mind|ever|quite|really|on|off|the|a|an|in|at|as|so|to|going|feel|run into|happy|welcome|there|here|\w+ed|\w+ing|(?!focus)\w+[^su]s)\b"
 )
 _VERB: Final = rf"(?!{_NO_ORDER})[a-z][a-z'-]+"
 _START: Final = r"(?:^|[:;,(–—]\s*|\.\s+|\bplease\s+)"
 _LEAD: Final = (
-    r"(?:(?:and|also|so|but|then|please|pls|just|ok|yes|no|again|general rule|important|remember to|be sure to|make sure (?:to|you|that you|we|that we)|try to|"
+    r"(?:(?:and|oh|btw|also|so|but|then|please|pls|just|ok|yes|no|again|general rule|important|remember to|be sure to|make sure (?:to|you|that you|we|that we)|try to|"
     r"(?:you|u|we|agents?|claude|cursor|everyone) (?:should|must|need to|have to|shall|are to|can|will)|i want you to|i need you to|i'd like you to|can you|could you|you|u)[,:]?\s+)*"
 )
 _ALWAYS: Final = r"(?:always|never|never ever|don'?t ever|do not ever|under no circumstances|at all times)"
@@ -45,7 +45,8 @@ _TASK: Final = re.compile(
     re.IGNORECASE,
 )
 _WE: Final = re.compile(
-    rf"\b(?:we|i|you)(?:'ll| will| should| must| shall| can| do| need to| want to| have to| would)?\s+(?:be )?(?:basically |really |almost |just )?(?:always|never)\s+(?:be )?(?P<verb>(?!{_NO_ORDER.replace('|[a-z]+ing', '')})[a-z]+|be \w+ing|\w+ing)",
+    rf"\b(?:we|you)(?:'ll| will| should| must| shall| can| do| need to| want to| have to| would)?\s+(?:be )?(?:basically |really |almost |just )?(?:always|never)\s+(?:be )?(?P<verb>(?!{_NO_ORDER})[a-z]+|be \w+ing|\w+ing)"
+    r"|\bi (?:always|never) (?:use|want|prefer|commit|write|push|deploy|test|run|put|keep|name|merge|squash|rebase|review|indent|format|sign|store)\b",
     re.IGNORECASE,
 )
 _MODAL_BE: Final = re.compile(
@@ -91,7 +92,7 @@ _LIKES: Final = re.compile(
 )
 _WANT: Final = re.compile(
     rf"\b(?:i|we)(?: would|'d)? (?:want|like|expect|need|prefer)\b(?:(?!\bmay\b|\bmight\b).)*\b(?:{_EACH_TIME}|each and every|always|at all times|from now on)\b|"
-    r"\bi (?:basically |really )?(?:never|do(?: not|n'?t) ever) want\b|\bi (?:don'?t|do not) (?:ever )?want (?:you|us|claude|cursor|the ai|the agent|agents)\b|\bmake sure (?:that )?(?:.{3,80}) (?:each|every) time\b",
+    r"\bi (?:don'?t|do not) want\b.{3,80}\bever\W*$|\bi (?:basically |really )?(?:never|do(?: not|n'?t) ever) want\b|\bi (?:don'?t|do not) (?:ever )?want (?:you|us|claude|cursor|the ai|the agent|agents)\b|\bmake sure (?:that )?(?:.{3,80}) (?:each|every) time\b",
     re.IGNORECASE,
 )
 _WORK_RULE: Final = re.compile(
@@ -103,7 +104,8 @@ _ALL: Final = re.compile(
     re.IGNORECASE,
 )
 _IN_PROJECT: Final = re.compile(
-    r"\b(?:in|for|across|throughout) (?:this|our|the whole|the entire) (?:project|repo(?:sitory)?|codebase|code base|team|monorepo|organi[sz]ation),? (?:we|all|every|always|never|use|please use|you (?:should|must))\b"
+    r"^in (?:this|our) (?:project|repo(?:sitory)?|codebase|code base|monorepo|team|company),? (?!i\b|can\b|could\b|there\b|it\b|please (?!use)|add\b|create\b|fix\b|make\b|change\b|we (?:need|want|see|get|can|could)\b)\w"
+    r"|^all .{3,80}\b(?:is|are) .{3,80}\bnever\b|\b(?:in|for|across|throughout) (?:this|our|the whole|the entire) (?:project|repo(?:sitory)?|codebase|code base|team|monorepo|organi[sz]ation),? (?:we|all|every|always|never|use|please use|you (?:should|must))\b"
     r"|\bwe (?:use|write|store|format|name|call|prefer|avoid|follow|test|deploy|commit|never|always|only|don'?t|do not)\b.{3,80}\b(?:(?:in|across|throughout) (?:this|our|the whole|the entire) (?:project|repo(?:sitory)?|codebase|code base|monorepo)|everywhere)\b",
     re.IGNORECASE,
 )
@@ -121,6 +123,9 @@ _WHEN_I_SAY: Final = re.compile(
     re.IGNORECASE,
 )
 _FOR_NOW: Final = re.compile(r"\s*\bfor now\b", re.IGNORECASE)
+_HERE: Final = re.compile(r"(?<=\w)(?: over)? here\b(?=\W|$)", re.IGNORECASE)
+_HABIT: Final = re.compile(r"\bwe (?:always|never|only|use|don'?t|do not|keep|write)\b", re.IGNORECASE)
+_THOSE: Final = re.compile(r"(?<=\bnever want )(?:to see |to get )?(?:those|these)\b", re.IGNORECASE)
 _PREFERRED: Final = re.compile(
     r"\b(?:is|are) (?:the |our |my |always |generally |strongly |much )*preferred\b|\b(?:preferred|recommended) (?:approach|way|method|style|tool|option|pattern|format|choice) (?:is|for)\b",
     re.IGNORECASE,
@@ -153,7 +158,9 @@ def find_standing_order(sentence: str) -> Verdict | None:
     """Return the standing order that a sentence states, if any."""
     # "We only test on SQLite for now" is a choice; any other sentence with "for now" is about the work at hand.
     lasting = _FOR_NOW.sub("", sentence) if _ONLY.search(sentence) else sentence
-    if is_about_work_at_hand(lasting) or _TASK.search(sentence):
+    # "We always use tabs here": here is the project.
+    placed = _HERE.sub("", lasting) if _HABIT.search(lasting) else lasting
+    if is_about_work_at_hand(_THOSE.sub("", placed)) or _TASK.search(sentence):
         return None
     verdict = next(_find_forms(lasting), None)
     if verdict is None or lasting == sentence:
@@ -191,7 +198,7 @@ def _find_forms(sentence: str) -> Iterator[Verdict]:
         or _MODAL_BE.search(sentence)
         or _ONLY.search(sentence)
         or _BY_DEFAULT.search(sentence)
-        or _IN_PROJECT.search(sentence)
+        or (_IN_PROJECT.search(sentence) and not is_complaint(sentence))
     ):
         yield _verdict(Category.CONVENTION, "habit of the team", sentence)
     likes = _LIKES.search(sentence)

@@ -46,6 +46,7 @@ _POINTS: Final = re.compile(
 )
 _NOUN_BEFORE: Final = re.compile(r"[`A-Z./_\d]|\b(?:the|a|an|our|my|your|any|all|every|each|new)\s+\w+|\w+s\b")
 _IDENTIFIER: Final = re.compile(r"\w[._/]\w|[a-z][A-Z]|`")
+_ADVERB: Final = re.compile(r"^(?:always|never)\s*", re.IGNORECASE)
 _LONGEST_CONTEXT: Final = 200
 _LEAST_CONTEXT_WORDS: Final = 3
 _LEAST_WORDS: Final = 4
@@ -79,7 +80,7 @@ def refers_back(text: str) -> bool:
     if pointer is None:
         return False
     # "Read the plan before you change it": the noun stands before the pronoun.
-    return not _NOUN_BEFORE.search(text[1 : pointer.start()])
+    return not _NOUN_BEFORE.search(_ADVERB.sub("", text[: pointer.start()])[1:])
 
 
 def _is_context(context: str, before: str) -> bool:
