@@ -95,7 +95,7 @@ def _build_reading(run: Invocation, store: MemoryStore, path: Path) -> OpenCodeR
     # Treat every session as idle (rest_ms=0), because no later message will complete a candidate of this run.
     switches = Switches(skip_projects=run.config.learning.skip_projects)
     projects = ProjectResolver(store, run.config.environment)
-    return OpenCodeReading(store, path, projects=projects, switches=switches, rest_ms=0)
+    return OpenCodeReading(store, path, projects=projects, switches=switches, rest_ms=0, is_requested=True)
 
 
 def _request_memory_files(run: Invocation, store: MemoryStore, report: OpenCodeReport) -> None:

@@ -1,7 +1,8 @@
 """Switches that turn learning off: for everything or per source in the configuration, per project, and per session.
 
-Messages that arrive while a project or a session is switched off are skipped for good. They are marked as processed,
-so they are not learned from after the switch is on again. While learning is off as a whole, no message is read.
+What is said while a switch is off stays unread, also after the switch is on again: a message that is read meanwhile is
+marked as processed, and ``off_times`` records when each switch was off. While learning is off as a whole, no message is
+read.
 """
 
 from __future__ import annotations
@@ -9,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
+
+from opencode_memory.learning import off_times
 
 if TYPE_CHECKING:
     from opencode_memory.config.settings import LearningConfig
@@ -43,6 +46,11 @@ class Switches:
         """Return whether a source is read."""
         return self.enabled and source in self.sources
 
+    def note(self, store: MemoryStore, *, at_ms: int) -> None:
+        """Record these switches, so that messages of a time when they were off stay unread later."""
+        sources = self.sources if self.enabled else ()
+        off_times.note_configuration(store, sources=sources, skip_projects=self.skip_projects, at_ms=at_ms)
+
     def skips(self, store: MemoryStore, project: str | None, session: SessionInfo) -> bool:
         """Return whether the messages of a session are skipped now; a subagent follows its parent session."""
         names = filter(None, (session.id, session.parent))
@@ -60,16 +68,19 @@ def switch(store: MemoryStore, project: str, *, on: bool) -> None:
         store.kv.delete(_PROJECT, project=project)
     else:
         store.kv.set(_PROJECT, _OFF, ttl_seconds=None, project=project)
+    off_times.note_project(store, project, on=on)
 
 
 def is_paused(store: MemoryStore, session: str) -> bool:
     """Return whether learning is paused for a session."""
-    return bool(store.kv.get(_SESSION + session))
+    return bool(store.for_project(None).kv.get(_SESSION + session))
 
 
 def pause(store: MemoryStore, session: str, *, paused: bool) -> None:
     """Pause or resume learning for a session."""
+    everywhere = store.for_project(None).kv
     if paused:
-        store.kv.set(_SESSION + session, True, ttl_seconds=None)
+        everywhere.set(_SESSION + session, True, ttl_seconds=None)
     else:
-        store.kv.delete(_SESSION + session)
+        everywhere.delete(_SESSION + session)
+    off_times.note_session(store, session, on=not paused)

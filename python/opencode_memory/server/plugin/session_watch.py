@@ -16,6 +16,7 @@ from opencode_memory.learning.extraction.events import AssistantText, ToolCall, 
 from opencode_memory.learning.switches import Switches
 from opencode_memory.models import Memory, Status, Trust
 from opencode_memory.store.ledger import Decision, Outcome, State
+from opencode_memory.text import clock
 from opencode_memory.text.clock import to_ms
 
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ class Watch:
         self._server = server
         config = server.config
         self._switches = Switches.from_config(config.learning)
+        self._switches.note(server.store, at_ms=to_ms(clock.now()))
         self._learning = LiveLearning(
             server.store,
             projects=server.projects,

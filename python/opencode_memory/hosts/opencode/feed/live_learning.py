@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from opencode_memory.hosts.opencode.feed.event_stream import Batch, LiveFeed
 from opencode_memory.learning.learner import Learner, LearningResult
+from opencode_memory.learning.off_times import find_unread
 
 if TYPE_CHECKING:
     from opencode_memory.learning.extraction.events import SessionInfo
@@ -73,6 +74,7 @@ class LiveLearning:
             if self._switches.skips(self._store, project, batch.session):
                 self._learner.skip(batch.session, batch.messages)
                 continue
+            self._skip_unread(batch, project)
             learned.append(self._learner.process(batch.session, batch.messages, project=project, at_ms=at_ms))
             if batch.ended:
                 self._ask_for_rest(batch.session, at_ms)
@@ -90,8 +92,15 @@ class LiveLearning:
         if self._switches.skips(self._store, project, batch.session):
             self._learner.skip(batch.session, batch.messages)
             return False
+        self._skip_unread(batch, project)
         learned = self._learner.process(batch.session, batch.messages, project=project, at_ms=at_ms, is_idle=True)
         return bool(learned.active)
+
+    def _skip_unread(self, batch: Batch, project: str | None) -> None:
+        """Mark messages of a time when learning was off, so that they are not read."""
+        unread = find_unread(self._store, batch.messages, source="live", project=project, session=batch.session)
+        if unread:
+            self._learner.skip(batch.session, unread)
 
     def _ask_for_rest(self, session: SessionInfo, at_ms: int) -> None:
         # If a job is already queued, it is postponed and gets the new time.
