@@ -14,7 +14,7 @@ from typing import Any, Final
 from opencode_memory._core import redact
 from opencode_memory.learning.extraction import blockers, injected_text, provenance, tool_calls
 from opencode_memory.learning.extraction.authored_text import extract_authored_text
-from opencode_memory.learning.extraction.candidate import Candidate, shorten
+from opencode_memory.learning.extraction.candidate import Candidate
 from opencode_memory.learning.extraction.choices import is_choice
 from opencode_memory.learning.extraction.events import (
     AssistantText,
@@ -28,9 +28,8 @@ from opencode_memory.learning.extraction.events import (
     UserText,
 )
 from opencode_memory.learning.extraction.feedback import extract_from_refusal
-from opencode_memory.learning.extraction.findings import extract_from_agent
+from opencode_memory.learning.extraction.findings import MOST_PER_SESSION, extract_from_agent
 from opencode_memory.learning.extraction.remember_section import extract_from_summary
-from opencode_memory.learning.extraction.sentences import split_sentences
 from opencode_memory.learning.extraction.session_state import SessionState
 from opencode_memory.learning.extraction.statements import (
     Context,
@@ -38,11 +37,10 @@ from opencode_memory.learning.extraction.statements import (
     is_retraction,
     is_role_play,
 )
-from opencode_memory.learning.extraction.summary import summarize_session
+from opencode_memory.learning.extraction.summary import describe_goal, describe_outcome, summarize_session
 from opencode_memory.models import Category
 from opencode_memory.text.pasted import strip_private
 
-_GOAL: Final = 300
 _ACTION: Final = 1500
 _OFFER_LASTS: Final = 1
 """Maximum number of user messages between an offer and the choice."""
@@ -155,20 +153,20 @@ def _process_user_text(
     found = () if pretending else extract_from_user(text, Context(state.action, offer))
     mine = (blockers.OpenBlocker(topic, content) for topic, content in state.blockers)
     over = blockers.find_resolutions(text, {blocker.topic: blocker for blocker in (*known.blockers, *mine)}.values())
-    goal = state.goal or shorten(own.text, _GOAL)
+    goal = state.goal or describe_goal(own.text)
     state = replace(state, offer="" if any(map(is_choice, found)) else state.offer, offered_ago=state.offered_ago + 1)
     return replace(state, goal=goal, action="", pretending=pretending), (*over, *_without_resolved(found, over))
 
 
 def _process_agent_text(state: SessionState, text: str) -> tuple[SessionState, tuple[Candidate, ...]]:
     text = strip_private(text)
-    said = split_sentences(extract_authored_text(text).text)
-    outcome = shorten(" ".join(sentence.text for sentence in said[:2]), _GOAL) or state.outcome
+    outcome = describe_outcome(text) or state.outcome
     action = f"{state.action}\n{text}"[-_ACTION:]
-    found = () if state.pretending else extract_from_agent(text)
+    is_open = not state.pretending and state.findings < MOST_PER_SESSION
+    found = extract_from_agent(text, state.files) if is_open else ()
     if _OFFERS.search(text):
         state = replace(state, offer=text[-_ACTION:], offered_ago=0)
-    return replace(state, outcome=outcome, action=action), found
+    return replace(state, outcome=outcome, action=action, findings=state.findings + len(found)), found
 
 
 def _process_tool_call(

@@ -82,6 +82,7 @@ class SessionState:
         typed: Hashes of what the person typed; see ``provenance``.
         foreign: Hashes of instructions that tools returned and the person had not typed before.
         own: Number of messages that were not copied from the session that this one was forked from.
+        findings: Number of findings of the agent.
     """
 
     goal: str = ""
@@ -100,6 +101,7 @@ class SessionState:
     foreign: tuple[int, ...] = ()
     blockers: tuple[tuple[str, str], ...] = ()
     own: int = 0
+    findings: int = 0
 
     def trim(self) -> Self:
         """Drop the oldest entries of each part beyond its limit."""
@@ -133,6 +135,7 @@ class SessionState:
             "typed": self.typed,
             "foreign": self.foreign,
             "own": self.own,
+            "findings": self.findings,
             "blockers": self.blockers,
             "failures": [(key, asdict(failure)) for key, failure in self.failures],
             "pending": [candidate.as_json() for candidate in self.pending],

@@ -2,22 +2,86 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from typing import Final
 
 from opencode_memory.learning.extraction.candidate import LONGEST_EVIDENCE, Candidate, shorten
 from opencode_memory.learning.extraction.session_state import SessionState
 from opencode_memory.models import Category
+from opencode_memory.text.emails import mask_emails
 
 _MOST_FILES: Final = 8
 _MOST_COMMANDS: Final = 5
 _LINE: Final = 200
+_GOAL: Final = 300
+_LEAST_WORDS: Final = 3
+_MOST_READ: Final = 1500
+_MOST_SENTENCES: Final = 2
+_REPORTS: Final = re.compile(
+    r"\b(?:added|fixed|updated|created|implemented|removed|moved|renamed|replaced|refactored|changed|extracted|wrote|rewrote|configured|migrated|restored|cleaned|"
+    r"committed|pushed|released|installed|deleted|merged|(?:all )?(?:\w+ )?tests? pass|(?:is|are) [\w-]+ now|is (?:now|fixed|done|complete|hidden|gone)|are (?:now|fixed|done|complete)|now \w+s)\b",
+    re.IGNORECASE,
+)
+_ANNOUNCES: Final = re.compile(
+    r"\b(?:let me|let's|i'll|i will|i'm going to|going to|next,?|should|would|could|want me to|you're welcome|your changes)\b|[?:]$",
+    re.IGNORECASE,
+)
+_MARKUP: Final = re.compile(
+    r"^\s*(?:#{1,6}\s+|[-*•+]\s+|\d{1,2}[.)]\s+|>\s+)|\*\*|[^\w\s.,;:!?()`'\"/<>=+&%$@#{}\[\]|~^*\\–—’-]+"
+)
+_COURTESY: Final = re.compile(
+    r"^(?:(?:perfect|great|excellent|done|good catch|fixed|awesome|success|all (?:done|set|good)|got it|nice|yes|ok(?:ay)?|sure|you're (?:right|welcome))[^.!]{0,24}[.!]+\s*)+",
+    re.IGNORECASE,
+)
+_SENTENCE_END: Final = re.compile(r"(?<=[.!?])\s+(?=[A-Z`])")
+_COMPLAINS: Final = re.compile(
+    r"\b\w*(?:Error|Exception|Warning)\b(?:\(\w+\))?:|^\s*(?:error|warning|fatal|traceback|npm err!|info|debug)\b|\bat \S+:\d+|^\s*\[?\d{4}-\d\d-\d\d|^\s*[$>❯#|]|^\s*#{1,6}\s",
+    re.IGNORECASE,
+)
+
+
+def describe_goal(text: str) -> str:
+    """Return the request in the user's own words; empty if the text is only a pasted error or too short."""
+    lines = [line for line in text.split("\n") if line.strip() and not _COMPLAINS.search(line)]
+    goal = shorten(" ".join(lines), _GOAL)
+    return goal if len(goal.split()) >= _LEAST_WORDS else ""
+
+
+def describe_outcome(answer: str) -> str:
+    """Return the sentences of an answer that report work; empty if it only announces work or is a courtesy."""
+    if not _REPORTS.search(answer, 0, _MOST_READ):
+        return ""
+    reports = [sentence for sentence in _iterate_sentences(answer[:_MOST_READ]) if _is_report(sentence)]
+    return shorten(" ".join(reports[:_MOST_SENTENCES]), _GOAL)
+
+
+def _iterate_sentences(text: str) -> Iterator[str]:
+    is_code = False
+    for line in text.split("\n"):
+        if line.lstrip().startswith(("```", "~~~")):
+            is_code = not is_code
+        elif not is_code and not line.lstrip().startswith(("|", "<")):
+            plain = _COURTESY.sub("", _MARKUP.sub("", line).strip())
+            yield from (sentence.strip() for sentence in _SENTENCE_END.split(plain))
+
+
+def _is_report(sentence: str) -> bool:
+    return (
+        len(sentence.split()) >= _LEAST_WORDS
+        and not sentence[0].islower()
+        and _REPORTS.search(sentence) is not None
+        and _ANNOUNCES.search(sentence) is None
+    )
 
 
 def summarize_session(session: str, state: SessionState) -> Candidate | None:
     """Return the summary of a session; None if no file was edited and no relevant command was run."""
-    if not state.goal or not (state.files or state.passed or state.failures):
+    if not (state.goal or state.outcome) or not (state.files or state.passed or state.failures):
         return None
-    lines = [f"Goal: {state.goal}"]
+    lines = []
+    if state.goal:
+        lines.append(f"Goal: {state.goal}")
     if state.outcome:
         lines.append(f"Outcome: {state.outcome}")
     if state.files:
@@ -33,10 +97,10 @@ def summarize_session(session: str, state: SessionState) -> Candidate | None:
         lines.append(f"Open: {'; '.join(failing)}")
     return Candidate(
         category=Category.CONVERSATION,
-        content="\n".join(shorten(line, 2 * _LINE) for line in lines),
+        content=mask_emails("\n".join(shorten(line, 2 * _LINE) for line in lines)),
         confidence=1.0,
         rule="summary of a session",
-        evidence=shorten(state.goal, LONGEST_EVIDENCE),
+        evidence=mask_emails(shorten(state.goal or state.outcome, LONGEST_EVIDENCE)),
         topic=f"session:{session}",
     )
 

@@ -10,7 +10,7 @@ import hashlib
 from dataclasses import replace
 from typing import Final
 
-from opencode_memory.learning.extraction import commands, edits, problems
+from opencode_memory.learning.extraction import commands, edits, findings, problems
 from opencode_memory.learning.extraction.candidate import LONGEST_EVIDENCE, Candidate, shorten
 from opencode_memory.learning.extraction.events import ToolCall, ToolStatus
 from opencode_memory.learning.extraction.session_state import Failure, SessionState
@@ -50,7 +50,12 @@ def _record_edit(state: SessionState, call: ToolCall, directory: str) -> Session
     change = edits.summarize_change(call.input)
     made = edits.hash_edit(call.input, files)
     failures = tuple((key, _add_edit(failure, files, change, made)) for key, failure in state.failures)
-    return replace(state, failures=failures, files=tuple(dict.fromkeys((*files, *state.files))))
+    return replace(
+        state,
+        failures=failures,
+        files=tuple(dict.fromkeys((*files, *state.files))),
+        pending=findings.drop_outdated(state.pending, files),
+    )
 
 
 def _add_edit(failure: Failure, files: tuple[str, ...], change: str, made: tuple[tuple[str, int, int], ...]) -> Failure:
