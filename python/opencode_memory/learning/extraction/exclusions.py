@@ -61,7 +61,7 @@ _TURNS_AWAY: Final = re.compile(
     re.IGNORECASE,
 )
 _TAKEN_BACK: Final = re.compile(
-    r"\b(?:scratch (?:that|this|it)|never ?mind|nvm|forget (?:it|that|this|i said|what i said|about (?:it|that))|ignore (?:that|this|what i (?:just )?said|my last|the last|me)|"
+    r"\b(?:scratch (?:that|this|it)|never ?mind|nvm|(?<!don't )(?<!dont )(?<!not )(?<!never )forget (?:it|that|this|i said|what i said|about (?:it|that))|ignore (?:that|this|what i (?:just )?said|my last|the last|me)|"
     r"strike that|on second thought|just kidding|jk|disregard|i take (?:it|that) back|i mixed (?:it|that|this) up|i was wrong\b|my mistake|no wait|wait no|wait,? no|actually,? (?:no|wait|nope|scratch|forget|hold)|hold on,? (?:no|that)|hmm,? no\b|"
     r"cancel that|that was a joke|only joking|kidding|not really|oh wait|nah forget|belay that|don'?t actually|let me (?:rethink|think about) (?:that|it|this))\b",
     re.IGNORECASE,

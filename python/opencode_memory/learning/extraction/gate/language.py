@@ -9,7 +9,9 @@ _WORD: Final = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
 _ENGLISH: Final = frozenset(
     _WORD.findall(
         "the a an to of and is in it its you your that for on with this be are we our i my not do does don't dont should "
-        "can have has as but if use when what all from by at or so no now please always never only"
+        "can have has as but if use when what all from by at or so no now please always never only before after each every any "
+        "until without then them they new make run never must will would he she his her which who how there here just more "
+        "don doesn shouldn isn let want need keep put add write test tests code"
     )
 )
 _OTHERS: Final = frozenset(

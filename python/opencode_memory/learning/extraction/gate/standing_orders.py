@@ -24,7 +24,7 @@ _NO_ORDER: Final = (
 _VERB: Final = rf"(?!{_NO_ORDER})[a-z][a-z'-]+"
 _START: Final = r"(?:^|[:;,(–—]\s*|\.\s+|\bplease\s+)"
 _LEAD: Final = (
-    r"(?:(?:and|oh|btw|also|so|but|then|please|pls|just|ok|yes|no|again|general rule|important|remember to|be sure to|make sure (?:to|you|that you|we|that we)|try to|"
+    r"(?:(?:and|oh|btw|also|so|but|then|please|pls|just|ok|yes|no|again|general rule|important|it(?:'s| is) (?:very |really )?(?:important|essential|crucial) (?:that|to)|remember to|be sure to|make sure (?:to|you|that you|we|that we)|try to|"
     r"(?:you|u|we|agents?|claude|cursor|everyone) (?:should|must|need to|have to|shall|are to|can|will)|i want you to|i need you to|i'd like you to|can you|could you|you|u)[,:]?\s+)*"
 )
 _ALWAYS: Final = r"(?:always|never|never ever|don'?t ever|do not ever|under no circumstances|at all times)"
@@ -74,7 +74,7 @@ _GENERIC_MOMENT: Final = re.compile(
     rf"^{_LEAD}when(?:ever)? (?:you|we) (?:explain|write|show|answer|refactor|name|commit|respond|summari[sz]e|review|create|add|report|propose|suggest|test|build|deploy|change|work with|working with|touch|edit|use|call|run|log|import|document|generate|need) "
     rf"(?:(?!\b(?:the|this|that|these|those|it|them|one)\b)[^,]){{2,70}},\s*(?:then |please )*(?!i\b|it\b|the\b|there\b|this\b|that\b|they\b|we\b|you\b|what\b|why\b|my\b|our\b|a\b|an\b|nothing\b|all\b|some\b|sometimes\b|can\b|could\b){_VERB}"
     rf"|^{_LEAD}when working (?:with|on|in) (?:(?!\b(?:the|this|that|these|those|it)\b)[^,]){{2,60}},\s*(?:please )?{_VERB}"
-    rf"|^{_LEAD}before (?:any|every|each) [^,]{{3,60}}?,? (?:always |please |first )*(?:show|run|ask|tell|check|make|wait|write|read|create|update|commit|verify|test|explain|confirm|do not|don'?t|never)\b",
+    rf"|^{_LEAD}(?:before|after|for|on) (?:any|every|each)(?: new)? [^,]{{3,60}}?,? (?:always |please |first )*(?:show|run|ask|tell|check|make|wait|write|read|add|create|update|commit|verify|test|explain|confirm|do not|don'?t|never)\b",
     re.IGNORECASE,
 )
 """A recurring moment: the clause names things of a kind ("when you write tests"), not one thing ("when you fix the test")."""
@@ -87,7 +87,7 @@ _NAMED_RULE: Final = re.compile(
     re.IGNORECASE,
 )
 _LIKES: Final = re.compile(
-    r"\bi(?:'m| am) (?:really )?not a (?:big |huge )?fan of (?!this|that|the|it|how)\w|\bi (?:like|want|prefer) my (?P<subject>[\w ]{3,40})|^(?:please )?stop \w+ing (?!this|that|it)\w.{3,80}\b(?:when(?:ever)? i|every ?time|each time|all the time|unless)\b",
+    r"\bi(?:'m| am) (?:really )?not a (?:big |huge )?fan of (?!this|that|the|it|how)\w|\bi (?:like|want|prefer) my (?P<subject>[\w ]{3,40})|^(?:please )?stop \w+ing (?!this|that|it)(?:\w.{3,80})?\b(?:when(?:ever)? i|every ?time|each time|all the time|unless)\b",
     re.IGNORECASE,
 )
 _WANT: Final = re.compile(
@@ -100,7 +100,7 @@ _WORK_RULE: Final = re.compile(
     re.IGNORECASE,
 )
 _ALL: Final = re.compile(
-    r"^(?:for )?(?:all|every|each|any)(?: new)? (?P<subject>(?:[\w./-]+ ){0,2}[\w./-]+),? (?:must|should|needs? to|ha(?:s|ve) to|shall|goes|go|lives?|use|uses|we use|use|are written|is written|start|starts)\b(?! (?:work|pass|be (?:fixed|green|working)|show|still))",
+    r"^(?:for )?(?:all|every|each|any)(?: new)? (?P<subject>(?:[\w./-]+ ){0,2}[\w./-]+),? (?:must|should|needs? (?:to|an?)|ha(?:s|ve) to|shall|goes|go|lives?|use|uses|we use|use|are written|is written|start|starts)\b(?! (?:work|pass|be (?:fixed|green|working)|show|still))",
     re.IGNORECASE,
 )
 _IN_PROJECT: Final = re.compile(
@@ -112,6 +112,10 @@ _IN_PROJECT: Final = re.compile(
 _AUTHORING: Final = re.compile(
     r"\b(?:all|every|each|any)(?: new| future)? (?:[\w./-]+ ){1,3}(?:should|must|need to|needs to|has to|have to|shall) (?:always |only )?be (?:written|named|placed|stored|kept|typed|tested|documented|formatted|committed|reviewed|prefixed|put|implemented|validated|covered)\b"
     r"|^(?:please )?(?:use|write|put|keep|name|store) .{2,60} (?:for|in) (?:all|every|any) (?:new|future) \w+",
+    re.IGNORECASE,
+)
+_WORK_STATE: Final = re.compile(
+    r"^(?P<subject>.{2,60}?) (?:is|are) (?:always|never) (?:written|named|stored|kept|formatted|generated|reviewed|squashed|rebased|tagged|versioned|committed|merged|signed)\b",
     re.IGNORECASE,
 )
 _NO_X: Final = re.compile(
@@ -214,7 +218,7 @@ def _find_forms(sentence: str) -> Iterator[Verdict]:
         return
     if _AUTHORING.search(sentence) or (_NO_X.search(sentence) and is_about_work(sentence)):
         yield _verdict(Category.CONVENTION, "rule about the work", sentence)
-    rule = _WORK_RULE.search(sentence) or _ALL.search(sentence)
+    rule = _WORK_RULE.search(sentence) or _WORK_STATE.search(sentence) or _ALL.search(sentence)
     if rule and is_about_work(rule["subject"]):
         yield _verdict(Category.CONVENTION, "rule about the work", sentence)
     if _REASONED.search(sentence):

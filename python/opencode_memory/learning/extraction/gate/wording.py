@@ -11,7 +11,7 @@ _OPENING: Final = re.compile(
     r"^(?:(?:no+(?=\s*[,.:;!–—-]|\s+(?:no|we|i|you|please|pls|don'?t|do not|use|never|always|that)\b)|nope|nah|yes|yeah|yep|ok(?:ay)?|so|and|but|or|well|oh|ah|hm+|right|good|nice|great|cool|perfect|thanks|thank you|alright|sure|sorry|"
     r"please|pls|plz|also|then|anyway|anw|btw|by the way|fyi|actually|basically|honestly|again|now|wait|stop(?=\s*[,.:;!–—-])|look|hey|hi|correction|coz|cos|cuz|because|since|"
     r"i(?:'ve)? changed my mind|on second thought|change of plans?|as (?:i )?(?:said|mentioned)(?: before| earlier)?|like i said|i (?:have |already )?said (?:earlier |before )?(?:that)?|"
-    r"i remind you (?:that|of)?|(?:just )?(?:a )?(?:quick |friendly )?reminder(?: that)?|to be clear|for the record|for context|first of all|in addition|additionally|finally|lastly|important|note|"
+    r"i remind you (?:that|of)?|it(?:'s| is) (?:very |really )?(?:important|essential|crucial) (?:that|to)|(?:just )?(?:a )?(?:quick |friendly )?reminder(?: that)?|to be clear|for the record|for context|first of all|in addition|additionally|finally|lastly|important|note|"
     r"keep in mind|bear in mind|remember|that said|however|make sure|be sure|tho|though|damn\w*|lol|assuming so|one (?:more )?thing|general rule|global rule|new rule|rule|"
     r"can you|could you|would you|will you)\b(?!-)(?: please)?[\s,:;.!–—-]*)+",
     re.IGNORECASE,
@@ -40,7 +40,7 @@ _REFERS: Final = re.compile(
     re.IGNORECASE,
 )
 _POINTS: Final = re.compile(
-    r"(?<!call )\b(?:it|them|they|this|these|those|here|there|the (?:latter|former))\b(?! (?:project|repo|repository|codebase|app|application|is (?:no|a|an)|are)\b)|"
+    r"(?<!call )\b(?:it(?! is(?: then)?\W*$)|them|they|this|these|those|here|there|the (?:latter|former))\b(?! (?:project|repo|repository|codebase|app|application|is (?:no|a|an)|are)\b)|"
     r"\b(?:do|did|doing|like|of|with|for|about|to|in|on|at|than|be|not|using|use|want|need|such|merge|commit|run|call|over|by|from) that\b(?! (?:we|you|i|it|the|a|an|they|our|all|every|each|is|are|when|no)\b)",
     re.IGNORECASE,
 )

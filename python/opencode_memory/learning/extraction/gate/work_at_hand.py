@@ -13,9 +13,9 @@ _THING: Final = (
 )
 _AT_HAND: Final = re.compile(
     rf"(?<!^)\b(?:anything|everything|nothing|something|anyone|everyone|whatever) else\b|\b(?:all|any|the)?\s?other (?:\w+ )?{_THING}\b"
-    rf"|\b(?:this|that|these|those|the (?:same|current|existing|last|first|next|new|old|previous|second|following|above)) (?:(?!the |a |an |our |we |you |all |each |every |my |your )[\w.-]+ ){{0,2}}{_THING}\b"
+    rf"|\b(?:this|(?<!is )(?<!sure )(?<!so )(?<!such )(?<!says )(?<!means )(?<!remember )(?<!mind )(?<!rule )(?<!note )(?<!decided )(?<!agreed )(?<!ensure )(?<!important )(?<!md )that|these|those|the (?:same|current|existing|last|first|next|new|old|previous|second|following|above)) (?:(?!the |a |an |our |we |you |all |each |every |my |your )[\w.-]+ ){{0,2}}{_THING}\b"
     r"|\b(?:(?<!from )here(?!,? (?:never|not)\b)|yet|today|tonight|tomorrow|this week|right now|at this point|at the moment|for the moment|for this|in this case|this time|as[- ]is|itself|so far|in progress)\b"
-    r"|\bfor now\b|\b(?:above|below)\b|\bstep \d|\(\d+-\d+\)|\b(?:lines?) \d",
+    r"|\bfor now\b|\b(?:see|as|the|code|shown|listed|described|mentioned) (?:above|below)\b|\b(?:above|below)\s*(?:[:.,]|$)|\bstep \d|\(\d+-\d+\)|\b(?:lines?) \d",
     re.IGNORECASE,
 )
 _COMPLAINT: Final = re.compile(
