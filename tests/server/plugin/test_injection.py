@@ -479,7 +479,7 @@ def test_facts_of_a_session_are_requested_once(world: World, server: Resident, f
         for number in range(3):
             plugin.offered(f"msg_{number}", "hello")
         plugin.offered("msg_1", "hello", session="a/../b?c")
-    asked = [path for _, path in opencode.asked if path.startswith("/session")]
+    asked = [path for _, path in opencode.asked if path.startswith("/session/")]
     # An id is quoted, so it is always one segment of the path.
     assert asked == ["/session/ses_1", "/session/a%2F..%2Fb%3Fc"]
 

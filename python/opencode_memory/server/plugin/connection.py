@@ -20,8 +20,15 @@ import opencode_memory
 from opencode_memory.errors import ConflictError, OpencodeMemoryError
 from opencode_memory.hosts.opencode.contract import MCP_NAME, PROTOCOL
 from opencode_memory.server.plugin import handlers
+from opencode_memory.server.plugin.digest_runner import DigestRunner, Instance
 from opencode_memory.server.plugin.json_rpc import Peer, RemoteError
-from opencode_memory.server.plugin.opencode_client import OpenCode, SessionFacts, drop_sessions, find_facts
+from opencode_memory.server.plugin.opencode_client import (
+    OpenCode,
+    SessionFacts,
+    drop_sessions,
+    find_facts,
+    has_user_message,
+)
 from opencode_memory.server.plugin.protocol import (
     EVENTS,
     CommandParams,
@@ -55,12 +62,15 @@ class Connection:
     Args:
         state: The server's state.
         projects: Finds the project of a folder.
+        digests: Digests sessions through the plugin's OpenCode.
         send: Sends a text to the plugin.
     """
 
-    def __init__(self, state: ServerState, projects: ClientProjects, send: Any) -> None:
+    def __init__(self, state: ServerState, projects: ClientProjects, digests: DigestRunner, send: Any) -> None:
         self._state = state
         self._projects = projects
+        self._digests = digests
+        self._pid = 0
         self._limiter = anyio.CapacityLimiter(_THREADS)
         self._context: handlers.PluginContext | None = None
         self._watch = Watch(state)
@@ -95,6 +105,7 @@ class Connection:
         if greeting.protocol != PROTOCOL:
             return answer | {"notice": _format_notice(greeting), "refused": True}
         self._context = handlers.PluginContext(self._state, self._projects, Path(greeting.directory))
+        self._pid = greeting.pid
         if self._tasks is not None:
             self._tasks.start_soon(self._welcome, greeting)
         return answer | {"deadline_ms": self._state.config.opencode.deadline_ms, "events": [*EVENTS]}
@@ -112,10 +123,13 @@ class Connection:
             _log.info("OpenCode in %s: %s", greeting.directory, error)
         except Exception:  # noqa: BLE001  a failed greeting must not end the connection
             _log.exception("the greeting of the plugin in %s failed", greeting.directory)
+        await self._digests.serve(Instance(self.opencode, Path(greeting.directory), greeting.pid))
 
     async def _handle_messages(self, params: Any) -> dict[str, Any]:
         asked, context = MessagesParams.parse(params), self._require_context()
         facts = await self._get_facts(asked.session)
+        if not facts.is_ours:
+            self._digests.interrupt(self._pid)
         # The outcomes of earlier messages decide which memories the model already sees.
         await self.peer.wait_for_notifications("settled")
         return await self._on_thread(partial(handlers.handle_messages, context, asked, facts))
@@ -181,6 +195,8 @@ class Connection:
             self._remember(session, facts)
         # Nothing is learned from sessions that opencode-memory started itself.
         others = drop_sessions(params, self._is_ours)
+        if has_user_message(others):
+            self._digests.interrupt(self._pid)
         await self._on_thread(partial(self._watch.take, others, at=clock.now()))
 
     def _is_ours(self, session: str) -> bool:

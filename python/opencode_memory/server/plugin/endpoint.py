@@ -16,6 +16,7 @@ from starlette.websockets import WebSocketDisconnect
 from opencode_memory.server.client_project import ClientProjects
 from opencode_memory.server.guards.refusal import OnRefused, headers_named
 from opencode_memory.server.plugin.connection import Connection
+from opencode_memory.server.plugin.digest_runner import DigestRunner
 
 if TYPE_CHECKING:
     from starlette.websockets import WebSocket
@@ -42,6 +43,7 @@ class Bridge:
         self.projects = ClientProjects(state, None)
         self._token = token.encode()
         self._on_refused = on_refused
+        self._digests = DigestRunner(state)
         self._connections: set[Connection] = set()
 
     @property
@@ -62,7 +64,7 @@ class Bridge:
             with suppress(WebSocketDisconnect, RuntimeError):
                 await socket.send_text(text)
 
-        connection = Connection(self.state, self.projects, send)
+        connection = Connection(self.state, self.projects, self._digests, send)
         self._connections.add(connection)
         try:
             await connection.run(_texts(socket))
