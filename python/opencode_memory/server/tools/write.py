@@ -14,6 +14,7 @@ from opencode_memory.server.answers import Answer, format_facts, indent, join_li
 from opencode_memory.server.call import Call
 from opencode_memory.server.toolbox import shape, tool
 from opencode_memory.server.tools.argument_types import (
+    ALONE,
     AnyCategory,
     CategoryName,
     Content,
@@ -35,7 +36,7 @@ _AGENT: Final = Trust.AGENT.value
 @tool(core=True, answers=shape(id="string", status="string"))
 def remember(
     call: Call,
-    content: Annotated[str, Field(min_length=1, max_length=100_000, description="one self-contained statement")],
+    content: Annotated[str, Field(min_length=1, max_length=100_000, description=ALONE)],
     category: CategoryName,
     what: Detail = None,
     why: Detail = None,
@@ -47,7 +48,7 @@ def remember(
     tags: Labels = None,
     session: Annotated[Name, Field(description="session id")] = None,
 ) -> Answer:
-    """Store knowledge for later sessions: a decision, convention, preference, procedure, solution or blocker."""
+    """Store a lasting rule, choice, preference, correction, cause or blocker at once; nothing on the task at hand."""
     where = _resolve_single_project(call, project)
     parts = _collect_parts(what, why, learned)
     origin = find_origin(call, content, Category(category))

@@ -22,7 +22,7 @@ from opencode_memory.server.call import SessionCall
 from opencode_memory.server.plugin.tools.argument_types import AnyScope, Id, ScopeName, parse_category
 from opencode_memory.server.toolbox import tool
 from opencode_memory.server.tools import curate, recall, status, write
-from opencode_memory.server.tools.argument_types import Content, Limit
+from opencode_memory.server.tools.argument_types import ALONE, Limit
 from opencode_memory.server.wording import describe_gap
 from opencode_memory.text.display import one_line
 from opencode_memory.text.formatting import format_count, short_id
@@ -67,8 +67,12 @@ def memory_read(
 
 
 @tool(name="memory-write", core=True)
-def memory_write(call: SessionCall, content: Content, scope: ScopeName) -> Answer:
-    """Store one self-contained statement that is worth knowing in later sessions, as soon as you decide or learn it."""
+def memory_write(
+    call: SessionCall,
+    content: Annotated[str, Field(min_length=1, max_length=100_000, description=ALONE)],
+    scope: ScopeName,
+) -> Answer:
+    """Store a lasting rule, choice, preference, correction, cause or blocker at once; nothing on the task at hand."""
     where, category = call.client.project, parse_category(scope)
     origin = find_origin(call, content, category)
     result = call.store.remember(
