@@ -26,7 +26,7 @@ from opencode_memory.models import Category
 RULE: Final = "digest"
 CONFIDENCE: Final = 0.9
 _SHOWN: Final = 120
-_FINDINGS: Final = frozenset({Category.FACT, Category.SOLUTION, Category.PROCEDURE})
+_FINDINGS: Final = frozenset({Category.FACT, Category.SOLUTION, Category.BLOCKER, Category.PROCEDURE})
 """Kinds that an agent's words can prove."""
 
 
@@ -106,7 +106,7 @@ def _judge(item: Item, grounds: Grounds) -> Statement | DropReason:
         return DropReason.INJECTED
     superseded = [grounds.contents[name] for name in item.supersedes if name in grounds.contents]
     source = "\n".join([found.source, *superseded, grounds.project or ""])
-    if (reason := find_objection(item.text, item.quote, source)) is not None:
+    if (reason := find_objection(item.text, item.quote, source, grounds.transcript.text)) is not None:
         return reason
     return Statement(
         candidate=_make_candidate(item, found, grounds),

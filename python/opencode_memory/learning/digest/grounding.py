@@ -36,31 +36,31 @@ _OPPOSITION: Final = re.compile(
     re.IGNORECASE,
 )
 _CLAUSE_WORDS: Final = 6
+_CLAUSE_TERMS: Final = 2
 _CLAUSE_END: Final = re.compile(r"[,.;:!?()\n]")
-_REVERSED_SHARE: Final = 0.75
 # Words that a report about a session uses itself.
 _OWN_WORDS: Final = frozenset(terms("The person user agent team project wants prefers prefer use uses should must")[0])
 
 
-def find_objection(text: str, quote: str, source: str) -> DropReason | None:
+def find_objection(text: str, quote: str, source: str, names_from: str = "") -> DropReason | None:
     """Return why an item must be dropped; None if it is grounded.
 
     Args:
         text: The item's text.
         quote: Its quote, which stands in the transcript.
         source: The quote's message and what stood beside it.
+        names_from: More text that names and numbers may come from, because "that file" may have been named long before.
     """
     known = _collect_terms(f"{quote}\n{source}")
+    known_names = known | _collect_terms(names_from)
     prose, names = terms(text)
     words = set(prose) - _OWN_WORDS
     # One wrong word among many is a matter of style, but a wrong version, path or name is a wrong memory.
-    if any(term not in known for term in (*filter(_DIGIT.search, prose), *filter(_NAME.search, names))):
+    if any(term not in known_names for term in (*filter(_DIGIT.search, prose), *filter(_NAME.search, names))):
         return DropReason.NAMES
-    if any(name not in known for name in _list_proper_names(text)):
+    if any(name not in known_names for name in _list_proper_names(text)):
         return DropReason.NAMES
-    if words and len(words & known) < _SUPPORTED_SHARE * len(words):
-        return DropReason.UNSUPPORTED
-    if words and len(words & known) < _RELATED_WORDS:
+    if words and len(words & known) < max(_RELATED_WORDS, _SUPPORTED_SHARE * len(words)):
         return DropReason.UNSUPPORTED
     return DropReason.NEGATION if _is_reversed(text, quote, source) else None
 
@@ -85,13 +85,11 @@ def _is_reversed(text: str, quote: str, source: str) -> bool:
     if _OPPOSITION.search(text):
         return False
     said = set(terms(text)[0])
-    return any(
-        clause and len(clause & said) >= _REVERSED_SHARE * len(clause) for clause in _iterate_negated_clauses(quote)
-    )
+    return any(clause and said.issuperset(clause) for clause in _iterate_negated_clauses(quote))
 
 
-def _iterate_negated_clauses(quote: str) -> Iterator[set[str]]:
-    """Yield the terms after each negation, up to the end of its clause."""
+def _iterate_negated_clauses(quote: str) -> Iterator[list[str]]:
+    """Yield the first terms after each negation in its clause: what is negated."""
     for match in _NEGATION.finditer(quote):
         rest = _CLAUSE_END.split(quote[match.end() :], maxsplit=1)[0]
-        yield set(terms(" ".join(rest.split()[:_CLAUSE_WORDS]))[0])
+        yield terms(" ".join(rest.split()[:_CLAUSE_WORDS]))[0][:_CLAUSE_TERMS]

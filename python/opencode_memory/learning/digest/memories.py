@@ -12,12 +12,12 @@ from opencode_memory.learning.digest.candidates import RULE, Statement
 from opencode_memory.learning.digest.quotes import normalise
 from opencode_memory.learning.digest.report import DroppedItem, DropReason
 from opencode_memory.learning.digest.transcript import Transcript, clean_text
-from opencode_memory.learning.extraction.candidate import shorten
+from opencode_memory.learning.extraction.candidate import Candidate, shorten
 from opencode_memory.learning.extraction.events import SessionInfo
 from opencode_memory.learning.extraction.session_state import SessionState
-from opencode_memory.learning.extraction.subjects import normalise_statement
 from opencode_memory.learning.extraction.summary import summarize_session
-from opencode_memory.learning.learner import SOURCE, rejection_marks
+from opencode_memory.learning.learner import SOURCE
+from opencode_memory.learning.rejections import is_rejected
 from opencode_memory.models import Category, Memory, NewMemory, Scope, Source, Status, Trust
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def plan_writing(
     for statement in statements:
         candidate = statement.candidate
         status = admit(candidate, elsewhere=0)
-        if status is None or _is_rejected(store, statement, project):
+        if status is None or is_rejected(store, candidate, project):
             dropped.append(DroppedItem(text=shorten(candidate.content, _SHOWN), reason=DropReason.REJECTED))
             continue
         memory = _build_memory(statement, status, info, project, model)
@@ -79,7 +79,7 @@ def plan_writing(
         memories.append(memory)
         replaced.append(tuple(id_ for id_ in targets if may[id_]))
         contradicted.append(tuple(found.id for found in named if not may[found.id] and status is Status.ACTIVE))
-    if summary:
+    if summary and not is_rejected(store, _name_summary(info, summary), project):
         memories.append(_build_summary(info, summary, transcript, project, model))
         replaced.append(())
         contradicted.append(())
@@ -88,7 +88,7 @@ def plan_writing(
         replaced=tuple(replaced),
         contradicted=tuple(contradicted),
         dropped=tuple(dropped),
-        has_summary=bool(summary),
+        has_summary=len(memories) > len(statements) - len(dropped),
     )
 
 
@@ -99,17 +99,6 @@ def render_summary(parts: dict[str, str], info: SessionInfo, state: SessionState
     if lines and observed is not None:
         lines += [line for line in observed.content.split("\n") if line.startswith(_KEPT_LINES)]
     return "\n".join(lines)
-
-
-def _is_rejected(store: MemoryStore, statement: Statement, project: str | None) -> bool:
-    candidate = statement.candidate
-    forms = {
-        candidate.normal_form,
-        normalise_statement(candidate.category, candidate.content),
-        normalise_statement(candidate.category, statement.quote),
-    }
-    marks = {mark for form in forms for mark in rejection_marks(candidate.topic, form)}
-    return bool(marks) and any(store.learning.seen_elsewhere(project, sorted(marks), ""))
 
 
 def _build_memory(
@@ -133,6 +122,13 @@ def _build_memory(
             "seen_as": candidate.normal_form,
             "model": model,
         },
+    )
+
+
+def _name_summary(info: SessionInfo, summary: str) -> Candidate:
+    topic = f"session:{info.id}"
+    return Candidate(
+        category=Category.CONVERSATION, content=summary, confidence=1.0, rule=RULE, evidence=summary, topic=topic
     )
 
 

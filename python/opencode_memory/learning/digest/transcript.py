@@ -77,6 +77,11 @@ class Transcript:
     closing: str
     left: int = 0
 
+    @property
+    def text(self) -> str:
+        """All that is sent of it."""
+        return "\n".join([*(part for turn in self.turns for part in (turn.answer, turn.person)), self.closing])
+
 
 class TranscriptSource(Protocol):
     """Reads sessions of a host."""
