@@ -47,7 +47,7 @@ pub fn recall((view, at): &Current<'_>, request: &RecallRequest, now_ms: i64) ->
         let answers = before.is_some_and(|before| asks(before) && covered(before) >= WORDS_ALONE);
         Raw { cosine: candidate.nearest, coverage: candidate.coverage, answers }
     };
-    if !floor::is_answer(candidates.iter().map(raw)) {
+    if !floor::is_answer(candidates.iter().map(raw), candidates.len()) {
         return Ok(Vec::new());
     }
     let mut answer = Vec::with_capacity(request.limit.min(candidates.len()));

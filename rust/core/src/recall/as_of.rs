@@ -85,7 +85,7 @@ pub fn recall(at: &Connection, request: &RecallRequest, moment: i64) -> Result<V
         })
         .collect();
     ranked.sort_by(|a, b| (b.0 + b.1).total_cmp(&(a.0 + a.1)).then_with(|| b.2.cmp(&a.2)));
-    if !floor::is_answer(ranked.iter().map(|(_, _, place)| raw(*place))) {
+    if !floor::is_answer(ranked.iter().map(|(_, _, place)| raw(*place)), states.len()) {
         return Ok(Vec::new());
     }
     ranked.retain(|(_, _, place)| raw(*place).is_relevant());

@@ -7,6 +7,11 @@
 
 /// Minimum of cosine plus weighted coverage that one hit must reach. Otherwise the answer is empty.
 const ANSWER: f64 = 0.2;
+/// The same minimum if the pool has only one memory. The best of many unrelated memories is nearer to a question than a
+/// single one, so the minimum grows with the logarithm of their number and reaches [`ANSWER`] at 20 memories. With it,
+/// an unrelated question gets an answer in about one of twenty cases.
+const ANSWER_OF_ONE: f64 = 0.13;
+const GROWTH: f64 = 0.0234;
 /// Weight of the coverage of query terms.
 const COVERED: f64 = 0.3;
 /// Coverage at which a text is relevant regardless of its cosine.
@@ -30,10 +35,13 @@ pub struct Raw {
 }
 
 /// Whether at least one of the best hits is relevant.
-pub fn is_answer(best: impl Iterator<Item = Raw>) -> bool {
+///
+/// `compared` is the number of memories in the pool; a small store is in the pool as a whole.
+pub fn is_answer(best: impl Iterator<Item = Raw>, compared: usize) -> bool {
+    let least = ANSWER.min(ANSWER_OF_ONE + GROWTH * (compared.max(1) as f64).ln());
     best.take(JUDGED).any(|raw| match raw.cosine {
         _ if raw.coverage >= NEARLY_ALL => true,
-        Some(cosine) => f64::from(cosine) + COVERED * raw.coverage >= ANSWER,
+        Some(cosine) => f64::from(cosine) + COVERED * raw.coverage >= least,
         None => raw.coverage >= WORDS_ALONE,
     })
 }
@@ -59,14 +67,21 @@ mod tests {
 
     #[test]
     fn answer_needs_one_hit_with_high_cosine_or_coverage() {
-        assert!(is_answer([raw(0.1, 0.0), raw(0.3, 0.0)].into_iter()));
-        assert!(is_answer([raw(0.1, 0.5)].into_iter()));
-        assert!(is_answer([raw(-0.2, 1.0)].into_iter()));
-        assert!(is_answer([raw(None, 0.3)].into_iter()));
-        assert!(!is_answer([raw(0.19, 0.0), raw(None, 0.2)].into_iter()));
-        assert!(!is_answer(std::iter::empty()));
+        let many = 1000;
+        assert!(is_answer([raw(0.1, 0.0), raw(0.3, 0.0)].into_iter(), many));
+        assert!(is_answer([raw(0.1, 0.5)].into_iter(), many));
+        assert!(is_answer([raw(-0.2, 1.0)].into_iter(), many));
+        assert!(is_answer([raw(None, 0.3)].into_iter(), many));
+        assert!(!is_answer([raw(0.19, 0.0), raw(None, 0.2)].into_iter(), many));
+        assert!(!is_answer(std::iter::empty(), many));
         let eleventh = std::iter::repeat_n(raw(0.0, 0.0), JUDGED).chain([raw(1.0, 1.0)]);
-        assert!(!is_answer(eleventh));
+        assert!(!is_answer(eleventh, many));
+    }
+
+    #[test]
+    fn minimum_is_lower_in_a_tiny_store() {
+        assert!(is_answer([raw(0.15, 0.0)].into_iter(), 1) && !is_answer([raw(0.12, 0.0)].into_iter(), 1));
+        assert!(is_answer([raw(0.18, 0.0)].into_iter(), 5) && !is_answer([raw(0.18, 0.0)].into_iter(), 20));
     }
 
     #[test]
