@@ -21,15 +21,19 @@ _POINTS_BACK: Final = re.compile(
     rf"|{_LEAD}(?:and |so )?keep (?:this|that|it) in mind\b|{_LEAD}make a (?:\w+ )?(?:note|rule) (?:of|about|out of|for) (?:this|that|it)\b|{_LEAD}(?:this|that) (?:is|should be|becomes) a (?:\w+ )?rule\b",
     re.IGNORECASE,
 )
+_STATEMENT: Final = r"(?:that (?!time\b|day\b|one\b|when\b|thing\b)|(?=(?:we|i|all|every|each|in (?:this|our) project|this (?:project|repo))\b))"
 _SAYS: Final = re.compile(
-    rf"{_LEAD}(?:(?:remember|memori[sz]e|don'?t forget|bear in mind|keep in mind|make a (?:mental )?note|for future reference|note for (?:the future|later|yourself|next time))"
-    rf"(?:,|:)?\s+(?:that\s+)?(?P<said>(?<=that )(?!time\b|day\b|one\b|when\b|thing\b)\w+ .+|(?:we|i|all|every|each|in (?:this|our) project|this (?:project|repo))\b.+)"
-    rf"|(?:(?:add|create|make|record|set up|write|save) (?:a |another |one )?(?:{_KEPT_IN})(?: (?:to|in) {_KEPT_IN})?|(?:new |global |general |standing |project )rule|rule of thumb)"
-    r"(?:\s+that says|\s+saying|\s+stating)?(?:\s*[:,–—-]\s*|\s+(?:that|to)\s+)(?P<ruled>.+))",
+    rf"{_LEAD}(?:remember|memori[sz]e|don'?t forget|bear in mind|keep in mind|make a (?:mental )?note|for future reference|"
+    rf"note for (?:the future|later|yourself|next time))[,:]?\s+{_STATEMENT}(?P<said>.+)"
+    r"|^.{0,20}?\b(?:remember|note to self)\s*:\s*(?P<noted>.+)|^.{0,10}?\bfor future reference\s*[:,]\s*(?P<kept>.+)",
     re.IGNORECASE,
 )
-_REMEMBERED: Final = re.compile(
-    rf"{_LEAD}(?:remember|for future reference|note to self)\s*:\s*(?P<noted>.+)", re.IGNORECASE
+_RULED: Final = re.compile(
+    rf"{_LEAD}(?:(?:add|write|put|append|save|record) (?:it |this |that )?(?:to|in|into|as) {_KEPT_IN}|"
+    rf"(?:add|create|make|record|set up|write|save) (?:a |another |one )?{_KEPT_IN}(?: (?:to|in) {_KEPT_IN})?|"
+    r"(?:new |global |general |standing |project )rule|rule of thumb)"
+    r"(?:\s+that says|\s+saying|\s+stating)?(?:\s*[:,–—-]\s*|\s+(?:that|to)\s+)(?P<ruled>.+)",
+    re.IGNORECASE,
 )
 _REMEMBER_TO: Final = re.compile(
     rf"{_LEAD}(?:remember|don'?t forget) to (?P<said>.+\b(?:always|every|each|whenever|before|after|when)\b.+)",
@@ -45,37 +49,39 @@ _REMINDS: Final = re.compile(
 _ORDERS: Final = re.compile(
     r"^(?:always|never|don'?t|do not|use|run|make|keep|write|put|ask|check|avoid|only|commit|add)\b", re.IGNORECASE
 )
-_LEAST_WORDS: Final = 4
+_LEAST_WORDS: Final = 3
+_CONFIDENCE: Final = 0.9
+RULE: Final = "ordered to remember"
 
 
 def find_explicit_order(sentence: str) -> Verdict | None:
     """Return what a sentence orders to remember, if it does."""
-    if _POINTS_BACK.search(sentence):
-        return Verdict(
-            category=Category.CONVENTION,
-            rule="ordered to remember",
-            text=sentence,
-            confidence=0.9,
-            is_global=is_global(sentence),
-            refers_back=True,
-        )
     said = (
-        _SAYS.search(sentence)
-        or _REMEMBERED.search(sentence)
-        or _REMEMBER_TO.search(sentence)
-        or _REMINDS.search(sentence)
+        _RULED.search(sentence) or _SAYS.search(sentence) or _REMEMBER_TO.search(sentence) or _REMINDS.search(sentence)
     )
-    if said is None:
+    if said is not None and (verdict := _judge_content(said, sentence)) is not None:
+        return verdict
+    if not _POINTS_BACK.search(sentence):
         return None
-    groups = said.groupdict()
-    text = next((groups[name] for name in ("ruled", "said", "told", "again", "noted") if groups.get(name)), "")
-    if len(text.split()) < _LEAST_WORDS or is_about_work_at_hand(text) or (groups.get("again") and is_complaint(text)):
+    return Verdict(
+        category=Category.CONVENTION,
+        rule=RULE,
+        text=sentence,
+        confidence=_CONFIDENCE,
+        is_global=is_global(sentence),
+        refers_back=True,
+    )
+
+
+def _judge_content(said: re.Match[str], sentence: str) -> Verdict | None:
+    groups = {name: text for name, text in said.groupdict().items() if text}
+    text = next(iter(groups.values()))
+    if len(text.split()) < _LEAST_WORDS or is_about_work_at_hand(text) or ("again" in groups and is_complaint(text)):
         return None
-    is_rule = bool(groups.get("ruled"))
-    if is_rule or groups.get("told") or _ORDERS.match(text):
-        category = Category.DIRECTIVE if is_rule and _ORDERS.match(text) else Category.CONVENTION
+    if "ruled" in groups and _ORDERS.match(text):
+        category = Category.DIRECTIVE
+    elif groups.keys() & {"ruled", "told"} or _ORDERS.match(text):
+        category = Category.CONVENTION
     else:
         category = Category.FACT
-    return Verdict(
-        category=category, rule="ordered to remember", text=text, confidence=0.9, is_global=is_global(sentence)
-    )
+    return Verdict(category=category, rule=RULE, text=text, confidence=_CONFIDENCE, is_global=is_global(sentence))

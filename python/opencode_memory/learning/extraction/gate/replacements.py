@@ -41,13 +41,14 @@ _GO_WITH: Final = re.compile(
     re.IGNORECASE,
 )
 _SWITCH: Final = re.compile(
-    rf"\b(?:we|i|we've|i've|let'?s)(?:'re| are| have|'ll| will| just| now)* (?:switch(?:ed|ing)?|mov(?:ed|ing)|migrat(?:ed|ing)|chang(?:ed|ing)) (?:over )?(?:from (?P<old>{_NAMES}) )?to (?P<new>{_NAMES})(?: (?:for|instead|because|since)\b.*|[.!,;].*)?$",
+    rf"(?:^(?:please )?(?=(?:switch|move|migrate) (?:everything|all)\b)|\b(?:we|i|we've|i've|let'?s)(?:'re| are| have|'ll| will| just| now)* )"
+    rf"(?:switch(?:ed|ing)?|mov(?:e|ed|ing)|migrat(?:e|ed|ing)|chang(?:ed|ing)) (?:everything |all of it )?(?:over )?(?:from (?P<old>{_NAMES}) )?to (?P<new>{_NAMES})(?: (?:for|instead|because|since)\b.*|[.!,;].*)?$",
     re.IGNORECASE,
 )
 _NO_LONGER: Final = re.compile(
     r"\bwe (?:no longer|don'?t|do not|won'?t|will not|are not|aren'?t|are no longer) (?:use|using|support|supporting|maintain|want|need|rely on|deploy|ship|target|do|have|call|run|store|generate|accept|plan)\b.*\b(?:any ?more|no longer)\b"
     r"|\bwe no longer (?:use|support|maintain|want|need|rely on|deploy|ship|target|do|have|call|run|store|generate|accept)\b"
-    r"|\bwe(?: drop| dropped| are dropping|'re dropping| have dropped|'ve dropped| retired| deprecated| abandoned| replaced) (?!this\b|that\b|it\b)[\w`]"
+    r"|\bwe(?: drop| dropped| are dropping|'re dropping| have dropped|'ve dropped|(?: have|'ve)? (?:retired|deprecated|abandoned|replaced)) (?!this\b|that\b|it\b)[\w`]"
     r"|\bno [\w.+#/-]+ after all\b|^(?!(?:that|this|which|what|so|and|how|where|here|there|ok)\b)[\w.+#/-]+(?: [\w.+#/-]+)? it is(?: then)?\b(?=\s*(?:[,.!;]|$|for\b))"
     r"|^(?:and |so |but )?we(?:'re| are) (?:not (?:doing|using|supporting|building|shipping|targeting)|(?:going to|gonna) (?:only |just )?(?:support|use|keep|target|ship) only|going to only \w+) (?!this|that|it\b|them)\w"
     r"|^(?:please )?(?:don'?t|do not|stop) \w+ .{3,80}\bany ?more[.!]*$",
@@ -73,6 +74,7 @@ _WITH_INSTEAD: Final = re.compile(
     r"\b(?:we|i)(?:'ll| will| want to|'d like to| are going to|'re going to| should)? (?:use|set up|go with|switch to|do|take|adopt)\b.{2,80}\binstead\b",
     re.IGNORECASE,
 )
+_LEAST_WORDS_OF_PREFERENCE: Final = 4
 _NOT_A_NAME: Final = re.compile(
     r"^(?:option|approach|variant|alternative|your|that|this|these|those|it|them|plan|number|#?\d+[.):]?$|[a-d]$|[1-9a-d] |recommend|suggest|the (?:first|second|third|latter|former|same|plan|option|other|recommended|simple|simplest|default|next|basic|cheapest)|"
     r"a|an|both|one|any|another|first|everything|what|whatever|more|less|having|the one)\b|%|\bpx\b|\bbigger|smaller\b|\boption\b",
@@ -112,7 +114,7 @@ def find_replacement(sentence: str, before: str = "") -> Verdict | None:
         r"\b(?:not|no longer|n't|drop|stop)\b|n't\b", before, re.IGNORECASE
     ):
         return Verdict(category=Category.DECISION, rule="replacement", text=f"{before.rstrip()} {sentence}")
-    if _PREFER.search(sentence):
+    if _PREFER.search(sentence) and len(sentence.split()) >= _LEAST_WORDS_OF_PREFERENCE:
         return Verdict(category=Category.PREFERENCE, rule="preference", text=sentence)
     if _CONTRAST.search(sentence):
         return Verdict(category=Category.CONVENTION, rule="we do this, not that", text=sentence)

@@ -49,7 +49,7 @@ _IDENTIFIER: Final = re.compile(r"\w[._/]\w|[a-z][A-Z]|`")
 _ADVERB: Final = re.compile(r"^(?:always|never)\s*", re.IGNORECASE)
 _LONGEST_CONTEXT: Final = 200
 _LEAST_CONTEXT_WORDS: Final = 3
-_LEAST_WORDS: Final = 4
+_LEAST_WORDS: Final = 3
 _LEAST_WORDS_ALONE: Final = 12
 
 
