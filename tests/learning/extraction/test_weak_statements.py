@@ -55,6 +55,12 @@ def test_other_sentence_is_no_weak_candidate(text):
     assert weak(text) == []
 
 
+def test_sentence_with_a_path_is_not_counted():
+    (one,) = weak("Continue with the plan of /home/ann/shop/plans/import.md in the usual way.")
+
+    assert (one.needs_sessions, one.needs_subject) == (0, True)
+
+
 def test_prompt_of_many_sentences_is_not_counted():
     told = " ".join(f"The module number {number} belongs to team number {number}." for number in range(9))
 

@@ -79,6 +79,8 @@ class OpenBlocker:
 def find_resolutions(text: str, open_blockers: Iterable[OpenBlocker]) -> tuple[Candidate, ...]:
     """Return a resolving candidate for each open blocker that a text reports as resolved."""
     waiting = list(open_blockers)
+    if not waiting:
+        return ()
     found = []
     for sentence in split_sentences(extract_authored_text(text).text):
         if sentence.is_question or not _OVER.search(sentence.text) or _NOT_YET.search(sentence.text):

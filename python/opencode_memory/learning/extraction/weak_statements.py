@@ -30,6 +30,8 @@ _ORDER: Final = re.compile(
     r"^(?:always|never|don'?t|do not|use|keep|make sure|avoid|prefer|commit|run|write|please)\b|\b(?:should|must)\b",
     re.IGNORECASE,
 )
+_PATH: Final = re.compile(r"(?:^|\s)@?(?:[~.]?/|[A-Za-z]:\\)[\w.-]+[/\\]|@\S+/")
+"""Path of a file: a sentence with one belongs to the prompt of a task, which a tool repeats in each session."""
 _WISH: Final = re.compile(r"\b(?:i|we)(?:'d| would)? (?:prefer|like|want|hate|love|rather)\b", re.IGNORECASE)
 
 
@@ -56,7 +58,7 @@ def _make_candidate(sentence: Sentence, *, is_single: bool) -> Candidate | None:
     said = word(sentence.core, "")
     if said is None:
         return None
-    counts = is_single and len(said.split()) >= _LEAST_WORDS_OF_REPETITION
+    counts = is_single and len(said.split()) >= _LEAST_WORDS_OF_REPETITION and not _PATH.search(said)
     category = (
         Category.CONVENTION if _ORDER.search(said) else Category.PREFERENCE if _WISH.search(said) else Category.FACT
     )
