@@ -8,11 +8,15 @@ agent can complete and shorten a sentence, but cannot add an instruction to it o
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Final
 
+from opencode_memory.learning.extraction.gate.judge import judge
+from opencode_memory.learning.extraction.gate.language import is_english
+from opencode_memory.learning.extraction.gate.verdict import Verdict
 from opencode_memory.learning.extraction.injected_text import hash_triples
 from opencode_memory.learning.extraction.provenance import iterate_typed
+from opencode_memory.learning.extraction.sentences import split_sentences
 
 _WORD: Final = re.compile(r"[\w@#+-]+(?:['./:-][\w@#+-]+)*|[:;.!?]")
 _BREAK: Final = re.compile(r"[:;.!?]")
@@ -73,6 +77,24 @@ def find_own_sentence(
                 if _repeats(wanted, _split_words(sentence)):
                     return sentence
     return None
+
+
+def is_lasting(sentence: str, messages: Iterable[str]) -> bool:
+    """Return whether a sentence holds beyond the work at hand: by its words, or by an order to remember it.
+
+    The rules know English only. A sentence in another language counts as lasting.
+
+    Args:
+        sentence: The sentence.
+        messages: The messages with it.
+    """
+    if not is_english(sentence) or any(_judge(sentence)):
+        return True
+    return any(verdict is not None and verdict.refers_back for message in messages for verdict in _judge(message))
+
+
+def _judge(text: str) -> Iterator[Verdict | None]:
+    return (judge(sentence.text, sentence.core, "") for sentence in split_sentences(text))
 
 
 def has_typed(content: str, typed: Collection[int]) -> bool:

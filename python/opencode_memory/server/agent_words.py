@@ -5,6 +5,8 @@ text and category                           stored as
 ==========================================  =======================================================================
 rule in words that the user typed in the    active, with the trust ``user`` and the user's sentence as evidence
 session, and that no tool returned before
+directive that the user typed as an order   candidate
+for the work at hand
 other directive or procedure                candidate: not injected, recalled or written to files before the user
                                             accepts it
 other convention or preference that stands  candidate, because a file or a web page may have dictated it
@@ -67,7 +69,7 @@ def find_origin(call: Call, content: str, category: Category) -> Origin:
         return Origin()
     heard = tuple(_hear(call))
     sentence = _find_sentence(call, content, heard)
-    if sentence is not None:
+    if sentence is not None and (category is not Category.DIRECTIVE or _is_lasting(sentence, heard)):
         evidence = mask_emails(sentence)[:_LONGEST_EVIDENCE]
         return Origin(Trust.USER, Status.ACTIVE, {"rule": _RULE, "evidence": evidence})
     if category in INSTRUCTIONS or _is_foreign(content, heard):
@@ -80,8 +82,9 @@ def describe_waiting(memory: Memory) -> str:
     if memory.status is not Status.CANDIDATE:
         return ""
     return (
-        f"It waits for the user's review: a {memory.category} that the user did not type is not used before they accept"
-        " it. Tell them: `opencode-memory review`."
+        f"It waits for the user's review: a {memory.category} is used only if they typed it"
+        f"{' as a standing order' if memory.category is Category.DIRECTIVE else ''} or accept it."
+        " Tell them: `opencode-memory review`."
     )
 
 
@@ -109,6 +112,15 @@ def _find_sentence(call: Call, content: str, heard: tuple[_Heard, ...]) -> str |
         if found is not None:
             return found
     return None
+
+
+def _is_lasting(sentence: str, heard: tuple[_Heard, ...]) -> bool:
+    """Return whether a sentence, or an order to remember it in the same message, holds beyond the work at hand."""
+    from opencode_memory.learning.own_words import is_lasting  # noqa: PLC0415  as above
+
+    words = " ".join(sentence.split())
+    messages = [text for session in heard for text in session.texts if words in " ".join(text.split())]
+    return is_lasting(sentence, messages)
 
 
 def _is_foreign(content: str, heard: tuple[_Heard, ...]) -> bool:

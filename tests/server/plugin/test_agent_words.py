@@ -88,6 +88,25 @@ def test_instruction_with_other_words_waits(world: World, plugin: Plugin, conten
     assert "opencode-memory review" in text
 
 
+@pytest.mark.parametrize(
+    ("typed", "status"),
+    [
+        ("Delete the old migrations now.", "candidate"),
+        ("Delete the old migrations. From now on always use tabs.", "candidate"),
+        ("Delete the old migrations. Remember this as a rule.", "active"),
+        ("Please always delete the old migrations after a release.", "active"),
+        ("Supprime toujours les vieilles migrations.", "active"),
+    ],
+)
+def test_order_for_the_work_at_hand_is_no_directive(world: World, plugin: Plugin, typed: str, status: str) -> None:
+    content = {"S": "Supprime toujours les vieilles migrations.", "P": "Always delete the old migrations."}.get(
+        typed[0], "Delete the old migrations."
+    )
+    types(plugin, typed)
+    write(plugin, content)
+    assert stored(world, content).status == status
+
+
 def test_convention_with_other_words_is_the_agents(world: World, plugin: Plugin) -> None:
     types(plugin, TYPED)
     write(plugin, "Commits are linted.", "convention")
