@@ -1,4 +1,4 @@
-"""Digesters with scripted servers and a fixed clock."""
+"""Models behind scripted servers, with a fixed clock."""
 
 from __future__ import annotations
 
@@ -7,16 +7,14 @@ from contextlib import ExitStack
 from datetime import UTC, date, datetime
 from typing import Any, Final, Self
 
-from opencode_memory.learning.digest import Digester, DigestSettings, Statement, Usage
+from opencode_memory.learning.digest import BudgetExceeded, DigestSettings, ModelAnswer, ServerModel, Usage
 from support.model_server import MODEL, ModelServer, Reply
 
 NOW: Final = datetime(2026, 10, 3, 21, 30, tzinfo=UTC)
 TODAY: Final = NOW.date()
 KEY: Final = "local-key-0123456789abcdef"
-PNPM: Final = Statement(id="1", category="preference", content="use pnpm, not npm", evidence="no, use pnpm, not npm")
-SQUASH: Final = Statement(
-    id="2", category="convention", content="never squash commits", evidence="here we never squash commits"
-)
+SYSTEM: Final = "Read the session."
+TEXT: Final = "use pnpm, not npm"
 
 
 class Notebook:
@@ -61,7 +59,11 @@ class Scene:
     def serve(self, *script: Reply) -> ModelServer:
         return self._opened.enter_context(ModelServer(*script))
 
-    def make(self, server: ModelServer | str, **settings: Any) -> Digester:
+    def make(self, server: ModelServer | str, **settings: Any) -> ServerModel:
         url = server if isinstance(server, str) else server.url
         chosen = DigestSettings(**{"model": MODEL, "url": url, **settings})
-        return Digester(chosen, self.ledger, clock=self.clock)
+        return ServerModel(chosen, self.ledger, clock=self.clock)
+
+
+def ask(model: ServerModel) -> ModelAnswer | BudgetExceeded:
+    return model.ask(SYSTEM, TEXT)

@@ -34,9 +34,9 @@ class Received:
     text: str
 
     @property
-    def notes(self) -> list[dict[str, Any]]:
-        """Return the statements of the request."""
-        return json.loads(self.body["messages"][1]["content"])["notes"]
+    def sent(self) -> dict[str, Any]:
+        """Return the session that the request is about."""
+        return json.loads(self.body["messages"][1]["content"])
 
 
 class ModelServer:
@@ -99,9 +99,9 @@ class ModelServer:
         self._thread.join()
 
 
-def note(id: str, *, keep: Any = True, content: Any = None, category: Any = None, **more: Any) -> dict[str, Any]:
-    """Return a verdict as an LLM writes it."""
-    return {"id": id, "keep": keep, "content": content, "category": category, **more}
+def item(kind: str, text: str, quote: str, message: Any = None, supersedes: Any = None) -> dict[str, Any]:
+    """Return an item as a model writes it."""
+    return {"kind": kind, "text": text, "quote": quote, "message": message, "supersedes": supersedes}
 
 
 def says(text: str | None, *, tokens: Any = 100, finish_reason: str = "stop", **message: Any) -> Reply:
@@ -119,9 +119,10 @@ def says(text: str | None, *, tokens: Any = 100, finish_reason: str = "stop", **
     return Reply(body=json.dumps(answer).encode())
 
 
-def judges(*notes: Any, **more: Any) -> Reply:
-    """Return a completion with verdicts."""
-    return says(json.dumps({"notes": list(notes)}), **more)
+def digests(*items: Any, summary: Any = None, **more: Any) -> Reply:
+    """Return a completion with items."""
+    answer = {"items": list(items), "summary": summary or {"done": "", "decided": "", "open": ""}}
+    return says(json.dumps(answer), **more)
 
 
 def refuses(status: int, message: str = "", **headers: str) -> Reply:

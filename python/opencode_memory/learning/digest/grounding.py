@@ -17,8 +17,6 @@ from opencode_memory.learning.extraction.gate.language import is_english
 _SUPPORTED_SHARE: Final = 0.5
 """Minimum share of the distinct words of a text that must stand in its source. Wording in the third person brings some
 words of its own."""
-_RELATED_WORDS: Final = 1
-"""Minimum number of words that a text shares with its quote or the message that contains it."""
 _DIGIT: Final = re.compile(r"\d")
 # A path, URL, variable or option. Hyphenated words do not count, because people write them with and without hyphen.
 _NAME: Final = re.compile(r"\d|[._:@/\\]|^--")
@@ -51,16 +49,17 @@ def find_objection(text: str, quote: str, source: str, names_from: str = "") -> 
         source: The quote's message and what stood beside it.
         names_from: More text that names and numbers may come from, because "that file" may have been named long before.
     """
-    known = _collect_terms(f"{quote}\n{source}")
+    source = f"{quote}\n{source}"
+    known = _collect_terms(source)
     known_names = known | _collect_terms(names_from)
     prose, names = terms(text)
-    words = set(prose) - _OWN_WORDS
+    words = set(prose) - _OWN_WORDS - set(names)
     # One wrong word among many is a matter of style, but a wrong version, path or name is a wrong memory.
     if any(term not in known_names for term in (*filter(_DIGIT.search, prose), *filter(_NAME.search, names))):
         return DropReason.NAMES
     if any(name not in known_names for name in _list_proper_names(text)):
         return DropReason.NAMES
-    if words and len(words & known) < max(_RELATED_WORDS, _SUPPORTED_SHARE * len(words)):
+    if len(words & known) < _SUPPORTED_SHARE * len(words) or not (words or names):
         return DropReason.UNSUPPORTED
     return DropReason.NEGATION if _is_reversed(text, quote, source) else None
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
@@ -34,12 +34,12 @@ class ModelAnswer:
     """Answer of the model.
 
     Attributes:
-        text: The text.
+        text: The text; it is left out of ``repr``, because it quotes the session.
         tokens: Input and output tokens; the estimate if the server does not report them.
         requests: Number of requests; more than one if the server refused the first dialect.
     """
 
-    text: str
+    text: str = field(repr=False)
     tokens: int
     requests: int
 

@@ -33,6 +33,7 @@ _INJECTED: Final = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _FENCE: Final = re.compile(r"^[ \t]*(`{3,}|~{3,})[^\n]*\n.*?(?:^[ \t]*\1[ \t]*$|\Z)", re.DOTALL | re.MULTILINE)
+_COMMENT: Final = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 _BLANKS: Final = re.compile(r"[ \t]+")
 _EMPTY_LINES: Final = re.compile(r"\n\s*\n+")
 
@@ -144,7 +145,8 @@ def _iterate_typed(message: Message) -> Iterator[str]:
 
 
 def _clean(text: str) -> str:
-    own = _INJECTED.sub("\n", strip_private(text))
+    # Nobody types a comment of HTML; in pasted text it hides instructions from the person.
+    own = _COMMENT.sub(" ", _INJECTED.sub("\n", strip_private(text)))
     return _EMPTY_LINES.sub("\n", _BLANKS.sub(" ", clean_text(own))).strip()
 
 
