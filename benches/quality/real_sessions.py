@@ -65,12 +65,12 @@ def _run(options: argparse.Namespace, work: Path) -> Iterator[str]:
         results: dict[str, Any] = {"figures": asdict(figures)}
         yield from render_figures(figures)
         if options.rules_alone:
-            seconds = program.rehearse(options.program, work / "opencode.db", work).cpu_seconds
+            seconds = program.rehearse(options.program, _database(work), work).cpu_seconds
             yield f"reading and rules alone (a dry run): {seconds:.1f} CPU s"
             results["rules_cpu_seconds"] = seconds
         if options.old_store is not None:
             old = read_store(options.old_store, transcripts.sessions)
-            run = program.relearn(options.program, options.old_store, work)
+            run = program.relearn(options.program, options.old_store, _database(work), work)
             found = measure_relearning(
                 transcripts.memories,
                 old=old,
@@ -91,13 +91,12 @@ def _run(options: argparse.Namespace, work: Path) -> Iterator[str]:
 def _learn(
     transcripts: Transcripts, options: argparse.Namespace, work: Path
 ) -> tuple[list[StoredMemory], float | None]:
-    """Return the memories of a new run, or of the given store, and the CPU seconds of the run."""
+    """Write the database. Return the memories of a new run, or of the given store, and the CPU seconds of the run."""
+    work.mkdir(parents=True, exist_ok=True)
+    opencode_database.write(_database(work), transcripts.sessions, work / "projects")
     if options.store is not None:
         return read_store(options.store, transcripts.sessions), None
-    work.mkdir(parents=True, exist_ok=True)
-    database = work / "opencode.db"
-    opencode_database.write(database, transcripts.sessions, work / "projects")
-    run = program.ingest(options.program, database, work)
+    run = program.ingest(options.program, _database(work), work)
     return read_store(run.store, transcripts.sessions), run.cpu_seconds
 
 
@@ -131,6 +130,10 @@ def _read_readers(paths: Sequence[Path], work: Path) -> dict[str, dict[str, Judg
     samples = [_sample(work, said_by) for said_by in SPEAKERS]
     sampled = index_sample(line for path in samples if path.exists() for _, line in read_lines(path))
     return {str(path): read_judgements(path, sampled) for path in paths}
+
+
+def _database(work: Path) -> Path:
+    return work / "opencode.db"
 
 
 def _sample(work: Path, said_by: str) -> Path:

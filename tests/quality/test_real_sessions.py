@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -365,6 +366,21 @@ def test_home_is_isolated_from_settings_of_the_user(tmp_path: Path) -> None:
 def test_failed_program_is_reported_with_its_error(tmp_path: Path) -> None:
     with pytest.raises(program.ProgramError, match="no-such-command"):
         program.run(program.PROGRAM, tmp_path / "store", ["no-such-command"], home=tmp_path / "home")
+
+
+def test_relearning_works_on_a_copy_of_the_old_store(tmp_path: Path) -> None:
+    recorder = tmp_path / "recorder"
+    recorder.write_text(f"#!{sys.executable}\nimport sys\nprint(sys.argv[1:])\n", encoding="utf-8")
+    recorder.chmod(0o755)
+    old = tmp_path / "old"
+    old.mkdir()
+    (old / "store.db").write_text("old", encoding="utf-8")
+    database = tmp_path / "opencode.db"
+    run = program.relearn(str(recorder), old, database, tmp_path / "work")
+    assert (run.store / "store.db").read_text(encoding="utf-8") == "old"
+    assert run.store != old
+    expected = ["--data-dir", str(run.store), "learning", "relearn", "--db", str(database), "--yes"]
+    assert run.output.strip() == repr(expected)
 
 
 def test_memories_of_other_sessions_are_not_counted(tmp_path: Path) -> None:

@@ -62,8 +62,14 @@ def rehearse(program: str, database: Path, work: Path) -> Run:
     return run(program, work / "rehearsed", arguments, home=work / "home")
 
 
-def relearn(program: str, old_store: Path, work: Path) -> Run:
+def relearn(program: str, old_store: Path, database: Path, work: Path) -> Run:
     """Judge the memories of an earlier version again, in the copy ``work/relearned``. An existing one is replaced.
+
+    Args:
+        program: Path of ``opencode-memory``.
+        old_store: The data directory of the earlier version.
+        database: The database of OpenCode that both versions learn from.
+        work: Folder for the copy.
 
     Raises:
         ProgramError: The program failed.
@@ -72,7 +78,7 @@ def relearn(program: str, old_store: Path, work: Path) -> Run:
     if store.exists():
         shutil.rmtree(store)
     shutil.copytree(old_store, store)
-    return run(program, store, ["learning", "relearn", "--yes"], home=work / "home")
+    return run(program, store, ["learning", "relearn", "--db", str(database), "--yes"], home=work / "home")
 
 
 def run(program: str, store: Path, arguments: Sequence[str], *, home: Path) -> Run:
