@@ -314,11 +314,14 @@ class RememberResult:
             ``updated``: its topic was there, and now has this text. ``kept``: the topic is held by a memory of higher
             trust; the text was stored beside it as a candidate for review.
         redactions: Kinds of secrets that were replaced before storing.
+        replaced: Ids of older memories on the same subject that this one replaced. They are superseded; ``undo`` brings
+            them back.
     """
 
     id: str
     status: RememberStatus
     redactions: tuple[str, ...] = ()
+    replaced: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -189,11 +189,15 @@ class Learner:
         keys = [candidate.normal_form or "" for candidate in found]
         counts = self._store.learning.seen_elsewhere(project, keys, session) if found else []
         for candidate, count in zip(found, counts, strict=True):
-            status = admit(candidate, elsewhere=count if candidate.normal_form else 0)
+            changes_active = candidate.needs_subject and self._changes_active(candidate, project)
+            status = admit(candidate, elsewhere=count if candidate.normal_form else 0, changes_active=changes_active)
             if candidate.topic == f"session:{session}" and self._has_digest(session):
                 continue  # The summary of a digest is better.
             if status is not None and not is_rejected(self._store, candidate, project):
                 yield candidate, status
+
+    def _changes_active(self, candidate: Candidate, project: str | None) -> bool:
+        return self._store.learning.find_same_subject(candidate.content, project) is not None
 
     def _has_digest(self, session: str) -> bool:
         return self._store.learning.are_processed([name_summary(session)]) == [True]

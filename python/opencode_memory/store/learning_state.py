@@ -9,6 +9,7 @@ import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import tzinfo
+from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
 from opencode_memory.models import NewMemory, RememberResult, RememberStatus
@@ -58,6 +59,30 @@ class Batch:
     progress: Progress | None = None
 
 
+class SubjectRelation(StrEnum):
+    """Relation of a sentence to a stored memory on the same subject."""
+
+    REPLACES = "replaces"
+    CONTRADICTS = "contradicts"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SameSubject:
+    """An active memory that a sentence would change.
+
+    Attributes:
+        id: The memory.
+        relation: Whether the sentence would replace the memory, or only contradict it.
+        reason: Why, for a person.
+        content: The text of the memory.
+    """
+
+    id: str
+    relation: SubjectRelation
+    reason: str
+    content: str
+
+
 class LearningState:
     """The processed messages of each session; ``MemoryStore.learning`` is one."""
 
@@ -77,6 +102,25 @@ class LearningState:
     def seen_elsewhere(self, project: str | None, what: Sequence[str], session: str) -> list[int]:
         """Return in how many other sessions of a project each statement was seen."""
         return self._engine.seen_elsewhere(project, arguments.texts(what, field="what"), session)
+
+    def find_same_subject(self, text: str, project: str | None) -> SameSubject | None:
+        """Return the active memory that a sentence would replace, or else one that it would contradict.
+
+        Found by words, so memories that have no vectors yet are found as well.
+
+        Args:
+            text: The sentence.
+            project: The project of the sentence; None for a global one. A sentence of a project may only contradict a
+                global memory, and a global sentence is compared with global memories only.
+
+        Raises:
+            InvalidInputError: The text is empty or too long.
+        """
+        found = self._engine.find_same_subject(arguments.text(text, field="text"), project)
+        if found is None:
+            return None
+        id_, relation, reason, content = found
+        return SameSubject(id=id_, relation=SubjectRelation(relation), reason=reason, content=content)
 
     def progress(self, feed: str) -> dict[str, Progress]:
         """Return the position of a feed, by session."""
@@ -114,8 +158,10 @@ class LearningState:
         if written:
             self._on_write()
         return [
-            RememberResult(id=id_, status=RememberStatus(status), redactions=tuple(redactions))
-            for id_, status, redactions in written
+            RememberResult(
+                id=id_, status=RememberStatus(status), redactions=tuple(redactions), replaced=tuple(replaced)
+            )
+            for id_, status, redactions, replaced in written
         ]
 
 

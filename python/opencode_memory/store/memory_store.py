@@ -544,6 +544,6 @@ def _write(
     )
     queue.notify()
     return [
-        RememberResult(id=id_, status=RememberStatus(status), redactions=tuple(redactions))
-        for id_, status, redactions in results
+        RememberResult(id=id_, status=RememberStatus(status), redactions=tuple(redactions), replaced=tuple(replaced))
+        for id_, status, redactions, replaced in results
     ]

@@ -1,7 +1,7 @@
 //! Conversion between Python and the core: dictionaries in and out, times as UTC milliseconds, enums by name.
 
 use opencode_memory_core::model::memory::Patch;
-use opencode_memory_core::model::report::{HistoryEntry, Related};
+use opencode_memory_core::model::report::{HistoryEntry, Related, Remembered};
 use opencode_memory_core::model::{Category, Hit, Memory, NewMemory, Scope, Selection, Signal, Source, Status, Trust};
 use opencode_memory_core::store::history::Recorded;
 use opencode_memory_core::store::kv;
@@ -12,6 +12,14 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::errors::to_exception;
+
+/// The result of a write: id, outcome, kinds of redacted secrets, ids of replaced memories.
+pub type Written = (String, &'static str, Vec<&'static str>, Vec<String>);
+
+/// Convert the result of a write.
+pub fn written(result: Remembered) -> Written {
+    (result.id, result.outcome.as_str(), result.redactions, result.replaced)
+}
 
 /// A memory to be written, read from a dictionary that has every key.
 pub struct GivenMemory(pub NewMemory);

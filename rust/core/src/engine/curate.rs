@@ -1,5 +1,6 @@
 //! Changes of single memories: edit, move, archive, restore, delete, pin, link. Every change can be undone.
 
+use super::replace::replace_rivals;
 use super::{Engine, redaction};
 use crate::error::{Error, Result};
 use crate::model::{Memory, Patch, Status, Trust, validate};
@@ -10,7 +11,14 @@ impl Engine {
     pub fn edit(&self, id: &str, mut patch: Patch) -> Result<Memory> {
         check(&mut patch)?;
         let id = self.resolve_id(id)?;
-        self.change(&[id], "edit", |write, before| {
+        let rivals = match &patch.content {
+            Some(content) => {
+                let project = patch.project.clone().map_or_else(|| Ok(self.get(&id)?.project), Ok::<_, Error>)?;
+                self.enter()?.find_rivals_of(content, project.as_deref())?
+            }
+            None => Vec::new(),
+        };
+        self.change_and_replace(&[id], "edit", &[rivals], |write, before| {
             let mut after = before.clone();
             apply(write, &patch, &mut after)?;
             Ok(Some(after))
@@ -34,7 +42,17 @@ impl Engine {
 
     /// Make archived, superseded or waiting memories active.
     pub fn restore(&self, ids: &[String]) -> Result<Vec<Memory>> {
-        self.change(&self.resolve_ids(ids)?, "restore", |write, before| {
+        let ids = self.resolve_ids(ids)?;
+        let mut rivals = Vec::with_capacity(ids.len());
+        for id in &ids {
+            let memory = self.get(id)?;
+            rivals.push(match memory.status {
+                Status::Candidate => self.enter()?.find_rivals_of(&memory.content, memory.project.as_deref())?,
+                // A memory that was put away comes back as it was, beside its successor.
+                _ => Vec::new(),
+            });
+        }
+        self.change_and_replace(&ids, "restore", &rivals, |write, before| {
             if let Some(topic) = &before.topic
                 && let Some(held) = memory::by_topic(write, before.project_id, topic)?
                 && held.id != before.id
@@ -116,12 +134,24 @@ impl Engine {
         &self,
         ids: &[String],
         kind: &str,
+        body: impl FnMut(&WriteTx<'_>, &Memory) -> Result<Option<Memory>>,
+    ) -> Result<Vec<Memory>> {
+        self.change_and_replace(ids, kind, &[], body)
+    }
+
+    /// Change memories in one operation, and replace older memories on the same subject: `rivals` has for each changed
+    /// memory the keys of those that may be.
+    fn change_and_replace(
+        &self,
+        ids: &[String],
+        kind: &str,
+        rivals: &[Vec<i64>],
         mut body: impl FnMut(&WriteTx<'_>, &Memory) -> Result<Option<Memory>>,
     ) -> Result<Vec<Memory>> {
         let shared = self.enter()?;
         let changed = shared.store.write(&shared.clock, shared.options.actor, |write| {
             let mut changed = Vec::with_capacity(ids.len());
-            for id in ids {
+            for (number, id) in ids.iter().enumerate() {
                 let before = memory::existing(write, id)?;
                 if let Some(mut after) = body(write, &before)?
                     && after != before
@@ -129,6 +159,7 @@ impl Engine {
                     after.updated_at = write.now_ms;
                     write.record(id, kind, Some(&before))?;
                     write.replace(&before, &after)?;
+                    replace_rivals(write, id, rivals.get(number).map_or(&[], Vec::as_slice))?;
                 }
                 changed.push(memory::existing(write, id)?);
             }

@@ -84,6 +84,7 @@ impl Engine {
         }
         let prepared = prepare_all(batch.memories)?;
         let shared = self.enter()?;
+        let rivals = shared.find_rivals(prepared.iter().map(|(memory, _)| memory))?;
         let results = shared.store.write(&shared.clock, Trust::Extracted, |write| {
             write.set_learning(&batch.session, batch.version, &batch.state)?;
             for message in &batch.counted {
@@ -96,7 +97,7 @@ impl Engine {
             if let Some((feed, progress)) = &batch.progress {
                 write.set_progress(feed, progress)?;
             }
-            place_all(write, prepared)
+            place_all(write, prepared, &rivals)
         })?;
         shared.note_repetitions(&results);
         shared.indexer.notify();

@@ -3,6 +3,7 @@
 
 use rustc_hash::FxHashSet;
 
+use super::replace::{Settled, settle, supersede};
 use crate::error::Result;
 use crate::model::{Memory, Status};
 use crate::store::{WriteTx, memory};
@@ -31,15 +32,13 @@ pub fn relate(write: &WriteTx<'_>, a: i64, b: i64, cosine: f32) -> Result<()> {
     let (newer, older) = if (a.created_at, a.key) >= (b.created_at, b.key) { (a, b) } else { (b, a) };
     let weight = f64::from(cosine).clamp(0.0, 1.0);
     if cosine >= SIMILAR && is_superseded_by(&older, &newer) {
-        let past = Memory {
-            status: Status::Superseded,
-            superseded_by: Some(newer.id.clone()),
-            updated_at: write.now_ms,
-            ..older.clone()
-        };
-        write.record(&older.id, "supersede", Some(&older))?;
-        write.replace(&older, &past)?;
-        return write.link(&newer.id, &older.id, "supersedes", weight, "the same statement in other words");
+        return supersede(write, &newer, &older, weight, "the same statement in other words");
+    }
+    if cosine >= RELATED {
+        let is_settled = settle(write, &newer, &older, Some(cosine))?;
+        if is_settled != Settled::Unrelated {
+            return Ok(());
+        }
     }
     match kind_of(&newer, &older, cosine) {
         Some((kind, reason)) => write.link(&newer.id, &older.id, kind, weight, &reason),
@@ -48,9 +47,6 @@ pub fn relate(write: &WriteTx<'_>, a: i64, b: i64, cosine: f32) -> Result<()> {
 }
 
 fn kind_of(newer: &Memory, older: &Memory, cosine: f32) -> Option<(&'static str, String)> {
-    if cosine >= RELATED && text::contradicts(&newer.content, &older.content) {
-        return Some(("contradicts", format!("the same words but for a negation or a number, cosine {cosine:.3}")));
-    }
     if cosine >= SIMILAR {
         return Some(("similar", format!("cosine {cosine:.3}")));
     }

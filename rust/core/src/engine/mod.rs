@@ -17,6 +17,7 @@ mod projects;
 mod query;
 mod redaction;
 mod remember;
+mod replace;
 mod session;
 mod undo;
 
@@ -31,6 +32,7 @@ pub use exchange::{Dumped, Loaded};
 pub use keep::Stats;
 pub use kv::DEFAULT_TTL_MS;
 pub use learn::{Batch, Sighting};
+pub use replace::SameSubject;
 pub use session::Claimed;
 
 use crate::clock::Clock;

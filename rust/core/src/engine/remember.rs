@@ -3,6 +3,7 @@
 //! No given text is lost (I9). An exact repetition merges its metadata. A topic is updated and keeps its history. A
 //! text of lower trust is stored as a candidate beside the topic that it would have overwritten.
 
+use super::replace::{SEARCHED_AT_ONCE, SameSubject, replace_rivals};
 use super::{Engine, Shared, redaction};
 use crate::error::{Error, Result};
 use crate::ids;
@@ -22,10 +23,20 @@ impl Engine {
     pub fn remember_many(&self, memories: Vec<NewMemory>) -> Result<Vec<Remembered>> {
         let shared = self.enter()?;
         let prepared = prepare_all(memories)?;
-        let results = shared.store.write(&shared.clock, shared.options.actor, |write| place_all(write, prepared))?;
+        let rivals = shared.find_rivals(prepared.iter().map(|(memory, _)| memory))?;
+        let results =
+            shared.store.write(&shared.clock, shared.options.actor, |write| place_all(write, prepared, &rivals))?;
         shared.note_repetitions(&results);
         shared.indexer.notify();
         Ok(results)
+    }
+
+    /// The active memory that a sentence would replace if it were remembered, or else one that it would contradict.
+    /// Found by words, so that memories without vectors are found as well.
+    pub fn find_same_subject(&self, content: &str, project: Option<&str>) -> Result<Option<SameSubject>> {
+        validate::content(content)?;
+        project.map_or(Ok(()), validate::project_name)?;
+        self.enter()?.find_same_subject(content, project)
     }
 }
 
@@ -50,13 +61,23 @@ pub(super) fn prepare_all(memories: Vec<NewMemory>) -> Result<Vec<Prepared>> {
     prepared.collect()
 }
 
-/// Store memories.
-pub(super) fn place_all(write: &WriteTx<'_>, prepared: Vec<Prepared>) -> Result<Vec<Remembered>> {
-    let placed = prepared.into_iter().map(|(memory, redactions)| {
+/// Store memories, and replace older memories on the same subject. `rivals` has the keys of those that may be.
+pub(super) fn place_all(write: &WriteTx<'_>, prepared: Vec<Prepared>, rivals: &[Vec<i64>]) -> Result<Vec<Remembered>> {
+    let is_searched = rivals.len() == prepared.len() && rivals.len() <= SEARCHED_AT_ONCE;
+    let mut placed = Vec::with_capacity(prepared.len());
+    // Memories of this batch are not in the view that was searched.
+    let mut of_batch: Vec<i64> = Vec::new();
+    for (number, (memory, redactions)) in prepared.into_iter().enumerate() {
+        let is_import = memory.id.is_some();
         let (id, outcome) = place(write, memory)?;
-        Ok(Remembered { id, outcome, redactions })
-    });
-    placed.collect()
+        let mut replaced = Vec::new();
+        if is_searched && !is_import && outcome != Outcome::Kept {
+            replaced = replace_rivals(write, &id, &[&rivals[number][..], &of_batch].concat())?;
+            of_batch.extend(memory::by_id(write, &id)?.map(|memory| memory.key));
+        }
+        placed.push(Remembered { id, outcome, redactions, replaced });
+    }
+    Ok(placed)
 }
 
 /// Validate and redact a memory. This needs no lock, so it happens before the transaction.

@@ -28,9 +28,15 @@ impl Engine {
             }
         }
         self.take_back_all(|write| {
-            full.iter()
-                .map(|id| history::last_of(write, id)?.ok_or_else(|| Error::not_found("change", id.clone())))
-                .collect()
+            let mut changes = Vec::with_capacity(full.len());
+            for id in &full {
+                let change = history::last_of(write, id)?.ok_or_else(|| Error::not_found("change", id.clone()))?;
+                // A statement that is taken back must not leave what it replaced superseded by nothing.
+                let replaced = history::replaced_by(write, &change)?;
+                changes.extend(replaced.into_iter().filter(|other| !full.contains(&other.id)));
+                changes.push(change);
+            }
+            Ok(changes)
         })
     }
 

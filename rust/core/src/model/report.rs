@@ -39,6 +39,8 @@ pub struct Remembered {
     pub outcome: Outcome,
     /// Kinds of secrets that were redacted.
     pub redactions: Vec<&'static str>,
+    /// Ids of older memories on the same subject that this one replaced.
+    pub replaced: Vec<String>,
 }
 
 /// One change of one memory.

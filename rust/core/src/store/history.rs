@@ -119,6 +119,17 @@ pub fn last_of(connection: &Connection, id: &str) -> Result<Option<Recorded>> {
     Ok(found.into_iter().next())
 }
 
+/// The changes of the same operation by which the changed memory replaced others that it still replaces.
+pub fn replaced_by(connection: &Connection, change: &Recorded) -> Result<Vec<Recorded>> {
+    collect(
+        connection,
+        "WHERE operation = ?1 AND kind = 'supersede' AND undone_by IS NULL AND memory <> ?2 \
+         AND EXISTS (SELECT 1 FROM memory m WHERE m.id = history.memory AND m.superseded_by = ?2) \
+         AND seq = (SELECT max(seq) FROM history later WHERE later.memory = history.memory) ORDER BY seq DESC",
+        (change.operation, &change.id),
+    )
+}
+
 /// The next change of a memory after a change, if any, without undone changes and the undo itself.
 pub fn changed_after(connection: &Connection, change: &Recorded) -> Result<Option<String>> {
     // The past that an import brought is recorded after the import, but lies before it.

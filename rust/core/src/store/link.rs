@@ -39,7 +39,8 @@ impl WriteTx<'_> {
     /// superseded memory stays superseded.
     pub fn forget_found_links(&self, id: &str) -> Result<()> {
         self.prepare_cached(
-            "DELETE FROM link WHERE (source = ?1 OR target = ?1) AND kind <> 'supersedes' AND reason LIKE '%cosine _.___%'",
+            "DELETE FROM link WHERE (source = ?1 OR target = ?1) AND kind <> 'supersedes' AND \
+             (reason LIKE '%cosine _.___%' OR reason LIKE '%, found by its words')",
         )?
         .execute([id])?;
         Ok(())

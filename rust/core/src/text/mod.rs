@@ -7,7 +7,6 @@
 mod analyzer;
 mod camel;
 mod code_spans;
-mod contradiction;
 mod dates;
 mod fold;
 mod framing;
@@ -20,17 +19,18 @@ mod secrets;
 mod spelling;
 mod statement;
 mod stop_words;
+mod subject;
 mod terms;
 mod traits;
 mod unspaced;
 
 pub use analyzer::{Analysis, MAX_QUERY_TERMS, QueryTerms, analyze, analyze_query};
-pub use contradiction::contradicts;
 pub use dates::{Span, date_expressions, day_of, year_of};
 pub use framing::subject;
 pub use normalise::{content_hash, normalise, text_hash};
 pub use question::Question;
 pub use same_statement::same_statement;
 pub use secrets::{Redacted, redact};
+pub use subject::{Relation, Statement, compare};
 pub use traits::Traits;
 pub use unspaced::is_unspaced;

@@ -119,7 +119,7 @@ pub(super) fn is_quantity(word: &str) -> bool {
     quantity(&fold(word)).is_some()
 }
 
-fn stem(word: String) -> String {
+pub(super) fn stem(word: String) -> String {
     if word.len() < 3 || word.len() > LONGEST_STEMMED || !word.bytes().all(|b| b.is_ascii_lowercase()) {
         return word;
     }

@@ -5,7 +5,7 @@ use opencode_memory_core::store::learning::Progress;
 use pyo3::prelude::*;
 
 use super::Engine;
-use crate::convert::GivenMemory;
+use crate::convert::{self, GivenMemory};
 use crate::errors::detached;
 
 /// The result of processing a batch of messages, read from a dictionary that has every key.
@@ -60,8 +60,19 @@ impl Engine {
         detached(py, || self.core.seen_elsewhere(project.as_deref(), &what, session))
     }
 
+    /// Id, `replaces` or `contradicts`, reason and content of the memory that a sentence would change.
+    fn find_same_subject(
+        &self,
+        py: Python<'_>,
+        content: &str,
+        project: Option<String>,
+    ) -> PyResult<Option<(String, &'static str, &'static str, String)>> {
+        let found = detached(py, || self.core.find_same_subject(content, project.as_deref()))?;
+        Ok(found.map(|found| (found.memory.id, found.relation, found.reason, found.memory.content)))
+    }
+
     /// Returns the same results as `remember_many`.
-    fn learn(&self, py: Python<'_>, batch: GivenBatch) -> PyResult<Vec<(String, &'static str, Vec<&'static str>)>> {
+    fn learn(&self, py: Python<'_>, batch: GivenBatch) -> PyResult<Vec<convert::Written>> {
         let results = detached(py, || {
             let sightings = batch.sightings.into_iter();
             self.core.learn(Batch {
@@ -76,6 +87,6 @@ impl Engine {
                     .map(|(feed, mark, cursor)| (feed, Progress { session: batch.session, mark, cursor })),
             })
         })?;
-        Ok(results.into_iter().map(|result| (result.id, result.outcome.as_str(), result.redactions)).collect())
+        Ok(results.into_iter().map(convert::written).collect())
     }
 }

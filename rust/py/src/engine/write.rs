@@ -14,14 +14,10 @@ type Dicts<'py> = Vec<Bound<'py, PyDict>>;
 
 #[pymethods]
 impl Engine {
-    fn remember_many(
-        &self,
-        py: Python<'_>,
-        memories: Vec<GivenMemory>,
-    ) -> PyResult<Vec<(String, &'static str, Vec<&'static str>)>> {
+    fn remember_many(&self, py: Python<'_>, memories: Vec<GivenMemory>) -> PyResult<Vec<convert::Written>> {
         let memories = memories.into_iter().map(|given| given.0).collect();
         let results = detached(py, || self.core.remember_many(memories))?;
-        Ok(results.into_iter().map(|result| (result.id, result.outcome.as_str(), result.redactions)).collect())
+        Ok(results.into_iter().map(convert::written).collect())
     }
 
     fn edit<'py>(&self, py: Python<'py>, id: &str, fields: &Bound<'py, PyDict>) -> PyResult<Bound<'py, PyDict>> {

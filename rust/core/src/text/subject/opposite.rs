@@ -4,8 +4,8 @@
 //! difference, numbers that are names (step 1, issue 12, the year 2024), and statements with too few common words.
 //! Invariant: symmetric, and false if the two are the same statement.
 
-use super::statement::{Token, is_label, significant_tokens};
-use super::stop_words::is_stop_word;
+use super::super::statement::{Token, is_label, significant_tokens};
+use super::super::stop_words::is_stop_word;
 
 const OPPOSITES: &[(&str, &str)] = &[
     ("accept", "reject"),
@@ -48,7 +48,7 @@ const OPPOSITES: &[(&str, &str)] = &[
 const NEGATIONS: &[&[&str]] = &[&["not"], &["never"], &["no"], &["do", "not"], &["does", "not"], &["did", "not"]];
 
 /// Whether one text negates the other, or has a different number, and the rest of the texts is equal.
-pub fn contradicts(a: &str, b: &str) -> bool {
+pub(super) fn contradicts(a: &str, b: &str) -> bool {
     let (a, b) = (significant_tokens(a), significant_tokens(b));
     let prefix = a.iter().zip(&b).take_while(|(x, y)| x == y).count();
     let suffix = a[prefix..].iter().rev().zip(b[prefix..].iter().rev()).take_while(|(x, y)| x == y).count();
@@ -149,7 +149,7 @@ fn split_unit(text: &str) -> Option<(String, &str)> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::same_statement::same_statement;
+    use super::super::super::same_statement::same_statement;
     use super::*;
     use proptest::prelude::*;
 

@@ -1,0 +1,138 @@
+//! Tests of the comparison of statements.
+
+#[path = "pairs.rs"]
+mod pairs;
+
+use super::*;
+use pairs::{CORRECTIONS, DISTINCT};
+use proptest::prelude::*;
+
+fn is_unseen(number: usize) -> bool {
+    number % 3 == 2
+}
+
+fn count(pairs: &[(&str, &str)], unseen: bool, wanted: impl Fn(Relation) -> bool) -> (usize, usize) {
+    let chosen: Vec<_> = pairs.iter().enumerate().filter(|(number, _)| is_unseen(*number) == unseen).collect();
+    let found = chosen.iter().filter(|(_, (older, newer))| wanted(compare(newer, older, None))).count();
+    (found, chosen.len())
+}
+
+/// The least share of corrections that replace, and that are at least linked, in percent.
+const LEAST: (usize, usize) = (85, 90);
+/// The greatest share of distinct pairs that are linked, in percent. None may replace.
+const MOST_LINKED: usize = 8;
+
+#[test]
+fn corrections_replace_and_distinct_statements_do_not() {
+    for unseen in [false, true] {
+        let replaces = |found| matches!(found, Relation::Replaces(_));
+        let (replaced, all) = count(CORRECTIONS, unseen, replaces);
+        let (related, _) = count(CORRECTIONS, unseen, |found| found != Relation::Unrelated);
+        let (wrong, distinct) = count(DISTINCT, unseen, replaces);
+        let (linked, _) = count(DISTINCT, unseen, |found| matches!(found, Relation::Contradicts(_)));
+        let figures =
+            format!("unseen {unseen}: {replaced} and {related} of {all}, wrong {wrong} and {linked} of {distinct}");
+        println!("{figures}");
+        assert!(100 * replaced >= LEAST.0 * all && 100 * related >= LEAST.1 * all, "{figures}");
+        assert!(wrong == 0 && 100 * linked <= MOST_LINKED * distinct, "{figures}");
+    }
+}
+
+#[test]
+#[ignore = "prints the pairs that were used to make the rules, for work on them"]
+fn print_errors_on_seen_pairs() {
+    let seen = |pairs: &'static [(&str, &str)]| pairs.iter().enumerate().filter(|(number, _)| !is_unseen(*number));
+    for (_, (older, newer)) in seen(CORRECTIONS) {
+        let found = compare(newer, older, None);
+        if !matches!(found, Relation::Replaces(_)) {
+            println!("MISS {older} | {newer} -> {found:?}\n  {:?}\n  {:?}", Claim::read(newer), Claim::read(older));
+        }
+    }
+    for (_, (older, newer)) in seen(DISTINCT) {
+        let found = compare(newer, older, None);
+        if found != Relation::Unrelated {
+            println!("ALARM {older} | {newer} -> {found:?}\n  {:?}\n  {:?}", Claim::read(newer), Claim::read(older));
+        }
+    }
+}
+
+fn words() -> impl Strategy<Value = String> {
+    const WORDS: &[&str] = &[
+        "never",
+        "always",
+        "do",
+        "not",
+        "use",
+        "npm",
+        "pnpm",
+        "instead",
+        "of",
+        "the",
+        "port",
+        "is",
+        "8080",
+        "9090",
+        "no",
+        "longer",
+        "tabs",
+        "spaces",
+        "for",
+        "tests",
+        "in",
+        "production",
+        "Postgres",
+        "MySQL",
+        "Anna",
+        "owns",
+        "billing",
+        "now",
+        "actually",
+        "forget",
+        ",",
+        ".",
+        "it",
+        "deploy",
+        "from",
+        "to",
+        "main",
+        "branch",
+        "30",
+        "seconds",
+        "`x`",
+        "also",
+        "maybe",
+        "is gone",
+        "the other way round",
+    ];
+    let word = prop_oneof![9 => proptest::sample::select(WORDS).prop_map(str::to_owned), 1 => "\\PC{0,4}"];
+    proptest::collection::vec(word, 0..12).prop_map(|words| words.join(" "))
+}
+
+proptest! {
+    #[test]
+    fn a_statement_is_unrelated_to_itself(text in words()) {
+        prop_assert_eq!(compare(&text, &text, None), Relation::Unrelated);
+        prop_assert_eq!(compare(&text, &text, Some(1.0)), Relation::Unrelated);
+    }
+
+    #[test]
+    fn a_guess_a_question_and_an_addition_replace_nothing(newer in words(), older in words()) {
+        for text in [format!("maybe {newer}"), format!("{newer} ?"), format!("also {newer}")] {
+            prop_assert!(!matches!(compare(&text, &older, None), Relation::Replaces(_)), "{}", text);
+        }
+    }
+
+    #[test]
+    fn the_result_depends_on_nothing_but_the_texts(newer in words(), older in words()) {
+        let once = compare(&newer, &older, None);
+        prop_assert_eq!(Statement::read(&newer).map_or(Relation::Unrelated, |newer| newer.compare(&older, None)), once);
+    }
+}
+
+#[test]
+fn a_cue_of_the_older_statement_does_not_count() {
+    let (plain, changed) =
+        ("Error messages are written in German.", "Actually, error messages are written in English.");
+    assert!(matches!(compare(changed, plain, None), Relation::Replaces(_)));
+    assert!(matches!(compare(plain, changed, None), Relation::Contradicts(_)));
+}
