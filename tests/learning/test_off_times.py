@@ -29,7 +29,7 @@ ALL = frozenset({"opencode", "live"})
 def find_ids(store: MemoryStore, *times: int, source: str = "opencode", **options: object) -> list[int]:
     told = [message(str(at), user(LEDGER), at=at) for at in times]
     fields = {"source": source, "project": "app", "session": SHOP} | options
-    return [found.at_ms for found in find_unread(store, told, **fields)]  # type: ignore[arg-type]
+    return [found.at_ms for found in find_unread(store, told, **fields)]
 
 
 def test_times_of_a_switch_are_half_open_spans() -> None:

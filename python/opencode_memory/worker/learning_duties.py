@@ -52,6 +52,7 @@ class LearningDuties:
     def __init__(self, store: MemoryStore, config: Config) -> None:
         self._config = config
         self._switches = Switches.from_config(config.learning)
+        self._switches.note(store, at_ms=to_ms(clock.now()))
         self._projects = ProjectResolver(store, config.environment)
         self._folders = [Path(folder).expanduser().absolute() for folder in config.learning.watch]
         self._skips: SkipLog | None = None
