@@ -218,13 +218,6 @@ def _new_names(info: SessionInfo, fresh: Sequence[Message], copies: frozenset[st
     return list(dict.fromkeys(names))
 
 
-def rejection_marks(topic: str | None, normal_form: object) -> list[str]:
-    """Return the keys under which the rejection of a memory is counted: its topic and its normal form."""
-    # The topic of a choice is left out. Otherwise rejecting one choice would also block the next one.
-    named = topic if topic is not None and not topic.startswith("learned:choice:") else None
-    return [f"settled:{form}" for form in (named, normal_form) if isinstance(form, str)]
-
-
 def _retry_on_conflict(attempt: Callable[[], _T], session: str) -> _T:
     """Repeat an attempt while other processes write the same session, at most ``_RACES`` times."""
     for _ in range(_RACES):
