@@ -18,6 +18,7 @@ from opencode_memory.learning.extraction.blockers import TOPIC, OpenBlocker
 from opencode_memory.learning.extraction.candidate import Candidate
 from opencode_memory.learning.extraction.events import Message, SessionInfo
 from opencode_memory.learning.extraction.injected_text import add_texts
+from opencode_memory.learning.extraction.rules_version import RULES, RULES_KEY
 from opencode_memory.learning.extraction.session import Known, end, step
 from opencode_memory.learning.extraction.session_state import SessionState
 from opencode_memory.learning.rejections import is_rejected
@@ -239,6 +240,7 @@ def _build_memory(candidate: Candidate, status: Status, info: SessionInfo, proje
         "rule": candidate.rule,
         "evidence": mask_emails(candidate.evidence),
         "seen_as": candidate.normal_form,
+        RULES_KEY: RULES,
     }
     return NewMemory(
         content=mask_emails(candidate.content),
