@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from opencode_memory.learning.admission import admit
 from opencode_memory.learning.extraction.candidate import Candidate
 from opencode_memory.learning.extraction.events import Event, ToolCall, ToolStatus
-from opencode_memory.models import Category
+from opencode_memory.models import Category, Status
 from support.learning import COMPLAINT, agent, bash, edit, fail, filter_category, find_candidates, user
 
 
@@ -137,3 +138,70 @@ def test_patch_edits_each_of_its_files():
 
     assert "src/a.py" in one.content
     assert "src/b.py" in one.content
+
+
+def stored(*events: Event) -> list[Candidate]:
+    """Return the solutions that need no second session."""
+    return [candidate for candidate in solutions(*events) if admit(candidate, elsewhere=0) is Status.ACTIVE]
+
+
+LONG = edit("src/b.py", old="a = 1\nb = 1", new="c = 3\nd = 4")
+
+
+def test_short_complete_change_is_stored_at_once():
+    (one,) = stored(fail("pytest"), edit(), bash("pytest"))
+
+    assert one.content == "`pytest` failed: ValueError: boom. What helped: in src/app.py, `a = 1` became `a = 2`."
+
+
+def test_longer_change_is_stored_if_the_complaint_is_solved_in_two_sessions():
+    (one,) = solutions(fail("pytest"), LONG, bash("pytest"))
+
+    assert admit(one, elsewhere=0) is None
+    assert admit(one, elsewhere=1) is Status.ACTIVE
+
+
+def test_longer_change_is_stored_if_the_complaint_is_solved_twice_in_a_session():
+    once = (fail("pytest"), LONG, bash("pytest"))
+
+    assert stored(*once) == []
+    assert len(stored(*once, *once)) == 1
+
+
+def test_normal_form_of_a_complaint_ignores_places_and_numbers():
+    first, second = (
+        solutions(
+            fail("mypy .", f"src/a.py:{line}: error: Library stubs not installed for yaml"), edit(), bash("mypy .")
+        )
+        for line in (3, 14)
+    )
+
+    assert first[0].normal_form == second[0].normal_form
+
+
+@pytest.mark.parametrize(
+    "complaint",
+    [
+        "src/a.py:1:8: F401 `os` imported but unused",
+        './a.go:3:2: "fmt" imported and not used',
+        "a.go:1: File is not properly formatted (gofmt)",
+        "  File src/a.py\nSyntaxError: invalid syntax",
+        "./a.go:9:2: undefined: total",
+        "cart_test.go:31: total = 12, want 14",
+        "E   assert 3 == 4",
+    ],
+)
+def test_slip_in_new_code_is_no_solution(complaint):
+    assert solutions(fail("make check", complaint), edit(), bash("make check")) == []
+
+
+def test_failure_solved_in_tests_only_is_no_solution():
+    assert solutions(fail("pytest"), edit("tests/test_app.py"), bash("pytest")) == []
+
+
+def test_solution_names_neither_home_nor_email():
+    complaint = "ValueError: no key for ann@example.com in /home/ann/shop/keys.txt"
+
+    (one,) = solutions(fail("pytest", complaint), edit(), bash("pytest"))
+
+    assert "ann" not in one.content

@@ -179,6 +179,7 @@ _SAY_THEIR_VERSION: Final = frozenset(
 _PROGRAM: Final = re.compile(r"[A-Za-z_.~/][\w.+@~/-]*")
 _QUOTED: Final = re.compile(r"'[^']*'|\"(?:[^\"\\]|\\.)*\"")
 _PIPED: Final = re.compile(r"(?<!\|)\|(?![|&])")
+_IN_SEQUENCE: Final = re.compile(r"[;\n]\s*\S")
 _CUTS: Final = re.compile(r"&&|\|\||;|\||\n")
 
 
@@ -192,7 +193,7 @@ def normalise_command(command: str) -> str:
 
 def is_trivial(command: str) -> bool:
     """Return whether a command is not worth learning: inspecting or moving files, or any git command."""
-    return all(_is_trivial_part(part) for part in _split_commands(command[:_MOST_READ]))
+    return all(_is_trivial_part(part) for part in split_commands(command[:_MOST_READ]))
 
 
 def is_volatile(command: str) -> bool:
@@ -208,20 +209,21 @@ def reverts_edits(command: str) -> bool:
 
 
 def hides_exit_code(command: str) -> bool:
-    """Return whether the exit code belongs to the last command of a pipe, so that it says nothing about the first."""
-    return bool(_PIPED.search(_QUOTED.sub("''", command[:_MOST_READ]))) and "pipefail" not in command
+    """Return whether the exit code belongs to the last command of a pipe or sequence, and not to the first."""
+    line = _QUOTED.sub("''", command[:_MOST_READ].strip())
+    return bool(_PIPED.search(line) or _IN_SEQUENCE.search(line)) and "pipefail" not in command
 
 
 def find_program(command: str) -> str:
     """Return the name of the program that a command runs, without its directory and wrappers such as ``sudo``."""
-    for word in _split_words(command):
+    for word in split_words(command):
         if _ASSIGNMENT.match(word) or word in _WRAPPERS or word.startswith("-") or word.isdigit():
             continue
         return PurePosixPath(word).name
     return ""
 
 
-def _split_commands(command: str) -> list[str]:
+def split_commands(command: str) -> list[str]:
     """Split a line into its commands; separators inside of quotes are ignored."""
     cuts = [match.span() for match in _CUTS.finditer(_QUOTED.sub(lambda match: "q" * len(match[0]), command))]
     starts = [0, *(end for _, end in cuts)]
@@ -233,11 +235,12 @@ def _is_trivial_part(part: str) -> bool:
     name = find_program(part)
     if not name or not _PROGRAM.fullmatch(name) or name in _TRIVIAL:
         return True
-    rest = _split_words(part)[1:]
+    rest = split_words(part)[1:]
     return bool(rest) and (bool(_LOOKS_ONLY.match(rest[0])) or (rest == ["-v"] and name in _SAY_THEIR_VERSION))
 
 
-def _split_words(command: str) -> list[str]:
+def split_words(command: str) -> list[str]:
+    """Split a command into its words as a shell does."""
     try:
         return shlex.split(command)
     except ValueError:

@@ -7,8 +7,6 @@ from collections.abc import Mapping
 from pathlib import PurePosixPath
 from typing import Any, Final
 
-from opencode_memory.learning.extraction.candidate import shorten
-
 EDITING: Final = frozenset({"edit", "write", "multiedit", "patch", "apply_patch"})
 _MOST_CHARS: Final = 70
 
@@ -29,7 +27,7 @@ def list_edited_files(tool: str, arguments: Mapping[str, Any], *, directory: str
 
 
 def summarize_change(arguments: Mapping[str, Any]) -> str:
-    """Describe an edit by its first changed line before and after; empty for a new file."""
+    """Describe an edit of a single line completely; empty for a longer edit and for a new file."""
     old, new = arguments.get("oldString"), arguments.get("newString")
     if not isinstance(old, str) or not isinstance(new, str):
         return ""
@@ -38,12 +36,15 @@ def summarize_change(arguments: Mapping[str, Any]) -> str:
         before, after = before[1:], after[1:]
     while before and after and before[-1] == after[-1]:
         before, after = before[:-1], after[:-1]
-    was, becomes = (next((line.strip() for line in lines if line.strip()), "") for lines in (before, after))
+    changed = [[line.strip() for line in lines if line.strip()] for lines in (before, after)]
+    if any(len(lines) > 1 or any(len(line) > _MOST_CHARS for line in lines) for lines in changed):
+        return ""
+    was, becomes = ("".join(lines) for lines in changed)
     if was and becomes:
-        return f"`{shorten(was, _MOST_CHARS)}` became `{shorten(becomes, _MOST_CHARS)}`"
+        return f"`{was}` became `{becomes}`"
     if becomes:
-        return f"added `{shorten(becomes, _MOST_CHARS)}`"
-    return f"removed `{shorten(was, _MOST_CHARS)}`" if was else ""
+        return f"added `{becomes}`"
+    return f"removed `{was}`" if was else ""
 
 
 def hash_edit(arguments: Mapping[str, Any], files: tuple[str, ...]) -> tuple[tuple[str, int, int], ...]:

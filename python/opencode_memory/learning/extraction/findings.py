@@ -98,7 +98,7 @@ _OPENING: Final = re.compile(
 _TURNS_OUT: Final = re.compile(
     r"\bturns out that (?!it\b|this\b|that\b|there\b|the (?:issue|problem|error)\b)", re.IGNORECASE
 )
-_CLAUSE: Final = re.compile(r"(?:\s*[;—–]\s*|\s+-\s+|,? because |,? since |, (?:but|so|and) |:\s+)")
+_CLAUSE: Final = re.compile(r"(?:\s*[;—–]\s*|\s+-\s+|,? because |,? since |, (?:but|so) |:\s+)")
 _FENCE: Final = re.compile(r"^[ \t]*(`{3,}|~{3,})[^\n]*\n.*?(?:^[ \t]*\1[ \t]*$|\Z)", re.DOTALL | re.MULTILINE)
 _TAGGED: Final = re.compile(r"<\s*([\w-]+)\b[^>\n]*>.*?<\s*/\s*\1\s*>", re.DOTALL)
 _ITEM: Final = re.compile(r"^\s*(?:[-*•+]|\d{1,2}[.)])\s+")

@@ -83,6 +83,7 @@ class SessionState:
         foreign: Hashes of instructions that tools returned and the person had not typed before.
         own: Number of messages that were not copied from the session that this one was forked from.
         findings: Number of findings of the agent.
+        solved: Normal forms of the complaints that edits have solved.
     """
 
     goal: str = ""
@@ -102,6 +103,7 @@ class SessionState:
     blockers: tuple[tuple[str, str], ...] = ()
     own: int = 0
     findings: int = 0
+    solved: tuple[str, ...] = ()
 
     def trim(self) -> Self:
         """Drop the oldest entries of each part beyond its limit."""
@@ -111,6 +113,7 @@ class SessionState:
             blockers=self.blockers[-MOST_BLOCKERS:],
             passed=self.passed[-MOST_COMMANDS:],
             files=tuple(name[-LONGEST_NAME:] for name in self.files[:MOST_FILES]),
+            solved=self.solved[-MOST_FAILURES:],
             pending=self.pending[-MOST_PENDING:],
             goal=self.goal[:LONGEST_TEXT],
             outcome=self.outcome[:LONGEST_TEXT],
@@ -136,6 +139,7 @@ class SessionState:
             "foreign": self.foreign,
             "own": self.own,
             "findings": self.findings,
+            "solved": self.solved,
             "blockers": self.blockers,
             "failures": [(key, asdict(failure)) for key, failure in self.failures],
             "pending": [candidate.as_json() for candidate in self.pending],
