@@ -1,4 +1,4 @@
-"""Fixtures for tests of the digest step."""
+"""Fixtures for tests of digests."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from opencode_memory import MemoryStore
+from support.digested_sessions import Desk
 from support.digesting import Scene
 
 
@@ -13,3 +15,8 @@ from support.digesting import Scene
 def scene() -> Iterator[Scene]:
     with Scene() as opened:
         yield opened
+
+
+@pytest.fixture
+def desk(store: MemoryStore) -> Desk:
+    return Desk(store)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from opencode_memory.learning.digest.answer import Answer, Item
-from opencode_memory.learning.digest.grounding import find_objection
+from opencode_memory.learning.digest.grounding import find_objection, measure_share
 from opencode_memory.learning.digest.quotes import Found, Speaker, find_quote, is_long_enough, split_quote
 from opencode_memory.learning.digest.report import DroppedItem, DropReason
 from opencode_memory.learning.digest.transcript import Transcript, clean_text
@@ -26,6 +26,8 @@ from opencode_memory.models import Category
 RULE: Final = "digest"
 CONFIDENCE: Final = 0.9
 _SHOWN: Final = 120
+_OWN_SHARE: Final = 0.34
+"""Share of a text's words that the person used in the session; below, it is the agent's statement."""
 _FINDINGS: Final = frozenset({Category.FACT, Category.SOLUTION, Category.BLOCKER, Category.PROCEDURE})
 """Kinds that an agent's words can prove."""
 
@@ -108,6 +110,8 @@ def _judge(item: Item, grounds: Grounds) -> Statement | DropReason:
     source = "\n".join([found.source, *superseded, grounds.project or ""])
     if (reason := find_objection(item.text, item.quote, source, grounds.transcript.text)) is not None:
         return reason
+    if found.is_question and not measure_share(item.text, f"{item.quote}\n{found.turn.person}"):
+        return DropReason.UNSUPPORTED
     return Statement(
         candidate=_make_candidate(item, found, grounds),
         quote=item.quote,
@@ -117,7 +121,9 @@ def _judge(item: Item, grounds: Grounds) -> Statement | DropReason:
 
 def _make_candidate(item: Item, found: Found, grounds: Grounds) -> Candidate:
     said_by_person = found.speaker is Speaker.PERSON
-    is_persons = said_by_person and found.is_typed
+    # "Yes, do that" makes no words of the agent the person's own.
+    own_share = measure_share(item.text, "\n".join(turn.person for turn in grounds.transcript.turns))
+    is_persons = said_by_person and found.is_typed and own_share >= _OWN_SHARE
     ruled = extract_from_user(item.quote, Context()) if is_persons else ()
     kind = _confirm_kind(item.kind, ruled) if is_persons else item.kind
     of_rules = next((candidate for candidate in ruled if not candidate.is_weak), None)
@@ -133,8 +139,8 @@ def _make_candidate(item: Item, found: Found, grounds: Grounds) -> Candidate:
         topic=make_topic(kind, item.text) if is_persons else None,
         normal_form=of_rules.normal_form if of_rules is not None and of_rules.normal_form else normal_form,
         is_persons=is_persons,
-        # A rule that the person pasted waits for them, as does a rule that stood in a tool's output before.
-        is_foreign=(said_by_person and not found.is_typed) or stands_in(item.quote, grounds.state.foreign),
+        # A rule waits if the person pasted it or only agreed to it, or if it stood in a tool's output before.
+        is_foreign=(said_by_person and not is_persons) or stands_in(item.quote, grounds.state.foreign),
     )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import chain
 from typing import Final
 
 from opencode_memory._core import terms
@@ -62,6 +63,12 @@ def find_objection(text: str, quote: str, source: str, names_from: str = "") -> 
     if len(words & known) < _SUPPORTED_SHARE * len(words) or not (words or names):
         return DropReason.UNSUPPORTED
     return DropReason.NEGATION if _is_reversed(text, quote, source) else None
+
+
+def measure_share(text: str, source: str) -> float:
+    """Return the share of a text's distinct words and names that stand in a source, from 0 to 1."""
+    words = {*chain.from_iterable(terms(text))} - _OWN_WORDS
+    return len(words & _collect_terms(source)) / len(words) if words else 0.0
 
 
 def _collect_terms(source: str) -> frozenset[str]:

@@ -24,6 +24,7 @@ _MARKS: Final = str.maketrans(
 )
 _SPACES: Final = re.compile(r"\s+")
 _ELLIPSIS: Final = re.compile(r"\s*(?:…|\.{3,}|\[…\]|\[\.{3}\])\s*")
+_ASKED: Final = re.compile(r"[^.!?]*\?")
 _EDGES: Final = " \t\"'.,;:!?-"
 _LEAST_LETTERS: Final = 6
 _LEAST_WIDE: Final = 4
@@ -47,12 +48,14 @@ class Found:
             message, that one.
         source: The message and the answers beside it, for checks of the text.
         is_typed: Whether the person typed the words, and did not paste, fence or quote them.
+        is_question: Whether the person asked with them.
     """
 
     speaker: Speaker
     turn: Turn
     source: str
     is_typed: bool
+    is_question: bool = False
 
 
 def normalise(text: str) -> str:
@@ -94,6 +97,7 @@ def find_quote(
                 turn=turns[number],
                 source=_source(transcript, number),
                 is_typed=_is_typed(turns[number].typed, parts, foreign),
+                is_question=_is_question(normalise(turns[number].person), parts[-1]),
             )
     for number in order:
         if any(_contains(normalise(answer), parts) for answer in _answers(transcript, number)):
@@ -126,6 +130,11 @@ def _contains(text: str, parts: tuple[str, ...]) -> bool:
             return False
         position = found + len(part)
     return True
+
+
+def _is_question(text: str, last: str) -> bool:
+    """Return whether the sentence that ends a quote is a question."""
+    return bool(_ASKED.match(text, text.find(last) + len(last)))
 
 
 def _is_typed(message: str, parts: tuple[str, ...], foreign: frozenset[int]) -> bool:
