@@ -271,6 +271,14 @@ def test_the_origin_is_who_vouches_for_it(trust: str, verified: bool, told: str)
     assert f", {told}: x" in format_memory(one, at=NOW)
 
 
+@pytest.mark.parametrize(("verified", "told"), [(False, "said by the user"), (True, "from the user")])
+def test_words_that_the_user_typed_in_a_session_are_theirs(verified: bool, told: str) -> None:
+    quoted = {"rule": "standing order", "evidence": "x"}
+    one = memory("x", 1, trust=Trust.USER, verified_at=NOW if verified else None, metadata=quoted)
+    assert f", {told}: x" in format_memory(one, at=NOW)
+    assert one.is_confirmed
+
+
 @given(st.text(min_size=1, max_size=MEMORY_BYTES).filter(str.strip))
 @example("\u00e9" * (MEMORY_BYTES // 2))
 @example("a " * (MEMORY_BYTES // 2))

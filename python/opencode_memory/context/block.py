@@ -120,6 +120,8 @@ def origin(memory: Memory) -> str:
     """Describe in a few words where a memory comes from."""
     if memory.verified_at is not None and memory.trust is not Trust.USER:
         return "confirmed by the user"
+    if memory.trust is Trust.USER and memory.is_learned and memory.verified_at is None:
+        return "said by the user"
     return {
         Trust.USER: "from the user",
         Trust.AGENT: "noted by an agent",
