@@ -91,7 +91,7 @@ class Desk:
     def accept(self, due: Due, request: DigestRequest, answer: str, tokens: int = 2_000) -> DigestReport:
         return self.digester.accept(due, request, answer, tokens=tokens, model="small")
 
-    def list(self, *status: Status) -> list[Memory]:
+    def find(self, *status: Status) -> list[Memory]:
         """Return the memories of digests, without summaries."""
         found = self.store.list(project=PROJECT, status=status or (Status.ACTIVE,), limit=200)
         return [

@@ -6,9 +6,12 @@ import click
 
 from opencode_memory.cli.command import Group, command
 from opencode_memory.cli.context import Invocation
+from opencode_memory.cli.digest import describe_digest, digest, print_digest, test
 from opencode_memory.cli.output import dim
+from opencode_memory.cli.relearn import relearn
 from opencode_memory.errors import InvalidInputError
 from opencode_memory.learning import switches
+from opencode_memory.learning.relearn.offer import take_offer
 
 
 @command("status")
@@ -21,7 +24,10 @@ def status(run: Invocation) -> None:
     with run.open_store() as store:
         off = switches.is_off(store, store.project) or store.project in settings.skip_projects
         waiting = store.count(status="candidate")
+        digests = describe_digest(store, settings)
         project = store.project
+        if not run.out.as_json and (offer := take_offer(store)) is not None:
+            run.out.note(offer)
     state = {
         "enabled": settings.enabled,
         "project": project,
@@ -31,7 +37,7 @@ def status(run: Invocation) -> None:
         "opencode_db_exists": database is not None and database.exists(),
         "watch": settings.watch,
         "memory_file": run.config.memory_file,
-        "digest": settings.digest,
+        "digest": digests,
         "waiting": waiting,
     }
     if run.out.as_json:
@@ -46,6 +52,7 @@ def status(run: Invocation) -> None:
     if settings.watch:
         run.out.line(dim("watched   "), ", ".join(settings.watch))
     run.out.line(dim("file      "), f".opencode/MEMORY.md: {run.config.memory_file}")
+    print_digest(run, digests)
     run.out.line(dim("pending   "), f"{waiting} for `opencode-memory review`" if waiting else "0")
 
 
@@ -99,6 +106,6 @@ def _pause_session(run: Invocation, session: str, *, paused: bool) -> None:
 learning = Group(
     name="learning",
     help="Turn learning on or off for a project or a session. Everywhere: config set learning.enabled false",
-    commands=[status, on, off, pause, resume],
+    commands=[status, on, off, pause, resume, relearn, test, digest],
     hidden=False,
 )

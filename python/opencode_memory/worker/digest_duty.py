@@ -72,17 +72,22 @@ class ServerDigests:
         self._queue = DigestQueue(store, now_ms=self._now_ms)
         self._digester = Digester(store, switches=Switches.from_config(config), now_ms=self._now_ms)
 
-    def digest_next(self, worker: str) -> DigestReport | Due | None:
+    def digest_next(self, worker: str, *, only: str | None = None) -> DigestReport | Due | None:
         """Digest the next session that is due.
 
         Args:
             worker: Name of this process.
+            only: Id of the only session to digest; None for any.
 
         Returns:
             What was stored; the claimed session if it got no digest, whose row in the queue has the reason; None if no
             session is due.
         """
-        due = self._queue.claim(worker, lease_seconds=self._lease_seconds)
+        due = self._queue.claim(
+            worker,
+            is_mine=lambda entry: only is None or entry.session == only,
+            lease_seconds=self._lease_seconds,
+        )
         if due is None:
             return None
         try:

@@ -65,7 +65,7 @@ def test_killed_process_loses_and_doubles_nothing(step: str, tmp_path: Path) -> 
             requests += 1
             desk.accept(due, request, write_answer({**OPTION, "supersedes": ["m1"]}, summary=SUMMARY))
         assert requests == (0 if step == "stored" else 1)
-        assert [memory.content for memory in desk.list(*Status)] == [OPTION["text"]]
+        assert [memory.content for memory in desk.find(*Status)] == [OPTION["text"]]
         assert store.get(old).status is not Status.ACTIVE
         assert len(desk.summaries()) == 1
         assert not any(entry.is_due for entry in desk.queue.entries())
@@ -83,8 +83,8 @@ def test_failure_while_storing_stores_nothing(desk: Desk, store: MemoryStore, mo
         patch.setattr(type(store.learning), "write", lambda *_: refuse(None))
         with pytest.raises(OSError, match="no space"):
             desk.accept(due, request, write_answer(ORDER))
-    assert desk.list(*Status) == []
+    assert desk.find(*Status) == []
     assert desk.summaries() == []
     desk.accept(due, request, write_answer(ORDER))
-    assert len(desk.list()) == 1
+    assert len(desk.find()) == 1
     assert INFO.id in {entry.session for entry in desk.queue.entries()}

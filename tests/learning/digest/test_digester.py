@@ -20,7 +20,7 @@ from support.learning import FOLDER, agent, bash, user
 def test_items_become_memories_that_stand_alone(desk: Desk) -> None:
     report = desk.digest(OPTION, ORDER, FINDING)
     assert report.dropped == ()
-    stored = {memory.content: memory for memory in desk.list()}
+    stored = {memory.content: memory for memory in desk.find()}
     assert stored.keys() == {OPTION["text"], ORDER["text"], FINDING["text"]}
     option, order, finding = (stored[str(item["text"])] for item in (OPTION, ORDER, FINDING))
     assert (option.category, option.trust) == (Category.DECISION, Trust.USER)
@@ -57,12 +57,12 @@ def test_request_resolves_references_and_knows_memories(desk: Desk) -> None:
 def test_ungrounded_item_is_dropped(changes: dict[str, Any], reason: DropReason | None, desk: Desk) -> None:
     report = desk.digest({**OPTION, **changes})
     assert [dropped.reason for dropped in report.dropped] == [reason or DropReason.NEGATION]
-    assert desk.list(*Status) == []
+    assert desk.find(*Status) == []
 
 
 def test_directive_needs_a_standing_order_that_the_person_typed(desk: Desk) -> None:
     desk.digest({**OPTION, "kind": "directive"})
-    [memory] = desk.list()
+    [memory] = desk.find()
     assert memory.category is Category.CONVENTION
 
 
@@ -77,7 +77,7 @@ def test_rule_that_the_person_pasted_waits(kind: str, desk: Desk) -> None:
     }
     report = desk.digest(item, events=(user(pasted), user("and this?"), user("thanks a lot")))
     assert (len(report.active), len(report.waiting)) == (0, 1)
-    assert [memory.trust for memory in desk.list(Status.CANDIDATE)] == [Trust.EXTRACTED]
+    assert [memory.trust for memory in desk.find(Status.CANDIDATE)] == [Trust.EXTRACTED]
 
 
 def test_rule_of_a_tools_output_waits_even_if_the_person_repeats_it(desk: Desk) -> None:
@@ -123,7 +123,7 @@ def test_superseded_memory_is_replaced(desk: Desk) -> None:
     report = desk.digest({**OPTION, "supersedes": ["m1"]})
     assert report.replaced == (old,)
     assert desk.store.get(old).status is not Status.ACTIVE
-    assert [memory.content for memory in desk.list()] == [OPTION["text"]]
+    assert [memory.content for memory in desk.find()] == [OPTION["text"]]
 
 
 def test_lower_trust_never_replaces_higher(desk: Desk) -> None:
@@ -170,7 +170,7 @@ def test_deleted_statement_is_not_learned_again(desk: Desk) -> None:
     due = desk.claim()
     report = desk.accept(due, desk.prepare(told, due), write_answer(ORDER))
     assert report.reasons == {DropReason.REJECTED: 1}
-    assert desk.list(*Status) == []
+    assert desk.find(*Status) == []
 
 
 def test_summary_replaces_the_one_of_the_rules_and_is_kept(desk: Desk) -> None:
@@ -250,9 +250,9 @@ def test_bad_json_stores_nothing_and_may_be_retried(text: str, desk: Desk) -> No
     with pytest.raises(DigestError, match="did not answer with the requested JSON") as failure:
         desk.accept(due, request, text)
     assert not failure.value.is_final
-    assert desk.list(*Status) == []
+    assert desk.find(*Status) == []
     desk.accept(due, request, write_answer(ORDER))
-    assert len(desk.list()) == 1
+    assert len(desk.find()) == 1
 
 
 def test_two_processes_store_a_session_once(desk: Desk) -> None:
@@ -265,7 +265,7 @@ def test_two_processes_store_a_session_once(desk: Desk) -> None:
     desk.accept(fast, desk.prepare(told, fast), write_answer(ORDER, OPTION))
     with pytest.raises(LeaseLostError):
         desk.accept(slow, request, write_answer(ORDER, OPTION))
-    assert len(desk.list()) == 2
+    assert len(desk.find()) == 2
     [entry] = desk.queue.entries()
     assert (entry.requests, entry.tokens) == (1, 2_000)
 
@@ -279,4 +279,4 @@ def test_secret_and_address_in_an_answer_are_not_stored(desk: Desk) -> None:
         "message": 1,
     }
     desk.digest(item, events=events)
-    assert [memory.content for memory in desk.list()] == ["[email] reviews every release."]
+    assert [memory.content for memory in desk.find()] == ["[email] reviews every release."]

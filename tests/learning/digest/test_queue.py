@@ -73,7 +73,7 @@ def test_race_for_a_session_has_one_winner(desk: Desk, monkeypatch: pytest.Monke
     def lose(version: int, entry: object, *more: object) -> object:
         monkeypatch.setattr(desk.queue, "_write", write)
         raced.append(DigestQueue(desk.store, now_ms=desk.read_clock).claim("faster"))
-        return write(version, entry, *more)  # type: ignore[arg-type]
+        return write(version, entry, *more)
 
     monkeypatch.setattr(desk.queue, "_write", lose)
     assert desk.queue.claim("slower") is None

@@ -106,20 +106,7 @@ class Digester:
         state = self._read_state(due)
         memories = self._find_memories(sent, project)
         earlier = self._queue.read(due).summary
-        return DigestRequest(
-            system=SYSTEM_PROMPT,
-            text=render_request(sent, memories, earlier),
-            max_tokens=MAX_ANSWER_TOKENS,
-            grounds=Grounds(
-                transcript=sent,
-                state=state,
-                memories={memory.name: memory.id for memory in memories},
-                contents={memory.name: memory.content for memory in memories},
-                project=project,
-            ),
-            earlier=earlier,
-            project=project,
-        )
+        return build_request(sent, memories, state=state, earlier=earlier, project=project)
 
     def accept(self, due: Due, request: DigestRequest, answer: str, *, tokens: int, model: str) -> DigestReport:
         """Store what survives of an answer, and end the claim.
@@ -230,6 +217,39 @@ class Digester:
                     self._store.archive(id_, reason="the digest of a session replaces it")
             except NotFoundError:
                 continue  # The user has deleted it meanwhile.
+
+
+def build_request(
+    transcript: Transcript,
+    memories: Sequence[ShownMemory] = (),
+    *,
+    state: SessionState,
+    earlier: str = "",
+    project: str | None = None,
+) -> DigestRequest:
+    """Build the request for a transcript.
+
+    Args:
+        transcript: What is sent of the session.
+        memories: The nearest memories.
+        state: State of the session's extraction.
+        earlier: Summary of an earlier digest of the session; empty if there is none.
+        project: The project of the session.
+    """
+    return DigestRequest(
+        system=SYSTEM_PROMPT,
+        text=render_request(transcript, memories, earlier),
+        max_tokens=MAX_ANSWER_TOKENS,
+        grounds=Grounds(
+            transcript=transcript,
+            state=state,
+            memories={memory.name: memory.id for memory in memories},
+            contents={memory.name: memory.content for memory in memories},
+            project=project,
+        ),
+        earlier=earlier,
+        project=project,
+    )
 
 
 def judge(request: DigestRequest, answer: str, *, model: str) -> tuple[Judged, dict[str, str]]:
