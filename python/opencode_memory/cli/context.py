@@ -89,11 +89,12 @@ class Invocation:
         ) as store:
             if self.config.project is not None:
                 yield store
-                return
-            from opencode_memory.projects.resolver import ProjectResolver  # noqa: PLC0415  see the module's docstring
+            else:
+                from opencode_memory.projects.resolver import ProjectResolver  # noqa: PLC0415  see the module's docstring
 
-            projects = ProjectResolver(store, self.config.environment)
-            yield store.for_project(projects.ensure(self.folder) if creates_project else projects.find(self.folder))
+                projects = ProjectResolver(store, self.config.environment)
+                yield store.for_project(projects.ensure(self.folder) if creates_project else projects.find(self.folder))
+            self._offer_relearning(store)
 
     @contextmanager
     def open_unbound_store(self, *, actor: str, background: bool = True) -> Iterator[MemoryStore]:
@@ -121,6 +122,16 @@ class Invocation:
 
         with opencode_memory.open(self.config.data_dir, embedder=self._embedder(), read_only=True) as store:
             yield store
+
+    def _offer_relearning(self, store: MemoryStore) -> None:
+        """Tell a person at a terminal once that the rules of learning changed. Programs do not use up the offer."""
+        if self.out.as_json or not self.out.terminal:
+            return
+        from opencode_memory.learning.relearn.offer import take_offer  # noqa: PLC0415  see the module's docstring
+
+        offer = take_offer(store)
+        if offer is not None:
+            self.out.note(offer)
 
     def _embedder(self) -> Embedder | None:
         threads = self.config.embedding.threads

@@ -7,7 +7,7 @@ import platform
 import shutil
 import stat
 from collections.abc import Callable, Iterable, Iterator
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import click
 
@@ -20,6 +20,9 @@ from opencode_memory.cli.output import dim
 from opencode_memory.config.paths import default_data_dir
 from opencode_memory.errors import OpencodeMemoryError
 from opencode_memory.text.formatting import format_count
+
+if TYPE_CHECKING:
+    from opencode_memory.store.memory_store import MemoryStore
 
 _SAMPLE: Final = 200
 _ENOUGH_BYTES: Final = 200 * 1000 * 1000
@@ -156,6 +159,15 @@ def _check_store(run: Invocation) -> Iterator[Check]:
             yield Check("project", Level.NOTE, f"{run.folder} has no memories yet")
         else:
             yield Check("project", Level.OK, store.project)
+        yield from _check_rules(store)
+
+
+def _check_rules(store: MemoryStore) -> Iterator[Check]:
+    from opencode_memory.learning.relearn.offer import is_due  # noqa: PLC0415  loaded only when it runs
+
+    if is_due(store):
+        text = "learning has stricter rules now, and earlier memories are not judged by them yet"
+        yield Check("learning", Level.NOTE, text, "opencode-memory learning relearn --dry-run")
 
 
 def _check_model(_run: Invocation) -> Iterator[Check]:
