@@ -106,3 +106,9 @@ def test_findings_of_an_answer_and_of_a_session_are_bounded():
     assert len(findings("\n".join(said))) == MOST_PER_ANSWER
     facts = filter_category(find_candidates(user("go"), *map(agent, said)), Category.FACT)
     assert len(facts) == MOST_PER_SESSION
+
+
+def test_answer_gives_one_finding_for_each_subject():
+    said = "PocketBase only accepts ISO dates in filters.\nPocketBase rejects the short form of dates."
+
+    assert findings(said) == ["PocketBase only accepts ISO dates in filters."]

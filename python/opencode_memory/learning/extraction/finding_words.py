@@ -12,7 +12,7 @@ NOT_A_FINDING: Final = re.compile(
     r"\b(?:should|shall|will|would|could|might|may|must|need|needs to|has to|have to|going to|want|wants)\b|['’]d\b|['’]ll\b|"
     r"\b(?:likely|probably|perhaps|maybe|possibly|seems?|looks? (?:fine|good|like)|appears?|suggests?|apparently|presumably|suspect|guess|says|assum\w+|consider)\b|"
     # states of the work
-    r"\b(?:now|currently|still|already|yet|today|recently|previously|earlier|again|any ?more|no longer|so far|at the moment|this time|just|here|there|until then|initially|never been)\b|"
+    r"\b(?:now|currently|still|already|yet|today|recently|previously|earlier|again|any ?more|no longer|so far|at the moment|this time|just|here|there|like (?:this|that)|until then|initially|never been)\b|"
     r"\b(?:updated|fixed|added|removed|changed|implemented|refactored|replaced|created|resolved|verified|confirmed|refined|renamed|cleaned|chose|checked|matched|confirming)\b|"
     r"\b(?:was|were|had|did|didn['’]t|wasn['’]t|weren['’]t|hadn['’]t|has been|have been|happened|occurred|failed|passed|broke|worked|showed|accepted|dropped|moved|thrown away)\b|"
     r"\b(?:is|are|isn['’]t|aren['’]t|['’]s|['’]re)(?: \w+ly| not)? (?!missing\b|existing\b|nothing\b|something\b|anything\b|everything\b|string\b|during\b)[a-z]+ing\b|"

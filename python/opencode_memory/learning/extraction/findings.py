@@ -118,7 +118,8 @@ def extract_from_agent(text: str, edited: Iterable[str] = ()) -> tuple[Candidate
     for raw in _iterate_sentences(text):
         finding = _select_finding(raw, text)
         if finding is not None and not _names_any(finding, ours):
-            found.setdefault(finding, _make_finding(finding))
+            # Answers say the same of a subject twice: in the explanation, and in the summary below it.
+            found.setdefault(_find_subject(finding), _make_finding(finding))
         if len(found) == MOST_PER_ANSWER:
             break
     return tuple(found.values())
@@ -217,6 +218,11 @@ def _is_product(name: str, clause: str, answer: str) -> bool:
         return True
     # A name is written with a capital elsewhere in the answer as well, inside of a sentence.
     return not clause.startswith(name) or re.search(rf"[a-z,(] {re.escape(name)}\b", answer) is not None
+
+
+def _find_subject(finding: str) -> str:
+    match = _SUBJECT.match(finding)
+    return (match["code"] or match["product"]) if match is not None else finding
 
 
 def _finish(sentence: str) -> str:
