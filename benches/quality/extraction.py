@@ -17,7 +17,7 @@ import opencode_memory
 from benches.quality import labelled_sessions, memory_extraction
 from benches.quality.labelled_sessions import Labelled
 from opencode_memory.learning.learner import Learner
-from opencode_memory.models import ALL_PROJECTS, Category, Memory
+from opencode_memory.models import ALL_PROJECTS, Category, Memory, Trust
 
 _ALL = 10_000
 
@@ -46,14 +46,20 @@ class Score:
         return self.found / max(1, self.wanted)
 
 
-def judged(sequences: Sequence[Labelled], *, with_waiting: bool = False) -> Score:
-    """Learn from each sequence in its own store, and compare with the labels."""
+def judged(sequences: Sequence[Labelled], *, with_waiting: bool = False, of_people: bool = False) -> Score:
+    """Learn from each sequence in its own store, and compare with the labels.
+
+    Args:
+        sequences: The labelled sequences.
+        with_waiting: Whether candidates for review count as learned.
+        of_people: Whether only memories in the words of the person are judged.
+    """
     score = Score()
     for sequence in sequences:
         memories = [
             memory
             for memory in learned(sequence, with_waiting=with_waiting)
-            if memory.category is not Category.CONVERSATION
+            if memory.category is not Category.CONVERSATION and (memory.trust is Trust.USER or not of_people)
         ]
         noise = [
             memory
@@ -123,6 +129,7 @@ def main() -> None:
         sequences = list(labelled_sessions.read(name))
         score = judged(sequences)
         print("\n".join(lines(name, score)))
+        print("    people's words alone: " + next(lines("", judged(sequences, of_people=True))).strip())
         print(lines_of_waiting(judged(sequences, with_waiting=True)))
         if given.show and name != "frozen":
             print("\n".join(score.told))

@@ -56,7 +56,9 @@ def test_candidate_is_pending_until_the_next_user_message():
     assert [one.content for one in ready] == [LEDGER]
 
 
-@pytest.mark.parametrize("taken_back", ["Scratch that.", "no wait, forget it", "never mind", "just kidding"])
+@pytest.mark.parametrize(
+    "taken_back", ["Scratch that.", "no wait, forget it", "never mind", "just kidding", "wait. no. forget it"]
+)
 def test_statement_retracted_by_the_next_message_is_not_learned(taken_back):
     assert learn_texts(user(LEDGER), agent("ok"), user(taken_back)) == []
 
@@ -194,6 +196,23 @@ def test_role_play_is_not_learned():
     assert learn_texts(*played, user("ok stop playing, back to work"), agent("fine"), user(LEDGER)) == [LEDGER]
 
 
+@pytest.mark.parametrize(
+    "opening",
+    [
+        "let's do a bit of role play, you begin",
+        "let's rehearse. you play a strict architect",
+        "You're a senior interviewer, I'm the candidate.",
+    ],
+)
+def test_play_of_any_opening_is_not_learned(opening):
+    assert learn_texts(user(opening), agent("So?"), user(RUFF)) == []
+
+
+@pytest.mark.parametrize("opening", ["You are the best.", "Act as reviewer of the change.", "the video does not play"])
+def test_phrase_that_resembles_a_play_starts_none(opening):
+    assert learn_texts(user(opening), agent("So?"), user(RUFF)) == [RUFF]
+
+
 @pytest.mark.parametrize("text", [RUFF, LEDGER, SMALL])
 def test_user_text_of_a_subagent_is_not_learned(text):
     assert learn_texts(user(text), info=CHILD) == []
@@ -249,7 +268,9 @@ def test_picked_option_is_a_decision_in_the_words_of_the_offer(answer):
     assert one.is_persons
 
 
-@pytest.mark.parametrize("answer", [
+@pytest.mark.parametrize(
+    "answer",
+    [
         "7",
         "2?",
         "what is option 2?",
@@ -258,7 +279,8 @@ def test_picked_option_is_a_decision_in_the_words_of_the_offer(answer):
         "2, and then look at item 3 of the list",
         "2 sounds good but first tell me what it would cost us per month if we had ten times the load",
         "Memcached please",
-    ])
+    ],
+)
 def test_message_without_a_pick_is_no_decision(answer):
     assert learn_texts(agent(OFFER), user(answer)) == []
 

@@ -32,11 +32,13 @@ _NEAR: Final = 2
 _OWN_WORDS: Final = frozenset({"ordered to remember", "picked an option"})
 """Rules whose statements count although the message asks for a text: "write this into AGENTS.md"."""
 _PLAYS: Final = re.compile(
-    r"\b(?:pretend|role-?play|act as|interview me|you'?re the|you are the|play the|imagine you)\b", re.IGNORECASE
+    r"\b(?:role[- ]?play|let'?s pretend|pretend (?:to be|you|that you)|interview me|mock interview|let'?s rehearse|in character|(?:you|u) play (?:a|an|the|my)|"
+    r"play the (?:role|part)|imagine you(?:'re| are) (?:a|an|the|my)|(?:you(?:'re| are)|act as) (?:now )?(?:a|an|the|my) (?:\w+ ){0,2}(?:interviewer|cto|ceo|customer|client|captain|pirate|boss|candidate|teacher|recruiter|investor))\b",
+    re.IGNORECASE,
 )
 _STOPS_PLAYING: Final = re.compile(
     r"\b(?:ok(?:ay)?,? stop|stop (?:it|there|now|the|playing)|enough|end of (?:role|the)|back to (?:work|the|reality)|"
-    r"that was fun|thanks)\b",
+    r"that was fun|out of character|ok(?:ay)? cut|thanks)\b",
     re.IGNORECASE,
 )
 _QUESTION_AT_END: Final = re.compile(
@@ -45,6 +47,9 @@ _QUESTION_AT_END: Final = re.compile(
 )
 """A statement with a request after it: "we always sort imports, so can you fix the order?"."""
 _RETRACTION_CHARS: Final = 200
+_OPENING_SENTENCES: Final = 3
+_LONGEST_INTERJECTION: Final = 2
+"""Words of a sentence such as "hm, no." before a retraction."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,9 +102,13 @@ def extract_from_user(message: str, before: Context) -> tuple[Candidate, ...]:
 
 
 def is_retraction(message: str) -> bool:
-    """Return whether a message begins by retracting the one before it."""
-    first = split_sentences(message[:_RETRACTION_CHARS])[:1]
-    return bool(first) and exclusions.is_retraction(first[0])
+    """Return whether a message begins by retracting the one before it, for example "wait. no. forget it"."""
+    for sentence in split_sentences(message[:_RETRACTION_CHARS])[:_OPENING_SENTENCES]:
+        if exclusions.is_retraction(sentence):
+            return True
+        if len(sentence.text.split()) > _LONGEST_INTERJECTION:
+            return False
+    return False
 
 
 def is_role_play(message: str, *, before: bool) -> bool:

@@ -49,7 +49,7 @@ _NO_LONGER: Final = re.compile(
     r"\bwe (?:no longer|don'?t|do not|won'?t|will not|are not|aren'?t|are no longer) (?:use|using|support|supporting|maintain|want|need|rely on|deploy|ship|target|do|have|call|run|store|generate|accept|plan)\b.*\b(?:any ?more|no longer)\b"
     r"|\bwe no longer (?:use|support|maintain|want|need|rely on|deploy|ship|target|do|have|call|run|store|generate|accept)\b"
     r"|\bwe(?: drop| dropped| are dropping|'re dropping| have dropped|'ve dropped|(?: have|'ve)? (?:retired|deprecated|abandoned|replaced)) (?!this\b|that\b|it\b)[\w`]"
-    r"|\bno [\w.+#/-]+ after all\b|^(?!(?:that|this|which|what|so|and|how|where|here|there|ok)\b)[\w.+#/-]+(?: [\w.+#/-]+)? it is(?: then)?\b(?=\s*(?:[,.!;]|$|for\b))"
+    r"|\bno [\w.+#/-]+ after all\b|^(?:(?-i:[A-Z])[\w.+#/-]+|[\w.+#/-]+(?= it is then))(?: it is)(?: then)?\b(?=\s*(?:[,.!;]|$|for\b))"
     r"|^(?:and |so |but )?we(?:'re| are) (?:not (?:doing|using|supporting|building|shipping|targeting)|(?:going to|gonna) (?:only |just )?(?:support|use|keep|target|ship) only|going to only \w+) (?!this|that|it\b|them)\w"
     r"|^(?:please )?(?:don'?t|do not|stop) \w+ .{3,80}\bany ?more[.!]*$",
     re.IGNORECASE,
