@@ -261,3 +261,22 @@ def test_consolidation_changes_nothing_without_apply(world: World, agent: Agent)
     assert world.store.get(stale).status == world.store.get(twin).status == "archived"
     agent.ok("undo", memory_ids=[stale])
     assert world.store.get(stale).status == "active"
+
+
+@pytest.mark.parametrize("category", ["fact", "convention", "context"])
+def test_agent_does_not_activate_an_instruction_by_repeating_it_in_another_category(
+    world: World, agent: Agent, category: str
+) -> None:
+    waiting = agent.remember(EVIL, "directive")
+    agent.remember(EVIL, category)
+    memory = world.store.get(waiting)
+    assert (memory.status, memory.category) == ("candidate", "directive")
+
+
+@pytest.mark.parametrize("category", ["directive", "procedure"])
+def test_agent_does_not_turn_a_fact_into_an_instruction_by_repeating_it(
+    world: World, agent: Agent, category: str
+) -> None:
+    fact = agent.remember(EVIL)
+    agent.remember(EVIL, category)
+    assert world.store.get(fact).category == "fact"

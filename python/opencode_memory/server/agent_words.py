@@ -19,11 +19,11 @@ An MCP client names no session. Its text is compared with all live sessions of i
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from opencode_memory.models import Category, Memory, Status, Trust
+from opencode_memory.models import Category, Memory, RememberResult, RememberStatus, Status, Trust
 from opencode_memory.server.call import Call, SessionCall
 from opencode_memory.text.emails import mask_emails
 
@@ -75,6 +75,33 @@ def find_origin(call: Call, content: str, category: Category) -> Origin:
     if category in INSTRUCTIONS or _is_foreign(content, heard):
         return Origin(status=Status.CANDIDATE)
     return Origin()
+
+
+def store_as(call: Call, origin: Origin, content: str, *, metadata: Mapping[str, Any], **fields: Any) -> RememberResult:
+    """Store a memory with its origin.
+
+    A repetition must neither activate an instruction that waits nor make an instruction of an active memory, because
+    the same text may be stored with another category. Such a merge is undone.
+    """
+    result = call.store.remember(
+        content,
+        trust=origin.trust.value,
+        status=origin.status,
+        metadata={**metadata, **origin.metadata},
+        **fields,
+    )
+    if result.status is RememberStatus.MERGED and not origin.is_users:
+        last = call.store.history(result.id)[-1]
+        memory = call.store.get(result.id)
+        if last.kind == "merge" and last.before is not None and _is_active_instruction(memory):
+            was_one = _is_active_instruction(last.before)
+            if not was_one or last.before.category is not memory.category:
+                call.store.undo(result.id)
+    return result
+
+
+def _is_active_instruction(memory: Memory) -> bool:
+    return memory.status is Status.ACTIVE and memory.category in INSTRUCTIONS
 
 
 def describe_waiting(memory: Memory) -> str:

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from opencode_memory.errors import ConflictError, InvalidInputError
 from opencode_memory.models import ALL_PROJECTS, Category, Memory, RememberResult, RememberStatus, Scope, Status, Trust
-from opencode_memory.server.agent_words import INSTRUCTIONS, describe_waiting, find_origin
+from opencode_memory.server.agent_words import INSTRUCTIONS, describe_waiting, find_origin, store_as
 from opencode_memory.server.answers import Answer, format_facts, indent, join_lines, memory_data
 from opencode_memory.server.call import Call
 from opencode_memory.server.toolbox import shape, tool
@@ -52,7 +52,9 @@ def remember(
     where = _resolve_single_project(call, project)
     parts = _collect_parts(what, why, learned)
     origin = find_origin(call, content, Category(category))
-    result = call.store.remember(
+    result = store_as(
+        call,
+        origin,
         # The parts are an agent's words. They must not become a part of what the user said.
         content if origin.is_users else _compose(content, parts),
         category=category,
@@ -62,10 +64,8 @@ def remember(
         tags=tags or (),
         entities=entities or (),
         session=session,
-        trust=origin.trust.value,
-        status=origin.status,
         source={"tool": "mcp", "session": session},
-        metadata=parts | origin.metadata,
+        metadata=parts,
     )
     stored = call.store.get(result.id)
     hints = (describe_waiting(stored), describe_gap(content, "edit_memory"))
@@ -131,13 +131,13 @@ def apply_edit(call: Call, memory: Memory, changes: Mapping[str, Any]) -> Memory
         )
         error.hint = "tell the user, who can store the sentence with /remember"
         raise error
-    proposed = call.store.remember(
+    proposed = store_as(
+        call,
+        origin,
         content,
         category=category,
         scope=Scope.owned_by(memory.project),
         tags=changes.get("tags", memory.tags),
-        trust=origin.trust.value,
-        status=origin.status,
         source=memory.source,
         metadata={"replaces": memory.id},
     )

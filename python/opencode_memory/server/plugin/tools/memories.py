@@ -8,7 +8,7 @@ from pydantic import Field
 
 from opencode_memory.errors import InvalidInputError
 from opencode_memory.models import RememberResult, RememberStatus, Scope
-from opencode_memory.server.agent_words import describe_waiting, find_origin
+from opencode_memory.server.agent_words import describe_waiting, find_origin, store_as
 from opencode_memory.server.answers import (
     Answer,
     format_facts,
@@ -75,15 +75,15 @@ def memory_write(
     """Store a lasting rule, choice, preference, correction, cause or blocker at once; nothing on the task at hand."""
     where, category = call.client.project, parse_category(scope)
     origin = find_origin(call, content, category)
-    result = call.store.remember(
+    result = store_as(
+        call,
+        origin,
         content,
         category=category.value,
         scope=Scope.owned_by(where),
         session=call.session,
-        trust=origin.trust.value,
-        status=origin.status,
         source=call.source,
-        metadata=origin.metadata | ({} if call.agent is None else {"agent": call.agent}),
+        metadata={} if call.agent is None else {"agent": call.agent},
     )
     hints = (describe_waiting(call.store.get(result.id)), describe_gap(content, "memory-edit"))
     place = "the memories of every project" if where is None else format_project(where)
