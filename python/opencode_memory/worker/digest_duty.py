@@ -25,7 +25,6 @@ from opencode_memory.learning.digest import (
 )
 from opencode_memory.learning.digest.settings import read_settings
 from opencode_memory.learning.switches import Switches
-from opencode_memory.text import clock
 from opencode_memory.text.clock import to_ms
 
 if TYPE_CHECKING:
@@ -59,7 +58,7 @@ class ServerDigests:
         source: TranscriptSource,
         *,
         project_of: Callable[[str], str | None],
-        clock: Callable[[], datetime] = clock.now,
+        clock: Callable[[], datetime],
     ) -> None:
         settings = read_settings(config)
         self._model = settings.model

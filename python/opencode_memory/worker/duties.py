@@ -21,6 +21,8 @@ _MOST_FAILING: Final = 1000
 _OTHER_EMBEDS_SECONDS: Final = 1.0
 _MODEL_FAILS_SECONDS: Final = 60.0
 _STALE_DAYS: Final = 36_500
+_GONE: Final = frozenset({"enrich"})
+"""Kinds of earlier versions that no worker does any more."""
 
 
 def maintenance_duties() -> tuple[Duty, ...]:
@@ -75,7 +77,9 @@ def _purge(work: Work) -> None:
     """Purge expired data, and jobs of texts that do not exist any more."""
     work.store.maintain()
     for job in work.store.jobs.list(limit=_MOST_FAILING):
-        if (
+        if job.kind in _GONE:
+            work.store.jobs.drop(job)
+        elif (
             job.kind == EMBED
             and job.subject.isdecimal()
             and not work.store.indexes.waits_for_vectors(key=int(job.subject))

@@ -222,6 +222,7 @@ class LearningDuties:
                     settings,
                     DatabaseTranscripts(path, now_ms=lambda: to_ms(clock.now())),
                     project_of=self._projects.of_session,
+                    clock=clock.now,
                 )
             except InvalidInputError as error:
                 raise PermanentError(str(error)) from error
