@@ -92,7 +92,8 @@ def print_digest(run: Invocation, state: dict[str, Any]) -> None:
 def test(run: Invocation, *, show_prompt: bool) -> int:
     """Send a small example session to the configured model, and show what would be kept of its answer.
 
-    Nothing is stored, and nothing of your sessions is sent. The request counts for the budget of the day.
+    Nothing is stored, and nothing of your sessions is sent. The request counts for the budget of the day. Returns 1 if
+    nothing of the answer would be kept, and 2 if the model gives no usable answer.
     """
     from opencode_memory.learning.digest import (  # noqa: PLC0415  loads an HTTP client
         BudgetExceeded,
@@ -107,7 +108,8 @@ def test(run: Invocation, *, show_prompt: bool) -> int:
     config = run.config.learning
     request = build_example()
     if show_prompt and not run.out.as_json:
-        run.out.line(f"{dim('system')}\n{request.system}\n{dim('message')}\n{request.text}\n")
+        run.out.line(dim("system    "), f"\n{request.system}")
+        run.out.line(dim("message   "), f"\n{request.text}\n")
     if not uses_server(config):
         raise _explain_missing_server(config)
     settings = read_settings(config)
@@ -117,7 +119,7 @@ def test(run: Invocation, *, show_prompt: bool) -> int:
         hint = f"try again after {answer.until:%Y-%m-%d %H:%M} UTC, or raise learning.digest_{answer.budget}_per_day"
         raise DigestError(f"the {answer.budget} of today are used up", is_final=False, hint=hint)
     if not run.out.as_json:
-        run.out.line(f"{dim('answer')} ({settings.model}, {answer.tokens:,} tokens)\n{answer.text.strip()}\n")
+        run.out.line(dim("answer    "), f"{settings.model}, {answer.tokens:,} tokens\n{answer.text.strip()}\n")
     judged, summary = judge(request, answer.text, model=settings.model)
     if run.out.as_json:
         run.out.json(_render_test(judged, summary, answer.text, answer.tokens, settings.model))
