@@ -11,14 +11,16 @@ from opencode_memory.learning.extraction.subjects import normalise_statement
 from opencode_memory.models import Category
 
 _PICKS: Final = re.compile(
-    r"^\s*(?:ok(?:ay)?|yes|yeah|hm+|alright|sure|then|so|good|great|cool|fine)?[,.! ]*(?:let'?s |we'?ll |i'?d |i would |i'?ll )?"
+    r"^\s*(?:ok(?:ay)?|yes|yeah|hm+|alright|sure|then|so|good|great|cool|fine)?[,.! ]*(?:let'?s |we'?ll |i'?d |"
+    r"i would |i'?ll )?"
     r"(?:go (?:with|for)|do|take|pick|choose|use|prefer|went with|say|make it)?\s*(?:the )?"
     r"(?:(?P<word>option|variant|approach|alternative|number|no\.|nr\.?|plan|solution|#)\s*)?"
     r"(?:(?P<mark>[1-9]|[a-dA-D])(?P<end>[.),:;! ]|$)|(?P<place>first|second|third|fourth|last)\b)",
     re.IGNORECASE,
 )
 _OFFERED: Final = re.compile(
-    r"^[ \t]*(?:#{1,4} |[-*][ \t]*)?(?:\*\*)?(?:option |variant |approach |alternative )?\(?(?P<mark>[1-9]|[a-dA-D])[.):]\**:?[ \t]+(?P<text>\S.*)$",
+    r"^[ \t]*(?:#{1,4} |[-*][ \t]*)?(?:\*\*)?(?:option |variant |approach |alternative )?\(?(?P<mark>[1-9]|"
+    r"[a-dA-D])[.):]\**:?[ \t]+(?P<text>\S.*)$",
     re.IGNORECASE | re.MULTILINE,
 )
 _ASKS_TO_CHOOSE: Final = re.compile(
@@ -26,8 +28,10 @@ _ASKS_TO_CHOOSE: Final = re.compile(
     re.IGNORECASE,
 )
 _TASK: Final = re.compile(
-    r"^[`*\"'✅\s]*(?:run|fix|continue|test|implement|create|add|review|show|check|update|commit|push|start|stop|try|verify|write|look|debug|proceed|investigate|deploy|clean|skip|do|open|explain|help|"
-    r"restart|install|remove|delete|move|build|generate|finish|merge|revert|wait|leave|phase|step|manual(?:ly)?|quick|set up|go to|click|are|is|do|does|should|would|can|what|how|which|where|when|who|why)\b",
+    r"^[`*\"'✅\s]*(?:run|fix|continue|test|implement|create|add|review|show|check|update|commit|push|start|stop|"
+    r"try|verify|write|look|debug|proceed|investigate|deploy|clean|skip|do|open|explain|help|"
+    r"restart|install|remove|delete|move|build|generate|finish|merge|revert|wait|leave|phase|step|manual(?:ly)?|"
+    r"quick|set up|go to|click|are|is|do|does|should|would|can|what|how|which|where|when|who|why)\b",
     re.IGNORECASE,
 )
 _PLACES: Final = {"first": 0, "second": 1, "third": 2, "fourth": 3, "last": -1}

@@ -32,17 +32,22 @@ _NEAR: Final = 2
 _OWN_WORDS: Final = frozenset({"ordered to remember", "picked an option"})
 """Rules whose statements count although the message asks for a text: "write this into AGENTS.md"."""
 _PLAYS: Final = re.compile(
-    r"\b(?:role[- ]?play|let'?s pretend|pretend (?:to be|you|that you)|interview me|mock interview|let'?s rehearse|in character|(?:you|u) play (?:a|an|the|my)|"
-    r"play the (?:role|part)|imagine you(?:'re| are) (?:a|an|the|my)|(?:you(?:'re| are)|act as) (?:now )?(?:a|an|the|my) (?:\w+ ){0,2}(?:interviewer|cto|ceo|customer|client|captain|pirate|boss|candidate|teacher|recruiter|investor))\b",
+    r"\b(?:role[- ]?play|let'?s pretend|pretend (?:to be|you|that you)|interview me|mock interview|"
+    r"let'?s rehearse|in character|(?:you|u) play (?:a|an|the|my)|"
+    r"play the (?:role|part)|imagine you(?:'re| are) (?:a|an|the|my)|(?:you(?:'re| are)|act as) (?:now )?(?:a|an|"
+    r"the|my) (?:\w+ ){0,2}(?:interviewer|cto|ceo|customer|client|captain|pirate|boss|candidate|teacher|recruiter|"
+    r"investor))\b",
     re.IGNORECASE,
 )
 _STOPS_PLAYING: Final = re.compile(
-    r"\b(?:ok(?:ay)?,? stop|stop (?:it|there|now|the|playing)|enough|end of (?:role|the)|back to (?:work|the|reality)|"
+    r"\b(?:ok(?:ay)?,? stop|stop (?:it|there|now|the|playing)|enough|end of (?:role|the)|back to (?:work|the|"
+    r"reality)|"
     r"that was fun|out of character|ok(?:ay)? cut|thanks)\b",
     re.IGNORECASE,
 )
 _QUESTION_AT_END: Final = re.compile(
-    r"^(?P<said>.{15,}?)[,;]\s*(?:so |and |but |then )*(?:can|could|would|will|how about|what about|what do|do|does|should|is|are|right|ok|okay|no|yeah|correct|agreed?)\b[^,]*\?\s*$",
+    r"^(?P<said>.{15,}?)[,;]\s*(?:so |and |but |then )*(?:can|could|would|will|how about|what about|what do|do|"
+    r"does|should|is|are|right|ok|okay|no|yeah|correct|agreed?)\b[^,]*\?\s*$",
     re.IGNORECASE,
 )
 """A statement with a request after it: "we always sort imports, so can you fix the order?"."""

@@ -5,25 +5,31 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from opencode_memory.learning.extraction.gate.standing_orders import is_global
-from opencode_memory.learning.extraction.gate.verdict import Verdict
+from opencode_memory.learning.extraction.gate.verdict import Verdict, is_global
 from opencode_memory.learning.extraction.gate.work_at_hand import is_about_work_at_hand, is_complaint
 from opencode_memory.models import Category
 
 _LEAD: Final = r"^(?:(?:ok(?:ay)?|and|also|so|please|pls|then|now|can you|could you|would you|i want you to|let'?s|you should|you can|just|yes|good|great|important)[,:!]?\s+)*"
 _KEPT_IN: Final = (
-    r"(?:(?:global|project|user|general|permanent|standing|new|cursor|claude|agent|ai|team|coding|house|the|your|my|our|a|an)[ -])*"
-    r"(?:rules?|memory|memories|guidelines?|conventions?|preferences?|agents\.md|claude\.md|\.?cursorrules|instructions?|(?:the )?future|later|next time)"
+    r"(?:(?:global|project|user|general|permanent|standing|new|cursor|claude|agent|ai|team|coding|house|the|your|"
+    r"my|our|a|an)[ -])*"
+    r"(?:rules?|memory|memories|guidelines?|conventions?|preferences?|agents\.md|claude\.md|\.?cursorrules|"
+    r"instructions?|(?:the )?future|later|next time)"
 )
 _POINTS_BACK: Final = re.compile(
-    rf"{_LEAD}(?:record|save|store|remember|note|add|keep|treat|take|make|put|write|set|document|persist|log)\s+(?:this|that|it)(?: down)?(?: (?:fact|decision|rule|preference))?\b\s*(?:as|to|in|into|for|under|on|as part of)?\s*{_KEPT_IN}\b"
-    rf"|{_LEAD}(?:remember|memori[sz]e|don'?t forget|never forget|note) (?:this|that|it)(?: please| for (?:later|the future|next time))?\W*$"
-    rf"|{_LEAD}(?:and |so )?keep (?:this|that|it) in mind\b|{_LEAD}make a (?:\w+ )?(?:note|rule) (?:of|about|out of|for) (?:this|that|it)\b|{_LEAD}(?:this|that) (?:is|should be|becomes) a (?:\w+ )?rule\b",
+    rf"{_LEAD}(?:record|save|store|remember|note|add|keep|treat|take|make|put|write|set|document|persist|"
+    r"log)\s+(?:this|that|it)(?: down)?(?: (?:fact|decision|rule|preference))?\b\s*(?:as|to|in|into|for|under|on|"
+    rf"as part of)?\s*{_KEPT_IN}\b"
+    rf"|{_LEAD}(?:remember|memori[sz]e|don'?t forget|never forget|note) (?:this|that|it)(?: please| for (?:later|"
+    r"the future|next time))?\W*$"
+    rf"|{_LEAD}(?:and |so )?keep (?:this|that|it) in mind\b|{_LEAD}make a (?:\w+ )?(?:note|rule) (?:of|about|"
+    rf"out of|for) (?:this|that|it)\b|{_LEAD}(?:this|that) (?:is|should be|becomes) a (?:\w+ )?rule\b",
     re.IGNORECASE,
 )
 _STATEMENT: Final = r"(?:that (?!time\b|day\b|one\b|when\b|thing\b)|(?=(?:we|i|all|every|each|in (?:this|our) project|this (?:project|repo))\b))"
 _SAYS: Final = re.compile(
-    rf"{_LEAD}(?:remember|memori[sz]e|don'?t forget|bear in mind|keep in mind|make a (?:mental )?note|for future reference|"
+    rf"{_LEAD}(?:remember|memori[sz]e|don'?t forget|bear in mind|keep in mind|make a (?:mental )?note|"
+    r"for future reference|"
     rf"note for (?:the future|later|yourself|next time))[,:]?\s+{_STATEMENT}(?P<said>.+)"
     r"|^.{0,20}?\b(?:remember|note to self)\s*:\s*(?P<noted>.+)|^.{0,10}?\bfor future reference\s*[:,]\s*(?P<kept>.+)",
     re.IGNORECASE,
@@ -40,9 +46,14 @@ _REMEMBER_TO: Final = re.compile(
     re.IGNORECASE,
 )
 _REMINDS: Final = re.compile(
-    r"\bi (?:(?:want to|have to|must|need to) )?remind you (?:again )?(?:that |of |about )?(?:the |our |my )?(?:main |general |global |standing )?(?:(?:rule|directive|instruction|convention)s?(?:,| that| to| is| is that)? )?(?P<said>.+)"
-    r"|\bi(?:'ve| have)? (?=(?:\w+ ){0,4}(?:already|before|earlier|repeatedly|times|again)\b)(?:already |repeatedly )?(?:told|asked|instructed) you (?:already |before |earlier |again |repeatedly |many times |several times |multiple times )?(?:that )?(?P<told>(?:not to|to|we|our|all|never|always)\b.+)"
-    r"|^(?:as|like) i(?:'ve| have)? (?:already )?(?:said|told you|mentioned|explained)(?: \w+){0,2}[,:]\s*(?P<again>(?:we|our|all|every|never|always|you|i)\b.+)",
+    r"\bi (?:(?:want to|have to|must|need to) )?remind you (?:again )?(?:that |of |about )?(?:the |our |"
+    r"my )?(?:main |general |global |standing )?(?:(?:rule|directive|instruction|convention)s?(?:,| that| to| is|"
+    r" is that)? )?(?P<said>.+)"
+    r"|\bi(?:'ve| have)? (?=(?:\w+ ){0,4}(?:already|before|earlier|repeatedly|times|again)\b)(?:already |"
+    r"repeatedly )?(?:told|asked|instructed) you (?:already |before |earlier |again |repeatedly |many times |"
+    r"several times |multiple times )?(?:that )?(?P<told>(?:not to|to|we|our|all|never|always)\b.+)"
+    r"|^(?:as|like) i(?:'ve| have)? (?:already )?(?:said|told you|mentioned|"
+    r"explained)(?: \w+){0,2}[,:]\s*(?P<again>(?:we|our|all|every|never|always|you|i)\b.+)",
     re.IGNORECASE,
 )
 """A person who reminds of an order wants it to last."""

@@ -9,7 +9,8 @@ from opencode_memory.learning.extraction.gate.verdict import Verdict
 from opencode_memory.models import Category
 
 _LATER: Final = (
-    r"(?:in (?:the|a) (?:near |distant )?future|in future|eventually|down the (?:road|line)|later on|some ?day|long[- ]term|after (?:the )?(?:launch|release|mvp)|in v\d|"
+    r"(?:in (?:the|a) (?:near |distant )?future|in future|eventually|down the (?:road|line)|later on|some ?day|"
+    r"long[- ]term|after (?:the )?(?:launch|release|mvp)|in v\d|"
     r"when we(?:'re| are) ready to \w+|once we(?:'re| are) (?:live|in production))"
 )
 _WE: Final = r"(?:we|i)(?:'ll| will|'d like| would like| want|'d love| plan| intend|'re going| are going|'re planning| are planning| might want| may want)"
@@ -17,7 +18,8 @@ _INTENDS: Final = re.compile(
     rf"^(?:and |but |so |also )*{_LATER},? {_WE}\b|^{_WE}\b.{{5,160}}\b{_LATER}\W*$", re.IGNORECASE
 )
 _BLOCKED: Final = re.compile(
-    r"^(?:we|i)(?:'re| are|'m| am) (?:currently |still |now |completely )?blocked\b(?=\s*(?:by|on|until|because|:|,|-|–))|^(?:we|i)(?:'re| are|'m| am) (?:still )?waiting (?:for|on) .{3,80} (?:before|so we|until) ",
+    r"^(?:we|i)(?:'re| are|'m| am) (?:currently |still |now |completely )?blocked\b(?=\s*(?:by|on|until|because|:|"
+    r",|-|–))|^(?:we|i)(?:'re| are|'m| am) (?:still )?waiting (?:for|on) .{3,80} (?:before|so we|until) ",
     re.IGNORECASE,
 )
 

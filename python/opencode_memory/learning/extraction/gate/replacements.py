@@ -17,7 +17,8 @@ from opencode_memory.models import Category
 _TERM: Final = r"[`'\"(]?[\w@#+./-]+[`'\")]?"
 _NAMES: Final = rf"(?:{_TERM}\s+){{0,4}}?{_TERM}"
 _OVER: Final = (
-    r"(?:(?: here| everywhere)?,? (?:and )?(?:not|never)(?: with)?|,? instead of|,? rather than|,? over|,? in place of)"
+    r"(?:(?: here| everywhere)?,? (?:and )?(?:not|never)(?: with)?|,? instead of|,? rather than|,? over|"
+    r",? in place of)"
 )
 _USE: Final = (
     r"(?:use|using|run|go with|going with|stick with|sticking with|choose|pick|take|deploy (?:to|on)|write|have)"
@@ -25,59 +26,89 @@ _USE: Final = (
 _LEAD: Final = r"^(?:(?:ok(?:ay)?|and|also|so|but|no|nope|yes|please|pls|then|now|actually|let'?s|lets|just|we(?:'ll| will|'re| are| should| must| want to| need to)?|i(?:'ll| will| want to|'d like to| want us to| want you to)?|you should|to)[,:!]?\s+)*"
 
 _USE_NOT: Final = re.compile(
-    rf"{_LEAD}(?:{_USE}) (?P<new>{_NAMES}){_OVER} (?P<old>{_NAMES})(?P<rest>(?: (?:for|in|on|to|as|when|because|since|so)\b.*|[,;(].*)?)[.!]*$",
+    rf"{_LEAD}(?:{_USE}) (?P<new>{_NAMES}){_OVER} (?P<old>{_NAMES})(?P<rest>(?: (?:for|in|on|to|as|when|because|"
+    r"since|so)\b.*|[,;(].*)?)[.!]*$",
     re.IGNORECASE,
 )
 _INSTEAD_OF: Final = re.compile(
-    rf"{_LEAD}(?:instead of|rather than) (?:using |use )?(?P<old>{_NAMES}),? (?:we (?:should |will |'ll )?|let'?s |please )?(?:use|go with|take) (?P<new>{_NAMES})(?P<rest>(?: (?:for|in|on|to|as|when|because)\b.*|[,;(].*)?)[.!]*$",
+    rf"{_LEAD}(?:instead of|rather than) (?:using |use )?(?P<old>{_NAMES}),? (?:we (?:should |will |'ll )?|let'?s |"
+    rf"please )?(?:use|go with|take) (?P<new>{_NAMES})(?P<rest>(?: (?:for|in|on|to|as|when|because)\b.*|"
+    r"[,;(].*)?)[.!]*$",
     re.IGNORECASE,
 )
 _FORGET: Final = re.compile(
-    rf"{_LEAD}(?:forget(?: about)?|drop|ditch|scrap|no more|don'?t use|do not use|stop using|not) (?P<old>{_NAMES})[,;.–—-]+\s*(?:and )?(?:just |please |we(?:'ll| will)? |let'?s |instead )*(?:use|go with|switch to|take|it'?s) (?P<new>{_NAMES})(?P<rest>(?: (?:for|in|on|to|as|instead|when|because)\b.*|[,;(].*)?)[.!]*$",
+    rf"{_LEAD}(?:forget(?: about)?|drop|ditch|scrap|no more|don'?t use|do not use|stop using|"
+    rf"not) (?P<old>{_NAMES})[,;.–—-]+\s*(?:and )?(?:just |please |we(?:'ll| will)? |let'?s |instead )*(?:use|"
+    rf"go with|switch to|take|it'?s) (?P<new>{_NAMES})(?P<rest>(?: (?:for|in|on|to|as|instead|when|because)\b.*|"
+    r"[,;(].*)?)[.!]*$",
     re.IGNORECASE,
 )
 _GO_WITH: Final = re.compile(
-    rf"{_LEAD}(?:go(?:ing)? (?:with|w/|for)|stick(?:ing)? (?:with|to)|stay(?:ing)? (?:with|on)|settl(?:e|ing) on|standardi[sz](?:e|ing) on|keep(?:ing)? using) (?P<new>{_NAMES})(?P<over>{_OVER} .+)?(?P<rest>(?: (?:for|in|as|everywhere|from|because|since)\b.*|[,;(].*)?)[.!]*$",
+    rf"{_LEAD}(?:go(?:ing)? (?:with|w/|for)|stick(?:ing)? (?:with|to)|stay(?:ing)? (?:with|on)|settl(?:e|ing) on|"
+    rf"standardi[sz](?:e|ing) on|keep(?:ing)? using) (?P<new>{_NAMES})(?P<over>{_OVER} .+)?(?P<rest>(?: (?:for|in|"
+    r"as|everywhere|from|because|since)\b.*|[,;(].*)?)[.!]*$",
     re.IGNORECASE,
 )
 _SWITCH: Final = re.compile(
-    rf"(?:^(?:please )?(?=(?:switch|move|migrate) (?:everything|all)\b)|\b(?:we|i|we've|i've|let'?s)(?:'re| are| have|'ll| will| just| now)* )"
-    rf"(?:switch(?:ed|ing)?|mov(?:e|ed|ing)|migrat(?:e|ed|ing)|chang(?:ed|ing)) (?:everything |all of it )?(?:over )?(?:from (?P<old>{_NAMES}) )?to (?P<new>{_NAMES})(?: (?:for|instead|because|since)\b.*|[.!,;].*)?$",
+    r"(?:^(?:please )?(?=(?:switch|move|migrate) (?:everything|all)\b)|\b(?:we|i|we've|i've|let'?s)(?:'re| are|"
+    r" have|'ll| will| just| now)* )"
+    r"(?:switch(?:ed|ing)?|mov(?:e|ed|ing)|migrat(?:e|ed|ing)|chang(?:ed|ing)) (?:everything |"
+    rf"all of it )?(?:over )?(?:from (?P<old>{_NAMES}) )?to (?P<new>{_NAMES})(?: (?:for|instead|because|since)\b.*|"
+    r"[.!,;].*)?$",
     re.IGNORECASE,
 )
 _NO_LONGER: Final = re.compile(
-    r"\bwe (?:no longer|don'?t|do not|won'?t|will not|are not|aren'?t|are no longer) (?:use|using|support|supporting|maintain|want|need|rely on|deploy|ship|target|do|have|call|run|store|generate|accept|plan)\b.*\b(?:any ?more|no longer)\b"
-    r"|\bwe no longer (?:use|support|maintain|want|need|rely on|deploy|ship|target|do|have|call|run|store|generate|accept)\b"
-    r"|\bwe(?: drop| dropped| are dropping|'re dropping| have dropped|'ve dropped|(?: have|'ve)? (?:retired|deprecated|abandoned|replaced)) (?!this\b|that\b|it\b)[\w`]"
-    r"|\bno [\w.+#/-]+ after all\b|^(?:(?-i:[A-Z])[\w.+#/-]+|[\w.+#/-]+(?= it is then))(?: it is)(?: then)?\b(?=\s*(?:[,.!;]|$|for\b))"
-    r"|^(?:and |so |but )?we(?:'re| are) (?:not (?:doing|using|supporting|building|shipping|targeting)|(?:going to|gonna) (?:only |just )?(?:support|use|keep|target|ship) only|going to only \w+) (?!this|that|it\b|them)\w"
+    r"\bwe (?:no longer|don'?t|do not|won'?t|will not|are not|aren'?t|are no longer) (?:use|using|support|"
+    r"supporting|maintain|want|need|rely on|deploy|ship|target|do|have|call|run|store|generate|accept|"
+    r"plan)\b.*\b(?:any ?more|no longer)\b"
+    r"|\bwe no longer (?:use|support|maintain|want|need|rely on|deploy|ship|target|do|have|call|run|store|"
+    r"generate|accept)\b"
+    r"|\bwe(?: drop| dropped| are dropping|'re dropping| have dropped|'ve dropped|(?: have|'ve)? (?:retired|"
+    r"deprecated|abandoned|replaced)) (?!this\b|that\b|it\b)[\w`]"
+    r"|\bno [\w.+#/-]+ after all\b|^(?:(?-i:[A-Z])[\w.+#/-]+|"
+    r"[\w.+#/-]+(?= it is then))(?: it is)(?: then)?\b(?=\s*(?:[,.!;]|$|for\b))"
+    r"|^(?:and |so |but )?we(?:'re| are) (?:not (?:doing|using|supporting|building|shipping|targeting)|"
+    r"(?:going to|gonna) (?:only |just )?(?:support|use|keep|target|ship) only|going to only \w+) (?!this|that|"
+    r"it\b|them)\w"
     r"|^(?:please )?(?:don'?t|do not|stop) \w+ .{3,80}\bany ?more[.!]*$",
     re.IGNORECASE,
 )
 _DECIDED: Final = re.compile(
-    r"^(?:\w+,? )?decided[:,] \w|\b(?:we|i|the team)(?: just| finally)? (?:chose|picked|went (?:with|for)) (?!it\b|that\b|this\b|the (?:wrong|first|second)\b).{2,60}\b(?:over|instead of|because|since|rather than)\b"
-    r"|\b(?:we|i|we've|i've|(?:the |our )(?:team|client|customer|boss|management))(?: have| 've)?(?: just| now| finally| already| both| all)* (?:decided|agreed|settled|opted|committed|chose|concluded)\s+(?:on|to|that|against|for|not to)\b"
+    r"^(?:\w+,? )?decided[:,] \w|\b(?:we|i|the team)(?: just| finally)? (?:chose|picked|went (?:with|"
+    r"for)) (?!it\b|that\b|this\b|the (?:wrong|first|second)\b).{2,60}\b(?:over|instead of|because|since|"
+    r"rather than)\b"
+    r"|\b(?:we|i|we've|i've|(?:the |our )(?:team|client|customer|boss|management))(?: have| 've)?(?: just| now|"
+    r" finally| already| both| all)* (?:decided|agreed|settled|opted|committed|chose|concluded)\s+(?:on|to|that|"
+    r"against|for|not to)\b"
     r"|^(?:the )?(?:final )?decision(?: is|:| was to)\s+\w|\bit(?:'s| is) (?:now )?decided\b",
     re.IGNORECASE,
 )
 _PREFER: Final = re.compile(
-    r"\b(?:i|we) (?:much |strongly |really |generally |usually |always |personally |do )*(?:prefer|favou?r) (?!that|this|it|the (?:previous|current|old|first|second|new|other)\b|to have it|previous|if|option|your)"
+    r"\b(?:i|we) (?:much |strongly |really |generally |usually |always |personally |do )*(?:prefer|"
+    r"favou?r) (?!that|this|it|the (?:previous|current|old|first|second|new|other)\b|to have it|previous|if|"
+    r"option|your)"
     r"|\b(?:i|we)(?:'d| would) always (?:go for|use|pick|choose|take)\b"
     r"|\b(?:i|we)(?:'d| would) (?:much |really |always )*(?:rather|prefer)\b.{4,120}\b(?:than|over|instead of)\b",
     re.IGNORECASE,
 )
 _CONTRAST: Final = re.compile(
-    r"\bwe (?:don'?t|do not|never) (?!see|get|know|have any|find|need)(?:even |really )?\w+ .{2,60}[,;.–—-]+ ?(?:and |but |instead )?we (?!don'?t|do not|should|need|see|get|can|could|have to)\w+ ",
+    r"\bwe (?:don'?t|do not|never) (?!see|get|know|have any|find|need)(?:even |"
+    r"really )?\w+ .{2,60}[,;.–—-]+ ?(?:and |but |instead )?we (?!don'?t|do not|should|need|see|get|can|could|"
+    r"have to)\w+ ",
     re.IGNORECASE,
 )
 _WITH_INSTEAD: Final = re.compile(
-    r"\b(?:we|i)(?:'ll| will| want to|'d like to| are going to|'re going to| should)? (?:use|set up|go with|switch to|do|take|adopt)\b.{2,80}\binstead\b",
+    r"\b(?:we|i)(?:'ll| will| want to|'d like to| are going to|'re going to| should)? (?:use|set up|go with|"
+    r"switch to|do|take|adopt)\b.{2,80}\binstead\b",
     re.IGNORECASE,
 )
 _LEAST_WORDS_OF_PREFERENCE: Final = 4
 _NOT_A_NAME: Final = re.compile(
-    r"^(?:option|approach|variant|alternative|your|that|this|these|those|it|them|plan|number|#?\d+[.):]?$|[a-d]$|[1-9a-d] |recommend|suggest|the (?:first|second|third|latter|former|same|plan|option|other|recommended|simple|simplest|default|next|basic|cheapest)|"
-    r"a|an|both|one|any|another|first|everything|what|whatever|more|less|having|the one)\b|%|\bpx\b|\bbigger|smaller\b|\boption\b",
+    r"^(?:option|approach|variant|alternative|your|that|this|these|those|it|them|plan|number|#?\d+[.):]?$|[a-d]$|"
+    r"[1-9a-d] |recommend|suggest|the (?:first|second|third|latter|former|same|plan|option|other|recommended|"
+    r"simple|simplest|default|next|basic|cheapest)|"
+    r"a|an|both|one|any|another|first|everything|what|whatever|more|less|having|the one)\b|%|\bpx\b|\bbigger|"
+    r"smaller\b|\boption\b",
     re.IGNORECASE,
 )
 _NAME_LIKE: Final = re.compile(r"[`._/#@]\w|\w[._/]\w|\d|[a-z][A-Z]|(?<!^)\b[A-Z][a-zA-Z]+|`")

@@ -9,16 +9,24 @@ import re
 from typing import Final
 
 _WORK: Final = re.compile(
-    r"\b(?:commits?|commit messages?|pull requests?|prs?|mrs?|branch(?:es)?|rebas(?:e|ing)|merges?|code reviews?|unit tests?|integration tests?|e2e tests?|tests?|test (?:files?|data|names?)|specs?|"
-    r"code|source files?|functions?|methods?|class(?:es)?|modules?|variables?|constants?|identifiers?|docstrings?|code comments?|docs?|documentation|readmes?|changelogs?|migrations?|schemas?|"
-    r"quer(?:y|ies)|imports?|dependenc(?:y|ies)|packages?|libraries|secrets?|credentials?|api keys?|env(?:ironment)? (?:vars?|variables?|files?)|configs?|scripts?|releases?|deploy(?:ment|s)?s?|builds?|"
-    r"dockerfiles?|makefiles?|fixtures?|mocks?|stubs?|type hints?|types|endpoints?|linter|lint|formatter|ci|pipelines?|todos?|error messages|log messages|cursor(?: ai)?|claude(?: code)?|copilot|codex|opencode|ai agents?|ai|"
-    r"main|master|production|prod|staging|task files?|prds?|tickets?|file ?names?|naming)\b|`[^`]+`|\b[\w-]+\.(?:md|mdc|toml|json|ya?ml|py|ts|tsx|js|go|rs|txt|env|sql|sh|cfg|ini|lock)\b",
+    r"\b(?:commits?|commit messages?|pull requests?|prs?|mrs?|branch(?:es)?|rebas(?:e|ing)|merges?|code reviews?|"
+    r"unit tests?|integration tests?|e2e tests?|tests?|test (?:files?|data|names?)|specs?|"
+    r"code|source files?|functions?|methods?|class(?:es)?|modules?|variables?|constants?|identifiers?|docstrings?|"
+    r"code comments?|docs?|documentation|readmes?|changelogs?|migrations?|schemas?|"
+    r"quer(?:y|ies)|imports?|dependenc(?:y|ies)|packages?|libraries|secrets?|credentials?|api keys?|"
+    r"env(?:ironment)? (?:vars?|variables?|files?)|configs?|scripts?|releases?|deploy(?:ment|s)?s?|builds?|"
+    r"dockerfiles?|makefiles?|fixtures?|mocks?|stubs?|type hints?|types|endpoints?|linter|lint|formatter|ci|"
+    r"pipelines?|todos?|error messages|log messages|cursor(?: ai)?|claude(?: code)?|copilot|codex|opencode|"
+    r"ai agents?|ai|"
+    r"main|master|production|prod|staging|task files?|prds?|tickets?|file ?names?|naming)\b|`[^`]+`|"
+    r"\b[\w-]+\.(?:md|mdc|toml|json|ya?ml|py|ts|tsx|js|go|rs|txt|env|sql|sh|cfg|ini|lock)\b",
     re.IGNORECASE,
 )
 _PRODUCT: Final = re.compile(
-    r"\b(?:users?|customers?|players?|visitors?|buttons?|pages?|screens?|dialogs?|modals?|menus?|headers?|footers?|sidebar|icons?|widgets?|cards?|popups?|tooltips?|colou?rs?|fonts?|"
-    r"robots?|cursor position|animation|scroll(?:ing|bar)?|hover|background|margins?|padding|pixels?|px|label|labels|title|titles)\b",
+    r"\b(?:users?|customers?|players?|visitors?|buttons?|pages?|screens?|dialogs?|modals?|menus?|headers?|"
+    r"footers?|sidebar|icons?|widgets?|cards?|popups?|tooltips?|colou?rs?|fonts?|"
+    r"robots?|cursor position|animation|scroll(?:ing|bar)?|hover|background|margins?|padding|pixels?|px|label|"
+    r"labels|title|titles)\b",
     re.IGNORECASE,
 )
 

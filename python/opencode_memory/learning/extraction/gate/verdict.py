@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+from typing import Final
 
 from opencode_memory.models import Category
+
+_GLOBAL: Final = re.compile(
+    r"\b(?:global(?:ly)? (?:rule|preference)|(?:in|for|across) all (?:of )?(?:my|our) (?:projects|repos|"
+    r"repositories))\b",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,3 +34,13 @@ class Verdict:
     confidence: float = 0.8
     is_global: bool = False
     refers_back: bool = False
+
+
+def make_verdict(category: Category, rule: str, sentence: str) -> Verdict:
+    """Return the verdict that a whole sentence is a statement."""
+    return Verdict(category=category, rule=rule, text=sentence, is_global=is_global(sentence))
+
+
+def is_global(text: str) -> bool:
+    """Return whether a person wants something in all projects."""
+    return bool(_GLOBAL.search(text))

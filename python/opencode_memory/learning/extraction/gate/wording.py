@@ -8,40 +8,57 @@ from typing import Final
 from opencode_memory.learning.extraction.gate.work_at_hand import is_about_work_at_hand
 
 _OPENING: Final = re.compile(
-    r"^(?:(?:no+(?=\s*[,.:;!–—-]|\s+(?:no|we|i|you|please|pls|don'?t|do not|use|never|always|that)\b)|nope|nah|yes|yeah|yep|ok(?:ay)?|so|and|but|or|well|oh|ah|hm+|right|good|nice|great|cool|perfect|thanks|thank you|alright|sure|sorry|"
-    r"please|pls|plz|also|then|anyway|anw|btw|by the way|fyi|actually|basically|honestly|again|now|wait|stop(?=\s*[,.:;!–—-])|look|hey|hi|correction|coz|cos|cuz|because|since|"
-    r"i(?:'ve)? changed my mind|on second thought|change of plans?|as (?:i )?(?:said|mentioned)(?: before| earlier)?|like i said|i (?:have |already )?said (?:earlier |before )?(?:that)?|"
-    r"i remind you (?:that|of)?|it(?:'s| is) (?:very |really )?(?:important|essential|crucial) (?:that|to)|(?:just )?(?:a )?(?:quick |friendly )?reminder(?: that)?|to be clear|for the record|for context|first of all|in addition|additionally|finally|lastly|important|note|"
-    r"keep in mind|bear in mind|remember|that said|however|make sure|be sure|tho|though|damn\w*|lol|assuming so|one (?:more )?thing|general rule|global rule|new rule|rule|"
+    r"^(?:(?:no+(?=\s*[,.:;!–—-]|\s+(?:no|we|i|you|please|pls|don'?t|do not|use|never|always|that)\b)|nope|nah|"
+    r"yes|yeah|yep|ok(?:ay)?|so|and|but|or|well|oh|ah|hm+|right|good|nice|great|cool|perfect|thanks|thank you|"
+    r"alright|sure|sorry|"
+    r"please|pls|plz|also|then|anyway|anw|btw|by the way|fyi|actually|basically|honestly|again|now|wait|"
+    r"stop(?=\s*[,.:;!–—-])|look|hey|hi|correction|coz|cos|cuz|because|since|"
+    r"i(?:'ve)? changed my mind|on second thought|change of plans?|as (?:i )?(?:said|mentioned)(?: before|"
+    r" earlier)?|like i said|i (?:have |already )?said (?:earlier |before )?(?:that)?|"
+    r"i remind you (?:that|of)?|it(?:'s| is) (?:very |really )?(?:important|essential|crucial) (?:that|to)|"
+    r"(?:just )?(?:a )?(?:quick |friendly )?reminder(?: that)?|to be clear|for the record|for context|"
+    r"first of all|in addition|additionally|finally|lastly|important|note|"
+    r"keep in mind|bear in mind|remember|that said|however|make sure|be sure|tho|though|damn\w*|lol|assuming so|"
+    r"one (?:more )?thing|general rule|global rule|new rule|rule|"
     r"can you|could you|would you|will you)\b(?!-)(?: please)?[\s,:;.!–—-]*)+",
     re.IGNORECASE,
 )
 _MAKE_SURE: Final = re.compile(r"^(?:make|be) sure (?:to|that you|you|that we|we|that)?\s*(?=\S)", re.IGNORECASE)
 _NOT_TO: Final = re.compile(r"^(?:and )?not to (?=\w)", re.IGNORECASE)
 _YOU: Final = re.compile(
-    r"^(?:(?:that )?(?:you|u) (?:should|must|need to|have to|can|will|shall|are to)|(?:i|we)(?:'d like| would like| want| need| expect) (?:you|u) to|you|u) (?=(?:always|never)\b)|^to (?=\w)",
+    r"^(?:(?:that )?(?:you|u) (?:should|must|need to|have to|can|will|shall|are to)|(?:i|we)(?:'d like|"
+    r" would like| want| need| expect) (?:you|u) to|you|u) (?=(?:always|never)\b)|^to (?=\w)",
     re.IGNORECASE,
 )
 _WHEN_CAN: Final = re.compile(
-    r"^((?:when(?:ever)?|every ?time|each time|any ?time|before|after|if) (?:you|we)\b[^,]{2,80},) (?:then )?(?:please )?(?:(?:can|could|would|will) you|i(?:'d like| want) you to) (?:please )?",
+    r"^((?:when(?:ever)?|every ?time|each time|any ?time|before|after|if) (?:you|"
+    r"we)\b[^,]{2,80},) (?:then )?(?:please )?(?:(?:can|could|would|will) you|i(?:'d like|"
+    r" want) you to) (?:please )?",
     re.IGNORECASE,
 )
 _REQUEST_AFTER: Final = re.compile(
-    r"\s*[,;.(–—-]?\s*\b(?:so |and |but |then |now )*(?:how about|what about|(?<!when )(?:can|could|would|will) (?:you|u)|(?:can|could) we|do you|what do you think|let me know|ok\?|okay\?|right\?|yeah\?|alright\?).*$"
-    r"|\s*(?:[,;.(–—-]\s*(?:so |and |but |then |now )*|\b(?:so|and|then) )(?:please|pls) (?!always|never|do not|don't)\w+.*$",
+    r"\s*[,;.(–—-]?\s*\b(?:so |and |but |then |now )*(?:how about|what about|(?<!when )(?:can|could|would|"
+    r"will) (?:you|u)|(?:can|could) we|do you|what do you think|let me know|ok\?|okay\?|right\?|yeah\?|"
+    r"alright\?).*$"
+    r"|\s*(?:[,;.(–—-]\s*(?:so |and |but |then |now )*|\b(?:so|and|then) )(?:please|pls) (?!always|never|do not|"
+    r"don't)\w+.*$",
     re.IGNORECASE | re.DOTALL,
 )
 _ENDING: Final = re.compile(
-    r"(?:[,\s]+(?:please|pls|plz|thanks|thank you|thx|tho|though|lol|haha|ok|okay|right|alright|got it|instead please|:\)|;\)|for me))+\s*(?=[.!?]*$)",
+    r"(?:[,\s]+(?:please|pls|plz|thanks|thank you|thx|tho|though|lol|haha|ok|okay|right|alright|got it|"
+    r"instead please|:\)|;\)|for me))+\s*(?=[.!?]*$)",
     re.IGNORECASE,
 )
 _REFERS: Final = re.compile(
-    r"^(?:it|it's|its|they|they're|this|that|that's|these|those|both|same|otherwise|which|him|her|he|she|the (?:latter|former|same))\b(?! (?:project|repo|repository|codebase|app|means we)\b)",
+    r"^(?:it|it's|its|they|they're|this|that|that's|these|those|both|same|otherwise|which|him|her|he|she|"
+    r"the (?:latter|former|same))\b(?! (?:project|repo|repository|codebase|app|means we)\b)",
     re.IGNORECASE,
 )
 _POINTS: Final = re.compile(
-    r"(?<!call )\b(?:it(?! is(?: then)?\W*$)|them|they|this|these|those|here|there|the (?:latter|former))\b(?! (?:project|repo|repository|codebase|app|application|is (?:no|a|an)|are)\b)|"
-    r"\b(?:do|did|doing|like|of|with|for|about|to|in|on|at|than|be|not|using|use|want|need|such|merge|commit|run|call|over|by|from) that\b(?! (?:we|you|i|it|the|a|an|they|our|all|every|each|is|are|when|no)\b)",
+    r"(?<!call )\b(?:it(?! is(?: then)?\W*$)|them|they|this|these|those|here|there|the (?:latter|"
+    r"former))\b(?! (?:project|repo|repository|codebase|app|application|is (?:no|a|an)|are)\b)|"
+    r"\b(?:do|did|doing|like|of|with|for|about|to|in|on|at|than|be|not|using|use|want|need|such|merge|commit|run|"
+    r"call|over|by|from) that\b(?! (?:we|you|i|it|the|a|an|they|our|all|every|each|is|are|when|no)\b)",
     re.IGNORECASE,
 )
 _NOUN_BEFORE: Final = re.compile(r"[`A-Z./_\d]|\b(?:the|a|an|our|my|your|any|all|every|each|new)\s+\w+|\w+s\b")

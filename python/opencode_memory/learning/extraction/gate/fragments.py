@@ -1,0 +1,30 @@
+"""Fragments of patterns that several forms of the gate share."""
+
+from __future__ import annotations
+
+from typing import Final
+
+NO_ORDER: Final = (
+    r"(?:see|sees|get|gets|hit|hits|reach|hear|know|knew|receive|find|finds|load|loads|work|works|show|appear|"
+    r"match|end|ends|seem|seen|been|gone|had|has|have|was|were|is|are|did|does|said|asked|told|"
+    r"wanted|used|happen|notice|think|thought|made|came|went|got|saw|found|became|understood|understand|forget|"
+    r"mind|ever|quite|really|on|off|the|a|an|in|at|as|so|to|going|feel|run into|happy|welcome|there|here|\w+ed|"
+    r"\w+ing|(?!focus)\w+[^su]s)\b"
+)
+"""Words after "always" or "never" that begin a complaint or a report: "it never loads"."""
+VERB: Final = rf"(?!{NO_ORDER})[a-z][a-z'-]+"
+LEAD: Final = (
+    r"(?:(?:and|oh|btw|also|so|but|then|please|pls|just|ok|yes|no|again|general rule|important|it(?:'s|"
+    r" is) (?:very |really )?(?:important|essential|crucial) (?:that|to)|remember to|be sure to|make sure (?:to|"
+    r"you|that you|we|that we)|try to|"
+    r"(?:you|u|we|agents?|claude|cursor|everyone) (?:should|must|need to|have to|shall|are to|can|will)|"
+    r"i want you to|i need you to|i'd like you to|can you|could you|you|u)[,:]?\s+)*"
+)
+"""Words before an order that add nothing to it."""
+FROM_NOW: Final = (
+    r"(?:from now on|from now onwards?|from here on(?: out)?|going forwards?|moving forwards?|"
+    r"from this point (?:on|forward)|henceforth|in (?:the )?future|next time|as a (?:general )?rule|"
+    r"(?:in|for|across) all (?:of )?(?:my|our) projects|for future (?:tasks|sessions|changes|work|commits|prs)|"
+    r"in every session)"
+)
+EACH_TIME: Final = r"(?:every ?time|each time|whenever|any ?time)"
