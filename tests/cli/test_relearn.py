@@ -50,7 +50,7 @@ def test_relearn_needs_a_confirmation(cli: CommandLine, ids: list[str]) -> None:
 def test_relearn_archives_and_undo_brings_back(cli: CommandLine, ids: list[str]) -> None:
     assert "Archived 1 memory." in cli.ok(*RELEARN, "--yes").out
     assert cli.contents("--all-projects") == [RULE]
-    assert "Brought back 1 memory." in cli.ok(*RELEARN, "--undo").out
+    assert "1 memory as before relearning." in cli.ok(*RELEARN, "--undo").out
     assert sorted(cli.contents("--all-projects")) == sorted([NOISE, RULE])
     assert cli(*RELEARN, "--undo").code == 1
 
@@ -64,6 +64,7 @@ def test_json_names_each_verdict(cli: CommandLine, ids: list[str]) -> None:
         "category": "fact",
         "rule": "is particular",
         "is_kept": False,
+        "is_typed": False,
         "reason": "no rule finds this statement any more (its session cannot be read)",
     }
     assert found["unread_sessions"] == 1

@@ -203,6 +203,26 @@ def test_second_run_archives_nothing(store: MemoryStore) -> None:
     assert apply(store, again) == ()
 
 
+def test_kept_words_of_the_user_count_as_theirs_until_undone(
+    store: MemoryStore, history: FakeOpenCode, pages: SessionPages
+) -> None:
+    history.user("ses_old", "msg_1", RULE, at=1_000)
+    rule = store_old(store, RULE, category="directive")
+    assert store.get(rule).is_withheld
+    apply(store, propose(store, pages))
+    kept = store.get(rule)
+    assert (kept.content, kept.trust, kept.is_withheld) == (RULE, "user", False)
+    assert propose(store, pages) == Proposal(archive=(), keep=(), unread=0)
+    undo_run(store)
+    assert store.get(rule).trust == "extracted"
+
+
+def test_sentence_without_its_session_does_not_prove_that_the_user_typed_it(store: MemoryStore) -> None:
+    rule = store_old(store, RULE, category="directive")
+    apply(store, propose(store))
+    assert store.get(rule).trust == "extracted"
+
+
 def test_memory_confirmed_after_the_proposal_is_kept(store: MemoryStore) -> None:
     noise, more = store_old(store, NOISE), store_old(store, f"{NOISE} And the footer.")
     proposal = propose(store)

@@ -37,14 +37,14 @@ _RULES: Final = 12
     help="OpenCode's database, to read the sessions again.  [default: its default location]",
 )
 @click.option("--dry-run", is_flag=True, help="Show which memories would be archived, without changing any.")
-@click.option("--undo", "takes_back", is_flag=True, help="Bring back what relearning has archived.")
+@click.option("--undo", "takes_back", is_flag=True, help="Take back what relearning has changed.")
 @yes_option
 def relearn(run: Invocation, *, db: Path | None, dry_run: bool, takes_back: bool, yes: bool) -> int:
     """Judge memories that earlier rules learned by the present rules, and archive those that no longer qualify.
 
     Memories that you wrote, confirmed, edited, pinned or accepted, and memories that were used, always stay. Sessions
     are read again from OpenCode's database; if a session is gone, its memories are judged by their quoted sentence.
-    Nothing is deleted: `--undo` brings back everything that relearning has archived.
+    Nothing is deleted: `--undo` takes everything back.
     """
     if takes_back:
         if dry_run:
@@ -59,11 +59,11 @@ def _undo(run: Invocation) -> int:
     with run.open_unbound_store(actor="user", background=False) as store:
         ids = undo_run(store)
     if run.out.as_json:
-        run.out.json({"restored": ids})
+        run.out.json({"undone": ids})
     elif ids:
-        run.out.line(f"Brought back {format_count(len(ids), 'memory')}.")
+        run.out.line(f"{format_count(len(ids), 'memory')} as before relearning.")
     else:
-        run.out.note("No memory is archived by relearning.")
+        run.out.note("Relearning has changed no memory.")
     return DONE if ids else NOTHING_FOUND
 
 
@@ -121,6 +121,8 @@ def _print_proposal(run: Invocation, store: MemoryStore, proposal: Proposal) -> 
     )
     if proposal.unread:
         out.line(dim(f"Judged by the quoted sentence alone in {format_count(proposal.unread, 'session')}."))
+    if typed := sum(verdict.is_typed for verdict in proposal.keep):
+        out.line(dim(f"{format_count(typed, 'memory')} to keep in the words that you typed will count as yours."))
     _print_counts(run, "to archive, by category", [verdict.category for verdict in proposal.archive])
     _print_counts(run, "to archive, by earlier rule", [verdict.rule for verdict in proposal.archive])
     _print_counts(run, "kept, because", [verdict.reason for verdict in proposal.keep])

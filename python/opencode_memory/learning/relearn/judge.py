@@ -21,7 +21,7 @@ from opencode_memory.learning.extraction.session import end, step
 from opencode_memory.learning.extraction.session_state import SessionState
 from opencode_memory.learning.extraction.statements import Context, extract_from_user
 from opencode_memory.learning.relearn.matching import is_command, matches, quote
-from opencode_memory.models import Category, Memory, Status
+from opencode_memory.models import Category, Memory, Status, Trust
 
 if TYPE_CHECKING:
     from opencode_memory.store.memory_store import MemoryStore
@@ -41,6 +41,7 @@ class Verdict:
         rule: The rule that had found it.
         is_kept: Whether the memory stays.
         reason: Why.
+        is_typed: Whether the session proves that the user typed the statement, which the memory does not say yet.
     """
 
     id: str
@@ -48,9 +49,10 @@ class Verdict:
     rule: str
     is_kept: bool
     reason: str
+    is_typed: bool = False
 
     @classmethod
-    def of(cls, memory: Memory, reason: str, *, is_kept: bool) -> Verdict:
+    def of(cls, memory: Memory, reason: str, *, is_kept: bool, is_typed: bool = False) -> Verdict:
         """Judge a memory."""
         return cls(
             id=memory.id,
@@ -58,6 +60,7 @@ class Verdict:
             rule=str(memory.metadata.get("rule")),
             is_kept=is_kept,
             reason=reason,
+            is_typed=is_typed,
         )
 
 
@@ -160,11 +163,14 @@ class Judge:
 def _judge_status(memory: Memory, found: Candidate, status: Status) -> Verdict:
     if status is Status.CANDIDATE and memory.status is Status.ACTIVE:
         return Verdict.of(memory, "an instruction that the user did not type", is_kept=False)
-    return _keep(memory, found.rule)
+    is_typed = found.is_persons and not found.is_foreign
+    is_news = memory.trust is Trust.EXTRACTED and memory.status is Status.ACTIVE
+    return _keep(memory, found.rule, is_typed=is_typed and is_news)
 
 
-def _keep(memory: Memory, rule: str = "") -> Verdict:
-    return Verdict.of(memory, f"the rule “{rule}” finds it" if rule else "a rule finds it", is_kept=True)
+def _keep(memory: Memory, rule: str = "", *, is_typed: bool = False) -> Verdict:
+    reason = f"the rule “{rule}” finds it" if rule else "a rule finds it"
+    return Verdict.of(memory, reason, is_kept=True, is_typed=is_typed)
 
 
 def _holds_alone(memory: Memory) -> bool:

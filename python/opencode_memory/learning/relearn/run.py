@@ -1,7 +1,9 @@
-"""One run of relearning: a proposal, its application in one change, and its undo.
+"""One run of relearning: a proposal, its application, and its undo.
 
-Memories are judged before anything is written, so an interrupted run changes nothing. The application is one change,
-so ``undo`` takes all of it back as long as no other change came later; ``undo_run`` does so at any later time.
+Memories are judged before anything is written, so an interrupted run archives nothing. All memories are archived in one
+change, so ``undo`` brings them back as long as no other change came later; ``undo_run`` does so at any later time.
+
+Kept memories keep their wording. Otherwise an old memory with a new text would replace later ones on its subject.
 """
 
 from __future__ import annotations
@@ -13,11 +15,11 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from opencode_memory.errors import NotFoundError
 from opencode_memory.learning.extraction.events import Message, SessionInfo
-from opencode_memory.learning.extraction.rules_version import RULES
+from opencode_memory.learning.extraction.rules_version import RULES, RULES_KEY
 from opencode_memory.learning.relearn.judge import Judge, Verdict
 from opencode_memory.learning.relearn.offer import settle_offer
 from opencode_memory.learning.relearn.selection import JUDGED, find_protection, is_old, list_old, list_successors
-from opencode_memory.models import ALL_PROJECTS, Memory, Status
+from opencode_memory.models import ALL_PROJECTS, HistoryEntry, Memory, Status, Trust
 
 if TYPE_CHECKING:
     from opencode_memory.store.memory_store import MemoryStore
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
 REASON: Final = f"no longer learned by the rules (relearn, rules {RULES})"
 """Reason in the history of an archived memory, by which ``undo_run`` finds it again."""
 _PAGE: Final = 500
+_CREDITED: Final = "relearned"
+"""Member of the metadata of a memory that counts as the user's since relearning."""
 
 
 class Transcripts(Protocol):
@@ -93,8 +97,12 @@ def propose(
 def apply(store: MemoryStore, proposal: Proposal) -> tuple[str, ...]:
     """Archive the memories of a proposal in one change, and return their ids.
 
-    Memories that were confirmed, used or archived since the proposal are left out.
+    Memories that were confirmed, used or archived since the proposal are left out. Kept memories in the words that the
+    user typed count as the user's from now on, as those that the present rules learn.
     """
+    for verdict in proposal.keep:
+        if verdict.is_typed:
+            _credit_user(store, verdict.id)
     successors = list_successors(store)
     ids = tuple(verdict.id for verdict in proposal.archive if _may_archive(store, verdict.id, successors))
     if ids:
@@ -104,11 +112,15 @@ def apply(store: MemoryStore, proposal: Proposal) -> tuple[str, ...]:
 
 
 def undo_run(store: MemoryStore) -> tuple[str, ...]:
-    """Bring back all memories that relearning has archived and nothing has changed since; return their ids."""
+    """Take back what relearning changed, for all memories that nothing has changed since; return their ids.
+
+    Archived memories come back, and kept ones do not count as the user's any more.
+    """
     ids = tuple(memory.id for memory in _list_archived(store) if _was_archived_here(store, memory))
-    if ids:
-        store.undo(ids)
-    return ids
+    credited = tuple(memory.id for memory in _list_credited(store) if _was_credited_here(store, memory))
+    if ids or credited:
+        store.undo([*ids, *credited])
+    return (*ids, *credited)
 
 
 def _set_protected_apart(
@@ -134,15 +146,39 @@ def _may_archive(store: MemoryStore, id_: str, successors: frozenset[str]) -> bo
     return memory.status in JUDGED and is_old(memory) and find_protection(store, memory, successors) is None
 
 
+def _credit_user(store: MemoryStore, id_: str) -> None:
+    with suppress(NotFoundError):  # Another process deleted the memory meanwhile.
+        memory = store.get(id_)
+        if memory.status is Status.ACTIVE and memory.trust is Trust.EXTRACTED:
+            metadata = {**memory.metadata, RULES_KEY: RULES, _CREDITED: True}
+            store.edit(memory.id, trust=Trust.USER.value, metadata=metadata)
+
+
 def _list_archived(store: MemoryStore) -> Iterator[Memory]:
+    yield from filter(is_old, _list_all(store, Status.ARCHIVED))
+
+
+def _list_credited(store: MemoryStore) -> Iterator[Memory]:
+    yield from (memory for memory in _list_all(store, Status.ACTIVE) if memory.metadata.get(_CREDITED) is True)
+
+
+def _list_all(store: MemoryStore, status: Status) -> Iterator[Memory]:
     offset = 0
-    while page := store.list(
-        project=ALL_PROJECTS, status=Status.ARCHIVED, with_expired=True, limit=_PAGE, offset=offset
-    ):
+    while page := store.list(project=ALL_PROJECTS, status=status, with_expired=True, limit=_PAGE, offset=offset):
         offset += len(page)
-        yield from filter(is_old, page)
+        yield from page
 
 
 def _was_archived_here(store: MemoryStore, memory: Memory) -> bool:
+    change = _find_last_change(store, memory)
+    return change is not None and change.kind == f"archive: {REASON}"
+
+
+def _was_credited_here(store: MemoryStore, memory: Memory) -> bool:
+    change = _find_last_change(store, memory)
+    return change is not None and change.before is not None and _CREDITED not in change.before.metadata
+
+
+def _find_last_change(store: MemoryStore, memory: Memory) -> HistoryEntry | None:
     changes = [change for change in store.history(memory.id) if not change.undone and change.kind != "undo"]
-    return bool(changes) and changes[-1].kind == f"archive: {REASON}"
+    return changes[-1] if changes else None
