@@ -16,8 +16,10 @@ from opencode_memory.learning.extraction import (
     findings,
     injected_text,
     problems,
+    project_commands,
     sentences,
     statements,
+    summary,
 )
 from opencode_memory.learning.extraction.events import LONGEST_TEXT, Compaction, Event, ToolCall, truncate
 from opencode_memory.learning.extraction.feedback import extract_from_refusal
@@ -65,6 +67,10 @@ READERS: dict[str, Callable[[str], object]] = {
     "resolutions": lambda text: blockers.find_resolutions(text, [blockers.OpenBlocker("t", "waiting for credentials")]),
     "complaint": problems.find_complaint,
     "normalised": commands.normalise_command,
+    "project_commands": project_commands.list_project_commands,
+    "goal": summary.describe_goal,
+    "outcome": summary.describe_outcome,
+    "looks_failed": problems.looks_failed,
     "is_trivial": commands.is_trivial,
     "is_volatile": commands.is_volatile,
     "takes_edits_back": commands.reverts_edits,
