@@ -231,3 +231,34 @@ def test_state_with_long_commands_and_paths_fits_the_store():
     )
 
     assert len(run_steps(told)[0].to_json().encode()) < STORE_TAKES
+
+
+@pytest.mark.parametrize(
+    ("answers", "outcome"),
+    [
+        (["Added the retry to the importer.", "You're welcome."], "Added the retry to the importer."),
+        (["Added the retry to the importer.", "Perfect! Let's commit and push."], "Added the retry to the importer."),
+        (["Done. The importer is now twice as fast."], "The importer is now twice as fast."),
+        (["Added a retry.", "Let me check whether the tests pass."], "Added a retry."),
+    ],
+)
+def test_outcome_is_the_last_answer_that_reports_work(answers, outcome):
+    told = find_candidates(user("Make the import faster."), edit(), *map(agent, answers))
+    (one,) = filter_category(told, Category.CONVERSATION)
+
+    assert f"Outcome: {outcome}" in one.content.split("\n")
+
+
+def test_summary_leaves_out_a_pasted_error_and_a_courtesy():
+    told = find_candidates(
+        user("ValueError: invalid literal for int()"), edit(), agent("You're welcome."), bash("make")
+    )
+
+    assert filter_category(told, Category.CONVERSATION) == []
+
+
+def test_summary_masks_email_addresses():
+    told = find_candidates(user("Send the report to ann@example.com daily."), edit())
+    (one,) = filter_category(told, Category.CONVERSATION)
+
+    assert "ann@example.com" not in one.content + one.evidence
