@@ -61,6 +61,7 @@ def test_explanation_of_a_named_system_is_a_finding(text, stored):
         "This file doesn't compile because PocketBase rejects the import.",
         "The function only handles dates because the parser rejects times.",
         "The test is failing because PocketBase rejects the date.",
+        "`seed` fails because the audit rows belong to the archive schema.",
         "`load_rows` on line 40 skips rows because the header is missing.",
         "`parseRows` only checks the header of the uploaded sheet.",
         "The CheckoutDialog component doesn't close after the payment succeeds.",
