@@ -45,13 +45,15 @@ def linked(store: MemoryStore, id: str) -> list[tuple[str, str, str]]:
 
 
 MIGRATIONS = ("Integration tests need a running PostgreSQL", "Run database migrations before the integration tests")
-NEGATIONS = [
-    ("We deploy to production on Fridays", "We do not deploy to production on Fridays"),
+LATER_RULES = [
     ("Squash commits before merging to main", "Never squash commits before merging to main"),
     ("Always run the linter before you commit", "Never run the linter before you commit"),
-    ("The cache is enabled in tests", "The cache is disabled in tests"),
     ("Use tabs for indentation", "Do not use tabs for indentation"),
     ("The request timeout is 30 seconds", "The request timeout is 60 seconds"),
+]
+NEGATIONS = [
+    ("We deploy to production on Fridays", "We do not deploy to production on Fridays"),
+    ("The cache is enabled in tests", "The cache is disabled in tests"),
     ("The API supports paging", "The API does not support paging"),
     ("Deploy with tests", "Deploy without tests"),
 ]
@@ -140,20 +142,29 @@ def test_unrelated_memories_are_not_linked(store: MemoryStore) -> None:
 @pytest.mark.parametrize(("positive", "negative"), NEGATIONS)
 @pytest.mark.parametrize("negative_first", [True, False])
 @pytest.mark.parametrize("trust", ["extracted", "user"])
-def test_a_negation_never_supersedes_nor_is_similar(
+def test_a_negated_fact_never_supersedes_nor_is_similar(
     store: MemoryStore, positive: str, negative: str, negative_first: bool, trust: str
 ) -> None:
     pair = (negative, positive) if negative_first else (positive, negative)
     older, newer = write_pair(store, *pair, category="decision", trust=trust)
     kinds = {kind for kind, _, _ in linked(store, newer)}
-    assert not kinds & {"supersedes", "similar", "extends"}
+    assert kinds == {"contradicts"}
     assert [store.get(id).status for id in (older, newer)] == [Status.ACTIVE] * 2
 
 
-@pytest.mark.parametrize(("positive", "negative"), [*NEGATIONS[:-2], *NEGATIONS[-2:]])
-def test_the_opposite_or_another_number_contradicts_and_says_why(
-    store: MemoryStore, positive: str, negative: str
+@pytest.mark.parametrize(("first", "second"), LATER_RULES)
+@pytest.mark.parametrize("is_reversed", [True, False])
+def test_a_later_rule_or_value_supersedes_the_older(
+    store: MemoryStore, first: str, second: str, is_reversed: bool
 ) -> None:
+    older, newer = write_pair(store, *((second, first) if is_reversed else (first, second)))
+    assert (store.get(older).status, store.get(older).superseded_by) == (Status.SUPERSEDED, newer)
+    [(kind, direction, reason)] = linked(store, newer)
+    assert (kind, direction, bool(reason)) == ("supersedes", "out", True)
+
+
+@pytest.mark.parametrize(("positive", "negative"), NEGATIONS)
+def test_the_opposite_contradicts_and_says_why(store: MemoryStore, positive: str, negative: str) -> None:
     older, newer = write_pair(store, positive, negative)
     [(kind, direction, reason)] = linked(store, newer)
     assert (kind, direction) == ("contradicts", "out")
@@ -211,7 +222,7 @@ def test_an_end_that_comes_back_is_linked_again(store: MemoryStore, how: str) ->
 
 
 def test_a_link_that_was_found_goes_when_the_text_says_something_else(store: MemoryStore) -> None:
-    older, newer = write_pair(store, *NEGATIONS[2])
+    older, newer = write_pair(store, *NEGATIONS[1])
     store.edit(older, content="Invoices are written in euros")
     store.indexes.embed_pending()
     assert linked(store, newer) == []
@@ -219,8 +230,8 @@ def test_a_link_that_was_found_goes_when_the_text_says_something_else(store: Mem
 
 
 def test_a_link_changes_its_kind_with_the_text(store: MemoryStore) -> None:
-    older, newer = write_pair(store, *NEGATIONS[2])
-    store.edit(older, content="Before you commit, the linter should be run in strict mode")
+    older, newer = write_pair(store, *NEGATIONS[1])
+    store.edit(older, content="Before a test run, the cache should be filled in strict mode")
     store.indexes.embed_pending()
     kinds = [kind for kind, _, _ in linked(store, newer)]
     assert "contradicts" not in kinds

@@ -41,7 +41,9 @@ CORRECTIONS = [
     ("set RETRIES=3", "set retries=3"),
     ("Do it!", "Do it?"),
 ]
-CONTRADICTIONS = CORRECTIONS[:9]
+REPLACED = [CORRECTIONS[number] for number in (0, 1, 2, 3, 9, 11, 13)]
+"""A later rule that says the opposite, and another value of what has one value."""
+CONTRADICTIONS = [CORRECTIONS[number] for number in (4, 5, 6, 7, 8, 12, 15)]
 
 
 @pytest.mark.parametrize("pair", CORRECTIONS, ids=lambda pair: pair[1])
@@ -49,15 +51,18 @@ CONTRADICTIONS = CORRECTIONS[:9]
 def test_01_a_correction_by_one_word_is_never_taken_for_a_duplicate(
     open_store, pair: tuple[str, str], order: int
 ) -> None:
-    """Even an embedder to which all texts are the same cannot make one of them disappear."""
+    """Even an embedder to which all texts are the same cannot make the newer one disappear."""
     store = open_store(embedder=ConstantEmbedder(1.0))
     old, new = (store.remember(text) for text in pair[::order])
     store.indexes.embed_pending()
     assert (old.status, new.status) == (RememberStatus.STORED, RememberStatus.STORED)
-    assert sorted(texts(store.list())) == sorted(pair)
+    active = [pair[::order][1]] if pair in REPLACED else sorted(pair)
+    assert sorted(texts(store.list())) == active
+    assert new.replaced == ((old.id,) if pair in REPLACED else ())
     [link] = [found for found in store.related(new.id) if found.kind != "near"]
     assert link.memory.id == old.id
-    assert link.kind == ("contradicts" if pair in CONTRADICTIONS else "similar")
+    expected = "supersedes" if pair in REPLACED else "contradicts" if pair in CONTRADICTIONS else "similar"
+    assert link.kind == expected
 
 
 def test_i9_01_newer_equal_statement_wins_and_the_older_stays_reachable(open_store) -> None:

@@ -94,8 +94,7 @@ def test_consolidation_ignores_duplicates_that_were_edited(store: MemoryStore) -
 
 
 def test_consolidation_does_not_resolve_contradictions(store: MemoryStore) -> None:
-    content = "squash the commits of a branch before the merge"
-    for said in (content, f"never {content}"):
+    for said in ("The API supports paging", "The API does not support paging"):
         store.remember(said, trust="extracted")
     store.indexes.embed_pending()
     assert [link.kind for link in store.links(["contradicts", "similar"])] == ["contradicts"]

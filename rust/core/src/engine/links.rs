@@ -29,7 +29,7 @@ pub fn relate(write: &WriteTx<'_>, a: i64, b: i64, cosine: f32) -> Result<()> {
     if a.status != Status::Active || b.status != Status::Active {
         return Ok(());
     }
-    let (newer, older) = if (a.created_at, a.key) >= (b.created_at, b.key) { (a, b) } else { (b, a) };
+    let (newer, older) = if a.said_at() >= b.said_at() { (a, b) } else { (b, a) };
     let weight = f64::from(cosine).clamp(0.0, 1.0);
     if cosine >= SIMILAR && is_superseded_by(&older, &newer) {
         return supersede(write, &newer, &older, weight, "the same statement in other words");

@@ -124,7 +124,7 @@ pub(super) fn replace_rivals(write: &WriteTx<'_>, id: &str, rivals: &[i64]) -> R
         if new.id == rival.id || !are_statements(&new, &rival) {
             continue;
         }
-        let is_earlier = is_learned(&new) && is_learned(&rival) && new.time < rival.time;
+        let is_earlier = is_backfilled(&new) && new.said_at() < rival.said_at();
         let (newer, older) = if is_earlier { (&rival, &new) } else { (&new, &rival) };
         if settle(write, newer, older, None)? == Settled::Superseded && !is_earlier {
             replaced.push(older.id.clone());
@@ -205,7 +205,7 @@ fn are_of_one_message(a: &Memory, b: &Memory) -> bool {
     a.source.message.is_some() && a.source.message == b.source.message && a.source.session == b.source.session
 }
 
-/// Whether a memory was read from a session and not confirmed since, so that its time is the time of the words.
-fn is_learned(memory: &Memory) -> bool {
-    memory.source.session.is_some() && memory.source.message.is_some() && memory.verified_at.is_none()
+/// Whether a memory was read from an old session, so that its words are older than the memory.
+fn is_backfilled(memory: &Memory) -> bool {
+    memory.said_at().0 < memory.created_at
 }

@@ -156,6 +156,13 @@ impl Memory {
         self.expires_at.is_some_and(|at| at <= now_ms)
     }
 
+    /// When its words were said, with its key for words of the same time. Of a memory that was read from a session and
+    /// not confirmed since, that is the time of the message.
+    pub fn said_at(&self) -> (i64, i64) {
+        let is_learned = self.source.session.is_some() && self.source.message.is_some() && self.verified_at.is_none();
+        (if is_learned { self.time } else { self.created_at }, self.key)
+    }
+
     /// The text for the lexical index.
     pub fn searched_text(&self) -> String {
         let mut text = self.embedding_text();

@@ -7,14 +7,15 @@ use super::fuse::{Bounds, Candidate, fuse};
 use super::hints::{Hints, QueryCues};
 use super::pool::Pool;
 use super::view::{Current, View};
-use super::{boost, candidates};
+use super::{boost, candidates, order};
 use crate::error::{Error, Result};
 use crate::model::{Hit, Memory, RecallRequest, Signal};
 use crate::store::memory;
 use crate::text;
 
 /// Answer a request that has been validated.
-pub fn recall((view, at): &Current<'_>, request: &RecallRequest, now_ms: i64) -> Result<Vec<Hit>> {
+pub fn recall(current: &Current<'_>, request: &RecallRequest, now_ms: i64) -> Result<Vec<Hit>> {
+    let (view, at) = current;
     let view: &View = view;
     let filter = Filter::new(at, &request.selection, now_ms)?;
     let subject = text::subject(&request.query);
@@ -60,6 +61,7 @@ pub fn recall((view, at): &Current<'_>, request: &RecallRequest, now_ms: i64) ->
         let signals = if request.explain { explain(view, candidate, bounds, &hints, now_ms) } else { Vec::new() };
         answer.push(Hit { memory: found, score: candidate.score, rank: answer.len() + 1, signals });
     }
+    order::place_later_first(current, &filter, &mut answer, request.limit, request.explain)?;
     Ok(answer)
 }
 

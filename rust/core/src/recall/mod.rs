@@ -16,6 +16,7 @@ pub mod fuse;
 mod hints;
 pub mod mirror;
 pub mod near;
+mod order;
 pub mod overlay;
 mod pool;
 mod slot_allocator;

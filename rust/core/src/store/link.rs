@@ -52,6 +52,16 @@ pub fn of(connection: &Connection, id: &str) -> Result<Vec<Link>> {
     collect(connection, "WHERE source = ?1 OR target = ?1 ORDER BY weight DESC, created_at DESC", [id])
 }
 
+/// Ids of the memories that a memory contradicts, in either direction. Both searches read only a key.
+pub fn contradicting(connection: &Connection, id: &str) -> Result<Vec<String>> {
+    let mut statement = connection.prepare_cached(
+        "SELECT target FROM link WHERE source = ?1 AND kind = 'contradicts' \
+         UNION ALL SELECT source FROM link WHERE target = ?1 AND kind = 'contradicts'",
+    )?;
+    let rows = statement.query_map([id], |row| row.get(0))?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
+}
+
 /// Links after a given one, in order, for exports.
 pub fn page(connection: &Connection, offset: usize, limit: usize) -> Result<Vec<Link>> {
     collect(connection, "ORDER BY source, target, kind LIMIT ?1 OFFSET ?2", (limit as i64, offset as i64))

@@ -11,6 +11,13 @@ use super::options::{DAYS, FAMILIES, GENERIC, canonical, family_of};
 
 /// A longer text makes several statements, so no single subject can be found in it.
 const MOST_WORDS: usize = 60;
+/// A shorter part of a sentence says nothing alone.
+const LEAST_OF_CLAUSE: usize = 4;
+/// A clause that begins with one of these limits the one before it.
+const LIMITS: &[&str] = &[
+    "not", "never", "only", "but", "and", "or", "except", "unless", "instead", "also", "too", "no", "rather", "even",
+    "then", "which", "who", "that",
+];
 /// Words that a rejection such as "instead of X" covers.
 const REJECTED_WORDS: usize = 5;
 
@@ -260,6 +267,9 @@ const TENTATIVE: &[&[&str]] = &[
     &["experiment"],
     &["used", "to"],
 ];
+/// A place or a value follows that is left: "moved the docs from A to B".
+const MOVES: &[&str] =
+    &["moved", "move", "moving", "switched", "migrated", "changed", "went", "renamed", "raised", "lowered", "ported"];
 /// A reason or a detail follows; it belongs to no subject.
 const REASON: &[&str] = &["because", "otherwise", "which", "so", "due", "where", "whereas", "though", "although"];
 /// Circumstances follow.
@@ -293,7 +303,9 @@ impl Claim {
         let has = |list: &[&[&str]]| list.iter().any(|phrase| find(&words, phrase).is_some());
         let always =
             words.iter().any(|word| matches!(word.text.as_str(), "always" | "only" | "every" | "must" | "should"));
-        let cue = if has(STRONG) || rejects_before {
+        let moves =
+            rejects_next && words.iter().any(|word| MOVES.contains(&word.text.as_str()) && word.role == Role::Dropped);
+        let cue = if has(STRONG) || rejects_before || moves {
             Cue::Strong
         } else if has(WEAK) {
             Cue::Weak
@@ -331,6 +343,33 @@ impl Claim {
         drop_reasons(&mut words);
         claim.collect(&words);
         Some(claim)
+    }
+
+    /// The clauses of a text that stand alone. A clause is left out if the next one limits it: "…, only in tests".
+    pub(super) fn read_clauses(text: &str) -> Vec<Self> {
+        let parts: Vec<&str> = text.split_inclusive([',', ';', '.', ':']).collect();
+        // The mark before a letter or a digit belongs to a name, a number or a path.
+        let mut clauses: Vec<String> = Vec::new();
+        for part in parts {
+            match clauses.last_mut().filter(|_| !part.starts_with(char::is_whitespace)) {
+                Some(last) => last.push_str(part),
+                None => clauses.push(part.to_owned()),
+            }
+        }
+        let limits = |clause: &String| {
+            clause.split_whitespace().next().is_none_or(|word| {
+                LIMITS.contains(&word.to_lowercase().as_str()) || SCOPE.contains(&word.to_lowercase().as_str())
+            })
+        };
+        if clauses.len() < 2 || text.trim_end().ends_with('?') {
+            return Vec::new();
+        }
+        let stands_alone = |number: &usize| {
+            !limits(&clauses[*number])
+                && clauses.get(number + 1).is_none_or(|next| !limits(next))
+                && clauses[*number].split_whitespace().count() >= LEAST_OF_CLAUSE
+        };
+        (0..clauses.len()).filter(stands_alone).filter_map(|number| Self::read(&clauses[number])).collect()
     }
 
     /// Whether the statement could replace another one at all, so that it is worth a search.
@@ -570,6 +609,18 @@ fn mark_rejections(words: &mut [Word]) -> bool {
         }
         found |= end > start;
     }
+    // "moved X from A to B"
+    if let Some(moved) = words.iter().position(|word| MOVES.contains(&word.text.as_str()))
+        && let Some(from) = words[moved..].iter().position(|word| word.text == "from").map(|from| moved + from)
+        && let Some(to) =
+            words[from..].iter().take(REJECTED_WORDS + 1).position(|word| word.text == "to").map(|to| from + to)
+    {
+        words[moved].role = Role::Dropped;
+        for word in &mut words[from..to] {
+            word.role = Role::Rejected;
+        }
+        found |= to > from + 1;
+    }
     // "prefer X over Y"
     if let Some(prefer) =
         words.iter().position(|word| matches!(word.text.as_str(), "prefer" | "favour" | "favor" | "preferred"))
@@ -621,6 +672,9 @@ fn value_at(words: &[Word], at: usize, text: &str) -> Option<Value> {
             && (!is_branch || (named && !matches!(after, "screen" | "server" | "container" | "mode" | "database")));
         return if is_attribute { value(Kind::Option(number), canonical(text)) } else { None };
     }
+    if let Some((day, _)) = date_at(words, at) {
+        return Some(Value { kind: Kind::Day, text: day });
+    }
     if DAYS.contains(&text) || is_date(text) {
         return value(Kind::Day, text.strip_suffix('s').filter(|day| day.ends_with("day")).unwrap_or(text));
     }
@@ -629,9 +683,12 @@ fn value_at(words: &[Word], at: usize, text: &str) -> Option<Value> {
     }
     if let Some(number) = number_word(text)
         && !word.ends
-        && at + 1 < words.len()
+        && let Some(next) = words.get(at + 1)
     {
-        return value(Kind::Number, number);
+        return match dimension(&next.text) {
+            Some(dimension) => Some(Value { kind: Kind::Quantity(dimension), text: format!("{number} {}", next.text) }),
+            None => value(Kind::Number, number),
+        };
     }
     let digits = text.trim_start_matches(['v', '~', '<', '>', '=', '$', '€', '-']);
     if digits.starts_with(|c: char| c.is_ascii_digit())
@@ -681,6 +738,30 @@ fn value_at(words: &[Word], at: usize, text: &str) -> Option<Value> {
         && !text.ends_with("ed")
         && !GENERIC.contains(&stem(text.to_owned()).as_str());
     if is_word { value(Kind::Word, &stem(text.to_owned())) } else { None }
+}
+
+/// A date of several words, for example "15 March", "March 15" or "Friday the 12th", and the number of its words.
+fn date_at(words: &[Word], at: usize) -> Option<(String, usize)> {
+    let text = |number: usize| words.get(at + number).map_or("", |word| word.text.as_str());
+    let is_number = |text: &str| {
+        let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+        (1..=2).contains(&digits.len())
+            && digits.bytes().all(|byte| byte.is_ascii_digit())
+            && matches!(&text[digits.len()..], "" | "st" | "nd" | "rd" | "th")
+    };
+    let is_ordinal = |text: &str| is_number(text) && text.ends_with(|c: char| c.is_ascii_alphabetic());
+    let is_day = |text: &str| DAYS.contains(&text);
+    if words[at].ends {
+        return is_ordinal(text(0)).then(|| (text(0).to_owned(), 1));
+    }
+    let is_named = is_day(text(1)) || matches!(text(1), "may" | "march");
+    if is_number(text(0)) && is_named || (is_day(text(0)) || matches!(text(0), "may" | "march")) && is_number(text(1)) {
+        return Some((format!("{} {}", text(0), text(1)), 2));
+    }
+    if is_day(text(0)) && text(1) == "the" && is_ordinal(text(2)) {
+        return Some((format!("{} {}", text(0), text(2)), 3));
+    }
+    is_ordinal(text(0)).then(|| (text(0).to_owned(), 1))
 }
 
 fn number_word(text: &str) -> Option<&'static str> {

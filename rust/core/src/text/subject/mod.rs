@@ -38,6 +38,7 @@ pub enum Relation {
 pub struct Statement<'t> {
     text: &'t str,
     claim: Claim,
+    clauses: Vec<Claim>,
 }
 
 /// Compare a newer statement with an older one. `cosine` is the cosine of their vectors if both have vectors.
@@ -49,7 +50,7 @@ impl<'t> Statement<'t> {
     /// Read a statement. `None` if it can neither replace nor contradict another one.
     pub fn read(text: &'t str) -> Option<Self> {
         let claim = Claim::read(text)?;
-        Some(Self { text, claim })
+        Some(Self { text, claim, clauses: Claim::read_clauses(text) })
     }
 
     /// Whether a search for older statements on the same subject is worth its cost.
@@ -77,7 +78,14 @@ impl<'t> Statement<'t> {
             return Relation::Unrelated;
         }
         let Some(older_claim) = Claim::read(older) else { return Relation::Unrelated };
-        let found = compare_claims(&self.claim, &older_claim, || contradicts(self.text, older), cosine);
+        let mut found = compare_claims(&self.claim, &older_claim, || contradicts(self.text, older), cosine);
+        for clause in self.clauses.iter().filter(|clause| !clause.is_tentative && !clause.adds) {
+            if !matches!(found, Relation::Replaces(_))
+                && let replaces @ Relation::Replaces(_) = compare_claims(clause, &older_claim, || false, cosine)
+            {
+                found = replaces;
+            }
+        }
         match found {
             Relation::Replaces(reason) if self.claim.is_tentative => Relation::Contradicts(reason),
             _ if self.claim.adds => Relation::Unrelated,
@@ -205,7 +213,31 @@ fn compare_values(newer: &Claim, older: &Claim) -> Relation {
             other => found = other,
         }
     }
-    found
+    if found == Relation::Unrelated { compare_purpose(newer, older) } else { found }
+}
+
+/// Both name one tool of different kinds for the same purpose: "SQLite for the local cache", "Redis for the local cache".
+fn compare_purpose(newer: &Claim, older: &Claim) -> Relation {
+    let tool = |claim: &Claim| -> Option<String> {
+        let mut tools = claim.values.iter().filter(|value| matches!(value.kind, Kind::Option(_) | Kind::Name));
+        let first = tools.next()?.text.clone();
+        (tools.next().is_none() && claim.stems.iter().any(|stem| stem == "for")).then_some(first)
+    };
+    let (Some(new), Some(old)) = (tool(newer), tool(older)) else { return Relation::Unrelated };
+    let purpose = |claim: &Claim, tool: &String| -> Vec<String> {
+        let mut terms: Vec<String> = claim.asserted.iter().filter(|term| *term != tool).cloned().collect();
+        terms.sort_unstable();
+        terms
+    };
+    let (here, there) = (purpose(newer, &new), purpose(older, &old));
+    if new == old || here.len() < 2 || here != there {
+        return Relation::Unrelated;
+    }
+    if newer.cue >= Cue::Weak {
+        Relation::Replaces("names another tool for the same purpose")
+    } else {
+        Relation::Contradicts("names another tool for the same purpose")
+    }
 }
 
 fn compare_value(newer: &Claim, older: &Claim, new: &Value, old: &Value) -> Relation {
@@ -227,7 +259,13 @@ fn compare_value(newer: &Claim, older: &Claim, new: &Value, old: &Value) -> Rela
     let ignored = |term: &String| {
         words.contains(&term.as_str())
             || match new.kind {
-                Kind::Option(_) => false,
+                // "two spaces" and "tabs" differ in the option, not in the circumstances.
+                Kind::Option(_) => [newer, older].iter().any(|claim| {
+                    claim
+                        .values
+                        .iter()
+                        .any(|other| other.text == **term && matches!(other.kind, Kind::Quantity("indent")))
+                }),
                 Kind::Name => ROLES.contains(&term.as_str()),
                 Kind::Code => PLACES.contains(&term.as_str()),
                 Kind::Number => matches!(term.as_str(), "port" | "listen" | "localhost" | "version"),
@@ -248,7 +286,8 @@ fn compare_value(newer: &Claim, older: &Claim, new: &Value, old: &Value) -> Rela
     match (extra_new.len(), extra_old.len()) {
         (0, 0) if one_value => Relation::Replaces("gives another value for what has one value"),
         (0, 0) if newer.cue >= Cue::Weak => Relation::Replaces("says that the value changed"),
-        (0, 0) if new.kind == Kind::Word => Relation::Unrelated,
+        // Numbers without a unit are mostly names, such as "note 7".
+        (0, 0) if matches!(new.kind, Kind::Word | Kind::Number) => Relation::Unrelated,
         (0, 0) => Relation::Contradicts("gives another value"),
         (0, few) if few <= FEW && newer.cue >= Cue::Weak && (one_value || family.is_some()) => {
             Relation::Replaces("says that the value changed")
