@@ -115,7 +115,12 @@ def test_child_asks_the_hidden_agent_once_and_is_deleted() -> None:
             True,
             1_000,
         ),
-        (answer(error={"name": "APIError", "data": {"message": "overloaded"}}), "overloaded", False, 1_000),
+        (
+            answer(error={"name": "APIError", "data": {"message": "overloaded\nparams: secret"}}),
+            "overloaded$",
+            False,
+            1_000,
+        ),
         (answer(error={"name": "MessageAbortedError"}), "MessageAbortedError", False, 1_000),
         (answer(" "), "empty answer", False, 1_000),
         ({"info": {}, "parts": []}, "empty answer", False, 0),

@@ -93,6 +93,10 @@ class Working(OpenCode):
 class Parallel(Plugin):
     """A plugin that answers the server's requests in parallel, as OpenCode does."""
 
+    def __init__(self, url: str, folder: Path, **options: Any) -> None:
+        super().__init__(url, folder, **options)
+        self.url = url
+
     def _answer(self, message: Mapping[str, Any]) -> None:
         threading.Thread(target=self._answer_slowly, args=(message,), daemon=True).start()
 
@@ -261,8 +265,7 @@ def test_lost_connection_counts_as_an_attempt(tmp_path: Path) -> None:
         rest(world, plugin)
         assert opencode.asks.wait(30)
         plugin.close()
-        until(lambda: "connect" in entry(world).error)
-        assert "lost" in entry(world).error or "has disconnected" in entry(world).error
+        until(lambda: "connection to OpenCode was lost" in entry(world).error)
         found = entry(world)
         assert (found.attempts, found.worker, stored(world)) == (1, "", [])
         opencode.leave.set()
@@ -275,3 +278,16 @@ def test_leftover_child_is_deleted_when_opencode_connects(tmp_path: Path) -> Non
         opencode = Working(sessions={CHILD: left})
         with Parallel(server.url, world.repository("walrus"), opencode=opencode):
             until(lambda: opencode.sessions == {})
+
+
+def test_child_of_a_running_digest_is_not_deleted_when_another_opencode_connects(tmp_path: Path) -> None:
+    with connect(tmp_path) as (world, opencode, plugin):
+        rest(world, plugin)
+        assert opencode.asks.wait(30)
+        with Parallel(plugin.url, plugin.folder, opencode=opencode):
+            until(lambda: opencode.asked.count(("GET", "/mcp")) == 2)
+            # An abort of the child would set it.
+            assert not opencode.leave.wait(0.3)
+            opencode.leave.set()
+            until(lambda: stored(world) != [])
+        assert len(opencode.prompts) == 1

@@ -15,7 +15,7 @@ import anyio
 
 from opencode_memory.errors import OpencodeMemoryError
 from opencode_memory.hosts.opencode.contract import DIGEST_AGENT, OWN_TITLE
-from opencode_memory.server.plugin.json_rpc import RemoteError
+from opencode_memory.server.plugin.json_rpc import DisconnectedError, RemoteError
 from opencode_memory.server.plugin.opencode_client import NotThereError, OpenCode, find_texts, session_path
 
 TITLE: Final = f"{OWN_TITLE}digest"
@@ -100,8 +100,9 @@ async def ask_in_child(
         seconds: Limit for the whole request.
 
     Raises:
-        ModelError: The model failed, or gave an empty answer.
-        RemoteError: OpenCode failed, or the answer came too late.
+        ModelError: The model failed, gave an empty answer, or none in time.
+        RemoteError: OpenCode created no session.
+        DisconnectedError: The connection was lost, perhaps while the model worked.
     """
     about = {"parentID": parent, "title": TITLE, "metadata": {_STORE: store}, "permission": _NO_TOOLS}
     created = await opencode.request("POST", "/session", body=about)
@@ -149,6 +150,7 @@ async def _ask(opencode: OpenCode, child: str, text: str, model: Model, seconds:
         "parts": [{"type": "text", "text": text}],
     }
     path, problem, tokens, answer = session_path(child, "message"), "", None, None
+    lost: DisconnectedError | None = None
     async with anyio.create_task_group() as tasks:
 
         async def watch() -> None:
@@ -162,9 +164,13 @@ async def _ask(opencode: OpenCode, child: str, text: str, model: Model, seconds:
         tasks.start_soon(watch)
         try:
             answer = await opencode.request("POST", path, body=body, seconds=seconds)
+        except DisconnectedError as error:
+            lost = error
         except RemoteError as error:
             problem = str(error)
         tasks.cancel_scope.cancel()
+    if lost is not None:
+        raise lost
     if answer is None:
         raise ModelError(f"the model {model} gave no answer: {problem}", is_final=False, tokens=tokens)
     return _read_answer(answer, model)
@@ -176,7 +182,7 @@ async def _find_repetition(opencode: OpenCode, child: str) -> str:
         state = (await opencode.find_active()).get(child, {})
     except RemoteError:
         return ""  # The request itself has a time limit.
-    return f"{state.get('message') or 'it failed'}"[:_LONGEST_REASON] if state.get("type") == "retry" else ""
+    return _shorten(state.get("message")) if state.get("type") == "retry" else ""
 
 
 def _read_answer(answer: Any, model: Model) -> Answer:
@@ -185,7 +191,7 @@ def _read_answer(answer: Any, model: Model) -> Answer:
             data = error.get("data")
             reason = data.get("message") if isinstance(data, Mapping) else None
             is_final = isinstance(data, Mapping) and data.get("isRetryable") is False
-            message = f"the model {model} failed: {str(reason or name)[:_LONGEST_REASON]}"
+            message = f"the model {model} failed: {_shorten(reason or name)}"
             raise ModelError(message, is_final=is_final, tokens=_count_tokens(info.get("tokens")))
         case {"info": Mapping() as info, "parts": list(parts)}:
             text, tokens = "\n".join(find_texts(parts)), _count_tokens(info.get("tokens"))
@@ -194,6 +200,12 @@ def _read_answer(answer: Any, model: Model) -> Answer:
             return Answer(text=text, tokens=tokens)
     message = f"OpenCode passed on the answer of the model {model} in an unknown form"
     raise ModelError(message, is_final=False, tokens=None)
+
+
+def _shorten(reason: object) -> str:
+    """Return the first line of OpenCode's reason. Later lines may contain texts of the session."""
+    lines = str(reason or "it failed").splitlines()
+    return lines[0][:_LONGEST_REASON] if lines else "it failed"
 
 
 def _count_tokens(tokens: Any) -> int:

@@ -36,7 +36,7 @@ from opencode_memory.server.plugin.child_session import (
     delete_leftovers,
     has_agent,
 )
-from opencode_memory.server.plugin.json_rpc import RemoteError
+from opencode_memory.server.plugin.json_rpc import DisconnectedError, RemoteError
 from opencode_memory.server.plugin.opencode_client import NotThereError, OpenCode
 from opencode_memory.text import clock
 from opencode_memory.text.clock import to_ms
@@ -49,9 +49,10 @@ _START_SECONDS: Final = 10.0
 _LOOK_SECONDS: Final = 15.0
 _LEAST_LOOK_SECONDS: Final = 0.2
 _LEASE_SECONDS: Final = 60.0
-_LEAST_LEASE_SECONDS: Final = 5.0
+_LEAST_LEASE_SECONDS: Final = 2.0
 _BLOCKED_SECONDS: Final = 3_600.0
 """Pause if the user has to change something first."""
+_LOST_SECONDS: Final = 60.0
 _MOST_MESSAGES: Final = 1_000
 _PAGE_SECONDS: Final = 30.0
 _THREADS: Final = 2
@@ -145,7 +146,10 @@ class DigestRunner:
 
     async def _delete_leftovers(self, instance: Instance) -> None:
         try:
-            if number := await delete_leftovers(instance.opencode, store=self._store_id):
+            # A running digest has a child, too, and it may be in the database of this instance.
+            async with self._one_at_a_time:
+                number = await delete_leftovers(instance.opencode, store=self._store_id)
+            if number:
                 _log.info("deleted %d sessions that a digest had left behind", number)
         except RemoteError as error:
             _log.info("sessions that a digest may have left behind are not deleted: %s", error)
@@ -175,12 +179,9 @@ class DigestRunner:
 
     async def _release(self, due: Due, *, is_in_use: bool) -> None:
         """End a claim because the user writes, or because the connection was lost."""
-        if is_in_use:
-            seconds = float(self._config.digest_rest_seconds)
-            record = partial(self._queue.postpone, due, "OpenCode was in use", seconds=seconds)
-        else:
-            # This counts as an attempt, because the answer to a request may have ended the connection.
-            record = partial(self._queue.fail, due, "the connection to OpenCode was lost")
+        seconds = float(self._config.digest_rest_seconds)
+        postpone = partial(self._queue.postpone, due, "OpenCode was in use", seconds=seconds)
+        record: Callable[[], object] = postpone if is_in_use else self._record_loss(due)
         try:
             await self._on_thread(record)
         except OpencodeMemoryError as error:
@@ -205,11 +206,21 @@ class DigestRunner:
             return None
         except _BlockedError as error:
             return partial(self._queue.postpone, due, str(error), seconds=error.seconds)
+        except DisconnectedError:
+            return self._record_loss(due)
         except OpencodeMemoryError as error:
             _log.info("session %s is not digested: %s", due.info.id, error)
             is_final = isinstance(error, ModelError | DigestError) and error.is_final
             return partial(self._queue.fail, due, str(error), is_final=is_final)
         return None if is_stored else partial(self._queue.finish, due)
+
+    def _record_loss(self, due: Due) -> Callable[[], object]:
+        """Return how to record that OpenCode has gone.
+
+        This counts as an attempt, because the answer to a request may have ended the connection.
+        """
+        seconds = min(_LOST_SECONDS, float(self._config.digest_rest_seconds))
+        return partial(self._queue.fail, due, "the connection to OpenCode was lost", retry_after_seconds=seconds)
 
     async def _keep_lease(self, due: Due, digest: anyio.CancelScope) -> None:
         """Renew the lease of a session, and cancel its digest if another worker has it."""
@@ -263,6 +274,8 @@ class DigestRunner:
             if error.tokens is not None:
                 await self._on_thread(partial(self._budget.correct, charge, tokens=error.tokens))
             raise
+        except DisconnectedError:
+            raise  # The model may have worked, so the estimate stays charged.
         except RemoteError:
             await self._on_thread(partial(self._budget.refund, charge))
             raise

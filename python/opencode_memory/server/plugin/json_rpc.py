@@ -38,6 +38,10 @@ class RemoteError(StorageError):
     """The other side answered with an error, or not in time."""
 
 
+class DisconnectedError(RemoteError):
+    """The other side has disconnected, so it answers no request."""
+
+
 class Peer:
     """One end of a connection.
 
@@ -84,10 +88,11 @@ class Peer:
         """Send a request and return its result.
 
         Raises:
-            RemoteError: The other side answers with an error, or not in time, or has disconnected.
+            DisconnectedError: The other side has disconnected.
+            RemoteError: The other side answers with an error, or not in time.
         """
         if self._is_closed:
-            raise RemoteError(f"{method} was not sent, because the other side has disconnected", path=method)
+            raise DisconnectedError(f"{method} was not sent, because the other side has disconnected", path=method)
         number = next(self._numbers)
         asked = self._asked[number] = _PendingRequest()
         try:
@@ -98,6 +103,8 @@ class Peer:
             raise RemoteError(f"{method} was not answered in {seconds:g} s", path=method) from error
         finally:
             del self._asked[number]
+        if asked.is_lost:
+            raise DisconnectedError(f"{method} was not answered before the other side disconnected", path=method)
         if asked.error is not None:
             raise RemoteError(f"{method} failed: {asked.error}", path=method)
         return asked.result
@@ -115,7 +122,7 @@ class Peer:
         """Fail all requests that the other side can no longer answer."""
         self._is_closed = True
         for asked in self._asked.values():
-            asked.error = "the other side has disconnected"
+            asked.is_lost = not asked.answered.is_set()
             asked.answered.set()
 
     async def _dispatch(self, text: str, tasks: TaskGroup) -> None:
@@ -181,12 +188,13 @@ class Peer:
 
 
 class _PendingRequest:
-    __slots__ = ("answered", "error", "result")
+    __slots__ = ("answered", "error", "is_lost", "result")
 
     def __init__(self) -> None:
         self.answered = anyio.Event()
         self.result: Any = None
         self.error: str | None = None
+        self.is_lost = False
 
 
 def _to_json(message: Mapping[str, Any]) -> str:
