@@ -12,6 +12,7 @@ import click
 
 from opencode_memory.cli.command import command
 from opencode_memory.cli.context import Invocation
+from opencode_memory.cli.digest_consent import DIGESTS, choose_digest
 from opencode_memory.cli.errors import DONE, NOTHING_FOUND
 from opencode_memory.cli.output import dim
 from opencode_memory.errors import ConflictError, StorageError
@@ -35,6 +36,7 @@ class SetupRequest:
         tools: The provider of the tools; None keeps the installed choice.
         dry_run: Whether to only show the changes.
         force: Whether to replace files that were changed since their installation.
+        digest: Which model of OpenCode digests sessions; None asks once if a person is there.
     """
 
     in_project: bool = False
@@ -42,6 +44,7 @@ class SetupRequest:
     tools: str | None = None
     dry_run: bool = False
     force: bool = False
+    digest: str | None = None
 
 
 def _agent_names(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:  # noqa: ARG001
@@ -68,18 +71,33 @@ def _agent_names(ctx: click.Context, param: click.Parameter, incomplete: str) ->
     type=click.Choice(_OFFERS),
     help="Provider of the tools: the MCP server or the plugin.  [default: the installed one, or mcp]",
 )
+@click.option(
+    "--digest",
+    type=click.Choice(DIGESTS),
+    help="Let OpenCode's small model, or that of the session, digest sessions; off for never.  [default: asks once]",
+)
 @click.option("--force", is_flag=True, help="Replace installed files even if they were changed.")
 def setup(
-    run: Invocation, *, dry_run: bool, in_project: bool, undo: bool, agents: str | None, tools: str | None, force: bool
+    run: Invocation,
+    *,
+    dry_run: bool,
+    in_project: bool,
+    undo: bool,
+    agents: str | None,
+    tools: str | None,
+    digest: str | None,
+    force: bool,
 ) -> int:
     """Install the memory into OpenCode: the plugin, its server, commands, and the agents that you choose.
 
     Setup adds files to OpenCode's configuration folder, and edits no existing files of yours. A second run changes
     nothing, or updates the plugin; it keeps the chosen agents and tools.
     """
-    request = SetupRequest(in_project=in_project, agents=agents, tools=tools, dry_run=dry_run, force=force)
+    request = SetupRequest(
+        in_project=in_project, agents=agents, tools=tools, dry_run=dry_run, force=force, digest=digest
+    )
     if undo:
-        if force or agents is not None or tools is not None:
+        if force or agents is not None or tools is not None or digest is not None:
             raise click.UsageError("--undo is valid only with --project and --dry-run", click.get_current_context())
         return uninstall(run, request)
     return install(run, request)
@@ -117,6 +135,8 @@ def install(run: Invocation, request: SetupRequest) -> int:
                 f"The configuration of @opencode-manager/memory was copied to {copied} and is read from there."
             )
     notes += _list_server_problems(run)
+    if not request.dry_run:
+        notes += choose_digest(run, request.digest)
     if run.out.as_json:
         _print_json(run, request, plan, agents=choices.agents, tools=choices.tools, waits=plan.waits, notes=notes)
         return DONE

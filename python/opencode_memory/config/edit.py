@@ -12,6 +12,7 @@ import tomlkit
 from tomlkit.exceptions import TOMLKitError
 
 from opencode_memory.config.load import setting, validate
+from opencode_memory.config.settings import REPLACED
 from opencode_memory.errors import ConfigError
 from opencode_memory.files.atomic import PRIVATE_FILE, write_atomically
 
@@ -36,7 +37,7 @@ def set_value(file: Path, key: str, written: str, *, environment: Mapping[str, s
 
 def unset_value(file: Path, key: str) -> bool:
     """Remove one key from the configuration file, so that its default applies; return False if it was not set."""
-    *tables, name = setting(key).key.split(".")
+    *tables, name = (key if key in REPLACED else setting(key).key).split(".")
     document = _read(file)
     place: Any = document
     for table in tables:

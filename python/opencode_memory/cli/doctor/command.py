@@ -14,6 +14,7 @@ import click
 from opencode_memory.cli.command import command
 from opencode_memory.cli.context import Invocation
 from opencode_memory.cli.doctor.checks import Check, Fix, FixableCheck, FixKind, Level, check_embeddings, print_check
+from opencode_memory.cli.doctor.digest import check_digest
 from opencode_memory.cli.doctor.fix import apply
 from opencode_memory.cli.errors import DONE, NOTHING_FOUND
 from opencode_memory.cli.output import dim
@@ -155,6 +156,7 @@ def _check_store(run: Invocation) -> Iterator[Check]:
             yield Check(
                 "jobs", Level.PROBLEM, f"{format_count(dead, 'job')} failed permanently", "opencode-memory jobs"
             )
+        yield from check_digest(store, run.config.learning)
         if store.project is None:
             yield Check("project", Level.NOTE, f"{run.folder} has no memories yet")
         else:
