@@ -15,6 +15,7 @@ from opencode_memory.learning.extraction import exclusions
 from opencode_memory.learning.extraction.authored_text import QUOTE
 from opencode_memory.learning.extraction.candidate import LONGEST_CONTENT, LONGEST_EVIDENCE, Candidate, shorten
 from opencode_memory.learning.extraction.choices import find_choice
+from opencode_memory.learning.extraction.clauses import cut_task, separate_announcements
 from opencode_memory.learning.extraction.corrections import find_correction
 from opencode_memory.learning.extraction.gate.judge import judge
 from opencode_memory.learning.extraction.gate.language import is_english
@@ -84,7 +85,7 @@ def extract_from_user(message: str, before: Context) -> tuple[Candidate, ...]:
         message: The message as typed.
         before: Context of the message.
     """
-    prose = extract_typed_prose(message)
+    prose = separate_announcements(extract_typed_prose(message))
     if not prose:
         return ()
     chosen = find_choice(prose, before.offer) if before.offer else None
@@ -192,7 +193,9 @@ def _find_requested(sentences: Sequence[Sentence]) -> frozenset[int]:
     for sentence in sentences:
         if exclusions.changes_subject(sentence):
             is_requested = False
+        was_requested = is_requested
         is_requested = is_requested or exclusions.is_text_request(sentence) or exclusions.starts_requirements(sentence)
-        if is_requested:
+        # A statement before the request, as in "jobs run on Celery, write the docs", is no part of the text.
+        if was_requested or (is_requested and cut_task(sentence.core) == sentence.core):
             requested.add(sentence.number)
     return frozenset(requested)

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 from opencode_memory.learning.extraction.authored_text import QUOTE
 from opencode_memory.learning.extraction.candidate import LONGEST_CONTENT, LONGEST_EVIDENCE, Candidate, shorten
+from opencode_memory.learning.extraction.clauses import cut_task
 from opencode_memory.learning.extraction.gate.wording import word
 from opencode_memory.learning.extraction.gate.work_at_hand import is_about_work_at_hand, is_complaint, is_hypothesis
 from opencode_memory.learning.extraction.sentences import Sentence
@@ -32,6 +34,12 @@ _ORDER: Final = re.compile(
 )
 _PATH: Final = re.compile(r"(?:^|\s)@?(?:[~.]?/|[A-Za-z]:\\)[\w.-]+[/\\]|@\S+/")
 """Path of a file: a sentence with one belongs to the prompt of a task, which a tool repeats in each session."""
+_NO_COMPLAINT: Final = re.compile(
+    r"\b(?:is|are|be) kept\b|\b(?:was|were) (?:moved|changed|postponed|renamed|replaced|switched|extended|pushed|shifted|upgraded"
+    r"|bumped|migrated|delayed|dropped)\b",
+    re.IGNORECASE,
+)
+"""Words of a complaint that also say where something is, or that it changed."""
 _WISH: Final = re.compile(r"\b(?:i|we)(?:'d| would)? (?:prefer|like|want|hate|love|rather)\b", re.IGNORECASE)
 
 
@@ -42,16 +50,23 @@ def find_weak_statements(message: str, sentences: Sequence[Sentence]) -> tuple[C
     """
     if len(message) > LONGEST_MESSAGE:
         return ()
-    plain = [sentence for sentence in sentences if _is_plain(sentence)]
+    plain = [sentence for sentence in map(_cut_task, sentences) if _is_plain(sentence)]
     made = (_make_candidate(sentence, is_single=len(sentences) <= MOST_PER_MESSAGE) for sentence in plain)
     return tuple(candidate for candidate in made if candidate is not None)[:MOST_PER_MESSAGE]
+
+
+def _cut_task(sentence: Sentence) -> Sentence:
+    """Leave out the task behind a statement, which would make the statement a question or an order."""
+    said = cut_task(sentence.core)
+    return sentence if said == sentence.core else replace(sentence, core=said, is_question=False)
 
 
 def _is_plain(sentence: Sentence) -> bool:
     words = len(sentence.core.split())
     if sentence.is_question or not _LEAST_WORDS <= words <= _MOST_WORDS or QUOTE in sentence.text:
         return False
-    return not (is_hypothesis(sentence.core) or is_complaint(sentence.core) or is_about_work_at_hand(sentence.core))
+    said = _NO_COMPLAINT.sub("", sentence.core)
+    return not (is_hypothesis(said) or is_complaint(said) or is_about_work_at_hand(sentence.core))
 
 
 def _make_candidate(sentence: Sentence, *, is_single: bool) -> Candidate | None:

@@ -1,0 +1,55 @@
+"""Separates a statement from the clauses around it: the announcement of a correction, and the task that follows.
+
+People write "the API is on port 8090 now, fix the proxy" and "forget the Tuesdays, releases are cut on Thursdays" as
+one sentence. Only one of its clauses is lasting.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+_ANNOUNCEMENT: Final = re.compile(
+    r"((?:^|[.!?\n]\s*)(?:no|ok|okay|sorry|actually|hm+|ah|oh|wait)?[,.!]?\s*"
+    r"(?:(?:please )?(?:forget|ignore|disregard|scrap) (?:about )?(?:what (?:i|we) (?:said|told you|wrote)|that|this|it|the|my)\b[^,;:.!?\n]{0,60}"
+    r"|(?:no, )?(?:it'?s |it is |that'?s )?(?:exactly |just )?the (?:other|wrong) way (?:round|around)"
+    r"|(?:the )?(?:other|wrong) way (?:round|around)"
+    r"|i(?:'ve| have)? changed my mind(?: about [^,;:.!?\n]{1,40})?))\s*[,;:–—-]+\s+(?=\w)",
+    re.IGNORECASE,
+)
+_BREAK: Final = re.compile(r"\s*(?:[,;]|\s[-–—]{1,2})\s+")
+_LINK: Final = re.compile(r"^(?:(?:so|and|then|now|please|pls|also|therefore)\b[\s,]*)+", re.IGNORECASE)
+_TASK: Final = re.compile(
+    r"(?:(?:can|could|would|will) (?:you|we)|let'?s|i need you to"
+    r"|fix|update|rename|put|change|write|rewrite|add|correct|adapt|adjust|bump|send|mail|check|recheck|run|rerun|create|make|move"
+    r"|remove|delete|drop|replace|set|look|have a look|take a look|plan|tell|ping|open|push|commit|merge|deploy|build|rebuild|test"
+    r"|install|configure|refactor|reformat|format|migrate|clean|show|find|see|try|finish|implement|convert|point|edit|regenerate"
+    r"|restart|review|document|generate|switch)\b",
+    re.IGNORECASE,
+)
+_SUBORDINATE: Final = re.compile(
+    r"(?:if|when|whenever|once|after|before|while|since|because|although|unless|until|given|assuming|suppose|should|were|to)\b",
+    re.IGNORECASE,
+)
+_LEAST_WORDS: Final = 3
+_MOST_WORDS: Final = 25
+
+
+def separate_announcements(prose: str) -> str:
+    """End the announcement of a correction with a full stop, so that the statement behind it is its own sentence."""
+    return _ANNOUNCEMENT.sub(r"\1. ", prose)
+
+
+def cut_task(sentence: str) -> str:
+    """Return the statement at the beginning of a sentence whose last clause is a task; otherwise the whole sentence.
+
+    The statement ends at the first comma. A sentence that begins with a condition or a task is returned whole.
+    """
+    clauses = _BREAK.split(sentence)
+    head = clauses[0].strip()
+    if len(clauses) == 1 or not _LEAST_WORDS <= len(head.split()) <= _MOST_WORDS:
+        return sentence
+    if _SUBORDINATE.match(head) or _TASK.match(_LINK.sub("", head)):
+        return sentence
+    last = _LINK.sub("", clauses[-1])
+    return head if _TASK.match(last) else sentence
