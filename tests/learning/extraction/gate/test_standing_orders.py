@@ -78,6 +78,8 @@ def test_rule_of_the_team_is_no_directive(text):
         "every time I open the page it crashes",
         "I always get a timeout on the second run",
         "you never answered my question",
+        "you always rewrite the whole thing",
+        "you never ask before you delete a file",
         "the build is always red today",
     ],
 )
@@ -97,6 +99,8 @@ def test_complaint_with_always_or_never_is_no_order(text):
         "please default to the dark theme",
         "The robot should never touch the wall again.",
         "make the dialog always open in the middle of the screen",
+        "I want the canvas to be cleared every time I press space",
+        "the query should always return at least one row",
     ],
 )
 def test_requirement_for_the_product_is_no_order(text):
@@ -140,6 +144,7 @@ def test_choice_for_now_is_a_decision_if_it_names_the_only_way():
         ("no, never edit the lock file", "Never edit the lock file."),
         ("tasks.md should always list the open tasks", "tasks.md should always list the open tasks."),
         ("we always sort imports, so can you fix the order?", "We always sort imports."),
+        ("it is important that you never touch the vault", "Never touch the vault."),
         ("I want you to always explain the trade-offs, thanks", "Always explain the trade-offs."),
     ],
 )

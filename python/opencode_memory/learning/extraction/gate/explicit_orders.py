@@ -42,7 +42,7 @@ _RULED: Final = re.compile(
     re.IGNORECASE,
 )
 _REMEMBER_TO: Final = re.compile(
-    rf"{_LEAD}(?:remember|don'?t forget) to (?P<said>.+\b(?:always|every|each|whenever|before|after|when)\b.+)",
+    rf"{_LEAD}(?:remember|don'?t forget) to (?P<said>.+\b(?:always|every|each|whenever)\b.+)",
     re.IGNORECASE,
 )
 _REMINDS: Final = re.compile(

@@ -15,10 +15,11 @@ NO_ORDER: Final = (
 VERB: Final = rf"(?!{NO_ORDER})[a-z][a-z'-]+"
 LEAD: Final = (
     r"(?:(?:and|oh|btw|also|so|but|then|please|pls|just|ok|yes|no|again|general rule|important|it(?:'s|"
-    r" is) (?:very |really )?(?:important|essential|crucial) (?:that|to)|remember to|be sure to|make sure (?:to|"
+    r" is) (?:very |really )?(?:important|essential|crucial) (?:that you|that we|that|to)|remember to|be sure to|"
+    r"make sure (?:to|"
     r"you|that you|we|that we)|try to|"
     r"(?:you|u|we|agents?|claude|cursor|everyone) (?:should|must|need to|have to|shall|are to|can|will)|"
-    r"i want you to|i need you to|i'd like you to|can you|could you|you|u)[,:]?\s+)*"
+    r"i want you to|i need you to|i'd like you to|can you|could you)[,:]?\s+)*"
 )
 """Words before an order that add nothing to it."""
 FROM_NOW: Final = (

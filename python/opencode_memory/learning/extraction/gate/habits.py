@@ -12,7 +12,8 @@ from opencode_memory.learning.extraction.gate.work_at_hand import is_complaint
 from opencode_memory.models import Category
 
 _WE: Final = re.compile(
-    r"\b(?:we|you)(?:'ll| will| should| must| shall| can| do| need to| want to| have to|"
+    r"\b(?:we|you(?= (?:will|should|must|shall|can|need|have)\b))(?:'ll| will| should| must| shall| can| do|"
+    r" need to| want to| have to|"
     r" would)?\s+(?:be )?(?:basically |really |almost |just )?(?:always|"
     rf"never)\s+(?:be )?(?P<verb>(?!{NO_ORDER})[a-z]+|be \w+ing|\w+ing)"
     r"|\bi (?:always|never) (?:use|want|prefer|commit|write|push|deploy|test|run|put|keep|name|merge|squash|"
@@ -54,6 +55,9 @@ _WANT: Final = re.compile(
     r"\bmake sure (?:that )?(?:.{3,80}) (?:each|every) time\b",
     re.IGNORECASE,
 )
+_ADDRESSES: Final = re.compile(
+    r"\b(?:you|your|u|claude|cursor|codex|ai|agents?|commit|plans?|answers?|diffs?)\b", re.IGNORECASE
+)
 _LIKES: Final = re.compile(
     r"\bi(?:'m| am) (?:really )?not a (?:big |huge )?fan of (?!this|that|the|it|how)\w|\bi (?:like|want|"
     r"prefer) my (?P<subject>[\w ]{3,40})|^(?:please )?stop \w+ing (?!this|that|"
@@ -69,7 +73,8 @@ _PREFERRED: Final = re.compile(
 
 def find_habit(sentence: str) -> Verdict | None:
     """Return the habit of the team, or the lasting wish of the person, that a sentence states."""
-    if _WANT.search(sentence):
+    # "I want the canvas to be cleared every time I press space" is a requirement for the product.
+    if _WANT.search(sentence) and (is_about_work(sentence) or _ADDRESSES.search(sentence)):
         return make_verdict(Category.PREFERENCE, "lasting wish", sentence)
     if any(form.search(sentence) for form in (_WE, _MODAL_BE, _ONLY, _BY_DEFAULT)):
         return make_verdict(Category.CONVENTION, "habit of the team", sentence)

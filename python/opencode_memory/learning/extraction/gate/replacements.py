@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from opencode_memory.learning.extraction.gate.subjects_of_work import is_about_look
 from opencode_memory.learning.extraction.gate.verdict import Verdict
 from opencode_memory.learning.extraction.gate.work_at_hand import is_about_work_at_hand
 from opencode_memory.learning.extraction.subjects import find_alternatives
@@ -59,9 +60,9 @@ _SWITCH: Final = re.compile(
 )
 _NO_LONGER: Final = re.compile(
     r"\bwe (?:no longer|don'?t|do not|won'?t|will not|are not|aren'?t|are no longer) (?:use|using|support|"
-    r"supporting|maintain|want|need|rely on|deploy|ship|target|do|have|call|run|store|generate|accept|"
+    r"supporting|maintain|need|rely on|deploy|ship|target|call|run|store|generate|accept|"
     r"plan)\b.*\b(?:any ?more|no longer)\b"
-    r"|\bwe no longer (?:use|support|maintain|want|need|rely on|deploy|ship|target|do|have|call|run|store|"
+    r"|\bwe no longer (?:use|support|maintain|need|rely on|deploy|ship|target|do|have|call|run|store|"
     r"generate|accept)\b"
     r"|\bwe(?: drop| dropped| are dropping|'re dropping| have dropped|'ve dropped|(?: have|'ve)? (?:retired|"
     r"deprecated|abandoned|replaced)) (?!this\b|that\b|it\b)[\w`]"
@@ -85,8 +86,7 @@ _DECIDED: Final = re.compile(
 )
 _PREFER: Final = re.compile(
     r"\b(?:i|we) (?:much |strongly |really |generally |usually |always |personally |do )*(?:prefer|"
-    r"favou?r) (?!that|this|it|the (?:previous|current|old|first|second|new|other)\b|to have it|previous|if|"
-    r"option|your)"
+    r"favou?r) (?!that|this|it|the\b(?!.*\b(?:over|to|than)\b)|a\b|to (?:have|see|keep)\b|previous|if|option|your)"
     r"|\b(?:i|we)(?:'d| would) always (?:go for|use|pick|choose|take)\b"
     r"|\b(?:i|we)(?:'d| would) (?:much |really |always )*(?:rather|prefer)\b.{4,120}\b(?:than|over|instead of)\b",
     re.IGNORECASE,
@@ -104,7 +104,8 @@ _WITH_INSTEAD: Final = re.compile(
 )
 _LEAST_WORDS_OF_PREFERENCE: Final = 4
 _NOT_A_NAME: Final = re.compile(
-    r"^(?:option|approach|variant|alternative|your|that|this|these|those|it|them|plan|number|#?\d+[.):]?$|[a-d]$|"
+    r"^(?:#[0-9a-f]{3,8}|\d+[a-z%]{0,3}|option|approach|variant|alternative|your|that|this|these|those|it|them|"
+    r"plan|number|#?\d+[.):]?$|[a-d]$|"
     r"[1-9a-d] |recommend|suggest|the (?:first|second|third|latter|former|same|plan|option|other|recommended|"
     r"simple|simplest|default|next|basic|cheapest)|"
     r"a|an|both|one|any|another|first|everything|what|whatever|more|less|having|the one)\b|%|\bpx\b|\bbigger|"
@@ -113,6 +114,7 @@ _NOT_A_NAME: Final = re.compile(
 )
 _NAME_LIKE: Final = re.compile(r"[`._/#@]\w|\w[._/]\w|\d|[a-z][A-Z]|(?<!^)\b[A-Z][a-zA-Z]+|`")
 _CAPITAL: Final = re.compile(r"^[A-Z][\w+#.-]+$")
+_IDENTIFIER: Final = re.compile(r"^`?(?:[a-z]+[A-Z]\w*|[a-z]+_\w+|[\w.]+\(\S*)`?$")
 _GIT: Final = re.compile(r"\b(?:branch|checkout|tab|view|mode|screen|page|window|directory|folder)\b", re.IGNORECASE)
 
 
@@ -123,7 +125,7 @@ def find_replacement(sentence: str, before: str = "") -> Verdict | None:
         sentence: The sentence.
         before: The sentence before, which "instead" may refer to.
     """
-    if is_about_work_at_hand(sentence):
+    if is_about_work_at_hand(sentence) or is_about_look(sentence):
         return None
     for form in (_USE_NOT, _INSTEAD_OF, _FORGET):
         found = form.match(sentence)
@@ -153,6 +155,8 @@ def find_replacement(sentence: str, before: str = "") -> Verdict | None:
 
 
 def _are_names(new: str, old: str) -> bool:
+    if _IDENTIFIER.match(new.strip()) and _IDENTIFIER.match(old.strip()):
+        return False  # "Use getUser instead of fetchUser" is an edit.
     return _is_choice(new) and _is_choice(old) and (_is_name(new) or _is_name(old))
 
 

@@ -29,6 +29,13 @@ _PRODUCT: Final = re.compile(
     r"labels|title|titles)\b",
     re.IGNORECASE,
 )
+_LOOK: Final = re.compile(
+    r"\b(?:buttons?|colou?rs?|fonts?|icons?|margins?|padding|px|pixels?|hover|animations?|background|headers?|"
+    r"footers?|"
+    r"sidebar|tooltips?|popups?|modals?|layout|borders?|shadows?|cards?|dropdowns?|sliders?|labels?|bold|italic|"
+    r"legend)\b",
+    re.IGNORECASE,
+)
 
 
 def is_about_work(text: str) -> bool:
@@ -39,3 +46,8 @@ def is_about_work(text: str) -> bool:
 def is_about_product(text: str) -> bool:
     """Return whether a text names something that users of the product see."""
     return bool(_PRODUCT.search(text))
+
+
+def is_about_look(text: str) -> bool:
+    """Return whether a text is about how the product looks, which the next edit changes."""
+    return bool(_LOOK.search(text))

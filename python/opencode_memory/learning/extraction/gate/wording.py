@@ -15,7 +15,8 @@ _OPENING: Final = re.compile(
     r"stop(?=\s*[,.:;!–—-])|look|hey|hi|correction|coz|cos|cuz|because|since|"
     r"i(?:'ve)? changed my mind|on second thought|change of plans?|as (?:i )?(?:said|mentioned)(?: before|"
     r" earlier)?|like i said|i (?:have |already )?said (?:earlier |before )?(?:that)?|"
-    r"i remind you (?:that|of)?|it(?:'s| is) (?:very |really )?(?:important|essential|crucial) (?:that|to)|"
+    r"i remind you (?:that|of)?|it(?:'s| is) (?:very |really )?(?:important|essential|crucial) (?:that you|"
+    r"that we|that|to)|"
     r"(?:just )?(?:a )?(?:quick |friendly )?reminder(?: that)?|to be clear|for the record|for context|"
     r"first of all|in addition|additionally|finally|lastly|important|note|"
     r"keep in mind|bear in mind|remember|that said|however|make sure|be sure|tho|though|damn\w*|lol|assuming so|"
@@ -27,7 +28,7 @@ _MAKE_SURE: Final = re.compile(r"^(?:make|be) sure (?:to|that you|you|that we|we
 _NOT_TO: Final = re.compile(r"^(?:and )?not to (?=\w)", re.IGNORECASE)
 _YOU: Final = re.compile(
     r"^(?:(?:that )?(?:you|u) (?:should|must|need to|have to|can|will|shall|are to)|(?:i|we)(?:'d like|"
-    r" would like| want| need| expect) (?:you|u) to|you|u) (?=(?:always|never)\b)|^to (?=\w)",
+    r" would like| want| need| expect) (?:you|u) to) (?=(?:always|never)\b)|^to (?=\w)",
     re.IGNORECASE,
 )
 _WHEN_CAN: Final = re.compile(

@@ -39,6 +39,14 @@ _WORK_RULE: Final = re.compile(
     r"are to)\s+(?:always|never|only ever|only|not ever|at all times)\b",
     re.IGNORECASE,
 )
+_BEHAVES: Final = re.compile(
+    r"\b(?:always|never|only) (?:be )?(?:return|show|load|fetch|exit|display|work|match|start|handle|send|receive|"
+    r"accept|get|give|see|wait|call|fire|throw|fail|pass|render|visible|called|null|empty|shown|"
+    r"loaded|executed|triggered|ready|true|false|available|positive|negative|running|selected|enabled|disabled|"
+    r"open|closed|sent|returned)\w*\b",
+    re.IGNORECASE,
+)
+"""A behaviour of the program, "the query should always return a row", and no rule about how to write it."""
 _WORK_STATE: Final = re.compile(
     r"^(?P<subject>.{2,60}?) (?:is|are) (?:always|never) (?:written|named|stored|kept|formatted|generated|"
     r"reviewed|squashed|rebased|tagged|versioned|committed|merged|signed)\b",
@@ -67,7 +75,7 @@ def find_work_rule(sentence: str) -> Verdict | None:
         return None
     rule = _WORK_RULE.search(sentence) or _WORK_STATE.search(sentence) or _ALL.search(sentence)
     is_rule = _AUTHORING.search(sentence) or (_NO_X.search(sentence) and is_about_work(sentence))
-    if is_rule or (rule and is_about_work(rule["subject"])):
+    if is_rule or (rule and is_about_work(rule["subject"]) and not _BEHAVES.search(sentence)):
         return make_verdict(Category.CONVENTION, "rule about the work", sentence)
     if _REASONED.search(sentence):
         return make_verdict(Category.CONVENTION, "prohibition with a reason", sentence)
