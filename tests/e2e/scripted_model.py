@@ -2,7 +2,7 @@
 
 OpenCode talks to it as to any provider. It answers the turns of a session from a script, one call of a tool or one text
 each, and keeps what it was asked, so that a test sees what a model would have seen. OpenCode's requests for a title and
-for a summary, which have no tools, are answered beside the script.
+for a summary, which have no tools, are answered beside the script. So are the requests of our own digests.
 """
 
 from __future__ import annotations
@@ -14,6 +14,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
+
+from opencode_memory.hosts.opencode.agents import HIDDEN
+from opencode_memory.hosts.opencode.contract import DIGEST_AGENT
 
 Said = str | tuple[str, dict[str, Any]]
 Turn = Said | Callable[[], Said]
@@ -70,6 +73,11 @@ class Request:
         return "summarization" in self.system
 
     @property
+    def wants_digest(self) -> bool:
+        """Whether our hidden agent asks for the digest of a session."""
+        return self.system.startswith(HIDDEN[DIGEST_AGENT]["prompt"])
+
+    @property
     def tool_results(self) -> list[str]:
         """Results of the tool calls so far."""
         return self._texts("tool")
@@ -86,7 +94,10 @@ class ScriptedModel:
         self._turns: deque[Turn] = deque()
         self._requests: list[Request] = []
         self._asides: list[Request] = []
+        self._digests: list[Request] = []
+        self._digest: Callable[[Request], str | int] = lambda _: "{}"
         self._costs: dict[str, int] = {}
+        self.summary = SUMMARY
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
         # Connections that OpenCode keeps open must not keep the test from ending.
         self._server.daemon_threads = True
@@ -125,6 +136,18 @@ class ScriptedModel:
         with self._lock:
             return list(self._asides)
 
+    def script_digest(self, answer: Callable[[Request], str | int]) -> None:
+        """Set the answer to requests for a digest, a text or an HTTP status, and forget the earlier requests."""
+        with self._lock:
+            self._digest = answer
+            self._digests = []
+
+    @property
+    def digests(self) -> list[Request]:
+        """The requests for a digest since ``script_digest``."""
+        with self._lock:
+            return list(self._digests)
+
     def cost(self, said: str, tokens: int) -> None:
         """Have a text cost so many tokens: enough of them, and OpenCode compacts the session by itself."""
         self._costs[said] = tokens
@@ -133,12 +156,17 @@ class ScriptedModel:
         """Return the costs of a turn."""
         return self._costs.get(said, 1) if isinstance(said, str) else 1
 
-    def take(self, request: Request) -> Said:
-        """Record a request and return the step that answers it."""
+    def take(self, request: Request) -> Said | int:
+        """Record a request and return the step that answers it, or the status of a failure."""
+        if request.wants_digest:
+            with self._lock:
+                self._digests.append(request)
+                answer = self._digest
+            return answer(request)
         with self._lock:
             if not request.tools:
                 self._asides.append(request)
-                return SUMMARY if request.wants_summary else "A title"
+                return self.summary if request.wants_summary else "A title"
             self._requests.append(request)
             turn = self._turns.popleft() if self._turns else END
         return turn() if callable(turn) else turn
@@ -153,6 +181,11 @@ def _handler(model: ScriptedModel) -> type[BaseHTTPRequestHandler]:
             turn = model.take(Request(body))
             # Unique within a session, which only grows.
             call = f"call_{len(body['messages'])}"
+            if isinstance(turn, int):
+                self.send_response(turn)
+                self.send_header("content-length", "0")
+                self.end_headers()
+                return
             self.send_response(200)
             self.send_header("content-type", "text/event-stream")
             self.send_header("connection", "close")
