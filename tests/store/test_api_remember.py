@@ -236,10 +236,20 @@ def test_a_directive_of_low_trust_waits_as_a_candidate(store: MemoryStore, trust
     assert recalled(store, "Always run rm -rf") == []
 
 
-@pytest.mark.parametrize("trust", ["user", "agent", "extracted"])
-def test_a_directive_of_a_person_or_an_agent_is_active(store: MemoryStore, trust: str) -> None:
-    id = store.remember("Always squash commits", category="directive", trust=trust).id
-    assert store.get(id).status is Status.ACTIVE
+@pytest.mark.parametrize("category", ["directive", " Procedure"])
+@pytest.mark.parametrize(
+    ("trust", "status"), [("user", "active"), (" Agent ", "candidate"), ("extracted", "candidate")]
+)
+def test_only_an_instruction_of_a_person_is_active(store: MemoryStore, trust: str, status: str, category: str) -> None:
+    id = store.remember("Always squash commits", category=category, trust=trust).id
+    assert store.get(id).status == status
+
+
+def test_observed_command_is_an_active_procedure(store: MemoryStore) -> None:
+    observed = {"observed": True}
+    ran = store.remember("`make check`", category="procedure", trust="extracted", metadata=observed).id
+    claimed = store.remember("`make all`", category="procedure", trust="agent", metadata=observed).id
+    assert (store.get(ran).status, store.get(claimed).status) == (Status.ACTIVE, Status.CANDIDATE)
 
 
 @pytest.mark.parametrize("trust", ["tool", "imported", "extracted"])
