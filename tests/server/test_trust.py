@@ -245,10 +245,10 @@ def test_consolidation_keeps_memories_of_the_user(world: World, agent: Agent) ->
 
 
 def test_consolidation_changes_nothing_without_apply(world: World, agent: Agent) -> None:
-    one, two = agent.remember("Always squash", "convention"), agent.remember("Never squash", "convention")
+    one, two = agent.remember("Always squash", "convention"), agent.remember("Merge commits are kept", "convention")
     stale = agent.remember("The walrus was fed", "event")
     twin = agent.remember("The walrus was fed again", "event")
-    world.store.link(one, two, "contradicts", "opposite words")
+    world.store.link(one, two, "contradicts", "one of them is outdated")
     world.store.link(stale, twin, "similar", weight=0.99)
     world.pass_time(200 * 86_400)
     before = world.dump()
