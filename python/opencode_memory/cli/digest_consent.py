@@ -18,7 +18,7 @@ _QUESTION: Final = """
 A digest lets a model of OpenCode read each session after it rests, and keep what lasts: decisions, rules, causes.
 Sent are your messages and the last answer before each, without secrets and <private> parts, to a model that OpenCode
 is connected to. It costs one request a session: mostly 2,000 to 8,000 tokens, and at most {tokens:,} a day.
-  small     OpenCode's small model, or the model of the session if there is none
+  small     OpenCode's small_model; if OpenCode has none, no session is sent
   session   the model of the session
   off       never
   later     decide later; until then nothing is sent

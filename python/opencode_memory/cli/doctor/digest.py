@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from opencode_memory.config.settings import LearningConfig
     from opencode_memory.store.memory_store import MemoryStore
 
-_NAME: Final = "digest"
 _WAITS_TOO_LONG_MS: Final = 86_400_000
 
 
@@ -32,12 +31,12 @@ def check_digest(store: MemoryStore, config: LearningConfig) -> Iterator[Check]:
     if dead := [entry for entry in entries if entry.is_dead]:
         last = max(dead, key=lambda entry: entry.error_ms)
         text = f"the digest of {format_count(len(dead), 'session')} failed for good: {last.error}"
-        yield Check(_NAME, Level.PROBLEM, text, "`opencode-memory learning test`, then `learning digest --retry`")
+        yield Check("digest", Level.PROBLEM, text, "`opencode-memory learning test`, then `learning digest --retry`")
     late = [entry for entry in entries if entry.is_due and now_ms - (entry.due_ms or 0) > _WAITS_TOO_LONG_MS]
     if late:
         runner = "the worker, `opencode-memory serve`" if uses_server(config) else "an OpenCode in the same folder"
         text = f"{format_count(len(late), 'session')} have waited for a digest for more than a day"
-        yield Check(_NAME, Level.NOTE, text, f"{runner} has to run")
+        yield Check("digest", Level.NOTE, text, f"{runner} has to run")
     if not dead and not late:
         done = sum(entry.digested_ms > 0 for entry in entries)
-        yield Check(_NAME, Level.OK, f"{format_count(done, 'session')} digested")
+        yield Check("digest", Level.OK, f"{format_count(done, 'session')} digested")
