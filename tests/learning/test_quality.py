@@ -37,7 +37,7 @@ def test_precision_of_peoples_words_in_labelled_sessions_stays_above_the_floor(n
     assert score.precision >= precision
 
 
-@pytest.mark.parametrize(("name", "recall"), [("frozen", 0.05), ("tuning", 0.15), ("practice", 0.1)])
+@pytest.mark.parametrize(("name", "recall"), [("frozen", 0.03), ("tuning", 0.12), ("practice", 0.08)])
 def test_recall_in_labelled_sessions_stays_above_the_floor(name: str, recall: float) -> None:
     # Most labels are plain facts, decisions without a cue and plans, which the rules leave to the digest.
     assert judged(list(read(name))).recall >= recall

@@ -25,7 +25,6 @@ TERMINAL = f"❯ make check\nchecking everything\n{RUFF}\nerror: no such file"
 LIST = "\n".join(f"- never use the old helper number {number}" for number in range(6))
 LOG = "\n".join(f"[worker-{number}] INFO always retry the job" for number in range(6))
 DIALOGUE = f"User: how do I format it?\nAssistant: {RUFF}"
-CODE = "\n".join(["x = 1", "run(x)", "y = always(x)", "never(y)", "print(y)", RUFF])
 LEADS = f"- **Style:** {RUFF}\n- **Tests:** Always write tests."
 LONG = " ".join([RUFF] * 40)
 

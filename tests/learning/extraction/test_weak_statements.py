@@ -47,9 +47,11 @@ def test_short_sentence_counts_only_if_it_changes_a_memory():
         "maybe the staging server listens on port 8090",
         "change this file so that it listens on port 8090",
         f"{PORT} {'Read on. ' * (LONGEST_MESSAGE // 9)}",
+        "you go on with the server on port 8090",
+        "I tried the staging server on port 8090",
         "Le serveur de test est sur le port 8090 depuis hier.",
     ],
-    ids=["question", "short", "complaint", "guess", "at hand", "long message", "french"],
+    ids=["question", "short", "complaint", "guess", "at hand", "long message", "to the agent", "report", "french"],
 )
 def test_other_sentence_is_no_weak_candidate(text):
     assert weak(text) == []

@@ -35,11 +35,18 @@ _ORDER: Final = re.compile(
 _PATH: Final = re.compile(r"(?:^|\s)@?(?:[~.]?/|[A-Za-z]:\\)[\w.-]+[/\\]|@\S+/")
 """Path of a file: a sentence with one belongs to the prompt of a task, which a tool repeats in each session."""
 _NO_COMPLAINT: Final = re.compile(
-    r"\b(?:is|are|be) kept\b|\b(?:was|were) (?:moved|changed|postponed|renamed|replaced|switched|extended|pushed|shifted|upgraded"
+    r"\b(?:is|are|be) kept\b|\b(?:was|were) (?:moved|changed|postponed|renamed|replaced|switched|extended|pushed|"
+    r"shifted|upgraded"
     r"|bumped|migrated|delayed|dropped)\b",
     re.IGNORECASE,
 )
 """Words of a complaint that also say where something is, or that it changed."""
+_ABOUT_THE_TALK: Final = re.compile(
+    r"^(?:(?:you|u)\b(?! (?:should|must|need to|have to|can)\b)|i(?:'ve| have| just)? (?:see|saw|got|get|tried|"
+    r"ran|did|asked|noticed|added|pushed|opened)\b)",
+    re.IGNORECASE,
+)
+"""Beginning of a sentence about what the agent or the person has just done."""
 _WISH: Final = re.compile(r"\b(?:i|we)(?:'d| would)? (?:prefer|like|want|hate|love|rather)\b", re.IGNORECASE)
 
 
@@ -64,6 +71,8 @@ def _cut_task(sentence: Sentence) -> Sentence:
 def _is_plain(sentence: Sentence) -> bool:
     words = len(sentence.core.split())
     if sentence.is_question or not _LEAST_WORDS <= words <= _MOST_WORDS or QUOTE in sentence.text:
+        return False
+    if _ABOUT_THE_TALK.match(sentence.core):
         return False
     said = _NO_COMPLAINT.sub("", sentence.core)
     return not (is_hypothesis(said) or is_complaint(said) or is_about_work_at_hand(sentence.core))
