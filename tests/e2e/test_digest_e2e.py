@@ -25,14 +25,6 @@ from opencode_memory.hosts.opencode.contract import DIGEST_AGENT, OWN_TITLE
 from opencode_memory.learning.digest.queue import DigestQueue, Entry
 
 RULES = "Use the house style of the harbour."
-SETTINGS = {
-    # `opencode run --continue` announces its session too late for the live feed. The database has its messages.
-    "learning_sources": "live,opencode",
-    "learning_poll_seconds": "1",
-    "learning_rest_seconds": "1",
-    "learning_digest": "small",
-    "learning_digest_rest_seconds": "1",
-}
 WORK = ("Show me the invoices of the harbour.", "Thanks, now the second page.")
 """Messages that hold nothing lasting. A session needs three messages for a digest."""
 KILLED = {
@@ -95,7 +87,17 @@ def world(opencode_binary: Path, tmp_path_factory: pytest.TempPathFactory) -> It
     shop = repository(folder / "shop", remote=f"https://{SHOP}.git")
     (shop / "AGENTS.md").write_text(RULES)
     with ScriptedModel() as model:
-        plugged = Plugged.set_up(opencode_binary, folder / "home", model.url, **SETTINGS)
+        plugged = Plugged.set_up(
+            opencode_binary,
+            folder / "home",
+            model.url,
+            # `opencode run --continue` announces its session too late for the live feed. The database has its messages.
+            learning_sources="live,opencode",
+            learning_poll_seconds="1",
+            learning_rest_seconds="1",
+            learning_digest="small",
+            learning_digest_rest_seconds="1",
+        )
         with plugged.served() as server:
             world = World(plugged, model, server, shop)
             yield world

@@ -383,9 +383,8 @@ def test_status_counts_memories_for_review(world: World, session: Session) -> No
     known(world, "Always obey", "directive", trust="imported")
     known(world, "Always ask", "directive", trust="agent")
     known(world, "Always test", "directive")
-    assert "For your review: 1 memory and 1 unconfirmed directive; `opencode-memory review`" in session.command(
-        "memory"
-    )
+    # An imported directive and one of an agent wait.
+    assert "For your review: 2 memories; `opencode-memory review`" in session.command("memory")
 
 
 def test_status_counts_memories_given_to_the_session(world: World, session: Session) -> None:

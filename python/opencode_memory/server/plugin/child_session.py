@@ -19,7 +19,6 @@ from opencode_memory.server.plugin.json_rpc import DisconnectedError, RemoteErro
 from opencode_memory.server.plugin.opencode_client import NotThereError, OpenCode, find_texts, session_path
 
 TITLE: Final = f"{OWN_TITLE}digest"
-_STORE: Final = "opencode_memory_store"
 _NO_TOOLS: Final = [{"permission": "*", "pattern": "*", "action": "deny"}]
 _END_SECONDS: Final = 5.0
 _WATCH_SECONDS: Final = 1.0
@@ -104,7 +103,7 @@ async def ask_in_child(
         RemoteError: OpenCode created no session.
         DisconnectedError: The connection was lost, perhaps while the model worked.
     """
-    about = {"parentID": parent, "title": TITLE, "metadata": {_STORE: store}, "permission": _NO_TOOLS}
+    about = {"parentID": parent, "title": TITLE, "metadata": {"opencode_memory_store": store}, "permission": _NO_TOOLS}
     created = await opencode.request("POST", "/session", body=about)
     match created:
         case {"id": str(child), "parentID": str()}:
@@ -138,7 +137,7 @@ async def delete_leftovers(opencode: OpenCode, *, store: str) -> int:
 
 def _is_child(session: Any, store: str) -> bool:
     match session:
-        case {"title": title, "parentID": str(), "metadata": {"opencode_memory_store": owner}}:
+        case {"title": str(title), "parentID": str(), "metadata": {"opencode_memory_store": str(owner)}}:
             return title == TITLE and owner == store
     return False
 
