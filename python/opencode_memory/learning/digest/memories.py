@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -64,6 +64,7 @@ def plan_writing(
     replaced: list[tuple[str, ...]] = []
     contradicted: list[tuple[str, ...]] = []
     dropped: list[DroppedItem] = []
+    topics = {statement.candidate.topic for statement in statements} - {None}
     by_rules = list(_find_memories_of_rules(store, info, transcript, project))
     for statement in statements:
         candidate = statement.candidate
@@ -74,11 +75,13 @@ def plan_writing(
         memory = _build_memory(statement, status, info, project, model)
         same = [found for found in by_rules if _has_same_quote(found, statement)]
         named = [found for id_ in statement.supersedes if (found := _find_active(store, id_, project)) is not None]
-        targets = {found.id: found for found in (*named, *same)}
+        targets = {found.id: found for found in (*named, *same) if not _becomes(found, memory, topics)}
         may = {id_: _may_replace(memory, found) for id_, found in targets.items()}
         memories.append(memory)
         replaced.append(tuple(id_ for id_ in targets if may[id_]))
-        contradicted.append(tuple(found.id for found in named if not may[found.id] and status is Status.ACTIVE))
+        contradicted.append(
+            tuple(found.id for found in named if not may.get(found.id, True) and status is Status.ACTIVE)
+        )
     if summary and not is_rejected(store, _name_summary(info, summary), project):
         memories.append(_build_summary(info, summary, transcript, project, model))
         replaced.append(())
@@ -184,6 +187,17 @@ def _has_same_quote(memory: Memory, statement: Statement) -> bool:
     evidence = normalise(str(memory.metadata.get("evidence", ""))).rstrip("…").strip(" .")
     quote = normalise(statement.quote).strip(" .")
     return bool(evidence) and (evidence in quote or quote in evidence)
+
+
+def _becomes(old: Memory, new: NewMemory, topics: Collection[str | None]) -> bool:
+    """Return whether the store writes a new memory in place of the old one, under its id, so that it must stay.
+
+    Args:
+        old: The memory that would be archived.
+        new: The memory that replaces it.
+        topics: Topics of all memories that are written.
+    """
+    return old.topic in topics or normalise(old.content) == normalise(new.content)
 
 
 def _find_active(store: MemoryStore, id_: str, project: str | None) -> Memory | None:
