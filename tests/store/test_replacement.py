@@ -181,3 +181,9 @@ def test_recall_fetches_the_later_one_and_keeps_the_limit(store: MemoryStore) ->
         assert sum(signal.contribution for signal in hit.explanation.signals) == pytest.approx(hit.score)
     store.archive(newer.id)
     assert recalled(store, "who sends bills every month") == ["Bills are sent by Nora every month."]
+
+
+def test_the_limits_of_a_clause_protect_the_general_statement(store: MemoryStore) -> None:
+    old = store.remember("Use npm.")
+    store.remember("Use yarn in the docs folder, only there.")
+    assert store.get(old.id).status is Status.ACTIVE

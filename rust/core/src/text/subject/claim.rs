@@ -401,6 +401,9 @@ impl Claim {
             let kept = if let Some(value) = value {
                 let term = value.text.clone();
                 let unit_follows = matches!(value.kind, Kind::Quantity(_)) && value.text.contains(' ');
+                if let Some((_, length)) = date_at(words, at) {
+                    taken = length;
+                }
                 if unit_follows
                     && words
                         .get(at + 1)

@@ -50,7 +50,12 @@ impl<'t> Statement<'t> {
     /// Read a statement. `None` if it can neither replace nor contradict another one.
     pub fn read(text: &'t str) -> Option<Self> {
         let claim = Claim::read(text)?;
-        Some(Self { text, claim, clauses: Claim::read_clauses(text) })
+        let mut clauses = Claim::read_clauses(text);
+        for clause in clauses.iter_mut().filter(|_| claim.is_inverted) {
+            // "It's the other way round: A depends on B." announces its second clause.
+            (clause.is_inverted, clause.cue) = (true, Cue::Strong);
+        }
+        Some(Self { text, claim, clauses })
     }
 
     /// Whether a search for older statements on the same subject is worth its cost.

@@ -130,3 +130,30 @@ fn a_cue_of_the_older_statement_does_not_count() {
     assert!(matches!(compare(changed, plain, None), Relation::Replaces(_)));
     assert!(matches!(compare(plain, changed, None), Relation::Contradicts(_)));
 }
+
+#[test]
+fn clauses_dates_and_inversions_are_compared() {
+    for (older, newer) in [
+        ("The launch has to be out by 15 May.", "The launch has to be out by 2 June. Plan the tickets."),
+        ("Feature freeze is on Monday the 3rd.", "Feature freeze got postponed to the 9th, please adapt the list."),
+        (
+            "Variables in files override flags.",
+            "It's the other way round: flags override variables in files. Fix the loader.",
+        ),
+        ("Hook files are named in kebab-case.", "Hook files are named in PascalCase, rename the new one."),
+        (
+            "The docs live on the wiki server.",
+            "We moved the docs from the wiki server to the repository, so update the links.",
+        ),
+        ("We use SQLite for the local cache.", "For the local cache we use Redis now."),
+    ] {
+        assert!(
+            matches!(compare(newer, older, None), Relation::Replaces(_)),
+            "{newer} | {older} {:?} {:?}",
+            Claim::read(newer),
+            Claim::read(older)
+        );
+    }
+    let limited = compare("Use yarn in the docs folder, only there.", "Use npm.", None);
+    assert!(!matches!(limited, Relation::Replaces(_)));
+}
