@@ -156,3 +156,11 @@ def test_cleanup_requires_all_criteria_and_stays_in_project(cli: CommandLine, tm
     assert deleted == {"found": [decision], "deleted": [decision], "dry_run": False}
     cli.ok("cleanup", "--scope", "global", "--all", "--yes")
     assert cli.contents("-a") == ["Another project's decision.", "A fact."]
+
+
+def test_remember_names_what_it_replaced(cli: CommandLine) -> None:
+    older = cli.remember("The API listens on port 8080.")
+    said = cli.ok("remember", "The API listens on port 9000.").out
+    assert f"Replaced: {older[-8:]}" in said or f"Replaced: {older[:8]}" in said
+    assert "undo" in said
+    assert "8080" not in cli.ok("list").out

@@ -88,6 +88,8 @@ def store_memory(run: Invocation, request: RememberRequest) -> None:
         run.out.json(result)
         return
     run.out.line(f"{_MESSAGES[result.status]} ", dim(short_id(result.id)))
+    if result.replaced:
+        run.out.line(f"Replaced: {', '.join(map(short_id, result.replaced))}. `opencode-memory undo` takes it back.")
     if result.redactions:
         run.out.line(f"Not stored, because it is secret: {', '.join(result.redactions)}.")
 

@@ -204,7 +204,8 @@ def _format_result(result: RememberResult) -> str:
         RememberStatus.KEPT: "A memory of higher trust has this topic. Stored as candidate [{}] for review.",
     }[result.status].format(short_id(result.id))
     secrets = f" Secrets were redacted: {', '.join(result.redactions)}." if result.redactions else ""
-    return text + secrets
+    replaced = f" Replaced: {', '.join(map(short_id, result.replaced))}." if result.replaced else ""
+    return text + replaced + secrets
 
 
 def _collect_parts(what: str | None, why: str | None, learned: str | None) -> dict[str, str]:

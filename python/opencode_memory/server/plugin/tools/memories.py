@@ -145,4 +145,5 @@ def memory_health(call: SessionCall, action: Literal["check", "reindex"] = "chec
 def describe_result(result: RememberResult) -> str:
     """Describe the result of a write."""
     secrets = f" Secrets were left out: {', '.join(result.redactions)}." if result.redactions else ""
-    return _SAID[result.status].format(short_id(result.id)) + secrets
+    replaced = f" Replaced: {', '.join(map(short_id, result.replaced))}." if result.replaced else ""
+    return _SAID[result.status].format(short_id(result.id)) + replaced + secrets
