@@ -60,6 +60,7 @@ pub(super) struct Value {
 
 /// A statement, read.
 #[derive(Debug, Clone)]
+#[expect(clippy::struct_excessive_bools, reason = "independent properties of one text")]
 pub(super) struct Claim {
     pub cue: Cue,
     /// Whether it says that an earlier statement no longer holds.
@@ -92,6 +93,7 @@ enum Role {
 }
 
 #[derive(Debug, Clone)]
+#[expect(clippy::struct_excessive_bools, reason = "independent properties of one text")]
 struct Word {
     /// In lower case, without punctuation around it.
     text: String,

@@ -2,7 +2,7 @@
 //!
 //! The same subject means: the same value is given (one port, one database, one owner) in the same circumstances, or
 //! the newer statement rejects or reverses what the older one says. Circumstances that differ on both sides make two
-//! statements unrelated: "Postgres for tests" and "MySQL in production" are both true.
+//! statements unrelated: `Postgres for tests` and `MySQL in production` are both true.
 //!
 //! Refuses to guess. If the newer statement has other circumstances, or does not say that something changed, the two
 //! statements only contradict each other. Invariants: a statement is unrelated to itself, and a statement that asks,
@@ -221,7 +221,8 @@ fn compare_values(newer: &Claim, older: &Claim) -> Relation {
     if found == Relation::Unrelated { compare_purpose(newer, older) } else { found }
 }
 
-/// Both name one tool of different kinds for the same purpose: "SQLite for the local cache", "Redis for the local cache".
+/// Both name one tool of different kinds for the same purpose: `SQLite for the local cache`,
+/// `Redis for the local cache`.
 fn compare_purpose(newer: &Claim, older: &Claim) -> Relation {
     let tool = |claim: &Claim| -> Option<String> {
         let mut tools = claim.values.iter().filter(|value| matches!(value.kind, Kind::Option(_) | Kind::Name));

@@ -26,14 +26,14 @@ const MOST_LINKED: usize = 8;
 fn corrections_replace_and_distinct_statements_do_not() {
     for unseen in [false, true] {
         let replaces = |found| matches!(found, Relation::Replaces(_));
-        let (replaced, all) = count(CORRECTIONS, unseen, replaces);
+        let (changed, all) = count(CORRECTIONS, unseen, replaces);
         let (related, _) = count(CORRECTIONS, unseen, |found| found != Relation::Unrelated);
         let (wrong, distinct) = count(DISTINCT, unseen, replaces);
         let (linked, _) = count(DISTINCT, unseen, |found| matches!(found, Relation::Contradicts(_)));
         let figures =
-            format!("unseen {unseen}: {replaced} and {related} of {all}, wrong {wrong} and {linked} of {distinct}");
+            format!("unseen {unseen}: {changed} and {related} of {all}, wrong {wrong} and {linked} of {distinct}");
         println!("{figures}");
-        assert!(100 * replaced >= LEAST.0 * all && 100 * related >= LEAST.1 * all, "{figures}");
+        assert!(100 * changed >= LEAST.0 * all && 100 * related >= LEAST.1 * all, "{figures}");
         assert!(wrong == 0 && 100 * linked <= MOST_LINKED * distinct, "{figures}");
     }
 }
