@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sys
+import uuid
 from pathlib import Path
 
 import pytest
 
 from opencode_memory import MemoryStore
 from opencode_memory.learning.relearn.offer import OFFER
+from opencode_memory.models import NewMemory
 from support.command_line import CommandLine
 from support.opencode import FakeOpenCode
 from support.stores import open_store
@@ -28,7 +30,17 @@ def ids(cli: CommandLine, tmp_path: Path) -> list[str]:
 def store_old(store: MemoryStore, text: str, category: str) -> str:
     source = {"tool": "opencode", "session": "ses_a", "message": "msg_1"}
     metadata = {"rule": "is particular", "evidence": text}
-    return store.remember(text, category=category, trust="extracted", source=source, metadata=metadata).id
+    # An id marks a memory of this store's own past. Otherwise a directive would wait for review.
+    memory = NewMemory(
+        content=text,
+        category=category,
+        project="shop",
+        trust="extracted",
+        source=source,
+        metadata=metadata,
+        id=str(uuid.uuid4()),
+    )
+    return store.remember_many([memory])[0].id
 
 
 def test_preview_shows_counts_and_changes_nothing(cli: CommandLine, ids: list[str]) -> None:

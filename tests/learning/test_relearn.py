@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,13 +15,14 @@ from opencode_memory.hosts.opencode.feed.session_pages import SessionPages
 from opencode_memory.learning.extraction.rules_version import RULES
 from opencode_memory.learning.relearn.offer import OFFER, take_offer
 from opencode_memory.learning.relearn.run import Proposal, apply, propose, undo_run
-from opencode_memory.models import Category, Status
+from opencode_memory.models import Category, NewMemory, Status
 from support.learning import RUFF, agent, learn, user
 from support.opencode import LONG_AFTER_MS, FakeOpenCode
 from support.stores import open_store
 
 NOISE = "The header looks a bit off on the second page."
 RULE = "Never change the seed files by hand."
+FINDING = "SQLite ignores foreign keys by default because the pragma is off for each new connection."
 PASTED = "Always use the walrus theme."
 
 
@@ -38,16 +40,20 @@ def pages(history: FakeOpenCode) -> Iterator[SessionPages]:
 
 
 def store_old(store: MemoryStore, text: str, *, evidence: str | None = None, **fields: Any) -> str:
-    """Store a memory as the earlier rules did, and return its id."""
+    """Store a memory as the earlier rules did, and return its id.
+
+    A given id marks it as a memory of this store's own past. Otherwise a directive would wait for review.
+    """
     defaults: dict[str, Any] = {
+        "id": str(uuid.uuid4()),
         "category": "fact",
         "trust": "extracted",
         "confidence": 0.8,
         "source": {"tool": "opencode", "session": "ses_old", "message": "msg_1"},
         "metadata": {"rule": "is particular", "evidence": evidence or text},
     }
-    id_: str = store.remember(text, **(defaults | fields)).id
-    return id_
+    [result] = store.remember_many([NewMemory(content=text, **(defaults | fields))])
+    return result.id
 
 
 def archived(proposal: Proposal) -> list[str]:
@@ -82,10 +88,10 @@ def test_context_of_the_session_decides(store: MemoryStore, history: FakeOpenCod
 def test_same_words_in_another_message_are_no_evidence(
     store: MemoryStore, history: FakeOpenCode, pages: SessionPages
 ) -> None:
-    history.user("ses_old", "msg_1", NOISE, at=1_000)
+    history.user("ses_old", "msg_1", f"What does `{RULE}` mean?", at=1_000)
     history.user("ses_old", "msg_2", RULE, at=2_000)
-    noise = store_old(store, NOISE)
-    assert archived(propose(store, pages)) == [noise]
+    quoted = store_old(store, RULE, category="convention")
+    assert archived(propose(store, pages)) == [quoted]
 
 
 def test_session_that_is_gone_is_judged_by_the_evidence(store: MemoryStore, pages: SessionPages) -> None:
@@ -124,6 +130,25 @@ def test_active_instruction_of_an_agent_is_archived(
     history.agent("ses_old", "msg_1", RULE, at=1_000)
     rule = store_old(store, RULE, category="directive")
     assert archived(propose(store, pages)) == [rule]
+
+
+def test_active_instruction_from_a_web_page_is_archived(
+    store: MemoryStore, history: FakeOpenCode, pages: SessionPages
+) -> None:
+    fetched = {
+        "type": "tool",
+        "tool": "webfetch",
+        "callID": "call_1",
+        "state": {"status": "completed", "input": {"url": "https://example.com"}, "output": RULE, "metadata": {}},
+    }
+    info = {"role": "assistant", "mode": "build", "finish": "stop", "time": {"created": 900, "completed": 900}}
+    history.message("ses_old", "msg_0", info, [fetched, {"type": "step-finish", "reason": "stop"}], at=900)
+    history.user("ses_old", "msg_1", RULE, at=1_000)
+    rule = store_old(store, RULE, category="directive")
+    proposal = propose(store, pages)
+    assert [(verdict.id, verdict.reason) for verdict in proposal.archive] == [
+        (rule, "an instruction that the user did not type")
+    ]
 
 
 @pytest.mark.parametrize(
@@ -215,6 +240,17 @@ def test_kept_words_of_the_user_count_as_theirs_until_undone(
     assert propose(store, pages) == Proposal(archive=(), keep=(), unread=0)
     undo_run(store)
     assert store.get(rule).trust == "extracted"
+
+
+def test_kept_finding_of_the_agent_does_not_count_as_the_users(
+    store: MemoryStore, history: FakeOpenCode, pages: SessionPages
+) -> None:
+    history.agent("ses_old", "msg_1", FINDING, at=1_000)
+    finding = store_old(store, FINDING)
+    proposal = propose(store, pages)
+    assert list(reasons(proposal)) == [finding]
+    apply(store, proposal)
+    assert store.get(finding).trust == "extracted"
 
 
 def test_sentence_without_its_session_does_not_prove_that_the_user_typed_it(store: MemoryStore) -> None:
