@@ -201,7 +201,7 @@ def test_session_is_learned_from_live_and_at_its_end(
         plugged.opencode.session(shop, DECISION)
         until(lambda: plugged.listed(shop) != [], "nothing was learned")
     [memory] = plugged.listed(shop)
-    assert (memory["category"], memory["trust"]) == ("decision", "extracted")
+    assert (memory["category"], memory["trust"]) == ("decision", "user")
 
 
 def test_plugin_starts_a_missing_server(
