@@ -43,8 +43,8 @@ def test_other_sentences_stay_whole(sentence: str) -> None:
             "Forget what I said about Friday, releases go out on Monday",
             "Forget what I said about Friday. releases go out on Monday",
         ),
-        ("Wrong way round: always seed first", "Wrong way round. always seed first"),
-        ("No, it's the other way around, the flag wins", "No, it's the other way around. the flag wins"),
+        ("Wrong way round: always seed first", "always seed first, not the other way round"),
+        ("No, it's the other way around, the flag wins", "No, the flag wins, not the other way round"),
         ("Fine. I changed my mind about tabs, use spaces", "Fine. I changed my mind about tabs. use spaces"),
         ("Don't forget the tests, please", "Don't forget the tests, please"),
         ("Turn it the other way round when it is wide, please", "Turn it the other way round when it is wide, please"),
@@ -65,10 +65,14 @@ def test_announcement_of_a_correction_becomes_a_sentence(prose: str, separated: 
         ),
         ("Mails go out through Postmark, write the docs for it", "Mails go out through Postmark."),
         ("Forget what I said about Friday, always release on Monday.", "Always release on Monday."),
+        (
+            "It's the other way round: flags in v2.0 override the file. Fix the loader.",
+            "Flags in v2.0 override the file, not the other way round.",
+        ),
     ],
 )
 def test_statement_beside_a_task_is_found(message: str, content: str) -> None:
-    assert [candidate.content for candidate in extract_from_user(message, Context())] == [content]
+    assert content in [candidate.content for candidate in extract_from_user(message, Context())]
 
 
 def test_evidence_keeps_the_whole_sentence() -> None:

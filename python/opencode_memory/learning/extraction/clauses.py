@@ -9,12 +9,17 @@ from __future__ import annotations
 import re
 from typing import Final
 
+INVERTED: Final = ", not the other way round"
+"""End of a statement that reverses an earlier one."""
+_OPENING: Final = r"((?:^|[.!?\n]\s*)(?:no|ok|okay|sorry|actually|hm+|ah|oh|wait)?[,.!]?\s*"
 _ANNOUNCEMENT: Final = re.compile(
-    r"((?:^|[.!?\n]\s*)(?:no|ok|okay|sorry|actually|hm+|ah|oh|wait)?[,.!]?\s*"
-    r"(?:(?:please )?(?:forget|ignore|disregard|scrap) (?:about )?(?:what (?:i|we) (?:said|told you|wrote)|that|this|it|the|my)\b[^,;:.!?\n]{0,60}"
-    r"|(?:no, )?(?:it'?s |it is |that'?s )?(?:exactly |just )?the (?:other|wrong) way (?:round|around)"
-    r"|(?:the )?(?:other|wrong) way (?:round|around)"
-    r"|i(?:'ve| have)? changed my mind(?: about [^,;:.!?\n]{1,40})?))\s*[,;:–—-]+\s+(?=\w)",
+    rf"{_OPENING}(?:(?:please )?(?:forget|ignore|disregard|scrap) (?:about )?(?:what (?:i|we) (?:said|told you|wrote)|that|this|it|the|my)\b"
+    r"[^,;:.!?\n]{0,60}|i(?:'ve| have)? changed my mind(?: about [^,;:.!?\n]{1,40})?))\s*[,;:–—-]+\s+(?=\w)",
+    re.IGNORECASE,
+)
+_INVERSION: Final = re.compile(
+    rf"{_OPENING})(?:no, )?(?:it'?s |it is |that'?s )?(?:exactly |just )?(?:the )?(?:other|wrong) way (?:round|around)\s*[,;:–—-]+\s+"
+    r"(\w(?:[^.!?\n]|\.(?=\w))*)",
     re.IGNORECASE,
 )
 _BREAK: Final = re.compile(r"\s*(?:[,;]|\s[-–—]{1,2})\s+")
@@ -36,8 +41,11 @@ _MOST_WORDS: Final = 25
 
 
 def separate_announcements(prose: str) -> str:
-    """End the announcement of a correction with a full stop, so that the statement behind it is its own sentence."""
-    return _ANNOUNCEMENT.sub(r"\1. ", prose)
+    """End the announcement of a correction with a full stop, so that the statement behind it is its own sentence.
+
+    "The other way round: A before B" becomes "A before B, not the other way round", which stands alone.
+    """
+    return _INVERSION.sub(rf"\1\2{INVERTED}", _ANNOUNCEMENT.sub(r"\1. ", prose))
 
 
 def cut_task(sentence: str) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from opencode_memory.learning.extraction.clauses import INVERTED
+
 _THING: Final = (
     r"(?:file|files|function|line|lines|test|tests|branch|time|edit|edits|change|changes|one|ones|step|part|"
     r"section|button|page|component|"
@@ -48,7 +50,7 @@ _HYPOTHESIS: Final = re.compile(
 
 def is_about_work_at_hand(text: str) -> bool:
     """Return whether a sentence is about the current edit, for example "do not touch any other files"."""
-    return bool(_AT_HAND.search(text))
+    return bool(_AT_HAND.search(text.replace(INVERTED, "")))
 
 
 def is_complaint(text: str) -> bool:
