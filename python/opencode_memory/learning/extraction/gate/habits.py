@@ -1,4 +1,4 @@
-"""Habits and wishes: "we always …", "we only …", "in this project …", "I want … every time", "X is preferred"."""
+"""Habits, wishes and limits: "we always …", "in this project …", "I want … every time", "we do not support …"."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from opencode_memory.learning.extraction.gate.fragments import EACH_TIME, NO_ORD
 from opencode_memory.learning.extraction.gate.subjects_of_work import is_about_work
 from opencode_memory.learning.extraction.gate.verdict import Verdict, make_verdict
 from opencode_memory.learning.extraction.gate.work_at_hand import is_complaint
+from opencode_memory.learning.extraction.subjects import find_alternatives
 from opencode_memory.models import Category
 
 _WE: Final = re.compile(
@@ -64,6 +65,27 @@ _LIKES: Final = re.compile(
     r"it)(?:\w.{3,80})?\b(?:when(?:ever)? i|every ?time|each time|all the time|unless)\b",
     re.IGNORECASE,
 )
+_OWN_HANDS: Final = re.compile(
+    r"\bi(?:'ll| will|'d rather| want to| prefer to| always)? (?:commit|push|merge|deploy|release|tag|publish|rebase)\b"
+    r"(?:(?! if\b)[^.;])*\b(?:manually|myself|by hand|on my own)\b",
+    re.IGNORECASE,
+)
+"""Steps that the person takes without the agent: "I will commit manually"."""
+_OUT_OF_SCOPE: Final = re.compile(
+    r"\bwe (?:do not|don'?t|won'?t|needn'?t)(?: (?:need|have|want) to)? (?:maintain|support|keep|preserve|provide|"
+    r"care about|worry about)\b(?!\W*$)|\bi (?:do not|don'?t) want to (?:have|maintain|support|depend on|rely on)\b(?! (?:to|it|"
+    r"this|that|them)\b)",
+    re.IGNORECASE,
+)
+"""Limits of the project: "we do not need to maintain backward compatibility"."""
+_USES: Final = re.compile(
+    r"^(?:(?:in|for|on|at) [\w -]{2,30},? )?we (?:use|run (?:on|with)|deploy (?:to|with|from)|host (?:on|with)|ship (?:to|with)|"
+    r"store|write|test (?:with|on)|build with|format with|target|are on|work with) "
+    r"(?!.*\b(?:this|that|these|those|it|here|which|currently trying)\b)",
+    re.IGNORECASE,
+)
+_NAMED: Final = re.compile(r"[`\d_/]|(?<=[a-z,] )[A-Z]|\b[a-z]+[A-Z]")
+"""A sentence that names something, for example "we use Postgres for the orders"."""
 _PREFERRED: Final = re.compile(
     r"\b(?:is|are) (?:the |our |my |always |generally |strongly |much )*preferred\b|\b(?:preferred|"
     r"recommended) (?:approach|way|method|style|tool|option|pattern|format|choice) (?:is|for)\b",
@@ -83,6 +105,16 @@ def find_habit(sentence: str) -> Verdict | None:
     likes = _LIKES.search(sentence)
     if likes and (likes["subject"] is None or is_about_work(likes["subject"])):
         return make_verdict(Category.PREFERENCE, "lasting wish", sentence)
+    if (
+        _USES.search(sentence)
+        and (_NAMED.search(sentence) or find_alternatives(sentence))
+        and not is_complaint(sentence)
+    ):
+        return make_verdict(Category.CONVENTION, "habit of the team", sentence)
+    if _OWN_HANDS.search(sentence):
+        return make_verdict(Category.PREFERENCE, "lasting wish", sentence)
+    if _OUT_OF_SCOPE.search(sentence) and not is_complaint(sentence):
+        return make_verdict(Category.DECISION, "limit of the project", sentence)
     if _PREFERRED.search(sentence):
         return make_verdict(Category.PREFERENCE, "preferred way", sentence)
     return None

@@ -16,7 +16,8 @@ _TRIGGERS: Final = frozenset(
         "migrated migrating changed changing drop dropped dropping ditch scrap retired deprecated abandoned replaced removed "
         "go going stick sticking stay staying settle settling standardize standardise keeping use uses using run blocked "
         "waiting eventually later someday line matter circumstances circumstance want avoid don't do dont stop not no without "
-        "before after when then take choose pick should must shouldn't call support supports"
+        "before after when then take choose pick should must shouldn't call support supports "
+        "manually myself hand own needn't won't mustn't must used"
     )
 )
 

@@ -39,6 +39,11 @@ _WORK_RULE: Final = re.compile(
     r"are to)\s+(?:always|never|only ever|only|not ever|at all times)\b",
     re.IGNORECASE,
 )
+_NOT_FOR: Final = re.compile(
+    r"\b(?:should|must) (?:not|never) be used (?:to|for|as|in|with|outside|by)\b|\b(?:shouldn'?t|mustn'?t) be used "
+    r"(?:to|for|as|in|with|outside|by)\b",
+    re.IGNORECASE,
+)
 _BEHAVES: Final = re.compile(
     r"\b(?:always|never|only) (?:be )?(?:return|show|load|fetch|exit|display|work|match|start|handle|send|receive|"
     r"accept|get|give|see|wait|call|fire|throw|fail|pass|render|visible|called|null|empty|shown|"
@@ -76,6 +81,8 @@ def find_work_rule(sentence: str) -> Verdict | None:
     rule = _WORK_RULE.search(sentence) or _WORK_STATE.search(sentence) or _ALL.search(sentence)
     is_rule = _AUTHORING.search(sentence) or (_NO_X.search(sentence) and is_about_work(sentence))
     if is_rule or (rule and is_about_work(rule["subject"]) and not _BEHAVES.search(sentence)):
+        return make_verdict(Category.CONVENTION, "rule about the work", sentence)
+    if _NOT_FOR.search(sentence):
         return make_verdict(Category.CONVENTION, "rule about the work", sentence)
     if _REASONED.search(sentence):
         return make_verdict(Category.CONVENTION, "prohibition with a reason", sentence)
