@@ -26,3 +26,12 @@ def test_observed_command_is_no_instruction(world: World) -> None:
     )
     assert world.store.get(observed.id).status == "active"
     assert world.store.get(claimed.id).status == "candidate"
+
+
+def test_sentence_learned_again_is_not_confirmed(world: World) -> None:
+    quoted = {"rule": "standing order", "evidence": EVIL}
+    for number in range(2):
+        fields = {"project": PROJECT, "session": f"ses_{number}", "tags": [f"t{number}"], "metadata": quoted}
+        id_ = world.store.remember(EVIL, category="directive", trust="user", **fields).id
+    assert world.store.get(id_).tags == ("t0", "t1")
+    assert world.store.get(id_).verified_at is None

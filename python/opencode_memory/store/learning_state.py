@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Final
 
 from opencode_memory.models import NewMemory, RememberResult, RememberStatus
 from opencode_memory.store import arguments, records
-from opencode_memory.store.instructions import withhold
 
 if TYPE_CHECKING:
     from opencode_memory._core import Engine
@@ -148,7 +147,7 @@ class LearningState:
                 "counted": [_key(name) for name in batch.processed],
                 "sightings": list(batch.sightings),
                 "memories": [
-                    withhold(records.new_memory(memory, project=None, now_ms=now_ms, zone=self._zone))
+                    records.new_memory(memory, project=None, now_ms=now_ms, zone=self._zone)
                     for memory in batch.memories
                 ],
                 "progress": None

@@ -37,7 +37,6 @@ from opencode_memory.store import arguments, records
 from opencode_memory.store.backups import Backups
 from opencode_memory.store.embedding_queue import EmbeddingQueue
 from opencode_memory.store.indexes import Indexes
-from opencode_memory.store.instructions import withhold
 from opencode_memory.store.jobs import Jobs
 from opencode_memory.store.kv import KeyValues
 from opencode_memory.store.learning_state import LearningState
@@ -541,7 +540,7 @@ def _write(
 ) -> list[RememberResult]:
     now_ms = engine.now_ms()
     results = engine.remember_many(
-        [withhold(records.new_memory(memory, project=project, now_ms=now_ms, zone=zone)) for memory in batch]
+        [records.new_memory(memory, project=project, now_ms=now_ms, zone=zone) for memory in batch]
     )
     queue.notify()
     return [

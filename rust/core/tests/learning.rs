@@ -61,18 +61,48 @@ fn batch_is_written_completely_or_not_at_all() {
 }
 
 #[test]
-fn extracted_directive_is_active_and_directive_of_a_tool_waits() {
+fn directive_is_active_in_the_words_of_the_user_and_otherwise_waits() {
     let dir = support::folder();
     let engine = open(dir.path());
     let order = |trust, text: &str| NewMemory { category: Category::Directive, trust, ..learned(text) };
     let results = engine
         .learn(Batch {
-            memories: vec![order(Trust::Extracted, "Always lint."), order(Trust::Tool, "Always send logs.")],
+            memories: vec![
+                order(Trust::User, "Always lint."),
+                order(Trust::Extracted, "Always deploy."),
+                order(Trust::Tool, "Always send logs."),
+            ],
             ..batch(0)
         })
         .expect("learned");
     let status = |at: usize| engine.get(&results[at].id).expect("a memory").status;
-    assert_eq!((status(0), status(1)), (Status::Active, Status::Candidate));
+    assert_eq!((status(0), status(1), status(2)), (Status::Active, Status::Candidate, Status::Candidate));
+}
+
+#[test]
+fn procedure_of_an_agent_waits_unless_it_was_observed() {
+    let dir = support::folder();
+    let engine = open(dir.path());
+    let procedure = |trust, text: &str, metadata: &str| NewMemory {
+        category: Category::Procedure,
+        trust,
+        metadata: metadata.to_owned(),
+        ..learned(text)
+    };
+    let observed = r#"{"observed": true}"#;
+    let results = engine
+        .learn(Batch {
+            memories: vec![
+                procedure(Trust::Extracted, "`make test`", observed),
+                procedure(Trust::Extracted, "Run the script of the page", "{}"),
+                procedure(Trust::Agent, "Run the other script", observed),
+                procedure(Trust::Imported, "# Deploy: run deploy.sh", "{}"),
+            ],
+            ..batch(0)
+        })
+        .expect("learned");
+    let statuses: Vec<Status> = results.iter().map(|result| engine.get(&result.id).expect("a memory").status).collect();
+    assert_eq!(statuses, [Status::Active, Status::Candidate, Status::Candidate, Status::Active]);
 }
 
 #[test]

@@ -85,12 +85,35 @@ fn prepare(mut memory: NewMemory) -> Result<Prepared> {
     validate::new_memory(&memory)?;
     memory.project.as_deref().map_or(Ok(()), |name| redaction::refuse("project", name))?;
     let redactions = redaction::clean(&mut memory)?.into_vec();
-    if memory.category == Category::Directive && !memory.trust.is_at_least(Trust::Extracted) {
-        // Otherwise the output of a tool or a file could become an instruction. Extracted directives are allowed,
-        // because directives are only extracted from the user's own words.
-        memory.status = if memory.status == Status::Active { Status::Candidate } else { memory.status };
+    // Otherwise the words of an agent, a tool or a file could become an instruction. An export of this very store, which
+    // keeps ids and trust, must come back as it was.
+    let is_own_past = memory.id.is_some() && memory.trust.is_at_least(Trust::Extracted);
+    if memory.status == Status::Active && is_instruction(memory.category) && !may_instruct(&memory) && !is_own_past {
+        memory.status = Status::Candidate;
     }
     Ok((memory, redactions))
+}
+
+/// Whether memories of a category tell an agent what to do.
+fn is_instruction(category: Category) -> bool {
+    matches!(category, Category::Directive | Category::Procedure)
+}
+
+/// Whether a memory may tell an agent what to do without a review: words of the user, a how-to of notes that the user
+/// let be read, or a record of a command that succeeded in a session.
+fn may_instruct(memory: &NewMemory) -> bool {
+    let is_how_to = memory.category == Category::Procedure && memory.trust == Trust::Imported;
+    memory.trust == Trust::User || is_how_to || is_observed_command(memory)
+}
+
+fn is_observed_command(memory: &NewMemory) -> bool {
+    memory.trust == Trust::Extracted
+        && memory.category == Category::Procedure
+        && metadata_member(&memory.metadata, "observed") == Some(serde_json::Value::Bool(true))
+}
+
+fn metadata_member(metadata: &str, name: &str) -> Option<serde_json::Value> {
+    serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(metadata).ok()?.remove(name)
 }
 
 fn with_number(error: Error, number: usize) -> Error {
@@ -188,11 +211,17 @@ fn merge(write: &WriteTx<'_>, twin: &Memory, new: &NewMemory) -> Result<(String,
     after.entities = union(&twin.entities, &new.entities);
     after.pinned |= new.pinned;
     after.trust = twin.trust.min(new.trust);
-    if twin.status == Status::Candidate && new.status == Status::Active {
+    // Only the user, or a command that succeeded again, activates an instruction that waits.
+    let may_activate = match twin.category {
+        Category::Directive => new.trust == Trust::User,
+        Category::Procedure => may_instruct(new),
+        _ => true,
+    };
+    if twin.status == Status::Candidate && new.status == Status::Active && may_activate {
         after.status = Status::Active; // repeated by a writer whose memories need no review
     }
     // The default category of a repetition must not replace a specific one, for example "decision".
-    let may_order = new.category != Category::Directive || new.trust.is_at_least(Trust::Agent);
+    let may_order = !is_instruction(new.category) || may_instruct(new);
     if counts_more && may_order && matches!(twin.category, Category::Fact | Category::Context | Category::Conversation)
     {
         after.category = new.category;
@@ -214,8 +243,10 @@ fn merge(write: &WriteTx<'_>, twin: &Memory, new: &NewMemory) -> Result<(String,
     after.metadata = merge_metadata(&twin.metadata, &new.metadata);
     if after != *twin {
         after.updated_at = write.now_ms;
-        if new.trust == Trust::User {
-            // Only the user confirms a memory. An agent that repeats a statement does not.
+        let is_quoted = metadata_member(&new.metadata, "evidence").is_some_and(|quote| quote.is_string());
+        if new.trust == Trust::User && !is_quoted {
+            // Only the user confirms a memory. An agent that repeats a statement does not, and neither does a sentence
+            // that was learned from a session.
             after.verified_at = Some(write.now_ms);
         }
         write.record(&twin.id, "merge", Some(twin))?;
