@@ -16,6 +16,8 @@ const POOL: usize = 60;
 /// Relevance floors of an answer and of each hit by vectors alone, and the distance to a floor within which rounding
 /// may decide.
 const ANSWER: f32 = 0.2;
+const ANSWER_OF_ONE: f32 = 0.13;
+const GROWTH: f32 = 0.0234;
 const TELLING: f32 = 0.1;
 const UNSURE: f32 = 0.005;
 
@@ -103,8 +105,11 @@ impl Pair {
         let over = |floor: f32| -> BTreeSet<String> {
             allowed.iter().filter(|id| cosine(&self.model.items[*id].item) >= floor).cloned().collect()
         };
-        let least = if over(ANSWER + UNSURE).is_empty() { BTreeSet::new() } else { over(TELLING + UNSURE) };
-        let most = if over(ANSWER - UNSURE).is_empty() { BTreeSet::new() } else { over(TELLING - UNSURE) };
+        // The floor of an answer grows with the pool, which holds the allowed memories and at most their neighbours.
+        let answer = |pool: usize| ANSWER.min(ANSWER_OF_ONE + GROWTH * (pool.max(1) as f32).ln());
+        let (highest, lowest) = (answer(self.model.items.len()), answer(allowed.len()));
+        let least = if over(highest + UNSURE).is_empty() { BTreeSet::new() } else { over(TELLING + UNSURE) };
+        let most = if over(lowest - UNSURE).is_empty() { BTreeSet::new() } else { over(TELLING - UNSURE) };
         let found = ids(&self.recall(RecallRequest { selection, ..near(text) }));
         assert!(
             least.is_subset(&found) && found.is_subset(&most),
