@@ -248,7 +248,8 @@ def test_doctor_recall_without_store_creates_none(cli: CommandLine) -> None:
 def test_hints_are_existing_commands_within_80_columns(cli: CommandLine, shop: MemoryStore) -> None:
     with shop:
         older = shop.remember("We retry uploads at most 5 times, whatever the network says of it.").id
-        newer = shop.remember("We retry uploads at most 3 times, whatever the network says of it.").id
+        # An agent's statement does not replace that of the user.
+        newer = shop.remember("We retry uploads at most 3 times, whatever the network says of it.", trust="agent").id
         again = shop.remember("Every order lies in PostgreSQL " + "with 日本語 and all " * 20, category="decision").id
         shop._engine.link(newer, older, "contradicts", 1.0, "another number")
         shop._engine.link(again, older, "similar", 0.95, "cosine 0.950")

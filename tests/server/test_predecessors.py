@@ -82,7 +82,7 @@ def test_archived_memory_can_be_restored(agent: Agent) -> None:
 
 
 def test_deleted_and_archived_memories_do_not_displace_hits(world: World, agent: Agent) -> None:
-    kept = [agent.remember(f"The walrus number {number} is kept") for number in range(3)]
+    kept = [agent.remember(f"The walrus number {number + 100} is kept") for number in range(3)]
     gone = [agent.remember(f"The walrus number {number} is gone") for number in range(60)]
     world.store.indexes.embed_pending()
     for id in gone[:30]:
@@ -220,7 +220,7 @@ def test_long_texts_with_a_common_beginning_are_two_memories(agent: Agent) -> No
 
 def test_text_that_differs_by_one_word_is_stored(agent: Agent) -> None:
     agent.remember("Always squash commits before merging", "convention")
-    agent.remember("Never squash commits before merging", "convention")
+    agent.remember("Never squash commits after merging", "convention")
     assert len(agent.recall("squash commits")) == 2
 
 

@@ -17,6 +17,8 @@ use crate::text::{self, Relation, Statement};
 const MOST_RIVALS: usize = 24;
 /// A larger batch is compared later, together with its vectors, because one search per memory would slow it down.
 pub(super) const SEARCHED_AT_ONCE: usize = 64;
+/// A statement that is related to more older ones belongs to a series, such as the entries of a list.
+const MOST_RELATED: usize = 3;
 /// Categories whose memories state something that a later word may change.
 const STATEMENTS: &[Category] = &[
     Category::Decision,
@@ -118,6 +120,9 @@ fn search((view, at): &Current<'_>, statement: &Statement<'_>, project: Option<&
 /// learned of an earlier time than a rival. Returns the ids of the memories that it replaced.
 pub(super) fn replace_rivals(write: &WriteTx<'_>, id: &str, rivals: &[i64]) -> Result<Vec<String>> {
     let mut replaced = Vec::new();
+    if is_of_series(write, id, rivals)? {
+        return Ok(replaced);
+    }
     for rival in rivals {
         // Read again, because a rival may have replaced the memory.
         let (Some(new), Some(rival)) = (memory::by_id(write, id)?, memory::by_key(write, *rival)?) else { continue };
@@ -131,6 +136,21 @@ pub(super) fn replace_rivals(write: &WriteTx<'_>, id: &str, rivals: &[i64]) -> R
         }
     }
     Ok(replaced)
+}
+
+/// Whether a memory is related to so many rivals that all of them are entries of one series.
+fn is_of_series(write: &WriteTx<'_>, id: &str, rivals: &[i64]) -> Result<bool> {
+    let Some(new) = memory::by_id(write, id)? else { return Ok(false) };
+    let Some(statement) = Statement::read(&new.content) else { return Ok(false) };
+    let mut related = 0;
+    for rival in rivals {
+        let Some(rival) = memory::by_key(write, *rival)? else { continue };
+        let is_related = rival.id != new.id
+            && are_statements(&new, &rival)
+            && statement.compare(&rival.content, None) != Relation::Unrelated;
+        related += usize::from(is_related);
+    }
+    Ok(related > MOST_RELATED)
 }
 
 /// The result of comparing two memories.

@@ -11,6 +11,7 @@
 mod claim;
 mod opposite;
 mod options;
+mod things;
 
 use super::same_statement::same_statement;
 use claim::{Claim, Cue, Kind, Value};
@@ -79,7 +80,7 @@ impl<'t> Statement<'t> {
 
     /// Compare this newer statement with an older one.
     pub fn compare(&self, older: &str, cosine: Option<f32>) -> Relation {
-        if same_statement(self.text, older) {
+        if same_statement(self.text, older) || things::are_different_things(self.text, older) {
             return Relation::Unrelated;
         }
         let Some(older_claim) = Claim::read(older) else { return Relation::Unrelated };
