@@ -248,7 +248,6 @@ def test_doctor_recall_without_store_creates_none(cli: CommandLine) -> None:
 def test_hints_are_existing_commands_within_80_columns(cli: CommandLine, shop: MemoryStore) -> None:
     with shop:
         older = shop.remember("We retry uploads at most 5 times, whatever the network says of it.").id
-        # An agent's statement does not replace that of the user.
         newer = shop.remember("We retry uploads at most 3 times, whatever the network says of it.", trust="agent").id
         again = shop.remember("Every order lies in PostgreSQL " + "with 日本語 and all " * 20, category="decision").id
         shop._engine.link(newer, older, "contradicts", 1.0, "another number")
@@ -260,7 +259,8 @@ def test_hints_are_existing_commands_within_80_columns(cli: CommandLine, shop: M
     answer = cli.ok("doctor", "--recall")
     lines = answer.out.splitlines()
     assert max(map(cells, lines)) <= 80
-    assert "        fact         15  100 %  100 %" in lines
+    # The earlier of two contradicting statements is shown behind the later one.
+    assert "        fact         15   93 %  100 %" in lines
     assert any(line.startswith("ok      own words     16 searches") for line in lines)
     assert f"        opencode-memory show {newer[-8:]} {older[-8:]}" in lines
     assert f"        opencode-memory show {again[-8:]} {older[-8:]}" in lines

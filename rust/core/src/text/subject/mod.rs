@@ -258,7 +258,10 @@ fn compare_value(newer: &Claim, older: &Claim, new: &Value, old: &Value) -> Rela
     let one_value = match new.kind {
         Kind::Option(number) => FAMILIES[number].exclusive,
         Kind::Name => has(newer, ROLES) && has(older, ROLES) || common(ATTRIBUTES),
-        Kind::Code => has(newer, PLACES) && has(older, PLACES) || common(ATTRIBUTES),
+        Kind::Code => {
+            has(newer, PLACES) && has(older, PLACES) && is_place(newer, new) && is_place(older, old)
+                || common(ATTRIBUTES)
+        }
         Kind::Number => common(ATTRIBUTES) || listens(newer) && listens(older) || is_version(newer, older, new, old),
         Kind::Quantity(_) | Kind::Day | Kind::Word => common(ATTRIBUTES),
     };
@@ -293,8 +296,9 @@ fn compare_value(newer: &Claim, older: &Claim, new: &Value, old: &Value) -> Rela
     match (extra_new.len(), extra_old.len()) {
         (0, 0) if one_value => Relation::Replaces("gives another value for what has one value"),
         (0, 0) if newer.cue >= Cue::Weak => Relation::Replaces("says that the value changed"),
-        // Numbers without a unit are mostly names, such as "note 7".
-        (0, 0) if matches!(new.kind, Kind::Word | Kind::Number) => Relation::Unrelated,
+        // Numbers without a unit, and codes that are no places, are mostly names, such as "note 7" and `ERR_12`.
+        (0, 0) if matches!(new.kind, Kind::Word | Kind::Number | Kind::Code) => Relation::Unrelated,
+        (0, 0) if new.kind == Kind::Name && has_digit(new) && has_digit(old) => Relation::Unrelated,
         (0, 0) => Relation::Contradicts("gives another value"),
         (0, few) if few <= FEW && newer.cue >= Cue::Weak && (one_value || family.is_some()) => {
             Relation::Replaces("says that the value changed")
@@ -353,6 +357,17 @@ fn only(values: &[Value], kind: Kind) -> Option<&Value> {
     let mut found = values.iter().filter(|value| value.kind == kind);
     let first = found.next()?;
     found.next().is_none().then_some(first)
+}
+
+fn has_digit(value: &Value) -> bool {
+    value.text.contains(|letter: char| letter.is_ascii_digit())
+}
+
+/// Whether a value follows a preposition of place: in "keep `a` in the list", `a` is the thing and not its place.
+fn is_place(claim: &Claim, value: &Value) -> bool {
+    let at = claim.stems.iter().position(|stem| *stem == value.text);
+    let before = at.and_then(|at| at.checked_sub(1)).map(|at| claim.stems[at].as_str());
+    matches!(before, Some("in" | "into" | "to" | "at" | "under" | "from" | "on" | "inside" | "below"))
 }
 
 /// Whether a statement is about a port.
