@@ -80,7 +80,7 @@ def test_inspector_accepts_all_schemas(inspector: Inspector) -> None:
 
 
 def test_inspector_finds_a_stored_memory(inspector: Inspector) -> None:
-    stored = result(inspector.call("remember", content=FACT, category="procedure"))
+    stored = result(inspector.call("remember", content=FACT, category="fact"))
     found = result(inspector.call("recall", query="how is the walrus built?"))
     [memory] = found["structuredContent"]["memories"]
     assert (memory["id"], memory["content"]) == (stored["structuredContent"]["id"], FACT)

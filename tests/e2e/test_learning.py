@@ -84,9 +84,7 @@ def test_session_is_learned_from_and_shown_in_the_next(
 
     def is_learned() -> bool:
         with opencode_memory.open(learning.data_dir, read_only=True) as store:
-            return {"preference", "decision", "conversation"} <= {
-                memory.category for memory in store.list(project="*")
-            }
+            return {"preference", "decision", "conversation"} <= {memory.category for memory in store.list(project="*")}
 
     until(is_learned)
     assert "four spaces" in recalled(learning, broken, "how do we indent?")[0]["content"]

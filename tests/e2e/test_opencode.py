@@ -18,7 +18,7 @@ QUERY = "how is the walrus built?"
 
 
 def remember(opencode: OpenCode, model: ScriptedModel, folder: Path) -> list[Request]:
-    model.script((f"{MCP_NAME}_remember", {"content": FACT, "category": "procedure"}), "I shall remember.")
+    model.script((f"{MCP_NAME}_remember", {"content": FACT, "category": "fact"}), "I shall remember.")
     assert "I shall remember." in opencode.session(folder, "Remember how the walrus is built.")
     _, after = model.requests
     assert after.tool_results[-1].startswith("Stored as [")

@@ -61,7 +61,7 @@ def test_client_initializes_and_works_in_its_project(
         listed = agent.run(client.list_tools)
         assert [tool.name for tool in listed.tools] == [tool.name for tool in TOOLS]
 
-        id = agent.remember(FACT, "procedure")
+        id = agent.remember(FACT, "fact")
         assert agent.recall("how is the walrus built?") == [FACT]
         assert agent.ok("memory_status").data["project"] == "forge.example/team/shop"
         assert agent.ok("get_memory", memory_id=id).data["memory"]["project"] == "forge.example/team/shop"
@@ -74,7 +74,7 @@ def test_memory_of_one_client_is_recalled_by_the_next(
 ) -> None:
     with connected(server, mode=mode, list_roots_callback=Roots(shop)) as first:
         assert first.recall("walrus") == []
-        first.remember(FACT, "procedure")
+        first.remember(FACT, "fact")
     with connected(server, mode=mode, list_roots_callback=Roots(shop)) as second:
         assert second.recall("walrus") == [FACT]
 
@@ -101,7 +101,7 @@ def test_a_client_without_a_session_is_answered_by_itself_each_time(
 ) -> None:
     folder = {"x-opencode-directory": str(shop)}
     asked = call("recall", query="walrus")
-    calls = (call("remember", content=FACT, category="procedure"), asked)
+    calls = (call("remember", content=FACT, category="fact"), asked)
     answers = [http.post(served.url, json=body, headers=folder) for body in calls]
     assert [answer.status_code for answer in answers] == [200, 200]
     assert all(SESSION not in answer.headers for answer in answers)
