@@ -52,7 +52,9 @@ def test_first_session_of_a_project_writes_its_fact_sheet(store: MemoryStore, re
     assert "test `go test ./...`" in text
 
 
-@pytest.mark.parametrize("settings", [{"learning_sources": "live"}, {"learning_skip_projects": "example.com/harbor/locks"}])
+@pytest.mark.parametrize(
+    "settings", [{"learning_sources": "live"}, {"learning_skip_projects": "example.com/harbor/locks"}]
+)
 def test_switched_off_source_or_project_gets_no_fact_sheet(
     store: MemoryStore, repository: Path, tmp_path: Path, settings: dict[str, str]
 ) -> None:

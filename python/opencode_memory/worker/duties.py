@@ -77,9 +77,7 @@ def _purge(work: Work) -> None:
     """Purge expired data, and jobs of texts that do not exist any more."""
     work.store.maintain()
     for job in work.store.jobs.list(limit=_MOST_FAILING):
-        if job.kind in _GONE:
-            work.store.jobs.drop(job)
-        elif (
+        if job.kind in _GONE or (
             job.kind == EMBED
             and job.subject.isdecimal()
             and not work.store.indexes.waits_for_vectors(key=int(job.subject))
