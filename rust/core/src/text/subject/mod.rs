@@ -297,7 +297,10 @@ fn compare_value(newer: &Claim, older: &Claim, new: &Value, old: &Value) -> Rela
         (0, 0) if one_value => Relation::Replaces("gives another value for what has one value"),
         (0, 0) if newer.cue >= Cue::Weak => Relation::Replaces("says that the value changed"),
         // Numbers without a unit, and codes that are no places, are mostly names, such as "note 7" and `ERR_12`.
-        (0, 0) if matches!(new.kind, Kind::Word | Kind::Number | Kind::Code) => Relation::Unrelated,
+        (0, 0) if matches!(new.kind, Kind::Word | Kind::Number) => Relation::Unrelated,
+        (0, 0) if new.kind == Kind::Code && !(is_predicate(newer, new) && is_predicate(older, old)) => {
+            Relation::Unrelated
+        }
         (0, 0) if new.kind == Kind::Name && has_digit(new) && has_digit(old) => Relation::Unrelated,
         (0, 0) => Relation::Contradicts("gives another value"),
         (0, few) if few <= FEW && newer.cue >= Cue::Weak && (one_value || family.is_some()) => {
@@ -365,9 +368,18 @@ fn has_digit(value: &Value) -> bool {
 
 /// Whether a value follows a preposition of place: in "keep `a` in the list", `a` is the thing and not its place.
 fn is_place(claim: &Claim, value: &Value) -> bool {
-    let at = claim.stems.iter().position(|stem| *stem == value.text);
-    let before = at.and_then(|at| at.checked_sub(1)).map(|at| claim.stems[at].as_str());
-    matches!(before, Some("in" | "into" | "to" | "at" | "under" | "from" | "on" | "inside" | "below"))
+    let places = ["in", "into", "to", "at", "under", "from", "on", "inside", "below"];
+    word_before(claim, value).is_some_and(|word| places.contains(&word))
+}
+
+/// Whether a statement says what something is: "the flag is `--dry-run`".
+fn is_predicate(claim: &Claim, value: &Value) -> bool {
+    word_before(claim, value).is_some_and(|word| matches!(word, "is" | "are" | "be" | "was"))
+}
+
+fn word_before<'c>(claim: &'c Claim, value: &Value) -> Option<&'c str> {
+    let at = claim.stems.iter().position(|stem| *stem == value.text)?;
+    Some(claim.stems[at.checked_sub(1)?].as_str())
 }
 
 /// Whether a statement is about a port.
