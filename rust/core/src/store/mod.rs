@@ -90,7 +90,7 @@ impl Store {
     /// Run `body` in one transaction; when this returns `Ok`, it is durable.
     pub fn write<T>(&self, clock: &Clock, actor: Trust, body: impl FnOnce(&WriteTx<'_>) -> Result<T>) -> Result<T> {
         let mut guard = self.writer.lock();
-        let connection = guard.as_mut().ok_or_else(|| self.read_only_error())?;
+        let connection = guard.as_mut().ok_or_else(|| self.no_writer_error())?;
         let transaction = connection
             .transaction_with_behavior(TransactionBehavior::Immediate)
             .map_err(|error| self.error("write to", error))?;
@@ -112,7 +112,7 @@ impl Store {
     /// Lend the writer's connection outside of a transaction, for statements that `SQLite` refuses inside one.
     pub fn exclusively<T>(&self, body: impl FnOnce(&mut Connection) -> Result<T>) -> Result<T> {
         let mut guard = self.writer.lock();
-        let connection = guard.as_mut().ok_or_else(|| self.read_only_error())?;
+        let connection = guard.as_mut().ok_or_else(|| self.no_writer_error())?;
         body(connection).map_err(|error| error.located(&self.file))
     }
 
@@ -136,6 +136,14 @@ impl Store {
     /// Turn `SQLite`'s error into ours, naming this file.
     pub fn error(&self, attempted: &str, error: rusqlite::Error) -> Error {
         open::describe(attempted, &self.file, error)
+    }
+
+    /// The error of a write without a connection: another thread has closed the store, or it is read-only.
+    fn no_writer_error(&self) -> Error {
+        match self.check_writable() {
+            Ok(()) => Error::Closed("the store is closed; open it again".into()),
+            Err(read_only) => read_only,
+        }
     }
 
     fn read_only_error(&self) -> Error {
