@@ -129,7 +129,12 @@ def decide(text: str, quote: str, **more: Any) -> dict[str, Any]:
 
 def count_requests(world: World, quote: str) -> int:
     """Count the requests for the session in which a quote was typed. Other sessions may be tried again meanwhile."""
-    return sum(quote in str(content(request)["messages"]) for request in world.model.digests)
+    return sum(asks_about(request, quote) for request in world.model.digests)
+
+
+def asks_about(request: Request, quote: str) -> bool:
+    """Return whether a request is for the session in which a quote was typed."""
+    return quote in str(content(request)["messages"])
 
 
 def children(opencode: Instance) -> list[str]:
@@ -183,6 +188,8 @@ def test_digest_is_given_up_when_the_user_writes_and_made_later(world: World, op
     item = decide("The crane belongs to Ann.", "the crane belongs to Ann since Monday")
 
     def hang(request: Request) -> str:
+        if not asks_about(request, "the crane belongs to Ann"):
+            return reply()(request)
         asked.set()
         leave.wait(30)
         return reply(item)(request)
@@ -228,6 +235,8 @@ def test_killed_server_doubles_no_memory_and_leaves_no_session(world: World, ope
     asked, leave = threading.Event(), threading.Event()
 
     def answer(request: Request) -> str:
+        if not asks_about(request, quote):
+            return reply()(request)
         asked.set()
         if moment == "before the answer":
             leave.wait(30)
