@@ -9,14 +9,19 @@
 //! guesses or adds replaces nothing.
 
 mod claim;
+mod cues;
 mod opposite;
 mod options;
+mod rejections;
 mod things;
+mod values;
+mod words;
 
 use super::same_statement::same_statement;
-use claim::{Claim, Cue, Kind, Value};
+use claim::{Claim, Cue};
 use opposite::contradicts;
 use options::{ATTRIBUTES, FAMILIES, PLACES, ROLES};
+use values::{Kind, Value};
 
 /// From this cosine on, fewer common words suffice.
 const NEAR: f32 = 0.6;

@@ -1,0 +1,154 @@
+//! Marks the words that a statement rejects: behind "not" and "instead of", and before "is gone".
+
+use super::cues::{MOVES, REASON, REJECT_BEFORE, REJECT_NEXT, SCOPE};
+use super::words::{Role, Word, find};
+
+/// Words that a rejection such as "instead of X" covers.
+const REJECTED_WORDS: usize = 5;
+
+pub(super) fn drop_phrases(words: &mut [Word], phrases: &[&[&str]]) {
+    for phrase in phrases {
+        if let Some(at) = find(words, phrase) {
+            for word in &mut words[at..at + phrase.len()] {
+                word.role = Role::Dropped;
+            }
+        }
+    }
+}
+
+pub(super) fn drop_reasons(words: &mut [Word]) {
+    let mut drops = false;
+    for word in words {
+        drops |= REASON.contains(&word.text.as_str());
+        if drops {
+            word.role = Role::Dropped;
+        }
+        if word.stops {
+            drops = false;
+        }
+    }
+}
+
+/// Reject the words after "not" and "never"; whether there are any.
+pub(super) fn mark_negations(words: &mut [Word]) -> bool {
+    let mut found = false;
+    let mut at = 0;
+    while at < words.len() {
+        let text = words[at].text.as_str();
+        let is_bare = text == "no" && words.get(at + 1).is_some_and(|next| next.text != "longer") && !words[at].ends;
+        if !(text == "not" || text == "never" || is_bare) {
+            at += 1;
+            continue;
+        }
+        found = true;
+        words[at].role = Role::Dropped;
+        let of_verb = text == "never"
+            || at == 0
+            || matches!(
+                words[at - 1].text.as_str(),
+                "do" | "does"
+                    | "did"
+                    | "is"
+                    | "are"
+                    | "was"
+                    | "should"
+                    | "must"
+                    | "can"
+                    | "will"
+                    | "may"
+                    | "has"
+                    | "have"
+                    | "i"
+                    | "we"
+                    | "they"
+            );
+        let ended_before = at > 0 && words[at - 1].ends;
+        let mut end = at + 1;
+        let mut ended = words[at].ends;
+        while end < words.len() && !ended {
+            let word = &words[end];
+            let breaks = word.text == "but" || REASON.contains(&word.text.as_str()) || word.text == "instead";
+            let contrast = !of_verb && !ended_before && SCOPE.contains(&word.text.as_str());
+            if breaks || contrast || (!of_verb && end - at > REJECTED_WORDS) {
+                break;
+            }
+            words[end].role = Role::Rejected;
+            ended = words[end].ends;
+            end += 1;
+        }
+        at = end.max(at + 1);
+    }
+    found
+}
+
+/// Reject the words after "instead of" and the like; whether there are any.
+pub(super) fn mark_rejections(words: &mut [Word]) -> bool {
+    let mut found = false;
+    for phrase in REJECT_NEXT {
+        let Some(at) = find(words, phrase) else { continue };
+        let passive = at > 0 && matches!(words[at - 1].text.as_str(), "was" | "were" | "been" | "is" | "are");
+        if passive && matches!(phrase[0], "replaced" | "dropped" | "ditched") {
+            continue;
+        }
+        let start = at + phrase.len();
+        let mut ended = words[start - 1].ends;
+        let mut end = start;
+        while end < words.len() && !ended && end - start < REJECTED_WORDS {
+            let text = words[end].text.as_str();
+            let is_scope = SCOPE.contains(&text) && phrase[0] != "forget";
+            if is_scope || text == "and" || text == "but" || text == "->" || REASON.contains(&text) {
+                break;
+            }
+            words[end].role = Role::Rejected;
+            ended = words[end].ends;
+            end += 1;
+        }
+        found |= end > start;
+    }
+    // "moved X from A to B"
+    if let Some(moved) = words.iter().position(|word| MOVES.contains(&word.text.as_str()))
+        && let Some(from) = words[moved..].iter().position(|word| word.text == "from").map(|from| moved + from)
+        && let Some(to) =
+            words[from..].iter().take(REJECTED_WORDS + 1).position(|word| word.text == "to").map(|to| from + to)
+    {
+        words[moved].role = Role::Dropped;
+        for word in &mut words[from..to] {
+            word.role = Role::Rejected;
+        }
+        found |= to > from + 1;
+    }
+    // "prefer X over Y"
+    if let Some(prefer) =
+        words.iter().position(|word| matches!(word.text.as_str(), "prefer" | "favour" | "favor" | "preferred"))
+        && let Some(over) = words[prefer..].iter().position(|word| word.text == "over")
+    {
+        words[prefer + over].role = Role::Dropped;
+        for word in words[prefer + over + 1..].iter_mut().take(2) {
+            word.role = Role::Rejected;
+            if word.ends {
+                break;
+            }
+        }
+        found = true;
+    }
+    found
+}
+
+/// Reject the words before "is gone" and the like; whether there are any.
+pub(super) fn mark_ends(words: &mut [Word]) -> bool {
+    for phrase in REJECT_BEFORE {
+        let Some(at) = find(words, phrase) else { continue };
+        let start = words[..at].iter().rposition(|word| word.ends).map_or(0, |end| end + 1);
+        if start == at {
+            continue;
+        }
+        for word in &mut words[start..at] {
+            word.role = Role::Rejected;
+        }
+        for word in &mut words[at..at + phrase.len()] {
+            word.role = Role::Dropped;
+        }
+        return true;
+    }
+    false
+}
