@@ -26,7 +26,7 @@ from opencode_memory.learning.digest.queue import DigestQueue, Entry
 
 RULES = "Use the house style of the harbour."
 WORK = ("Show me the invoices of the harbour.", "Thanks, now the second page.")
-"""Messages that hold nothing lasting. A session needs three messages for a digest."""
+"""Messages without a lasting statement. They fill a session up to the three messages that a digest needs."""
 KILLED = {
     "before the answer": ("The lock is oiled in March.", "the lock is oiled in March"),
     "after the answer": ("Tugboats burn diesel.", "the tugboats here burn diesel"),

@@ -51,7 +51,7 @@ _WISH: Final = re.compile(r"\b(?:i|we)(?:'d| would)? (?:prefer|like|want|hate|lo
 
 
 def find_weak_statements(message: str, sentences: Sequence[Sentence]) -> tuple[Candidate, ...]:
-    """Return the weak statements among the sentences of a message that state nothing else.
+    """Return the weak statements among the sentences in which no other rule has found a statement.
 
     A message of many sentences is not counted: its sentences recur with it, as in the prompt of a tool.
     """

@@ -193,7 +193,7 @@ class Connection:
         self._require_context()
         for session, facts in find_facts(params):
             self._remember(session, facts)
-        # Nothing is learned from sessions that opencode-memory started itself.
+        # Skip sessions that opencode-memory started itself for a digest: their prompts are not written by a person.
         others = drop_sessions(params, self._is_ours)
         if has_user_message(others):
             self._digests.interrupt(self._pid)

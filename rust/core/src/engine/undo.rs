@@ -31,7 +31,8 @@ impl Engine {
             let mut changes = Vec::with_capacity(full.len());
             for id in &full {
                 let change = history::last_of(write, id)?.ok_or_else(|| Error::not_found("change", id.clone()))?;
-                // A statement that is taken back must not leave what it replaced superseded by nothing.
+                // Bring back the memories that the undone statement replaced. Otherwise they would stay superseded by a
+                // memory that is gone.
                 let replaced = history::replaced_by(write, &change)?;
                 changes.extend(replaced.into_iter().filter(|other| !full.contains(&other.id)));
                 changes.push(change);
