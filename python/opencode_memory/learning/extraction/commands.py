@@ -126,24 +126,12 @@ _ASSIGNMENT: Final = re.compile(r"[A-Za-z_]\w*=")
 _MUTES: Final = re.compile(
     r" ?(?:2>&1|[12]?>>? ?/dev/null|&> ?/dev/null|\| ?(?:head|tail|tee|cat|less|grep|wc)\b[^|&;]{0,200})$"
 )
-_QUIET: Final = frozenset(
-    {
-        "-q",
-        "-v",
-        "-vv",
-        "-vvv",
-        "-s",
-        "-x",
-        "--quiet",
-        "--verbose",
-        "--silent",
-        "--color",
-        "--no-color",
-        "--color=always",
-        "--tb=short",
-        "-qq",
-    }
+QUIET_FLAGS: Final = frozenset(
+    re.findall(
+        r"\S+", "-q -qq -v -vv -vvv -s -x --quiet --verbose --silent --color --no-color --color=always --tb=short"
+    )
 )
+"""Options that change how much a command prints, and nothing else."""
 _VOLATILE: Final = re.compile(
     r"\b[0-9a-f]{12,64}\b|\b\d{4}-\d\d-\d\d(?:[T_ ][\d:.-]+)?\b|/(?:tmp|var/folders)/\S+|\b\d{10,}\b"
 )
@@ -188,7 +176,7 @@ def normalise_command(command: str) -> str:
     text = " ".join(command[:_MOST_READ].replace("\\\n", " ").split())
     for _ in range(_MOST_MUTES):
         text = _MUTES.sub("", text)
-    return " ".join(word for word in text.split(" ") if word not in _QUIET)[:LONGEST_COMMAND]
+    return " ".join(word for word in text.split(" ") if word not in QUIET_FLAGS)[:LONGEST_COMMAND]
 
 
 def is_trivial(command: str) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from opencode_memory.learning.extraction.commands import split_commands, split_words
+from opencode_memory.learning.extraction.commands import QUIET_FLAGS, split_commands, split_words
 
 LONGEST: Final = 160
 _MOST_READ: Final = 2000
@@ -55,39 +55,12 @@ _RUNNERS: Final = re.compile(
 _TIMERS: Final = re.compile(r"(?:(?:time|nice|command|env|xvfb-run)|timeout (?:-\w+ )*\d+[smh]?) ")
 _ASSIGNMENTS: Final = re.compile(r"(?:[A-Za-z_]\w*=(?:'[^']*'|\"[^\"]*\"|\S*) +)+")
 _REDIRECTIONS: Final = re.compile(r"\s*(?:\d?>&\d|&>>? ?\S+|\d?>>? ?(?!&)\S+|<\s?\S+|\s&$)")
-_VERBOSITY: Final = frozenset(
-    [
-        "-q",
-        "-v",
-        "-vv",
-        "-vvv",
-        "-s",
-        "-x",
-        "-qq",
-        "--quiet",
-        "--verbose",
-        "--silent",
-        "--color",
-        "--no-color",
-        "--color=always",
-        "--color=never",
-        "--tb=short",
-        "--tb=long",
-        "--tb=line",
-        "--tb=no",
-        "-count=1",
-        "--no-cache",
-        "--no-pager",
-        "--no-progress",
-        "--nocapture",
-        "--show-output",
-        "-rA",
-        "-ra",
-        "--stacktrace",
-        "--info",
-        "--bail",
-        "--no-coverage",
-    ]
+_VERBOSITY: Final = QUIET_FLAGS | frozenset(
+    re.findall(
+        r"\S+",
+        "--color=never --tb=long --tb=line --tb=no -count=1 --no-cache --no-pager --no-progress --nocapture --show-output"
+        " -rA -ra --stacktrace --info --bail --no-coverage",
+    )
 )
 _OUTPUT: Final = re.compile(r" -o (?:/tmp|/dev|/var|~|\$)\S*")
 _UNSAFE: Final = re.compile(
@@ -128,6 +101,7 @@ _SCRIPT: Final = re.compile(
 _LOOKS_ONLY: Final = re.compile(
     r"\s(?:--version|-V|version|--help|-h|help|list|--list|env|info|--dry-run|--collect-only|--print-config)(?:\s|$)"
 )
+_CONFIGS: Final = re.compile(r"(?:-f|-c|-p|--file|--config|--project|--env-file|-r|--requirements?)[= ]\S+")
 
 
 def list_project_commands(command: str) -> tuple[str, ...]:
@@ -187,6 +161,3 @@ def _is_repeatable(plain: str) -> bool:
         and not is_format
         and bool(split_words(plain))
     )
-
-
-_CONFIGS: Final = re.compile(r"(?:-f|-c|-p|--file|--config|--project|--env-file|-r|--requirements?)[= ]\S+")
