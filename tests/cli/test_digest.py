@@ -41,6 +41,45 @@ def test_test_without_a_model_says_how_to_get_one(cli: CommandLine) -> None:
     assert "option B please" in answer.out
 
 
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"DIGEST_MODEL": MODEL}, "learning.digest_url is not set"),
+        ({"DIGEST_URL": "http://127.0.0.1:9/v1"}, "learning.digest_model is not set"),
+        ({"DIGEST": "small"}, "asked by OpenCode itself while it runs"),
+        ({"DIGEST": "off"}, "because learning.digest is off"),
+        ({"ENABLED": "false"}, "because learning.enabled is off"),
+        (
+            {"DIGEST_MODEL": MODEL, "DIGEST_URL": "http://example.com/v1"},
+            "learning.digest_url: example.com must use https",
+        ),
+    ],
+)
+@pytest.mark.parametrize("name", ["test", "digest"])
+def test_command_without_a_usable_server_names_the_setting(
+    name: str, settings: dict[str, str], said: str, cli: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    database = tmp_path / "opencode.db"
+    monkeypatch.setenv("OPENCODE_MEMORY_LEARNING_OPENCODE_DB", str(database))
+    for key, value in settings.items():
+        monkeypatch.setenv(f"OPENCODE_MEMORY_LEARNING_{key}", value)
+    with FakeOpenCode(database):
+        answer = cli("learning", name)
+    assert answer.code == 2
+    assert said in answer.err
+
+
+def test_digest_without_opencode_names_the_missing_file(
+    configured: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    missing = tmp_path / "opencode.db"
+    monkeypatch.setenv("OPENCODE_MEMORY_LEARNING_OPENCODE_DB", str(missing))
+    monkeypatch.setenv("OPENCODE_MEMORY_LEARNING_DIGEST_URL", "http://127.0.0.1:9/v1")
+    answer = configured("learning", "digest")
+    assert (answer.code, str(missing) in answer.err) == (2, True)
+    assert configured.ok("learning", "digest", "--dry-run").out == "No session is due.\n"
+
+
 def test_test_shows_what_is_kept_and_dropped_and_stores_nothing(
     configured: CommandLine, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -152,3 +152,24 @@ def test_memory_put_away_by_a_command_is_not_learned_again(cli: CommandLine, ope
     cli.ok("ingest", "opencode", "--db", str(opencode.path))
 
     assert RUFF not in [memory["content"] for memory in cli("list", "--all-projects", "--json").json["memories"]]
+
+
+def test_learning_pause_says_what_it_changed_and_whether_the_session_is_known(cli: CommandLine):
+    paused = cli.ok("learning", "pause", "ses_typo")
+    assert paused.out == "Learning is paused for session ses_typo.\n"
+    assert "No message of a session ses_typo has been read so far" in paused.err
+    assert cli.ok("learning", "pause", "ses_typo").out == "Learning was already paused for session ses_typo.\n"
+    assert cli.ok("learning", "resume", "ses_typo").out == "Learning is resumed for session ses_typo.\n"
+    assert cli.ok("learning", "resume", "ses_typo").out == "Learning was not paused for session ses_typo.\n"
+
+
+@pytest.mark.parametrize("session", ["", "  ", "ses\x1b[31m"])
+def test_learning_pause_refuses_what_is_no_id(cli: CommandLine, session: str):
+    answer = cli("learning", "pause", session)
+    assert (answer.code, "SESSION must be the id of a session" in answer.err) == (2, True)
+
+
+def test_group_without_a_command_prints_its_help_without_calling_it_an_error(cli: CommandLine):
+    answer = cli("learning")
+    assert (answer.code, answer.err.startswith("Usage: ")) == (2, True)
+    assert "relearn" in answer.err

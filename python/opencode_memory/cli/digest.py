@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, Final
+from pathlib import Path
+from typing import Any, Final
 
 import click
 
@@ -13,105 +13,52 @@ from opencode_memory.cli.errors import DONE, NOTHING_FOUND
 from opencode_memory.cli.output import dim
 from opencode_memory.config.settings import Digest, LearningConfig
 from opencode_memory.errors import InvalidInputError
+from opencode_memory.hosts.opencode.feed.database import default_database
+from opencode_memory.hosts.opencode.feed.transcripts import DatabaseTranscripts
+from opencode_memory.learning.digest import (
+    BudgetExceeded,
+    DigestError,
+    DigestQueue,
+    DigestReport,
+    ServerModel,
+    StoredUsage,
+    judge,
+)
+from opencode_memory.learning.digest.candidates import Judged
+from opencode_memory.learning.digest.example import EXPECTED, build_example
+from opencode_memory.learning.digest.settings import read_settings, uses_server
+from opencode_memory.projects.resolver import ProjectResolver
 from opencode_memory.text import clock
 from opencode_memory.text.clock import to_ms
+from opencode_memory.worker.digest_duty import ServerDigests
 
-if TYPE_CHECKING:
-    from opencode_memory.learning.digest import DigestReport
-    from opencode_memory.learning.digest.candidates import Judged
-    from opencode_memory.store.memory_store import MemoryStore
-
-_DAYS: Final = 30
-_MOST_AT_ONCE: Final = 1_000
-_HOW: Final = (
-    "for OpenCode's own small model: `opencode-memory config set learning.digest small`; for a server, for example"
-    " Ollama: `config set learning.digest_url http://127.0.0.1:11434/v1` and `config set learning.digest_model NAME`"
+HOW_TO_AGREE: Final = (
+    "OpenCode's small model:  opencode-memory config set learning.digest small",
+    "a server, e.g. Ollama:   opencode-memory config set learning.digest_url http://127.0.0.1:11434/v1",
+    "                         opencode-memory config set learning.digest_model NAME",
 )
-
-
-def describe_digest(store: MemoryStore, config: LearningConfig) -> dict[str, Any]:
-    """Return the state of the digest: its model, what is due, and the ledger of tokens."""
-    from opencode_memory.learning.digest import DigestQueue, StoredUsage  # noqa: PLC0415  not needed for help
-
-    entries = DigestQueue(store, now_ms=lambda: to_ms(clock.now())).entries()
-    today = clock.now().astimezone(UTC).date()
-    days = {day: used for day, used in StoredUsage(store).by_day().items() if day > today - timedelta(days=_DAYS)}
-    failed = max((entry for entry in entries if entry.error), key=lambda entry: entry.error_ms, default=None)
-    last = max(entries, key=lambda entry: entry.digested_ms, default=None)
-    return {
-        "mode": config.digest,
-        "through": _name_way(config),
-        "url": config.digest_url,
-        "model": config.digest_model or (last.model if last is not None and last.model else None),
-        "due": sum(entry.is_due for entry in entries),
-        "failed": sum(entry.is_dead for entry in entries),
-        "digested": sum(entry.digested_ms > 0 for entry in entries),
-        "tokens_today": sum(used.tokens for day, used in days.items() if day == today),
-        "calls_today": sum(used.calls for day, used in days.items() if day == today),
-        "tokens_30_days": sum(used.tokens for used in days.values()),
-        "calls_30_days": sum(used.calls for used in days.values()),
-        "tokens_per_day": config.digest_tokens_per_day,
-        "last_digest_at": None if last is None or not last.digested_ms else _format_time(last.digested_ms),
-        "last_error": None if failed is None else failed.error,
-        "last_error_at": None if failed is None else _format_time(failed.error_ms),
-        "days": [{"day": str(day), "calls": used.calls, "tokens": used.tokens} for day, used in days.items()],
-        "sessions": [
-            {
-                "session": entry.session,
-                "is_due": entry.is_due,
-                "is_dead": entry.is_dead,
-                "requests": entry.requests,
-                "tokens": entry.tokens,
-                "model": entry.model or None,
-                "error": entry.error or None,
-            }
-            for entry in entries
-        ],
-    }
-
-
-def print_digest(run: Invocation, state: dict[str, Any]) -> None:
-    """Print the state of the digest in a few lines."""
-    through = state["through"]
-    if through is None:
-        why = "off" if state["mode"] is Digest.OFF else "not agreed yet, so nothing is sent"
-        run.out.line(dim("digest    "), f"{why}; {_HOW}" if state["mode"] is not Digest.OFF else why)
-    else:
-        model = f"{state['model']} at {state['url']}" if through == "server" else f"OpenCode's {state['mode']} model"
-        run.out.line(dim("digest    "), f"{model}; {state['due']} sessions due, {state['digested']} digested")
-    if through is not None or state["calls_30_days"]:
-        used = f"{state['tokens_today']:,} of {state['tokens_per_day']:,} today, {state['tokens_30_days']:,} in 30 days"
-        run.out.line(dim("tokens    "), f"{used} ({state['calls_30_days']} requests)")
-    if state["last_error"] is not None:
-        gave_up = f"; {state['failed']} sessions were given up: `learning digest --retry`" if state["failed"] else ""
-        run.out.line(dim("problem   "), f"{state['last_error_at']}: {state['last_error']}{gave_up}")
+"""Commands with which the user chooses a model, one in a line."""
+_MOST_AT_ONCE: Final = 1_000
 
 
 @command("test")
-@click.option("--show-prompt", is_flag=True, help="Also print what is sent.")
+@click.option("--show-prompt", is_flag=True, help="Also print the instructions and the example session that are sent.")
 def test(run: Invocation, *, show_prompt: bool) -> int:
-    """Send a small example session to the configured model, and show what would be kept of its answer.
+    """Send a small example session to the configured server, and show what would be kept of its answer.
 
     Nothing is stored, and nothing of your sessions is sent. The request counts for the budget of the day. Returns 1 if
     nothing of the answer would be kept, and 2 if the model gives no usable answer.
-    """
-    from opencode_memory.learning.digest import (  # noqa: PLC0415  loads an HTTP client
-        BudgetExceeded,
-        DigestError,
-        ServerModel,
-        StoredUsage,
-        judge,
-    )
-    from opencode_memory.learning.digest.example import EXPECTED, build_example  # noqa: PLC0415  as above
-    from opencode_memory.learning.digest.settings import read_settings, uses_server  # noqa: PLC0415  as above
 
+    Only a server (`learning.digest_url`) can be tested. A model of OpenCode (`learning.digest` is small or session) can
+    only be asked from inside OpenCode; `--show-prompt` prints what it would be sent.
+    """
     config = run.config.learning
     request = build_example()
     if show_prompt and not run.out.as_json:
         run.out.line(dim("system    "), f"\n{request.system}")
         run.out.line(dim("message   "), f"\n{request.text}\n")
     if not uses_server(config):
-        raise _explain_missing_server(config)
+        raise _explain_missing_server(config, "test")
     settings = read_settings(config)
     with run.open_store() as store:
         answer = ServerModel(settings, StoredUsage(store), clock=clock.now).ask(request.system, request.text)
@@ -133,27 +80,20 @@ def test(run: Invocation, *, show_prompt: bool) -> int:
 @click.option("--retry", is_flag=True, help="Also try the sessions that were given up.")
 @click.option("--dry-run", is_flag=True, help="Only show which sessions are due.")
 def digest(run: Invocation, *, session: str | None, retry: bool, dry_run: bool) -> int:
-    """Digest the sessions that are due now, with the configured server."""
-    from opencode_memory.hosts.opencode.feed.database import default_database  # noqa: PLC0415  only here
-    from opencode_memory.hosts.opencode.feed.transcripts import DatabaseTranscripts  # noqa: PLC0415  only here
-    from opencode_memory.learning.digest import DigestQueue, DigestReport  # noqa: PLC0415  not needed for help
-    from opencode_memory.learning.digest.settings import uses_server  # noqa: PLC0415  as above
-    from opencode_memory.projects.resolver import ProjectResolver  # noqa: PLC0415  as above
-    from opencode_memory.worker.digest_duty import ServerDigests  # noqa: PLC0415  loads an HTTP client
+    """Digest the sessions that are due now, with the configured server.
 
+    Sessions that OpenCode's own model digests are left to OpenCode. `--dry-run` lists them as well.
+    """
     config = run.config.learning
-    path = config.opencode_db or default_database(run.config.environment)
-    if path is None or not path.exists():
-        raise InvalidInputError("there is no database of OpenCode to read sessions from", field="learning.opencode_db")
     with run.open_store() as store:
         queue = DigestQueue(store, now_ms=lambda: to_ms(clock.now()))
-        source = DatabaseTranscripts(path, now_ms=lambda: to_ms(clock.now()))
         due = [entry.session for entry in queue.entries() if entry.is_due or (retry and entry.is_dead)]
         if dry_run:
             run.out.json({"due": due}) if run.out.as_json else run.out.line("\n".join(due) or "No session is due.")
             return DONE
         if not uses_server(config):
-            raise _explain_missing_server(config)
+            raise _explain_missing_server(config, "digest")
+        source = DatabaseTranscripts(_find_database(run), now_ms=lambda: to_ms(clock.now()))
         if retry:
             queue.revive()
         if session is not None:
@@ -175,28 +115,40 @@ def digest(run: Invocation, *, session: str | None, retry: bool, dry_run: bool) 
     return NOTHING_FOUND if problems else DONE
 
 
-def _name_way(config: LearningConfig) -> str | None:
-    from opencode_memory.learning.digest.settings import uses_opencode, uses_server  # noqa: PLC0415  as above
+def _find_database(run: Invocation) -> Path:
+    path = run.config.learning.opencode_db or default_database(run.config.environment)
+    if path is not None and path.exists():
+        return path
+    place = "OpenCode has no known folder of data" if path is None else f"there is no database of OpenCode at {path}"
+    error = InvalidInputError(f"{place}, so there are no sessions to digest", field="learning.opencode_db")
+    error.hint = "run OpenCode once, or set learning.opencode_db to the file that `opencode db path` prints"
+    raise error
 
-    if uses_server(config):
-        return "server"
-    return "opencode" if uses_opencode(config) else None
 
-
-def _explain_missing_server(config: LearningConfig) -> InvalidInputError:
+def _explain_missing_server(config: LearningConfig, name: str) -> InvalidInputError:
+    """Return the error of a command that needs a server: what it cannot do, and what to do instead."""
+    if not config.enabled or config.digest is Digest.OFF:
+        key = "learning.digest" if config.enabled else "learning.enabled"
+        return InvalidInputError(f"sessions are not digested, because {key} is off", field=key)
+    if (config.digest_url is None) != (config.digest_model is None):
+        missing = "learning.digest_model" if config.digest_model is None else "learning.digest_url"
+        error = InvalidInputError(f"{missing} is not set, so the server of the digest is unknown", field=missing)
+        error.hint = f"opencode-memory config set {missing} {'NAME' if missing.endswith('model') else 'URL'}"
+        return error
     if config.digest in {Digest.SMALL, Digest.SESSION}:
         error = InvalidInputError(
-            "the digest uses OpenCode's model, which only a running OpenCode can ask", field="learning.digest"
+            f"`learning {name}` can only ask a server (learning.digest_url), but learning.digest is {config.digest}: "
+            "this model is asked by OpenCode itself while it runs",
+            field="learning.digest",
         )
-        error.hint = "leave a session of OpenCode at rest; `opencode-memory learning status` then shows its digest"
+        error.hint = (
+            f"keep OpenCode open until a session of three messages has rested for {config.digest_rest_seconds} s; "
+            "`opencode-memory learning status` then shows the tokens of its digest, or why it failed"
+        )
         return error
     error = InvalidInputError("no model digests sessions", field="learning.digest")
-    error.hint = _HOW
+    error.hint = "choose one:\n  " + "\n  ".join(HOW_TO_AGREE)
     return error
-
-
-def _format_time(at_ms: int) -> str:
-    return datetime.fromtimestamp(at_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M UTC")
 
 
 def _print_test(run: Invocation, judged: Judged, summary: dict[str, str], expected: tuple[str, ...]) -> None:

@@ -25,6 +25,9 @@ class OutputClosed(Exception):  # noqa: N818  not an error
 def report_error(error: OpencodeMemoryError | click.ClickException, *, as_json: bool) -> int:
     """Print an error and its hint to standard error, and return the exit code."""
     message = error.format_message() if isinstance(error, click.ClickException) else str(error)
+    if isinstance(error, click.exceptions.NoArgsIsHelpError) and not as_json:
+        click.echo(message, err=True)
+        return FAILED
     hint = _hint_for(error)
     if as_json:
         import json  # noqa: PLC0415  only this needs it

@@ -1,59 +1,13 @@
-"""``opencode-memory learning``: shows the sources of learning, and turns learning on or off."""
+"""``opencode-memory learning``: turns learning on or off for a project or a session, and names the other commands."""
 
 from __future__ import annotations
 
 import click
 
-from opencode_memory.cli.command import Group, command
+from opencode_memory.cli.command import LazyGroup, command
 from opencode_memory.cli.context import Invocation
-from opencode_memory.cli.digest import describe_digest, digest, print_digest, test
-from opencode_memory.cli.output import dim
-from opencode_memory.cli.relearn import relearn
 from opencode_memory.errors import InvalidInputError
 from opencode_memory.learning import switches
-from opencode_memory.learning.relearn.offer import take_offer
-
-
-@command("status")
-def status(run: Invocation) -> None:
-    """Show the state and the sources of learning, and the number of candidates."""
-    from opencode_memory.hosts.opencode.feed.database import default_database  # noqa: PLC0415  only here
-
-    settings = run.config.learning
-    database = settings.opencode_db or default_database(run.config.environment)
-    with run.open_store() as store:
-        off = switches.is_off(store, store.project) or store.project in settings.skip_projects
-        waiting = store.count(status="candidate")
-        digests = describe_digest(store, settings)
-        project = store.project
-        if not run.out.as_json and (offer := take_offer(store)) is not None:
-            run.out.note(offer)
-    state = {
-        "enabled": settings.enabled,
-        "project": project,
-        "project_enabled": settings.enabled and not off,
-        "sources": settings.sources,
-        "opencode_db": None if database is None else str(database),
-        "opencode_db_exists": database is not None and database.exists(),
-        "watch": settings.watch,
-        "memory_file": run.config.memory_file,
-        "digest": digests,
-        "waiting": waiting,
-    }
-    if run.out.as_json:
-        run.out.json(state)
-        return
-    here = "off" if not settings.enabled else f"off for {project}" if off else "on"
-    run.out.line(dim("learning  "), f"{here}, from {', '.join(settings.sources) or 'no source'}")
-    there = (
-        "no file" if database is None else str(database) if database.exists() else f"{database} (does not exist yet)"
-    )
-    run.out.line(dim("opencode  "), there)
-    if settings.watch:
-        run.out.line(dim("watched   "), ", ".join(settings.watch))
-    run.out.line(dim("file      "), f".opencode/MEMORY.md: {run.config.memory_file}")
-    print_digest(run, digests)
-    run.out.line(dim("pending   "), f"{waiting} for `opencode-memory review`" if waiting else "0")
 
 
 @command("off")
@@ -95,17 +49,36 @@ def _switch_project(run: Invocation, *, on: bool) -> None:
 
 
 def _pause_session(run: Invocation, session: str, *, paused: bool) -> None:
+    if not session.strip() or not session.isprintable():
+        raise InvalidInputError("SESSION must be the id of a session, in printable characters", field="session")
     with run.open_store() as store:
+        was_paused = switches.is_paused(store, session)
+        is_known = was_paused or store.learning.open(session)[0] > 0
         switches.pause(store, session, paused=paused)
     if run.out.as_json:
-        run.out.json({"session": session, "paused": paused})
+        run.out.json({"session": session, "paused": paused, "known": is_known})
+        return
+    if was_paused == paused:
+        run.out.line(f"Learning was {'already paused' if paused else 'not paused'} for session {session}.")
     else:
         run.out.line(f"Learning {'is paused' if paused else 'is resumed'} for session {session}.")
+    if not is_known:
+        run.out.note(f"No message of a session {session} has been read so far; `opencode session list` shows the ids.")
 
 
-learning = Group(
+learning = LazyGroup(
     name="learning",
     help="Turn learning on or off for a project or a session. Everywhere: config set learning.enabled false",
-    commands=[status, on, off, pause, resume, relearn, test, digest],
-    hidden=False,
+    sections={
+        "Commands": {
+            "status": ("opencode_memory.cli.learning_status:status", "Show what is learned from, and the digest."),
+            "on": ("opencode_memory.cli.learning:on", "Turn learning on for this project."),
+            "off": ("opencode_memory.cli.learning:off", "Turn learning off for this project."),
+            "pause": ("opencode_memory.cli.learning:pause", "Stop learning from one session of OpenCode."),
+            "resume": ("opencode_memory.cli.learning:resume", "Resume learning from a paused session."),
+            "relearn": ("opencode_memory.cli.relearn:relearn", "Judge earlier memories by the present rules."),
+            "test": ("opencode_memory.cli.digest:test", "Try the digest with an example session."),
+            "digest": ("opencode_memory.cli.digest:digest", "Digest the sessions that are due now."),
+        }
+    },
 )

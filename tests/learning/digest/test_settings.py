@@ -48,7 +48,7 @@ def test_base_url_is_completed_to_the_endpoint(base: str, url: str) -> None:
 def test_remote_url_requires_https(base: str) -> None:
     with pytest.raises(InvalidInputError, match="must use https") as refused:
         DigestSettings(model="m", url=base)
-    assert refused.value.field == "url"
+    assert refused.value.field == "learning.digest_url"
     assert not parse_endpoint(base.replace("http:", "https:")).is_loopback
 
 
@@ -74,7 +74,7 @@ def test_remote_url_requires_https(base: str) -> None:
 def test_invalid_url_is_refused_and_not_quoted(base: str) -> None:
     with pytest.raises(InvalidInputError, match="is not of the form") as refused:
         DigestSettings(model="m", url=base)
-    assert refused.value.field == "url"
+    assert refused.value.field == "learning.digest_url"
     assert "hunter2" not in str(refused.value)
 
 

@@ -167,13 +167,13 @@ def parse_endpoint(base: str) -> Endpoint:
     # The messages do not repeat the input, because users put passwords into URLs.
     parts = _BASE.fullmatch(base.strip())
     if parts is None or int(parts["port"] or 0) > _HIGHEST_PORT:
-        message = f"url: the address of the LLM is not of the form {_FORM}"
-        raise InvalidInputError(message, field="url", limit=_FORM)
+        message = f"learning.digest_url: the address of the model's server is not of the form {_FORM}"
+        raise InvalidInputError(message, field="learning.digest_url", limit=_FORM)
     scheme, host = parts["scheme"].lower(), parts["host"].lower()
     is_loopback = _is_loopback(host)
     if scheme == "http" and not is_loopback:
-        message = f"url: the LLM at {host} must use https; http is allowed for loopback addresses only"
-        raise InvalidInputError(message, field="url", limit="https, or a loopback address")
+        message = f"learning.digest_url: {host} must use https; http is allowed for loopback addresses only"
+        raise InvalidInputError(message, field="learning.digest_url", limit="https, or a loopback address")
     origin = f"{scheme}://{host}" + (f":{parts['port']}" if parts["port"] else "")
     return Endpoint(origin + parts["path"].removesuffix(_COMPLETIONS) + _COMPLETIONS, origin, is_loopback)
 
