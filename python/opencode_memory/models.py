@@ -295,6 +295,19 @@ class Hit:
     explanation: Explanation | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Earlier:
+    """An earlier statement on the subject of a memory.
+
+    Attributes:
+        memory: The earlier statement, active or superseded.
+        is_replaced: Whether the later memory takes its place. Otherwise both may hold, in other circumstances.
+    """
+
+    memory: Memory
+    is_replaced: bool
+
+
 class RememberStatus(StrEnum):
     """Outcome of ``remember``."""
 

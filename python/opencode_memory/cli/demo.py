@@ -19,7 +19,8 @@ from opencode_memory.cli.context import Invocation
 from opencode_memory.cli.memories import print_hits
 from opencode_memory.cli.output import bold, dim
 from opencode_memory.cli.progress import embed_pending
-from opencode_memory.models import Category, Hit, NewMemory
+from opencode_memory.context.results import Result, present
+from opencode_memory.models import Category, NewMemory
 from opencode_memory.text.formatting import format_count
 
 _FOLDER: Final = Path(examples.__file__).parent
@@ -58,7 +59,9 @@ def show(run: Invocation) -> None:
         report = ingest(store, notes, top=notes)
         messages = store.remember_many(read_conversation(_FOLDER / "conversation.jsonl"))
         embed_pending(run, store)
-        answers = [(question, store.recall(question.text, limit=_HITS, explain=True)) for question in QUESTIONS]
+        answers = [
+            (question, present(store, store.recall(question.text, limit=_HITS, explain=True))) for question in QUESTIONS
+        ]
     if run.out.as_json:
         run.out.json(
             {"notes": report, "messages": len(messages), "answers": [_to_fields(*answer) for answer in answers]}
@@ -68,11 +71,11 @@ def show(run: Invocation) -> None:
         f"Remembered {format_count(report.added, 'section')} of {format_count(report.files, 'note')} and "
         f"{format_count(len(messages), 'message')} of a conversation, in a temporary store."
     )
-    for question, hits in answers:
+    for question, results in answers:
         run.out.line()
         run.out.line(bold(f"> {question.text}"), dim(f"   ({question.shows})"))
-        if hits:
-            print_hits(run.out, hits, at=run.started_at, in_detail=False)
+        if results:
+            print_hits(run.out, results, at=run.started_at, in_detail=False)
         else:
             run.out.line("    No memory is relevant.")
     run.out.line()
@@ -94,5 +97,5 @@ def read_conversation(file: Path) -> Iterator[NewMemory]:
             )
 
 
-def _to_fields(question: Question, hits: list[Hit]) -> dict[str, object]:
-    return {"question": question.text, "shows": question.shows, "hits": hits}
+def _to_fields(question: Question, results: list[Result]) -> dict[str, object]:
+    return {"question": question.text, "shows": question.shows, "hits": [result.hit for result in results]}

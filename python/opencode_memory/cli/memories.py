@@ -7,26 +7,33 @@ from datetime import datetime
 from typing import Final
 
 from opencode_memory.cli.output import Output, bold, dim
-from opencode_memory.models import Hit, Memory, Status
+from opencode_memory.context.folding import format_before
+from opencode_memory.context.results import Result
+from opencode_memory.models import Memory, Status
 from opencode_memory.text.clock import age
 from opencode_memory.text.formatting import short_id
 
 _HIT_LINES: Final = 4
+_BEFORE_LINES: Final = 2
 
 
-def print_hits(out: Output, hits: Sequence[Hit], *, at: datetime, in_detail: bool = True) -> None:
-    """Print the hits of a recall, best first, with their explanations if any.
+def print_hits(out: Output, results: Sequence[Result], *, at: datetime, in_detail: bool = True) -> None:
+    """Print the results of a recall, best first, with their explanations if any.
 
     Args:
         out: The output.
-        hits: The hits.
+        results: The results.
         at: The current time.
         in_detail: Whether to print each part of an explanation on its own line.
     """
     indent = " " * 4
-    for hit in hits:
+    for result in results:
+        hit = result.hit
         out.line(bold(f"{hit.rank:>2}  "), dim(format_facts(hit.memory, at=at)))
         out.excerpt(hit.memory.content, indent=indent, lines=_HIT_LINES)
+        changed = format_before(hit.memory, result.before, at=at)
+        if changed:
+            out.excerpt(changed, indent=indent, lines=_BEFORE_LINES)
         signals = hit.explanation.signals if hit.explanation is not None else ()
         if signals and not in_detail:
             parts = (f"{signal.name} {signal.contribution:+.2f}" for signal in signals)

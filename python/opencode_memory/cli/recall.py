@@ -23,7 +23,9 @@ from opencode_memory.cli.parameters import (
     scope_option,
     text_argument,
 )
+from opencode_memory.context.results import Result, present
 from opencode_memory.models import ALL_PROJECTS, Category
+from opencode_memory.text.json_values import to_json
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,10 +97,18 @@ def print_answer(run: Invocation, request: RecallRequest) -> int:
             as_of=request.as_of,
             explain=request.explain,
         )
+        # The links of today say nothing about the statements of an earlier time.
+        results = [Result(hit) for hit in hits] if request.as_of else present(store, hits)
     if run.out.as_json:
-        run.out.json({"query": request.query, "hits": hits})
-    elif hits:
-        print_hits(run.out, hits, at=run.started_at)
+        run.out.json({"query": request.query, "hits": [_to_fields(result) for result in results]})
+    elif results:
+        print_hits(run.out, results, at=run.started_at)
     else:
         run.out.note("Nothing found.")
     return DONE if hits else NOTHING_FOUND
+
+
+def _to_fields(result: Result) -> dict[str, object]:
+    """Return the fields of a result: those of its hit, and the earlier statements if there are any."""
+    fields: dict[str, object] = to_json(result.hit)
+    return fields | ({"before": result.before} if result.before else {})

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
+from opencode_memory.context.folding import format_before
 from opencode_memory.models import Memory, Trust
 from opencode_memory.text.clock import age
 from opencode_memory.text.display import clean, cut, one_line
@@ -61,17 +62,19 @@ class Group:
         memories: The memories to show.
         share: The part of the budget that they may take, from 0 to 1.
         lines: Further lines to show after the memories.
+        before: Earlier statements that are folded into a memory, by its id, newest first.
     """
 
     heading: str
     memories: tuple[Memory, ...] = ()
     share: float = 1.0
     lines: tuple[str, ...] = ()
+    before: Mapping[str, tuple[Memory, ...]] = field(default_factory=dict)
 
     def items(self, at: datetime) -> Iterator[tuple[Memory | None, str]]:
         """Yield the rendered memories and lines."""
         for memory in self.memories:
-            yield memory, format_memory(memory, at=at)
+            yield memory, format_memory(memory, at=at, before=self.before.get(memory.id, ()))
         for line in self.lines:
             yield None, f"- {one_line(escape(line), MEMORY_BYTES)}"
 
@@ -106,13 +109,24 @@ def escape(text: str) -> str:
     return _MARKERS.sub("&#91;", _TAG.sub("&lt;", clean(text)))
 
 
-def format_memory(memory: Memory, *, at: datetime, most_bytes: int = MEMORY_BYTES) -> str:
-    """Render a memory as a paragraph: id, category, age, origin, and a text that looks like no other memory."""
+def format_memory(
+    memory: Memory, *, at: datetime, most_bytes: int = MEMORY_BYTES, before: Sequence[Memory] = ()
+) -> str:
+    """Render a memory as a paragraph: id, category, age, origin, and a text that looks like no other memory.
+
+    Args:
+        memory: The memory.
+        at: The current time.
+        most_bytes: Maximum length of its text.
+        before: Earlier statements that are folded into it, newest first.
+    """
     told = cut(_BLANK_LINES.sub("\n", escape(memory.content).strip()), most_bytes)[0]
     told = _HEADING.sub(_INDENT, told)
     facts = [memory.category.value, age(memory.time, at=at), origin(memory)]
     if memory.project is None:
         facts.append("for every project")
+    changed = escape(format_before(memory, before, at=at))
+    told += f" ({changed})" if changed else ""
     return f"- [{short_id(memory.id)}] {', '.join(facts)}: " + told.replace("\n", f"\n{_INDENT}")
 
 

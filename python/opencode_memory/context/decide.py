@@ -7,12 +7,13 @@ that was compacted away may therefore be shown again, and a visible memory is no
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from opencode_memory.context.block import NOTHING, Block, Group, render
+from opencode_memory.context.folding import fold_hits
 from opencode_memory.context.relevance import POOL, TUNED, query_of, select_relevant
 from opencode_memory.context.usefulness import rank_by_usefulness
 from opencode_memory.models import Category, Hit, Memory
@@ -81,9 +82,9 @@ def decide(
     in_sight = {shown.memory for one in seen for shown in one.shown}
     with_directives = not any(one.about.get("directives") for one in seen)
     directives = [one for one in _directives(store, request) if one.id not in in_sight] if with_directives else []
-    found = _found(store, request, config.max_results, in_sight | {one.id for one in directives})
+    found, before = _found(store, request, config.max_results, in_sight | {one.id for one in directives})
     budget = config.subagent_tokens if request.is_subagent else config.max_tokens
-    block = _block(directives, [hit.memory for hit, _ in found], budget, count, at)
+    block = _block(directives, [hit.memory for hit, _ in found], before, budget, count, at)
     if not block.text:
         return store.ledger.decide(_nothing(request, "nothing known is relevant", at))
     why = {hit.memory.id: (hit.score, reason) for hit, reason in found}
@@ -103,12 +104,17 @@ def decide(
 
 
 def _block(
-    directives: Sequence[Memory], found: Sequence[Memory], budget: int, count: Callable[[str], int], at: datetime
+    directives: Sequence[Memory],
+    found: Sequence[Memory],
+    before: Mapping[str, tuple[Memory, ...]],
+    budget: int,
+    count: Callable[[str], int],
+    at: datetime,
 ) -> Block:
     if budget <= 0:
         return NOTHING
     share = _SHARE if found else 1.0
-    groups = [Group(DIRECTIVES, tuple(directives), share), Group(FOUND, tuple(found))]
+    groups = [Group(DIRECTIVES, tuple(directives), share), Group(FOUND, tuple(found), before=before)]
     return render([group for group in groups if group.memories], max_tokens=budget, count=count, at=at)
 
 
@@ -117,19 +123,25 @@ def _directives(store: MemoryStore, request: Request) -> list[Memory]:
     return [memory for memory in listed if not memory.is_withheld]
 
 
-def _found(store: MemoryStore, request: Request, most: int, in_sight: Collection[str]) -> list[tuple[Hit, str]]:
+def _found(
+    store: MemoryStore, request: Request, most: int, in_sight: Collection[str]
+) -> tuple[list[tuple[Hit, str]], dict[str, tuple[Memory, ...]]]:
+    """Return the hits to show with their reasons, and the earlier statements that are folded into them."""
     query = query_of(request.text)
     if not query:
-        return []
-    tuning = replace(TUNED, most=most)
+        return [], {}
     hits = store.recall(query, limit=POOL, project=request.project, explain=True, unasked=True)
+    chosen = select_relevant(query, hits, by=replace(TUNED, most=most))
+    # Fold before anything is left out: if the model sees an earlier statement, its correction is shown now.
+    reasons = {hit.memory.id: why for hit, why in chosen}
+    folded = fold_hits([hit for hit, _ in chosen], store.earlier([hit.memory.id for hit in hits]), others=hits)
     found = [
-        (hit, why)
-        for hit, why in select_relevant(query, hits, by=tuning)
+        (hit, reasons.get(hit.memory.id, "changes a relevant memory"))
+        for hit, _ in folded
         if hit.memory.id not in in_sight and not hit.memory.is_withheld and not _is_of(hit, request)
     ]
     useful = store.ledger.usefulness([hit.memory.id for hit, _ in found])
-    return rank_by_usefulness(found, useful)[:most]
+    return rank_by_usefulness(found, useful)[:most], {hit.memory.id: before for hit, before in folded}
 
 
 def _is_of(hit: Hit, request: Request) -> bool:

@@ -10,9 +10,11 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from types import MappingProxyType
 from typing import Any, Final
 
 from opencode_memory import entities
+from opencode_memory.context.folding import format_before
 from opencode_memory.models import Memory, Status, Trust
 from opencode_memory.text.clock import age
 from opencode_memory.text.display import clean, cut, one_line
@@ -70,9 +72,24 @@ def _format_fact(text: str, most_bytes: int = 40) -> str:
 
 
 def format_list(
-    memories: Iterable[Memory], *, at: datetime, project: str | None, compact: bool = False, numbered: bool = True
+    memories: Iterable[Memory],
+    *,
+    at: datetime,
+    project: str | None,
+    compact: bool = False,
+    numbered: bool = True,
+    before: Mapping[str, Sequence[Memory]] = MappingProxyType({}),
 ) -> str:
-    """Render a list of memories with an excerpt below each, or on the same line if ``compact``."""
+    """Render a list of memories with an excerpt below each, or on the same line if ``compact``.
+
+    Args:
+        memories: The memories.
+        at: The current time.
+        project: The project of the reader, which is not repeated for each memory.
+        compact: Whether to render one line for each memory.
+        numbered: Whether to number the memories.
+        before: Earlier statements that are folded into a memory, by its id, newest first.
+    """
     lines = []
     for number, memory in enumerate(memories, start=1):
         head = (
@@ -80,10 +97,11 @@ def format_list(
             if numbered
             else format_facts(memory, at=at, project=project)
         )
+        changed = clean(format_before(memory, before.get(memory.id, ()), at=at))
         if compact:
-            lines.append(f"{head}: {one_line(memory.content)}")
+            lines.append(f"{head}: {one_line(memory.content)}" + (f" ({changed})" if changed else ""))
         else:
-            lines += [head, indent(memory.content)]
+            lines += [head, indent(memory.content), *([f"{_INDENT}({changed})"] if changed else [])]
     return "\n".join(lines)
 
 
@@ -110,6 +128,12 @@ def memory_data(memory: Memory, *, most_bytes: int | None = EXCERPT_BYTES) -> di
     }
     fields: dict[str, Any] = to_json({name: value for name, value in data.items() if value not in (None, (), {})})
     return fields
+
+
+def before_data(before: Sequence[Memory]) -> dict[str, Any]:
+    """Convert the earlier statements that are folded into a memory to JSON; empty if there are none."""
+    named = [{"id": one.id, "content": cut(one.content, EXCERPT_BYTES)[0], "time": one.time} for one in before]
+    return to_json({"before": named}) if named else {}
 
 
 def join_lines(*parts: str | None, separator: str = "\n") -> str:

@@ -21,6 +21,7 @@ from opencode_memory.config import paths
 from opencode_memory.config.load import environment
 from opencode_memory.errors import InvalidInputError
 from opencode_memory.models import (
+    Earlier,
     HistoryEntry,
     Hit,
     Link,
@@ -450,6 +451,33 @@ class MemoryStore:
         """Return memories linked to a memory, then memories that are similar in meaning."""
         most = min(arguments.count(limit, field="limit"), _MOST_RELATED)
         return [records.related_memory(found) for found in self._engine.related(arguments.text(id, field="id"), most)]
+
+    def earlier(self, ids: Sequence[str]) -> dict[str, tuple[Earlier, ...]]:
+        """Return the earlier statements on the subjects of memories, newest first.
+
+        Links tell which memories replace or contradict each other. Up to 64 given memories are also compared with each
+        other, because a memory of a large batch is visible before it has links.
+
+        Args:
+            ids: Full ids, for example those of the hits of a recall. An unknown id has no earlier statement.
+
+        Returns:
+            The earlier statements by the id of the later memory. A memory without any is left out.
+        """
+        named = arguments.texts(ids, field="ids")
+        found = self._engine.earlier(named)
+        return {
+            id_: tuple(Earlier(memory=records.memory(memory), is_replaced=replaced) for memory, replaced in earlier)
+            for id_, earlier in zip(named, found, strict=True)
+            if earlier
+        }
+
+    def later(self, ids: Sequence[str]) -> builtins.list[Memory]:
+        """Return the active memories that contradict one of these memories, by their full ids, and were said later.
+
+        A recall returns such a memory beside its hits. A reader that lists memories asks for them with this method.
+        """
+        return [records.memory(memory) for memory in self._engine.later(arguments.texts(ids, field="ids"))]
 
     def most_used(
         self,

@@ -7,9 +7,11 @@ from typing import Annotated, Final
 from pydantic import Field
 
 from opencode_memory import entities
+from opencode_memory.context.results import present
 from opencode_memory.models import ALL_PROJECTS, Memory, RelatedMemory, Status
 from opencode_memory.server.answers import (
     Answer,
+    before_data,
     format_facts,
     format_list,
     format_project,
@@ -79,14 +81,18 @@ def recall(
         entity=None if entity is None else entities.canonical(entity, project=where),
     )
     call.state.count_recall(found=bool(hits))
-    memories = [hit.memory for hit in hits]
-    if not memories:
+    if not hits:
         return Answer(f"No memory in {_format_scope(where)} matches the query.", {"memories": []})
+    results = present(call.store, hits)
+    before = {result.memory.id: result.before for result in results}
     text = join_lines(
-        f"{format_count(len(memories), 'memory')} from {_format_scope(where)}, best first:",
-        format_list(memories, at=call.at, project=where, compact=compact),
+        f"{format_count(len(results), 'memory')} from {_format_scope(where)}, best first:",
+        format_list([result.memory for result in results], at=call.at, project=where, compact=compact, before=before),
     )
-    data = [memory_data(hit.memory) | {"score": round(hit.score, 4)} for hit in hits]
+    data = [
+        memory_data(result.memory) | {"score": round(result.hit.score, 4)} | before_data(result.before)
+        for result in results
+    ]
     return Answer(text, {"memories": data})
 
 

@@ -4,6 +4,7 @@
 //! data directory. After a `fork` the child gets an error, because its writes could damage the files of the parent.
 
 mod curate;
+mod earlier;
 mod embed;
 mod exchange;
 mod indexer;
@@ -27,6 +28,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::Mutex;
 
+pub use earlier::Earlier;
 pub use embed::EmbeddingBatch;
 pub use exchange::{Dumped, Loaded};
 pub use keep::Stats;

@@ -150,7 +150,12 @@ fn is_of_series(write: &WriteTx<'_>, id: &str, rivals: &[i64]) -> Result<bool> {
             && statement.compare(&rival.content, None) != Relation::Unrelated;
         related += usize::from(is_related);
     }
-    Ok(related > MOST_RELATED)
+    Ok(is_same_series(related))
+}
+
+/// Whether a statement that is related to so many older ones is an entry of a series.
+pub(super) fn is_same_series(related: usize) -> bool {
+    related > MOST_RELATED
 }
 
 /// The result of comparing two memories.
@@ -203,7 +208,7 @@ pub(super) fn supersede(write: &WriteTx<'_>, newer: &Memory, older: &Memory, wei
 
 /// Whether the trust and the scope of the newer memory allow it to replace the older one. A pin, a topic and a
 /// confirmation protect a memory from all but the user.
-fn may_replace(newer: &Memory, older: &Memory) -> bool {
+pub(super) fn may_replace(newer: &Memory, older: &Memory) -> bool {
     let is_protected = older.pinned || older.topic.is_some() || older.verified_at.is_some();
     let have_other_topics = newer.topic.is_some() && older.topic.is_some();
     newer.project_id == older.project_id
@@ -213,7 +218,7 @@ fn may_replace(newer: &Memory, older: &Memory) -> bool {
         && (newer.expires_at.is_none() || older.expires_at.is_some())
 }
 
-fn are_statements(a: &Memory, b: &Memory) -> bool {
+pub(super) fn are_statements(a: &Memory, b: &Memory) -> bool {
     let is_statement = |memory: &Memory| {
         memory.status == Status::Active && memory.position.is_none() && STATEMENTS.contains(&memory.category)
     };
@@ -221,7 +226,7 @@ fn are_statements(a: &Memory, b: &Memory) -> bool {
 }
 
 /// Whether both were said in one message, in which the second statement adds to the first one.
-fn are_of_one_message(a: &Memory, b: &Memory) -> bool {
+pub(super) fn are_of_one_message(a: &Memory, b: &Memory) -> bool {
     a.source.message.is_some() && a.source.message == b.source.message && a.source.session == b.source.session
 }
 

@@ -1,6 +1,7 @@
 //! Methods that read.
 
 use numpy::PyReadonlyArray1;
+use opencode_memory_core::engine::Earlier;
 use opencode_memory_core::model::RecallRequest;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -10,6 +11,8 @@ use crate::convert::{self, GivenSelection};
 use crate::errors::detached;
 
 type Dicts<'py> = Vec<Bound<'py, PyDict>>;
+/// The memory, and whether a later one takes its place.
+type EarlierParts<'py> = (Bound<'py, PyDict>, bool);
 /// Source, target, kind, weight and reason.
 type LinkParts = (String, String, String, f64, String);
 
@@ -69,6 +72,18 @@ impl Engine {
     fn related<'py>(&self, py: Python<'py>, id: &str, limit: usize) -> PyResult<Dicts<'py>> {
         let related = detached(py, || self.core.related(id, limit))?;
         related.iter().map(|related| convert::related(py, related)).collect()
+    }
+
+    /// For each memory the earlier statements on its subject, and whether it takes their place.
+    fn earlier<'py>(&self, py: Python<'py>, ids: Vec<String>) -> PyResult<Vec<Vec<EarlierParts<'py>>>> {
+        let found = detached(py, || self.core.earlier(&ids))?;
+        let convert = |one: &Earlier| Ok((convert::memory(py, &one.memory)?, one.is_replaced));
+        found.iter().map(|earlier| earlier.iter().map(convert).collect()).collect()
+    }
+
+    fn later<'py>(&self, py: Python<'py>, ids: Vec<String>) -> PyResult<Dicts<'py>> {
+        let found = detached(py, || self.core.later(&ids))?;
+        found.iter().map(|memory| convert::memory(py, memory)).collect()
     }
 
     fn most_used<'py>(

@@ -12,6 +12,7 @@ from typing import Final
 
 from opencode_memory._core import redact
 from opencode_memory.context.block import Group, escape, format_memory, render
+from opencode_memory.context.results import present
 from opencode_memory.errors import OpencodeMemoryError
 from opencode_memory.hosts.opencode.slash_commands import HOW, READ_ONLY, WHAT, frame
 from opencode_memory.models import Category, RememberStatus, Scope, Trust
@@ -89,7 +90,9 @@ def _recall(call: SessionCall, arguments: str) -> str:
     if not hits:
         place = "every project" if where is None else f"{format_project(where)} or every project"
         return f"{asked}\nNo memory in {place} answers this. Tell them so in one line; do nothing else."
-    group = Group("Best first:", tuple(hit.memory for hit in hits))
+    results = present(call.store, hits)
+    before = {result.memory.id: result.before for result in results}
+    group = Group("Best first:", tuple(result.memory for result in results), before=before)
     block = render([group], max_tokens=RECALL_TOKENS, count=call.count_tokens, at=call.at, head=_RECORDS)
     return join_lines(
         asked,

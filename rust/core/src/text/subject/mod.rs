@@ -39,6 +39,29 @@ pub enum Relation {
     Unrelated,
 }
 
+/// Reasons of contradictions in which both statements may hold, each in its own circumstances.
+const EXCEPTION: &str = "an exception to the older statement";
+const ELSEWHERE: &str = "rejects it in other circumstances";
+const REVERSAL: &str = "asserts what the older statement rejects";
+const PERHAPS_ELSEWHERE: &str = "gives another value, perhaps in other circumstances";
+const DIFFERENT: &str = "says that something is different now";
+const OTHER_NUMBER: &str = "the same words but for a number";
+const TENTATIVE: &str = "suggests that something changed";
+
+impl Relation {
+    /// Whether the two statements surely have one subject, so that a reader needs the newer one first of all.
+    pub fn is_of_one_subject(self) -> bool {
+        match self {
+            Self::Replaces(_) => true,
+            Self::Contradicts(reason) => {
+                ![EXCEPTION, ELSEWHERE, REVERSAL, PERHAPS_ELSEWHERE, DIFFERENT, OTHER_NUMBER, TENTATIVE]
+                    .contains(&reason)
+            }
+            Self::Unrelated => false,
+        }
+    }
+}
+
 /// A newer statement, read once for many comparisons.
 #[derive(Debug)]
 pub struct Statement<'t> {
@@ -98,7 +121,7 @@ impl<'t> Statement<'t> {
             }
         }
         match found {
-            Relation::Replaces(reason) if self.claim.is_tentative => Relation::Contradicts(reason),
+            Relation::Replaces(_) if self.claim.is_tentative => Relation::Contradicts(TENTATIVE),
             _ if self.claim.adds => Relation::Unrelated,
             other => other,
         }
@@ -121,7 +144,13 @@ fn compare_claims(newer: &Claim, older: &Claim, are_opposite: impl Fn() -> bool,
         if is_order && is_negated {
             return Relation::Replaces("a later rule says the opposite of the same words");
         }
-        return Relation::Contradicts("the same words but for a negation or a number");
+        // Entries of a list differ by a number, too, so a number alone does not make one subject.
+        let numbers = |claim: &Claim| -> Vec<String> {
+            let has_digit = |stem: &&String| stem.contains(|letter: char| letter.is_ascii_digit());
+            claim.stems.iter().filter(has_digit).cloned().collect()
+        };
+        let is_negation = numbers(newer) == numbers(older);
+        return Relation::Contradicts(if is_negation { "the same words but for a negation" } else { OTHER_NUMBER });
     }
     if found == Relation::Unrelated { compare_change(newer, older, cosine) } else { found }
 }
@@ -139,11 +168,7 @@ fn compare_rejection(newer: &Claim, older: &Claim) -> Relation {
         let is_exception = rest().count() > 0
             && rest().all(|term| newer.rejected.contains(term))
             && newer.rejected_values.iter().all(|value| older.values.contains(value));
-        return if is_exception {
-            Relation::Contradicts("an exception to the older statement")
-        } else {
-            Relation::Unrelated
-        };
+        return if is_exception { Relation::Contradicts(EXCEPTION) } else { Relation::Unrelated };
     }
     let extra: Vec<&String> = older
         .asserted
@@ -162,11 +187,7 @@ fn compare_rejection(newer: &Claim, older: &Claim) -> Relation {
         return Relation::Unrelated;
     }
     if is_narrower {
-        return if extra.len() <= FEW {
-            Relation::Contradicts("rejects it in other circumstances")
-        } else {
-            Relation::Unrelated
-        };
+        return if extra.len() <= FEW { Relation::Contradicts(ELSEWHERE) } else { Relation::Unrelated };
     }
     if extra.is_empty() && (newer.cue == Cue::Strong || newer.is_order || older.is_order || names_another) {
         return Relation::Replaces("rejects what the older statement says");
@@ -199,7 +220,7 @@ fn compare_reversal(newer: &Claim, older: &Claim) -> Relation {
         0 if newer.is_order || newer.cue == Cue::Strong => {
             Relation::Replaces("asserts what the older statement rejects")
         }
-        count if count <= FEW => Relation::Contradicts("asserts what the older statement rejects"),
+        count if count <= FEW => Relation::Contradicts(REVERSAL),
         _ => Relation::Unrelated,
     }
 }
@@ -315,7 +336,7 @@ fn compare_value(newer: &Claim, older: &Claim, new: &Value, old: &Value) -> Rela
             Relation::Replaces("says that the value changed")
         }
         (0, few) | (few, 0) if few <= FEW && (one_value || newer.cue >= Cue::Weak) && new.kind != Kind::Word => {
-            Relation::Contradicts("gives another value, perhaps in other circumstances")
+            Relation::Contradicts(PERHAPS_ELSEWHERE)
         }
         (1, 1) if newer.cue == Cue::Strong && one_value && here.len() > 1 => {
             Relation::Contradicts("gives another value and says that something changed")
@@ -343,7 +364,7 @@ fn compare_change(newer: &Claim, older: &Claim, cosine: Option<f32>) -> Relation
         return Relation::Replaces("says that something changed");
     }
     if is_exchange && added <= FEW + 1 && lost <= FEW && shared >= lost {
-        return Relation::Contradicts("says that something is different now");
+        return Relation::Contradicts(DIFFERENT);
     }
     Relation::Unrelated
 }

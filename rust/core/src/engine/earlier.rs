@@ -1,0 +1,163 @@
+//! Earlier statements on the subjects of given memories, for readers that want the newest word first.
+//!
+//! Links say which memories replace or contradict each other. Given memories without a link are compared here, because
+//! a memory of a large batch is visible before it has been compared.
+
+use rustc_hash::FxHashSet;
+
+use super::Engine;
+use super::replace::{are_of_one_message, are_statements, is_same_series, may_replace};
+use crate::error::Result;
+use crate::model::{Memory, Status};
+use crate::store::link::{self, Link};
+use crate::store::{Snapshot, memory};
+use crate::text::{self, Relation, Statement};
+
+/// Number of given memories up to which each pair is compared. Of more, only links are read.
+const MOST_COMPARED: usize = 64;
+/// Number of replaced memories that are followed from one memory.
+const MOST_STEPS: usize = 8;
+
+/// A memory that an other, later one speaks against.
+#[derive(Debug, Clone)]
+pub struct Earlier {
+    /// The memory.
+    pub memory: Memory,
+    /// Whether the later memory takes its place for a reader. Otherwise both may hold, in other circumstances.
+    pub is_replaced: bool,
+}
+
+impl Engine {
+    /// Find for each of these memories, by their full ids, the earlier statements of its project on its subject, newest
+    /// first. An unknown id has none.
+    pub fn earlier(&self, ids: &[String]) -> Result<Vec<Vec<Earlier>>> {
+        let shared = self.enter()?;
+        let at = shared.store.read()?;
+        let now_ms = shared.clock.now_ms();
+        let mut given = Vec::with_capacity(ids.len());
+        for id in ids {
+            given.push(memory::by_id(&at, id)?);
+        }
+        let mut found: Vec<Vec<Earlier>> = Vec::with_capacity(ids.len());
+        let mut settled = FxHashSet::default();
+        for memory in &given {
+            found.push(match memory {
+                Some(memory) => follow_links(&at, memory, now_ms, &mut settled)?,
+                None => Vec::new(),
+            });
+        }
+        if given.len() <= MOST_COMPARED {
+            compare_given(&given, &settled, &mut found);
+        }
+        for earlier in &mut found {
+            earlier.sort_by_key(|one| std::cmp::Reverse(one.memory.said_at()));
+            let mut seen = FxHashSet::default();
+            earlier.retain(|one| seen.insert(one.memory.id.clone()));
+        }
+        Ok(found)
+    }
+
+    /// Find the active memories of the same project that contradict one of these and were said later.
+    pub fn later(&self, ids: &[String]) -> Result<Vec<Memory>> {
+        let shared = self.enter()?;
+        let at = shared.store.read()?;
+        let now_ms = shared.clock.now_ms();
+        let mut found: Vec<Memory> = Vec::new();
+        for id in ids {
+            let Some(memory) = memory::by_id(&at, id)? else { continue };
+            for other in link::contradicting(&at, id)? {
+                let Some(other) = memory::by_id(&at, &other)? else { continue };
+                let is_later = other.said_at() > memory.said_at() && other.project_id == memory.project_id;
+                let is_visible = other.status == Status::Active && !other.is_expired(now_ms);
+                if is_later && is_visible && !found.iter().any(|known| known.id == other.id) {
+                    found.push(other);
+                }
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// The memories that a memory replaced, also through others, and the earlier ones that it contradicts. Adds the ids of
+/// every linked pair to `settled`.
+fn follow_links(
+    at: &Snapshot<'_>,
+    memory: &Memory,
+    now_ms: i64,
+    settled: &mut FxHashSet<(String, String)>,
+) -> Result<Vec<Earlier>> {
+    let mut found = Vec::new();
+    let mut waiting = vec![memory.clone()];
+    let mut steps = 0;
+    while let Some(newer) = waiting.pop() {
+        for link in link::of(at, &newer.id)? {
+            let Some(other) = other_end(at, &link, &newer)? else { continue };
+            if newer.id == memory.id && matches!(link.kind.as_str(), "contradicts" | "supersedes") {
+                settled.insert(pair(memory, &other));
+            }
+            let is_visible = other.project_id == memory.project_id && !other.is_expired(now_ms);
+            if !is_visible || other.said_at() >= newer.said_at() {
+                continue;
+            }
+            match link.kind.as_str() {
+                "supersedes" if link.source == newer.id && other.status == Status::Superseded => {
+                    steps += 1;
+                    if steps > MOST_STEPS {
+                        continue;
+                    }
+                    waiting.push(other.clone());
+                    if !text::same_statement(&newer.content, &other.content) {
+                        found.push(Earlier { memory: other, is_replaced: true });
+                    }
+                }
+                "contradicts" if newer.id == memory.id && other.status == Status::Active => {
+                    let relation = text::compare(&newer.content, &other.content, None);
+                    let is_replaced = relation.is_of_one_subject() && may_replace(&newer, &other);
+                    found.push(Earlier { memory: other, is_replaced });
+                }
+                _ => {}
+            }
+        }
+    }
+    Ok(found)
+}
+
+fn other_end(at: &Snapshot<'_>, link: &Link, memory: &Memory) -> Result<Option<Memory>> {
+    if !matches!(link.kind.as_str(), "contradicts" | "supersedes") {
+        return Ok(None);
+    }
+    memory::by_id(at, if link.source == memory.id { &link.target } else { &link.source })
+}
+
+/// Compare the given memories that no link connects. If the user took a replacement back, its link remains, so that
+/// both stay apart.
+fn compare_given(given: &[Option<Memory>], settled: &FxHashSet<(String, String)>, found: &mut [Vec<Earlier>]) {
+    for (number, newer) in given.iter().enumerate() {
+        let Some(newer) = newer else { continue };
+        let Some(statement) = Statement::read(&newer.content).filter(Statement::may_replace) else { continue };
+        let mut related = Vec::new();
+        for older in given.iter().flatten() {
+            if older.said_at() >= newer.said_at()
+                || older.project_id != newer.project_id
+                || !are_statements(newer, older)
+                || are_of_one_message(newer, older)
+                || settled.contains(&pair(newer, older))
+            {
+                continue;
+            }
+            let relation = statement.compare(&older.content, None);
+            if relation != Relation::Unrelated {
+                let is_replaced = relation.is_of_one_subject() && may_replace(newer, older);
+                related.push(Earlier { memory: older.clone(), is_replaced });
+            }
+        }
+        if !is_same_series(related.len()) {
+            found[number].extend(related);
+        }
+    }
+}
+
+/// The ids of two memories in a fixed order.
+fn pair(a: &Memory, b: &Memory) -> (String, String) {
+    if a.id <= b.id { (a.id.clone(), b.id.clone()) } else { (b.id.clone(), a.id.clone()) }
+}
