@@ -27,6 +27,15 @@ def test_recall_json_has_the_fields_of_the_api(cli: CommandLine) -> None:
     assert sum(signal["contribution"] for signal in hit["explanation"]["signals"]) == pytest.approx(hit["score"])
 
 
+def test_recall_names_the_earlier_statement_in_its_correction(cli: CommandLine) -> None:
+    cli.ok("remember", "Use npm to install packages.")
+    cli.ok("remember", "Use pnpm instead of npm.")
+    out = cli.ok("recall", "which package manager do we use").out
+    assert "changed now; before: Use npm to install packages." in " ".join(out.split())
+    [hit] = cli.ok("recall", "which package manager do we use", "--json").json["hits"]
+    assert [memory["content"] for memory in hit["before"]] == ["Use npm to install packages."]
+
+
 def test_reading_creates_no_project(cli: CommandLine) -> None:
     cli("recall", "anything")
     cli("list")

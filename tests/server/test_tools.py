@@ -14,7 +14,7 @@ import pytest
 from opencode_memory.config.settings import Tools
 from opencode_memory.server.app import INSTRUCTIONS, select_tools
 from opencode_memory.text.formatting import short_id
-from support.mcp import HANDSHAKE, MODES, World
+from support.mcp import HANDSHAKE, MODES, Agent, World
 from support.mcp_http import Wire
 from support.mcp_scene import ALWAYS_FAILING, Scene, set_up
 
@@ -246,3 +246,13 @@ def test_unknown_tool_is_an_error_with_a_suggestion(world: World) -> None:
     agent = world.agent(mode=HANDSHAKE)
     assert agent.refused("recal") == "there is no tool 'recal'; did you mean 'recall'?"
     assert "memory_recall" in agent.refused("memory_recall")
+
+
+def test_recall_names_the_earlier_statement_in_its_correction(agent: Agent) -> None:
+    agent.remember("Use npm to install packages.")
+    agent.remember("Use pnpm instead of npm.")
+    for compact in (False, True):
+        reply = agent.ok("recall", query="use pnpm or npm", compact=compact)
+        assert "(changed now; before: Use npm to install packages.)" in reply.text
+        [found] = reply.data["memories"]
+        assert [memory["content"] for memory in found["before"]] == ["Use npm to install packages."]

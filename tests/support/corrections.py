@@ -36,6 +36,7 @@ class Correction:
         cue: Whether the message says that something changed.
         elsewhere: Whether the later message belongs to another project.
         agent: Later answer of the agent.
+        asks: What the user types in the session after that, on the same subject.
     """
 
     kind: str
@@ -49,6 +50,7 @@ class Correction:
     cue: bool = False
     elsewhere: bool = False
     agent: str = "Done."
+    asks: str = ""
 
 
 @dataclass(frozen=True)
@@ -86,6 +88,35 @@ def run_correction(world: World, server: Resident, pair: Correction, name: str) 
         _talk(plugin, world, f"ses_{name}_2", pair.then, pair.agent)
     _work(world)
     return _judge(world, pair, old, project)
+
+
+@dataclass(frozen=True)
+class Sight:
+    """Statements in the block of the next session's request.
+
+    Attributes:
+        new: Whether it holds the new statement.
+        old_alone: Whether it holds the old statement in full, and not the new one.
+        block: The block.
+    """
+
+    new: bool
+    old_alone: bool
+    block: str
+
+
+def ask_again(world: World, server: Resident, pair: Correction, name: str) -> Sight:
+    """Let the user ask about the subject in a third session, and return what stands in the block of the request.
+
+    Call it after ``run_correction`` with the same name.
+    """
+    world.pass_time(DAY_SECONDS)
+    session = f"ses_{name}_3"
+    with Plugin(server.url, world.folder / name) as plugin:
+        plugin.happens(began(plugin.folder, session))
+        block = plugin.shown(f"msg_{session}_1", pair.asks, session=session)
+    new, old = _matches(block, pair.wanted), _matches(block, pair.gone)
+    return Sight(new=new, old_alone=old and not new, block=block)
 
 
 def _say_first(plugin: Plugin, world: World, pair: Correction, session: str) -> None:
@@ -162,7 +193,11 @@ def _leads(world: World, old: Memory, new: tuple[Memory, ...], project: str) -> 
 
 
 def _holds(memory: Memory, pattern: str) -> bool:
-    return re.search(rf"(?<!\w)(?:{_escape(pattern)})(?!\w)", memory.content, re.IGNORECASE) is not None
+    return _matches(memory.content, pattern)
+
+
+def _matches(text: str, pattern: str) -> bool:
+    return re.search(rf"(?<!\w)(?:{_escape(pattern)})(?!\w)", text, re.IGNORECASE) is not None
 
 
 def _escape(pattern: str) -> str:

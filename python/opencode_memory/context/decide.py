@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from opencode_memory.context.block import NOTHING, Block, Group, render
-from opencode_memory.context.folding import fold_hits
+from opencode_memory.context.folding import fold, fold_hits
 from opencode_memory.context.relevance import POOL, TUNED, query_of, select_relevant
 from opencode_memory.context.usefulness import rank_by_usefulness
 from opencode_memory.models import Category, Hit, Memory
@@ -82,7 +82,13 @@ def decide(
     in_sight = {shown.memory for one in seen for shown in one.shown}
     with_directives = not any(one.about.get("directives") for one in seen)
     directives = [one for one in _directives(store, request) if one.id not in in_sight] if with_directives else []
+    later = store.later([one.id for one in directives])
+    folded = fold(directives, store.earlier([one.id for one in (*directives, *later)]), others=later)
+    directives = [one.memory for one in folded if one.memory.id not in in_sight]
     found, before = _found(store, request, config.max_results, in_sight | {one.id for one in directives})
+    replaced = {one.id for earlier in before.values() for one in earlier}
+    directives = [one for one in directives if one.id not in replaced]
+    before |= {one.memory.id: one.before for one in folded}
     budget = config.subagent_tokens if request.is_subagent else config.max_tokens
     block = _block(directives, [hit.memory for hit, _ in found], before, budget, count, at)
     if not block.text:
