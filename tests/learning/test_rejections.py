@@ -10,9 +10,10 @@ import pytest
 from opencode_memory import MemoryStore
 from opencode_memory.cli.review import reject
 from opencode_memory.learning.extraction.candidate import Candidate
-from opencode_memory.learning.rejections import is_rejected, record_rejection, reject_learned
+from opencode_memory.learning.rejections import is_rejected, record_rejection, reject_learned, undo
 from opencode_memory.models import Category
 from support.learning import LEDGER, RUFF, learn, list_learned, user
+from support.stores import open_store
 
 EVERY = ["active", "candidate", "superseded", "archived"]
 
@@ -61,6 +62,38 @@ def test_statement_put_away_is_not_learned_again(
     learn(store, user(again), of="ses_b")
 
     assert [text for text in list_learned(store, status=["active", "candidate"]) if "ruff" in text] == []
+
+
+@pytest.mark.parametrize("away", [delete, archive])
+def test_statement_is_learned_again_after_undo(store: MemoryStore, away: Callable[[MemoryStore, str], None]) -> None:
+    (id_,) = learn(store, user(RUFF)).active[:1]
+    away(store, id_)
+    assert is_rejected(store, propose(RUFF), "app")
+
+    undo(store, id_)
+
+    assert not is_rejected(store, propose(RUFF), "app")
+
+
+def test_undo_leaves_the_rejection_of_a_later_wording(store: MemoryStore) -> None:
+    (id_,) = learn(store, user(RUFF)).active[:1]
+    archive(store, id_)
+    delete(store, id_)
+
+    undo(store, id_)
+
+    assert is_rejected(store, propose(RUFF), "app")
+
+
+def test_undo_of_what_rules_archived_withdraws_no_rejection(store: MemoryStore) -> None:
+    (id_,) = learn(store, user(RUFF)).active[:1]
+    record_rejection(store, store.get(id_))
+    with open_store(store.data_dir, actor="extracted") as rules:
+        rules.archive(id_)
+
+    undo(store, id_)
+
+    assert is_rejected(store, propose(RUFF), "app")
 
 
 def test_statement_put_away_in_one_project_is_learned_in_another(store: MemoryStore) -> None:

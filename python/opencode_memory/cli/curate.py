@@ -10,7 +10,8 @@ from opencode_memory.cli.command import command
 from opencode_memory.cli.context import Invocation
 from opencode_memory.cli.output import dim
 from opencode_memory.cli.parameters import ids_argument
-from opencode_memory.learning.rejections import reject_learned
+from opencode_memory.learning import rejections
+from opencode_memory.learning.rejections import reject_learned, withdraw_rejection
 from opencode_memory.text.formatting import short_id
 
 
@@ -48,7 +49,9 @@ def archive(run: Invocation, *, ids: tuple[str, ...], reason: str | None) -> Non
 def restore(run: Invocation, *, ids: tuple[str, ...]) -> None:
     """Restore archived or superseded memories, or accept candidates."""
     with run.open_store() as store:
-        done = [memory.id for memory in store.restore(ids)]
+        restored = store.restore(ids)
+        withdraw_rejection(store, *restored)
+        done = [memory.id for memory in restored]
     _print_outcome(run, "restored", done)
 
 
@@ -67,7 +70,7 @@ def delete(run: Invocation, *, ids: tuple[str, ...]) -> None:
 def undo(run: Invocation, *, id: str | None) -> None:
     """Undo the last change, or the last change of the memory ID."""
     with run.open_store() as store:
-        entries = store.undo(id)
+        entries = rejections.undo(store, id)
     if run.out.as_json:
         run.out.json({"undone": entries})
         return

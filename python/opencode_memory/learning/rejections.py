@@ -3,21 +3,21 @@
 A rejection is kept as marks, which are hashes, so it survives a purge without keeping the text. The marks cover the
 statement and the sentence that it was learned from, also if a later wording has one word more or less. A negation and a
 number are never the word that may differ, and another word in its place makes another statement: after "Use npm" was
-rejected, "Use pnpm" and "Do not use npm" are still learned.
+rejected, "Use pnpm" and "Do not use npm" are still learned. ``undo`` and a restoration withdraw the marks.
 """
 
 from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from opencode_memory._core import terms
 from opencode_memory.errors import BusyError, ConflictError, NotFoundError
 from opencode_memory.learning.extraction.candidate import Candidate
-from opencode_memory.models import Memory
+from opencode_memory.models import HistoryEntry, Memory, Trust
 from opencode_memory.store.learning_state import Batch
 
 if TYPE_CHECKING:
@@ -30,6 +30,8 @@ _NEGATION: Final = re.compile(r"\b(?:not|never|no|without|nor|avoid|stop|dont|ca
 _FIXED: Final = re.compile(r"never|without|avoid|stop|only|.*\d.*")
 _SMALL: Final = re.compile(r"alway|pleas|every|each|user|project|repo|repositori|codebas|want|prefer|should|must|now")
 """Terms that a rewording adds or leaves out without changing what is said."""
+_PUTS_AWAY: Final = ("archive", "delete")
+"""Kinds of changes with which a person rejects a memory."""
 _LEAST_TERMS: Final = 2
 _LEAST_OF_SHORTENED: Final = 3
 _MOST_TERMS: Final = 24
@@ -59,7 +61,43 @@ def record_rejection(store: MemoryStore, *memories: Memory) -> None:
     Raises:
         BusyError: Other processes record rejections all the time.
     """
-    sightings = [(memory.project, mark, 1) for memory in memories if memory.is_learned for mark in _marks_of(memory)]
+    _note(store, memories, times=1)
+
+
+def withdraw_rejection(store: MemoryStore, *memories: Memory) -> None:
+    """Withdraw the rejection of memories that a person brings back, so that the same statement may be learned again.
+
+    Another rejection of the same statement stays. Memories without a rejection are left as they are.
+
+    Raises:
+        BusyError: Other processes record rejections all the time.
+    """
+    _note(store, memories, times=-1)
+
+
+def undo(store: MemoryStore, ids: str | Sequence[str] | None = None) -> list[HistoryEntry]:
+    """Undo a change of memories, and withdraw the rejection if the change put a learned memory away.
+
+    Arguments, result and errors are those of ``MemoryStore.undo``.
+    """
+    undone = store.undo(ids)
+    withdraw_rejection(
+        store,
+        *(
+            change.before
+            for change in undone
+            if change.before is not None
+            and change.kind.split(":")[0] in _PUTS_AWAY
+            and change.actor is not Trust.EXTRACTED
+        ),
+    )
+    return undone
+
+
+def _note(store: MemoryStore, memories: Iterable[Memory], *, times: int) -> None:
+    sightings = [
+        (memory.project, mark, times) for memory in memories if memory.is_learned for mark in _marks_of(memory)
+    ]
     if not sightings:
         return
     for _ in range(_RACES):

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from opencode_memory.errors import ConflictError, InvalidInputError, NotFoundError
-from opencode_memory.learning.rejections import record_rejection
+from opencode_memory.learning.rejections import record_rejection, withdraw_rejection
 from opencode_memory.memory_file.bullet_text import one_line
 from opencode_memory.memory_file.diff import Change, Kind, Known
 from opencode_memory.memory_file.disk import RELATIVE
@@ -164,7 +164,7 @@ def _restore(store: MemoryStore, change: Change, done: Done, *, dry_run: bool) -
         if store.get(whose).status is Status.ACTIVE:
             store.edit(whose, expires_at=None, verified=True)
         else:
-            store.restore(whose)
+            withdraw_rejection(store, *store.restore(whose))
     done.restored.append(to_bullet_change(change))
 
 

@@ -43,7 +43,7 @@ class Batch:
         version: Its version when it was read.
         state: The state of its extraction after the batch, as JSON.
         processed: Names of the messages that this batch processes.
-        sightings: How often a statement was seen, by project.
+        sightings: How often a statement was seen, by project; a negative number takes sightings back.
         memories: The memories to write.
         feed: The feed that the messages came from, if any.
         progress: The position of the feed after the batch.

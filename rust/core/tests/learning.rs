@@ -131,6 +131,22 @@ fn merged_projects_share_seen_statements() {
 }
 
 #[test]
+fn sightings_that_are_taken_back_leave_the_others() {
+    let dir = support::folder();
+    let engine = open(dir.path());
+    let seen = |times| vec![Sighting { project: Some("app".into()), what: "x".into(), times }];
+    let left = || engine.seen_elsewhere(Some("app"), &["x".into()], "ses_2").expect("seen");
+    engine.learn(Batch { sightings: seen(2), ..batch(0) }).expect("learned");
+    engine.learn(Batch { sightings: seen(-1), ..batch(1) }).expect("learned");
+    assert_eq!(left(), [1]);
+    engine.learn(Batch { sightings: seen(-1), ..batch(2) }).expect("learned");
+    assert_eq!(left(), [0]);
+    engine.learn(Batch { sightings: seen(-1), ..batch(3) }).expect("learned");
+    engine.learn(Batch { sightings: seen(1), ..batch(4) }).expect("learned");
+    assert_eq!(left(), [1]);
+}
+
+#[test]
 fn old_seen_statement_is_deleted_and_decision_of_the_user_is_kept() {
     let dir = support::folder();
     let engine = open(dir.path());

@@ -28,7 +28,11 @@ def archive_memory(call: Call, memory_id: MemoryId, reason: Reason = None) -> An
 @tool(repeats=True, answers=shape(memories="array"))
 def restore_memory(call: Call, memory_id: MemoryId) -> Answer:
     """Restore an archived or replaced memory."""
-    return _format_done("Restored", call.store.restore(call.get_visible(memory_id).id))
+    from opencode_memory.learning.rejections import withdraw_rejection  # noqa: PLC0415  imports much of learning
+
+    restored = call.store.restore(call.get_visible(memory_id).id)
+    withdraw_rejection(call.store, *restored)
+    return _format_done("Restored", restored)
 
 
 @tool(destroys=True, repeats=True, answers=shape(id="string"))
@@ -53,7 +57,9 @@ def delete_memory(
 @tool(answers=shape(undone="array"))
 def undo(call: Call, memory_ids: MemoryIds) -> Answer:
     """Undo the last change (edit, archive or delete) of each memory."""
-    undone = call.store.undo([_get_undoable_id(call, memory_id) for memory_id in memory_ids])
+    from opencode_memory.learning import rejections  # noqa: PLC0415  imports much of learning
+
+    undone = rejections.undo(call.store, [_get_undoable_id(call, memory_id) for memory_id in memory_ids])
     lines = [f"[{short_id(change.id)}] {one_line(change.kind)} undone" for change in undone]
     kinds = [{"id": change.id, "kind": one_line(change.kind)} for change in undone]
     return Answer("\n".join(lines), {"undone": kinds})

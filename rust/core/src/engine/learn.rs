@@ -19,8 +19,8 @@ pub struct Sighting {
     pub project: Option<String>,
     /// The hash of the statement.
     pub what: String,
-    /// How often it was seen.
-    pub times: usize,
+    /// How often it was seen; a negative number takes sightings back.
+    pub times: i64,
 }
 
 /// The result of processing a batch of messages of a session.

@@ -97,14 +97,20 @@ impl WriteTx<'_> {
         Err(Error::Conflict("a message was read by another process meanwhile".into()))
     }
 
-    /// Record that a statement was seen in a session.
-    pub fn note_sighting(&self, project: i64, what: &str, session: &str, times: usize) -> Result<()> {
+    /// Record that a statement was seen in a session. A negative number takes sightings back.
+    pub fn note_sighting(&self, project: i64, what: &str, session: &str, times: i64) -> Result<()> {
         self.prepare_cached(
             "INSERT INTO sighting(project, what, session, times, seen_at) VALUES (?1, ?2, ?3, ?4, ?5) \
              ON CONFLICT(project, what, session) DO UPDATE SET times = times + excluded.times, \
              seen_at = excluded.seen_at",
         )?
-        .execute((project, what, session, i64::try_from(times).unwrap_or(i64::MAX), self.now_ms))?;
+        .execute((project, what, session, times, self.now_ms))?;
+        if times <= 0 {
+            self.prepare_cached(
+                "DELETE FROM sighting WHERE project = ?1 AND what = ?2 AND session = ?3 AND times <= 0",
+            )?
+            .execute((project, what, session))?;
+        }
         Ok(())
     }
 

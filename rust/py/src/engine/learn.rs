@@ -16,8 +16,8 @@ struct GivenBatch {
     version: i64,
     state: String,
     counted: Vec<Vec<u8>>,
-    /// Project, hash of the statement, how often it was seen.
-    sightings: Vec<(Option<String>, String, usize)>,
+    /// Project, hash of the statement, how often it was seen; a negative number takes sightings back.
+    sightings: Vec<(Option<String>, String, i64)>,
     memories: Vec<GivenMemory>,
     /// Feed, mark, cursor.
     progress: Option<(String, String, Option<String>)>,
