@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from opencode_memory.config.settings import Tools
-from opencode_memory.server.app import select_tools
+from opencode_memory.server.tool_calls import select_tools
 from support.mcp import MODES, World
 from support.mcp_http import Wire
 from support.mcp_scene import ALWAYS_FAILING, PROJECT, Scene

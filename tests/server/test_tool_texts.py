@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from opencode_memory.config.settings import Tools
-from opencode_memory.server.app import INSTRUCTIONS, PLUGGED_INSTRUCTIONS, describe_tools, select_tools
+from opencode_memory.server.app import INSTRUCTIONS, PLUGGED_INSTRUCTIONS, describe_tools
 from opencode_memory.server.plugin.tools import TOOLS
+from opencode_memory.server.tool_calls import select_tools
 from opencode_memory.server.toolbox import Tool
 
 ALL_BYTES, CORE_BYTES = 19_400, 5_500

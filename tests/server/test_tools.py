@@ -12,7 +12,8 @@ import jsonschema  # type: ignore[import-untyped]
 import pytest
 
 from opencode_memory.config.settings import Tools
-from opencode_memory.server.app import INSTRUCTIONS, select_tools
+from opencode_memory.server.app import INSTRUCTIONS
+from opencode_memory.server.tool_calls import select_tools
 from opencode_memory.text.formatting import short_id
 from support.mcp import HANDSHAKE, MODES, Agent, World
 from support.mcp_http import Wire

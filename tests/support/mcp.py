@@ -31,6 +31,7 @@ from opencode_memory.server.app import build_server
 from opencode_memory.server.metrics import Metrics
 from opencode_memory.server.plugin.endpoint import MESSAGE_LIMIT
 from opencode_memory.server.server_state import Background, ServerState
+from opencode_memory.server.tool_calls import ToolCalls
 from opencode_memory.server.web import WebApp, build_app
 from opencode_memory.store.arguments import moment
 from opencode_memory.text import clock
@@ -158,7 +159,7 @@ class World:
 
     def agent(self, folder: Path | None = None, *, roots: Roots | None = None, mode: str = HANDSHAKE) -> Agent:
         """Connect a client in memory to its own server, started in ``folder``."""
-        server = build_server(self.state, folder=folder)
+        server = build_server(ToolCalls(self.state, folder=folder))
         return self.connect(Client(server, mode=mode, list_roots_callback=roots))
 
     def connect(self, client: Client, stack: ExitStack | None = None) -> Agent:

@@ -61,14 +61,34 @@ class ClientProjects:
         headers: Mapping[str, str] = getattr(context.request, "headers", None) or {}
         if value := headers.get(HEADER):
             return (_parse_header(value),)
+        session = headers.get(SESSION_HEADER, "")
         capabilities = context.session.client_capabilities
         if capabilities is not None and capabilities.roots is not None:
-            roots = await self._request_roots(context, params, headers.get(SESSION_HEADER, ""))
+            roots = await self._request_roots(context, params, session)
             if roots is None:
                 return InputRequiredResult(input_requests={"roots": ListRootsRequest()})
             if roots:
                 return roots
+        elif session:
+            self._keep_roots(session, ())
         return () if self._own_folder is None else (self._own_folder,)
+
+    def known_folders(self, directory: str | None, session: str | None) -> tuple[Path, ...] | None:
+        """Return the folders of a client of the resident server; None if only ``folders`` can tell them.
+
+        Args:
+            directory: The value of the request header, if any.
+            session: The session of the request, which must be alive, if any.
+
+        Raises:
+            InvalidInputError: The header holds an invalid folder.
+        """
+        if directory:
+            return (_parse_header(directory),)
+        if session is None:
+            return ()
+        with self._lock:
+            return self._roots.get(session)
 
     def forget_roots(self, context: ServerRequestContext[Any, Any]) -> None:
         """Drop the cached roots of a client that has changed them. The next call requests them again."""
@@ -132,11 +152,14 @@ class ClientProjects:
             roots: tuple[Path, ...] = ()
         else:
             roots = _parse_roots(result)
+        self._keep_roots(session, roots)
+        return roots
+
+    def _keep_roots(self, session: str, roots: tuple[Path, ...]) -> None:
         with self._lock:
             self._roots[session] = roots
             while len(self._roots) > _MOST_SESSIONS:
                 self._roots.popitem(last=False)
-        return roots
 
 
 def _is_modern(context: ServerRequestContext[Any, Any]) -> bool:

@@ -2,11 +2,16 @@
 
 A request that starts a session or belongs to one goes to the SDK's session manager. Any other request is handled
 statelessly. So clients that ignore session ids also work, and clients that have dropped an expired session id.
+
+Calls of reading tools are answered directly (``direct_calls``). A session's first request, and one each minute, goes to
+the SDK nevertheless, so that the SDK's timeout of idle sessions sees that the session is in use.
 """
 
 from __future__ import annotations
 
 import json
+import math
+import time
 from collections import OrderedDict
 from collections.abc import AsyncIterator, MutableMapping
 from contextlib import asynccontextmanager
@@ -16,31 +21,40 @@ import anyio
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from starlette.responses import JSONResponse
 
+from opencode_memory.server.app import build_server
 from opencode_memory.server.client_project import SESSION_HEADER
+from opencode_memory.server.direct_calls import DirectCalls
 
 if TYPE_CHECKING:
-    from mcp.server import Server
     from starlette.types import Message, Receive, Scope, Send
+
+    from opencode_memory.server.tool_calls import ToolCalls
 
 _MOST_SESSIONS: Final = 10_000
 _NOT_FOUND: Final = 404
 _FAILURES_FROM: Final = 400
 _HEADER: Final = SESSION_HEADER.encode()
+_NEVER: Final = -math.inf
+_SDK_PERIOD_SECONDS: Final = 60.0
+"""Far below the SDK's timeout of idle sessions, 30 minutes."""
 
 
 class McpEndpoint:
     """The ASGI app of ``/mcp``.
 
     Args:
-        server: The MCP server that handles the requests.
+        calls: The tools that the endpoint offers.
         body_limit: Maximum size of a request body in bytes.
     """
 
-    def __init__(self, server: Server[Any], *, body_limit: int) -> None:
+    def __init__(self, calls: ToolCalls, *, body_limit: int) -> None:
+        server = build_server(calls)
         # Do not enable the SDK's host check: the guards in front of this app already check hosts and origins.
         self._with_session = StreamableHTTPSessionManager(server, max_request_body_size=body_limit)
         self._without = StreamableHTTPSessionManager(server, stateless=True, max_request_body_size=body_limit)
-        self._sessions: OrderedDict[str, None] = OrderedDict()
+        self._direct = DirectCalls(calls)
+        # The time of the last request that the SDK accepted; a session has none before its first request.
+        self._sessions: OrderedDict[str, float] = OrderedDict()
         self._answering = 0
         self._draining = False
         self._drained = anyio.Event()
@@ -86,12 +100,19 @@ class McpEndpoint:
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         session = _session_of(scope["headers"])
-        if session is None and scope["method"] == "POST":
+        manager = self._with_session
+        if scope["method"] == "POST":
             body, receive = await _read_body(receive)
-            manager = self._with_session if _is_initialize(body) else self._without
-        else:
-            manager = self._with_session
+            if self._may_answer(session) and (call := self._direct.parse(scope["headers"], body)) is not None:
+                await self._direct.answer(call, send)
+                return
+            if session is None and not _is_initialize(body):
+                manager = self._without
         await manager.handle_request(scope, receive, self._track_sessions(send, session, scope["method"] == "DELETE"))
+
+    def _may_answer(self, session: str | None) -> bool:
+        """Check whether the SDK has seen the session lately. A request without a session needs no SDK."""
+        return session is None or time.monotonic() - self._sessions.get(session, _NEVER) < _SDK_PERIOD_SECONDS
 
     def _track_sessions(self, send: Send, session: str | None, ends: bool) -> Send:
         """Wrap ``send`` so that responses update the set of known sessions."""
@@ -103,11 +124,13 @@ class McpEndpoint:
                 failed = message["status"] >= _FAILURES_FROM
                 if session is not None and (message["status"] == _NOT_FOUND or (ends and not failed)):
                     self._sessions.pop(session, None)
+                elif session is not None and session in self._sessions and not failed:
+                    self._sessions[session] = time.monotonic()
                 elif session is None and not failed:
                     begun = _session_of(message.get("headers", ()))
             elif begun is not None and b'"result"' in message.get("body", b""):
                 # A refused `initialize` also has a session id, but an error instead of a result.
-                self._sessions[begun] = None
+                self._sessions[begun] = _NEVER
                 while len(self._sessions) > _MOST_SESSIONS:
                     self._sessions.popitem(last=False)
                 begun = None

@@ -17,6 +17,7 @@ import anyio
 from mcp.server.stdio import stdio_server
 
 from opencode_memory.server.app import build_server
+from opencode_memory.server.tool_calls import ToolCalls
 
 if TYPE_CHECKING:
     from opencode_memory.server.server_state import ServerState
@@ -29,7 +30,7 @@ def serve_stdio(state: ServerState, *, folder: Path) -> None:
         state: The state of the server.
         folder: The client's folder, unless the client names others.
     """
-    server = build_server(state, folder=folder)
+    server = build_server(ToolCalls(state, folder=folder))
 
     async def serve() -> None:
         async with anyio.create_task_group() as group:

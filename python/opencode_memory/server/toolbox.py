@@ -12,7 +12,7 @@ import json
 import logging
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, Final, get_type_hints
 
@@ -166,13 +166,19 @@ class Outcome:
 
     Attributes:
         text: The answer for the model; if the call failed, the reason and what to do next.
-        data: The answer for programs, as JSON values; empty if the call failed.
+        encoded: The answer for programs, as the text of a JSON object; empty if the call failed.
         is_error: Whether the call failed.
     """
 
     text: str
-    data: dict[str, Any] = field(default_factory=dict)
+    encoded: str = "{}"
     is_error: bool = False
+
+    @property
+    def data(self) -> dict[str, Any]:
+        """The answer for programs, as JSON values."""
+        data: dict[str, Any] = json.loads(self.encoded)
+        return data
 
 
 def run(
@@ -198,8 +204,8 @@ def run(
         checked = tool.check(arguments)
         answer = tool.run(call(), **checked)
         # A client may have stored a lone surrogate. Sent as it is, it would end the connection.
-        data = json.loads(replace_surrogates(json.dumps(to_json(answer.data), ensure_ascii=False)))
-        outcome = Outcome(replace_surrogates(answer.text), data)
+        encoded = replace_surrogates(json.dumps(to_json(answer.data), ensure_ascii=False))
+        outcome = Outcome(replace_surrogates(answer.text), encoded)
         label = "ok"
     except OpencodeMemoryError as error:
         label = "refused"

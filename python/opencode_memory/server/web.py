@@ -20,12 +20,13 @@ from starlette.routing import Route, WebSocketRoute
 
 import opencode_memory
 from opencode_memory.errors import OpencodeMemoryError
-from opencode_memory.server.app import NAME, build_server
+from opencode_memory.server.app import NAME
 from opencode_memory.server.guards import ApiKey, BodyLimit, Fence, RateLimit, default_hosts, default_origins
 from opencode_memory.server.mcp_endpoint import McpEndpoint
 from opencode_memory.server.metrics import CONTENT_TYPE, Metrics
 from opencode_memory.server.plugin.endpoint import Bridge
 from opencode_memory.server.plugin.protocol import PATH as BRIDGE
+from opencode_memory.server.tool_calls import ToolCalls
 from opencode_memory.text.json_values import to_json
 
 if TYPE_CHECKING:
@@ -56,8 +57,8 @@ def build_app(state: ServerState, metrics: Metrics, *, host: str, key: str | Non
     """
     config = state.config.server
     endpoints = {
-        MCP: McpEndpoint(build_server(state), body_limit=BODY_LIMIT),
-        PLUGGED_MCP: McpEndpoint(build_server(state, plugged=True), body_limit=BODY_LIMIT),
+        MCP: McpEndpoint(ToolCalls(state), body_limit=BODY_LIMIT),
+        PLUGGED_MCP: McpEndpoint(ToolCalls(state, plugged=True), body_limit=BODY_LIMIT),
     }
     metrics.add_gauge("mcp_sessions", "Known MCP sessions.", lambda: _count_sessions(endpoints))
     bridge = Bridge(state, token=token, on_refused=metrics.refuse)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from opencode_memory.config.settings import Tools
-from opencode_memory.server.app import select_tools
+from opencode_memory.server.tool_calls import select_tools
 from opencode_memory.server.web import MCP, PLUGGED_MCP
 from support.mcp import World
 from support.mcp_http import LATEST, Answer, Wire
