@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,9 +14,10 @@ from opencode_memory.hosts.opencode.feed.session_pages import SessionPages
 from opencode_memory.learning.extraction.rules_version import RULES
 from opencode_memory.learning.relearn.offer import OFFER, take_offer
 from opencode_memory.learning.relearn.run import Proposal, apply, propose, undo_run
-from opencode_memory.models import Category, NewMemory, Status
+from opencode_memory.models import Category, Status
 from support.learning import RUFF, agent, learn, user
 from support.opencode import LONG_AFTER_MS, FakeOpenCode
+from support.relearning import store_old
 from support.stores import open_store
 
 NOISE = "The header looks a bit off on the second page."
@@ -37,23 +37,6 @@ def history(tmp_path: Path) -> Iterator[FakeOpenCode]:
 def pages(history: FakeOpenCode) -> Iterator[SessionPages]:
     with OpenCodeDatabase(history.path) as database:
         yield SessionPages(database, now_ms=LONG_AFTER_MS)
-
-
-def store_old(store: MemoryStore, text: str, *, evidence: str | None = None, **fields: Any) -> str:
-    """Store a memory as the earlier rules did, and return its id.
-
-    A given id marks it as a memory of this store's own past. Otherwise a directive would wait for review.
-    """
-    defaults: dict[str, Any] = {
-        "id": str(uuid.uuid4()),
-        "category": "fact",
-        "trust": "extracted",
-        "confidence": 0.8,
-        "source": {"tool": "opencode", "session": "ses_old", "message": "msg_1"},
-        "metadata": {"rule": "is particular", "evidence": evidence or text},
-    }
-    [result] = store.remember_many([NewMemory(content=text, **(defaults | fields))])
-    return result.id
 
 
 def archived(proposal: Proposal) -> list[str]:

@@ -102,6 +102,7 @@ def new_memory(
         "expires_at": _end(given, now_ms, zone),
         "source": _source(given.source),
         "entities": _entities(given, project),
+        "metadata": json_object(given.metadata, field="metadata"),
         "stored_at": whole(stored_at, field="stored_at"),
     }
 
@@ -216,6 +217,10 @@ def project(found: Mapping[str, Any]) -> Project:
 
 def _optional_moment(value: int | None) -> datetime | None:
     return None if value is None else moment(value)
+
+
+def _milliseconds(value: Time | None, field: str, zone: tzinfo | None) -> int | None:
+    return whole(milliseconds(value, field=field, zone=zone), field=field)
 
 
 def _milliseconds(value: Time | None, field: str, zone: tzinfo | None) -> int | None:
