@@ -39,6 +39,8 @@ _BLOCK: Final = re.compile(
 )
 _FENCE: Final = re.compile(r"^[ \t]*(`{3,}|~{3,})[^\n]*\n.*?(?:^[ \t]*\1[ \t]*$|\Z)", re.DOTALL | re.MULTILINE)
 _PASTED_LINE: Final = compile_forms(
+    r".*[\u202a-\u202e\u2066-\u2069\U000e0000-\U000e007f]",  # marks of direction and tags, which nobody types
+    r".*\x1b",  # coloured output of a program
     INDENTED,
     r"\s*>",  # quoted
     TABLE_ROW,
