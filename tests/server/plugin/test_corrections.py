@@ -5,14 +5,32 @@ The pairs run with the test embedder, which knows no synonyms. docs/quality.md h
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 
 from opencode_memory.models import Status
-from support.corrections import Correction, ask_again, read_corrections, run_correction
+from support.corrections import CORRECTED, Correction, ask_again, read_corrections, run_correction
 from support.mcp import Resident, World
 
 LEAST_SHARE = 0.45
 """Of the requests that must hold the later statement."""
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize(("name", "all_pairs", "least"), [("pairs", 40, 38), ("later", 12, 11)])
+def test_later_word_of_the_user_leads_in_nearly_all_pairs(
+    world: World, server: Resident, name: str, all_pairs: int, least: int
+) -> None:
+    pairs = list(read_corrections(name))
+    outcomes = {
+        pair.then: run_correction(world, server, pair, f"{name}-{number}").name for number, pair in enumerate(pairs)
+    }
+    counts = Counter(outcomes.values())
+    others = {then: outcome for then, outcome in outcomes.items() if outcome not in CORRECTED}
+    assert len(outcomes) == all_pairs
+    assert counts["old alone"] == 0, others
+    assert sum(counts[outcome] for outcome in CORRECTED) >= least, others
 
 
 @pytest.mark.parametrize("pair", [pytest.param(pair, id=pair.kind) for pair in read_corrections("negatives")])
@@ -26,6 +44,7 @@ def test_message_about_something_else_leaves_a_memory_alone(world: World, server
     assert same.id == outcome.old.id
 
 
+@pytest.mark.timeout(300)
 def test_next_session_gets_the_later_statement_and_never_the_earlier_one_alone(world: World, server: Resident) -> None:
     pairs = list(read_corrections("pairs"))
     new, old_alone = [], []

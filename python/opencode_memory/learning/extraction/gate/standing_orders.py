@@ -11,6 +11,7 @@ import re
 from dataclasses import replace
 from typing import Final
 
+from opencode_memory.learning.extraction.gate.fixed_values import find_fixed_value
 from opencode_memory.learning.extraction.gate.habits import find_habit, names_only_way
 from opencode_memory.learning.extraction.gate.orders import find_order
 from opencode_memory.learning.extraction.gate.subjects_of_work import is_about_product, is_about_work
@@ -40,7 +41,7 @@ def find_standing_order(sentence: str) -> Verdict | None:
     placed = _HERE.sub("", lasting) if _HABIT.search(lasting) else lasting
     if is_about_work_at_hand(_THOSE.sub("", placed)) or _TASK.search(sentence):
         return None
-    verdict = find_order(lasting)
+    verdict = find_order(lasting) or find_fixed_value(lasting)
     if verdict is None and (is_about_work(lasting) or not is_about_product(lasting)):
         verdict = find_habit(lasting) or find_work_rule(lasting)
     if verdict is None or lasting == sentence:

@@ -15,7 +15,7 @@ _WORK: Final = re.compile(
     r"code comments?|docs?|documentation|readmes?|changelogs?|migrations?|schemas?|"
     r"quer(?:y|ies)|imports?|dependenc(?:y|ies)|packages?|libraries|secrets?|credentials?|api keys?|"
     r"env(?:ironment)? (?:vars?|variables?|files?)|configs?|scripts?|releases?|deploy(?:ment|s)?s?|builds?|"
-    r"dockerfiles?|makefiles?|fixtures?|mocks?|stubs?|type hints?|types|endpoints?|linter|lint|formatter|ci|"
+    r"dockerfiles?|(?:docker|container) images|artifacts?|makefiles?|fixtures?|mocks?|stubs?|type hints?|types|endpoints?|linter|lint|formatter|ci|"
     r"pipelines?|todos?|error messages|log messages|cursor(?: ai)?|claude(?: code)?|copilot|codex|opencode|"
     r"ai agents?|ai|"
     r"main|master|production|prod|staging|task files?|prds?|tickets?|file ?names?|naming)\b|`[^`]+`|"
@@ -23,7 +23,7 @@ _WORK: Final = re.compile(
     re.IGNORECASE,
 )
 _PRODUCT: Final = re.compile(
-    r"\b(?:users?|customers?|players?|visitors?|buttons?|pages?|screens?|dialogs?|modals?|menus?|headers?|"
+    r"\b(?:users?|customers?|players?|visitors?|buttons?|pages?|screens?|dialogs?|modals?|menus?|(?<!license )(?<!licence )(?<!http )headers?|"
     r"footers?|sidebar|icons?|widgets?|cards?|popups?|tooltips?|colou?rs?|fonts?|"
     r"robots?|cursor position|animation|scroll(?:ing|bar)?|hover|background|margins?|padding|pixels?|px|label|"
     r"labels|title|titles)\b",

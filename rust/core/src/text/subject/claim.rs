@@ -4,12 +4,11 @@
 //! Refuses to understand grammar. A statement is a list of words with roles, found by short lists of cues.
 
 use super::super::stop_words::is_stop_word;
-use super::super::terms::stem;
 use super::cues::{ADDS, IMPERATIVE, LIMITS, MOVES, SCOPE, STRONG, TENTATIVE, WEAK};
 use super::options::{GENERIC, family_of};
 use super::rejections::{drop_phrases, drop_reasons, mark_ends, mark_negations, mark_rejections};
 use super::values::{Kind, Value, date_at, value_at};
-use super::words::{MOST_WORDS, Role, Word, find, words_of};
+use super::words::{MOST_WORDS, Role, Word, find, stem_of, words_of};
 
 /// A clause with fewer words, such as "we do that", is not compared on its own.
 const LEAST_OF_CLAUSE: usize = 4;
@@ -94,7 +93,7 @@ impl Claim {
             asserted: Vec::new(),
             rejected: Vec::new(),
             scoped: Vec::new(),
-            stems: words.iter().map(|word| stem(word.text.clone())).collect(),
+            stems: words.iter().map(|word| stem_of(&word.text)).collect(),
             values: Vec::new(),
             rejected_values: Vec::new(),
         };
@@ -177,7 +176,7 @@ impl Claim {
                 }
                 Some(term)
             } else {
-                let term = stem(text.to_owned());
+                let term = stem_of(text);
                 let says_nothing =
                     is_stop_word(text) || GENERIC.contains(&term.as_str()) || text.chars().nth(1).is_none();
                 (!says_nothing).then_some(term)

@@ -72,6 +72,7 @@ pub(super) const CORRECTIONS: &[(&str, &str)] = &[
     ("Use the old payment API.", "Forget the old payment API."),
     ("Use yarn.", "From now on we only use bun."),
     ("Strings are translated with i18next.", "i18next was replaced by lingui."),
+    ("The mail relay must always be on port 2525.", "The mail relay is on 2587."),
 ];
 
 /// Both statements may be right, or the newer one says something else.

@@ -2,10 +2,9 @@
 
 use super::super::statement::is_label;
 use super::super::stop_words::is_stop_word;
-use super::super::terms::stem;
 use super::cues::COPULA;
 use super::options::{DAYS, FAMILIES, GENERIC, canonical, family_of};
-use super::words::Word;
+use super::words::{Word, is_irregular, stem_of};
 
 /// The kind of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -83,10 +82,7 @@ pub(super) fn value_at(words: &[Word], at: usize, text: &str) -> Option<Value> {
     if word.is_code && text.len() >= 2 {
         return value(Kind::Code, text);
     }
-    if word.is_capital
-        && text.chars().count() >= 2
-        && !is_stop_word(text)
-        && !GENERIC.contains(&stem(text.to_owned()).as_str())
+    if word.is_capital && text.chars().count() >= 2 && !is_stop_word(text) && !GENERIC.contains(&stem_of(text).as_str())
     {
         let starts = at == 0 || words[at - 1].stops;
         let owns = words.get(at + 1).is_some_and(|next| {
@@ -112,8 +108,9 @@ pub(super) fn value_at(words: &[Word], at: usize, text: &str) -> Option<Value> {
     let is_word = COPULA.contains(&before)
         && !is_stop_word(text)
         && !text.ends_with("ed")
-        && !GENERIC.contains(&stem(text.to_owned()).as_str());
-    if is_word { value(Kind::Word, &stem(text.to_owned())) } else { None }
+        && !is_irregular(text)
+        && !GENERIC.contains(&stem_of(text).as_str());
+    if is_word { value(Kind::Word, &stem_of(text)) } else { None }
 }
 
 /// A date of several words, for example "15 March", "March 15" or "Friday the 12th", and the number of its words.
@@ -162,7 +159,8 @@ fn dimension(unit: &str) -> Option<&'static str> {
         "px" | "rem" | "em" => "pixels",
         "spaces" | "space" => "indent",
         "retries" | "attempts" | "times" | "approvals" | "reviewers" | "workers" | "replicas" | "threads"
-        | "connections" | "requests" | "items" | "users" => "count",
+        | "connections" | "requests" | "items" | "users" | "approval" | "attempt" | "replica" | "retry"
+        | "reviewer" | "thread" | "worker" => "count",
         _ => return None,
     })
 }

@@ -1,9 +1,27 @@
 //! The words of a statement, each with its role: asserted, rejected, or of no account.
 
 use super::super::spelling::plain_characters;
+use super::super::terms::stem;
 
 /// A longer text makes several statements, so no single subject can be found in it.
 pub(super) const MOST_WORDS: usize = 60;
+
+/// Past forms that the stemmer does not know, each with its verb.
+const IRREGULAR: &[(&str, &str)] = &[
+    ("built", "build"),
+    ("drawn", "draw"),
+    ("given", "give"),
+    ("held", "hold"),
+    ("hidden", "hide"),
+    ("kept", "keep"),
+    ("made", "make"),
+    ("sent", "send"),
+    ("shown", "show"),
+    ("taken", "take"),
+    ("thrown", "throw"),
+    ("written", "write"),
+    ("wrote", "write"),
+];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Role {
@@ -95,6 +113,17 @@ fn split_port(part: &str) -> Vec<&str> {
         }
         _ => vec![part],
     }
+}
+
+/// The stem of a word, the same for "sends" and "sent".
+pub(super) fn stem_of(text: &str) -> String {
+    let base = IRREGULAR.iter().find(|(past, _)| *past == text).map_or(text, |(_, verb)| verb);
+    stem(base.to_owned())
+}
+
+/// Whether a word is a past form such as "sent".
+pub(super) fn is_irregular(text: &str) -> bool {
+    IRREGULAR.iter().any(|(past, _)| *past == text)
 }
 
 /// The place of a phrase.

@@ -1,0 +1,31 @@
+//! Compares two statements of which the newer one says that something changed.
+
+use super::claim::{Claim, Cue};
+use super::{FEW, Relation, reasons};
+
+/// From this cosine on, fewer common words suffice.
+const NEAR: f32 = 0.6;
+
+/// The newer statement says that something changed, and shares nearly all words of the older one.
+pub(super) fn compare_change(newer: &Claim, older: &Claim, cosine: Option<f32>) -> Relation {
+    if newer.cue == Cue::None {
+        return Relation::Unrelated;
+    }
+    let shared = newer.asserted.iter().filter(|term| older.asserted.contains(term)).count();
+    let (added, lost) = (newer.asserted.len() - shared, older.asserted.len() - shared);
+    let least = if cosine.is_some_and(|cosine| cosine >= NEAR) { 1 } else { 2 };
+    if shared < least {
+        return Relation::Unrelated;
+    }
+    if newer.is_inverted && added <= 1 && lost <= 1 {
+        return Relation::Replaces("says that it is the other way round");
+    }
+    let is_exchange = added > 0 && lost > 0;
+    if newer.cue == Cue::Strong && is_exchange && added <= FEW && lost <= FEW && shared >= added.max(lost) {
+        return Relation::Replaces("says that something changed");
+    }
+    if is_exchange && added <= FEW + 1 && lost <= FEW && shared >= lost {
+        return Relation::Contradicts(reasons::DIFFERENT);
+    }
+    Relation::Unrelated
+}

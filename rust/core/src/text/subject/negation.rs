@@ -1,0 +1,78 @@
+//! Compares what one statement rejects with what the other one asserts.
+
+use super::claim::{Claim, Cue};
+use super::{FEW, Relation, family_words, reasons};
+
+/// The newer statement rejects what the older one asserts: "not X", "instead of X", "no longer X".
+pub(super) fn compare_rejection(newer: &Claim, older: &Claim) -> Relation {
+    let words = family_words(newer.rejected_values.iter().chain(&older.values));
+    let core: Vec<&String> = newer.rejected.iter().filter(|term| !words.contains(&term.as_str())).collect();
+    if core.is_empty() {
+        return Relation::Unrelated;
+    }
+    let says = |term: &String| older.asserted.contains(term);
+    if !core.iter().all(|term| says(term)) {
+        let rest = || older.asserted.iter().filter(|term| !words.contains(&term.as_str()));
+        let is_exception = rest().count() > 0
+            && rest().all(|term| newer.rejected.contains(term))
+            && newer.rejected_values.iter().all(|value| older.values.contains(value));
+        return if is_exception { Relation::Contradicts(reasons::EXCEPTION) } else { Relation::Unrelated };
+    }
+    let extra: Vec<&String> = older
+        .asserted
+        .iter()
+        .filter(|term| !core.contains(term) && !newer.asserted.contains(*term) && !words.contains(&term.as_str()))
+        .collect();
+    let is_narrower = newer
+        .scoped
+        .iter()
+        .any(|term| !older.asserted.contains(term) && !is_value(newer, term) && !words.contains(&term.as_str()));
+    let names_another = newer.asserted.iter().any(|term| !older.asserted.contains(term));
+    let same_kind =
+        newer.values.iter().any(|value| newer.rejected_values.iter().any(|rejected| rejected.kind == value.kind));
+    let has_other_subject = newer.asserted.iter().any(|term| !older.asserted.contains(term) && !is_value(newer, term));
+    if has_other_subject && !extra.is_empty() && !newer.retracts && !same_kind {
+        return Relation::Unrelated;
+    }
+    if is_narrower {
+        return if extra.len() <= FEW { Relation::Contradicts(reasons::ELSEWHERE) } else { Relation::Unrelated };
+    }
+    if extra.is_empty() && (newer.cue == Cue::Strong || newer.is_order || older.is_order || names_another) {
+        return Relation::Replaces("rejects what the older statement says");
+    }
+    if newer.retracts && extra.len() <= FEW + 1 || same_kind && extra.len() <= FEW {
+        return Relation::Replaces("says that it no longer holds");
+    }
+    if extra.len() <= FEW + 1 {
+        Relation::Contradicts("the negation of the older statement")
+    } else {
+        Relation::Unrelated
+    }
+}
+
+/// The newer statement asserts what the older one rejects.
+pub(super) fn compare_reversal(newer: &Claim, older: &Claim) -> Relation {
+    let words = family_words(older.rejected_values.iter().chain(&newer.values));
+    let core: Vec<&String> = older.rejected.iter().filter(|term| !words.contains(&term.as_str())).collect();
+    if core.is_empty()
+        || !core.iter().all(|term| newer.asserted.contains(term))
+        || core.iter().any(|term| newer.rejected.contains(term))
+    {
+        return Relation::Unrelated;
+    }
+    let extra = newer
+        .asserted
+        .iter()
+        .filter(|term| !core.contains(term) && !older.asserted.contains(term) && !words.contains(&term.as_str()));
+    match extra.count() {
+        0 if newer.is_order || newer.cue == Cue::Strong => {
+            Relation::Replaces("asserts what the older statement rejects")
+        }
+        count if count <= FEW => Relation::Contradicts(reasons::REVERSAL),
+        _ => Relation::Unrelated,
+    }
+}
+
+fn is_value(claim: &Claim, term: &str) -> bool {
+    claim.values.iter().any(|value| value.text == term)
+}

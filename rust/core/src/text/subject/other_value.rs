@@ -1,0 +1,199 @@
+//! Compares the values of two statements: another port, another tool, another owner.
+
+use super::claim::{Claim, Cue};
+use super::options::{ATTRIBUTES, FAMILIES, PLACES, ROLES};
+use super::values::{Kind, Value};
+use super::{FEW, Relation, reasons};
+
+/// Both give a value, and the values differ.
+pub(super) fn compare_values(newer: &Claim, older: &Claim) -> Relation {
+    let mut found = Relation::Unrelated;
+    for value in &newer.values {
+        let (Some(new), Some(old)) = (only(&newer.values, value.kind), only(&older.values, value.kind)) else {
+            continue;
+        };
+        if new.text == old.text
+            || newer.asserted.contains(&old.text)
+            || older.asserted.contains(&new.text)
+            || same_number(new, old)
+        {
+            continue;
+        }
+        match compare_value(newer, older, new, old) {
+            replaces @ Relation::Replaces(_) => return replaces,
+            Relation::Unrelated => {}
+            other => found = other,
+        }
+    }
+    if found == Relation::Unrelated { compare_purpose(newer, older) } else { found }
+}
+
+/// Both name one tool of different kinds for the same purpose: `SQLite for the local cache`,
+/// `Redis for the local cache`.
+fn compare_purpose(newer: &Claim, older: &Claim) -> Relation {
+    let tool = |claim: &Claim| -> Option<String> {
+        let mut tools = claim.values.iter().filter(|value| matches!(value.kind, Kind::Option(_) | Kind::Name));
+        let first = tools.next()?.text.clone();
+        (tools.next().is_none() && claim.stems.iter().any(|stem| stem == "for")).then_some(first)
+    };
+    let (Some(new), Some(old)) = (tool(newer), tool(older)) else { return Relation::Unrelated };
+    let purpose = |claim: &Claim, tool: &String| -> Vec<String> {
+        let mut terms: Vec<String> = claim.asserted.iter().filter(|term| *term != tool).cloned().collect();
+        terms.sort_unstable();
+        terms
+    };
+    let (here, there) = (purpose(newer, &new), purpose(older, &old));
+    if new == old || here.len() < 2 || here != there {
+        return Relation::Unrelated;
+    }
+    if newer.cue >= Cue::Weak {
+        Relation::Replaces("names another tool for the same purpose")
+    } else {
+        Relation::Contradicts("names another tool for the same purpose")
+    }
+}
+
+fn compare_value(newer: &Claim, older: &Claim, new: &Value, old: &Value) -> Relation {
+    let family = match new.kind {
+        Kind::Option(number) => Some(&FAMILIES[number]),
+        _ => None,
+    };
+    let has = |claim: &Claim, list: &[&str]| claim.stems.iter().any(|stem| list.contains(&stem.as_str()));
+    let common =
+        |list: &[&str]| newer.stems.iter().any(|stem| list.contains(&stem.as_str()) && older.stems.contains(stem));
+    let one_value = match new.kind {
+        Kind::Option(number) => FAMILIES[number].exclusive,
+        Kind::Name => has(newer, ROLES) && has(older, ROLES) || common(ATTRIBUTES),
+        Kind::Code => {
+            has(newer, PLACES) && has(older, PLACES) && is_place(newer, new) && is_place(older, old)
+                || common(ATTRIBUTES)
+        }
+        Kind::Number => {
+            common(ATTRIBUTES) || are_ports((newer, new), (older, old)) || is_version(newer, older, new, old)
+        }
+        Kind::Quantity(_) | Kind::Day | Kind::Word => common(ATTRIBUTES),
+    };
+    let words: &[&str] = family.map_or(&[], |family| family.words);
+    let ignored = |term: &String| {
+        words.contains(&term.as_str())
+            || match new.kind {
+                // "two spaces" and "tabs" differ in the option, not in the circumstances.
+                Kind::Option(_) => [newer, older].iter().any(|claim| {
+                    claim
+                        .values
+                        .iter()
+                        .any(|other| other.text == **term && matches!(other.kind, Kind::Quantity("indent")))
+                }),
+                Kind::Name => ROLES.contains(&term.as_str()),
+                Kind::Code => PLACES.contains(&term.as_str()),
+                Kind::Number => matches!(term.as_str(), "port" | "listen" | "localhost" | "version"),
+                _ => false,
+            }
+    };
+    let context = |claim: &Claim, value: &Value| -> Vec<String> {
+        claim.asserted.iter().filter(|term| **term != value.text && !ignored(term)).cloned().collect()
+    };
+    let (here, there) = (context(newer, new), context(older, old));
+    let extra_new: Vec<&String> = here.iter().filter(|term| !there.contains(term)).collect();
+    let extra_old: Vec<&String> = there.iter().filter(|term| !here.contains(term)).collect();
+    let shares = here.iter().any(|term| there.contains(term)) || family.is_some() || one_value;
+    if !shares {
+        return Relation::Unrelated;
+    }
+    let scoped = |claim: &Claim, extra: &[&String]| extra.iter().any(|term| claim.scoped.contains(term));
+    match (extra_new.len(), extra_old.len()) {
+        (0, 0) if one_value => Relation::Replaces("gives another value for what has one value"),
+        (0, 0) if newer.cue >= Cue::Weak => Relation::Replaces("says that the value changed"),
+        // Numbers without a unit, and codes that are no places, are mostly names, such as "note 7" and `ERR_12`.
+        (0, 0) if matches!(new.kind, Kind::Word | Kind::Number) => Relation::Unrelated,
+        (0, 0) if new.kind == Kind::Code && !(is_predicate(newer, new) && is_predicate(older, old)) => {
+            Relation::Unrelated
+        }
+        (0, 0) if new.kind == Kind::Name && has_digit(new) && has_digit(old) => Relation::Unrelated,
+        (0, 0) => Relation::Contradicts("gives another value"),
+        (0, few) if few <= FEW && newer.cue >= Cue::Weak && (one_value || family.is_some()) => {
+            Relation::Replaces("says that the value changed")
+        }
+        (few, 0) if few <= FEW && newer.cue == Cue::Strong && one_value && !scoped(newer, &extra_new) => {
+            Relation::Replaces("says that the value changed")
+        }
+        (0, few) | (few, 0) if few <= FEW && (one_value || newer.cue >= Cue::Weak) && new.kind != Kind::Word => {
+            Relation::Contradicts(reasons::PERHAPS_ELSEWHERE)
+        }
+        (1, 1) if newer.cue == Cue::Strong && one_value && here.len() > 1 => {
+            Relation::Contradicts("gives another value and says that something changed")
+        }
+        _ => Relation::Unrelated,
+    }
+}
+
+/// The value of a kind, if there is exactly one.
+fn only(values: &[Value], kind: Kind) -> Option<&Value> {
+    let mut found = values.iter().filter(|value| value.kind == kind);
+    let first = found.next()?;
+    found.next().is_none().then_some(first)
+}
+
+fn has_digit(value: &Value) -> bool {
+    value.text.contains(|letter: char| letter.is_ascii_digit())
+}
+
+/// Whether a value follows a preposition of place: in "keep `a` in the list", `a` is the thing and not its place.
+fn is_place(claim: &Claim, value: &Value) -> bool {
+    let places = ["in", "into", "to", "at", "under", "from", "on", "inside", "below"];
+    word_before(claim, value).is_some_and(|word| places.contains(&word))
+}
+
+/// Whether a statement says what something is: "the flag is `--dry-run`".
+fn is_predicate(claim: &Claim, value: &Value) -> bool {
+    word_before(claim, value).is_some_and(|word| matches!(word, "is" | "are" | "be" | "was"))
+}
+
+fn word_before<'c>(claim: &'c Claim, value: &Value) -> Option<&'c str> {
+    let at = claim.stems.iter().position(|stem| *stem == value.text)?;
+    Some(claim.stems[at.checked_sub(1)?].as_str())
+}
+
+/// Whether a statement is about a port.
+fn listens(claim: &Claim) -> bool {
+    claim.stems.iter().any(|stem| matches!(stem.as_str(), "port" | "listen" | "localhost"))
+}
+
+/// Whether both numbers are ports, and at least one statement says so: "on port 8080" and "on 8090".
+fn are_ports(newer: (&Claim, &Value), older: (&Claim, &Value)) -> bool {
+    let looks_like_port = |(claim, value): (&Claim, &Value)| {
+        let is_number = value.text.len() >= 4 && value.text.parse::<u16>().is_ok();
+        is_number && matches!(word_before(claim, value), Some("on" | "at" | "to"))
+    };
+    let is_port = |one: (&Claim, &Value)| listens(one.0) || looks_like_port(one);
+    (listens(newer.0) || listens(older.0)) && is_port(newer) && is_port(older)
+}
+
+/// Whether both numbers are versions of one thing: Python 3.11 and Python 3.12.
+fn is_version(newer: &Claim, older: &Claim, new: &Value, old: &Value) -> bool {
+    let before = |claim: &Claim, value: &Value| {
+        let at = claim.stems.iter().position(|stem| *stem == value.text)?;
+        let mut named = claim.stems[..at].iter().rev().filter(|stem| *stem != "version");
+        named.next().filter(|stem| claim.asserted.contains(stem)).cloned()
+    };
+    let looks = |value: &Value| value.text.len() <= 8;
+    looks(new)
+        && looks(old)
+        && before(newer, new).is_some_and(|name| before(older, old).as_ref() == Some(&name) && is_product(newer, &name))
+}
+
+fn is_product(claim: &Claim, name: &str) -> bool {
+    matches!(name, "node" | "java" | "php" | "go" | "jdk" | "deno" | "swift" | "net")
+        || claim.values.iter().any(|value| value.text == name && matches!(value.kind, Kind::Name | Kind::Option(_)))
+}
+
+fn same_number(new: &Value, old: &Value) -> bool {
+    let number = |value: &Value| value.text.split(' ').next().and_then(|text| text.parse::<f64>().ok());
+    let is_year =
+        |value: &Value| value.text.len() == 4 && (value.text.starts_with("19") || value.text.starts_with("20"));
+    if new.kind != Kind::Number {
+        return false;
+    }
+    let equal = number(new).zip(number(old)).is_some_and(|(new, old)| (new - old).abs() < f64::EPSILON);
+    equal || is_year(new) && is_year(old)
+}

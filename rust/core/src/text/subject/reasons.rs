@@ -1,0 +1,14 @@
+//! Reasons of contradictions in which both statements may hold, each in its own circumstances.
+
+pub(super) const EXCEPTION: &str = "an exception to the older statement";
+pub(super) const ELSEWHERE: &str = "rejects it in other circumstances";
+pub(super) const REVERSAL: &str = "asserts what the older statement rejects";
+pub(super) const PERHAPS_ELSEWHERE: &str = "gives another value, perhaps in other circumstances";
+pub(super) const DIFFERENT: &str = "says that something is different now";
+pub(super) const OTHER_NUMBER: &str = "the same words but for a number";
+pub(super) const TENTATIVE: &str = "suggests that something changed";
+pub(super) const LAST_NAME: &str = "the same words but for the last name";
+
+/// All of them.
+pub(super) const BOTH_MAY_HOLD: &[&str] =
+    &[EXCEPTION, ELSEWHERE, REVERSAL, PERHAPS_ELSEWHERE, DIFFERENT, OTHER_NUMBER, TENTATIVE, LAST_NAME];
