@@ -139,5 +139,5 @@ def _encode(id_: int | str, outcome: Outcome) -> bytes:
     content = f'[{{"type":"text","text":{text}}}]'
     data = "" if outcome.is_error else f',"structuredContent":{outcome.encoded}'
     is_error = "true" if outcome.is_error else "false"
-    result = f'{{"content":{content}{data},"isError":false}}'
+    result = f'{{"content":{content}{data},"isError":{is_error}}}'
     return f'{{"jsonrpc":"2.0","id":{json.dumps(id_)},"result":{result}}}'.encode()
