@@ -14,7 +14,7 @@ from benches.quality import compare as compare_command
 from benches.quality.cached_embedder import CachedEmbedder
 from benches.quality.comparison import compare
 from benches.quality.conversations import Conversation, DataError, Question
-from benches.quality.data_sets import beam, devmembench, locomo, longmemeval
+from benches.quality.data_sets import beam, devmembench, locomo, longmemeval, sde
 from benches.quality.metrics import (
     EMPTY,
     METRICS,
@@ -204,7 +204,27 @@ def test_longmemeval_question_has_its_own_conversation_and_date(tmp_path: Path) 
     assert not abstention.questions[0].is_answerable
 
 
-@pytest.mark.parametrize(("module", "file"), [(locomo, "locomo.json"), (longmemeval, "longmemeval_oracle.json")])
+def test_sde_bench_asks_amended_tasks_in_a_store_without_the_tasks_they_repeat(tmp_path: Path) -> None:
+    def chat(text: str) -> list[dict[str, str]]:
+        return [{"role": "user", "text": text}]
+
+    def task(name: str, conversations: object) -> dict[str, object]:
+        return {"task_id": name, "bug_report": f"{name} fails", "conversations": conversations}
+
+    tasks = [task("a", chat("a")), task("b", chat("b")), task("a-amended", [chat("first"), chat("then")])]
+    write(tmp_path, "decoys.json", [{"topic": "x", "turns": chat("decoy")}])
+    once, amended = sde.load(write(tmp_path, "tasks.json", tasks))
+    assert {turn.session for turn in once.turns} == {"a/0", "b/0", "decoy-0/0"}
+    assert [(question.id, question.sessions) for question in once.questions] == [("a", {"a/0"}), ("b", {"b/0"})]
+    assert {turn.session for turn in amended.turns} == {"b/0", "a-amended/0", "a-amended/1", "decoy-0/0"}
+    assert [question.sessions for question in amended.questions] == [{"a-amended/1"}]
+    time = {turn.session: turn.time for turn in amended.turns}
+    assert time[sde.earlier_session("a-amended/1")] < time["a-amended/1"]
+
+
+@pytest.mark.parametrize(
+    ("module", "file"), [(locomo, "locomo.json"), (longmemeval, "longmemeval_oracle.json"), (sde, "tasks.json")]
+)
 def test_file_with_another_layout_is_refused_by_name(tmp_path: Path, module, file: str) -> None:
     samples: list[object] = [{"what": "else"}, "text", []]
     for sample in samples:
@@ -212,7 +232,7 @@ def test_file_with_another_layout_is_refused_by_name(tmp_path: Path, module, fil
             list(module.load(write(tmp_path, file, [sample])))
 
 
-@pytest.mark.parametrize("module", [locomo, beam, devmembench, longmemeval])
+@pytest.mark.parametrize("module", [locomo, beam, devmembench, longmemeval, sde])
 def test_missing_set_is_reported_with_its_path(tmp_path: Path, module) -> None:
     with pytest.raises(DataError, match="absent"):
         list(module.load(tmp_path / "absent"))

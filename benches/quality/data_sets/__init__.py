@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from . import beam, devmembench, locomo, longmemeval
+from . import beam, devmembench, locomo, longmemeval, sde
 
 QUESTION_SETS: Final = {
     question_set.name: question_set
-    for question_set in (locomo.LOCOMO, beam.BEAM, devmembench.DEVMEMBENCH, longmemeval.LONGMEMEVAL)
+    for question_set in (locomo.LOCOMO, beam.BEAM, devmembench.DEVMEMBENCH, longmemeval.LONGMEMEVAL, sde.SDE)
 }
 """Question sets by name."""
 
