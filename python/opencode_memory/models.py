@@ -10,10 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, Final, Self, TypedDict, TypedDict
-
-Time = datetime | str | int
-"""A point in time: a ``datetime``, ISO 8601 text, or UTC milliseconds. Without a zone, this machine's zone is used."""
+from typing import Any, Final, Self, TypedDict
 
 Time = datetime | str | int
 """A point in time: a ``datetime``, ISO 8601 text, or UTC milliseconds. Without a zone, this machine's zone is used."""
@@ -174,29 +171,6 @@ class NewMemory:
     superseded_by: str | None = None
     confidence: float | None = None
     metadata: Mapping[str, Any] = field(default_factory=dict)
-
-
-class MemoryFields(TypedDict, total=False):
-    """Keyword arguments of ``MemoryStore.remember``: the fields of ``NewMemory`` that are not only for imports."""
-
-    category: str
-    scope: Scope | str | None
-    project: str | None
-    topic: str | None
-    session: str | None
-    position: int | None
-    speaker: str | None
-    time: Time | None
-    expires_at: Time | None
-    ttl_seconds: float | None
-    source: Source | Mapping[str, Any] | None
-    entities: Sequence[str]
-    tags: Sequence[str]
-    trust: str
-    pinned: bool
-    status: str
-    confidence: float | None
-    metadata: Mapping[str, Any]
 
 
 class MemoryFields(TypedDict, total=False):

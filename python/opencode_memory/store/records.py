@@ -223,10 +223,6 @@ def _milliseconds(value: Time | None, field: str, zone: tzinfo | None) -> int | 
     return whole(milliseconds(value, field=field, zone=zone), field=field)
 
 
-def _milliseconds(value: Time | None, field: str, zone: tzinfo | None) -> int | None:
-    return whole(milliseconds(value, field=field, zone=zone), field=field)
-
-
 def _end(given: NewMemory, now_ms: int, zone: tzinfo | None) -> int | None:
     seconds = number(given.ttl_seconds, field="ttl_seconds")
     if seconds is None:
