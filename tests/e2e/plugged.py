@@ -197,8 +197,9 @@ class MemoryServer:
 class Instance:
     """An `opencode serve`, and its API."""
 
-    def __init__(self, plugged: Plugged, folder: Path, more: Mapping[str, str]) -> None:
+    def __init__(self, plugged: Plugged, folder: Path, more: Mapping[str, str], *, asks_config: bool = True) -> None:
         self._plugged = plugged
+        self._asks_config = asks_config
         self.folder = folder
         self._port = free_port()
         self._more = dict(more)
@@ -216,7 +217,8 @@ class Instance:
         )
         until(lambda: is_there(f"{self._client.base_url}/global/health"), "OpenCode never answered")
         # A folder's plugins are loaded when it is first asked for.
-        self.get("/config")
+        if self._asks_config:
+            self.get("/config")
         return self
 
     def __exit__(self, *_: object) -> None:

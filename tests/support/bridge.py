@@ -60,6 +60,7 @@ class OpenCode:
         sessions: The API's description of sessions, by id.
         messages: The API's description of messages, by the id of their session.
         mcp: States of the MCP servers.
+        active: States of the sessions that are not idle, by id.
         is_silent: Whether it answers no request.
         asked: Requests so far: method and path.
         toasts: Messages shown to the user.
@@ -68,6 +69,7 @@ class OpenCode:
     sessions: dict[str, Any] = field(default_factory=dict)
     messages: dict[str, list[Any]] = field(default_factory=dict)
     mcp: dict[str, Any] = field(default_factory=dict)
+    active: dict[str, Any] = field(default_factory=dict)
     is_silent: bool = False
     asked: list[tuple[str, str]] = field(default_factory=list)
     toasts: list[str] = field(default_factory=list)
@@ -86,6 +88,8 @@ class OpenCode:
             case ["mcp", name, "connect"]:
                 self.mcp[name] = {"status": "connected"}
                 return _found(True)
+            case ["session", "status"]:
+                return _found(self.active)
             case ["session", id]:
                 return _found(self.sessions[id]) if id in self.sessions else {"status": 404, "body": "{}"}
             case ["session", id, "message"]:

@@ -200,10 +200,13 @@ class OpencodeConfig:
 
     Attributes:
         deadline_ms: Maximum time that a hook waits for the server.
+        first_deadline_ms: Maximum time that the hooks of a session's first message wait for it together, and that
+            OpenCode's start waits for it.
         auditor_model: ``provider/model`` of the auditor; None for OpenCode's default.
     """
 
     deadline_ms: int
+    first_deadline_ms: int
     auditor_model: str | None
 
 
@@ -376,6 +379,12 @@ SETTINGS: Final = (
     Setting("compaction.custom_prompt", "also replace OpenCode's compaction prompt", _always(False), FLAG),
     Setting(
         "opencode.deadline_ms", "milliseconds that OpenCode waits for memories", _always(400), whole_number(20, 10_000)
+    ),
+    Setting(
+        "opencode.first_deadline_ms",
+        "milliseconds that a session's first message waits for memories",
+        _always(2000),
+        whole_number(20, 10_000),
     ),
     Setting("opencode.auditor_model", "model of the auditor agent, as provider/model", _always(None), TEXT),
     Setting("server.host", "address that the server listens on", _always("127.0.0.1"), TEXT, named="HOST"),

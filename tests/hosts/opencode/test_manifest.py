@@ -42,7 +42,7 @@ def test_manifest_has_server_address_and_start_command(tmp_path: Path) -> None:
     assert found["plugin_sha256"] == hashlib.sha256(b"a.ts\0one\0b.ts\0two\0").hexdigest()
     assert found["url"] == "http://127.0.0.1:9824"
     assert found["token_file"] == str(data_dir / TOKEN_FILE)
-    assert found["deadline_ms"] == 400
+    assert (found["deadline_ms"], found["first_deadline_ms"]) == (400, 2000)
     address = ["--data-dir", str(data_dir), "--host", "127.0.0.1", "--port", "9824"]
     assert found["start"] == [PYTHON, "-P", "-m", "opencode_memory.cli", "serve", "--detach", *address]
     assert manifest.TOKEN_FILE == TOKEN_FILE
@@ -55,8 +55,10 @@ def test_configured_values_reach_plugin_and_started_server(tmp_path: Path) -> No
         OPENCODE_MEMORY_DATA_DIR=str(tmp_path / "elsewhere"),
         OPENCODE_MEMORY_CONFIG=str(tmp_path / "my.toml"),
         OPENCODE_MEMORY_OPENCODE_DEADLINE_MS="250",
+        OPENCODE_MEMORY_OPENCODE_FIRST_DEADLINE_MS="3000",
     )
     assert (found["url"], found["deadline_ms"]) == ("http://127.0.0.1:4711", 250)
+    assert found["first_deadline_ms"] == 3000
     assert found["token_file"] == str(tmp_path / "elsewhere" / TOKEN_FILE)
     assert found["start"][:3] == ["/usr/bin/env", f"OPENCODE_MEMORY_CONFIG={tmp_path}/my.toml", PYTHON]
     assert found["start"][-6:] == ["--data-dir", f"{tmp_path}/elsewhere", "--host", "127.0.0.1", "--port", "4711"]

@@ -285,7 +285,7 @@ def test_child_of_a_running_digest_is_not_deleted_when_another_opencode_connects
         rest(world, plugin)
         assert opencode.asks.wait(30)
         with Parallel(plugin.url, plugin.folder, opencode=opencode):
-            until(lambda: opencode.asked.count(("GET", "/mcp")) == 2)
+            until(lambda: world.metrics.registry.get_sample_value("opencode_memory_plugins") == 2)
             # An abort of the child would set it.
             assert not opencode.leave.wait(0.3)
             opencode.leave.set()

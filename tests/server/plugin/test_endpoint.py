@@ -19,7 +19,7 @@ from opencode_memory.hosts.opencode.contract import PROTOCOL
 from opencode_memory.server.plugin.endpoint import MESSAGE_LIMIT
 from opencode_memory.server.plugin.json_rpc import INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR
 from opencode_memory.server.plugin.protocol import EVENTS
-from support.bridge import DIRECTIVE, QUESTION, WALRUS, OpenCode, Plugin, RefusedError, began, known, said, until
+from support.bridge import DIRECTIVE, QUESTION, WALRUS, Plugin, RefusedError, began, known, said, until
 from support.mcp import TOKEN, Resident, World
 from support.stores import NOW_MS
 
@@ -129,6 +129,7 @@ def test_hello_is_answered_with_protocol_deadline_and_events(tmp_path: Path) -> 
             "protocol": PROTOCOL,
             "version": opencode_memory.__version__,
             "deadline_ms": 250,
+            "first_deadline_ms": 2000,
             "events": list(EVENTS),
         }
 
@@ -154,24 +155,9 @@ def test_plugin_of_another_version_is_served_with_a_toast(server: Resident, fold
         assert "opencode-memory setup" in toast
 
 
-def test_failed_mcp_server_is_connected(server: Resident, folder: Path) -> None:
-    opencode = OpenCode(mcp={"memory": {"status": "failed"}})
-    with Plugin(server.url, folder, opencode=opencode) as plugin:
-        until(lambda: ("POST", "/mcp/memory/connect") in opencode.asked)
-        assert plugin.opencode.toasts == []
-
-
-@pytest.mark.parametrize("state", [None, {"status": "connected"}, {"status": "disabled"}, "failed", 1])
-def test_mcp_server_in_another_state_is_not_connected(shared: Shared, state: Any) -> None:
-    opencode = OpenCode(mcp={"memory": state})
-    with shared.plugin(opencode=opencode) as plugin:
-        until(lambda: ("GET", "/mcp") in opencode.asked)
-        plugin.flush()
-    assert ("POST", "/mcp/memory/connect") not in opencode.asked
-
-
 MESSAGES = {"sessionID": "ses_1", "visible": ["msg_1"], "message": {"id": "msg_1", "text": QUESTION}}
 EARLY = {
+    "turn": {"sessionID": "ses_1", "left_out": True},
     "messages": MESSAGES,
     "compacting": {"sessionID": "ses_1"},
     "command": {"sessionID": "ses_1", "command": "remember", "arguments": "The walrus sleeps"},

@@ -158,6 +158,7 @@ def render_manifest(
         "url": url,
         "token_file": str(config.data_dir / TOKEN_FILE),
         "deadline_ms": config.opencode.deadline_ms,
+        "first_deadline_ms": config.opencode.first_deadline_ms,
         "mcp": {"name": MCP_NAME, "config": _render_mcp(url)} if by_mcp else None,
         "command": _render_commands(choices.agents),
         "agent": _render_agents(config, choices.agents),

@@ -18,10 +18,11 @@ from anyio.abc import TaskGroup
 
 import opencode_memory
 from opencode_memory.errors import ConflictError, OpencodeMemoryError
-from opencode_memory.hosts.opencode.contract import MCP_NAME, PROTOCOL
+from opencode_memory.hosts.opencode.contract import PROTOCOL
 from opencode_memory.server.plugin import handlers
 from opencode_memory.server.plugin.digest_runner import DigestRunner, Instance
 from opencode_memory.server.plugin.json_rpc import Peer, RemoteError
+from opencode_memory.server.plugin.mcp_link import McpLink
 from opencode_memory.server.plugin.opencode_client import (
     OpenCode,
     SessionFacts,
@@ -37,6 +38,7 @@ from opencode_memory.server.plugin.protocol import (
     SessionParams,
     SettledParams,
     ToolParams,
+    TurnParams,
 )
 from opencode_memory.server.plugin.session_watch import Watch
 from opencode_memory.text import clock
@@ -51,7 +53,6 @@ _FACTS_SECONDS: Final = 0.2
 _SUMMARY_SECONDS: Final = 0.2
 _CATCH_UP_SECONDS: Final = 0.2
 _EVENTS_SECONDS: Final = 2.0
-_MCP_SECONDS: Final = 10.0
 _log: Final = logging.getLogger(__name__)
 _T = TypeVar("_T")
 
@@ -81,6 +82,7 @@ class Connection:
             send,
             requests={
                 "hello": self._handle_hello,
+                "turn": self._handle_turn,
                 "messages": self._handle_messages,
                 "compacting": self._handle_compacting,
                 "command": self._handle_command,
@@ -90,6 +92,7 @@ class Connection:
             notifications={"settled": self._handle_settled, "events": self._handle_events},
         )
         self.opencode = OpenCode(self.peer)
+        self._mcp = McpLink(self.opencode)
 
     async def run(self, texts: AsyncIterable[str]) -> None:
         """Serve the plugin until it disconnects."""
@@ -108,22 +111,28 @@ class Connection:
         self._pid = greeting.pid
         if self._tasks is not None:
             self._tasks.start_soon(self._welcome, greeting)
-        return answer | {"deadline_ms": self._state.config.opencode.deadline_ms, "events": [*EVENTS]}
+        config = self._state.config.opencode
+        deadlines = {"deadline_ms": config.deadline_ms, "first_deadline_ms": config.first_deadline_ms}
+        return answer | deadlines | {"events": [*EVENTS]}
 
     async def _welcome(self, greeting: Greeting) -> None:
-        """Do the slow part of the greeting: warm up, warn about another version, connect the MCP server."""
+        """Do the slow part of the greeting: warm up, and warn about another version."""
         try:
             # Otherwise the first message would wait until the model and the indexes are loaded, and miss its deadline.
             await self._on_thread(self._state.warm_up)
             self.is_ready = True
             if greeting.version != opencode_memory.__version__:
                 await self.opencode.toast(_format_notice(greeting), variant="warning")
-            await self.opencode.connect_mcp(MCP_NAME, seconds=_MCP_SECONDS)
         except RemoteError as error:
             _log.info("OpenCode in %s: %s", greeting.directory, error)
         except Exception:  # noqa: BLE001  a failed greeting must not end the connection
             _log.exception("the greeting of the plugin in %s failed", greeting.directory)
         await self._digests.serve(Instance(self.opencode, Path(greeting.directory), greeting.pid))
+
+    async def _handle_turn(self, params: Any) -> dict[str, Any]:
+        asked = TurnParams.parse(params)
+        self._require_context()
+        return {"settled": await self._mcp.begin_turn(asked.session, left_out=asked.left_out)}
 
     async def _handle_messages(self, params: Any) -> dict[str, Any]:
         asked, context = MessagesParams.parse(params), self._require_context()

@@ -116,24 +116,21 @@ class OpenCode:
             query = _render_cursor(page[0]) if len(page) == _PAGE else None
         return found
 
-    async def find_active(self) -> dict[str, Mapping[str, Any]]:
+    async def find_active(self, *, seconds: float = _SECONDS) -> dict[str, Mapping[str, Any]]:
         """Return the state of each session in this folder that is not idle, by the session's id."""
-        found = await self.request("GET", "/session/status")
+        found = await self.request("GET", "/session/status", seconds=seconds)
         active = found.items() if isinstance(found, Mapping) else ()
         return {id_: state for id_, state in active if isinstance(state, Mapping) and state.get("type") != "idle"}
 
-    async def connect_mcp(self, name: str, *, seconds: float) -> bool:
-        """Connect OpenCode to an MCP server that was not running when OpenCode started.
-
-        Returns:
-            Whether OpenCode was not connected.
-        """
+    async def find_mcp_status(self, name: str, *, seconds: float) -> str | None:
+        """Return OpenCode's status of an MCP server, for example ``connected``; None if it has no such server."""
         found = await self.request("GET", "/mcp", seconds=seconds)
-        status = found.get(name) if isinstance(found, Mapping) else None
-        if not isinstance(status, Mapping) or status.get("status") != "failed":
-            return False
+        known = found.get(name) if isinstance(found, Mapping) else None
+        return str(known.get("status")) if isinstance(known, Mapping) else None
+
+    async def connect_mcp(self, name: str, *, seconds: float) -> None:
+        """Connect OpenCode to an MCP server, also to one that is disabled."""
         await self.request("POST", f"/mcp/{name}/connect", seconds=seconds)
-        return True
 
     async def toast(self, message: str, *, variant: str = "info", seconds: float = _SECONDS) -> None:
         """Show a line to the user, if OpenCode has a screen."""

@@ -4,7 +4,9 @@ The plugin is another program, perhaps of another version, so the server validat
 
 From the plugin, requests:
 
-    hello        {protocol, version, directory, pid}  ->  {protocol, version, deadline_ms, events} or {refused, notice}
+    hello        {protocol, version, directory, pid}  ->  {protocol, version, deadline_ms, first_deadline_ms, events}
+                 or {refused, notice}
+    turn         {sessionID, left_out}  ->  {settled}     before a message of the user is taken up
     messages     {sessionID, visible: [id], message: {id, text}, summary?}  ->  {blocks: {id: text}}
     compacting   {sessionID}  ->  {context: [text], prompt?}
     command      {sessionID, command, arguments}  ->  {text?}
@@ -13,7 +15,7 @@ From the plugin, requests:
 
 and notifications:
 
-    settled      {sessionID, messageID, state: "shown" | "late"}
+    settled      {sessionID, messageID, state: "shown" | "late", cause?: "starting" | "lost" | "slow"}
     events       {directory, events}     as ``hosts.opencode.feed.event_stream`` documents them
 
 From the server, requests ``oc.request`` {method, path, query?, body?} -> {status, body}, ``oc.subscribe`` {types}, and
@@ -130,6 +132,16 @@ class MessagesParams(SessionParams):
     message: UserMessage
     summary: _OptionalText = None
     visible: _Names
+
+
+class TurnParams(SessionParams):
+    """Parameters of ``turn``.
+
+    Attributes:
+        left_out: Whether the plugin added our MCP server as disabled, because it did not run at OpenCode's start.
+    """
+
+    left_out: bool
 
 
 class CommandParams(SessionParams):

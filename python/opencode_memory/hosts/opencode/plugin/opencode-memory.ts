@@ -1,8 +1,8 @@
 // Plugin of opencode-memory for OpenCode. It forwards events to the server and applies the server's
 // answers. All decisions are the server's, except the read-only shell (agents.ts).
 //
-// A session never fails or waits because memory is down: every hook catches its errors and has a
-// deadline. Without the server, the hooks do nothing. Only the read-only shell throws on purpose,
+// A session never fails because memory is down: every hook catches its errors and has a deadline.
+// Without the server, the hooks do nothing. Only the read-only shell throws on purpose,
 // because that is how OpenCode lets a plugin veto a command.
 
 import type { Hooks, PluginInput } from "@opencode-ai/plugin"
@@ -11,7 +11,6 @@ import { Bridge } from "./opencode-memory/bridge"
 import { createInjection } from "./opencode-memory/injection"
 import {
   authorization,
-  isHanging,
   type Manifest,
   type Params,
   readManifest,
@@ -19,7 +18,6 @@ import {
 } from "./opencode-memory/manifest"
 
 const TOOL_MS = 30_000
-const SLOW_SERVER_MS = 1_000
 // A command may take this many times the deadline of a hook, because the user waits for its result.
 const COMMAND_DEADLINES = 10
 
@@ -43,8 +41,11 @@ function createTools(manifest: Manifest, bridge: Bridge) {
 }
 
 // Adds our agents, commands and MCP server to OpenCode's configuration. The user's own entries of
-// the same names are never replaced. `added` receives the agents that are ours.
-async function configure(manifest: Manifest, config: Params, added: Agents): Promise<void> {
+// the same names are never replaced. `added` receives the agents that are ours. An MCP server that
+// does not run yet is added as disabled. OpenCode would wait for one that hangs, and the tools of one
+// that comes late would change the prompt in the middle of a turn. So our server connects it later.
+// Returns whether it was left out like this.
+function configure(manifest: Manifest, config: Params, added: Agents, isRunning: boolean): boolean {
   const section = (key: string) => {
     if (typeof config[key] !== "object" || config[key] === null) config[key] = {}
     return config[key] as Params
@@ -61,16 +62,11 @@ async function configure(manifest: Manifest, config: Params, added: Agents): Pro
     // A command that the user defined is not sent to the server.
     if (commands[name].template !== command.template) delete manifest.command[name]
   }
-  if (manifest.mcp && !Object.values(servers).some((server) => isOurs(manifest, server))) {
-    // OpenCode does not wait for a server that refuses connections, but it waits for one that
-    // hangs.
-    const timeout = (await isHanging(manifest)) ? { timeout: SLOW_SERVER_MS } : {}
-    servers[manifest.mcp.name] ??= {
-      ...manifest.mcp.config,
-      headers: authorization(manifest),
-      ...timeout,
-    }
-  }
+  const mcp = manifest.mcp
+  if (!mcp || mcp.name in servers) return false
+  if (Object.values(servers).some((server) => isOurs(manifest, server))) return false
+  servers[mcp.name] = { ...mcp.config, headers: authorization(manifest), enabled: isRunning }
+  return !isRunning
 }
 
 // The user may have configured our server by hand, by its URL or by the command that starts it.
@@ -96,13 +92,25 @@ async function server(input: PluginInput): Promise<Hooks> {
   if (!manifest) return {}
   const bridge = new Bridge(manifest, input)
   const injection = createInjection(bridge)
+  const mcp = { isLeftOut: false, isSettled: !manifest.mcp }
   const readers: Agents = {}
   const shell = readOnlyShell(readers, input.directory)
+  const wire = async (config: Params) => {
+    await bridge.whenReady()
+    mcp.isLeftOut = configure(manifest, config, readers, bridge.hasAnswered)
+  }
   return {
-    config: (config) => attempt(() => configure(manifest, config as Params, readers)),
+    config: (config) => attempt(() => wire(config as Params)),
     event: ({ event }) => attempt(() => bridge.forward(event)),
     dispose: () => attempt(() => bridge.close()),
     tool: createTools(manifest, bridge),
+    "chat.message": guarded(async ({ sessionID }) => {
+      // Tools may change between two turns only. Without a connection they stay as they are.
+      if (mcp.isSettled || !bridge.isReady) return
+      const params = { sessionID, left_out: mcp.isLeftOut }
+      const answer = await bridge.call("turn", params, bridge.patience(sessionID))
+      mcp.isSettled = answer?.settled === true
+    }),
     "tool.definition": guarded((asked, output) => {
       // OpenCode marks every argument as required if a tool is not declared with zod.
       const tool = manifest.tool[asked.toolID]

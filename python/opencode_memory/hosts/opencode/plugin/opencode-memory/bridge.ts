@@ -1,5 +1,6 @@
-// Connection to the server: JSON-RPC 2.0 over a WebSocket. It reconnects by itself, and no caller
-// waits for a lost connection.
+// Connection to the server: JSON-RPC 2.0 over a WebSocket. It starts the server and reconnects by
+// itself. A caller waits for the connection only within its deadline, and only while the server can
+// still come.
 
 import type { PluginInput } from "@opencode-ai/plugin"
 import { authorization, type Manifest, type Params, startServer } from "./manifest"
@@ -10,15 +11,23 @@ type Answer = Params | undefined
 const FLUSH_MS = 50
 const DISPOSE_MS = 900
 const HELLO_MS = 5_000
-const FIRST_PAUSE_MS = 200
+const FIRST_PAUSE_MS = 100
 const MAX_PAUSE_MS = 30_000
 const MAX_QUEUED = 1_000
 const MAX_UNSENT_BYTES = 16_000_000
+const MAX_SESSIONS = 1_000
 
 export class Bridge {
   private socket: WebSocket | undefined
-  private isReady = false
+  isReady = false
+  // Whether the server runs, even if it refused the plugin.
+  hasAnswered = false
+  private wasReady = false
   private isClosed = false
+  // Whether the server could not be started. Then nobody waits for it.
+  private isHopeless = false
+  private isStarting = false
+  private waiting: ((isReady: boolean) => void)[] = []
   private pause = FIRST_PAUSE_MS
   private timer: ReturnType<typeof setTimeout> | undefined
   private lastId = 0
@@ -26,6 +35,8 @@ export class Bridge {
   private events: unknown[] = []
   private notifications: [string, Params][] = []
   private types = new Set<string>()
+  private readonly firstHooks = new Map<string, number>()
+  private firstDeadline: number
   deadline: number
 
   constructor(
@@ -33,15 +44,49 @@ export class Bridge {
     private readonly input: PluginInput,
   ) {
     this.deadline = manifest.deadline_ms
+    this.firstDeadline = manifest.first_deadline_ms
     this.connect()
+  }
+
+  // Resolves to whether the server is connected, at the latest after the time in which a first
+  // message may wait.
+  whenReady(ms = this.firstDeadline): Promise<boolean> {
+    if (this.isReady || this.isClosed || this.isHopeless) return Promise.resolve(this.isReady)
+    return new Promise((resolve) => {
+      const late = setTimeout(() => resolve(false), Math.min(ms, this.firstDeadline))
+      this.waiting.push((isReady) => {
+        clearTimeout(late)
+        resolve(isReady)
+      })
+    })
+  }
+
+  // Milliseconds that a hook of a session may wait. All hooks of the session's first message share
+  // the longer deadline.
+  patience(sessionID: string): number {
+    const now = performance.now()
+    const until = this.firstHooks.get(sessionID) ?? now + this.firstDeadline
+    this.firstHooks.set(sessionID, until)
+    if (this.firstHooks.size > MAX_SESSIONS) {
+      const [oldest] = this.firstHooks.keys()
+      this.firstHooks.delete(oldest as string)
+    }
+    return Math.max(this.deadline, until - now)
+  }
+
+  // What is known about a request that was not answered.
+  get lateness(): "slow" | "lost" | "starting" {
+    if (this.isReady) return "slow"
+    return this.wasReady ? "lost" : "starting"
   }
 
   // Send a request. Resolves to undefined if the server is not connected, fails, or answers too
   // late.
-  call(method: string, params: Params, ms = this.deadline): Promise<Answer> {
-    if (!this.isReady) return Promise.resolve(undefined)
+  async call(method: string, params: Params, ms = this.deadline): Promise<Answer> {
+    const begun = performance.now()
+    if (!(await this.whenReady(ms))) return undefined
     this.flush()
-    return this.request(method, params, ms)
+    return await this.request(method, params, ms - (performance.now() - begun))
   }
 
   // Send a notification now, or after the next connection.
@@ -65,6 +110,7 @@ export class Bridge {
   async close(): Promise<void> {
     this.isClosed = true
     clearTimeout(this.timer)
+    this.wake()
     if (this.isReady) await this.call("flush", {}, DISPOSE_MS)
     this.socket?.close()
   }
@@ -85,11 +131,25 @@ export class Bridge {
     for (const id of this.pending.keys()) this.resolve(id, undefined)
     if (this.isClosed) return
     // A connection that never became ready means that no server is running.
-    if (!this.isReady) startServer(this.manifest)
+    if (!this.isReady) this.start()
     this.isReady = false
     this.timer = setTimeout(() => this.connect(), this.pause)
     this.timer.unref?.()
-    this.pause = Math.min(this.pause * 2, MAX_PAUSE_MS)
+    if (!this.isStarting) this.pause = Math.min(this.pause * 2, MAX_PAUSE_MS)
+  }
+
+  private start(): void {
+    if (this.isStarting) return
+    this.isStarting = true
+    void startServer(this.manifest).then((isThere) => {
+      this.isStarting = false
+      this.isHopeless = !isThere && !this.isReady
+      if (this.isHopeless) this.wake()
+    })
+  }
+
+  private wake(): void {
+    for (const resolve of this.waiting.splice(0)) resolve(this.isReady)
   }
 
   private async greet(socket: WebSocket): Promise<void> {
@@ -97,16 +157,21 @@ export class Bridge {
     const params = { protocol, version, directory: this.input.directory, pid: process.pid }
     const answer = await this.request("hello", params, HELLO_MS)
     if (!answer) return socket.close()
+    this.hasAnswered = true
     if (answer.refused) {
       this.isClosed = true
       socket.close()
+      this.wake()
       return toast(this.input, { message: String(answer.notice), variant: "warning" })
     }
     if (Array.isArray(answer.events)) this.types = new Set(answer.events)
     this.deadline = Number(answer.deadline_ms) || this.deadline
+    this.firstDeadline = Number(answer.first_deadline_ms) || this.firstDeadline
     this.pause = FIRST_PAUSE_MS
-    this.isReady = true
+    this.isReady = this.wasReady = true
+    this.isHopeless = false
     this.flush()
+    this.wake()
   }
 
   private request(method: string, params: Params, ms: number): Promise<Answer> {

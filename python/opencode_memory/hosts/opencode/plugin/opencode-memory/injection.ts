@@ -20,17 +20,18 @@ export function createInjection(bridge: Bridge) {
     const visible = messages.filter(({ info }) => info.role === "user").map(({ info }) => info.id)
     const [previous, id] = [visible.at(-2), visible.at(-1)]
     if (!id || blocks.has(id)) return
-    const settle = (messageID: string, state: string) =>
-      bridge.tell("settled", { sessionID, messageID, state })
+    const settle = (messageID: string, state: string, cause?: string) =>
+      bridge.tell("settled", { sessionID, messageID, state, cause })
     // The connection may have broken before the server learned that the previous block was shown.
     // Then the server would show the same memories again.
     if (previous && blocks.get(previous)) settle(previous, "shown")
-    const answer = await bridge.call("messages", {
+    const params = {
       sessionID,
       visible,
       message: { id, text: unansweredText(messages) },
       summary: summaryText(messages),
-    })
+    }
+    const answer = await bridge.call("messages", params, bridge.patience(sessionID))
     const offered = (answer?.blocks ?? {}) as Record<string, string>
     // Without an answer, decide this message only. The blocks of earlier messages, which were shown
     // before a restart of OpenCode, come with the next answer.
@@ -39,7 +40,7 @@ export function createInjection(bridge: Bridge) {
     }
     const excess = Math.max(0, blocks.size - MAX_DECIDED)
     for (const message of [...blocks.keys()].slice(0, excess)) blocks.delete(message)
-    if (!answer) settle(id, "late")
+    if (!answer) settle(id, "late", bridge.lateness)
     else if (offered[id]) settle(id, "shown")
   }
 

@@ -15,6 +15,7 @@ export interface Manifest {
   url: string
   token_file: string
   deadline_ms: number
+  first_deadline_ms: number
   mcp: { name: string; config: { url: string } } | null
   command: Record<string, { template: string }>
   agent: Record<string, Agent>
@@ -26,7 +27,8 @@ const START_PAUSE_MS = 20_000
 
 // Shared by all instances of the plugin: OpenCode creates one for each folder, and together they
 // start the server once.
-let startedAt = 0
+let startedAt = Number.NEGATIVE_INFINITY
+let started = Promise.resolve(false)
 
 export function readManifest(beside: string): Manifest | undefined {
   try {
@@ -46,22 +48,18 @@ export function authorization(manifest: Manifest): Record<string, string> {
   }
 }
 
-// Whether the server accepts connections but does not answer in time.
-export async function isHanging(manifest: Manifest): Promise<boolean> {
-  try {
-    await fetch(`${manifest.url}/health`, { signal: AbortSignal.timeout(manifest.deadline_ms) })
-    return false
-  } catch (error) {
-    return (error as Error).name === "TimeoutError"
-  }
-}
-
-export function startServer(manifest: Manifest): void {
+// Start the server. Resolves to whether it runs: the command ends when the server answers.
+export function startServer(manifest: Manifest): Promise<boolean> {
   const [program, ...rest] = manifest.start
-  if (!program || Date.now() - startedAt < START_PAUSE_MS) return
+  if (!program) return Promise.resolve(false)
+  if (Date.now() - startedAt < START_PAUSE_MS) return started
   startedAt = Date.now()
-  // The server outlives OpenCode, so it must not keep OpenCode's folder or pipes open.
-  const child = spawn(program, rest, { detached: true, stdio: "ignore", cwd: "/" })
-  child.on("error", () => {})
-  child.unref()
+  started = new Promise((resolve) => {
+    // The server outlives OpenCode, so it must not keep OpenCode's folder or pipes open.
+    const child = spawn(program, rest, { detached: true, stdio: "ignore", cwd: "/" })
+    child.on("error", () => resolve(false))
+    child.on("exit", (code) => resolve(code === 0))
+    child.unref()
+  })
+  return started
 }
