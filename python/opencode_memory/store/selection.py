@@ -7,7 +7,7 @@ from datetime import tzinfo
 from typing import Any, TypedDict
 
 from opencode_memory.errors import InvalidInputError
-from opencode_memory.models import ALL_PROJECTS, Scope, ScopeKind, Time, Time
+from opencode_memory.models import ALL_PROJECTS, Scope, ScopeKind, Time
 from opencode_memory.store.arguments import flag, milliseconds, optional_text, text, texts, whole
 from opencode_memory.text.suggest import did_you_mean
 
