@@ -287,11 +287,23 @@ class Explanation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hit:
-    """A memory that answers a recall; ``rank`` counts from 1, ``score`` compares hits of the same recall only."""
+    """A memory that answers a recall.
+
+    Attributes:
+        memory: The memory.
+        score: Compares hits of the same recall only.
+        rank: Its place, counted from 1.
+        relevance: How relevant it is by itself: its cosine and a weighted share of the query's words. Comparable
+            between recalls. None if it was added because it contradicts another hit.
+        floor: The relevance that at least one hit of the answer had to reach.
+        explanation: Why it is at its place, if the recall was asked to explain.
+    """
 
     memory: Memory
     score: float
     rank: int
+    relevance: float | None = None
+    floor: float | None = None
     explanation: Explanation | None = None
 
 

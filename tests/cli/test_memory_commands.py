@@ -36,6 +36,45 @@ def test_recall_names_the_earlier_statement_in_its_correction(cli: CommandLine) 
     assert [memory["content"] for memory in hit["before"]] == ["Use npm to install packages."]
 
 
+def test_empty_answer_is_explained_by_the_nearest_memories(cli: CommandLine) -> None:
+    cli.ok("remember", "Deploys to production need ./scripts/deploy.sh.")
+    question = "what is the capital of Mongolia?"
+    plain = cli("recall", question)
+    assert (plain.code, plain.out) == (1, "")
+    explained = cli("recall", question, "--explain")
+    assert explained.code == 1
+    assert "Deploys to production need ./scripts/deploy.sh." in explained.out
+    assert "the best hit of an answer must reach 0.13" in explained.out
+    [near] = cli("recall", question, "--explain", "--json").json["nearest"]
+    assert near["relevance"] < near["floor"]
+
+
+def test_explanation_of_an_empty_store_says_that_nothing_is_near(cli: CommandLine) -> None:
+    assert "No memory here shares a word" in cli("recall", "anything", "--explain").out
+
+
+def test_weaker_hits_are_left_out_unless_they_are_asked_for(cli: CommandLine) -> None:
+    cli.ok("remember", "Deploys to production need ./scripts/deploy.sh.")
+    for number in range(8):
+        cli.ok("remember", f"The printer on floor {number} is called {'abcdefgh'[number] * 5}.")
+    question = "which script deploys to production?"
+    contents = [hit["memory"]["content"] for hit in cli.ok("recall", question, "--json").json["hits"]]
+    assert contents == ["Deploys to production need ./scripts/deploy.sh."]
+    uncut = cli.ok("recall", question, "--json", "--uncut").json["hits"]
+    assert len(uncut) > 1
+
+
+def test_section_of_a_note_is_named_by_file_line_and_headings(cli: CommandLine) -> None:
+    note = cli.folder / "docs" / "deploy.md"
+    note.parent.mkdir()
+    note.write_text("# Deploying\n\nRun the script.\n\n## Rollback\n\nTo undo a release, run revert.sh.\n")
+    cli.ok("ingest", "docs")
+    answer = cli.ok("recall", "how do I undo a release?")
+    assert "docs/deploy.md:5 > Deploying > Rollback" in answer.out
+    [hit] = cli.ok("recall", "how do I undo a release?", "--json", "-n", "1").json["hits"]
+    assert hit["headings"] == ["Deploying", "Rollback"]
+
+
 def test_reading_creates_no_project(cli: CommandLine) -> None:
     cli("recall", "anything")
     cli("list")

@@ -257,3 +257,23 @@ def test_recall_names_the_earlier_statement_in_its_correction(agent: Agent) -> N
         assert "(changed now; before: Use npm to install packages.)" in reply.text
         [found] = reply.data["memories"]
         assert [memory["content"] for memory in found["before"]] == ["Use npm to install packages."]
+
+
+def test_empty_recall_is_explained_by_the_nearest_memories(world: World, agent: Agent) -> None:
+    agent.remember("The shop deploys on Friday.")
+    world.store.indexes.embed_pending()
+    silent = agent.ok("recall", query="capital of Mongolia")
+    assert "nearest" not in silent.data
+    explained = agent.ok("recall", query="capital of Mongolia", explain=True)
+    assert "The shop deploys on Friday." in explained.text
+    [near] = explained.data["nearest"]
+    assert near["relevance"] < near["floor"]
+    assert explained.data["memories"] == []
+
+
+def test_recall_says_where_a_memory_comes_from(world: World, agent: Agent) -> None:
+    world.store.remember("Undo a release with revert.sh.", project="gitlab.com/group/walrus", source={"file": "a/b.md"})
+    reply = agent.ok("recall", query="undo a release", explain=True)
+    assert "a/b.md" in reply.text.splitlines()[1]
+    assert "words:" in reply.text
+    assert reply.data["memories"][0]["source"]["file"] == "a/b.md"

@@ -119,6 +119,8 @@ _USES: dict[str, Callable[[MemoryStore, str], object]] = {
     "count": lambda store, id: store.count(),
     "history": lambda store, id: store.history(id),
     "related": lambda store, id: store.related(id),
+    "earlier": lambda store, id: store.earlier([id]),
+    "later": lambda store, id: store.later([id]),
     "projects.list": lambda store, id: store.projects.list(),
     "projects.resolve": lambda store, id: store.projects.resolve(ProjectIdentity(folder="/x")),
     "projects.name_for": lambda store, id: store.projects.name_for(ProjectIdentity(folder="/x")),

@@ -8,11 +8,13 @@ from typing import Final
 
 from opencode_memory.cli.output import Output, bold, dim
 from opencode_memory.context.folding import format_before
-from opencode_memory.context.results import Result
-from opencode_memory.models import Memory, Status
+from opencode_memory.context.provenance import describe_source
+from opencode_memory.context.results import NOTHING_NEAR, Result, describe_relevance
+from opencode_memory.models import Hit, Memory, Status
 from opencode_memory.text.clock import age
 from opencode_memory.text.formatting import short_id
 
+_INDENT: Final = " " * 4
 _HIT_LINES: Final = 4
 _BEFORE_LINES: Final = 2
 
@@ -26,11 +28,14 @@ def print_hits(out: Output, results: Sequence[Result], *, at: datetime, in_detai
         at: The current time.
         in_detail: Whether to print each part of an explanation on its own line.
     """
-    indent = " " * 4
+    indent = _INDENT
     for result in results:
         hit = result.hit
         out.line(bold(f"{hit.rank:>2}  "), dim(format_facts(hit.memory, at=at)))
         out.excerpt(hit.memory.content, indent=indent, lines=_HIT_LINES)
+        source = describe_source(hit.memory)
+        if source:
+            out.line(dim(indent + source))
         changed = format_before(hit.memory, result.before, at=at)
         if changed:
             out.excerpt(changed, indent=indent, lines=_BEFORE_LINES)
@@ -38,8 +43,19 @@ def print_hits(out: Output, results: Sequence[Result], *, at: datetime, in_detai
         if signals and not in_detail:
             parts = (f"{signal.name} {signal.contribution:+.2f}" for signal in signals)
             out.line(dim(f"{indent}because of {', '.join(parts)}"))
-        for signal in signals if in_detail else ():
-            out.line(dim(indent + signal.detail))
+        if in_detail and hit.explanation is not None:
+            for signal in signals:
+                out.line(dim(indent + signal.detail))
+            out.line(dim(indent + describe_relevance(hit)))
+
+
+def print_near_misses(out: Output, hits: Sequence[Hit], *, at: datetime) -> None:
+    """Print the nearest memories of an empty answer, each with its relevance and the floor that it missed."""
+    out.line("No memory is relevant enough. The nearest ones:" if hits else NOTHING_NEAR)
+    for hit in hits:
+        out.line("    ", dim(format_facts(hit.memory, at=at)))
+        out.excerpt(hit.memory.content, indent=_INDENT, lines=_BEFORE_LINES)
+        out.line(dim(_INDENT + describe_relevance(hit)))
 
 
 def print_list(out: Output, memories: Sequence[Memory], *, at: datetime, with_project: bool) -> None:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
+from typing import TYPE_CHECKING
 
 import click
 
 from opencode_memory.cli.command import command
 from opencode_memory.cli.context import Invocation
 from opencode_memory.cli.errors import DONE, NOTHING_FOUND
-from opencode_memory.cli.memories import print_hits
+from opencode_memory.cli.memories import print_hits, print_near_misses
+from opencode_memory.cli.output import dim
 from opencode_memory.cli.parameters import (
     Period,
     all_projects_option,
@@ -23,9 +27,14 @@ from opencode_memory.cli.parameters import (
     scope_option,
     text_argument,
 )
-from opencode_memory.context.results import Result, present
-from opencode_memory.models import ALL_PROJECTS, Category
+from opencode_memory.context.provenance import find_headings
+from opencode_memory.context.results import NEAR_MISSES, Result, cut, present
+from opencode_memory.models import ALL_PROJECTS, Category, Hit
+from opencode_memory.text.formatting import format_count
 from opencode_memory.text.json_values import to_json
+
+if TYPE_CHECKING:
+    from opencode_memory.store.memory_store import MemoryStore
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +49,7 @@ class RecallRequest:
     entity: str | None
     as_of: datetime | None
     explain: bool
+    uncut: bool
     all_projects: bool
 
 
@@ -51,7 +61,8 @@ class RecallRequest:
 @period_options
 @click.option("-e", "--entity", help="Only memories about this subject: !12, src/app.py.")
 @click.option("--as-of", metavar="WHEN", help="Search the store as it was at this time.")
-@click.option("-x", "--explain", is_flag=True, help="Explain the rank of each result.")
+@click.option("-x", "--explain", is_flag=True, help="Explain the rank of each result, or why there is none.")
+@click.option("--uncut", is_flag=True, help="Fill the list up to the limit with weaker hits.")
 @all_projects_option
 def recall(
     run: Invocation,
@@ -65,6 +76,7 @@ def recall(
     entity: str | None,
     as_of: str | None,
     explain: bool,
+    uncut: bool,
     all_projects: bool,
 ) -> int:
     """Search memories by words and by meaning. TEXT is one or more words, or - for standard input."""
@@ -77,6 +89,7 @@ def recall(
         entity=entity,
         as_of=parse_moment(as_of, field="--as-of", at=run.started_at),
         explain=explain,
+        uncut=uncut,
         all_projects=all_projects,
     )
     return print_answer(run, request)
@@ -85,9 +98,9 @@ def recall(
 def print_answer(run: Invocation, request: RecallRequest) -> int:
     """Print the hits of a query; return 1 if there are none."""
     with run.open_store() as store:
-        hits = store.recall(
+        search = partial(
+            store.recall,
             request.query,
-            limit=request.limit or run.config.recall.limit,
             project=ALL_PROJECTS if request.all_projects else None,
             scope=request.scope,
             category=request.categories or None,
@@ -97,18 +110,34 @@ def print_answer(run: Invocation, request: RecallRequest) -> int:
             as_of=request.as_of,
             explain=request.explain,
         )
-        # The links of today say nothing about the statements of an earlier time.
-        results = [Result(hit) for hit in hits] if request.as_of else present(store, hits)
+        hits = search(limit=request.limit or run.config.recall.limit)
+        results = _arrange(store, hits, request)
+        is_explained = request.explain and not hits
+        nearest = search(limit=NEAR_MISSES, nearest=True, unasked=True) if is_explained else []
     if run.out.as_json:
-        run.out.json({"query": request.query, "hits": [_to_fields(result) for result in results]})
+        fields = {"query": request.query, "hits": [_to_fields(result) for result in results]}
+        run.out.json(fields | ({"nearest": nearest} if is_explained else {}))
     elif results:
         print_hits(run.out, results, at=run.started_at)
+        shown = len(results) + sum(len(result.before) for result in results)
+        if shown < len(hits):
+            run.out.note(dim(f"{format_count(len(hits) - shown, 'weaker hit')} left out; --uncut shows them."))
+    elif is_explained:
+        print_near_misses(run.out, nearest, at=run.started_at)
     else:
-        run.out.note("Nothing found.")
+        run.out.note("Nothing found. --explain shows what comes nearest.")
     return DONE if hits else NOTHING_FOUND
 
 
+def _arrange(store: MemoryStore, hits: Sequence[Hit], request: RecallRequest) -> list[Result]:
+    if request.as_of is not None:
+        # The links of today say nothing about the statements of an earlier time.
+        return [Result(hit) for hit in (hits if request.uncut else cut(hits))]
+    return present(store, hits, whole=request.uncut)
+
+
 def _to_fields(result: Result) -> dict[str, object]:
-    """Return the fields of a result: those of its hit, and the earlier statements if there are any."""
+    """Return the fields of a result: those of its hit, its headings, and the earlier statements if there are any."""
     fields: dict[str, object] = to_json(result.hit)
-    return fields | ({"before": result.before} if result.before else {})
+    headings = find_headings(result.memory)
+    return fields | ({"headings": headings} if headings else {}) | ({"before": result.before} if result.before else {})

@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Final
 
 from opencode_memory.context.folding import format_before
+from opencode_memory.context.provenance import describe_source
 from opencode_memory.models import Memory, Trust
 from opencode_memory.text.clock import age
 from opencode_memory.text.display import clean, cut, one_line
@@ -63,6 +64,7 @@ class Group:
         share: The part of the budget that they may take, from 0 to 1.
         lines: Further lines to show after the memories.
         before: Earlier statements that are folded into a memory, by its id, newest first.
+        with_sources: Whether to say from which file, or from which session and day, each memory comes.
     """
 
     heading: str
@@ -70,11 +72,13 @@ class Group:
     share: float = 1.0
     lines: tuple[str, ...] = ()
     before: Mapping[str, tuple[Memory, ...]] = field(default_factory=dict)
+    with_sources: bool = False
 
     def items(self, at: datetime) -> Iterator[tuple[Memory | None, str]]:
         """Yield the rendered memories and lines."""
         for memory in self.memories:
-            yield memory, format_memory(memory, at=at, before=self.before.get(memory.id, ()))
+            before = self.before.get(memory.id, ())
+            yield memory, format_memory(memory, at=at, before=before, with_source=self.with_sources)
         for line in self.lines:
             yield None, f"- {one_line(escape(line), MEMORY_BYTES)}"
 
@@ -110,7 +114,12 @@ def escape(text: str) -> str:
 
 
 def format_memory(
-    memory: Memory, *, at: datetime, most_bytes: int = MEMORY_BYTES, before: Sequence[Memory] = ()
+    memory: Memory,
+    *,
+    at: datetime,
+    most_bytes: int = MEMORY_BYTES,
+    before: Sequence[Memory] = (),
+    with_source: bool = False,
 ) -> str:
     """Render a memory as a paragraph: id, category, age, origin, and a text that looks like no other memory.
 
@@ -119,12 +128,16 @@ def format_memory(
         at: The current time.
         most_bytes: Maximum length of its text.
         before: Earlier statements that are folded into it, newest first.
+        with_source: Whether to say from which file, or from which session and day, it comes.
     """
     told = cut(_BLANK_LINES.sub("\n", escape(memory.content).strip()), most_bytes)[0]
     told = _HEADING.sub(_INDENT, told)
     facts = [memory.category.value, age(memory.time, at=at), origin(memory)]
     if memory.project is None:
         facts.append("for every project")
+    source = escape(describe_source(memory)) if with_source else ""
+    if source:
+        facts.append(source)
     changed = escape(format_before(memory, before, at=at))
     told += f" ({changed})" if changed else ""
     return f"- [{short_id(memory.id)}] {', '.join(facts)}: " + told.replace("\n", f"\n{_INDENT}")

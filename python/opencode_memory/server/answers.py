@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from opencode_memory import entities
-from opencode_memory.context.folding import format_before
+from opencode_memory.context.provenance import describe_source, find_headings
 from opencode_memory.models import Memory, Status, Trust
 from opencode_memory.text.clock import age
 from opencode_memory.text.display import clean, cut, one_line
@@ -63,6 +63,9 @@ def format_facts(memory: Memory, *, at: datetime, project: str | None) -> str:
     about = [_format_fact(entities.short(name, project=project)) for name in memory.entities[:_ENTITIES_SHOWN]]
     if about:
         parts.append("about " + ", ".join(about))
+    source = describe_source(memory)
+    if source:
+        parts.append(source.replace(_SEPARATOR.strip(), "-"))
     return _SEPARATOR.join(parts)
 
 
@@ -78,7 +81,7 @@ def format_list(
     project: str | None,
     compact: bool = False,
     numbered: bool = True,
-    before: Mapping[str, Sequence[Memory]] = MappingProxyType({}),
+    more: Mapping[str, Sequence[str]] = MappingProxyType({}),
 ) -> str:
     """Render a list of memories with an excerpt below each, or on the same line if ``compact``.
 
@@ -88,7 +91,7 @@ def format_list(
         project: The project of the reader, which is not repeated for each memory.
         compact: Whether to render one line for each memory.
         numbered: Whether to number the memories.
-        before: Earlier statements that are folded into a memory, by its id, newest first.
+        more: Remarks on a memory, by its id.
     """
     lines = []
     for number, memory in enumerate(memories, start=1):
@@ -97,11 +100,11 @@ def format_list(
             if numbered
             else format_facts(memory, at=at, project=project)
         )
-        changed = clean(format_before(memory, before.get(memory.id, ()), at=at))
+        remarks = [f"({one_line(remark, EXCERPT_BYTES)})" for remark in more.get(memory.id, ())]
         if compact:
-            lines.append(f"{head}: {one_line(memory.content)}" + (f" ({changed})" if changed else ""))
+            lines.append(" ".join([f"{head}: {one_line(memory.content)}", *remarks]))
         else:
-            lines += [head, indent(memory.content), *([f"{_INDENT}({changed})"] if changed else [])]
+            lines += [head, indent(memory.content), *(_INDENT + remark for remark in remarks)]
     return "\n".join(lines)
 
 
@@ -120,6 +123,7 @@ def memory_data(memory: Memory, *, most_bytes: int | None = EXCERPT_BYTES) -> di
         "pinned": memory.pinned or None,
         "session": memory.session,
         "time": memory.time,
+        "source": _source_data(memory),
         "expires_at": memory.expires_at,
         "entities": memory.entities,
         "tags": memory.tags,
@@ -130,10 +134,11 @@ def memory_data(memory: Memory, *, most_bytes: int | None = EXCERPT_BYTES) -> di
     return fields
 
 
-def before_data(before: Sequence[Memory]) -> dict[str, Any]:
-    """Convert the earlier statements that are folded into a memory to JSON; empty if there are none."""
-    named = [{"id": one.id, "content": cut(one.content, EXCERPT_BYTES)[0], "time": one.time} for one in before]
-    return to_json({"before": named}) if named else {}
+def _source_data(memory: Memory) -> dict[str, Any]:
+    source = memory.source
+    headings = find_headings(memory)
+    data = {"file": source.file, "line": source.line, "headings": headings or None, "session": source.session}
+    return {name: value for name, value in data.items() if value is not None}
 
 
 def join_lines(*parts: str | None, separator: str = "\n") -> str:

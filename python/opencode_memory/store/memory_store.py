@@ -381,6 +381,7 @@ class MemoryStore:
         as_of: Time | None = None,
         explain: bool = False,
         unasked: bool = False,
+        nearest: bool = False,
         **filters: Unpack[Filter],
     ) -> builtins.list[Hit]:
         """Find memories by words and by meaning, best first. The result may be empty.
@@ -391,6 +392,7 @@ class MemoryStore:
             as_of: Answer from the state of the store at this time; exact, and slow.
             explain: Whether hits carry their explanation.
             unasked: Whether the recall was made without a request of a user or model; it then counts as no use.
+            nearest: Whether to return the nearest memories even if none of them is relevant, for explanations.
             **filters: See ``Filter``.
 
         Raises:
@@ -402,8 +404,9 @@ class MemoryStore:
         arguments.flag(explain, field="explain")
         moment = self._milliseconds(as_of, "as_of")
         arguments.flag(unasked, field="unasked")
+        arguments.flag(nearest, field="nearest")
         found = self._engine.recall(
-            question, self._queue.embed_query(question), selection, most, moment, explain, unasked
+            question, self._queue.embed_query(question), selection, most, moment, explain, unasked, nearest
         )
         return [records.hit(hit, explained=explain) for hit in found]
 

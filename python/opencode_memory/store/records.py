@@ -165,7 +165,14 @@ def memory(found: Mapping[str, Any]) -> Memory:
 def hit(found: Mapping[str, Any], *, explained: bool) -> Hit:
     """Build a hit from the engine's dictionary."""
     explanation = Explanation(signals=tuple(Signal(**signal) for signal in found["signals"])) if explained else None
-    return Hit(memory=memory(found["memory"]), score=found["score"], rank=found["rank"], explanation=explanation)
+    return Hit(
+        memory=memory(found["memory"]),
+        score=found["score"],
+        rank=found["rank"],
+        relevance=found["relevance"],
+        floor=found["floor"],
+        explanation=explanation,
+    )
 
 
 def history_entry(found: Mapping[str, Any]) -> HistoryEntry:

@@ -198,7 +198,14 @@ pub fn memories<'py>(py: Python<'py>, found: &[Memory]) -> PyResult<Vec<Bound<'p
 /// Convert a hit to a dictionary.
 pub fn hit<'py>(py: Python<'py>, hit: &Hit) -> PyResult<Bound<'py, PyDict>> {
     let signals = hit.signals.iter().map(|found| signal(py, found)).collect::<PyResult<Vec<_>>>()?;
-    Ok(dict!(py, "memory": memory(py, &hit.memory)?, "score": hit.score, "rank": hit.rank, "signals": signals))
+    Ok(dict!(py,
+        "memory": memory(py, &hit.memory)?,
+        "score": hit.score,
+        "rank": hit.rank,
+        "relevance": hit.relevance,
+        "floor": hit.floor,
+        "signals": signals,
+    ))
 }
 
 fn signal<'py>(py: Python<'py>, signal: &Signal) -> PyResult<Bound<'py, PyDict>> {

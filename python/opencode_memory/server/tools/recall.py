@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated, Final
 
 from pydantic import Field
 
 from opencode_memory import entities
-from opencode_memory.context.results import present
+from opencode_memory.context.results import NEAR_MISSES, Result, cut, present
 from opencode_memory.models import ALL_PROJECTS, Memory, RelatedMemory, Status
 from opencode_memory.server.answers import (
     Answer,
-    before_data,
     format_facts,
     format_list,
     format_project,
@@ -20,6 +20,7 @@ from opencode_memory.server.answers import (
     memory_data,
 )
 from opencode_memory.server.call import Call
+from opencode_memory.server.recall_answers import format_near_misses, format_results
 from opencode_memory.server.toolbox import shape, tool
 from opencode_memory.server.tools.argument_types import (
     AnyCategory,
@@ -68,32 +69,31 @@ def recall(
     until: When = None,
     entity: Annotated[str | None, Field(max_length=512)] = None,
     compact: Annotated[bool, Field(description="one line each")] = False,
+    explain: bool = False,
 ) -> Answer:
-    """Search memories by words and meaning, best first. May find none. Use before assuming how something works."""
+    """Search memories by words and meaning; may find none. Use before assuming how something works."""
     where = call.resolve_project(project)
-    hits = call.store.recall(
+    search = partial(
+        call.store.recall,
         query,
-        limit=limit,
         project=where,
+        explain=explain,
         category=category,
         since=None if since is None else parse_when(since, field="since", at=call.at),
         until=None if until is None else parse_when(until, field="until", at=call.at, end_of_day=True),
         entity=None if entity is None else entities.canonical(entity, project=where),
     )
+    hits = search(limit=limit)
     call.state.count_recall(found=bool(hits))
     if not hits:
-        return Answer(f"No memory in {_format_scope(where)} matches the query.", {"memories": []})
+        text = f"No memory in {_format_scope(where)} matches the query."
+        if not explain:
+            return Answer(text, {"memories": []})
+        nearest = search(limit=NEAR_MISSES, nearest=True, unasked=True)
+        return format_near_misses(nearest, text=text, at=call.at, project=where)
     results = present(call.store, hits)
-    before = {result.memory.id: result.before for result in results}
-    text = join_lines(
-        f"{format_count(len(results), 'memory')} from {_format_scope(where)}, best first:",
-        format_list([result.memory for result in results], at=call.at, project=where, compact=compact, before=before),
-    )
-    data = [
-        memory_data(result.memory) | {"score": round(result.hit.score, 4)} | before_data(result.before)
-        for result in results
-    ]
-    return Answer(text, {"memories": data})
+    heading = f"{format_count(len(results), 'memory')} from {_format_scope(where)}, best first:"
+    return format_results(results, heading=heading, at=call.at, project=where, compact=compact)
 
 
 @tool(reads=True, core=True, answers=shape(entity="string", memories="array"))
@@ -191,11 +191,10 @@ def search_history(
     if not hits:
         text = f"No current or past memory in {_format_scope(where)} matches the query."
         return Answer(text, {"memories": []})
-    memories = [hit.memory for hit in hits]
-    return Answer(
-        join_lines(f"{format_count(len(hits), 'memory')}:", format_list(memories, at=call.at, project=where)),
-        {"memories": [memory_data(memory) for memory in memories]},
-    )
+    # A replaced memory is a hit of its own here, so it is not folded.
+    results = [Result(hit) for hit in cut(hits)]
+    heading = f"{format_count(len(results), 'memory')}:"
+    return format_results(results, heading=heading, at=call.at, project=where)
 
 
 def limit_lines(text: str, *, total: int, most_bytes: int = _LIST_BYTES) -> str:

@@ -89,6 +89,8 @@ pub struct RecallRequest {
     pub explain: bool,
     /// Whether no user or model requested the recall. Its hits then do not count as uses.
     pub unasked: bool,
+    /// Whether to return the nearest memories even if none of them is relevant.
+    pub nearest: bool,
 }
 
 /// One contribution to the score of a hit.
@@ -115,6 +117,11 @@ pub struct Hit {
     pub score: f64,
     /// From 1.
     pub rank: usize,
+    /// How relevant the memory is by itself: its cosine and a weighted share of the query's words. Comparable between
+    /// recalls. `None` if the hit was added because it contradicts another one.
+    pub relevance: Option<f64>,
+    /// Relevance that at least one hit of the answer had to reach.
+    pub floor: f64,
     /// The contributions to the score, if requested.
     pub signals: Vec<Signal>,
 }

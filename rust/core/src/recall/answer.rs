@@ -48,18 +48,20 @@ pub fn recall(current: &Current<'_>, request: &RecallRequest, now_ms: i64) -> Re
         let answers = before.is_some_and(|before| asks(before) && covered(before) >= WORDS_ALONE);
         Raw { cosine: candidate.nearest, coverage: candidate.coverage, answers }
     };
-    if !floor::is_answer(candidates.iter().map(raw), candidates.len()) {
+    if !request.nearest && !floor::is_answer(candidates.iter().map(raw), candidates.len()) {
         return Ok(Vec::new());
     }
+    let floor = floor::least_relevance(candidates.len());
     let mut answer = Vec::with_capacity(request.limit.min(candidates.len()));
-    for candidate in candidates.iter().filter(|candidate| raw(candidate).is_relevant()) {
+    for candidate in candidates.iter().filter(|candidate| request.nearest || raw(candidate).is_relevant()) {
         if answer.len() == request.limit {
             break;
         }
         let row = view.mirror.row(candidate.place);
         let Some(found) = memory::by_key(at, row.columns.key)? else { continue };
         let signals = if request.explain { explain(view, candidate, bounds, &hints, now_ms) } else { Vec::new() };
-        answer.push(Hit { memory: found, score: candidate.score, rank: answer.len() + 1, signals });
+        let relevance = Some(raw(candidate).relevance());
+        answer.push(Hit { memory: found, score: candidate.score, rank: answer.len() + 1, relevance, floor, signals });
     }
     order::place_later_first(current, &filter, &mut answer, request.limit, request.explain)?;
     Ok(answer)

@@ -85,17 +85,20 @@ pub fn recall(at: &Connection, request: &RecallRequest, moment: i64) -> Result<V
         })
         .collect();
     ranked.sort_by(|a, b| (b.0 + b.1).total_cmp(&(a.0 + a.1)).then_with(|| b.2.cmp(&a.2)));
-    if !floor::is_answer(ranked.iter().map(|(_, _, place)| raw(*place)), states.len()) {
+    if !request.nearest && !floor::is_answer(ranked.iter().map(|(_, _, place)| raw(*place)), states.len()) {
         return Ok(Vec::new());
     }
-    ranked.retain(|(_, _, place)| raw(*place).is_relevant());
+    ranked.retain(|(_, _, place)| request.nearest || raw(*place).is_relevant());
     ranked.truncate(request.limit);
+    let floor = floor::least_relevance(states.len());
     Ok(ranked
         .into_iter()
         .enumerate()
         .map(|(rank, (by_words, by_meaning, place))| Hit {
             score: by_words + by_meaning,
             rank: rank + 1,
+            relevance: Some(raw(place).relevance()),
+            floor,
             signals: if request.explain {
                 explain(words[place], by_words, cosines[place], by_meaning)
             } else {

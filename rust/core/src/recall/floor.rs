@@ -34,19 +34,30 @@ pub struct Raw {
     pub answers: bool,
 }
 
-/// Whether at least one of the best hits is relevant.
+/// The relevance that at least one of the best hits must reach.
 ///
 /// `compared` is the number of memories in the pool; a small store is in the pool as a whole.
+pub fn least_relevance(compared: usize) -> f64 {
+    ANSWER.min(ANSWER_OF_ONE + GROWTH * (compared.max(1) as f64).ln())
+}
+
+/// Whether at least one of the best hits is relevant.
 pub fn is_answer(best: impl Iterator<Item = Raw>, compared: usize) -> bool {
-    let least = ANSWER.min(ANSWER_OF_ONE + GROWTH * (compared.max(1) as f64).ln());
-    best.take(JUDGED).any(|raw| match raw.cosine {
-        _ if raw.coverage >= NEARLY_ALL => true,
-        Some(cosine) => f64::from(cosine) + COVERED * raw.coverage >= least,
-        None => raw.coverage >= WORDS_ALONE,
-    })
+    let least = least_relevance(compared);
+    best.take(JUDGED).any(|raw| raw.relevance() >= if raw.cosine.is_some() { least } else { ANSWER })
 }
 
 impl Raw {
+    /// Relevance of a memory by itself. Without a vector, and for a text with nearly all terms of the query, the words
+    /// alone decide; the scale is the same.
+    pub fn relevance(self) -> f64 {
+        let by_words = if self.coverage >= NEARLY_ALL { ANSWER } else { 0.0 };
+        match self.cosine {
+            Some(cosine) => by_words.max(f64::from(cosine) + COVERED * self.coverage),
+            None => by_words.max(self.coverage / WORDS_ALONE * ANSWER),
+        }
+    }
+
     /// Whether a hit of a relevant answer is strong enough to be returned.
     pub fn is_relevant(self) -> bool {
         self.answers

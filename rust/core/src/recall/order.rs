@@ -42,7 +42,14 @@ pub fn place_later_first(
         let score = hits[number].score;
         let mut hit = match hits.iter().position(|hit| hit.memory.id == later.id) {
             Some(place) => hits.remove(place),
-            None => Hit { memory: later, score: 0.0, rank: 0, signals: Vec::new() },
+            None => Hit {
+                memory: later,
+                score: 0.0,
+                rank: 0,
+                relevance: None,
+                floor: hits[number].floor,
+                signals: Vec::new(),
+            },
         };
         if explain && hit.score < score {
             hit.signals.push(Signal {

@@ -144,6 +144,7 @@ pub fn question(query: &str) -> RecallRequest {
         as_of: None,
         explain: true,
         unasked: false,
+        nearest: false,
     }
 }
 

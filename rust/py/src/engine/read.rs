@@ -18,7 +18,7 @@ type LinkParts = (String, String, String, f64, String);
 
 #[pymethods]
 impl Engine {
-    #[pyo3(signature = (query, vector, selection, limit, as_of, explain, unasked))]
+    #[pyo3(signature = (query, vector, selection, limit, as_of, explain, unasked, nearest))]
     #[allow(clippy::too_many_arguments)] // the arguments of one recall
     fn recall<'py>(
         &self,
@@ -30,11 +30,12 @@ impl Engine {
         as_of: Option<i64>,
         explain: bool,
         unasked: bool,
+        nearest: bool,
     ) -> PyResult<Dicts<'py>> {
         let vector = vector.map(|vector| vector.as_array().to_vec());
         let hits = detached(py, || {
             let selection = selection.into_core()?;
-            self.core.recall(RecallRequest { query, vector, selection, limit, as_of, explain, unasked })
+            self.core.recall(RecallRequest { query, vector, selection, limit, as_of, explain, unasked, nearest })
         })?;
         hits.iter().map(|hit| convert::hit(py, hit)).collect()
     }

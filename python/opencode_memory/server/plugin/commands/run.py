@@ -92,7 +92,7 @@ def _recall(call: SessionCall, arguments: str) -> str:
         return f"{asked}\nNo memory in {place} answers this. Tell them so in one line; do nothing else."
     results = present(call.store, hits)
     before = {result.memory.id: result.before for result in results}
-    group = Group("Best first:", tuple(result.memory for result in results), before=before)
+    group = Group("Best first:", tuple(result.memory for result in results), before=before, with_sources=True)
     block = render([group], max_tokens=RECALL_TOKENS, count=call.count_tokens, at=call.at, head=_RECORDS)
     return join_lines(
         asked,

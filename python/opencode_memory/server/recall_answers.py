@@ -1,0 +1,63 @@
+"""Answers of the tools that recall: hits with the earlier statements folded into them, or the nearest misses."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from opencode_memory.context.folding import format_before
+from opencode_memory.context.results import NOTHING_NEAR, Result, describe_relevance
+from opencode_memory.models import Hit
+from opencode_memory.server.answers import EXCERPT_BYTES, Answer, format_list, join_lines, memory_data
+from opencode_memory.text.display import cut
+from opencode_memory.text.json_values import to_json
+
+
+def format_results(
+    results: Sequence[Result], *, heading: str, at: datetime, project: str | None, compact: bool = False
+) -> Answer:
+    """Render the results of a recall as an answer.
+
+    Args:
+        results: The results, best first.
+        heading: The first line.
+        at: The current time.
+        project: The project of the reader.
+        compact: Whether to render one line for each memory.
+    """
+    remarks = {
+        result.memory.id: [
+            *filter(None, [format_before(result.memory, result.before, at=at)]),
+            *([str(result.hit.explanation)] if result.hit.explanation else []),
+        ]
+        for result in results
+    }
+    memories = [result.memory for result in results]
+    listed = format_list(memories, at=at, project=project, compact=compact, more=remarks)
+    return Answer(join_lines(heading, listed), {"memories": [_result_data(result) for result in results]})
+
+
+def format_near_misses(hits: Sequence[Hit], *, text: str, at: datetime, project: str | None) -> Answer:
+    """Render the nearest memories of a recall that found none, each with the relevance that it has and would need.
+
+    Args:
+        hits: The nearest memories; empty if there is none to search.
+        text: The sentence that nothing was found.
+        at: The current time.
+        project: The project of the reader.
+    """
+    remarks = {hit.memory.id: [describe_relevance(hit)] for hit in hits}
+    listed = format_list([hit.memory for hit in hits], at=at, project=project, compact=True, more=remarks)
+    data = [
+        memory_data(hit.memory) | {"relevance": round(hit.relevance or 0.0, 4), "floor": round(hit.floor or 0.0, 4)}
+        for hit in hits
+    ]
+    lead = "The nearest are not relevant enough:" if hits else NOTHING_NEAR
+    return Answer(join_lines(text, lead, listed), {"memories": [], "nearest": data})
+
+
+def _result_data(result: Result) -> dict[str, Any]:
+    data = memory_data(result.memory) | {"score": round(result.hit.score, 4)}
+    before = [{"id": one.id, "content": cut(one.content, EXCERPT_BYTES)[0], "time": one.time} for one in result.before]
+    return data | (to_json({"before": before}) if before else {})
