@@ -10,18 +10,22 @@ use super::shape::{is_password, is_token};
 use regex::Regex;
 use std::sync::LazyLock;
 
-const NAMES: &str = r"(?:(password|passwd|passphrase|passcode|pwd|[_-]pass)|secret|token|credentials?|(?:access|account|api|app|auth|client|consumer|cookie|encryption|jwt|master|private|secret|service|session|shared|signing|storage|webhook)[ _-]?key)";
+const NAMES: &str = r"(?:(password|passwd|passphrase|passcode|pwd|[_-]pass|(?u:passwort|kennwort|mot[ _-]de[ _-]passe|contrase(?:ñ|n)a|senha|wachtwoord|lösenord|adgangskode|has(?:ł|l)o|heslo|jelsz(?:ó|o)|salasana|(?:ş|s)ifre|parol(?:a|ä)|пароль|密码|密碼|パスワード|비밀번호))|secret|token|credentials?|(?:access|account|api|app|auth|client|consumer|cookie|encryption|jwt|master|private|secret|service|session|shared|signing|storage|webhook)[ _-]?key)";
 
 /// A value ends at white space, a quote, a bracket or a separator. It is matched up to a bound and extended afterwards.
 const VALUE: &str = r#"([^\s"'`<>,;|\\)}\]]{8,128})"#;
 
-static NAME: LazyLock<Regex> =
-    LazyLock::new(|| compile(r"(?i-u:passw|passp|passc|[_-]pass|pwd|secret|token|credential|key)"));
+static NAME: LazyLock<Regex> = LazyLock::new(|| {
+    compile(concat!(
+        "(?i:passw|passp|passc|[_-]pass|pwd|secret|token|credential|key|kennw|de[ _-]passe|contrase|senha|wachtw|lösen",
+        "|adgangs|has[łl]o|heslo|jelsz|salas|ifre|parol|пароль|密码|密碼|パスワ|비밀번)"
+    ))
+});
 
 static ASSIGNMENT: LazyLock<Regex> = LazyLock::new(|| {
     // After the name: a number (KEY_2), closing quotes or brackets, and an operator; for options and sentences, a
     // space.
-    let joint = r#"(?:(?:[_-]?[0-9]{1,2})?[\\"'`\]*]{0,4}[ \t]{0,8}(?:=>|:=|==|=|:|>)[ \t*]{0,8}|[ \t]{1,4}(?:is|was)[ \t:]{1,4})"#;
+    let joint = r#"(?:(?:[_-]?[0-9]{1,2})?[\\"'`\]*]{0,4}[ \t]{0,8}(?:=>|:=|==|=|:|>|(?u:：))[ \t*]{0,8}|[ \t]{1,4}(?:is|was|ist|lautet|est|es|(?u:è|é))[ \t:]{1,4}|(?u:[ \t]?[是は][ \t：]?))"#;
     let option = r"--[a-z-]{0,32}(?:(password|passwd|pass)|token|secret|api-?key|access-?key)[ \t]{1,4}";
     compile(&format!(r#"(?i-u:(?:{NAMES}{joint}|{option})(?:[brfu]?(\\?["'`]))?){VALUE}"#))
 });

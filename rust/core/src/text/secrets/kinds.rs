@@ -38,6 +38,16 @@ fn random(value: &str) -> bool {
     looks_random(value) && !has_placeholder(value)
 }
 
+/// A token that follows its name without any sign, so that only a clear shape counts.
+fn random_with_digit(value: &str) -> bool {
+    random(value) && value.bytes().filter(u8::is_ascii_digit).count() >= 2
+}
+
+/// The password `password` stands in examples only.
+fn url_password(value: &str) -> bool {
+    no_placeholder(value) && !value.eq_ignore_ascii_case("password")
+}
+
 // \b is the ASCII version, which is faster, and every token is ASCII. More specific rows come first, because the first
 // matching row names the secret.
 #[rustfmt::skip]
@@ -83,11 +93,20 @@ const ROWS: &[Row] = &[
     row("grafana-token", &["glsa_", "glc_"], r"\b(?:glsa|glc)_[A-Za-z0-9_+/=]{30,}", mixed),
     row("databricks-token", &["dapi"], r"\bdapi[a-f0-9]{32}(?:-\d+)?\b", no_placeholder),
     row("postman-key", &["PMAK-"], r"\bPMAK-[A-Za-z0-9-]{30,}", mixed),
+    row("heroku-key", &["HRKU-"], r"\bHRKU-[A-Za-z0-9_-]{30,}", mixed),
+    row("new-relic-key", &["NRAK-", "NRAL-", "NRII-", "NRJS-", "NRRA-"], r"\bNR(?:AK|AL|II|JS|RA)-[A-Za-z0-9_-]{18,}", mixed),
+    row("mailgun-key", &["key-"], r"\bkey-[0-9a-f]{32}\b", mixed),
+    row("terraform-token", &[".atlasv1."], r"\b[A-Za-z0-9]{10,32}\.atlasv1\.[A-Za-z0-9_-]{40,}", mixed),
+    row("docker-credentials", &["auth\"", "auth\\\""], r#"\\?"auth\\?"\s*:\s*\\?"([A-Za-z0-9+/]{8,}={0,2})"#, is_basic_credential),
+    row("private-key", &["client-key-data"], r#"\bclient-key-data[\\"']{0,3}\s*:\s*[\\"']{0,3}([A-Za-z0-9+/]{40,}={0,2})"#, mixed),
     row("authorization", &["asic ", "ASIC "], r"\b(?i:basic)[ \t]+([A-Za-z0-9+/]{8,}={0,2})", is_basic_credential),
     row("authorization", &["earer ", "EARER "], r"\b(?i:bearer)[ \t]+([A-Za-z0-9._~+/=-]{16,})", random),
     row("authorization", &["uthorization", "UTHORIZATION"], r#"\b(?i:authorization)[\\"' ]*[:=][\\"' ]*(?i:(?:token|apikey|digest|bearer|key)[ \t]+)?([A-Za-z0-9._~+/=-]{16,})"#, random),
-    row("url-password", &["://"], r#"\b[A-Za-z][A-Za-z0-9+.-]{0,30}://[^\s/:@"'<>`]*:([^\s/@"'<>`]+)@[A-Za-z0-9\[]"#, no_placeholder),
+    row("url-password", &["://"], r#"\b[A-Za-z][A-Za-z0-9+.-]{0,30}://[^\s/:@"'<>`]*:([^\s/@"'<>`]+)@[A-Za-z0-9\[]"#, url_password),
+    row("secret", &["key ", "KEY ", "Key ", "oken ", "OKEN "], r#"\b(?i:(?:api|access|secret|auth|account|personal access|bot)[ _-]?(?:key|token)) +["'`]?([A-Za-z0-9._~+/=-]{16,})"#, random_with_digit),
     row("password", &["curl "], r#"\bcurl [^\n|;]{0,200}?(?:-u|--user)[ =]["']?[^\s:"']{1,64}:([^\s"']{3,})"#, no_placeholder),
+    row("password", &["mysql", "mariadb"], r#"\b(?:mysql|mariadb)[a-z-]{0,16} [^\n|;&]{0,200}?(?:^|[ \t])-p["']?([^\s"'|;&]{3,})"#, no_placeholder),
+    row("password", &["machine ", "default "], r#"\b(?:machine\s+(?:\S{1,200}[.:]\S{1,200}|localhost)|default)\s+login\s+\S{1,255}\s+password\s+["']?([^\s"']{3,})"#, no_placeholder),
     row("password", &["sshpass "], r#"\bsshpass +-p *["']?([^\s"']{3,})"#, no_placeholder),
 ];
 
@@ -113,9 +132,14 @@ pub(super) fn compile(pattern: &str) -> Regex {
     Regex::new(pattern).expect("the pattern is a constant")
 }
 
+/// Whether a text contains the beginning of any kind.
+pub(super) fn may_match(text: &str) -> bool {
+    ANY_LITERAL.is_match(text)
+}
+
 /// Adds the secrets that are recognised by their own shape.
 pub(super) fn find(text: &str, found: &mut Vec<Found>) {
-    if !ANY_LITERAL.is_match(text) {
+    if !may_match(text) {
         return;
     }
     for (rank, row) in ROWS.iter().enumerate() {

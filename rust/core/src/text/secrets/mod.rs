@@ -5,6 +5,7 @@
 //! is idempotent, the text around a secret does not change, and text without a secret is returned byte for byte.
 
 mod assignment;
+mod hidden;
 mod kinds;
 mod private_key;
 mod shape;
@@ -90,6 +91,7 @@ fn find_between(text: &str, offset: usize, found: &mut Vec<Found>) {
     kinds::find(text, found);
     private_key::find(text, found);
     assignment::find(text, found);
+    hidden::find(text, found);
     for secret in &mut found[first..] {
         secret.range = secret.range.start + offset..secret.range.end + offset;
     }

@@ -1,5 +1,8 @@
 //! Tests of the redaction. The secrets are assembled at run time, so that no scanner flags this repository.
 
+#[path = "rates.rs"]
+mod rates;
+
 use super::*;
 use proptest::prelude::*;
 
@@ -200,6 +203,46 @@ fn secrets() -> Vec<(&'static str, String)> {
         ("secret", format!("export SECRET_KEY=|{A36}|")),
         ("secret", format!("accessToken: \"|{A36}|\"")),
         ("secret", format!("app --token |{A36}| --port 80")),
+        ("heroku-key", format!("|{}AA{A36}|", "HRKU-")),
+        ("new-relic-key", format!("|{}{}|", "NRAK-", "A1B2C3D4E5F6G7H8I9J0K1L2M3N")),
+        ("mailgun-key", format!("the mailgun key is |{}{HEX32}|", "key-")),
+        ("terraform-token", format!("token |{}.atlasv1.{A36}{A20}|", "aB3dE5fG7hJ9kL")),
+        (
+            "docker-credentials",
+            format!("{{\"auths\": {{\"ghcr.io\": {{\"auth\": \"|{}|\"}}}}}}", "dXNlcjpodW50ZXIy"),
+        ),
+        ("private-key", format!("client-key-data: |{}{body}|\n", "LS0tLS1CRUdJTiBS")),
+        (
+            "password",
+            "machine git.example.org login ida password |hunter2x|".to_owned(),
+        ),
+        (
+            "password",
+            "machine git.example.org\n  login ida\n  password |correct-horse|\n".to_owned(),
+        ),
+        ("password", "mysql -u root -p|Zeder99!| shop".to_owned()),
+        ("password", "mysqldump -h db -p'|s3cretpw|' shop".to_owned()),
+        ("secret", format!("the api key |{A20}| is for staging")),
+        ("secret", format!("Access token `|{HEX32}|`")),
+        ("password", "Passwort: |Sommer2024!|".to_owned()),
+        ("password", "das Kennwort ist |Xy7!kd92|".to_owned()),
+        ("password", "mot de passe : |Tr0ub4dor&3|".to_owned()),
+        ("password", "contraseña: |hunter22|".to_owned()),
+        ("password", "a senha é |hunter22x|".to_owned()),
+        ("password", "Пароль: |hunter22|".to_owned()),
+        ("password", "密码是|S3cr3t!pass|".to_owned()),
+        ("password", "密码：|S3cr3t!pass|".to_owned()),
+        ("github-token", format!("use |{}{A36}| there", "ghp\\_")),
+        ("github-token", format!("|{}{A20}\u{200b}{A20}|", "ghp_")),
+        ("github-token", format!("|{}\u{ad}{A36}|", "ghp_")),
+        (
+            "github-token",
+            format!("|{}aB3dE5fG7hJ9\n    kL1mN2pQ4rS6tU8vW0xY1zA2| and", "ghp_"),
+        ),
+        (
+            "anthropic-key",
+            format!("|{}{A20}\n> {A20}\n> {A20}|", "sk-ant-api03-"),
+        ),
         ("private-key", pem("RSA PRIVATE KEY")),
         ("private-key", pem("PRIVATE KEY")),
         ("private-key", pem("EC PRIVATE KEY")),
@@ -233,6 +276,24 @@ fn secrets() -> Vec<(&'static str, String)> {
 const NO_SECRETS: &[&str] = &[
     "",
     "the password field is required",
+    "postgres://user:password@localhost:5432/app",
+    "mysql -u root -p shop",
+    "mysql --port 3307 --protocol tcp",
+    "mysql_native_password is the old plugin",
+    "the default login password is set at the first start",
+    "machine learning login page password field",
+    "das Passwort ist erforderlich",
+    "Passwort: siehe Tresor",
+    "le mot de passe est obligatoire",
+    "密码是必填项",
+    "the api key authentication-middleware-v2 is old",
+    "the access token refresh-endpoint-for-mobile-clients",
+    "key-value-store and key-0123456789abcdef",
+    "\"auth\": \"required-for-admin\"",
+    "client-key-data: REDACTED",
+    "use the ghp\\_ prefix",
+    "ghp_\ncommits are listed below in the table of 2024",
+    "prefix sk-\nlearn_and_other_libraries_are_listed_here",
     "password: see vault",
     "password: required",
     "Password: must be at least 8 characters",
