@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -40,11 +41,17 @@ def create(run: Invocation, *, path: Path | None) -> None:
 
 @command("list")
 def list_backups(run: Invocation) -> int:
-    """List the existing backups, newest first."""
-    with run.open_store() as store:
-        found = store.backups.list()
+    """List the existing backups, newest first. A damaged store is no obstacle."""
+    from opencode_memory.store.recovery import list_backups  # noqa: PLC0415  not needed for help
+
+    known = list_backups(run.config.data_dir)
+    found = known.backups
+    if known.problem is not None:
+        run.out.note(
+            f"Only the backups in the folder of the store are listed. The store cannot be read: {known.problem}"
+        )
     if run.out.as_json:
-        run.out.json({"backups": found})
+        run.out.json({"backups": found, "problem": known.problem})
     elif found:
         rows = [
             (age(backup.at, at=run.started_at), f"{backup.bytes / 1e6:,.1f} MB", str(backup.path)) for backup in found
@@ -59,16 +66,28 @@ def list_backups(run: Invocation) -> int:
 @click.argument("path", type=click.Path(path_type=Path))
 @yes_option
 def restore(run: Invocation, *, path: Path, yes: bool) -> int:
-    """Replace the store by the backup PATH, after a backup of the current store."""
+    """Replace the store by the backup PATH, after a backup of the current store.
+
+    If the store is damaged or missing, its files are moved into a folder beside it instead, and nothing of it is read.
+    """
     if not confirm(f"Replace the store by {path}", yes=yes):
         return NOTHING_FOUND
-    with run.open_store() as store:
-        before = store.backups.create()
-        memories = store.backups.restore(path)
+    from opencode_memory.store import recovery  # noqa: PLC0415  not needed for help
+
+    def open_store() -> AbstractContextManager[MemoryStore]:
+        return run.open_unbound_store(actor="user", background=False)
+
+    done = recovery.restore(run.config.data_dir, path, open_store=open_store)
     if run.out.as_json:
-        run.out.json({"restored": path, "memories": memories, "before": before})
-    else:
-        run.out.line(f"Restored {format_count(memories, 'memory')}. The previous store was backed up to {before}")
+        run.out.json({"restored": path, "memories": done.memories, "before": done.before, "aside": done.aside})
+        return DONE
+    run.out.line(f"Restored {format_count(done.memories, 'memory')}.")
+    if done.before is not None:
+        run.out.line(f"The previous store was backed up to {done.before}")
+        return DONE
+    if done.aside is not None:
+        run.out.line(f"The damaged files were moved to {done.aside}")
+    run.out.note("Restart the server and every OpenCode that is running, because they still use the former file.")
     return DONE
 
 

@@ -91,7 +91,7 @@ class PurgeReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Backup:
-    """A backup that the store made and that still exists."""
+    """A backup that exists: one that the store knows of, or a file in its folder of backups."""
 
     path: Path
     at: datetime

@@ -10,10 +10,11 @@ mod support;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use opencode_memory_core::Engine;
 use opencode_memory_core::crash;
 use opencode_memory_core::index::catch_up::Control;
 use opencode_memory_core::model::Patch;
+use opencode_memory_core::store::{FILE, recovery};
+use opencode_memory_core::{Clock, Engine};
 
 use support::child::{self, say, task};
 use support::{all, assert_clean, assert_holds, catch_up, embed, open, rebuild, remember, text, word};
@@ -47,6 +48,9 @@ const POINTS: &[(&str, &[u32])] = &[
     ("purge:erased", &[1]),
     ("purge:vacuumed", &[1]),
 ];
+
+/// Crash points of a restore that replaces a damaged file.
+const RECOVERY: &[&str] = &["recovery:built", "recovery:moved", "recovery:replaced"];
 
 /// Steps of the script. Numbers identify texts.
 #[derive(Debug, Clone, Copy)]
@@ -120,6 +124,11 @@ fn child() {
         remember(&engine, 0..words[2].parse().expect("a number"));
         crash::arm(&words[1], 1);
         catch_up(&engine);
+        return;
+    }
+    if words[0] == "restore beside" {
+        crash::arm(&words[1], 1);
+        recovery::restore_beside(&dir, &dir.join("backup.db"), support::BEGINNING).expect("a restored backup");
         return;
     }
     let (point, nth, round) = (&words[0], words[1].parse().expect("a number"), words[2].parse().expect("a number"));
@@ -236,6 +245,32 @@ fn assert_purged(dir: &Path, word: &str, what: &str) {
 }
 
 #[test]
+fn killed_restore_of_a_damaged_store_is_completed_by_the_next() {
+    for point in RECOVERY {
+        let dir = support::folder();
+        let engine = open(dir.path());
+        remember(&engine, 0..30);
+        catch_up(&engine);
+        engine.backup(&dir.path().join("backup.db")).expect("a backup");
+        drop(engine);
+        let file = dir.path().join(FILE);
+        std::fs::write(&file, b"ruined").expect("a file");
+        child::start(dir.path(), &["restore beside", point]).assert_killed();
+        let is_restored = *point == "recovery:replaced";
+        assert_eq!(recovery::is_sound(dir.path()).expect("an examination"), is_restored, "{point}");
+        if !is_restored {
+            // Neither the damaged store nor an empty one is taken for the restored one.
+            Engine::open(dir.path(), support::options(), Clock::fixed(support::BEGINNING)).expect_err("an alarm");
+            recovery::restore_beside(dir.path(), &dir.path().join("backup.db"), support::BEGINNING).expect("restored");
+        }
+        let engine = open(dir.path());
+        catch_up(&engine);
+        assert_clean(&engine);
+        assert_holds(&engine, 0..30);
+    }
+}
+
+#[test]
 fn killed_catch_up_continues_from_its_last_batch() {
     const TEXTS: usize = 20_050; // More than one batch, and enough changes to trim old ones.
     let dir = support::folder();
@@ -269,6 +304,7 @@ fn table_lists_every_crash_point_of_the_source() {
             assert!(named.insert(name.to_owned(), 1).is_none(), "{name} is used twice, last in {}", path.display());
         }
     }
-    let tested: BTreeMap<String, usize> = POINTS.iter().map(|(name, _)| ((*name).to_owned(), 1)).collect();
+    let points = POINTS.iter().map(|(name, _)| *name).chain(RECOVERY.iter().copied());
+    let tested: BTreeMap<String, usize> = points.map(|name| (name.to_owned(), 1)).collect();
     assert_eq!(named, tested);
 }

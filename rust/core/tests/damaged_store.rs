@@ -10,7 +10,7 @@ use std::path::Path;
 
 use opencode_memory_core::index::{lexical, snapshot};
 use opencode_memory_core::model::NewMemory;
-use opencode_memory_core::store::FILE;
+use opencode_memory_core::store::{FILE, recovery};
 use opencode_memory_core::text::normalise;
 use opencode_memory_core::{Clock, Engine, Error, ErrorKind, Result};
 
@@ -214,10 +214,29 @@ fn damaged_store_is_restored_from_its_backup() {
     let file = prepared.path().join(FILE);
     std::fs::write(&file, b"ruined").expect("a file");
     assert!(Engine::open(prepared.path(), options(), Clock::fixed(BEGINNING)).is_err());
-    std::fs::remove_file(&file).expect("a file");
+    assert!(!recovery::is_sound(prepared.path()).expect("an examination"));
+    let replaced = recovery::restore_beside(prepared.path(), &backup, BEGINNING).expect("a restored backup");
+    assert_eq!(replaced.memories, TEXTS);
+    assert_eq!(std::fs::read(replaced.aside.expect("a folder").join(FILE)).expect("a file"), b"ruined");
+    assert!(recovery::is_sound(prepared.path()).expect("an examination"));
     let engine = open(prepared.path());
-    assert_eq!(engine.restore_backup(&backup).expect("a restored backup"), TEXTS);
     catch_up(&engine);
     support::assert_clean(&engine);
     assert!(lexical::folder(prepared.path()).exists() && snapshot::folder(prepared.path()).exists());
+}
+
+#[test]
+fn lost_store_is_not_begun_anew() {
+    for is_empty in [true, false] {
+        let prepared = prepared();
+        let file = prepared.path().join(FILE);
+        std::fs::remove_file(&file).expect("a file");
+        if is_empty {
+            std::fs::write(&file, b"").expect("a file");
+        }
+        let refused = Engine::open(prepared.path(), options(), Clock::fixed(BEGINNING)).expect_err("an alarm");
+        assert_eq!(refused.kind(), ErrorKind::CorruptStore);
+        assert!(refused.to_string().contains("its folder has indexes of a store"), "{refused}");
+        assert_eq!(file.exists(), is_empty);
+    }
 }

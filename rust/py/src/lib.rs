@@ -16,13 +16,31 @@ mod _core {
     use super::engine::Engine;
 
     #[pymodule_export]
-    use super::functions::{redact, subject, terms};
+    use super::functions::{is_sound_store, redact, restore_beside, subject, terms};
 }
 
-/// Pure functions of the core that Python code also needs.
+/// Functions of the core that need no open store.
 mod functions {
-    use opencode_memory_core::text;
+    use std::path::PathBuf;
+
+    use opencode_memory_core::store::recovery;
+    use opencode_memory_core::{Clock, text};
     use pyo3::prelude::*;
+
+    use crate::errors::detached;
+
+    /// Whether the store in a folder can be opened and its pages are sound.
+    #[pyfunction]
+    pub fn is_sound_store(py: Python<'_>, data_dir: PathBuf) -> PyResult<bool> {
+        detached(py, || recovery::is_sound(&data_dir))
+    }
+
+    /// Restore a backup by replacing the file; returns the number of memories, and the folder with the former files.
+    #[pyfunction]
+    pub fn restore_beside(py: Python<'_>, data_dir: PathBuf, source: PathBuf) -> PyResult<(usize, Option<PathBuf>)> {
+        let replaced = detached(py, || recovery::restore_beside(&data_dir, &source, Clock::system().now_ms()))?;
+        Ok((replaced.memories, replaced.aside))
+    }
 
     /// Redact secrets; returns the text and the kinds that were found.
     #[pyfunction]

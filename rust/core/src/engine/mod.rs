@@ -14,6 +14,7 @@ mod kv;
 mod learn;
 mod ledger;
 mod links;
+mod lost_store;
 mod projects;
 mod query;
 mod redaction;
@@ -98,6 +99,7 @@ pub struct Engine {
 impl Engine {
     /// Open `data_dir`, creating the store unless read-only.
     pub fn open(data_dir: &Path, options: Options, clock: Clock) -> Result<Self> {
+        lost_store::refuse_lost_store(data_dir)?;
         let store = Store::open(data_dir, options.read_only, clock.now_ms())?;
         let view = SharedView::new(View::new(data_dir, options.graph_from, options.threads));
         let runs_in_background = options.background && !options.read_only;

@@ -19,6 +19,7 @@ pub mod memory;
 mod open;
 pub mod project;
 pub mod purge;
+pub mod recovery;
 pub mod schema;
 pub mod session;
 pub mod usage;

@@ -1,0 +1,113 @@
+//! Recovery of a store that cannot be used: whether its file is sound, and a restore that replaces the file.
+//!
+//! [`Store::restore`] writes rows into the open store, so other processes go on with the restored state. It needs an
+//! undamaged file. [`restore_beside`] needs none: it builds the restored store in a folder of its own, moves the damaged
+//! files aside without opening them, and renames the new file into their place.
+
+use std::path::{Path, PathBuf};
+
+use super::{FILE, Store, open, schema};
+use crate::error::{Error, ErrorKind, Result};
+
+/// Beginning of the name of a folder with damaged files that a restore moved aside.
+pub const ASIDE: &str = "damaged-";
+/// Folder in which a restored store is built.
+const BUILDING: &str = "restoring";
+/// Parts of a store on disk: the file first, so that a restore that is killed leaves no store with a foreign WAL.
+const PARTS: [&str; 3] = ["", "-wal", "-shm"];
+
+/// Result of a restore that replaced the file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Replaced {
+    /// Number of restored memories.
+    pub memories: usize,
+    /// Folder with the files that were in the way; `None` if there were none.
+    pub aside: Option<PathBuf>,
+}
+
+/// Whether the store in `dir` can be opened and its pages are sound. Nothing is changed.
+///
+/// # Errors
+/// [`Error::Busy`] and [`Error::FormatVersion`]: these stores are not damaged.
+pub fn is_sound(dir: &Path) -> Result<bool> {
+    let file = dir.join(FILE);
+    if !file.exists() {
+        return Ok(false);
+    }
+    match examine(&file) {
+        Ok(is_sound) => Ok(is_sound),
+        Err(error) if matches!(error.kind(), ErrorKind::Busy | ErrorKind::FormatVersion) => Err(error),
+        // An I/O error of a failing disk needs a restore as well.
+        Err(_) => Ok(false),
+    }
+}
+
+/// Restore a backup into `dir` by replacing the file. Files that are in the way are moved aside unopened.
+///
+/// # Errors
+/// [`Error::CorruptStore`] if the backup is damaged; nothing is changed then.
+pub fn restore_beside(dir: &Path, source: &Path, now_ms: i64) -> Result<Replaced> {
+    open::create_folder(dir)?;
+    let building = dir.join(BUILDING);
+    open::remove_if_there(&building)?;
+    let restored = build(&building, source, now_ms);
+    let memories = match restored {
+        Ok(memories) => memories,
+        Err(error) => {
+            open::remove_if_there(&building)?;
+            return Err(error);
+        }
+    };
+    crate::crash::point("recovery:built");
+    let aside = move_aside(dir, now_ms)?;
+    crate::crash::point("recovery:moved");
+    let file = dir.join(FILE);
+    fs_err::rename(building.join(FILE), &file).map_err(|source| Error::storage("restore", &file, source))?;
+    crate::durable::sync_folder_of(&file)?;
+    crate::crash::point("recovery:replaced");
+    open::remove_if_there(&building)?;
+    Ok(Replaced { memories, aside })
+}
+
+/// Build the restored store in a folder of its own. Its closing folds the WAL into the file.
+fn build(building: &Path, source: &Path, now_ms: i64) -> Result<usize> {
+    let store = Store::open(building, false, now_ms)?;
+    let memories = store.restore(source)?;
+    store.close();
+    let file = building.join(FILE);
+    fs_err::File::open(&file).and_then(|file| file.sync_all()).map_err(|error| Error::storage("sync", &file, error))?;
+    Ok(memories)
+}
+
+/// Move the files of a store into a new folder; returns it, or `None` if there was no file.
+fn move_aside(dir: &Path, now_ms: i64) -> Result<Option<PathBuf>> {
+    let found: Vec<String> =
+        PARTS.iter().map(|part| format!("{FILE}{part}")).filter(|name| dir.join(name).exists()).collect();
+    if found.is_empty() {
+        return Ok(None);
+    }
+    let mut number = now_ms;
+    let mut aside = dir.join(format!("{ASIDE}{number}"));
+    while aside.exists() {
+        number += 1;
+        aside = dir.join(format!("{ASIDE}{number}"));
+    }
+    open::create_folder(&aside)?;
+    for name in found {
+        let (from, to) = (dir.join(&name), aside.join(&name));
+        fs_err::rename(&from, &to).map_err(|error| Error::storage("move", &from, error))?;
+    }
+    crate::durable::sync_folder_of(&dir.join(FILE))?;
+    Ok(Some(aside))
+}
+
+fn examine(file: &Path) -> Result<bool> {
+    let connection = open::reader(file, open::Access::ReadOnly)?;
+    if schema::inspect(&connection, file)? == schema::Found::Nothing {
+        return Ok(false);
+    }
+    let said: String = connection
+        .query_row("PRAGMA quick_check(1)", [], |row| row.get(0))
+        .map_err(|error| open::describe("check", file, error))?;
+    Ok(said == "ok")
+}

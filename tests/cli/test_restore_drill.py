@@ -1,0 +1,138 @@
+"""Restore drill: for each kind of damage, the alarm is raised and a backup brings every memory back."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from support.command_line import CommandLine
+from support.stores import open_store
+
+TEXTS = ("Deploys need a green build.", "The staging port is 8081.", "Invoices are rendered with Typst.")
+PAGE = 4096
+
+
+def overwrite(file: Path) -> None:
+    file.write_bytes(os.urandom(file.stat().st_size))
+
+
+def cut_in_half(file: Path) -> None:
+    os.truncate(file, file.stat().st_size // 2)
+
+
+def cut_by_one_page(file: Path) -> None:
+    os.truncate(file, file.stat().st_size - PAGE)
+
+
+def zero_header(file: Path) -> None:
+    content = file.read_bytes()
+    file.write_bytes(b"\0" * 100 + content[100:])
+
+
+def flip_schema_page(file: Path) -> None:
+    content = bytearray(file.read_bytes())
+    for place in range(100, PAGE, 7):
+        content[place] ^= 0xFF
+    file.write_bytes(content)
+
+
+def empty(file: Path) -> None:
+    file.write_bytes(b"")
+
+
+def remove(file: Path) -> None:
+    file.unlink()
+
+
+DAMAGES = (overwrite, cut_in_half, cut_by_one_page, zero_header, flip_schema_page, empty, remove)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / "data" / "opencode-memory" / "store"
+
+
+@pytest.fixture
+def backup(cli: CommandLine, folder: Path) -> Path:
+    with open_store(folder) as store:
+        for text in TEXTS:
+            store.remember(text)
+        store.indexes.catch_up()
+    return Path(cli.ok("backup", "create", "--json").json["path"])
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_backup_restores_every_memory(
+    damage: Callable[[Path], None], cli: CommandLine, folder: Path, backup: Path
+) -> None:
+    damage(folder / "store.db")
+    damaged = (folder / "store.db").read_bytes() if (folder / "store.db").exists() else None
+
+    alarm = cli("list", "--all-projects")
+    assert alarm.code == 2 or cli("verify").code == 1
+    listed = cli.ok("backup", "list", "--json").json
+    assert [entry["path"] for entry in listed["backups"]] == [str(backup)]
+    restored = cli.ok("backup", "restore", "--yes", str(backup))
+    assert f"Restored {len(TEXTS)} memories." in restored.out
+
+    assert sorted(cli.contents("--all-projects")) == sorted(TEXTS)
+    assert cli("verify").code == 0
+    assert cli.ok("recall", "which port has staging?", "--json").json["hits"]
+    aside = [path.read_bytes() for path in folder.glob("damaged-*/store.db")]
+    assert aside == ([] if damaged is None else [damaged])
+    cli.ok("remember", "The store works again.")
+
+
+def test_restore_of_a_sound_store_keeps_the_file_and_makes_a_backup(
+    cli: CommandLine, folder: Path, backup: Path
+) -> None:
+    inode = (folder / "store.db").stat().st_ino
+    cli.ok("remember", "A later memory.")
+    answer = cli.ok("backup", "restore", "--yes", str(backup), "--json").json
+    assert (answer["memories"], answer["aside"]) == (len(TEXTS), None)
+    assert Path(answer["before"]).exists()
+    assert (folder / "store.db").stat().st_ino == inode
+    assert sorted(cli.contents("--all-projects")) == sorted(TEXTS)
+
+
+def test_damaged_backup_changes_nothing(cli: CommandLine, folder: Path, backup: Path) -> None:
+    overwrite(backup)
+    zero_header(folder / "store.db")
+    before = (folder / "store.db").read_bytes()
+    answer = cli("backup", "restore", "--yes", str(backup))
+    assert (answer.code, str(backup) in answer.err) == (2, True)
+    assert (folder / "store.db").read_bytes() == before
+    assert list(folder.glob("damaged-*")) == list(folder.glob("restoring")) == []
+
+
+def test_backup_list_names_what_a_damaged_store_hides(cli: CommandLine, folder: Path, backup: Path) -> None:
+    overwrite(folder / "store.db")
+    answer = cli.ok("backup", "list")
+    assert str(backup) in answer.out
+    assert "Only the backups in the folder of the store are listed." in answer.err
+
+
+@pytest.mark.parametrize("damage", [empty, remove])
+@pytest.mark.parametrize("left", ["backups", "lexical"])
+def test_lost_store_with_traces_is_an_alarm(
+    damage: Callable[[Path], None], left: str, cli: CommandLine, folder: Path, backup: Path
+) -> None:
+    for other in {"backups", "lexical", "vectors"} - {left}:
+        if (folder / other).exists():
+            (folder / other).rename(folder.parent / other)
+    damage(folder / "store.db")
+    for command in (["recall", "port"], ["remember", "A memory."], ["verify"], ["stats"], ["learning", "status"]):
+        answer = cli(*command)
+        assert (answer.code, "backup list" in answer.err) == (2, True), command
+    assert not (folder / "store.db").exists() or (folder / "store.db").stat().st_size == 0
+    assert cli("doctor").code == 1
+
+
+def test_new_folder_and_folder_of_an_interrupted_first_start_are_no_alarm(cli: CommandLine, folder: Path) -> None:
+    folder.mkdir(parents=True)
+    (folder / "store.db").touch()
+    cli.ok("remember", "A first memory.")
+    assert cli.contents("--all-projects") == ["A first memory."]
