@@ -117,6 +117,7 @@ _USES: dict[str, Callable[[MemoryStore, str], object]] = {
     "get": lambda store, id: store.get(id),
     "list": lambda store, id: store.list(),
     "count": lambda store, id: store.count(),
+    "check_place": lambda store, id: store.check_place(),
     "history": lambda store, id: store.history(id),
     "related": lambda store, id: store.related(id),
     "earlier": lambda store, id: store.earlier([id]),

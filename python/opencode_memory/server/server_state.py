@@ -133,7 +133,8 @@ class ServerState:
         """Check the store and the background process."""
         problems = list(self.background.problems())
         try:
+            self.store.check_place()
             self.store.count(scope="global")
         except OpencodeMemoryError as error:
-            problems.append(f"the store cannot be read: {error}")
+            problems.append(f"the store cannot be used: {error}")
         return Health(tuple(problems), self.background.describe())

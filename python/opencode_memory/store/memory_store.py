@@ -166,6 +166,14 @@ class MemoryStore:
         """The data directory."""
         return self._engine.data_dir
 
+    def check_place(self) -> None:
+        """Check that the file of the store is still the one that was opened. Each write does so as well.
+
+        Raises:
+            StorageError: The file was removed, renamed or replaced.
+        """
+        self._engine.check_place()
+
     @property
     def is_writable(self) -> bool:
         """Whether the store can be written, including the use counters; false with ``read_only``."""

@@ -131,6 +131,14 @@ impl Engine {
         self.shared.store.is_writable()
     }
 
+    /// Check that the file of the store is still the one that was opened.
+    ///
+    /// # Errors
+    /// [`Error::Storage`] if it was removed, renamed or replaced.
+    pub fn check_place(&self) -> Result<()> {
+        self.enter()?.store.check_place("use")
+    }
+
     /// Write pending uses, stop the background thread and close the files. A second call does nothing.
     pub fn close(&self) -> Result<()> {
         if self.process != std::process::id() || self.closed.swap(true, Ordering::SeqCst) {

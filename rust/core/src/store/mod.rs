@@ -28,6 +28,7 @@ pub use open::{create_file, create_folder, make_private, remove_if_there, wal_of
 pub use rusqlite::Connection;
 
 use std::cell::Cell;
+use std::io;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 
@@ -50,6 +51,8 @@ pub const FILE: &str = "store.db";
 pub struct Store {
     file: PathBuf,
     access: open::Access,
+    /// Device and inode of the file.
+    identity: (u64, u64),
     writer: Mutex<Option<Connection>>,
     readers: Mutex<Vec<Connection>>,
 }
@@ -57,8 +60,8 @@ pub struct Store {
 impl Store {
     /// Open the store in `dir`, creating it unless `read_only`.
     pub fn open(dir: &Path, read_only: bool, now_ms: i64) -> Result<Self> {
-        let (file, access, writer) = open::open(dir, read_only, now_ms)?;
-        Ok(Self { file, access, writer: Mutex::new(writer), readers: Mutex::new(Vec::new()) })
+        let (file, access, identity, writer) = open::open(dir, read_only, now_ms)?;
+        Ok(Self { file, access, identity, writer: Mutex::new(writer), readers: Mutex::new(Vec::new()) })
     }
 
     /// The `SQLite` file.
@@ -74,9 +77,12 @@ impl Store {
     /// Take a snapshot: every query through it sees the same state.
     pub fn read(&self) -> Result<Snapshot<'_>> {
         let pooled = self.readers.lock().pop();
-        let connection = match pooled {
-            Some(connection) => connection,
-            None => open::reader(&self.file, self.access)?,
+        let connection = if let Some(connection) = pooled {
+            connection
+        } else {
+            // Another file of this name would be read beside the connections to the former one.
+            self.check_place("read")?;
+            open::reader(&self.file, self.access)?
         };
         let snapshot = Snapshot { store: self, connection: Some(connection) };
         snapshot.execute_batch("BEGIN").map_err(|error| self.error("read", error))?;
@@ -88,10 +94,32 @@ impl Store {
         if self.is_writable() { Ok(()) } else { Err(self.read_only_error()) }
     }
 
+    /// Refuse to go on if the file under this name is not the one that was opened.
+    ///
+    /// # Errors
+    /// [`Error::Storage`] if it was removed, renamed or replaced: writes would go to a file without a name.
+    pub fn check_place(&self, attempted: &str) -> Result<()> {
+        match open::identity(&self.file) {
+            Ok(found) if found == self.identity => Ok(()),
+            Err(error) if error.kind() != io::ErrorKind::NotFound && error.kind() != io::ErrorKind::NotADirectory => {
+                Err(Error::storage(attempted, &self.file, error))
+            }
+            found => {
+                let what = if found.is_ok() { "replaced" } else { "removed or renamed" };
+                let message = format!(
+                    "the file was {what} while it was open, so nothing is stored. Put it back, or restart the programs \
+                     that use the store"
+                );
+                Err(Error::storage(attempted, &self.file, io::Error::new(io::ErrorKind::NotFound, message)))
+            }
+        }
+    }
+
     /// Run `body` in one transaction; when this returns `Ok`, it is durable.
     pub fn write<T>(&self, clock: &Clock, actor: Trust, body: impl FnOnce(&WriteTx<'_>) -> Result<T>) -> Result<T> {
         let mut guard = self.writer.lock();
         let connection = guard.as_mut().ok_or_else(|| self.no_writer_error())?;
+        self.check_place("write to")?;
         let transaction = connection
             .transaction_with_behavior(TransactionBehavior::Immediate)
             .map_err(|error| self.error("write to", error))?;
@@ -107,6 +135,8 @@ impl Store {
         crate::crash::point("store:before-commit");
         transaction.commit().map_err(|error| self.error("write to", error))?;
         crate::crash::point("store:after-commit");
+        // Otherwise a write to a file that has just lost its name would be acknowledged.
+        self.check_place("write to")?;
         Ok(value)
     }
 
@@ -114,11 +144,19 @@ impl Store {
     pub fn exclusively<T>(&self, body: impl FnOnce(&mut Connection) -> Result<T>) -> Result<T> {
         let mut guard = self.writer.lock();
         let connection = guard.as_mut().ok_or_else(|| self.no_writer_error())?;
-        body(connection).map_err(|error| error.located(&self.file))
+        self.check_place("write to")?;
+        let value = body(connection).map_err(|error| error.located(&self.file))?;
+        self.check_place("write to")?;
+        Ok(value)
     }
 
     /// Close every connection, so that the last process out folds the WAL into the file.
     pub fn close(&self) {
+        if self.is_writable() && self.check_place("close").is_err() {
+            // SQLite would remove the WAL by its name, which may belong to the file that took this place.
+            self.forget();
+            return;
+        }
         self.readers.lock().clear();
         *self.writer.lock() = None;
     }

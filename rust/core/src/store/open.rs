@@ -1,7 +1,7 @@
 //! Opening `store.db`: folders and permissions, file systems that cannot hold it, connections, and `SQLite`'s errors.
 
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -27,22 +27,37 @@ pub enum Access {
     Immutable,
 }
 
-pub fn open(dir: &Path, read_only: bool, now_ms: i64) -> Result<(PathBuf, Access, Option<Connection>)> {
+/// The file, its access, its device and inode, and the connection of the writer.
+type Opened = (PathBuf, Access, (u64, u64), Option<Connection>);
+
+pub fn open(dir: &Path, read_only: bool, now_ms: i64) -> Result<Opened> {
     let file = dir.join(FILE);
     if read_only {
         let access = read_access(&file)?;
+        let identity = examine(&file)?;
         let connection = reader(&file, access)?;
         if schema::inspect(&connection, &file)? == Found::Nothing {
             return Err(missing(&file));
         }
-        return Ok((file, access, None));
+        return Ok((file, access, identity, None));
     }
     create_folder(dir)?;
     refuse_network_file_system(dir)?;
     create_file(&file)?;
     crate::crash::point("store:empty");
+    // Before it is opened: if it is replaced in between, writes are refused.
+    let identity = examine(&file)?;
     let connection = writer(&file, now_ms)?;
-    Ok((file, Access::ReadWrite, Some(connection)))
+    Ok((file, Access::ReadWrite, identity, Some(connection)))
+}
+
+/// Device and inode of `file`.
+pub fn identity(file: &Path) -> io::Result<(u64, u64)> {
+    std::fs::metadata(file).map(|metadata| (metadata.dev(), metadata.ino()))
+}
+
+fn examine(file: &Path) -> Result<(u64, u64)> {
+    identity(file).map_err(|source| Error::storage("examine", file, source))
 }
 
 /// Open a connection for reading.

@@ -36,6 +36,11 @@ impl Engine {
         ))
     }
 
+    /// Raise `StorageError` if the file of the store was removed, renamed or replaced.
+    fn check_place(&self, py: Python<'_>) -> PyResult<()> {
+        detached(py, || self.core.check_place())
+    }
+
     fn verify<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let report = detached(py, || self.core.verify())?;
         Ok(dict!(py,
