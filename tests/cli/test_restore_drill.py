@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 
@@ -136,3 +137,45 @@ def test_new_folder_and_folder_of_an_interrupted_first_start_are_no_alarm(cli: C
     (folder / "store.db").touch()
     cli.ok("remember", "A first memory.")
     assert cli.contents("--all-projects") == ["A first memory."]
+
+
+def test_repair_rebuilds_an_index_of_sqlite(cli: CommandLine, folder: Path, backup: Path) -> None:
+    connection = sqlite3.connect(folder / "store.db")
+    with connection:
+        # Removes the rows of one index from the file, as a lost page of it does.
+        [(name, sql)] = connection.execute(
+            "SELECT name, sql FROM sqlite_schema WHERE type = 'index' AND tbl_name = 'memory' AND sql NOT NULL"
+            " AND sql NOT LIKE '%UNIQUE%' AND sql NOT LIKE '%WHERE%' LIMIT 1"
+        ).fetchall()
+        connection.execute("PRAGMA writable_schema = ON")
+        connection.execute("UPDATE sqlite_schema SET sql = sql || ' WHERE 0' WHERE name = ?", (name,))
+    connection.close()
+    connection = sqlite3.connect(folder / "store.db")
+    with connection:
+        connection.execute(f"REINDEX {name}")
+        connection.execute("PRAGMA writable_schema = ON")
+        connection.execute("UPDATE sqlite_schema SET sql = ? WHERE name = ?", (sql, name))
+    connection.close()
+
+    found = cli("verify")
+    assert found.code == 1
+    assert f"missing from index {name}" in found.out or f"in index {name}" in found.out
+    assert "Repaired: SQLite:" in cli.ok("repair").out
+    assert cli("verify").code == 0
+    assert sorted(cli.contents("--all-projects")) == sorted(TEXTS)
+
+
+def test_verify_finds_a_flipped_bit_and_names_what_it_does_not_check(
+    cli: CommandLine, folder: Path, backup: Path
+) -> None:
+    assert "Not checked: backups, the numbers in vectors, earlier versions in the history" in cli.ok("verify").out
+    with sqlite3.connect(folder / "store.db") as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    content = bytearray((folder / "store.db").read_bytes())
+    for number, text in enumerate(TEXTS):
+        place = content.find(text.encode())
+        content[place + 3 + number] ^= 1
+    (folder / "store.db").write_bytes(content)
+    found = cli("verify")
+    assert found.code == 1
+    assert found.out.count("its hash differs") == len(TEXTS)

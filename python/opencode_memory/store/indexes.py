@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection
-from typing import TYPE_CHECKING
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final
 
-from opencode_memory.errors import InvalidInputError
+from opencode_memory.errors import CorruptStoreError, InvalidInputError
 from opencode_memory.store import arguments
 from opencode_memory.store.reports import RebuildReport, RepairReport, VerifyReport
 
 if TYPE_CHECKING:
     from opencode_memory._core import Engine
     from opencode_memory.store.embedding_queue import EmbeddingQueue
+
+_OF_SQLITE: Final = re.compile(r"SQLite: .*\bindex\b")
+"""Problem of an index of SQLite, which can be built again from the rows."""
 
 
 class Indexes:
@@ -109,13 +114,19 @@ class Indexes:
         )
 
     def repair(self, *, progress: Callable[[str, int, int], None] | None = None) -> RepairReport:
-        """Rebuild damaged indexes. Damage of the store itself is only reported."""
+        """Rebuild damaged indexes, SQLite's own ones as well. Damage of rows is only reported."""
         found = self.verify()
-        if not found.index_problems:
-            return RepairReport(found=tuple(found.problems), remaining=tuple(found.problems), rebuilt=None)
-        report = self._engine.rebuild_indexes(progress)
-        rebuilt = RebuildReport(texts=report["lexical_added"], vectors=report["vectors_added"], embedded=0)
-        return RepairReport(found=tuple(found.problems), remaining=tuple(self.verify().problems), rebuilt=rebuilt)
+        rebuilt, has_changed = None, False
+        if any(_OF_SQLITE.match(problem) for problem in found.store_problems):
+            with suppress(CorruptStoreError):  # The rows are damaged as well, so the problems remain.
+                self._engine.rebuild_store_indexes()
+                has_changed = True
+        if found.index_problems:
+            report = self._engine.rebuild_indexes(progress)
+            rebuilt = RebuildReport(texts=report["lexical_added"], vectors=report["vectors_added"], embedded=0)
+            has_changed = True
+        remaining = self.verify() if has_changed else found
+        return RepairReport(found=tuple(found.problems), remaining=tuple(remaining.problems), rebuilt=rebuilt)
 
 
 def _check_keys(keys: object, *, field: str) -> None:

@@ -6,6 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import Final
+
+NOT_CHECKED: Final = (
+    "backups",
+    "the numbers in vectors",
+    "earlier versions in the history",
+    "upper and lower case in texts",
+)
+"""Parts of a store in which ``verify`` finds no changed bit. The hash of a text is that of its normal form."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +70,7 @@ class RepairReport:
     Attributes:
         found: Problems before the repair.
         remaining: Problems after it. Damage to the store itself stays until a backup is restored.
-        rebuilt: The rebuild; None if none was needed.
+        rebuilt: The rebuild of the derived indexes; None if none was needed.
     """
 
     found: tuple[str, ...]

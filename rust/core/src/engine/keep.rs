@@ -112,6 +112,16 @@ impl Engine {
         Ok(report)
     }
 
+    /// Rebuild `SQLite`'s own indexes from the rows of the store.
+    ///
+    /// # Errors
+    /// [`Error::CorruptStore`] if the rows are damaged as well; nothing is changed then.
+    pub fn rebuild_store_indexes(&self) -> Result<()> {
+        let shared = self.enter()?;
+        shared.store.check_writable()?;
+        shared.store.exclusively(|connection| Ok(connection.execute_batch("REINDEX")?))
+    }
+
     /// Rebuild the derived indexes from the store. No text is embedded.
     pub fn rebuild_indexes(&self, control: &Control<'_>) -> Result<CatchUpReport> {
         self.enter()?.catch_up_patiently(true, control)

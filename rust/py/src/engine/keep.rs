@@ -41,6 +41,11 @@ impl Engine {
         detached(py, || self.core.check_place())
     }
 
+    /// Rebuild `SQLite`'s own indexes of the store.
+    fn rebuild_store_indexes(&self, py: Python<'_>) -> PyResult<()> {
+        detached(py, || self.core.rebuild_store_indexes())
+    }
+
     fn verify<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let report = detached(py, || self.core.verify())?;
         Ok(dict!(py,
