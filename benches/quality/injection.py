@@ -22,6 +22,7 @@ from typing import Any, Final
 import opencode_memory
 from benches.quality.cached_embedder import CachedEmbedder
 from benches.quality.data_sets import QUESTION_SETS
+from benches.quality.in_sight import Sight, see
 from opencode_memory._core import subject
 from opencode_memory.context.block import Group, render
 from opencode_memory.context.relevance import POOL, TUNED, Tuning, query_of, select_relevant
@@ -172,6 +173,15 @@ def look(asked: Sequence[Message], embedder: CachedEmbedder, *, stores: str = ST
     return _looked(asked, rows, embedder, _CLOCK_MS)
 
 
+def sight(asked: Sequence[Message], embedder: CachedEmbedder, *, stores: str, show: bool = False) -> Sight:
+    """Return what is in sight in sessions of these messages; the arguments as in ``look``."""
+    rows = list(_memories(asked, stores))
+    if stores == STORES[2]:
+        rows = [(name, fields | {"project": fields["project"] and _ALL}) for name, fields in rows]
+        asked = [replace(message, project=_ALL) for message in asked]
+    return see(asked, rows, embedder, count=count_tokens, clock_ms=_CLOCK_MS, show=show)
+
+
 def devmembench(folder: Path, embedder: CachedEmbedder, *, as_turns: bool) -> list[Looked]:
     """Recall memories for DevMemBench's questions. Memories of the sessions with the answer count as labelled.
 
@@ -237,6 +247,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=FOLDER.parent / "quality", help="the folder with devmembench")
     parser.add_argument("--cache", type=Path, help="keep vectors in this file from run to run")
     parser.add_argument("--show", action="store_true", help="name what was missed and what was noise (never held out)")
+    parser.add_argument("--briefs", action="store_true", help="print the first brief of each project (never held out)")
     given = parser.parse_args()
     with CachedEmbedder.open(OnnxEmbedder(), given.cache) as embedder:
         for name in given.set or SETS:
@@ -246,6 +257,7 @@ def main() -> None:
                 print(f"{name}, {stores}: {len(asked)} messages")
                 for by in TUNINGS:
                     print(f"  {'*' if by == TUNED else ' '} {bars(by)}: {figures(looked, by=by)}")
+                print(f"    {sight(asked, embedder, stores=stores, show=given.briefs and name != 'held_out')}")
                 if given.show and name != "held_out" and stores == STORES[0]:
                     print("\n".join(_mistakes(looked)))
             print(f"  {_timed(looked)}")
@@ -254,12 +266,16 @@ def main() -> None:
             print(f"    {figures(devmembench(given.data / 'devmembench', embedder, as_turns=as_turns))}")
 
 
+def count_tokens(text: str) -> int:
+    """Count the tokens of a text with the tokenizer of the bundled model."""
+    return sum(word.tokens for word in _tokenization().words(text))
+
+
 def _tokens(memories: Sequence[Memory]) -> int:
-    tokenization = _tokenization()
     block = render(
         [Group("Found for this message:", tuple(memories))],
         max_tokens=_BUDGET,
-        count=lambda text: sum(word.tokens for word in tokenization.words(text)),
+        count=count_tokens,
         at=datetime.fromtimestamp(_CLOCK_MS / 1000, UTC),
     )
     return block.tokens

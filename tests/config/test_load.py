@@ -168,13 +168,15 @@ def test_server_settings_have_short_variables(environment: dict[str, str]) -> No
 
 
 def test_lists_and_flags_parse_from_file_and_text(environment: dict[str, str]) -> None:
-    write_config(environment, "[server]\nallowed_hosts = ['a', 'b']\ncross_project = true\n[boot]\nplans = false\n")
+    write_config(
+        environment, "[server]\nallowed_hosts = ['a', 'b']\ncross_project = true\n[compaction]\ncustom_prompt = true\n"
+    )
     config = load(environment=environment | {"OPENCODE_MEMORY_SERVER_ALLOWED_ORIGINS": "http://a, http://b"})
     assert config.server.allowed_hosts == ("a", "b")
     assert config.server.allowed_origins == ("http://a", "http://b")
-    assert (config.server.cross_project, config.boot.plans) == (True, False)
+    assert (config.server.cross_project, config.compaction.custom_prompt) == (True, True)
     with pytest.raises(ConfigError, match="true or false"):
-        load(environment=environment | {"OPENCODE_MEMORY_BOOT_PLANS": "perhaps"})
+        load(environment=environment | {"OPENCODE_MEMORY_COMPACTION_CUSTOM_PROMPT": "perhaps"})
 
 
 def test_edited_list_is_read_back(environment: dict[str, str]) -> None:

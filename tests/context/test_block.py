@@ -355,7 +355,7 @@ def test_a_group_leaves_the_others_their_share() -> None:
         many = tuple(memory("word " * 20, number) for number in range(1, 40))
         last = memory("wanted", 50)
         groups = [Group("Directives:", many, share), Group("Found:", (last,))]
-        block = render(groups, max_tokens=400, count=words, at=NOW)
+        block = render(groups, max_tokens=370, count=words, at=NOW)
         return [one for one in block.shown if one.id == last.id]
 
     assert found(0.6)

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from docs.tables import check_tables
 from opencode_memory.context.block import HEAD
-from opencode_memory.context.decide import DIRECTIVES, FOUND
+from opencode_memory.context.brief_entries import GROUPS, HEADLINES
+from opencode_memory.context.decide import FOUND
 from opencode_memory.embedding import find_model
 from opencode_memory.embedding.tokenization import Tokenization
 from opencode_memory.server.app import INSTRUCTIONS, PLUGGED_INSTRUCTIONS
@@ -66,4 +67,4 @@ def test_example_of_a_block_begins_with_the_real_head() -> None:
     lines = DOCUMENT.read_text(encoding="utf-8").splitlines()
     head = lines[lines.index("<project-memory>") + 1]
     assert HEAD.startswith(head.removesuffix(" …"))
-    assert {DIRECTIVES, FOUND} <= set(lines)
+    assert {GROUPS["directives"], GROUPS["habits"], GROUPS["decisions"], HEADLINES, FOUND} <= set(lines)

@@ -1,28 +1,26 @@
-"""The boot context: its sections, their order and its token budget (predecessors 17 and 31)."""
+"""The boot context: the project brief through MCP, its order and its token budget (predecessors 17 and 31)."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import takewhile
 from pathlib import Path
 
 import pytest
 
-from opencode_memory.text.formatting import short_id
 from support.mcp import Agent, World
 
 PROJECT = "gitlab.com/group/walrus"
 HEADINGS = {
-    "identity": "Who and where",
-    "directives": "Directives",
-    "habits": "How things are done here",
-    "unresolved_blockers": "Unresolved blockers",
-    "active_sessions": "Sessions at work, and what they claim",
-    "hot_items": "Pinned, and used most these days",
-    "recent_decisions": "Recent decisions",
-    "recent_solutions": "What failed lately, and what helped",
-    "plans": "Plans",
+    "directives": "Directives:",
+    "habits": "Conventions and preferences:",
+    "blockers": "Open blockers:",
+    "decisions": "Newest decisions:",
+    "plans": "Plans:",
+    "others": "Also known:",
 }
+SESSIONS = "Sessions at work, and what they claim:"
 BUDGETS = (200, 201, 250, 300, 400, 600, 1000, 1500, 3000, 10_000, 100_000)
 DAY_SECONDS = 86_400
 
@@ -56,22 +54,17 @@ def fill(world: World, agent: Agent) -> dict[str, str]:
     agent.ok("claim_item", session_id="s1", item_ref="!12")
     return {
         "directives": remember_as_user(world, "Always ask"),
-        "habits": agent.remember("Walruses are named in upper case", "convention"),
-        "unresolved_blockers": agent.remember("Port 5128 is taken", "blocker"),
-        "hot_items": remember_as_user(world, "The walrus is pinned", "fact", pinned=True),
-        "recent_decisions": agent.remember("Ports are above 5000", "decision"),
-        "recent_solutions": agent.remember("The walrus slept; what helped: a fish", "solution"),
+        "habits": remember_as_user(world, "Walruses are named in upper case", "convention"),
+        "blockers": agent.remember("Port 5128 is taken", "blocker"),
+        "decisions": agent.remember("Ports are above 5000", "decision"),
         "plans": agent.remember("Feed the walrus", "plan"),
+        "others": agent.remember("The walrus slept; what helped: a fish", "solution"),
     }
 
 
-def find_headings(text: str) -> list[str]:
-    return re.findall(r"^## (.*)$", text, re.MULTILINE)
-
-
-def get_section(text: str, name: str) -> str:
-    """Return the text of one section."""
-    return text.partition(f"## {HEADINGS[name]}\n")[2].partition("\n## ")[0]
+def get_section(text: str, heading: str) -> list[str]:
+    """Return the lines of one section."""
+    return list(takewhile(lambda line: not line.endswith(":"), text.partition(f"{heading}\n")[2].split("\n")))
 
 
 def tokens(world: World, text: str) -> int:
@@ -87,57 +80,55 @@ def test_empty_store_is_reported(tmp_path: Path) -> None:
 def test_sections_have_their_order_and_content(world: World, agent: Agent) -> None:
     ids = fill(world, agent)
     reply = agent.ok("get_boot_context", max_tokens=4000)
-    assert find_headings(reply.text) == list(HEADINGS.values())
-    assert list(reply.data["sections"]) == list(HEADINGS)
-    for name, id in ids.items():
-        assert f"[{short_id(id)}]" in get_section(reply.text, name), name
-        assert reply.data["sections"][name] == {"shown": [id]}
-    assert get_section(reply.text, "identity") == f"user: ada\nforge: gitlab.com\nproject: {PROJECT}"
-    assert get_section(reply.text, "active_sessions").startswith("- s1: the walrus (last seen now; claims !12)")
-    assert reply.data["tokens"] <= tokens(world, reply.text) <= 4000
+    assert reply.text.split("\n")[1:] == [
+        "user: ada",
+        "forge: gitlab.com",
+        f"project: {PROJECT}",
+        HEADINGS["directives"],
+        "- Always ask",
+        HEADINGS["habits"],
+        "- Walruses are named in upper case",
+        HEADINGS["blockers"],
+        f"- Port 5128 is taken (now; noted by an agent; id {ids['blockers'][-6:]})",
+        HEADINGS["decisions"],
+        "- Ports are above 5000 (now; noted by an agent)",
+        HEADINGS["plans"],
+        "- Feed the walrus (now; noted by an agent)",
+        SESSIONS,
+        "- s1: the walrus (last seen now; claims !12)",
+        HEADINGS["others"],
+        "- The walrus slept; what helped: a fish (noted by an agent)",
+    ]
+    assert reply.data["sections"] == {name: [id_] for name, id_ in ids.items()}
+    assert reply.data["tokens"] == tokens(world, reply.text) <= 4000
 
 
-@pytest.mark.parametrize(
-    "flag",
-    [
-        "identity",
-        "directives",
-        "habits",
-        "unresolved_blockers",
-        "active_sessions",
-        "hot_items",
-        "recent_decisions",
-        "recent_solutions",
-        "plans",
-    ],
-)
-def test_configuration_disables_a_section(tmp_path: Path, flag: str) -> None:
-    with World(tmp_path, identity__user="ada", **{f"boot__{flag}": "false"}) as world:
-        agent = connect_agent(world)
-        fill(world, agent)
-        text = agent.ok("get_boot_context", max_tokens=4000).text
-    assert find_headings(text) == [heading for name, heading in HEADINGS.items() if name != flag]
-
-
-def test_configuration_limits_the_total_and_the_hot_items(tmp_path: Path) -> None:
-    with World(tmp_path, boot__max_tokens="300", boot__max_hot_items="2") as world:
+def test_configuration_limits_the_total(tmp_path: Path) -> None:
+    with World(tmp_path, brief__max_tokens="300") as world:
         agent = connect_agent(world)
         for number in range(30):
             agent.remember(f"The walrus number {number} sleeps under the ice")
-        agent.ok("recall", query="walrus", limit=30)
         reply = agent.ok("get_boot_context")
         assert tokens(world, reply.text) <= 300
-        assert len(agent.ok("get_boot_context", max_tokens=4000).data["sections"]["hot_items"]["shown"]) == 2
+        assert reply.data["omitted"] > 0
+        assert agent.ok("get_boot_context", max_tokens=4000).data["omitted"] == 0
 
 
-def test_most_used_memories_of_recent_days_are_hot(world: World, agent: Agent) -> None:
-    cold, hot = agent.remember("The bee sleeps"), agent.remember("The walrus sleeps")
-    for _ in range(3):
-        agent.ok("recall", query="walrus")
-    assert agent.ok("get_boot_context").data["sections"]["hot_items"]["shown"] == [hot]
-    world.pass_time(9 * DAY_SECONDS)
-    assert "hot_items" not in agent.ok("get_boot_context").data["sections"]
-    assert cold not in agent.ok("get_boot_context").text
+def test_rule_that_only_one_session_of_an_agent_noted_is_not_among_the_rules(world: World, agent: Agent) -> None:
+    agent.remember("Walruses are named in upper case", "convention")
+    text = agent.ok("get_boot_context").text
+    assert HEADINGS["habits"] not in text
+    assert get_section(text, HEADINGS["others"]) == ["- Walruses are named in upper case (noted by an agent)"]
+
+
+def test_statement_of_a_file_that_the_agent_loads_is_left_out(world: World) -> None:
+    folder = world.repository("walrus")
+    (folder / "AGENTS.md").write_text("# Rules\n\n* Walruses are named in upper case.\n* Always ask.\n")
+    agent = world.agent(folder)
+    agent.ok("kv_delete", key="none")
+    remember_as_user(world, "Walruses are named in upper case", "convention")
+    remember_as_user(world, "Bees are named in lower case", "convention")
+    assert get_section(agent.ok("get_boot_context").text, HEADINGS["habits"]) == ["- Bees are named in lower case"]
 
 
 def test_no_memory_is_shown_twice(world: World, agent: Agent) -> None:
@@ -148,17 +139,10 @@ def test_no_memory_is_shown_twice(world: World, agent: Agent) -> None:
     assert text.count("Ports are above 5000") == 1
 
 
-def test_old_decisions_are_not_recent(world: World, agent: Agent) -> None:
-    agent.remember("Ports are above 5000", "decision")
-    assert "Ports" in agent.ok("get_boot_context").text
-    world.pass_time(31 * DAY_SECONDS)
-    assert "Ports" not in agent.ok("get_boot_context").text
-
-
 def test_shown_blocker_can_be_resolved_and_reopened(world: World, agent: Agent) -> None:
     agent.remember("Port 5128 is taken", "blocker")
     agent.remember("The walrus is ill", "blocker")
-    [shown] = re.findall(r"\[([0-9a-f]{8})\][^\n]*\n   Port 5128", agent.ok("get_boot_context").text)
+    [shown] = re.findall(r"Port 5128.*id ([0-9a-f]{6})", agent.ok("get_boot_context").text)
     agent.ok("resolve_blocker", memory_id=shown, resolution="Another port")
     text = agent.ok("get_boot_context").text
     assert "Port 5128" not in text
@@ -190,8 +174,7 @@ def test_only_directives_of_the_user_are_shown(world: World, agent: Agent) -> No
     agent.remember("Never sleep", "directive", scope="global")
     remember_as_user(world, "Always sleep", project=None, scope="global")
     text = agent.ok("get_boot_context").text
-    assert "Always ask" in get_section(text, "directives")
-    assert "Always sleep" in get_section(text, "directives")
+    assert sorted(get_section(text, HEADINGS["directives"])) == ["- Always ask", "- Always sleep"]
     assert "Never" not in text
 
 
@@ -221,106 +204,46 @@ def test_budget_is_kept_for_any_memories(world: World, agent: Agent) -> None:
         assert tokens(world, agent.ok("get_boot_context", max_tokens=budget).text) <= budget, budget
 
 
-def test_few_directives_are_all_shown_or_listed(world: World, agent: Agent) -> None:
-    ids = [
-        remember_as_user(world, f"Directive {number} wants thing {number} done in a certain way")
-        for number in range(18)
-    ]
-    for budget in BUDGETS:
-        reply = agent.ok("get_boot_context", max_tokens=budget)
-        assert not [id for id in ids if short_id(id) not in reply.text], budget
-        listed = reply.data["sections"]["directives"]
-        assert sorted((*listed["shown"], *listed.get("omitted", []))) == sorted(ids)
-
-
-def test_many_directives_stay_within_the_budget(world: World, agent: Agent) -> None:
-    for number in range(300):
-        remember_as_user(world, f"Directive {number} wants thing {number} done in a certain way")
-    for budget in BUDGETS:
-        assert tokens(world, agent.ok("get_boot_context", max_tokens=budget).text) <= budget, budget
-
-
-def test_no_directive_is_dropped_silently(world: World, agent: Agent) -> None:
-    ids = [
-        remember_as_user(world, f"Directive {number} wants thing {number} done in a certain way")
-        for number in range(300)
-    ]
-    reply = agent.ok("get_boot_context", max_tokens=100_000)
-    assert not [id for id in ids if short_id(id) not in reply.text]
-
-
-@pytest.mark.parametrize("budget", [300, 500, 1000])
-def test_blockers_are_listed_by_id_despite_many_directives(world: World, agent: Agent, budget: int) -> None:
-    for number in range(40):
-        remember_as_user(world, f"Directive {number} wants thing {number} done in a certain way")
-    ids = [agent.remember(f"Port {number} is taken", "blocker") for number in range(3)]
-    text = agent.ok("get_boot_context", max_tokens=budget).text
-    assert not [id for id in ids if short_id(id) not in text]
-
-
-def test_omitted_memories_are_listed_with_the_tool_that_reads_them(world: World, agent: Agent) -> None:
-    ids = [
-        remember_as_user(world, f"Directive {number} wants thing {number} done in a certain way")
-        for number in range(12)
-    ]
-    named = set()
-    for budget in BUDGETS:
-        _, _, rest = agent.ok("get_boot_context", max_tokens=budget).text.partition("## Not shown for lack of room: ")
-        for short in re.findall(r"\b[0-9a-f]{8}\b", rest):
-            named.add(short)
-            assert agent.ok("get_memory", memory_id=short).data["memory"]["id"] in ids
-    assert len(named) > 3
-
-
-def test_omitted_memories_are_listed_by_title(world: World, agent: Agent) -> None:
-    for number in range(12):
-        remember_as_user(world, f"Directive {number} wants thing {number} done in a certain way")
-    text = agent.ok("get_boot_context", max_tokens=300).text
-    assert "Not shown for lack of room" in text
-    assert not [number for number in range(12) if f"Directive {number} " not in text]
-
-
-def test_dozen_directives_stay_within_the_budget(world: World, agent: Agent) -> None:
-    for number in range(12):
-        remember_as_user(world, f"Directive {number} wants thing {number} done in a certain way")
-    for budget in BUDGETS:
-        assert tokens(world, agent.ok("get_boot_context", max_tokens=budget).text) <= budget, budget
-
-
-def test_directives_and_blockers_are_listed_within_every_budget(world: World, agent: Agent) -> None:
-    ids = [remember_as_user(world, f"Directive {number}" + " never asks 中文" * number) for number in range(8)]
-    ids += [agent.remember(f"Port {number}" + " is taken" * number, "blocker") for number in range(3)]
-    for number in range(10):
-        remember_as_user(world, f"Plan {number} feeds the walrus", "plan")
-        remember_as_user(world, f"Fact {number} is pinned", "fact", pinned=True)
-    for budget in range(200, 1600, 23):
-        reply = agent.ok("get_boot_context", max_tokens=budget)
-        assert reply.data["tokens"] == tokens(world, reply.text) <= budget
-        assert not [id for id in ids if short_id(id) not in reply.text], budget
-
-
-@pytest.mark.parametrize("budget", [200, 600, 1500])
-def test_omitted_memories_without_room_for_ids_are_counted(world: World, agent: Agent, budget: int) -> None:
+def test_directives_within_every_budget_are_shown_or_counted(world: World, agent: Agent) -> None:
     for number in range(300):
         remember_as_user(world, f"Directive {number} wants thing {number} done in a certain way")
         remember_as_user(world, f"Port {number} is taken", "blocker")
-    text = agent.ok("get_boot_context", max_tokens=budget).text
-    assert tokens(world, text) <= budget
-    for category in ("directive", "blocker"):
-        assert f"more: recall with category {category}" in text
-    known = len(set(re.findall(r"\b[0-9a-f]{8}\b", text)))
-    assert known + sum(map(int, re.findall(r"and (\d+) more: recall", text))) == 600
+    for budget in BUDGETS:
+        reply = agent.ok("get_boot_context", max_tokens=budget)
+        assert reply.data["tokens"] == tokens(world, reply.text) <= budget
+        shown = [id_ for ids in reply.data["sections"].values() for id_ in ids]
+        assert len(set(shown)) == len(shown) == 600 - reply.data["omitted"]
+        counted = re.findall(r"(\d+) (?:directives?|blockers?)\b", reply.text.rpartition("\n")[2])
+        assert sum(map(int, counted)) == reply.data["omitted"], budget
+    assert reply.data["omitted"] == 0
+
+
+def test_directives_come_before_everything_else(world: World, agent: Agent) -> None:
+    for number in range(40):
+        remember_as_user(world, f"Plan {number} feeds the walrus", "plan")
+        remember_as_user(world, f"Fact {number} is about the walrus and the fish that it eats every day", "fact")
+    ids = [remember_as_user(world, f"Directive {number} wants it so") for number in range(10)]
+    assert sorted(agent.ok("get_boot_context", max_tokens=300).data["sections"]["directives"]) == sorted(ids)
+
+
+def test_headlines_can_be_opened_together(world: World, agent: Agent) -> None:
+    facts = [f"Fact {number} is about the walrus number {number} and the fish that it eats" for number in range(60)]
+    for fact in facts:
+        agent.remember(fact)
+    text = agent.ok("get_boot_context", max_tokens=400).text
+    named = re.findall(r"^([0-9a-f]{6}) Fact", text, re.MULTILINE)
+    assert len(named) > 5
+    opened = agent.ok("get_memory", memory_id=named)
+    assert {found["memory"]["content"] for found in opened.data["memories"]} <= set(facts)
+    assert len(opened.data["memories"]) == len(named)
 
 
 def test_larger_budget_shows_no_fewer_memories(world: World, agent: Agent) -> None:
     for number in range(30):
         remember_as_user(world, f"Directive {number} wants thing {number} done in a certain way")
-    shown = [
-        len(agent.ok("get_boot_context", max_tokens=budget).data["sections"]["directives"]["shown"])
-        for budget in BUDGETS
-    ]
-    assert shown == sorted(shown)
-    assert shown[-1] == 30
+    omitted = [agent.ok("get_boot_context", max_tokens=budget).data["omitted"] for budget in BUDGETS]
+    assert omitted == sorted(omitted, reverse=True)
+    assert omitted[-1] == 0
 
 
 def test_client_without_a_project_gets_global_memories(world: World, agent: Agent) -> None:
@@ -328,5 +251,5 @@ def test_client_without_a_project_gets_global_memories(world: World, agent: Agen
     remember_as_user(world, "Always sleep", project=None, scope="global")
     reply = world.agent().ok("get_boot_context")
     assert reply.data["project"] is None
-    assert list(reply.data["sections"]) == ["identity", "directives"]
+    assert list(reply.data["sections"]) == ["directives"]
     assert "Always sleep" in reply.text

@@ -19,11 +19,11 @@ from support.mcp import HANDSHAKE, MODES, Agent, World
 from support.mcp_http import Wire
 from support.mcp_scene import ALWAYS_FAILING, Scene, set_up
 
-CORE = ["recall", "remember", "get_context", "get_boot_context", "edit_memory", "archive_memory", "memory_status"]
+CORE = ["recall", "remember", "get_context", "get_boot_context", "edit_memory", "archive_memory", "get_memory"]
 ALL = [
     *CORE,
     *[
-        "get_memory",
+        "memory_status",
         "get_linked_memories",
         "search_history",
         "log_session",

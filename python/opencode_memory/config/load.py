@@ -23,7 +23,7 @@ from opencode_memory.config.settings import (
     SECTIONS,
     SETTINGS,
     BackupConfig,
-    BootConfig,
+    BriefConfig,
     Color,
     CompactionConfig,
     EmbeddingConfig,
@@ -56,7 +56,7 @@ class Config:
         kv: Settings of the key-value store.
         backup: Settings of backups.
         identity: Identity of the user.
-        boot: Settings of the boot context.
+        brief: Settings of the project brief.
         session: Settings of sessions and claims.
         learning: Settings of learning.
         injection: Settings of the memories that are added to messages in OpenCode.
@@ -80,7 +80,7 @@ class Config:
     kv: KvConfig
     backup: BackupConfig
     identity: IdentityConfig
-    boot: BootConfig
+    brief: BriefConfig
     session: SessionConfig
     learning: LearningConfig
     injection: InjectionConfig
@@ -172,10 +172,12 @@ def load(*, environment: Mapping[str, str], options: Mapping[str, str | None] | 
 def _report_replaced(written: Mapping[str, Any], environment: Mapping[str, str]) -> Iterator[Notice]:
     """Yield a notice for each key of an earlier version that is set and has no effect."""
     for key, successor in REPLACED.items():
-        variable = PREFIX + key.upper()
+        variable = PREFIX + key.replace(".", "_").upper()
         origin = "file" if key in written else variable if environment.get(variable) else None
         if origin is not None:
-            hint = f"a digest sends what you typed in a session; if you agree, set {successor}"
+            hint = f"remove {key}"
+            if successor.startswith("learning."):
+                hint = f"a digest sends what you typed in a session; if you agree, set {successor}"
             yield Notice("note", key, f"{key} has no effect any more ({origin}); {successor} replaces it", hint)
 
 

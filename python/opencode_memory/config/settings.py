@@ -96,20 +96,16 @@ class IdentityConfig:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BootConfig:
-    """Sections of a boot context, and its budget."""
+class BriefConfig:
+    """Settings of the project brief.
+
+    Attributes:
+        max_tokens: Its token budget.
+        subagent_tokens: Its token budget in a subagent's session.
+    """
 
     max_tokens: int
-    max_hot_items: int
-    identity: bool
-    directives: bool
-    habits: bool
-    unresolved_blockers: bool
-    active_sessions: bool
-    hot_items: bool
-    recent_decisions: bool
-    recent_solutions: bool
-    plans: bool
+    subagent_tokens: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -294,17 +290,13 @@ SETTINGS: Final = (
     Setting("backup.keep", "number of backups to keep; 0 for all", _always(10), whole_number(0, 10_000)),
     Setting("identity.user", "your user name on the code host", _always(None), TEXT),
     Setting("identity.instance", "the code host, for example github.com", _always(None), TEXT),
-    Setting("boot.max_tokens", "token budget of a boot context", _always(1500), whole_number(200, 100_000)),
-    Setting("boot.max_hot_items", "maximum number of hot memories in a boot context", _always(5), whole_number(0, 100)),
-    Setting("boot.identity", "include your identity in boot contexts", _always(True), FLAG),
-    Setting("boot.directives", "include directives", _always(True), FLAG),
-    Setting("boot.habits", "include conventions and preferences", _always(True), FLAG),
-    Setting("boot.unresolved_blockers", "include unresolved blockers", _always(True), FLAG),
-    Setting("boot.active_sessions", "include active sessions and claims", _always(True), FLAG),
-    Setting("boot.hot_items", "include pinned and hot memories", _always(True), FLAG),
-    Setting("boot.recent_decisions", "include recent decisions", _always(True), FLAG),
-    Setting("boot.recent_solutions", "include recent solutions", _always(True), FLAG),
-    Setting("boot.plans", "include plans", _always(True), FLAG),
+    Setting("brief.max_tokens", "token budget of a project brief", _always(1500), whole_number(0, 100_000)),
+    Setting(
+        "brief.subagent_tokens",
+        "token budget of a project brief in a subagent's session",
+        _always(400),
+        whole_number(0, 100_000),
+    ),
     Setting(
         "session.lease_seconds",
         "seconds until a silent session counts as ended",
@@ -407,8 +399,22 @@ SETTINGS: Final = (
     Setting("server.log_format", "format of the log", _always(LogFormat.TEXT), one_of(*LogFormat)),
     Setting("server.log_file", "log file, instead of standard error", _always(None), FOLDER),
 )
+_BOOT: Final = (
+    "max_tokens",
+    "max_hot_items",
+    "identity",
+    "directives",
+    "habits",
+    "unresolved_blockers",
+    "active_sessions",
+    "hot_items",
+    "recent_decisions",
+    "recent_solutions",
+    "plans",
+)
 REPLACED: Final[Mapping[str, str]] = MappingProxyType(
-    {
+    {f"boot.{name}": "brief.max_tokens" for name in _BOOT}
+    | {
         "extraction_model": "learning.digest_model",
         "extraction_url": "learning.digest_url",
         "extraction_key": "learning.digest_key",
@@ -427,7 +433,7 @@ SECTIONS: Final[Mapping[str, type[Any]]] = MappingProxyType(
         "kv": KvConfig,
         "backup": BackupConfig,
         "identity": IdentityConfig,
-        "boot": BootConfig,
+        "brief": BriefConfig,
         "session": SessionConfig,
         "learning": LearningConfig,
         "injection": InjectionConfig,

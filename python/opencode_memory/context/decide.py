@@ -1,33 +1,39 @@
 """Decides once which memories a message of the user gets, and records the decision in the ledger.
 
 A decision is final: the model sees the same text with a message in every later request, so that the provider's prompt
-cache keeps working. "Nothing" is a decision, too. The messages in a request tell what the model still sees. A memory
-that was compacted away may therefore be shown again, and a visible memory is not shown twice.
+cache keeps working. "Nothing" is a decision, too. The messages in a request tell what the model still sees. The first
+block that the model sees holds the project brief. A memory that was compacted away may therefore be shown again, and a
+memory that the model sees in full is not shown twice.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
-from opencode_memory.context.block import NOTHING, Block, Group, render
-from opencode_memory.context.folding import fold, fold_hits
-from opencode_memory.context.relevance import POOL, TUNED, query_of, select_relevant
+from opencode_memory.context.block import HEAD, HEAD_MORE, Group, fit_groups, render
+from opencode_memory.context.brief import NO_BRIEF, Brief, build_brief, render_brief
+from opencode_memory.context.brief_entries import OTHERS, Wanted
+from opencode_memory.context.folding import fold_hits
+from opencode_memory.context.loaded_files import LoadedText
+from opencode_memory.context.relevance import POOL, TUNED, compute_chances, query_of, select_relevant
 from opencode_memory.context.usefulness import rank_by_usefulness
-from opencode_memory.models import Category, Hit, Memory
+from opencode_memory.models import Hit, Memory
 from opencode_memory.store.ledger import Decision, Shown, State
 
 if TYPE_CHECKING:
-    from opencode_memory.config.settings import InjectionConfig
+    from opencode_memory.config.settings import BriefConfig, InjectionConfig
     from opencode_memory.store.memory_store import MemoryStore
 
-DIRECTIVES: Final = "Standing directives:"
 FOUND: Final = "Found for this message:"
-_SHARE: Final = 0.6
-"""Share of the budget that directives leave nothing of to what was found."""
-_MOST_DIRECTIVES: Final = 200
+HEADLINE: Final = "headline"
+"""The reason in the ledger of a memory that a brief shows only as a headline, so that it may still be shown in full."""
+IN_BRIEF: Final = "brief"
+BEFORE: Final = "earlier statement"
+_NOT_IN_FULL: Final = frozenset({HEADLINE, BEFORE})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,14 +47,16 @@ class Request:
         project: Its project.
         visible: Ids of the user's messages that the model still sees, including this one.
         is_subagent: Whether an agent, not the user, wrote the message.
+        loaded: The text of files that the agent loads by itself.
     """
 
     session: str
     message: str
     text: str
     project: str | None
-    visible: Collection[str]
+    visible: frozenset[str]
     is_subagent: bool = False
+    loaded: LoadedText = field(default_factory=LoadedText)
 
 
 def decide(
@@ -56,6 +64,7 @@ def decide(
     request: Request,
     *,
     config: InjectionConfig,
+    brief: BriefConfig,
     count: Callable[[str], int],
     at: datetime,
     past: Sequence[Decision] | None = None,
@@ -65,7 +74,8 @@ def decide(
     Args:
         store: The store of the memories and the ledger.
         request: The message.
-        config: Budgets.
+        config: Budgets of the memories that are found for the message.
+        brief: Budgets of the project brief.
         count: Counts the tokens of a text.
         at: The current time.
         past: The decisions of the session, if they have been read.
@@ -74,26 +84,24 @@ def decide(
     for decision in past:
         if decision.message == request.message:
             return decision
-    reason = "" if config.enabled else "injection is switched off"
-    if reason:
-        return store.ledger.decide(_nothing(request, reason, at))
+    if not config.enabled:
+        return store.ledger.decide(_nothing(request, "injection is switched off", at))
     # An offered text that was never confirmed did not arrive, or its process is gone. It is not replayed either.
     seen = [one for one in past if one.message in request.visible and one.state is State.SHOWN]
-    in_sight = {shown.memory for one in seen for shown in one.shown}
-    with_directives = not any(one.about.get("directives") for one in seen)
-    directives = [one for one in _directives(store, request) if one.id not in in_sight] if with_directives else []
-    later = store.later([one.id for one in directives])
-    folded = fold(directives, store.earlier([one.id for one in (*directives, *later)]), others=later)
-    directives = [one.memory for one in folded if one.memory.id not in in_sight]
-    found, before = _found(store, request, config.max_results, in_sight | {one.id for one in directives})
-    replaced = {one.id for earlier in before.values() for one in earlier}
-    directives = [one for one in directives if one.id not in replaced]
-    before |= {one.memory.id: one.before for one in folded}
+    in_sight = frozenset(shown.memory for one in seen for shown in one.shown if shown.why not in _NOT_IN_FULL)
+    hits = _recall(store, request)
+    found = _find(store, request, hits, config.max_results, in_sight)
     budget = config.subagent_tokens if request.is_subagent else config.max_tokens
-    block = _block(directives, [hit.memory for hit, _ in found], before, budget, count, at)
+    has_brief = any(one.about.get("brief") for one in seen)
+    begins = NO_BRIEF if has_brief else _brief(store, request, brief, in_sight, hits, found, budget, cache(count), at)
+    in_full = {memory.id for memory in begins.full}
+    group = Group(FOUND, tuple(one for one in found.memories if one.id not in in_full), before=found.before)
+    if begins.lines:
+        block = render_brief(begins, (group,), max_tokens=budget, count=count, at=at)
+    else:
+        block = render((group,), max_tokens=budget, count=count, at=at, head=HEAD_MORE if has_brief else HEAD)
     if not block.text:
         return store.ledger.decide(_nothing(request, "nothing known is relevant", at))
-    why = {hit.memory.id: (hit.score, reason) for hit, reason in found}
     return store.ledger.decide(
         Decision(
             session=request.session,
@@ -103,62 +111,107 @@ def decide(
             state=State.OFFERED,
             text=block.text,
             tokens=block.tokens,
-            shown=tuple(_shown(memory, why) for memory in block.shown),
-            about=_about(request) | {"directives": with_directives},
+            shown=tuple(_shown(block.shown, found, begins)),
+            about=_about(request) | ({"brief": begins.tokens} if begins.lines else {}),
         )
     )
 
 
-def _block(
-    directives: Sequence[Memory],
-    found: Sequence[Memory],
-    before: Mapping[str, tuple[Memory, ...]],
-    budget: int,
-    count: Callable[[str], int],
-    at: datetime,
-) -> Block:
-    if budget <= 0:
-        return NOTHING
-    share = _SHARE if found else 1.0
-    groups = [Group(DIRECTIVES, tuple(directives), share), Group(FOUND, tuple(found), before=before)]
-    return render([group for group in groups if group.memories], max_tokens=budget, count=count, at=at)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Found:
+    """The hits to show beside a message.
+
+    Attributes:
+        hits: The hits, best first.
+        reasons: Why each is shown, by its id.
+        before: Earlier statements that are folded into a memory, by its id.
+    """
+
+    hits: tuple[Hit, ...]
+    reasons: Mapping[str, str]
+    before: Mapping[str, tuple[Memory, ...]]
+
+    @property
+    def memories(self) -> tuple[Memory, ...]:
+        """The memories of the hits."""
+        return tuple(hit.memory for hit in self.hits)
 
 
-def _directives(store: MemoryStore, request: Request) -> list[Memory]:
-    listed = store.list(project=request.project, category=Category.DIRECTIVE, limit=_MOST_DIRECTIVES)
-    return [memory for memory in listed if not memory.is_withheld]
-
-
-def _found(
-    store: MemoryStore, request: Request, most: int, in_sight: Collection[str]
-) -> tuple[list[tuple[Hit, str]], dict[str, tuple[Memory, ...]]]:
-    """Return the hits to show with their reasons, and the earlier statements that are folded into them."""
+def _recall(store: MemoryStore, request: Request) -> list[Hit]:
     query = query_of(request.text)
     if not query:
-        return [], {}
-    hits = store.recall(query, limit=POOL, project=request.project, explain=True, unasked=True)
-    chosen = select_relevant(query, hits, by=replace(TUNED, most=most))
+        return []
+    return store.recall(query, limit=POOL, project=request.project, explain=True, unasked=True)
+
+
+def _find(store: MemoryStore, request: Request, hits: Sequence[Hit], most: int, in_sight: frozenset[str]) -> _Found:
+    chosen = select_relevant(query_of(request.text), hits, by=replace(TUNED, most=most))
     # Fold before anything is left out: if the model sees an earlier statement, its correction is shown now.
     reasons = {hit.memory.id: why for hit, why in chosen}
     folded = fold_hits([hit for hit, _ in chosen], store.earlier([hit.memory.id for hit in hits]), others=hits)
     found = [
-        (hit, reasons.get(hit.memory.id, "changes a relevant memory"))
+        (hit, reasons.setdefault(hit.memory.id, "changes a relevant memory"))
         for hit, _ in folded
-        if hit.memory.id not in in_sight and not hit.memory.is_withheld and not _is_of(hit, request)
+        if hit.memory.id not in in_sight and not hit.memory.is_withheld and not _is_of(hit.memory, request)
     ]
     useful = store.ledger.usefulness([hit.memory.id for hit, _ in found])
-    return rank_by_usefulness(found, useful)[:most], {hit.memory.id: before for hit, before in folded}
+    ranked = rank_by_usefulness(found, useful)[:most]
+    return _Found(
+        hits=tuple(hit for hit, _ in ranked),
+        reasons=reasons,
+        before={hit.memory.id: before for hit, before in folded},
+    )
 
 
-def _is_of(hit: Hit, request: Request) -> bool:
+def _brief(
+    store: MemoryStore,
+    request: Request,
+    config: BriefConfig,
+    in_sight: frozenset[str],
+    hits: Sequence[Hit],
+    found: _Found,
+    room: int,
+    count: Callable[[str], int],
+    at: datetime,
+) -> Brief:
+    wanted = Wanted(
+        project=request.project,
+        near=compute_chances(query_of(request.text), hits),
+        known=in_sight,
+        loaded=request.loaded,
+        session=request.session,
+        visible=frozenset(request.visible),
+    )
+    budget = config.subagent_tokens if request.is_subagent else config.max_tokens
+    first = build_brief(store, wanted, budget=budget, count=count, at=at)
+    _, fitting = fit_groups((Group(FOUND, found.memories, before=found.before),), room, count, at)
+    beside = frozenset(memory.id for memory in fitting).intersection(first.groups.get(OTHERS, ()))
+    if not beside:
+        return first
+    # A memory that follows beside the message needs no line in the brief.
+    return build_brief(store, replace(wanted, known=in_sight | beside), budget=budget, count=count, at=at)
+
+
+def _is_of(memory: Memory, request: Request) -> bool:
     """Return whether a memory was learned in this very session, so that the model has its source."""
-    source = hit.memory.source
+    source = memory.source
     return source.session == request.session and source.message in request.visible
 
 
-def _shown(memory: Memory, why: dict[str, tuple[float, str]]) -> Shown:
-    score, reason = why.get(memory.id, (0.0, "directive"))
-    return Shown(memory=memory.id, key=memory.key, score=score, why=reason)
+def _shown(memories: Iterable[Memory], found: _Found, begins: Brief) -> Iterator[Shown]:
+    """Yield each memory of which a block quotes any words, so that a purge finds the block."""
+    scores = {hit.memory.id: hit.score for hit in found.hits}
+    reasons = dict(found.reasons)
+    reasons |= {memory.id: IN_BRIEF for memory in begins.full}
+    reasons |= {memory.id: HEADLINE for memory in begins.headlines}
+    folded = {**found.before, **begins.before}
+    quoted = {memory.id: memory for memory in memories}
+    for memory in quoted.values():
+        yield Shown(memory=memory.id, key=memory.key, score=scores.get(memory.id, 0.0), why=reasons[memory.id])
+    earlier = {one.id: one for id_ in quoted for one in folded.get(id_, ())}
+    for memory in earlier.values():
+        if memory.id not in quoted:
+            yield Shown(memory=memory.id, key=memory.key, score=0.0, why=BEFORE)
 
 
 def _nothing(request: Request, reason: str, at: datetime) -> Decision:

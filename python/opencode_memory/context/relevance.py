@@ -16,7 +16,7 @@ from statistics import median
 from typing import Final
 
 from opencode_memory._core import subject, terms
-from opencode_memory.models import Category, Hit
+from opencode_memory.models import Category, Hit, Memory
 from opencode_memory.text.pasted import (
     CODE_END,
     CODE_START,
@@ -75,6 +75,9 @@ _MOST_USUAL: Final = 0.35
 """Where more than this is usual, most of a store is about the message, and that speaks against none of it."""
 _COMMON_COUNTS: Final = 0.3
 _JUDGED_CHARACTERS: Final = 4000
+_ECHO_SHARE: Final = 0.3
+"""A turn of whose terms at most this share is new only repeats the query."""
+_OBSERVED: Final = re.compile(r"^(?:Files|Commands): .*$", re.MULTILINE)
 _READ_CHARACTERS: Final = 20_000
 """Of either end of a message: what lies between them is a log."""
 _PASTED_CHARACTERS: Final = 360
@@ -195,10 +198,36 @@ def select_relevant(query: str, hits: Sequence[Hit], *, by: Tuning = TUNED) -> l
         hits: The result of ``recall(query, limit=POOL, explain=True)``; a smaller limit hides how far a hit stands out.
         by: The parameters of the selection.
     """
-    ranked = sorted(((by.chance(one.features), one) for one in compute_features(query, hits)), key=lambda one: -one[0])
+    judged = [one for one in compute_features(query, hits) if not is_echo(query, one.hit.memory)]
+    ranked = sorted(((by.chance(one.features), one) for one in judged), key=lambda one: -one[0])
     if not ranked or ranked[0][0] < by.first:
         return []
-    return [(one.hit, one.reason) for chance, one in ranked[: by.most] if chance >= by.others]
+    likely = [one for chance, one in ranked if chance >= by.others]
+    # A summary tells of many things. It never stands above a statement, and one of them is enough.
+    summaries = [one for one in likely if is_summary(one.hit.memory)]
+    others = [one for one in likely if not is_summary(one.hit.memory)]
+    return [(one.hit, one.reason) for one in [*others, *summaries[:1]][: by.most]]
+
+
+def is_summary(memory: Memory) -> bool:
+    """Return whether a memory is the summary of a session; a turn of a conversation has a position in it."""
+    return memory.category is Category.CONVERSATION and memory.position is None
+
+
+def is_echo(query: str, memory: Memory) -> bool:
+    """Return whether a turn or summary of a conversation hardly says more than the query.
+
+    Files and commands of a summary say where something was done, not what the answer is.
+    """
+    if memory.category is not Category.CONVERSATION:
+        return False
+    told = set(terms(_OBSERVED.sub("", memory.content[:_JUDGED_CHARACTERS]))[0])
+    return len(told - set(terms(query)[0])) <= _ECHO_SHARE * len(told)
+
+
+def compute_chances(query: str, hits: Sequence[Hit], *, by: Tuning = TUNED) -> dict[str, float]:
+    """Return how probably each hit is relevant, by the id of its memory; see ``select_relevant``."""
+    return {one.hit.memory.id: by.chance(one.features) for one in compute_features(query, hits)}
 
 
 def compute_features(query: str, hits: Sequence[Hit]) -> list[Judged]:

@@ -10,9 +10,9 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from opencode_memory.context.headline import ID_CHARACTERS
 from opencode_memory.models import Hit
 from opencode_memory.store.ledger import Usefulness
-from opencode_memory.text.formatting import short_id
 
 _LEAST_TERMS: Final = 2
 _SHARE: Final = 0.5
@@ -46,7 +46,7 @@ def is_taken_up(content: str, *, id: str, asked: str, done: str) -> bool:
         asked: The user's text, whose words the agent may have from there.
         done: The agent's texts and tool calls.
     """
-    if short_id(id) in done:
+    if id[-ID_CHARACTERS:] in done:
         return True
     own = terms(content) - terms(asked)
     taken = own & terms(done)
@@ -60,7 +60,7 @@ def rank_by_usefulness(found: Sequence[tuple[Hit, str]], usefulness: Mapping[str
     """
     ranked = [(_factor(usefulness.get(one[0].memory.id)) / (place + _PLACES), one) for place, one in enumerate(found)]
     ranked.sort(key=lambda one: -one[0])
-    return [one for _, one in ranked if not _is_wrong(usefulness.get(one[0].memory.id))]
+    return [one for _, one in ranked if not is_wrong(usefulness.get(one[0].memory.id))]
 
 
 def _factor(known: Usefulness | None) -> float:
@@ -71,5 +71,6 @@ def _factor(known: Usefulness | None) -> float:
     return 1.0 + max(-_BOUND, min(_BOUND, _BOUND * (2 * rate - (0.5 if known.shown > _TRIED and rate <= 0 else 0.0))))
 
 
-def _is_wrong(known: Usefulness | None) -> bool:
+def is_wrong(known: Usefulness | None) -> bool:
+    """Return whether a memory was contradicted more often than used, and at least twice."""
     return known is not None and known.contradicted >= 2 and known.contradicted > known.used  # noqa: PLR2004  twice is no slip

@@ -287,7 +287,7 @@ def test_lone_surrogates_do_not_fail_a_request(world: World, plugin: Plugin) -> 
     known(world, WALRUS)
     half = "\ud83d"
     assert WALRUS in plugin.shown("msg_1", f"{QUESTION} {half}")
-    assert plugin.offered(f"msg_{half}", half, session=f"ses_{half}") == {}
+    assert WALRUS in plugin.shown("msg_2", half, session=f"ses_{half}")
     plugin.happens(began(plugin.folder), *said("msg_1", f"We decided to use PostgreSQL {half}.", created=NOW_MS))
     answer = plugin.ask("tool", sessionID="ses_1", tool="memory-read", arguments={"query": f"walrus {half}"})
     assert WALRUS in answer["text"] or answer["is_error"]

@@ -10,17 +10,20 @@ from typing import Any
 
 import pytest
 
-from opencode_memory.context.block import HEAD
-from opencode_memory.context.decide import DIRECTIVES, FOUND, Request, decide
+from opencode_memory.context.block import HEAD, HEAD_MORE
+from opencode_memory.context.decide import FOUND, Request, decide
 from opencode_memory.hosts.opencode.contract import OWN_TITLE
-from opencode_memory.learning.extraction.remember_section import REQUEST
-from opencode_memory.store.ledger import Decision
+from opencode_memory.store.ledger import Decision, State
 from opencode_memory.text.formatting import short_id
 from support.bridge import DIRECTIVE, PROJECT, QUESTION, WALRUS, OpenCode, Plugin, known
 from support.mcp import Resident, World
 from support.stores import DAY_MS, NOW_MS
 
 BEES = "gitlab.com/group/bees"
+LONG = (
+    "The walrus archive is built with make -j1 on the build server, because parallel builds corrupt its index, "
+    "and the nightly job that builds it waits for the lock of the release job before it begins to write anything."
+)
 ABOUT_BEES = "The bee archive needs ninja: other builds corrupt the honey."
 ASKED_OF_BEES = "How do I build the bee archive?"
 
@@ -32,15 +35,17 @@ def decisions(world: World, session: str = "ses_1") -> dict[str, Decision]:
 # Blocks
 
 
-def test_first_message_gets_directives_and_relevant_memories(world: World, plugin: Plugin) -> None:
+def test_first_message_gets_the_brief_and_relevant_memories(world: World, plugin: Plugin) -> None:
     directive = known(world, DIRECTIVE, "directive")
     walrus = known(world, WALRUS, "context", trust="agent", time=NOW_MS - 3 * DAY_MS)
-    known(world, "The canteen opens at noon.")
+    canteen = known(world, "The canteen opens at noon.")
     assert plugin.shown("msg_1", QUESTION).split("\n") == [
         "<project-memory>",
         HEAD,
-        DIRECTIVES,
-        f"- [{short_id(directive)}] directive, now, from the user: {DIRECTIVE}",
+        "Directives:",
+        f"- {DIRECTIVE}",
+        "Also known:",
+        "- The canteen opens at noon.",
         FOUND,
         f"- [{short_id(walrus)}] context, 3 d ago, noted by an agent: {WALRUS}",
         "</project-memory>",
@@ -48,14 +53,13 @@ def test_first_message_gets_directives_and_relevant_memories(world: World, plugi
     plugin.flush()
     decision = decisions(world)["msg_1"]
     assert (decision.state, decision.project) == ("shown", PROJECT)
-    assert [shown.memory for shown in decision.shown] == [directive, walrus]
-    assert decision.shown[0].why == "directive"
-    assert "words" in decision.shown[1].why
+    assert [(shown.memory, shown.why) for shown in decision.shown[:2]] == [(directive, "brief"), (canteen, "brief")]
+    assert decision.shown[2].memory == walrus
+    assert "words" in decision.shown[2].why
     assert decision.tokens == world.state.count_tokens(decision.text)
 
 
-def test_message_without_relevant_memories_never_gets_a_block(world: World, plugin: Plugin) -> None:
-    known(world, WALRUS)
+def test_message_without_known_memories_never_gets_a_block(world: World, plugin: Plugin) -> None:
     assert plugin.offered("msg_1", "Which colour is the tapestry?") == {}
     assert decisions(world)["msg_1"].state == "nothing"
     assert decisions(world)["msg_1"].about["reason"] == "nothing known is relevant"
@@ -85,10 +89,12 @@ def test_i10_memory_cannot_close_the_block(world: World, plugin: Plugin) -> None
 
 
 def test_a_command_of_ours_is_not_looked_up_twice(world: World, plugin: Plugin) -> None:
+    known(world, DIRECTIVE, "directive")
+    plugin.shown("msg_0", "hello")
     known(world, WALRUS)
     told = plugin.ask("command", sessionID="ses_1", command="recall", arguments=QUESTION)["text"]
     assert WALRUS in told
-    assert plugin.offered("msg_1", told) == {}
+    assert plugin.offered("msg_1", told, visible=["msg_0"]).keys() == {"msg_0"}
 
 
 # Once
@@ -235,16 +241,47 @@ def test_automatic_continuation_searches_with_the_summary(world: World, plugin: 
     known(world, WALRUS)
     block = plugin.shown("msg_5", "", summary="The user wants the walrus archive built; parallel builds corrupt it.")
     assert DIRECTIVE in block
-    assert WALRUS in block
-    assert WALRUS not in plugin.shown("msg_6", "", session="ses_2")
+    assert WALRUS in block.partition(FOUND)[2]
+    assert FOUND not in plugin.shown("msg_6", "", session="ses_2")
 
 
-def test_first_block_has_directives_without_relevant_memories(world: World, plugin: Plugin) -> None:
+def test_brief_is_shown_without_relevant_memories_and_only_once(world: World, plugin: Plugin) -> None:
     known(world, DIRECTIVE, "directive")
-    known(world, WALRUS)
-    assert plugin.shown("msg_1", "hello").count("\n- [") == 1
-    # The later block has only the new memory.
-    assert DIRECTIVE not in plugin.shown("msg_2", QUESTION, visible=["msg_1"])
+    known(world, LONG)
+    first = plugin.shown("msg_1", "hello")
+    assert DIRECTIVE in first
+    assert FOUND not in first
+    # The later block has only the memory that the brief shows as a headline, or none.
+    later = plugin.shown("msg_2", QUESTION, visible=["msg_1"])
+    assert DIRECTIVE not in later
+    assert HEAD not in later
+
+
+def test_memory_in_sight_as_a_headline_is_shown_in_full_when_it_is_relevant(world: World) -> None:
+    known(world, DIRECTIVE, "directive")
+    long = known(world, LONG)
+    for number in range(30):
+        known(world, f"Something else of number {number}, which is about the canteen")
+    # No room for the whole memory.
+    brief = replace(world.config.brief, max_tokens=world.state.count_tokens(HEAD) + 120)
+
+    def ask(message: str, text: str, *visible: str) -> Decision:
+        request = Request(
+            session="ses_1", message=message, text=text, project=PROJECT, visible=frozenset({message, *visible})
+        )
+        injection, count = world.config.injection, world.state.count_tokens
+        decision = decide(world.store, request, config=injection, brief=brief, count=count, at=world.now)
+        world.store.ledger.settle("ses_1", message, State.SHOWN)
+        return decision
+
+    world.store.pin([long])
+    first = ask("msg_1", "hello")
+    assert [shown.why for shown in first.shown if shown.memory == long] == ["headline"]
+    assert f"{long[-6:]} walrus archive is built with" in first.text
+    later = ask("msg_2", "How is the walrus archive built on the build server?", "msg_1")
+    assert LONG in later.text
+    assert HEAD_MORE in later.text
+    assert ask("msg_3", "How is the walrus archive built on the build server?", "msg_1", "msg_2").shown == ()
 
 
 def test_a_directive_of_the_middle_of_a_session_comes_after_its_compaction(world: World, plugin: Plugin) -> None:
@@ -360,35 +397,44 @@ def walruses(world: World, many: int) -> list[str]:
     return texts
 
 
-def test_a_block_keeps_its_budget(world: World) -> None:
+def test_a_block_keeps_the_budgets_of_the_brief_and_of_the_memories_found(world: World) -> None:
     known(world, DIRECTIVE, "directive")
     walruses(world, 6)
     shown = {}
-    for budget in (0, 1, 20, 60, 70, 100, 130, 200, 2000):
-        request = Request(session=f"ses_{budget}", message="msg_1", text=QUESTION, project=PROJECT, visible=("msg_1",))
-        config = replace(world.config.injection, max_tokens=budget, max_results=10)
-        decision = decide(world.store, request, config=config, count=world.state.count_tokens, at=world.now)
-        assert decision.tokens == world.state.count_tokens(decision.text) <= budget
-        assert decision.state == ("offered" if decision.shown else "nothing")
-        shown[budget] = len(decision.shown)
-    assert list(shown.values()) == sorted(shown.values())
-    assert (shown[60], shown[2000]) == (0, 7)
-    assert 0 < shown[130] < 7
+    for brief in (0, 60, 200, 1500):
+        for budget in (0, 1, 60, 130, 2000):
+            name = f"ses_{brief}_{budget}"
+            request = Request(
+                session=name, message="msg_1", text=QUESTION, project=PROJECT, visible=frozenset({"msg_1"})
+            )
+            decision = decide(
+                world.store,
+                request,
+                config=replace(world.config.injection, max_tokens=budget, max_results=10),
+                brief=replace(world.config.brief, max_tokens=brief),
+                count=world.state.count_tokens,
+                at=world.now,
+            )
+            assert decision.tokens == world.state.count_tokens(decision.text) <= brief + budget
+            assert decision.state == ("offered" if decision.shown else "nothing")
+            shown[brief, budget] = len(decision.shown)
+    assert shown[0, 0] == shown[0, 1] == 0
+    assert 0 < shown[0, 130] < shown[0, 2000] == 6
+    assert 0 < shown[200, 0] < shown[1500, 0] == 47
 
 
 def test_no_more_memories_are_shown_than_are_asked_for(tmp_path: Path) -> None:
-    with World(tmp_path, injection__max_results="1") as world:
+    with World(tmp_path, injection__max_results="1", brief__max_tokens="0") as world:
         folder = world.repository("walrus")
-        known(world, DIRECTIVE, "directive")
         known(world, WALRUS)
         known(world, "The walrus archive needs parallel builds.")
         with world.serve() as server, Plugin(server.url, folder) as plugin:
             plugin.shown("msg_1", QUESTION)
-            assert len(decisions(world)["msg_1"].shown) == 2
+            assert len(decisions(world)["msg_1"].shown) == 1
 
 
 def test_as_many_memories_are_shown_as_are_asked_for_if_they_are_relevant(tmp_path: Path) -> None:
-    with World(tmp_path, injection__max_results="6") as world:
+    with World(tmp_path, injection__max_results="6", brief__max_tokens="0") as world:
         folder = world.repository("walrus")
         walruses(world, 6)
         with world.serve() as server, Plugin(server.url, folder) as plugin:
@@ -396,14 +442,16 @@ def test_as_many_memories_are_shown_as_are_asked_for_if_they_are_relevant(tmp_pa
         assert len(decisions(world)["msg_1"].shown) == 6
 
 
-def test_directives_leave_room_for_relevant_memories(world: World, plugin: Plugin) -> None:
+def test_many_directives_leave_room_for_relevant_memories(world: World, plugin: Plugin) -> None:
     for number in range(120):
         known(world, f"Directive number {number}: " + "be careful with everything that is old. " * 3, "directive")
     known(world, WALRUS)
     block = plugin.shown("msg_1", QUESTION)
-    assert world.state.count_tokens(block) <= 2000
+    assert world.state.count_tokens(block) <= 1500 + 2000
     assert WALRUS in block
-    assert block.count("directive, now") > 20
+    assert block.count("\n- Directive number") > 20
+    [omitted] = [line for line in block.split("\n") if "more are not shown" in line]
+    assert "directives)" in omitted
 
 
 def test_a_subagent_gets_a_smaller_budget(world: World, server: Resident, folder: Path) -> None:
@@ -413,7 +461,7 @@ def test_a_subagent_gets_a_smaller_budget(world: World, server: Resident, folder
     opencode = OpenCode(sessions={"ses_1": {"id": "ses_1"}, "ses_2": {"id": "ses_2", "parentID": "ses_1"}})
     with Plugin(server.url, folder, opencode=opencode) as plugin:
         whole, part = plugin.shown("msg_1", "hello"), plugin.shown("msg_1", "hello", session="ses_2")
-    assert 0 < world.state.count_tokens(part) <= 600 < world.state.count_tokens(whole) <= 2000
+    assert 0 < world.state.count_tokens(part) <= 400 < world.state.count_tokens(whole) <= 1500
     assert decisions(world, "ses_2")["msg_1"].about["subagent"] is True
     assert "subagent" not in decisions(world)["msg_1"].about
 
@@ -448,7 +496,7 @@ def test_silent_opencode_does_not_prevent_a_block(world: World, server: Resident
     known(world, WALRUS)
     with Plugin(server.url, folder, opencode=OpenCode(is_silent=True)) as plugin:
         assert WALRUS in plugin.shown("msg_1", QUESTION)
-        assert plugin.ask("compacting", sessionID="ses_1") == {"context": [REQUEST]}
+        assert WALRUS in str(plugin.ask("compacting", sessionID="ses_1"))
 
 
 def test_invalid_answer_of_opencode_counts_as_unknown_session(world: World, server: Resident, folder: Path) -> None:

@@ -387,20 +387,21 @@ def test_compaction_lists_memories_by_importance(world: World, plugin: Plugin, f
     text = compacted(plugin)
     assert headings(text) == [
         "Directives:",
-        "Conventions and preferences:",
         "Learned in this session:",
-        "Decisions:",
+        "Conventions and preferences:",
         "Open blockers:",
+        "Newest decisions:",
         "Claimed by this session:",
         "Open findings of reviews:",
+        "Also known:",
     ]
     for wanted in (*texts.values(), LEDGER, "shop#7", "refunds"):
         assert text.count(wanted) == 1, wanted
-    for unwanted in ("licence", "canteen", "shop#8"):
+    for unwanted in ("licence", "shop#8"):
         assert unwanted not in text
     decision = list(world.store.ledger.decisions("ses_1"))[-1]
     assert decision.message.startswith("compaction:")
-    assert (decision.about["kind"], len(decision.about["memories"])) == ("compaction", 6)
+    assert (decision.about["kind"], len(decision.about["memories"])) == ("compaction", 7)
     assert decision.tokens == world.state.count_tokens(text)
 
 
@@ -480,7 +481,13 @@ def test_compaction_budget_keeps_the_most_important(world: World) -> None:
         known(world, f"Convention {number}: amounts are kept in cents and never in floating point.", "convention")
     decision = known(world, "The API speaks JSON.", "decision")
     count = world.state.count_tokens
-    for budget, has in ((0, set()), (60, set()), (120, {directive}), (300, {directive}), (4000, {directive, decision})):
+    for budget, has in (
+        (0, set()),
+        (60, set()),
+        (120, {directive}),
+        (300, {directive, decision}),
+        (4000, {directive, decision}),
+    ):
         block = collect_for_compaction(
             world.store, session="ses_1", project=PROJECT, max_tokens=budget, count=count, at=world.now
         )

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from opencode_memory.context.compaction import build_compaction, collect_for_compaction
 from opencode_memory.context.decide import Request, decide
+from opencode_memory.context.loaded_files import read_loaded_files
 from opencode_memory.errors import ConflictError
 from opencode_memory.learning.extraction.events import SessionInfo
 from opencode_memory.learning.switches import Switches
@@ -90,6 +91,7 @@ def handle_messages(context: PluginContext, params: MessagesParams, facts: Sessi
         project=context.project,
         visible=frozenset(params.visible),
         is_subagent=facts.parent is not None,
+        loaded=read_loaded_files(context.folder),
     )
     past = context.server.store.ledger.decisions(params.session)
     decision = _decide(context.server, request, past)
@@ -104,10 +106,18 @@ def handle_messages(context: PluginContext, params: MessagesParams, facts: Sessi
 
 
 def _decide(server: ServerState, request: Request, past: Sequence[Decision]) -> Decision:
-    config, count = server.config.injection, server.count_tokens
+    config = server.config
     for _ in range(_TRIES):
         try:
-            return decide(server.store, request, config=config, count=count, at=clock.now(), past=past)
+            return decide(
+                server.store,
+                request,
+                config=config.injection,
+                brief=config.brief,
+                count=server.count_tokens,
+                at=clock.now(),
+                past=past,
+            )
         except ConflictError:
             continue  # A memory was deleted between the search and the decision.
     raise ConflictError(f"memories change too fast to decide message {request.message}; try again")

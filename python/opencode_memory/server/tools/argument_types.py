@@ -7,7 +7,8 @@ from typing import Annotated, Final, Literal
 from pydantic import Field
 
 MemoryId = Annotated[str, Field(min_length=6, max_length=64, description="id, or its last 8 characters")]
-MemoryIds = Annotated[list[Annotated[str, Field(min_length=6, max_length=64)]], Field(min_length=1, max_length=1000)]
+Id = Annotated[str, Field(min_length=6, max_length=64)]
+MemoryIds = Annotated[list[Id], Field(min_length=1, max_length=1000)]
 ALONE: Final = 'stands alone, subject named, in the user\'s words: "Use X, not Y", not "this"'
 """Description of the text of a memory."""
 Content = Annotated[str, Field(min_length=1, max_length=100_000)]

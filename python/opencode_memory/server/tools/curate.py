@@ -19,7 +19,7 @@ from opencode_memory.text.json_values import to_json
 
 @tool(repeats=True, core=True, answers=shape(memories="array"))
 def archive_memory(call: Call, memory_id: MemoryId, reason: Reason = None) -> Answer:
-    """Hide a memory that is no longer valid. restore_memory brings it back."""
+    """Hide an outdated memory."""
     memory = call.get_visible(memory_id)
     archived = call.store.archive(memory.id, reason=reason)
     return _format_done("Archived", archived, "restore_memory brings it back")

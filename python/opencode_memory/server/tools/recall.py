@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 from pydantic import Field
 
 from opencode_memory import entities
 from opencode_memory.context.results import NEAR_MISSES, Result, cut, present
+from opencode_memory.errors import InvalidInputError
 from opencode_memory.models import ALL_PROJECTS, Memory, RelatedMemory, Status
 from opencode_memory.server.answers import (
     Answer,
@@ -55,6 +56,8 @@ _WHOLE_TEXTS: Final = 10
 _LIST_BYTES: Final = 12_000
 _WHOLE_BYTES: Final = 1_000_000
 """Larger than any memory with its indentation."""
+_ID_LENGTH: Final = 6
+_LONGEST_ID: Final = 64
 _PAST: Final = (Status.ACTIVE, Status.SUPERSEDED, Status.ARCHIVED)
 
 
@@ -71,7 +74,7 @@ def recall(
     compact: Annotated[bool, Field(description="one line each")] = False,
     explain: bool = False,
 ) -> Answer:
-    """Search memories by words and meaning; may find none. Use before assuming how something works."""
+    """Search memories by words and meaning; may find none."""
     where = call.resolve_project(project)
     search = partial(
         call.store.recall,
@@ -102,7 +105,7 @@ def get_context(
     entity_ref: Annotated[str, Field(min_length=1, max_length=512, description="!12, #34, &5, URL, @user, file, name")],
     project: Project = None,
 ) -> Answer:
-    """List memories about a merge request, issue, epic, person or file. Use before working on it."""
+    """List memories about a merge request, issue, epic, person or file."""
     where = call.resolve_project(project)
     name = entities.canonical(entity_ref, project=where)
     found = call.store.list(entity=name, project=where, limit=_MOST_OF_AN_ENTITY)
@@ -118,10 +121,23 @@ def get_context(
     return Answer(text, {"entity": name, "total": total, "memories": [memory_data(memory) for memory in found]})
 
 
-@tool(reads=True, answers=shape(memory="object", history="array"))
-def get_memory(call: Call, memory_id: MemoryId) -> Answer:
-    """Get one memory in full, with its source and history."""
-    memory = call.get_visible(memory_id)
+@tool(reads=True, core=True, answers=shape(memories="array"))
+def get_memory(
+    call: Call,
+    memory_id: Annotated[list[str], Field(max_length=50, description="ids")],
+) -> Answer:
+    """Get memories in full, with their history."""
+    if not memory_id or not all(_ID_LENGTH <= len(id_) <= _LONGEST_ID for id_ in memory_id):
+        message = f"memory_id: expected ids of {_ID_LENGTH} to {_LONGEST_ID} characters"
+        raise InvalidInputError(message, field="memory_id")
+    opened = [_open(call, call.get_visible(id_)) for id_ in dict.fromkeys(memory_id)]
+    data: dict[str, Any] = {"memories": [dict(one.data) for one in opened]}
+    if len(opened) == 1:
+        data |= opened[0].data
+    return Answer("\n\n".join(one.text for one in opened), data)
+
+
+def _open(call: Call, memory: Memory) -> Answer:
     history = call.store.history(memory.id)
     source = memory.source
     place = f"{source.file}:{source.line}" if source.file and source.line else source.file

@@ -10,7 +10,7 @@ from opencode_memory.text.formatting import format_count
 from opencode_memory.text.json_values import to_json
 
 
-@tool(reads=True, core=True, answers=shape(status="string", problems="array"))
+@tool(reads=True, answers=shape(status="string", problems="array"))
 def memory_status(call: Call) -> Answer:
     """Show health, number of memories and pending work."""
     stats = call.store.stats()

@@ -85,7 +85,7 @@ def edit_memory(
     topic: Name = None,
     tags: Labels = None,
 ) -> Answer:
-    """Correct a wrong or outdated memory. Its history is kept."""
+    """Correct a memory."""
     memory = call.get_visible(memory_id)
     parts = _collect_parts(what, why, learned)
     changes: dict[str, Any] = {}

@@ -1,0 +1,240 @@
+"""The project brief: the memories that govern work in a project, shown before anything asks for them.
+
+A convention is not similar to the request that it governs, so no search finds it in time. The brief therefore shows the
+rules of the person and the project in full, one line each, and the other memories as headlines with ids. The first
+block of a session, the boot context and a compaction contain it. ``brief_entries`` decides what is in it and in which
+order; this module fits it into a budget.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import TYPE_CHECKING, Final
+
+from opencode_memory.context.block import HEAD, NOTHING, Block, Group, fit_groups, frame
+from opencode_memory.context.brief_entries import GROUPS, HEADLINES, OTHERS, Entry, Wanted, collect_entries
+from opencode_memory.context.headline import LONG_WORDS, SHORT_WORDS, format_excerpt, format_full, format_headline
+from opencode_memory.models import Category, Memory
+
+if TYPE_CHECKING:
+    from opencode_memory.store.memory_store import MemoryStore
+
+_FULL_SHARE: Final = 0.65
+"""Share of the budget for lines in full, as long as other memories have no headline yet."""
+_MISSES: Final = 30
+"""After so many lines in a row that do not fit, the others are not tried."""
+_COUNTED: Final = (Category.DIRECTIVE, Category.BLOCKER)
+"""Categories whose omitted memories are counted by name, because missing one of them does most harm."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Brief:
+    """A brief.
+
+    Attributes:
+        lines: Its lines, with headings.
+        tokens: Their number of tokens, including a frame.
+        full: The memories that it shows in full.
+        headlines: The memories of which it shows only the first words.
+        omitted: Number of memories that it does not show.
+        groups: Ids of the memories by the name of their group, in order.
+        before: Earlier statements that a line names, by the id of the later memory.
+    """
+
+    lines: tuple[str, ...]
+    tokens: int
+    full: tuple[Memory, ...]
+    headlines: tuple[Memory, ...]
+    omitted: int
+    groups: Mapping[str, tuple[str, ...]]
+    before: Mapping[str, tuple[Memory, ...]]
+
+
+NO_BRIEF: Final = Brief(lines=(), tokens=0, full=(), headlines=(), omitted=0, groups={}, before={})
+
+
+def build_brief(
+    store: MemoryStore,
+    wanted: Wanted,
+    *,
+    budget: int,
+    count: Callable[[str], int],
+    at: datetime,
+    head: str = HEAD,
+) -> Brief:
+    """Build the brief of a project.
+
+    Args:
+        store: The store of the memories.
+        wanted: The project, and what the reader already has.
+        budget: Maximum number of tokens of its lines and their frame.
+        count: Counts the tokens of a text.
+        at: The current time.
+        head: The sentences that will introduce it.
+    """
+    room = budget - count(frame(head, ()))
+    fitting = _Fitting(collect_entries(store, wanted, at=at), wanted.lines, room, count, at)
+    brief = fitting.brief()
+    return replace(brief, tokens=brief.tokens + budget - room)
+
+
+def render_brief(
+    brief: Brief,
+    groups: Sequence[Group] = (),
+    *,
+    max_tokens: int = 0,
+    count: Callable[[str], int],
+    at: datetime,
+    head: str = HEAD,
+) -> Block:
+    """Render a brief and further groups as a block.
+
+    Args:
+        brief: The brief, which has its own budget.
+        groups: Groups to show after it.
+        max_tokens: Maximum number of tokens of these groups.
+        count: Counts the tokens of a text.
+        at: The current time, for ages.
+        head: The sentences that introduce the block.
+    """
+    lines, shown = fit_groups(groups, max_tokens, count, at)
+    if not (brief.lines or lines):
+        return NOTHING
+    text = frame(head, [*brief.lines, *lines])
+    return Block(text, count(text), (*brief.full, *brief.headlines, *shown))
+
+
+class _Fitting:
+    """One attempt to fill a budget. Costs are in tokens; the lines of a text cost as much as the text."""
+
+    def __init__(
+        self,
+        entries: Sequence[Entry],
+        lines: Mapping[str, Sequence[str]],
+        budget: int,
+        count: Callable[[str], int],
+        at: datetime,
+    ) -> None:
+        self._entries = entries
+        self._given = lines
+        self._budget = budget
+        self._count = count
+        self._at = at
+        self._lines: dict[str, str] = {}
+        self._groups: dict[str, str] = {}
+        self._is_full: set[str] = set()
+        self._extra: dict[str, list[str]] = {}
+        # The last line is paid first, because a memory must not be omitted without a word.
+        self._used = count(_more(entries)) if entries else 0
+
+    def brief(self) -> Brief:
+        """Add lines in full up to a share, then headlines, then lengthen headlines while there is room."""
+        self._add_given()
+        rules = [entry for entry in self._entries if entry.group != OTHERS]
+        has_more = len(rules) < len(self._entries)
+        left = self._add_full(rules, self._budget * _FULL_SHARE if has_more else self._budget)
+        others = [*left, *(entry for entry in self._entries if entry.group == OTHERS)]
+        others.sort(key=lambda entry: -entry.worth)
+        self._add_headlines(others)
+        self._lengthen(others)
+        return self._finish()
+
+    def _add_given(self) -> None:
+        for heading, lines in self._given.items():
+            for line in lines:
+                cost = self._count(line) + (0 if heading in self._extra else self._count(heading))
+                if self._used + cost <= self._budget:
+                    self._used += cost
+                    self._extra.setdefault(heading, []).append(line)
+
+    def _add_full(self, rules: Iterable[Entry], most: float) -> list[Entry]:
+        left: list[Entry] = []
+        misses = 0
+        for entry in rules:
+            line = self._format_full(entry) if misses < _MISSES else None
+            if line is not None and self._add(entry, line, entry.group, most):
+                misses = 0
+                if entry.excerpt is None:
+                    self._is_full.add(entry.memory.id)
+            else:
+                misses += 1
+                left.append(entry)
+        return left
+
+    def _add_headlines(self, others: Iterable[Entry]) -> None:
+        misses = 0
+        for entry in others:
+            line = format_headline(entry.memory, most_words=SHORT_WORDS)
+            if self._add(entry, line, OTHERS, self._budget):
+                misses = 0
+            elif (misses := misses + 1) == _MISSES:
+                break
+
+    def _add(self, entry: Entry, line: str, group: str, most: float) -> bool:
+        heading = 0 if group in self._groups.values() else self._count(HEADLINES if group == OTHERS else GROUPS[group])
+        cost = self._count(line) + heading
+        if self._used + cost > most:
+            return False
+        self._used += cost
+        self._lines[entry.memory.id], self._groups[entry.memory.id] = line, group
+        return True
+
+    def _lengthen(self, others: Sequence[Entry]) -> None:
+        """Replace headlines by the whole memories, and what is left by longer headlines, best first."""
+        shown = [entry for entry in others if entry.memory.id in self._lines]
+        for entry in shown:
+            if (line := self._format_full(entry)) is not None and self._replace(entry, line):
+                self._groups[entry.memory.id] = entry.group if entry.group in self._groups.values() else OTHERS
+                self._is_full.add(entry.memory.id)
+        for entry in shown:
+            if entry.memory.id not in self._is_full:
+                self._replace(entry, format_headline(entry.memory, most_words=LONG_WORDS))
+
+    def _replace(self, entry: Entry, line: str) -> bool:
+        difference = self._count(line) - self._count(self._lines[entry.memory.id])
+        if self._used + difference > self._budget:
+            return False
+        self._used += difference
+        self._lines[entry.memory.id] = line
+        return True
+
+    def _format_full(self, entry: Entry) -> str | None:
+        if entry.excerpt is not None:
+            return format_excerpt(entry.excerpt, entry.memory, at=self._at)
+        return format_full(entry.memory, at=self._at, before=entry.before)
+
+    def _finish(self) -> Brief:
+        lines: list[str] = []
+        groups: dict[str, tuple[str, ...]] = {}
+        for group, heading in GROUPS.items():
+            ids = [entry.memory.id for entry in self._entries if self._groups.get(entry.memory.id) == group]
+            # Lines in full stand before headlines, so that their heading is true of both.
+            ids.sort(key=lambda id_: id_ not in self._is_full)
+            if group == OTHERS:
+                for given_heading, given in self._extra.items():
+                    lines += [given_heading, *given]
+            if ids:
+                groups[group] = tuple(ids)
+                is_plain = group != OTHERS or self._is_full.issuperset(ids)
+                lines += [heading if is_plain else HEADLINES, *(self._lines[id_] for id_ in ids)]
+        omitted = [entry for entry in self._entries if entry.memory.id not in self._lines]
+        if omitted and lines:
+            lines.append(_more(omitted))
+        shown = [entry.memory for entry in self._entries if entry.memory.id in self._lines]
+        return Brief(
+            lines=tuple(lines),
+            tokens=self._used,
+            full=tuple(memory for memory in shown if memory.id in self._is_full),
+            headlines=tuple(memory for memory in shown if memory.id not in self._is_full),
+            omitted=len(omitted),
+            groups=groups,
+            before={entry.memory.id: entry.before for entry in self._entries if entry.before},
+        )
+
+
+def _more(omitted: Sequence[Entry]) -> str:
+    counts = {category: sum(entry.memory.category is category for entry in omitted) for category in _COUNTED}
+    named = ", ".join(f"{many} {category.value}{'s' * (many > 1)}" for category, many in counts.items() if many)
+    return f"{len(omitted)} more are not shown{f' ({named})' if named else ''}: recall finds them."

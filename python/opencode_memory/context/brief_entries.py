@@ -1,0 +1,222 @@
+"""The entries of a project brief: which memories it may show, in which group, and in which order.
+
+The directives, conventions and preferences of the person come first, then open blockers, the newest decisions, plans,
+and the fact sheet of the project. These are shown in full. All other memories are ``OTHERS``.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
+
+from opencode_memory.context.folding import Folded, fold
+from opencode_memory.context.loaded_files import LoadedText
+from opencode_memory.context.usefulness import is_wrong
+from opencode_memory.models import Category, Memory
+from opencode_memory.store.ledger import Usefulness
+
+if TYPE_CHECKING:
+    from opencode_memory.store.memory_store import MemoryStore
+
+OTHERS: Final = "others"
+GROUPS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "directives": "Directives:",
+        "session": "Learned in this session:",
+        "habits": "Conventions and preferences:",
+        "blockers": "Open blockers:",
+        "decisions": "Newest decisions:",
+        "left_open": "Left open in the last session:",
+        "plans": "Plans:",
+        "project": "About the project:",
+        OTHERS: "Also known:",
+    }
+)
+"""The headings of the groups, in order."""
+HEADLINES: Final = "Also known; a line that begins with an id is a headline (get_memory shows it in full):"
+"""The heading of ``OTHERS`` if not all of them are shown in full."""
+FACT_SHEET: Final = "project:facts"
+_MOST: Final = 400
+"""Memories of one kind that are considered, newest first."""
+_NEWEST_DECISIONS: Final = 8
+_NEWEST_PLANS: Final = 3
+_PLAN_DAYS: Final = 60
+_RECENT_DAYS: Final = 45.0
+_SEVERAL_SESSIONS: Final = 2
+_MOST_SUMMARIES: Final = 20
+_OPEN_DAYS: Final = 60
+_SUMMARY: Final = "session:"
+"""Beginning of the topic of a session's summary; the id of the session follows."""
+_OPEN: Final = re.compile(r"^Open: (?P<text>\S.*)$", re.MULTILINE)
+_RULES: Final = (Category.DIRECTIVE, Category.CONVENTION, Category.PREFERENCE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """The brief that a reader needs.
+
+    Attributes:
+        project: The project; None for the global memories alone.
+        near: How relevant a memory is to the message at hand, from 0 to 1, by its id.
+        known: Ids of memories that the reader has already.
+        loaded: The text of files that the agent loads by itself.
+        session: The session of the reader; None if there is none.
+        visible: Ids of the messages of that session that the reader sees.
+        is_ending: Whether the messages of that session are about to be replaced by a summary.
+        lines: Further lines to show before the other memories, by their headings.
+    """
+
+    project: str | None
+    near: Mapping[str, float] = field(default_factory=dict)
+    known: frozenset[str] = frozenset()
+    loaded: LoadedText = field(default_factory=LoadedText)
+    session: str | None = None
+    visible: frozenset[str] = frozenset()
+    is_ending: bool = False
+    lines: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """A memory of a brief.
+
+    Attributes:
+        memory: The memory.
+        group: A key of ``GROUPS``.
+        worth: How important it is if not everything fits.
+        before: Earlier statements on its subject, newest first.
+        excerpt: The part of it to show; None for the whole.
+    """
+
+    memory: Memory
+    group: str
+    worth: float
+    before: tuple[Memory, ...] = ()
+    excerpt: str | None = None
+
+
+def collect_entries(store: MemoryStore, wanted: Wanted, *, at: datetime) -> list[Entry]:
+    """Return the entries of a brief: by group, then by worth."""
+    folded = _fold(store, list(_read(store, wanted.project)))
+    before = {one.memory.id: one.before for one in folded}
+    memories = [one.memory for one in folded if _may_show(one.memory, wanted)]
+    useful = store.ledger.usefulness([memory.id for memory in memories])
+    memories = [one for one in memories if one.category is Category.DIRECTIVE or not is_wrong(useful.get(one.id))]
+    repeated = _find_repeated(store, wanted.project, memories)
+    newest = {
+        memory.id
+        for category, most in ((Category.DECISION, _NEWEST_DECISIONS), (Category.PLAN, _NEWEST_PLANS))
+        for memory in [one for one in memories if category in _categories(one, before[one.id])][:most]
+    }
+    entries = [
+        Entry(
+            memory=memory,
+            group=_group(
+                memory,
+                before[memory.id],
+                wanted,
+                is_newest=memory.id in newest,
+                is_repeated=memory.id in repeated,
+                at=at,
+            ),
+            worth=_worth(memory, useful.get(memory.id), wanted.near.get(memory.id, 0.0), at=at),
+            before=before[memory.id],
+        )
+        for memory in memories
+    ]
+    entries += _find_left_open(store, wanted, at=at)
+    order = list(GROUPS)
+    return sorted(entries, key=lambda entry: (order.index(entry.group), -entry.worth))
+
+
+def _read(store: MemoryStore, project: str | None) -> Iterator[Memory]:
+    """Yield the candidates, newest first; without turns and summaries of conversations."""
+    others = tuple(category for category in Category if category not in {*_RULES, Category.CONVERSATION})
+    found: dict[str, Memory] = {}
+    for kinds in (_RULES, (Category.BLOCKER,), others):
+        found |= {memory.id: memory for memory in store.list(project=project, category=kinds, limit=_MOST)}
+    found |= {memory.id: memory for memory in store.list(project=project, pinned=True, limit=_MOST)}
+    yield from sorted(found.values(), key=lambda memory: memory.time, reverse=True)
+
+
+def _find_left_open(store: MemoryStore, wanted: Wanted, *, at: datetime) -> Iterator[Entry]:
+    """Yield the open end of the newest summary of another session, if that summary names one."""
+    for summary in store.list(project=wanted.project, category=Category.CONVERSATION, limit=_MOST_SUMMARIES):
+        topic = summary.topic or ""
+        if not topic.startswith(_SUMMARY) or topic == f"{_SUMMARY}{wanted.session}":
+            continue
+        open_end = _OPEN.search(summary.content)
+        is_recent = at - summary.time <= timedelta(days=_OPEN_DAYS)
+        if open_end is not None and is_recent and summary.id not in wanted.known:
+            yield Entry(memory=summary, group="left_open", worth=1.0, excerpt=open_end["text"])
+        return
+
+
+def _fold(store: MemoryStore, memories: Sequence[Memory]) -> list[Folded]:
+    """Fold earlier statements into later ones, also of memories that are not among the newest."""
+    later = store.later([memory.id for memory in memories])
+    return fold(memories, store.earlier([memory.id for memory in (*memories, *later)]), others=later)
+
+
+def _may_show(memory: Memory, wanted: Wanted) -> bool:
+    return not (
+        memory.is_withheld
+        or (memory.category is Category.BLOCKER and memory.is_resolved)
+        or memory.id in wanted.known
+        or memory.category is Category.CONVERSATION
+        or _is_source_visible(memory, wanted)
+        or wanted.loaded.says(memory.content)
+    )
+
+
+def _is_source_visible(memory: Memory, wanted: Wanted) -> bool:
+    """Return whether the reader sees the message from which a memory was learned."""
+    return memory.source.session == wanted.session and memory.source.message in wanted.visible
+
+
+def _group(
+    memory: Memory, before: Iterable[Memory], wanted: Wanted, *, is_newest: bool, is_repeated: bool, at: datetime
+) -> str:
+    # A correction is often stored as a fact. It governs work like the rule that it changes.
+    categories = _categories(memory, before)
+    if Category.DIRECTIVE in categories:
+        return "directives" if memory.is_confirmed else OTHERS
+    if wanted.is_ending and wanted.session in (memory.session, memory.source.session):
+        return "session"
+    if not categories.isdisjoint(_RULES) and (memory.is_confirmed or memory.pinned or is_repeated):
+        return "habits"
+    if memory.category is Category.BLOCKER:
+        return "blockers"
+    if is_newest and Category.DECISION in categories:
+        return "decisions"
+    if is_newest and memory.category is Category.PLAN and at - memory.time <= timedelta(days=_PLAN_DAYS):
+        return "plans"
+    return "project" if memory.topic == FACT_SHEET else OTHERS
+
+
+def _categories(memory: Memory, before: Iterable[Memory]) -> set[Category]:
+    return {memory.category, *(one.category for one in before)}
+
+
+def _find_repeated(store: MemoryStore, project: str | None, memories: Iterable[Memory]) -> set[str]:
+    """Return the ids of learned rules whose statement was seen in several sessions."""
+    seen_as = {one.id: str(one.metadata["seen_as"]) for one in memories if one.metadata.get("seen_as")}
+    sessions = store.learning.seen_elsewhere(project, [*seen_as.values()], "")
+    return {id_ for id_, many in zip(seen_as, sessions, strict=True) if many >= _SEVERAL_SESSIONS}
+
+
+def _worth(memory: Memory, useful: Usefulness | None, near: float, *, at: datetime) -> float:
+    days = max((at - memory.time).total_seconds() / 86_400, 0.0)
+    used = 0.0 if useful is None else useful.used - 2.0 * useful.contradicted
+    return (
+        3.0 * near
+        + 2.0 * memory.pinned
+        + math.tanh(used / 2)
+        + 0.5 * (memory.project is None)
+        + math.exp(-days / _RECENT_DAYS)
+    )

@@ -1,0 +1,77 @@
+"""Lines of the project brief: a memory in full on one line, or its first words as a headline."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Final
+
+from opencode_memory.context.block import escape, origin
+from opencode_memory.models import Category, Memory
+from opencode_memory.text.clock import age
+from opencode_memory.text.display import one_line
+
+ID_CHARACTERS: Final = 6
+"""Of an id in a headline; ``get_memory`` takes as few. A longer id costs as much as two words."""
+SHORT_WORDS: Final = 7
+LONG_WORDS: Final = 12
+FULL_BYTES: Final = 400
+"""A longer memory is no line of a brief, unless it is a directive."""
+_DIRECTIVE_BYTES: Final = 1_200
+_BEFORE_BYTES: Final = 80
+_MARKS: Final = re.compile(r"^(?:#{1,6}\s+|[-*]\s+|>\s+)+")
+_ARTICLE: Final = frozenset({"the", "a", "an"})
+_AGED: Final = frozenset({Category.DECISION, Category.BLOCKER, Category.PLAN})
+"""Categories whose statements become outdated, so that a reader needs their age."""
+
+
+def tag(memory: Memory) -> str:
+    """Return the end of an id, by which a headline names its memory."""
+    return memory.id[-ID_CHARACTERS:]
+
+
+def format_full(memory: Memory, *, at: datetime, before: Sequence[Memory] = ()) -> str | None:
+    """Format a memory in full on one line; None if it is too long for a line.
+
+    Args:
+        memory: The memory.
+        at: The current time.
+        before: Earlier statements on its subject, newest first; the newest of them is named.
+    """
+    text = one_line(escape(memory.content), 10 * _DIRECTIVE_BYTES)
+    if len(text.encode()) > (_DIRECTIVE_BYTES if memory.category is Category.DIRECTIVE else FULL_BYTES):
+        return None
+    notes = [age(memory.time, at=at)] if memory.category in _AGED else []
+    notes += [] if memory.is_confirmed else [origin(memory)]
+    notes += [f"id {tag(memory)}"] if memory.category is Category.BLOCKER else []
+    notes += [f"before: {one_line(escape(before[0].content), _BEFORE_BYTES)}"] if before else []
+    return f"- {_MARKS.sub('', text)}" + (f" ({'; '.join(notes)})" if notes else "")
+
+
+def format_lines(texts: Iterable[str]) -> tuple[str, ...]:
+    """Format texts that are no memories, one line each."""
+    return tuple(f"- {one_line(escape(text), FULL_BYTES)}" for text in texts)
+
+
+def format_excerpt(excerpt: str, memory: Memory, *, at: datetime) -> str:
+    """Format a part of a memory on one line, with its age."""
+    return f"- {one_line(escape(excerpt), FULL_BYTES)} ({age(memory.time, at=at)})"
+
+
+def format_headline(memory: Memory, *, most_words: int) -> str:
+    """Format the first words of a memory, after the end of its id.
+
+    Articles are left out, because a headline is read without them.
+
+    >>> _shorten("The cache of the index is a file that nobody reads", 5)
+    'cache of index is file …'
+    """
+    return f"{tag(memory)} {_shorten(_MARKS.sub('', one_line(escape(memory.content), FULL_BYTES)), most_words)}"
+
+
+def _shorten(text: str, most_words: int) -> str:
+    words = [word for word in text.split() if word.lower() not in _ARTICLE]
+    if len(words) <= most_words:
+        return " ".join(words)
+    return f"{' '.join(words[:most_words]).rstrip(',;:.')} …"
