@@ -126,7 +126,7 @@ def get_memory(
     call: Call,
     memory_id: Annotated[list[str], Field(max_length=50, description="ids")],
 ) -> Answer:
-    """Get memories in full, with their history."""
+    """Get memories in full, with history."""
     if not memory_id or not all(_ID_LENGTH <= len(id_) <= _LONGEST_ID for id_ in memory_id):
         message = f"memory_id: expected ids of {_ID_LENGTH} to {_LONGEST_ID} characters"
         raise InvalidInputError(message, field="memory_id")
