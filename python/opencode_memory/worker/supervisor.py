@@ -39,15 +39,20 @@ class Supervisor:
         self._thread.start()
 
     def wake(self) -> None:
-        """Wake the worker after a write; if the pipe is full, a wake-up is pending already."""
+        """Wake the worker after a write; if the pipe is full, a wake-up is pending already.
+
+        Never raises, because the write is already committed.
+        """
+        # The lock also covers closing the pipe, so that the byte never goes to a file that took over its number.
         with self._lock:
-            process = self._process
-        if process is None or process.stdin is None:
-            return
-        try:
-            process.stdin.write(b"\n")
-        except (BrokenPipeError, BlockingIOError, ValueError):
-            return  # The worker has ended; the next one looks for jobs when it starts.
+            stdin = self._process.stdin if self._process is not None else None
+            if stdin is None or stdin.closed:
+                return
+            try:
+                stdin.write(b"\n")
+            except OSError as error:
+                # The worker has ended, or a wake-up is pending. The next worker looks for jobs when it starts.
+                _log.debug("the worker was not woken: %s", error)
 
     def describe(self) -> str:
         """Describe the state of the worker."""
@@ -105,7 +110,8 @@ class Supervisor:
             _end(process)
         code = process.wait()
         if process.stdin is not None:
-            process.stdin.close()
+            with self._lock:
+                process.stdin.close()
         return code
 
 
