@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta, timezone
+from zoneinfo import ZoneInfo
 
 import pytest
 from hypothesis import given
@@ -65,3 +66,31 @@ def test_no_text_breaks_the_reader(text: str) -> None:
 )  # fmt: skip
 def test_age_is_said_in_the_largest_unit_that_fits(before: int, expected: str) -> None:
     assert age(AT - timedelta(seconds=before), at=AT) == expected
+
+
+BERLIN = ZoneInfo("Europe/Berlin")
+
+
+@pytest.mark.parametrize("text", ["2026-03-29T02:00", "2026-03-29T02:30:00", "2026-03-29 02:59:59"])
+def test_time_that_a_zone_skips_is_refused_with_the_next_one(text: str) -> None:
+    with pytest.raises(InvalidInputError, match=r"--time: .* does not exist.*try 2026-03-29T03:") as failed:
+        parse_when(text, field="--time", at=AT, zone=BERLIN)
+    assert failed.value.field == "--time"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("2026-03-29T01:59:59", datetime(2026, 3, 29, 0, 59, 59, tzinfo=UTC)),
+        ("2026-03-29T03:00", datetime(2026, 3, 29, 1, 0, tzinfo=UTC)),
+        ("2026-10-25T02:30", datetime(2026, 10, 25, 0, 30, tzinfo=UTC)),
+        ("2026-03-29T02:30:00+01:00", datetime(2026, 3, 29, 1, 30, tzinfo=UTC)),
+    ],
+)
+def test_times_around_a_change_of_clocks_are_read(text: str, expected: datetime) -> None:
+    assert parse_when(text, field="--time", at=AT, zone=BERLIN) == expected
+
+
+def test_day_whose_midnight_is_skipped_begins_with_its_first_time() -> None:
+    day = parse_when("2018-11-04", field="since", at=AT, zone=ZoneInfo("America/Sao_Paulo"))
+    assert day == datetime(2018, 11, 4, 3, 0, tzinfo=UTC)

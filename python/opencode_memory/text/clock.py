@@ -58,7 +58,7 @@ def parse_when(
         The time in UTC.
 
     Raises:
-        InvalidInputError: The text has another form, or is outside the calendar.
+        InvalidInputError: The text has another form, is outside the calendar, or names a time that the zone skips.
     """
     words = " ".join(text.strip().lower().split())
     try:
@@ -71,10 +71,16 @@ def parse_when(
         if day is not None:
             midnight = datetime(day.year, day.month, day.day)  # noqa: DTZ001  the zone is attached by _in_utc
             return _in_utc(midnight + timedelta(days=1, milliseconds=-1) if end_of_day else midnight, zone)
-        return _in_utc(datetime.fromisoformat(text.strip()), zone)
+        moment = datetime.fromisoformat(text.strip())
+        in_utc = _in_utc(moment, zone)
+        local = in_utc.astimezone(zone).replace(tzinfo=None)
     except (ValueError, OverflowError) as error:
         message = f"{field}: {text!r} is not a date or time; accepted are {_ACCEPTED}"
         raise InvalidInputError(message, field=field) from error
+    if moment.tzinfo is None and local != moment:
+        message = f"{field}: {text!r} does not exist, because clocks were put forward then; try {local.isoformat()}"
+        raise InvalidInputError(message, field=field)
+    return in_utc
 
 
 def parse_span(text: str) -> timedelta | None:
