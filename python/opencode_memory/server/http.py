@@ -16,11 +16,10 @@ from types import FrameType
 from typing import TYPE_CHECKING, Final
 
 import uvicorn
-from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from opencode_memory.errors import ConflictError, InvalidInputError, StorageError
 from opencode_memory.hosts.opencode.token_file import create_token, token_file
-from opencode_memory.server.guards import guarded_protocol, supports_owner_check
+from opencode_memory.server.guards import guarded_protocol, limited_protocol, supports_owner_check
 from opencode_memory.server.plugin.endpoint import MESSAGE_LIMIT
 from opencode_memory.server.web import WebApp, build_app
 from opencode_memory.service.port_holder import explain_holder, find_port_holder, hint_for_holder
@@ -155,9 +154,9 @@ def serve_http(
         on_ready: Called when clients can connect.
     """
     web = build_app(state, metrics, host=state.config.server.host, key=access.key, token=access.token)
-    protocol: type[asyncio.Protocol] = H11Protocol
+    protocol: type[asyncio.Protocol] = limited_protocol()
     if access.uid is not None:
-        protocol = guarded_protocol(H11Protocol, uid=access.uid, on_refused=metrics.refuse)
+        protocol = guarded_protocol(protocol, uid=access.uid, on_refused=metrics.refuse)
     config = uvicorn.Config(
         web,
         http=protocol,

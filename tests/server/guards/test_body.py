@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import tracemalloc
 
 import pytest
 from starlette.testclient import TestClient
+from starlette.types import Message
 
 from opencode_memory.errors import InvalidInputError
 from opencode_memory.server.guards import BodyLimit
@@ -111,20 +113,17 @@ def test_body_in_single_bytes_needs_no_extra_memory() -> None:
         left -= 1
         return {"type": "http.request", "body": b"x", "more_body": left > 0}
 
-    tracemalloc.start()
-    try:
-        run_to_end(limited(scope, receive, receive))
-        _, peak = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
+    async def measure() -> int:
+        tracemalloc.start()
+        try:
+            await limited(scope, receive, receive)
+            return tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+
+    peak = asyncio.run(measure())
     assert left == 0
     assert peak < 4 * size
-
-
-def run_to_end(coroutine) -> None:
-    """Run a coroutine that never waits, without an event loop, whose memory would be counted."""
-    with pytest.raises(StopIteration):
-        coroutine.send(None)
 
 
 def test_negative_body_limit_is_rejected() -> None:
@@ -140,3 +139,23 @@ def test_scopes_without_a_body_pass() -> None:
         socket.send_text("longer than ten bytes")
         assert socket.receive_text() == "longer than ten bytes"
     assert limited.echo.scopes == ["lifespan", "websocket"]
+
+
+def test_body_that_does_not_arrive_in_time_is_refused() -> None:
+    sent: list[Message] = []
+
+    async def receive() -> Message:
+        await asyncio.Event().wait()
+        raise AssertionError("nothing arrives")
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    refused: list[str] = []
+    echo = Echo()
+    app = BodyLimit(echo, limit=10, on_refused=refused.append, seconds=0.01)
+    asyncio.run(app(http_scope([(b"content-length", b"5")]), receive, send))
+    answer = Answer(sent)
+    assert answer.status == 408
+    assert "0.01 s" in answer.refusal["hint"]
+    assert (refused, echo.scopes) == (["body"], [])

@@ -1,16 +1,17 @@
 """ASGI middleware that protects the resident server: each guard refuses one kind of request.
 
 A guard does not depend on the other guards, the app or the configuration. Its parameters are passed in. It reports each
-refusal to ``on_refused`` in one word. ``peer`` is the exception: it is an asyncio protocol, because it acts before HTTP
-is parsed.
+refusal to ``on_refused`` in one word. ``peer`` and ``header_deadline`` are the exceptions: they are asyncio protocols,
+because they act before HTTP is parsed.
 
-The order, from the connection inwards, is ``peer`` (owner of the peer's socket), ``fence`` (DNS rebinding and foreign
-pages), ``rate``, ``key``, ``body``. No guard reads ``X-Forwarded-For``, so that a client cannot spoof its address. The
-HTTP server must not read it either (uvicorn: ``proxy_headers=False``).
+The order, from the connection inwards, is ``peer`` (owner of the peer's socket), ``header_deadline``, ``fence`` (DNS
+rebinding and foreign pages), ``rate``, ``key``, ``body``. No guard reads ``X-Forwarded-For``, so that a client cannot
+spoof its address. The HTTP server must not read it either (uvicorn: ``proxy_headers=False``).
 """
 
 from opencode_memory.server.guards.body import BodyLimit
 from opencode_memory.server.guards.fence import Fence, default_hosts, default_origins
+from opencode_memory.server.guards.header_deadline import limited_protocol
 from opencode_memory.server.guards.key import ApiKey
 from opencode_memory.server.guards.peer import guarded_protocol
 from opencode_memory.server.guards.peer_owner import find_owner, supports_owner_check
@@ -27,5 +28,6 @@ __all__ = [
     "default_origins",
     "find_owner",
     "guarded_protocol",
+    "limited_protocol",
     "supports_owner_check",
 ]

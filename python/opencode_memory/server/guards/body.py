@@ -1,4 +1,4 @@
-"""Limits the size of request bodies.
+"""Limits the size of request bodies, and the time in which they must arrive.
 
 The guard reads a body to its end before it calls the app. So the app never runs for a refused request, and never takes
 a part of a body for all of it. The guard holds at most ``limit`` bytes per request, in however many chunks they arrive.
@@ -6,6 +6,7 @@ a part of a body for all of it. The guard holds at most ``limit`` bytes per requ
 
 from __future__ import annotations
 
+import asyncio
 from typing import Final
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -17,8 +18,11 @@ from opencode_memory.server.guards.refusal import OnRefused, headers_named, refu
 _MOST_DIGITS: Final = 19
 
 
+BODY_SECONDS: Final = 30.0
+
+
 class BodyLimit:
-    """Refuses bodies over a limit (413), by their declared length or while they are received.
+    """Refuses bodies over a limit (413), by their declared length or while they are received, and late ones (408).
 
     It also refuses (400) a request whose length is malformed, repeated, or sent with a transfer encoding. A proxy and
     this server could disagree about where such a request ends.
@@ -27,17 +31,19 @@ class BodyLimit:
         app: The app behind this guard.
         limit: Maximum size of a body in bytes.
         on_refused: Called with ``body`` for each refusal.
+        seconds: From the last header to the end of the body.
 
     Raises:
         InvalidInputError: The limit is negative.
     """
 
-    def __init__(self, app: ASGIApp, *, limit: int, on_refused: OnRefused) -> None:
+    def __init__(self, app: ASGIApp, *, limit: int, on_refused: OnRefused, seconds: float = BODY_SECONDS) -> None:
         if limit < 0:
             raise InvalidInputError(f"a body cannot be limited to {limit} bytes", field="limit", limit="0 or more")
         self._app = app
         self._limit = limit
         self._on_refused = on_refused
+        self._seconds = seconds
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on after reading its body, or refuse it. Other protocols than HTTP pass unchecked."""
@@ -55,7 +61,14 @@ class BodyLimit:
             if len(digits) > _MOST_DIGITS or int(digits or b"0") > self._limit:
                 await self._refuse_large(scope, send)
                 return
-        whole = await self._whole_body(receive)
+        try:
+            async with asyncio.timeout(self._seconds):
+                whole = await self._whole_body(receive)
+        except TimeoutError:
+            self._on_refused("body")
+            hint = f"send the whole body within {self._seconds:g} s"
+            await refuse(scope, send, 408, error="the body did not arrive in time", hint=hint)
+            return
         if whole is None:
             await self._refuse_large(scope, send)
         elif whole["type"] == "http.request":
