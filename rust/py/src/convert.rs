@@ -208,7 +208,8 @@ pub fn hit<'py>(py: Python<'py>, hit: &Hit) -> PyResult<Bound<'py, PyDict>> {
     ))
 }
 
-fn signal<'py>(py: Python<'py>, signal: &Signal) -> PyResult<Bound<'py, PyDict>> {
+/// Convert a contribution to a score.
+pub fn signal<'py>(py: Python<'py>, signal: &Signal) -> PyResult<Bound<'py, PyDict>> {
     Ok(dict!(py,
         "name": signal.name,
         "raw": signal.raw,

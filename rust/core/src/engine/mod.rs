@@ -21,6 +21,7 @@ mod redaction;
 mod remember;
 mod replace;
 mod session;
+mod turns;
 mod undo;
 
 use std::path::{Path, PathBuf};
@@ -37,6 +38,7 @@ pub use kv::DEFAULT_TTL_MS;
 pub use learn::{Batch, Sighting};
 pub use replace::SameSubject;
 pub use session::Claimed;
+pub use turns::{TurnCounts, TurnHit, TurnRequest};
 
 use crate::clock::Clock;
 use crate::error::{Error, Result};
@@ -82,6 +84,7 @@ struct Shared {
     data_dir: PathBuf,
     options: Options,
     view: SharedView,
+    turns: turns::SessionIndex,
     /// Uses that are not written yet: memory and time.
     uses: Mutex<Vec<(String, i64)>>,
     indexer: indexer::IndexerHandle,
@@ -103,8 +106,10 @@ impl Engine {
         let store = Store::open(data_dir, options.read_only, clock.now_ms())?;
         let view = SharedView::new(View::new(data_dir, options.graph_from, options.threads));
         let runs_in_background = options.background && !options.read_only;
+        let turns = turns::SessionIndex::new(data_dir, options.read_only);
         let shared = Arc::new(Shared {
             store,
+            turns,
             clock,
             data_dir: data_dir.to_owned(),
             options,

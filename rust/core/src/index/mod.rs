@@ -12,4 +12,5 @@ pub(crate) mod quantised;
 mod sealed;
 pub mod search_slots;
 pub mod snapshot;
+pub mod turns;
 pub mod vector;

@@ -13,27 +13,47 @@ use crate::model::{Hit, Memory, RecallRequest, Signal};
 use crate::store::memory;
 use crate::text;
 
-/// Answer a request that has been validated.
-pub fn recall(current: &Current<'_>, request: &RecallRequest, now_ms: i64) -> Result<Vec<Hit>> {
-    let (view, at) = current;
-    let view: &View = view;
-    let filter = Filter::new(at, &request.selection, now_ms)?;
-    let subject = text::subject(&request.query);
+/// The rows that answer a query, best first; none if the floor rejects the answer.
+#[derive(Debug)]
+pub struct Ranking<'a> {
+    /// The rows.
+    pub candidates: Vec<Candidate>,
+    /// Relevance that at least one of them had to reach.
+    pub floor: f64,
+    bounds: Bounds,
+    hints: Hints<'a>,
+}
+
+impl Ranking<'_> {
+    /// The contributions to a candidate's score.
+    pub fn explain(&self, view: &View, candidate: &Candidate, now_ms: i64) -> Vec<Signal> {
+        explain(view, candidate, self.bounds, &self.hints, now_ms)
+    }
+}
+
+/// Rank the rows that pass a filter. With `nearest`, the rows need not be relevant.
+pub fn rank<'a>(
+    view: &'a View,
+    filter: &Filter,
+    query: &str,
+    vector: Option<&[f32]>,
+    now_ms: i64,
+    nearest: bool,
+) -> Result<Ranking<'a>> {
+    let subject = text::subject(query);
     let terms = text::analyze_query(&subject);
-    let vector = request.vector.as_deref();
     check_dimension(view, vector)?;
     let terms = view.overlay.score_terms(view.lexical.as_ref(), &terms);
     let remaining = filter.remaining(&view.mirror, view.scan_filtered());
-    let words = candidates::by_words(view, &filter, &remaining, &terms, candidates::DEPTH)?;
+    let words = candidates::by_words(view, filter, &remaining, &terms, candidates::DEPTH)?;
     let meaning = match vector {
-        Some(vector) => candidates::by_meaning(view, &filter, &remaining, vector, candidates::DEPTH)?,
+        Some(vector) => candidates::by_meaning(view, filter, &remaining, vector, candidates::DEPTH)?,
         None => Vec::new(),
     };
-    let pool = Pool::gather(view, &filter, &terms, &words, &meaning)?;
+    let pool = Pool::gather(view, filter, &terms, &words, &meaning)?;
     let coverage = Coverage::new(&terms, &subject, view.mirror.len());
     let (mut candidates, bounds) = fuse(view, &pool, &terms, &coverage, vector);
-    let cues = QueryCues::of(&request.query, now_ms);
-    let hints = Hints::new(view, &cues, &pool.places);
+    let hints = Hints::new(view, QueryCues::of(query, now_ms), &pool.places);
     for candidate in &mut candidates {
         let is_turn = view.mirror.conversations().turn(candidate.place).has_position();
         let boosts = boost::total(view.mirror.row(candidate.place), is_turn, now_ms);
@@ -48,20 +68,38 @@ pub fn recall(current: &Current<'_>, request: &RecallRequest, now_ms: i64) -> Re
         let answers = before.is_some_and(|before| asks(before) && covered(before) >= WORDS_ALONE);
         Raw { cosine: candidate.nearest, coverage: candidate.coverage, answers }
     };
-    if !request.nearest && !floor::is_answer(candidates.iter().map(raw), candidates.len()) {
-        return Ok(Vec::new());
-    }
     let floor = floor::least_relevance(candidates.len());
-    let mut answer = Vec::with_capacity(request.limit.min(candidates.len()));
-    for candidate in candidates.iter().filter(|candidate| request.nearest || raw(candidate).is_relevant()) {
+    if !nearest {
+        if floor::is_answer(candidates.iter().map(raw), candidates.len()) {
+            candidates.retain(|candidate| raw(candidate).is_relevant());
+        } else {
+            candidates.clear();
+        }
+    }
+    Ok(Ranking { candidates, floor, bounds, hints })
+}
+
+/// Answer a request that has been validated.
+pub fn recall(current: &Current<'_>, request: &RecallRequest, now_ms: i64) -> Result<Vec<Hit>> {
+    let (view, at) = current;
+    let view: &View = view;
+    let filter = Filter::new(at, &request.selection, now_ms)?;
+    let ranking = rank(view, &filter, &request.query, request.vector.as_deref(), now_ms, request.nearest)?;
+    let mut answer = Vec::with_capacity(request.limit.min(ranking.candidates.len()));
+    for candidate in &ranking.candidates {
         if answer.len() == request.limit {
             break;
         }
         let row = view.mirror.row(candidate.place);
         let Some(found) = memory::by_key(at, row.columns.key)? else { continue };
-        let signals = if request.explain { explain(view, candidate, bounds, &hints, now_ms) } else { Vec::new() };
-        let relevance = Some(raw(candidate).relevance());
-        answer.push(Hit { memory: found, score: candidate.score, rank: answer.len() + 1, relevance, floor, signals });
+        answer.push(Hit {
+            memory: found,
+            score: candidate.score,
+            rank: answer.len() + 1,
+            relevance: Some(candidate.relevance()),
+            floor: ranking.floor,
+            signals: if request.explain { ranking.explain(view, candidate, now_ms) } else { Vec::new() },
+        });
     }
     order::place_later_first(current, &filter, &mut answer, request.limit, request.explain)?;
     Ok(answer)

@@ -4,7 +4,7 @@ use rustc_hash::FxHashSet;
 
 use super::mirror::{Mirror, Row};
 use crate::error::Result;
-use crate::model::{Scope, Selection};
+use crate::model::{Scope, Selection, Status};
 use crate::store::Connection;
 use crate::store::{memory, project};
 
@@ -79,6 +79,22 @@ impl Filter {
             pinned_only: selection.pinned_only,
             keys,
         })
+    }
+
+    /// Select turns of a session index by their projects, or all with `None`, and by their time.
+    pub fn of_turns(projects: Option<Vec<i64>>, since: Option<i64>, until: Option<i64>) -> Self {
+        Self {
+            projects: projects.map_or(Projects::All, Projects::These),
+            categories: 0,
+            statuses: Status::Active.bit(),
+            since: since.unwrap_or(i64::MIN),
+            until: until.unwrap_or(i64::MAX),
+            created_before: i64::MAX,
+            now_ms: i64::MIN,
+            with_expired: true,
+            pinned_only: false,
+            keys: None,
+        }
     }
 
     /// Whether a row may be returned.

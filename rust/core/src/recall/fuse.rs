@@ -10,6 +10,7 @@ use rustc_hash::FxHashMap;
 
 use super::NONE;
 use super::coverage::Coverage;
+use super::floor::Raw;
 use super::pool::Pool;
 use super::view::View;
 use super::window::{LONG, Window, windows};
@@ -52,6 +53,13 @@ pub struct Candidate {
     pub shares: Shares,
     /// Total of shares, hints and boosts.
     pub score: f64,
+}
+
+impl Candidate {
+    /// How relevant the text is by itself; see [`Raw::relevance`].
+    pub fn relevance(&self) -> f64 {
+        Raw { cosine: self.nearest, coverage: self.coverage, answers: false }.relevance()
+    }
 }
 
 /// Contributions of words, vectors, window and conversation to a score.

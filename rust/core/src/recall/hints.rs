@@ -69,7 +69,7 @@ type Hint = (&'static str, f64, &'static str);
 #[derive(Debug)]
 pub struct Hints<'a> {
     view: &'a View,
-    cues: &'a QueryCues,
+    cues: QueryCues,
     /// Numbers of the speakers in the pool that the query names.
     named: Vec<u32>,
     /// Ranges of days that the query names. A day without a year is expanded to each year that occurs in the pool.
@@ -78,7 +78,7 @@ pub struct Hints<'a> {
 
 impl<'a> Hints<'a> {
     /// Prepare the hints of a query for the memories at `places`.
-    pub fn new(view: &'a View, cues: &'a QueryCues, places: &[u32]) -> Self {
+    pub fn new(view: &'a View, cues: QueryCues, places: &[u32]) -> Self {
         let conversations = view.mirror.conversations();
         let mut speakers: Vec<u32> = places.iter().map(|place| conversations.turn(*place).speaker).collect();
         speakers.sort_unstable();

@@ -5,6 +5,8 @@
 //!
 //! A *place* is the index of a memory's row in the mirror.
 
+mod turns;
+
 use rustc_hash::FxHashMap;
 
 use super::conversation::Conversations;

@@ -13,13 +13,18 @@ const LATER: f32 = 0.9;
 
 /// The vectors of one memory, which get adjacent slots.
 #[derive(Debug, Default)]
-struct Chunks {
+pub(super) struct Chunks {
     key: i64,
     embeddings: Vec<i64>,
     bytes: Vec<u8>,
 }
 
 impl Chunks {
+    /// The vectors of a turn, all under its key.
+    pub(super) fn of(key: i64, count: usize, bytes: &[u8]) -> Self {
+        Self { key, embeddings: vec![key; count], bytes: bytes.to_vec() }
+    }
+
     fn begin(&mut self, key: i64) {
         self.key = key;
         self.embeddings.clear();
@@ -63,7 +68,7 @@ impl Mirror {
         Ok(())
     }
 
-    fn place_vectors(&mut self, chunks: &Chunks) {
+    pub(super) fn place_vectors(&mut self, chunks: &Chunks) {
         let Some(&at) = self.by_key.get(&chunks.key) else { return };
         if chunks.embeddings.is_empty() || chunks.bytes.len() != 2 * self.slab.dimension() * chunks.embeddings.len() {
             return; // A vector of the wrong length cannot be compared. Treat it as missing; `verify` reports it.

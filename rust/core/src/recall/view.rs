@@ -1,5 +1,7 @@
 //! One process's view of the indexes, and its refresh before a recall.
 
+mod turns;
+
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 

@@ -22,9 +22,10 @@ pub mod purge;
 pub mod recovery;
 pub mod schema;
 pub mod session;
+pub mod turns;
 pub mod usage;
 
-pub use open::{create_file, create_folder, make_private, remove_if_there, wal_of};
+pub use open::{Access, create_file, create_folder, make_private, remove_if_there, wal_of};
 pub use rusqlite::Connection;
 
 use std::cell::Cell;

@@ -7,6 +7,7 @@ mod learn;
 mod ledger;
 mod read;
 mod session;
+mod turns;
 mod write;
 
 use std::path::PathBuf;

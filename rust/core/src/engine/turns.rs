@@ -1,0 +1,248 @@
+//! Operations on the session index: add and drop turns, and find them.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use parking_lot::{Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use super::Engine;
+use crate::error::{Error, Result};
+use crate::index::catch_up::try_lock;
+use crate::index::turns as writer;
+use crate::model::{Scope, Signal, limits, validate};
+use crate::recall::answer;
+use crate::recall::filter::Filter;
+use crate::recall::view::View;
+use crate::store::turns::{self, Page, Progress, Turn, TurnStore};
+use crate::store::{Access, create_folder};
+
+/// Maximum number of turns of one session that are returned at once.
+const MOST_OF_SESSION: i64 = 1_000;
+
+/// A turn that matches a query.
+#[derive(Debug, Clone)]
+pub struct TurnHit {
+    /// Where it stands.
+    pub turn: Turn,
+    /// Comparable within one recall of turns only.
+    pub score: f64,
+    /// How relevant the turn is by itself; see [`crate::model::Hit::relevance`].
+    pub relevance: f64,
+    /// Relevance that at least one hit of the answer had to reach.
+    pub floor: f64,
+    /// The contributions to the score, if requested.
+    pub signals: Vec<Signal>,
+}
+
+/// A query for turns.
+#[derive(Debug, Clone)]
+pub struct TurnRequest {
+    /// Free text.
+    pub query: String,
+    /// Its vector.
+    pub vector: Option<Vec<f32>>,
+    /// The projects.
+    pub scope: Scope,
+    /// Only turns of this time or later.
+    pub since: Option<i64>,
+    /// Only turns of an earlier time.
+    pub until: Option<i64>,
+    /// Maximum number of hits.
+    pub limit: usize,
+    /// Whether hits carry their signals.
+    pub explain: bool,
+}
+
+/// Size of the session index.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TurnCounts {
+    /// Number of sessions.
+    pub sessions: usize,
+    /// Number of turns.
+    pub turns: usize,
+    /// Paths of the databases.
+    pub databases: Vec<String>,
+}
+
+/// The session index of an open engine.
+#[derive(Debug)]
+pub(super) struct SessionIndex {
+    folder: PathBuf,
+    access: Access,
+    opened: Mutex<Option<(u64, Arc<TurnStore>)>>,
+    view: RwLock<View>,
+}
+
+impl SessionIndex {
+    pub fn new(data_dir: &Path, read_only: bool) -> Self {
+        let folder = data_dir.join(turns::FOLDER);
+        let access = if read_only { Access::ReadOnly } else { Access::ReadWrite };
+        Self { access, opened: Mutex::new(None), view: RwLock::new(View::of_turns(&folder)), folder }
+    }
+
+    /// The open index; `None` if there is none. An index that was deleted and built again is opened again.
+    fn open(&self) -> Result<Option<Arc<TurnStore>>> {
+        use std::os::unix::fs::MetadataExt;
+
+        let mut opened = self.opened.lock();
+        if let Some((inode, store)) = &*opened {
+            if std::fs::metadata(store.file()).is_ok_and(|metadata| metadata.ino() == *inode) {
+                return Ok(Some(store.clone()));
+            }
+            *opened = None;
+            *self.view.write() = View::of_turns(&self.folder);
+        }
+        let Some(store) = TurnStore::open(&self.folder, self.access)? else { return Ok(None) };
+        let inode =
+            std::fs::metadata(store.file()).map_err(|source| Error::storage("open", store.file(), source))?.ino();
+        let store = Arc::new(store);
+        *opened = Some((inode, store.clone()));
+        Ok(Some(store))
+    }
+
+    /// A view that equals the index.
+    fn current(&self, store: &TurnStore) -> Result<RwLockReadGuard<'_, View>> {
+        let guard = self.view.read();
+        if guard.has_turns_of(store)? {
+            return Ok(guard);
+        }
+        drop(guard);
+        let mut guard = self.view.write();
+        if !guard.has_turns_of(store)? {
+            guard.refresh_turns(store)?;
+        }
+        Ok(RwLockWriteGuard::downgrade(guard))
+    }
+}
+
+impl Engine {
+    /// Add turns. Returns false, without adding them, if another process writes the index, or the index could not be
+    /// used and was deleted, for example because its vectors come from another model.
+    pub fn put_turns(&self, model: &str, dimension: usize, pages: &[Page]) -> Result<bool> {
+        for page in pages {
+            page.project.as_deref().map_or(Ok(()), validate::project_name)?;
+            for turn in &page.turns {
+                if !turn.vectors.len().is_multiple_of(dimension) {
+                    return Err(Error::invalid("vectors", format!("do not have {dimension} dimensions")));
+                }
+            }
+        }
+        self.change_turns(true, |store, folder| {
+            let known = store.read(turns::model)?;
+            if known.is_some_and(|known| known != (model.to_owned(), dimension)) {
+                writer::remove(folder)?;
+                return Ok(false);
+            }
+            writer::put(store, folder, (model, dimension), pages)
+        })
+    }
+
+    /// Drop sessions of a database from the session index. Returns false as [`Engine::put_turns`] does.
+    pub fn drop_sessions(&self, database: &str, sessions: &[String]) -> Result<bool> {
+        self.change_turns(false, |store, folder| writer::drop_sessions(store, folder, database, sessions))
+    }
+
+    /// Delete the session index. Returns false if another process writes it.
+    pub fn drop_session_index(&self) -> Result<bool> {
+        self.change_turns(false, |_, folder| writer::remove(folder).map(|()| true))
+    }
+
+    fn change_turns(&self, create: bool, body: impl FnOnce(&TurnStore, &Path) -> Result<bool>) -> Result<bool> {
+        let shared = self.enter()?;
+        shared.store.check_writable()?;
+        let index = &shared.turns;
+        if !create && !index.folder.exists() {
+            return Ok(true);
+        }
+        create_folder(&index.folder)?;
+        let Some(_lock) = try_lock(&index.folder)? else { return Ok(false) };
+        let store = if let Some(store) = index.open()? {
+            store
+        } else {
+            // A file of another layout is of no use.
+            writer::remove(&index.folder)?;
+            drop(TurnStore::create(&index.folder)?);
+            index.open()?.ok_or_else(|| Error::Conflict("the session index was removed meanwhile".into()))?
+        };
+        body(&store, &index.folder)
+    }
+
+    /// How far the sessions of a database were read.
+    pub fn session_progress(&self, database: &str) -> Result<Vec<Progress>> {
+        self.read_turns(|store| store.read(|at| turns::progress(at, database)))
+    }
+
+    /// Ids of the messages of a session that have turns.
+    pub fn turn_messages(&self, database: &str, session: &str) -> Result<Vec<String>> {
+        self.read_turns(|store| store.read(|at| turns::messages(at, database, session)))
+    }
+
+    /// Turns whose message has this id.
+    pub fn find_turns(&self, message: &str) -> Result<Vec<Turn>> {
+        self.read_turns(|store| store.read(|at| turns::by_message(at, message, limits::RECALL_LIMIT)))
+    }
+
+    /// Turns of a session between two positions, in order.
+    pub fn turns_of_session(&self, session: &str, from: i64, upto: i64) -> Result<Vec<Turn>> {
+        let upto = upto.min(from.saturating_add(MOST_OF_SESSION));
+        self.read_turns(|store| store.read(|at| turns::of_session(at, session, from, upto)))
+    }
+
+    /// Size of the session index.
+    pub fn turn_counts(&self) -> Result<TurnCounts> {
+        self.read_turns(|store| {
+            store.read(|at| {
+                let (sessions, turns) = turns::counts(at)?;
+                Ok(TurnCounts { sessions, turns, databases: turns::databases(at)? })
+            })
+        })
+    }
+
+    fn read_turns<T: Default>(&self, body: impl FnOnce(&TurnStore) -> Result<T>) -> Result<T> {
+        match self.enter()?.turns.open()? {
+            Some(store) => body(&store),
+            None => Ok(T::default()),
+        }
+    }
+
+    /// Find turns by words and by meaning, best first. The result may be empty.
+    pub fn recall_turns(&self, request: &TurnRequest) -> Result<Vec<TurnHit>> {
+        let shared = self.enter()?;
+        if request.limit == 0 || request.limit > limits::RECALL_LIMIT {
+            let message = format!("{} is not between 1 and {}", request.limit, limits::RECALL_LIMIT);
+            return Err(Error::over_limit("limit", message, limits::RECALL_LIMIT));
+        }
+        let query: String = request.query.chars().take(limits::QUERY_CHARS).collect();
+        let Some(store) = shared.turns.open()? else { return Ok(Vec::new()) };
+        let view = shared.turns.current(&store)?;
+        let view: &View = &view;
+        let projects = match &request.scope {
+            Scope::Everything | Scope::EveryProject => None,
+            Scope::Global => Some(vec![0]),
+            Scope::Project { name, .. } => {
+                Some(store.read(|at| turns::project_id(at, Some(name)))?.into_iter().collect())
+            }
+        };
+        let filter = Filter::of_turns(projects, request.since, request.until);
+        // Without a vector of the index's model, only words are compared.
+        let vector = request
+            .vector
+            .as_deref()
+            .filter(|vector| view.mirror.model().is_some_and(|model| model.dimension == vector.len()));
+        let now_ms = shared.clock.now_ms();
+        let ranking = answer::rank(view, &filter, &query, vector, now_ms, false)?;
+        store.read(|at| {
+            let mut hits = Vec::new();
+            for candidate in &ranking.candidates {
+                if hits.len() == request.limit {
+                    break;
+                }
+                let Some(turn) = turns::by_key(at, view.mirror.row(candidate.place).columns.key)? else { continue };
+                let signals = if request.explain { ranking.explain(view, candidate, now_ms) } else { Vec::new() };
+                let (score, relevance, floor) = (candidate.score, candidate.relevance(), ranking.floor);
+                hits.push(TurnHit { turn, score, relevance, floor, signals });
+            }
+            Ok(hits)
+        })
+    }
+}

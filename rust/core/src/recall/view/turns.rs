@@ -1,0 +1,41 @@
+//! The view of a session index. It has no overlay, because words are committed before turns, and no graph.
+
+use std::path::Path;
+
+use super::View;
+use crate::error::Result;
+use crate::index::lexical::{Lexical, Places};
+use crate::store::turns::{self, TurnStore};
+
+impl View {
+    /// Create an empty view of the session index under `folder`.
+    pub fn of_turns(folder: &Path) -> Self {
+        Self::new(folder, usize::MAX / 8, 1)
+    }
+
+    /// Whether the view equals the session index.
+    pub fn has_turns_of(&self, store: &TurnStore) -> Result<bool> {
+        Ok(self.indexes_are_current() && self.mirror.is_at(&store.read(turns::head)?))
+    }
+
+    /// Make the view equal to the session index.
+    pub fn refresh_turns(&mut self, store: &TurnStore) -> Result<()> {
+        self.is_whole = false;
+        // The words of a turn are committed before the turn, so this reader has the words of every turn of the snapshot
+        // except of those that are added meanwhile.
+        self.open_lexical();
+        let (is_reloaded, id) = store.read(|at| Ok((self.mirror.refresh_turns(at)?, turns::head(at)?.store_id)))?;
+        let is_ours = |index: &Lexical| index.mark().has_current_layout() && index.mark().head.store_id == id;
+        if !self.lexical.as_ref().is_some_and(is_ours) {
+            self.lexical = None;
+        }
+        self.places_are_stale |= is_reloaded;
+        self.document_places = match &self.lexical {
+            Some(index) => index.places(|key| self.mirror.row_of(key))?,
+            None => Places::default(),
+        };
+        self.places_are_stale = false;
+        self.is_whole = true;
+        Ok(())
+    }
+}

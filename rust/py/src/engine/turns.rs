@@ -1,0 +1,155 @@
+//! Methods of the session index.
+
+use numpy::{PyReadonlyArray1, PyReadonlyArray2};
+use opencode_memory_core::Error;
+use opencode_memory_core::engine::{TurnHit, TurnRequest};
+use opencode_memory_core::store::turns::{NewTurn, Page, Turn};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use super::Engine;
+use crate::convert::{self, GivenSelection, dict};
+use crate::errors::detached;
+
+type Dicts<'py> = Vec<Bound<'py, PyDict>>;
+/// Session, project, mark and cursor.
+type ProgressParts = (String, Option<String>, String, Option<String>);
+
+/// A session with the turns to add.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+struct GivenPage {
+    database: String,
+    session: String,
+    project: Option<String>,
+    mark: String,
+    cursor: Option<String>,
+    restart: bool,
+    turns: Vec<GivenTurn>,
+}
+
+/// A turn to add. `rows` are the rows of its chunks in the matrix of vectors.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+struct GivenTurn {
+    message: String,
+    speaker: String,
+    time: i64,
+    text: String,
+    digest: Vec<u8>,
+    rows: (usize, usize),
+}
+
+#[pymethods]
+impl Engine {
+    fn put_turns(
+        &self,
+        py: Python<'_>,
+        model: &str,
+        pages: Vec<GivenPage>,
+        vectors: PyReadonlyArray2<'_, f32>,
+    ) -> PyResult<bool> {
+        let vectors = vectors.as_array();
+        let dimension = vectors.ncols();
+        let values: Vec<f32> = vectors.iter().copied().collect();
+        detached(py, || {
+            let turn = |given: GivenTurn| {
+                let (first, end) = given.rows;
+                let vectors = values.get(dimension * first..dimension * end).ok_or_else(|| {
+                    Error::over_limit("rows", format!("{first} to {end} are not rows of the vectors"), values.len())
+                })?;
+                Ok(NewTurn {
+                    message: given.message,
+                    speaker: given.speaker,
+                    time: given.time,
+                    text: given.text,
+                    digest: given.digest,
+                    vectors: vectors.to_vec(),
+                })
+            };
+            let page = |given: GivenPage| {
+                Ok(Page {
+                    database: given.database,
+                    session: given.session,
+                    project: given.project,
+                    mark: given.mark,
+                    cursor: given.cursor,
+                    restart: given.restart,
+                    turns: given.turns.into_iter().map(turn).collect::<Result<_, Error>>()?,
+                })
+            };
+            let pages = pages.into_iter().map(page).collect::<Result<Vec<_>, Error>>()?;
+            self.core.put_turns(model, dimension, &pages)
+        })
+    }
+
+    fn drop_sessions(&self, py: Python<'_>, database: &str, sessions: Vec<String>) -> PyResult<bool> {
+        detached(py, || self.core.drop_sessions(database, &sessions))
+    }
+
+    fn drop_session_index(&self, py: Python<'_>) -> PyResult<bool> {
+        detached(py, || self.core.drop_session_index())
+    }
+
+    fn session_progress(&self, py: Python<'_>, database: &str) -> PyResult<Vec<ProgressParts>> {
+        let found = detached(py, || self.core.session_progress(database))?;
+        Ok(found.into_iter().map(|one| (one.session, one.project, one.mark, one.cursor)).collect())
+    }
+
+    fn turn_messages(&self, py: Python<'_>, database: &str, session: &str) -> PyResult<Vec<String>> {
+        detached(py, || self.core.turn_messages(database, session))
+    }
+
+    fn find_turns<'py>(&self, py: Python<'py>, message: &str) -> PyResult<Dicts<'py>> {
+        let found = detached(py, || self.core.find_turns(message))?;
+        found.iter().map(|found| turn(py, found)).collect()
+    }
+
+    fn turns_of_session<'py>(&self, py: Python<'py>, session: &str, from: i64, upto: i64) -> PyResult<Dicts<'py>> {
+        let found = detached(py, || self.core.turns_of_session(session, from, upto))?;
+        found.iter().map(|found| turn(py, found)).collect()
+    }
+
+    fn turn_counts(&self, py: Python<'_>) -> PyResult<(usize, usize, Vec<String>)> {
+        let counts = detached(py, || self.core.turn_counts())?;
+        Ok((counts.sessions, counts.turns, counts.databases))
+    }
+
+    fn recall_turns<'py>(
+        &self,
+        py: Python<'py>,
+        query: String,
+        vector: Option<PyReadonlyArray1<'py, f32>>,
+        selection: GivenSelection,
+        limit: usize,
+        explain: bool,
+    ) -> PyResult<Dicts<'py>> {
+        let vector = vector.map(|vector| vector.as_array().to_vec());
+        let hits = detached(py, || {
+            let selection = selection.into_core()?;
+            let (scope, since, until) = (selection.scope, selection.since, selection.until);
+            self.core.recall_turns(&TurnRequest { query, vector, scope, since, until, limit, explain })
+        })?;
+        hits.iter().map(|found| hit(py, found)).collect()
+    }
+}
+
+fn turn<'py>(py: Python<'py>, turn: &Turn) -> PyResult<Bound<'py, PyDict>> {
+    Ok(dict!(py,
+        "database": &turn.database,
+        "session": &turn.session,
+        "message": &turn.message,
+        "project": turn.project.as_deref(),
+        "speaker": &turn.speaker,
+        "time": turn.time,
+        "position": turn.position,
+        "digest": turn.digest.as_slice(),
+    ))
+}
+
+fn hit<'py>(py: Python<'py>, hit: &TurnHit) -> PyResult<Bound<'py, PyDict>> {
+    let signals = hit.signals.iter().map(|found| convert::signal(py, found)).collect::<PyResult<Vec<_>>>()?;
+    Ok(dict!(py,
+        "turn": turn(py, &hit.turn)?, "score": hit.score, "relevance": hit.relevance, "floor": hit.floor, "signals": signals
+    ))
+}
