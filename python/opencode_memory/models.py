@@ -308,6 +308,55 @@ class Hit:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Turn:
+    """What one side said in one message of a session of a coding agent.
+
+    Attributes:
+        database: The file of the agent that holds the session.
+        session: Id of the session.
+        message: Id of the message.
+        project: The project of the session; None for none.
+        speaker: ``user`` or ``assistant``.
+        time: When it was said.
+        position: Place among the turns of the session, from 0.
+        digest: Identifies the text that was indexed.
+        title: Title of the session; empty until the text is read.
+        text: The text, with secrets redacted; empty until it is read.
+    """
+
+    database: str
+    session: str
+    message: str
+    project: str | None
+    speaker: str
+    time: datetime
+    position: int
+    digest: bytes
+    title: str = ""
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionHit:
+    """A turn of a session that answers a recall; the attributes are those of ``Hit``."""
+
+    turn: Turn
+    score: float
+    rank: int
+    explanation: Explanation | None = None
+    relevance: float | None = None
+    floor: float | None = None
+
+
+class Sources(StrEnum):
+    """The data that a search covers."""
+
+    MEMORIES = "memories"
+    SESSIONS = "sessions"
+    ALL = "all"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Earlier:
     """An earlier statement on the subject of a memory.
 

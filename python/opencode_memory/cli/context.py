@@ -87,6 +87,7 @@ class Invocation:
         with opencode_memory.open(
             self.config.data_dir, project=self.config.project, embedder=self._embedder(), background=background
         ) as store:
+            self._read_sessions(store)
             if self.config.project is not None:
                 yield store
             else:
@@ -109,6 +110,7 @@ class Invocation:
         with opencode_memory.open(
             self.config.data_dir, embedder=self._embedder(), actor=actor, background=background
         ) as store:
+            self._read_sessions(store)
             yield store
 
     @contextmanager
@@ -122,6 +124,13 @@ class Invocation:
 
         with opencode_memory.open(self.config.data_dir, embedder=self._embedder(), read_only=True) as store:
             yield store
+
+    def _read_sessions(self, store: MemoryStore) -> None:
+        """Let the store read the texts of turns from the databases that hold them."""
+        from opencode_memory.hosts.opencode.turns.reading import DatabaseTexts  # noqa: PLC0415  see the module's docstring
+        from opencode_memory.learning.switches import Switches  # noqa: PLC0415  see the module's docstring
+
+        store.turns.texts = DatabaseTexts(store, Switches.from_config(self.config.learning))
 
     def _offer_relearning(self, store: MemoryStore) -> None:
         """Tell a person at a terminal once that the rules of learning changed. Programs do not use up the offer."""

@@ -10,16 +10,18 @@ from opencode_memory.cli.output import Output, bold, dim
 from opencode_memory.context.folding import format_before
 from opencode_memory.context.provenance import describe_source
 from opencode_memory.context.results import NOTHING_NEAR, Result, describe_relevance
-from opencode_memory.models import Hit, Memory, Status
+from opencode_memory.models import Hit, Memory, SessionHit, Status
 from opencode_memory.text.clock import age
+from opencode_memory.text.display import one_line
 from opencode_memory.text.formatting import short_id
 
 _INDENT: Final = " " * 4
 _HIT_LINES: Final = 4
+_TITLE: Final = 60
 _BEFORE_LINES: Final = 2
 
 
-def print_hits(out: Output, results: Sequence[Result], *, at: datetime, in_detail: bool = True) -> None:
+def print_hits(out: Output, results: Sequence[Result | SessionHit], *, at: datetime, in_detail: bool = True) -> None:
     """Print the results of a recall, best first, with their explanations if any.
 
     Args:
@@ -30,15 +32,13 @@ def print_hits(out: Output, results: Sequence[Result], *, at: datetime, in_detai
     """
     indent = _INDENT
     for result in results:
-        hit = result.hit
-        out.line(bold(f"{hit.rank:>2}  "), dim(format_facts(hit.memory, at=at)))
-        out.excerpt(hit.memory.content, indent=indent, lines=_HIT_LINES)
-        source = describe_source(hit.memory)
-        if source:
-            out.line(dim(indent + source))
-        changed = format_before(hit.memory, result.before, at=at)
-        if changed:
-            out.excerpt(changed, indent=indent, lines=_BEFORE_LINES)
+        hit: Hit | SessionHit
+        if isinstance(result, SessionHit):
+            hit = result
+            _print_turn(out, hit, at=at)
+        else:
+            hit = result.hit
+            _print_memory(out, result, at=at)
         signals = hit.explanation.signals if hit.explanation is not None else ()
         if signals and not in_detail:
             parts = (f"{signal.name} {signal.contribution:+.2f}" for signal in signals)
@@ -47,6 +47,27 @@ def print_hits(out: Output, results: Sequence[Result], *, at: datetime, in_detai
             for signal in signals:
                 out.line(dim(indent + signal.detail))
             out.line(dim(indent + describe_relevance(hit)))
+
+
+def _print_memory(out: Output, result: Result, *, at: datetime) -> None:
+    memory = result.memory
+    out.line(bold(f"{result.hit.rank:>2}  "), dim(format_facts(memory, at=at)))
+    out.excerpt(memory.content, indent=_INDENT, lines=_HIT_LINES)
+    source = describe_source(memory)
+    if source:
+        out.line(dim(_INDENT + source))
+    changed = format_before(memory, result.before, at=at)
+    if changed:
+        out.excerpt(changed, indent=_INDENT, lines=_BEFORE_LINES)
+
+
+def _print_turn(out: Output, hit: SessionHit, *, at: datetime) -> None:
+    turn = hit.turn
+    who = "you" if turn.speaker == "user" else "the agent"
+    facts = ("session", turn.project or "global", age(turn.time, at=at), turn.message)
+    out.line(bold(f"{hit.rank:>2}  "), dim(" · ".join(facts)))
+    out.excerpt(turn.text, indent=_INDENT, lines=_HIT_LINES)
+    out.line(dim(f"{_INDENT}{who} on {turn.time.astimezone():%Y-%m-%d} in “{one_line(turn.title, _TITLE)}”"))
 
 
 def print_near_misses(out: Output, hits: Sequence[Hit], *, at: datetime) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import partial
 from typing import TYPE_CHECKING
 
 import click
@@ -28,13 +27,15 @@ from opencode_memory.cli.parameters import (
     text_argument,
 )
 from opencode_memory.context.provenance import find_headings
-from opencode_memory.context.results import NEAR_MISSES, Result, cut, present
-from opencode_memory.models import ALL_PROJECTS, Category, Hit
+from opencode_memory.context.results import NEAR_MISSES, Result, cut
+from opencode_memory.context.session_results import present_all, turn_data
+from opencode_memory.models import ALL_PROJECTS, Category, Hit, SessionHit, Sources
 from opencode_memory.text.formatting import format_count
 from opencode_memory.text.json_values import to_json
 
 if TYPE_CHECKING:
     from opencode_memory.store.memory_store import MemoryStore
+    from opencode_memory.store.selection import Filter
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +51,7 @@ class RecallRequest:
     as_of: datetime | None
     explain: bool
     uncut: bool
+    sources: Sources
     all_projects: bool
 
 
@@ -63,6 +65,12 @@ class RecallRequest:
 @click.option("--as-of", metavar="WHEN", help="Search the store as it was at this time.")
 @click.option("-x", "--explain", is_flag=True, help="Explain the rank of each result, or why there is none.")
 @click.option("--uncut", is_flag=True, help="Fill the list up to the limit with weaker hits.")
+@click.option(
+    "--sources",
+    type=click.Choice([source.value for source in Sources]),
+    default=Sources.ALL.value,
+    help="Search memories, sessions of the agent, or both.  [default: all]",
+)
 @all_projects_option
 def recall(
     run: Invocation,
@@ -77,9 +85,10 @@ def recall(
     as_of: str | None,
     explain: bool,
     uncut: bool,
+    sources: str,
     all_projects: bool,
 ) -> int:
-    """Search memories by words and by meaning. TEXT is one or more words, or - for standard input."""
+    """Search memories and sessions by words and by meaning. TEXT is one or more words, or - for standard input."""
     request = RecallRequest(
         query=read_text(text),
         limit=limit,
@@ -90,6 +99,7 @@ def recall(
         as_of=parse_moment(as_of, field="--as-of", at=run.started_at),
         explain=explain,
         uncut=uncut,
+        sources=Sources(sources),
         all_projects=all_projects,
     )
     return print_answer(run, request)
@@ -98,28 +108,43 @@ def recall(
 def print_answer(run: Invocation, request: RecallRequest) -> int:
     """Print the hits of a query; return 1 if there are none."""
     with run.open_store() as store:
-        search = partial(
-            store.recall,
+        filters: Filter = {
+            "project": ALL_PROJECTS if request.all_projects else None,
+            "scope": request.scope,
+            "category": request.categories or None,
+            "since": request.period.since,
+            "until": request.period.until,
+            "entity": request.entity,
+        }
+        hits = store.search(
             request.query,
-            project=ALL_PROJECTS if request.all_projects else None,
-            scope=request.scope,
-            category=request.categories or None,
-            since=request.period.since,
-            until=request.period.until,
-            entity=request.entity,
+            sources=request.sources,
+            limit=request.limit or run.config.recall.limit,
             as_of=request.as_of,
             explain=request.explain,
+            **filters,
         )
-        hits = search(limit=request.limit or run.config.recall.limit)
         results = _arrange(store, hits, request)
         is_explained = request.explain and not hits
-        nearest = search(limit=NEAR_MISSES, nearest=True, unasked=True) if is_explained else []
+        nearest = (
+            store.recall(
+                request.query,
+                limit=NEAR_MISSES,
+                as_of=request.as_of,
+                explain=True,
+                nearest=True,
+                unasked=True,
+                **filters,
+            )
+            if is_explained
+            else []
+        )
     if run.out.as_json:
         fields = {"query": request.query, "hits": [_to_fields(result) for result in results]}
         run.out.json(fields | ({"nearest": nearest} if is_explained else {}))
     elif results:
         print_hits(run.out, results, at=run.started_at)
-        shown = len(results) + sum(len(result.before) for result in results)
+        shown = len(results) + sum(len(result.before) for result in results if isinstance(result, Result))
         if shown < len(hits):
             run.out.note(dim(f"{format_count(len(hits) - shown, 'weaker hit')} left out; --uncut shows them."))
     elif is_explained:
@@ -129,15 +154,19 @@ def print_answer(run: Invocation, request: RecallRequest) -> int:
     return DONE if hits else NOTHING_FOUND
 
 
-def _arrange(store: MemoryStore, hits: Sequence[Hit], request: RecallRequest) -> list[Result]:
+def _arrange(store: MemoryStore, hits: Sequence[Hit | SessionHit], request: RecallRequest) -> list[Result | SessionHit]:
     if request.as_of is not None:
         # The links of today say nothing about the statements of an earlier time.
-        return [Result(hit) for hit in (hits if request.uncut else cut(hits))]
-    return present(store, hits, whole=request.uncut)
+        memories = [hit for hit in hits if isinstance(hit, Hit)]
+        return [Result(hit) for hit in (memories if request.uncut else cut(memories))]
+    return present_all(store, hits, whole=request.uncut)
 
 
-def _to_fields(result: Result) -> dict[str, object]:
+def _to_fields(result: Result | SessionHit) -> dict[str, object]:
     """Return the fields of a result: those of its hit, its headings, and the earlier statements if there are any."""
+    if isinstance(result, SessionHit):
+        found = {"score": result.score, "rank": result.rank, "relevance": result.relevance}
+        return {"turn": turn_data(result.turn)} | found | {"explanation": result.explanation}
     fields: dict[str, object] = to_json(result.hit)
     headings = find_headings(result.memory)
     return fields | ({"headings": headings} if headings else {}) | ({"before": result.before} if result.before else {})

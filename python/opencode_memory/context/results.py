@@ -9,13 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from opencode_memory.context.folding import fold_hits
-from opencode_memory.models import Hit, Memory
+from opencode_memory.models import Hit, Memory, SessionHit
 
 if TYPE_CHECKING:
     from opencode_memory.store.memory_store import MemoryStore
+
+_Hit = TypeVar("_Hit", Hit, SessionHit)
 
 LEAST_SCORE: Final = 0.65
 LEAST_RELEVANCE: Final = 0.7
@@ -58,9 +60,9 @@ def present(store: MemoryStore, hits: Sequence[Hit], *, whole: bool = False) -> 
     return [Result(replace(hit, rank=rank), before) for rank, (hit, before) in enumerate(folded, start=1)]
 
 
-def cut(hits: Sequence[Hit]) -> list[Hit]:
+def cut(hits: Sequence[_Hit]) -> list[_Hit]:
     """Return the hits up to the first one that is much weaker than the best."""
-    kept: list[Hit] = []
+    kept: list[_Hit] = []
     for place, hit in enumerate(hits):
         if hit.relevance is not None and hits[0].relevance is not None:
             is_near = hit.score >= LEAST_SCORE * hits[0].score or hit.relevance >= LEAST_RELEVANCE * hits[0].relevance
@@ -70,7 +72,7 @@ def cut(hits: Sequence[Hit]) -> list[Hit]:
     return kept
 
 
-def describe_relevance(hit: Hit) -> str:
+def describe_relevance(hit: Hit | SessionHit) -> str:
     """Compare the relevance of a hit with the floor of its answer."""
     if hit.relevance is None or hit.floor is None:
         return "relevance: not judged, it contradicts another hit"

@@ -103,11 +103,16 @@ class EmbeddingQueue:
                 return None
             return embed_pending(self._engine, embedder, limit=limit, compare=False, skip=skip, on_failure=on_failure)
 
-    def embed_query(self, query: str) -> npt.NDArray[np.float32] | None:
-        """Embed a query; None if the store has no vectors of this model, or if the model fails."""
-        if not query.strip() or self._engine.active_model() is None:
+    def embed_query(self, query: str, *, of_sessions: bool = False) -> npt.NDArray[np.float32] | None:
+        """Embed a query; None if the store has no vectors of this model, or if the model fails.
+
+        Args:
+            query: The query.
+            of_sessions: Whether it searches the session index, whose vectors always come from this process's model.
+        """
+        if not query.strip() or (not of_sessions and self._engine.active_model() is None):
             return None
-        reason = self.mismatch()
+        reason = None if of_sessions else self.mismatch()
         if reason is None:
             try:
                 return self.embedder().embed_query(subject(query))

@@ -32,6 +32,8 @@ from opencode_memory.models import (
     RememberResult,
     RememberStatus,
     Scope,
+    SessionHit,
+    Sources,
     Time,
 )
 from opencode_memory.store import arguments, records
@@ -42,12 +44,14 @@ from opencode_memory.store.jobs import Jobs
 from opencode_memory.store.kv import KeyValues
 from opencode_memory.store.learning_state import LearningState
 from opencode_memory.store.ledger import Ledger
+from opencode_memory.store.merge import merge, parse_sources
 from opencode_memory.store.projects import Projects
 from opencode_memory.store.reports import PurgeReport, Stats
 from opencode_memory.store.rows import Rows
 from opencode_memory.store.selection import Filter, owner, select
 from opencode_memory.store.sessions import Sessions
 from opencode_memory.store.snapshots import remove_leftovers
+from opencode_memory.store.turns import Turns
 from opencode_memory.text.suggest import did_you_mean
 from opencode_memory.text.unicode import replace_surrogates
 
@@ -58,6 +62,7 @@ _log: Final = logging.getLogger(__name__)
 
 _UNCHANGED: Final = object()
 _MOST_RELATED: Final = 1000
+_ONLY_MEMORIES: Final = ("category", "entity", "tag", "status", "older_than", "pinned", "with_expired")
 
 
 def open(  # noqa: A001  `opencode_memory.open` reads like what it does
@@ -132,6 +137,7 @@ class MemoryStore:
         self.backups = Backups(engine, self._queue.notify)
         self.rows = Rows(engine, partial(_write, engine, self._queue, project=project, zone=zone))
         self.learning = LearningState(engine, zone, self._queue.notify)
+        self.turns: Turns = Turns(engine, queue) if parent is None else parent.turns
         # If a program ends without closing the store, this stops the engine's thread before the interpreter ends.
         self._finalizer = weakref.finalize(self, engine.close) if parent is None else None
 
@@ -417,6 +423,46 @@ class MemoryStore:
             question, self._queue.embed_query(question), selection, most, moment, explain, unasked, nearest
         )
         return [records.hit(hit, explained=explain) for hit in found]
+
+    def search(
+        self,
+        query: str,
+        *,
+        sources: str = Sources.ALL,
+        limit: int = 10,
+        as_of: Time | None = None,
+        explain: bool = False,
+        **filters: Unpack[Filter],
+    ) -> builtins.list[Hit | SessionHit]:
+        """Find memories and turns of sessions in one ranked answer, best first.
+
+        Turns have no category, entity, tag, status or history, so a filter by one of these leaves sessions out.
+
+        Args:
+            query: Free text; operators have no meaning.
+            sources: ``memories``, ``sessions`` or ``all``.
+            limit: Maximum number of hits, 1 to 1,000.
+            as_of: As for ``recall``.
+            explain: As for ``recall``.
+            **filters: See ``Filter``.
+
+        Raises:
+            InvalidInputError: An argument is invalid.
+        """
+        wanted = parse_sources(sources)
+        memories: builtins.list[Hit] = []
+        if wanted is not Sources.SESSIONS:
+            memories = self.recall(query, limit=limit, as_of=as_of, explain=explain, **filters)
+        narrows = as_of is not None or any(filters.get(name) for name in _ONLY_MEMORIES)
+        if wanted is Sources.MEMORIES or (wanted is Sources.ALL and narrows):
+            return [*memories]
+        if narrows:
+            raise InvalidInputError(
+                "sources: sessions cannot be filtered by category, entity, tag, status or a past state", field="sources"
+            )
+        most = arguments.count(limit, field="limit", least=1)
+        turns = self.turns.recall(_readable(query), self._select(**filters), limit=most, explain=explain)
+        return merge(memories, turns, limit=most)
 
     def note_uses(self, ids: Sequence[str]) -> None:
         """Count a use of each memory, as a recall does for its hits."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields
 from datetime import datetime, tzinfo
 from typing import Any, Final, get_type_hints
@@ -25,6 +25,7 @@ from opencode_memory.models import (
     Status,
     Time,
     Trust,
+    Turn,
 )
 from opencode_memory.store.arguments import (
     flag,
@@ -164,15 +165,24 @@ def memory(found: Mapping[str, Any]) -> Memory:
 
 def hit(found: Mapping[str, Any], *, explained: bool) -> Hit:
     """Build a hit from the engine's dictionary."""
-    explanation = Explanation(signals=tuple(Signal(**signal) for signal in found["signals"])) if explained else None
     return Hit(
         memory=memory(found["memory"]),
         score=found["score"],
         rank=found["rank"],
         relevance=found["relevance"],
         floor=found["floor"],
-        explanation=explanation,
+        explanation=explanation(found["signals"]) if explained else None,
     )
+
+
+def explanation(signals: Iterable[Mapping[str, Any]]) -> Explanation:
+    """Build an explanation from the engine's signals."""
+    return Explanation(signals=tuple(Signal(**signal) for signal in signals))
+
+
+def turn(found: Mapping[str, Any]) -> Turn:
+    """Build a turn, without its text, from the engine's dictionary."""
+    return Turn(**{**found, "time": moment(found["time"]), "digest": bytes(found["digest"])})
 
 
 def history_entry(found: Mapping[str, Any]) -> HistoryEntry:

@@ -29,6 +29,7 @@ from opencode_memory.projects.resolver import ProjectResolver, work_tree
 from opencode_memory.text import clock
 from opencode_memory.text.clock import to_ms
 from opencode_memory.worker.duty import Duty, PermanentError, PostponedError, Work, always
+from opencode_memory.worker.session_duty import SessionDuty
 
 if TYPE_CHECKING:
     from opencode_memory.config.load import Config
@@ -65,7 +66,7 @@ class LearningDuties:
 
     def duties(self) -> tuple[Duty, ...]:
         """Return the enabled duties."""
-        found: list[Duty] = []
+        found = [SessionDuty(self._config, self._projects, self._switches).duty()]
         if self._switches.is_enabled("opencode"):
             found.append(Duty(kind="opencode", do=self._read_opencode, is_due=always))
         if self._switches.is_enabled("live"):

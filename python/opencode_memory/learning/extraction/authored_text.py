@@ -92,6 +92,11 @@ def extract_authored_text(message: str) -> AuthoredText:
     return AuthoredText("\n".join(_QUOTED.sub(_mask_quote, line) for line in lines), injected)
 
 
+def strip_injected(message: str) -> str:
+    """Remove what a memory system or the agent's host put into a message."""
+    return _GIVEN.sub("\n", message)
+
+
 def _drop_terminal_output(lines: list[str]) -> Iterator[str]:
     """Leave out each command after a prompt, and its output up to the next blank line."""
     is_output = False

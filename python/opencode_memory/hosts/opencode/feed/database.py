@@ -13,7 +13,7 @@ Cursors belong to one session. So sessions that are imported later, and messages
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
@@ -22,10 +22,10 @@ from types import MappingProxyType, TracebackType
 from typing import Final, Self
 
 from opencode_memory.errors import InvalidInputError
-from opencode_memory.hosts.opencode.feed.pages import Page, read_page
+from opencode_memory.hosts.opencode.feed.pages import Page, read_page, read_some
 from opencode_memory.hosts.opencode.feed.sqlite_reader import BesideReader
 from opencode_memory.hosts.opencode.feed.tables import Engine, columns, engines_of, is_sound
-from opencode_memory.learning.extraction.events import SessionInfo
+from opencode_memory.learning.extraction.events import Message, SessionInfo
 
 _SESSION_TABLES: Final = ("session_v2", "session")
 _BATCH: Final = 100
@@ -126,6 +126,30 @@ class OpenCodeDatabase:
             return read_page(connection, self._engines(connection), session, after, now_ms=now_ms, limit=limit)
 
         return self._reader.ask(page)
+
+    def message_ids(self, session: str) -> frozenset[str]:
+        """Return the ids of all messages of a session, complete or not."""
+
+        def ids(connection: sqlite3.Connection) -> frozenset[str]:
+            found: set[str] = set()
+            for engine in self._engines(connection):
+                rows = connection.execute(f"SELECT id FROM {engine.table} WHERE session_id = ?", (session,))
+                found.update(name for (name,) in rows if is_sound(name))
+            return frozenset(found)
+
+        return self._reader.ask(ids)
+
+    def read_messages(self, session: str, ids: Collection[str], *, now_ms: int) -> dict[str, Message]:
+        """Return these messages of a session, by id; those that do not exist are left out."""
+
+        def read(connection: sqlite3.Connection) -> dict[str, Message]:
+            return read_some(connection, self._engines(connection), session, ids, now_ms=now_ms)
+
+        return self._reader.ask(read)
+
+    def find_infos(self, sessions: Collection[str]) -> dict[str, SessionInfo]:
+        """Return these sessions, by id; those that do not exist are left out."""
+        return self._reader.ask(partial(self._infos, names=list(sessions)))
 
     def _engines(self, connection: sqlite3.Connection) -> list[Engine]:
         engines = engines_of(connection)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import logging
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, pairwise
 from typing import Any, Final
@@ -78,6 +78,21 @@ def read_page(
             break
     cursor = json.dumps(places, separators=(",", ":")) if places else None
     return Page(messages=tuple(messages), cursor=cursor, is_end=is_end, waits=waits)
+
+
+def read_some(
+    connection: sqlite3.Connection, engines: Sequence[Engine], session: str, ids: Collection[str], *, now_ms: int
+) -> dict[str, Message]:
+    """Read some messages of a session, by id; incomplete ones are left out."""
+    found: dict[str, Message] = {}
+    for engine in engines:
+        for row in engine.rows_of(connection, session, ids):
+            parts = _read_parts(connection, row)
+            touched_ms = max(row.touched_ms, parts.touched_ms)
+            message = read_message(row.info, parts.parts, now_ms=now_ms, touched_ms=touched_ms, is_followed=True)
+            if message is not None:
+                found[row.id] = message
+    return found
 
 
 def _read_complete(

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import logging
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Protocol, TypeAlias
 
@@ -61,6 +61,10 @@ class Engine(Protocol):
         """Yield the messages of a session after a position, in order."""
         ...
 
+    def rows_of(self, connection: sqlite3.Connection, session: str, ids: Collection[str]) -> Iterator[Row]:
+        """Yield these messages of a session, in order."""
+        ...
+
     def behind(self, connection: sqlite3.Connection, session: str, position: Position) -> int:
         """Count the messages up to and including a position."""
         ...
@@ -75,13 +79,22 @@ class FirstEngine:
 
     def rows(self, connection: sqlite3.Connection, session: str, after: Position | None) -> Iterator[Row]:
         """Yield the messages of a session after a position."""
+        return self._select(connection, session, "(time_created, id) > (?, ?)", after or (-1, ""))
+
+    def rows_of(self, connection: sqlite3.Connection, session: str, ids: Collection[str]) -> Iterator[Row]:
+        """Yield these messages of a session, in order."""
+        return self._select(connection, session, f"id IN ({_places(ids)})", ids)
+
+    def _select(
+        self, connection: sqlite3.Connection, session: str, condition: str, values: Iterable[Any]
+    ) -> Iterator[Row]:
         # The summary of a long turn contains a patch for each file. All other fields are short.
         statement = (
             "SELECT id, time_created, time_updated, CASE WHEN length(data) <= ? THEN data"
             " WHEN json_valid(data) THEN json_remove(data, '$.summary') END"
-            " FROM message WHERE session_id = ? AND (time_created, id) > (?, ?) ORDER BY time_created, id"
+            f" FROM message WHERE session_id = ? AND {condition} ORDER BY time_created, id"
         )
-        for name, created, updated, data in connection.execute(statement, (_LARGE, session, *(after or (-1, "")))):
+        for name, created, updated, data in connection.execute(statement, (_LARGE, session, *values)):
             if not is_sound(name) or not isinstance(created, int):
                 continue
             info = _object(data) | {"id": name}
@@ -114,13 +127,20 @@ class SecondEngine:
 
     def rows(self, connection: sqlite3.Connection, session: str, after: Position | None) -> Iterator[Row]:
         """Yield the messages of a session after a position."""
+        return self._select(connection, session, "seq > ?", after or (-1,))
+
+    def rows_of(self, connection: sqlite3.Connection, session: str, ids: Collection[str]) -> Iterator[Row]:
+        """Yield these messages of a session, in order."""
+        return self._select(connection, session, f"id IN ({_places(ids)})", ids)
+
+    def _select(
+        self, connection: sqlite3.Connection, session: str, condition: str, values: Iterable[Any]
+    ) -> Iterator[Row]:
         statement = (
             "SELECT id, seq, type, time_updated, CASE WHEN length(data) <= ? THEN data END"
-            f" FROM session_message m WHERE session_id = ? AND seq > ?{self._only_ours} ORDER BY seq"
+            f" FROM session_message m WHERE session_id = ? AND {condition}{self._only_ours} ORDER BY seq"
         )
-        for name, seq, kind, updated, data in connection.execute(
-            statement, (_MAX_CHARACTERS, session, *(after or (-1,)))
-        ):
+        for name, seq, kind, updated, data in connection.execute(statement, (_MAX_CHARACTERS, session, *values)):
             if not is_sound(name) or not isinstance(seq, int):
                 continue
             info, parts = as_v1(name, str(kind), _object(data))
@@ -177,6 +197,10 @@ def engines_of(connection: sqlite3.Connection) -> list[Engine]:
 def columns(connection: sqlite3.Connection, table: str) -> set[str]:
     """Return the names of a table's columns; empty if the table does not exist."""
     return {name for (name,) in connection.execute("SELECT name FROM pragma_table_info(?)", (table,))}
+
+
+def _places(values: Collection[str]) -> str:
+    return ", ".join("?" * len(values))
 
 
 def _object(data: Any) -> dict[str, Any]:

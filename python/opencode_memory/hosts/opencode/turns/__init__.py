@@ -1,0 +1,1 @@
+"""Indexes the turns of OpenCode's sessions, and reads their texts when they are shown."""

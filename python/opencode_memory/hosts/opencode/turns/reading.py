@@ -1,0 +1,83 @@
+"""Reads the texts of turns from OpenCode's database when they are shown. What was deleted there is not shown."""
+
+from __future__ import annotations
+
+import logging
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from opencode_memory.errors import BusyError, InvalidInputError, StorageError
+from opencode_memory.hosts.opencode.feed.database import OpenCodeDatabase
+from opencode_memory.hosts.opencode.turns.texts import read_turn
+from opencode_memory.models import Turn
+from opencode_memory.store.turns import digest_of
+from opencode_memory.text import clock
+from opencode_memory.text.clock import to_ms
+
+if TYPE_CHECKING:
+    from opencode_memory.learning.switches import Switches
+    from opencode_memory.store.memory_store import MemoryStore
+
+_LOG: Final = logging.getLogger(__name__)
+
+
+class DatabaseTexts:
+    """Texts of turns, from the databases that hold them.
+
+    Args:
+        store: The store with the switches of projects and sessions.
+        switches: Tell for which sessions learning is switched off; their turns are not shown.
+        now_ms: Returns the current time in UTC milliseconds.
+    """
+
+    def __init__(
+        self, store: MemoryStore, switches: Switches, now_ms: Callable[[], int] = lambda: to_ms(clock.now())
+    ) -> None:
+        self._store = store
+        self._switches = switches
+        self._now_ms = now_ms
+
+    def read(self, turns: Sequence[Turn]) -> list[Turn | None]:
+        """Return the turns with title and text, in order; None for those that must not be shown.
+
+        These were deleted or changed since, or learning is switched off for their project or session.
+        """
+        if not self._switches.is_enabled("opencode"):
+            return [None] * len(turns)
+        by_session: defaultdict[tuple[str, str], list[Turn]] = defaultdict(list)
+        for turn in turns:
+            by_session[turn.database, turn.session].append(turn)
+        found: dict[tuple[str, str, str], Turn] = {}
+        for database in dict.fromkeys(turn.database for turn in turns):
+            try:
+                with OpenCodeDatabase(Path(database)) as opened:
+                    for (holder, session), wanted in by_session.items():
+                        if holder == database:
+                            found |= {_key(turn): turn for turn in self._read_session(opened, session, wanted)}
+            except (StorageError, InvalidInputError, BusyError) as error:
+                _LOG.info("turns of sessions are not shown: %s", error)
+        return [found.get(_key(turn)) for turn in turns]
+
+    def _read_session(self, database: OpenCodeDatabase, session: str, turns: Sequence[Turn]) -> list[Turn]:
+        info = database.find_infos([session]).get(session)
+        if info is None or any(self._switches.skips(self._store, project, info) for project in _projects(turns)):
+            return []
+        messages = database.read_messages(session, {turn.message for turn in turns}, now_ms=self._now_ms())
+        shown: list[Turn] = []
+        for turn in turns:
+            message = messages.get(turn.message)
+            said = None if message is None else read_turn(message)
+            if said is not None and digest_of(said[1]) == turn.digest:
+                shown.append(replace(turn, title=info.title, text=said[1]))
+        return shown
+
+
+def _key(turn: Turn) -> tuple[str, str, str]:
+    return turn.database, turn.session, turn.message
+
+
+def _projects(turns: Sequence[Turn]) -> set[str | None]:
+    return {turn.project for turn in turns}

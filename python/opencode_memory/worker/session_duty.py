@@ -1,0 +1,70 @@
+"""The duty that indexes the turns of OpenCode's sessions, some at a time, so that other jobs run in between."""
+
+from __future__ import annotations
+
+import logging
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Final
+
+from opencode_memory.errors import EmbeddingError, InvalidInputError, StorageError
+from opencode_memory.hosts.opencode.feed.database import default_database
+from opencode_memory.hosts.opencode.turns.indexing import TurnIndexing
+from opencode_memory.text.clock import to_ms
+from opencode_memory.worker.duty import Duty, PostponedError, Work, always
+
+if TYPE_CHECKING:
+    from opencode_memory.config.load import Config
+    from opencode_memory.learning.switches import Switches
+    from opencode_memory.projects.resolver import ProjectResolver
+
+SESSIONS: Final = "sessions"
+_REFUSED_SECONDS: Final = 5.0
+_UNREADABLE_SECONDS: Final = 300.0
+_MODEL_FAILS_SECONDS: Final = 60.0
+
+_log: Final = logging.getLogger(__name__)
+
+
+class SessionDuty:
+    """Indexes the sessions of the configured database while learning from it is switched on.
+
+    Args:
+        config: The configuration.
+        projects: Finds the project of a folder.
+        switches: The switches of learning.
+    """
+
+    def __init__(self, config: Config, projects: ProjectResolver, switches: Switches) -> None:
+        self._config = config
+        self._projects = projects
+        self._switches = switches
+
+    def duty(self) -> Duty:
+        """Return the duty."""
+        return Duty(kind=SESSIONS, do=self._index, is_due=always)
+
+    def _index(self, work: Work) -> datetime:
+        settings = self._config.learning
+        again = work.at + timedelta(seconds=settings.poll_seconds)
+        path = settings.opencode_db or default_database(self._config.environment)
+        if path is None or not path.exists() or not self._switches.is_enabled("opencode"):
+            work.store.turns.clear()
+            return again
+        indexing = TurnIndexing(work.store, path, projects=self._projects, switches=self._switches)
+
+        def keeps_on() -> bool:
+            work.renew_lease()
+            return True
+
+        try:
+            report = indexing.step(at_ms=to_ms(work.at), keeps_on=keeps_on)
+        except (StorageError, InvalidInputError) as error:
+            reason = f"the sessions cannot be indexed: {error}"
+            raise PostponedError(reason, seconds=_UNREADABLE_SECONDS, is_warning=True) from error
+        except EmbeddingError as error:
+            raise PostponedError(str(error), seconds=_MODEL_FAILS_SECONDS, is_warning=True) from error
+        if report.is_refused:
+            raise PostponedError("another process writes the session index", seconds=_REFUSED_SECONDS)
+        if report.turns:
+            _log.info("indexed %d turns; %d sessions are left", report.turns, report.sessions_left)
+        return work.at if report.turns and report.sessions_left else again

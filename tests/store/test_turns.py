@@ -1,0 +1,161 @@
+"""The session index beside a store: turns from plain records, and one ranked answer with the memories."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+import opencode_memory
+from opencode_memory.errors import InvalidInputError
+from opencode_memory.models import ALL_PROJECTS, Hit, SessionHit, Turn
+from opencode_memory.store.memory_store import MemoryStore
+from opencode_memory.store.turns import NewTurn, SessionPage
+from support.embedders import WordEmbedder
+
+AT = datetime(2026, 3, 1, tzinfo=UTC)
+
+
+class PlainTexts:
+    """Texts of turns by message; stands in for the database of an agent."""
+
+    def __init__(self, texts: Mapping[str, str]) -> None:
+        self.texts = dict(texts)
+
+    def read(self, turns: Sequence[Turn]) -> list[Turn | None]:
+        return [replace(turn, text=self.texts[turn.message]) if turn.message in self.texts else None for turn in turns]
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[MemoryStore]:
+    with opencode_memory.open(
+        tmp_path / "store", embedder=WordEmbedder(), background=False, clock_ms=int(AT.timestamp() * 1000)
+    ) as store:
+        yield store
+
+
+def page(session: str, texts: Mapping[str, str], *, project: str | None = "shop", restart: bool = False) -> SessionPage:
+    turns = [NewTurn(message=message, speaker="user", time=AT, text=text) for message, text in texts.items()]
+    return SessionPage(database="/agent.db", session=session, project=project, restart=restart, turns=turns)
+
+
+def add(store: MemoryStore, texts: Mapping[str, str], *, project: str | None = "shop") -> None:
+    store.turns.texts = PlainTexts(texts)
+    assert store.turns.add([page("ses", texts, project=project)])
+
+
+def labels(hits: Sequence[Hit | SessionHit]) -> list[str]:
+    return [hit.turn.message if isinstance(hit, SessionHit) else hit.memory.content for hit in hits]
+
+
+def test_memories_and_turns_are_one_ranked_answer(store: MemoryStore) -> None:
+    store.remember("Orders are shipped by the carrier Hermes.", project="shop")
+    store.indexes.embed_pending()
+    add(store, {"m1": "For islands, orders of glass go by another carrier.", "m2": "Lunch is at noon."})
+    hits = store.search("carrier orders glass islands", project="shop")
+    assert labels(hits)[:2] == ["m1", "Orders are shipped by the carrier Hermes."]
+    assert [hit.rank for hit in hits] == [*range(1, len(hits) + 1)]
+    assert labels(store.search("carrier orders", project="shop", sources="memories")) == [
+        "Orders are shipped by the carrier Hermes."
+    ]
+    found = store.search("carrier orders", project="shop", sources="sessions")
+    assert all(isinstance(hit, SessionHit) for hit in found)
+
+
+def test_memory_stands_before_the_turn_that_says_the_same(store: MemoryStore) -> None:
+    store.remember("Never deploy on a Friday.", project="shop")
+    store.remember("Deploys need two approvals.", project="shop", source={"session": "ses", "message": "m2"})
+    store.indexes.embed_pending()
+    add(store, {"m1": "never deploy  on a friday.", "m2": "From now on, deploys need two approvals by the team."})
+    assert labels(store.search("deploy on a friday", project="shop"))[0] == "Never deploy on a Friday."
+    shown = labels(store.search("deploys friday approvals", project="shop"))
+    assert "m1" not in shown
+    assert "m2" not in shown
+
+
+def test_recall_of_memories_does_not_change(store: MemoryStore) -> None:
+    store.remember("Orders are shipped by the carrier Hermes.", project="shop")
+    store.indexes.embed_pending()
+    before = [(hit.memory.id, hit.score) for hit in store.recall("carrier orders", project="shop")]
+    add(store, {"m1": "The carrier of orders is Hermes."})
+    assert [(hit.memory.id, hit.score) for hit in store.recall("carrier orders", project="shop")] == before
+
+
+def test_turns_of_another_project_are_not_found(store: MemoryStore) -> None:
+    add(store, {"m1": "The carrier is Hermes."})
+    assert store.search("carrier", project="other", sources="sessions") == []
+    assert labels(store.search("carrier", project=ALL_PROJECTS, sources="sessions")) == ["m1"]
+
+
+def test_period_selects_turns(store: MemoryStore) -> None:
+    add(store, {"m1": "The carrier is Hermes."})
+    assert store.search("carrier", project="shop", sources="sessions", until="2026-02-01") == []
+    assert labels(store.search("carrier", project="shop", sources="sessions", since="2026-02-01")) == ["m1"]
+
+
+def test_filter_that_turns_lack_leaves_sessions_out(store: MemoryStore) -> None:
+    add(store, {"m1": "The carrier is Hermes."})
+    assert store.search("carrier", project="shop", category="fact") == []
+    with pytest.raises(InvalidInputError, match="sources: sessions cannot be filtered"):
+        store.search("carrier", project="shop", category="fact", sources="sessions")
+
+
+def test_unknown_source_is_refused(store: MemoryStore) -> None:
+    with pytest.raises(InvalidInputError, match="sources: 'files' is none of memories, sessions, all"):
+        store.search("carrier", sources="files")
+
+
+def test_session_moves_with_its_project(store: MemoryStore) -> None:
+    add(store, {"m1": "The carrier is Hermes."})
+    assert store.search("carrier", project="shop", sources="sessions")
+    assert store.turns.add([SessionPage(database="/agent.db", session="ses", project="store")])
+    assert store.search("carrier", project="shop", sources="sessions") == []
+    assert labels(store.search("carrier", project="store", sources="sessions")) == ["m1"]
+
+
+def test_dropped_session_is_gone_and_its_keys_are_not_used_again(store: MemoryStore) -> None:
+    add(store, {"m1": "The carrier is Hermes."})
+    assert store.turns.drop("/agent.db", ["ses"])
+    assert store.search("carrier", project="shop", sources="sessions") == []
+    add(store, {"m2": "The ledger is yearly."})
+    assert store.search("carrier", project="shop", sources="sessions") == []
+    assert labels(store.search("ledger", project="shop", sources="sessions")) == ["m2"]
+
+
+def test_restart_replaces_the_turns_of_a_session(store: MemoryStore) -> None:
+    add(store, {"m1": "The carrier is Hermes.", "m2": "The ledger is yearly."})
+    assert store.turns.add([page("ses", {"m2": "The ledger is yearly."}, restart=True)])
+    assert [turn.message for turn in store.turns.of_session("ses")] == ["m2"]
+    assert store.search("carrier", project="shop", sources="sessions") == []
+
+
+def test_other_store_object_sees_new_turns(store: MemoryStore) -> None:
+    add(store, {"m1": "The carrier is Hermes."})
+    with opencode_memory.open(store.data_dir, embedder=WordEmbedder(), read_only=True) as other:
+        other.turns.texts = PlainTexts({"m1": "The carrier is Hermes.", "m2": "The ledger is yearly."})
+        assert labels(other.search("carrier", project="shop", sources="sessions")) == ["m1"]
+        assert store.turns.add([page("ses", {"m2": "The ledger is yearly."})])
+        assert labels(other.search("ledger", project="shop", sources="sessions")) == ["m2"]
+        assert store.turns.clear()
+        assert other.search("ledger", project="shop", sources="sessions") == []
+
+
+def test_other_model_starts_a_new_index(store: MemoryStore) -> None:
+    add(store, {"m1": "The carrier is Hermes."})
+    with opencode_memory.open(store.data_dir, embedder=WordEmbedder("others", dimension=64)) as other:
+        assert not other.turns.add([page("ses", {"m2": "The ledger is yearly."})])
+        assert other.turns.counts().turns == 0
+        assert other.turns.add([page("ses", {"m2": "The ledger is yearly."})])
+
+
+def test_damaged_full_text_index_starts_a_new_index(store: MemoryStore) -> None:
+    add(store, {"m1": "The carrier is Hermes."})
+    for path in (store.data_dir / "sessions" / "lexical").glob("*.term"):
+        path.write_bytes(b"x")
+    assert not store.turns.add([page("ses", {"m2": "The ledger is yearly."})])
+    assert store.turns.progress("/agent.db") == {}
+    add(store, {"m1": "The carrier is Hermes."})
+    assert labels(store.search("carrier", project="shop", sources="sessions")) == ["m1"]
