@@ -120,6 +120,13 @@ def test_decision_without_memories_gives_reason(cli: CommandLine, store: MemoryS
     out = cli.ok("why", SESSION).out
     assert "nothing added: nothing known is relevant" in out
     assert "nothing added: the server answered too late" in out
+    decide(store, "msg_8", state=State.LATE, text="", tokens=0, about={"kind": "message", "cause": "starting"})
+    decide(store, "msg_9", state=State.LATE, text="", tokens=0, about={"kind": "message", "cause": "lost"})
+    answer = cli.ok("why", SESSION)
+    out = answer.out
+    assert answer.err.count("raise opencode.first_deadline_ms") == answer.err.count("raise opencode.deadline_ms") == 1
+    assert "nothing added: the server was not ready yet" in out
+    assert "nothing added: the connection to the server was lost" in out
     assert "receipt not confirmed" in out
 
 

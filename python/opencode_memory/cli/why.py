@@ -13,6 +13,7 @@ from opencode_memory.cli.command import command
 from opencode_memory.cli.context import Invocation
 from opencode_memory.cli.errors import DONE, NOTHING_FOUND
 from opencode_memory.cli.output import Output, bold, dim, shorten
+from opencode_memory.context.lateness import DESCRIPTIONS, HINTS, Cause, cause_of
 from opencode_memory.errors import ConflictError, NotFoundError
 from opencode_memory.models import Memory
 from opencode_memory.store.ledger import Decision, Shown, State
@@ -57,6 +58,8 @@ def why(run: Invocation, *, session: str | None, with_text: bool, limit: int) ->
             run.out.line("")
             last = clock.age(alike[-1].at, at=now)
             run.out.line(format_count(len(alike), "message"), dim(f", the last {last}"), f"  {outcome}")
+    for cause in dict.fromkeys(filter(None, map(cause_of, decisions))):
+        run.out.note(f"{DESCRIPTIONS[cause]}: {HINTS[cause]}")
     return DONE
 
 
@@ -139,7 +142,7 @@ def _format_outcome(decision: Decision) -> str:
         case State.NOTHING:
             return f"nothing added: {reason}"
         case State.LATE:
-            return "nothing added: the server answered too late"
+            return f"nothing added: {DESCRIPTIONS[cause_of(decision) or Cause.SLOW]}"
         case State.ERASED:
             return "erased, because it contained a purged memory"
 

@@ -31,6 +31,9 @@ class Metrics:
         self.recalls = self._counter("recalls", "Recalls by result: hit, miss.", "result")
         self.requests = self._counter("http_requests", "HTTP requests by path and status.", "path", "status")
         self.refused = self._counter("http_refused", "HTTP requests that a guard refused, by reason.", "reason")
+        self.late = self._counter(
+            "late_messages", "Messages without memories because of a late answer, by cause.", "cause"
+        )
         self.worker_starts = self._counter("worker_starts", "Starts of the worker process.")
         self.up = self._gauge("healthy", "1 if the server is healthy.")
         self.memories = self._gauge("memories", "Memories by status.", "status")

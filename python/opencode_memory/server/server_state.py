@@ -120,6 +120,11 @@ class ServerState:
         if self.metrics is not None:
             self.metrics.recalls.labels("hit" if found else "miss").inc()
 
+    def count_late(self, cause: str) -> None:
+        """Record in the metrics that a message got no memories in time."""
+        if self.metrics is not None:
+            self.metrics.late.labels(cause).inc()
+
     def wake_worker(self) -> None:
         """Notify the background process of new memories to embed."""
         self.background.wake()

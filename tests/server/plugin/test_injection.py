@@ -150,8 +150,25 @@ def test_late_unknown_message_never_gets_a_block(world: World, plugin: Plugin) -
     plugin.settle("msg_1", "late")
     assert plugin.offered("msg_1", QUESTION) == {}
     assert decisions(world)["msg_1"].state == "late"
-    assert decisions(world)["msg_1"].about == {"kind": "message", "reason": "no answer in time"}
+    assert decisions(world)["msg_1"].about == {"kind": "message", "reason": "no answer in time", "cause": "slow"}
     assert decisions(world)["msg_1"].project == PROJECT
+
+
+@pytest.mark.parametrize("cause", ["starting", "lost", "slow"])
+def test_late_messages_are_counted_by_cause(world: World, plugin: Plugin, cause: str) -> None:
+    def counted() -> float | None:
+        return world.metrics.registry.get_sample_value("opencode_memory_late_messages_total", {"cause": cause})
+
+    params = {"sessionID": "ses_1", "messageID": "msg_1", "state": "late", "cause": cause}
+    plugin.tell("settled", params)
+    plugin.flush()
+    assert counted() == 1
+    assert decisions(world)["msg_1"].about["cause"] == cause
+    assert plugin.offered("msg_2", "Hello") == {}
+    # The server had decided in time that there is nothing to show.
+    plugin.tell("settled", params | {"messageID": "msg_2"})
+    plugin.flush()
+    assert counted() == 1
 
 
 def test_settled_decision_does_not_change(world: World, plugin: Plugin) -> None:

@@ -16,6 +16,7 @@ from opencode_memory.cli.context import Invocation
 from opencode_memory.cli.doctor.checks import Check, Fix, FixableCheck, FixKind, Level, check_embeddings, print_check
 from opencode_memory.cli.doctor.digest import check_digest
 from opencode_memory.cli.doctor.fix import apply
+from opencode_memory.cli.doctor.lateness import check_lateness
 from opencode_memory.cli.errors import DONE, NOTHING_FOUND
 from opencode_memory.cli.output import dim
 from opencode_memory.config.paths import default_data_dir
@@ -157,6 +158,7 @@ def _check_store(run: Invocation) -> Iterator[Check]:
                 "jobs", Level.PROBLEM, f"{format_count(dead, 'job')} failed permanently", "opencode-memory jobs"
             )
         yield from check_digest(store, run.config.learning)
+        yield from check_lateness(store)
         if store.project is None:
             yield Check("project", Level.NOTE, f"{run.folder} has no memories yet")
         else:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from opencode_memory.context.compaction import build_compaction, collect_for_compaction
 from opencode_memory.context.decide import Request, decide
+from opencode_memory.context.lateness import Cause
 from opencode_memory.context.loaded_files import read_loaded_files
 from opencode_memory.errors import ConflictError
 from opencode_memory.learning.extraction.events import SessionInfo
@@ -126,17 +127,22 @@ def _decide(server: ServerState, request: Request, past: Sequence[Decision]) -> 
 def handle_settled(context: PluginContext, params: SettledParams) -> None:
     """Record whether a decision was shown or came too late. Without a decision, record a late one."""
     ledger, state = context.server.store.ledger, _STATES[params.state]
-    if ledger.settle(params.session, params.message, state) or state is State.SHOWN:
+    is_settled = ledger.settle(params.session, params.message, state)
+    if state is State.SHOWN:
         return
-    ledger.decide(
-        Decision(
+    # A decision that was offered waited for the plugin only, so its server was too slow.
+    cause = Cause.SLOW if is_settled else Cause(params.cause or Cause.SLOW)
+    if not is_settled:
+        late = Decision(
             session=params.session,
             message=params.message,
             project=context.project,
             state=State.LATE,
-            about={"kind": "message", "reason": "no answer in time"},
+            about={"kind": "message", "reason": "no answer in time", "cause": cause},
         )
-    )
+        if ledger.decide(late).state is not State.LATE:
+            return
+    context.server.count_late(cause)
 
 
 def handle_compacting(

@@ -161,7 +161,8 @@ class ToolParams(SessionParams):
 
 
 class SettledParams(SessionParams):
-    """Parameters of ``settled``."""
+    """Parameters of ``settled``; ``cause`` tells why an answer was late."""
 
     message: _Name = Field(alias="messageID")
     state: Literal["shown", "late"]
+    cause: Literal["starting", "lost", "slow"] | None = None
