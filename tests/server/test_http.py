@@ -19,7 +19,7 @@ import pytest
 from opencode_memory.errors import ConflictError, InvalidInputError
 from opencode_memory.hosts.opencode.contract import TOKEN_FILE
 from opencode_memory.server.guards import supports_owner_check
-from opencode_memory.server.http import Access, bind, decide_access, is_loopback
+from opencode_memory.server.listening import Access, bind, decide_access, is_loopback
 from opencode_memory.server.server_state import Background
 from opencode_memory.server.web import BODY_LIMIT
 from support import processes
@@ -453,7 +453,7 @@ def test_plugin_token_is_kept_and_readable_by_its_owner_only(tmp_path: Path) -> 
 
 
 def test_token_is_the_key_without_the_owner_check(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("opencode_memory.server.http.supports_owner_check", lambda: False)
+    monkeypatch.setattr("opencode_memory.server.listening.supports_owner_check", lambda: False)
     first = decide_access("127.0.0.1", None, tmp_path)
     assert first == Access(first.token, None, first.token)
     assert decide_access("127.0.0.1", None, tmp_path) == first

@@ -106,9 +106,10 @@ def serve_all(run: Invocation, config: Config, request: ServeRequest) -> None:
     """Serve all clients over HTTP until a signal stops the server."""
     from opencode_memory.cli.log import start_log  # noqa: PLC0415  servers only
     from opencode_memory.config.opencode_manager import log_notices, migrate  # noqa: PLC0415  servers only
-    from opencode_memory.server.http import bind, decide_access, serve_http  # noqa: PLC0415  loads the SDK
+    from opencode_memory.server.listening import bind, decide_access  # noqa: PLC0415  servers only
     from opencode_memory.server.metrics import Metrics  # noqa: PLC0415  servers only
     from opencode_memory.server.server_state import Background, ServerState  # noqa: PLC0415  servers only
+    from opencode_memory.server.warm_up import WarmUp  # noqa: PLC0415  servers only
     from opencode_memory.service.port_holder import explain_incumbent, find_incumbent  # noqa: PLC0415  servers only
     from opencode_memory.worker.supervisor import Supervisor  # noqa: PLC0415  servers only
 
@@ -119,7 +120,7 @@ def serve_all(run: Invocation, config: Config, request: ServeRequest) -> None:
     access = decide_access(config.server.host, config.server.api_key, config.data_dir)
     listening = bind(config.server.host, config.server.port)
     port = listening.getsockname()[1]
-    metrics = Metrics()
+    metrics, warming = Metrics(), WarmUp()
     command = [
         sys.executable,
         "-m",
@@ -129,7 +130,8 @@ def serve_all(run: Invocation, config: Config, request: ServeRequest) -> None:
         "--data-dir",
         str(config.data_dir),
     ]
-    supervisor = Supervisor(command, on_start=metrics.worker_starts.inc)
+    # The worker starts last: until the first answer, it would compete with the server for the processor.
+    supervisor = Supervisor(command, on_start=metrics.worker_starts.inc, wait_first=warming.join)
     background = Background(supervisor.describe, supervisor.problems, supervisor.wake)
     if not request.with_worker:
         background = Background(describe=lambda: "left to others")
@@ -143,12 +145,14 @@ def serve_all(run: Invocation, config: Config, request: ServeRequest) -> None:
 
     # The worker embeds and indexes, so that this process stays responsive to its clients.
     with listening, run.open_unbound_store(actor="agent", background=False) as store:
-        try:
-            serve_http(
-                ServerState(store, config, metrics, background), metrics, listening, access=access, on_ready=ready
-            )
-        finally:
-            supervisor.close()
+        state = ServerState(store, config, metrics, background)
+        with warming.running(state):
+            from opencode_memory.server.http import serve_http  # noqa: PLC0415  loads for long, so the model loads beside it
+
+            try:
+                serve_http(state, metrics, listening, access=access, on_ready=ready)
+            finally:
+                supervisor.close()
 
 
 @command("worker")

@@ -1,1 +1,8 @@
 """The MCP server, over stdio and HTTP."""
+
+from __future__ import annotations
+
+from typing import Final
+
+NAME: Final = "opencode-memory"
+"""Name of the server, for MCP clients and in ``/health``."""

@@ -16,12 +16,12 @@ from mcp.server import Server, ServerRequestContext
 
 import opencode_memory
 from opencode_memory.errors import OpencodeMemoryError
+from opencode_memory.server import NAME
 from opencode_memory.server.tool_calls import ToolCalls
 from opencode_memory.server.toolbox import Tool, format_error
 from opencode_memory.text.suggest import did_you_mean
 from opencode_memory.text.unicode import replace_surrogates
 
-NAME: Final = "opencode-memory"
 INSTRUCTIONS: Final = """\
 Long-term memory of this user and project. It outlives the session.
 - First step of a session: get_boot_context.

@@ -14,17 +14,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote, urlsplit
 
-from mcp.shared.exceptions import MCPError
-from mcp.shared.message import ServerMessageMetadata
-from mcp_types import InputRequiredResult, ListRootsRequest, ListRootsResult
-
 from opencode_memory.errors import InvalidInputError
 from opencode_memory.projects.resolver import work_tree
 from opencode_memory.server.client_scope import ClientScope
 
 if TYPE_CHECKING:
     from mcp.server import ServerRequestContext
-    from mcp_types import CallToolRequestParams
+    from mcp_types import CallToolRequestParams, InputRequiredResult, ListRootsResult
 
     from opencode_memory.server.server_state import ServerState
 
@@ -64,6 +60,8 @@ class ClientProjects:
         session = headers.get(SESSION_HEADER, "")
         capabilities = context.session.client_capabilities
         if capabilities is not None and capabilities.roots is not None:
+            from mcp_types import InputRequiredResult, ListRootsRequest  # noqa: PLC0415  as in ``_request_roots``
+
             roots = await self._request_roots(context, params, session)
             if roots is None:
                 return InputRequiredResult(input_requests={"roots": ListRootsRequest()})
@@ -129,6 +127,11 @@ class ClientProjects:
 
         That is the way of the newer MCP protocol, in which the client then repeats the call with its roots.
         """
+        # The plugin's connection needs this module before the SDK is imported, which takes long.
+        from mcp.shared.exceptions import MCPError  # noqa: PLC0415  as explained
+        from mcp.shared.message import ServerMessageMetadata  # noqa: PLC0415  as explained
+        from mcp_types import ListRootsRequest, ListRootsResult  # noqa: PLC0415  as explained
+
         response = (params.input_responses or {}).get("roots")
         if isinstance(response, ListRootsResult):
             return _parse_roots(response)

@@ -10,6 +10,7 @@ import os
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import anyio
@@ -20,13 +21,12 @@ from starlette.routing import Route, WebSocketRoute
 
 import opencode_memory
 from opencode_memory.errors import OpencodeMemoryError
-from opencode_memory.server.app import NAME
+from opencode_memory.server import NAME
 from opencode_memory.server.guards import ApiKey, BodyLimit, Fence, RateLimit, default_hosts, default_origins
-from opencode_memory.server.mcp_endpoint import McpEndpoint
+from opencode_memory.server.late_endpoint import LateEndpoint, load_endpoint
 from opencode_memory.server.metrics import CONTENT_TYPE, Metrics
 from opencode_memory.server.plugin.endpoint import Bridge
 from opencode_memory.server.plugin.protocol import PATH as BRIDGE
-from opencode_memory.server.tool_calls import ToolCalls
 from opencode_memory.text.json_values import to_json
 
 if TYPE_CHECKING:
@@ -57,8 +57,8 @@ def build_app(state: ServerState, metrics: Metrics, *, host: str, key: str | Non
     """
     config = state.config.server
     endpoints = {
-        MCP: McpEndpoint(ToolCalls(state), body_limit=BODY_LIMIT),
-        PLUGGED_MCP: McpEndpoint(ToolCalls(state, plugged=True), body_limit=BODY_LIMIT),
+        MCP: LateEndpoint(partial(load_endpoint, state, plugged=False, body_limit=BODY_LIMIT)),
+        PLUGGED_MCP: LateEndpoint(partial(load_endpoint, state, plugged=True, body_limit=BODY_LIMIT)),
     }
     metrics.add_gauge("mcp_sessions", "Known MCP sessions.", lambda: _count_sessions(endpoints))
     bridge = Bridge(state, token=token, on_refused=metrics.refuse)
@@ -84,18 +84,18 @@ def build_app(state: ServerState, metrics: Metrics, *, host: str, key: str | Non
     return WebApp(app, metrics, lambda: _drain(endpoints))
 
 
-def _count_sessions(endpoints: Mapping[str, McpEndpoint]) -> int:
+def _count_sessions(endpoints: Mapping[str, LateEndpoint]) -> int:
     return sum(endpoint.sessions for endpoint in endpoints.values())
 
 
-async def _drain(endpoints: Mapping[str, McpEndpoint]) -> None:
+async def _drain(endpoints: Mapping[str, LateEndpoint]) -> None:
     async with anyio.create_task_group() as tasks:
         for endpoint in endpoints.values():
             tasks.start_soon(endpoint.drain)
 
 
 def _build_routes(
-    state: ServerState, metrics: Metrics, endpoints: Mapping[str, McpEndpoint], bridge: Bridge
+    state: ServerState, metrics: Metrics, endpoints: Mapping[str, LateEndpoint], bridge: Bridge
 ) -> Starlette:
     begun, version = time.monotonic(), opencode_memory.__version__
 

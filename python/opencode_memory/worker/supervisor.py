@@ -23,11 +23,19 @@ class Supervisor:
     Args:
         command: Command line of the worker, which reads its standard input.
         on_start: Called at each start of the worker.
+        wait_first: Called once before the first start; returns when the worker may start.
     """
 
-    def __init__(self, command: Sequence[str], *, on_start: Callable[[], None] = lambda: None) -> None:
+    def __init__(
+        self,
+        command: Sequence[str],
+        *,
+        on_start: Callable[[], None] = lambda: None,
+        wait_first: Callable[[], None] = lambda: None,
+    ) -> None:
         self._command = tuple(command)
         self._on_start = on_start
+        self._wait_first = wait_first
         self._lock = threading.Lock()
         self._closing = threading.Event()
         self._process: subprocess.Popen[bytes] | None = None
@@ -79,6 +87,7 @@ class Supervisor:
             self._thread.join()
 
     def _run(self) -> None:
+        self._wait_first()
         pause = _FIRST_PAUSE_SECONDS
         while not self._closing.is_set():
             begun = threading.Event()
