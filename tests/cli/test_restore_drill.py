@@ -111,7 +111,9 @@ def test_damaged_backup_changes_nothing(cli: CommandLine, folder: Path, backup: 
 
 def test_backup_list_names_what_a_damaged_store_hides(cli: CommandLine, folder: Path, backup: Path) -> None:
     overwrite(folder / "store.db")
+    (folder / "store.db-wal").write_bytes(b"left behind")
     answer = cli.ok("backup", "list")
+    assert "is damaged (file is not a database)" in answer.err
     assert str(backup) in answer.out
     assert "Only the backups in the folder of the store are listed." in answer.err
 

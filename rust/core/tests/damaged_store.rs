@@ -12,7 +12,7 @@ use opencode_memory_core::index::{lexical, snapshot};
 use opencode_memory_core::model::NewMemory;
 use opencode_memory_core::store::{FILE, recovery};
 use opencode_memory_core::text::normalise;
-use opencode_memory_core::{Clock, Engine, Error, ErrorKind, Result};
+use opencode_memory_core::{Clock, Engine, Error, ErrorKind, Options, Result};
 
 use support::files::{contents, copy, flip};
 use support::{BEGINNING, catch_up, embed, everything, near, open, options, question, remember, text, word};
@@ -215,6 +215,10 @@ fn damaged_store_is_restored_from_its_backup() {
     std::fs::write(&file, b"ruined").expect("a file");
     assert!(Engine::open(prepared.path(), options(), Clock::fixed(BEGINNING)).is_err());
     assert!(!recovery::is_sound(prepared.path()).expect("an examination"));
+    std::fs::write(opencode_memory_core::store::wal_of(&file), b"left behind").expect("a file");
+    let read_only = Options { read_only: true, ..options() };
+    let refused = Engine::open(prepared.path(), read_only, Clock::fixed(BEGINNING)).expect_err("a damaged store");
+    assert_eq!(refused.kind(), ErrorKind::CorruptStore, "{refused}");
     let replaced = recovery::restore_beside(prepared.path(), &backup, BEGINNING).expect("a restored backup");
     assert_eq!(replaced.memories, TEXTS);
     assert_eq!(std::fs::read(replaced.aside.expect("a folder").join(FILE)).expect("a file"), b"ruined");

@@ -12,7 +12,7 @@ use std::path::Path;
 use opencode_memory_core::index::catch_up::Control;
 use opencode_memory_core::index::snapshot;
 use opencode_memory_core::model::NewMemory;
-use opencode_memory_core::{Engine, Error};
+use opencode_memory_core::{Clock, Engine, Error};
 
 use support::child::{self, say, task};
 use support::{all, assert_clean, assert_holds, catch_up, embed, open, remember, text, word};
@@ -136,6 +136,13 @@ fn on_a_small_disk(dir: &Path) {
         look(&engine, &numbers, pages);
         free(dir);
     }
+    drop(engine);
+    leave(dir, 0);
+    // Even a reader needs a page of shared memory.
+    let refused = Engine::open(dir, support::options(), Clock::fixed(support::BEGINNING)).expect_err("a full disk");
+    assert!(refused.to_string().contains("there is no space left"), "{refused}");
+    free(dir);
+    let engine = open(dir);
     assert!(without_words > 0 && without_graph > 0 && whole > 0, "{without_words}, {without_graph}, {whole}");
     catch_up(&engine);
     assert_clean(&engine);

@@ -138,14 +138,14 @@ fn read_access(file: &Path) -> Result<Access> {
     if !file.exists() {
         return Err(missing(file));
     }
-    if reader(file, Access::ReadOnly)
-        .and_then(|connection| {
-            connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get::<_, i64>(0))?;
-            Ok(())
-        })
-        .is_ok()
-    {
-        return Ok(Access::ReadOnly);
+    let opened = reader(file, Access::ReadOnly).and_then(|connection| {
+        connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get::<_, i64>(0))?;
+        Ok(())
+    });
+    match opened {
+        Ok(()) => return Ok(Access::ReadOnly),
+        Err(error @ Error::CorruptStore { .. }) => return Err(error.located(file)),
+        Err(_) => {}
     }
     // In a folder that we cannot write to, SQLite cannot create the shared memory of a WAL. With no WAL beside it, the
     // file is complete and no process is changing it.
@@ -310,7 +310,7 @@ pub fn describe(attempted: &str, file: &Path, error: rusqlite::Error) -> Error {
             path,
             message: format!("is damaged ({said}); `opencode-memory backup list` shows what it can be restored from"),
         },
-        ErrorCode::DiskFull => Error::Storage {
+        _ if is_out_of_space(failure) => Error::Storage {
             attempted,
             path,
             source: io::Error::new(io::ErrorKind::StorageFull, "there is no space left; nothing was changed"),
@@ -320,4 +320,9 @@ pub fn describe(attempted: &str, file: &Path, error: rusqlite::Error) -> Error {
         }
         _ => Error::Storage { attempted, path, source: io::Error::other(said) },
     }
+}
+
+/// Whether a statement failed for want of space. Shared memory that cannot grow is reported as an I/O error.
+fn is_out_of_space(failure: rusqlite::ffi::Error) -> bool {
+    failure.code == ErrorCode::DiskFull || failure.extended_code == rusqlite::ffi::SQLITE_IOERR_SHMSIZE
 }
