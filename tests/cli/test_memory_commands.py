@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 from pathlib import Path
 
 import pytest
@@ -212,3 +214,14 @@ def test_remember_names_what_it_replaced(cli: CommandLine) -> None:
     assert f"Replaced: {older[-8:]}" in said or f"Replaced: {older[:8]}" in said
     assert "undo" in said
     assert "8080" not in cli.ok("list").out
+
+
+def test_first_recall_of_the_readme_finds_its_only_memory(cli: CommandLine) -> None:
+    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+    remember, recall = (
+        shlex.split(re.findall(rf"`opencode-memory ({command} [^`]+)`", readme)[0])
+        for command in ("remember", "recall")
+    )
+    cli.ok(*remember)
+    [hit] = cli.ok(*recall, "--json").json["hits"]
+    assert hit["memory"]["content"] == remember[1]

@@ -24,13 +24,23 @@ def hits(*judged: tuple[float, float | None]) -> list[Hit]:
 @pytest.mark.parametrize(
     ("judged", "kept"),
     [
-        ([(1.0, 0.6), (0.7, 0.1), (0.6, 0.5), (0.5, 0.3), (0.9, 0.9)], 3),
+        ([(1.0, 0.6), (0.6, 0.1), (0.4, 0.1), (0.9, 0.9)], 2),
+        ([(1.0, 0.6), (0.6, 0.3), (0.4, 0.3), (0.6, 0.3), (0.9, 0.9)], 3),
         ([(1.0, 0.2), (0.9, 0.15), (0.8, 0.15), (0.8, 0.15), (0.8, 0.15)], 3),
-        ([(1.0, 0.2), (0.9, 0.2), (0.8, 0.2), (0.8, 0.2), (0.8, 0.2)], 5),
+        ([(1.0, 0.3), (0.9, 0.3), (0.8, 0.3), (0.8, 0.3), (0.8, 0.3), (0.8, 0.3)], 5),
+        ([(1.0, 0.4), (0.9, 0.3), (0.8, 0.3), (0.8, 0.3), (0.8, 0.3), (0.8, 0.3)], 6),
         ([(1.0, 0.6), (1.0, None), (0.1, 0.1)], 2),
         ([], 0),
     ],
-    ids=["drop to the best", "weak answer", "equal hits", "contradicting hit", "no hit"],
+    ids=[
+        "drop among the first",
+        "drop behind the first",
+        "weak answer",
+        "weak hits",
+        "strong best",
+        "contradicting hit",
+        "no hit",
+    ],
 )
 def test_list_ends_where_relevance_ends(judged: list[tuple[float, float | None]], kept: int) -> None:
     assert cut(hits(*judged)) == hits(*judged)[:kept]

@@ -19,12 +19,16 @@ if TYPE_CHECKING:
 
 _Hit = TypeVar("_Hit", Hit, SessionHit)
 
-LEAST_SCORE: Final = 0.65
-LEAST_RELEVANCE: Final = 0.7
-"""Shares of the best hit's score and relevance. A hit that reaches neither ends the list."""
-_SURE_PLACES: Final = 3
+_FIRST_PLACES: Final = 3
+_LEAST_OF_FIRST: Final = (0.5, 0.5)
+_LEAST: Final = (0.65, 0.7)
+"""Shares of the best hit's score and relevance, for the first places and behind them. A hit that reaches neither ends
+the list. A paraphrase among the first may share no word with the question."""
 _FLOOR: Final = 0.2
-"""Least relevance behind the first places. A paraphrase among the first may share no word with the question."""
+"""Least relevance behind the first places."""
+_WEAK: Final = 0.35
+_MOST_WEAK: Final = 5
+"""If no hit is more relevant than ``_WEAK``, the list has at most ``_MOST_WEAK`` hits."""
 NEAR_MISSES: Final = 3
 """Number of memories that explain an empty answer."""
 NOTHING_NEAR: Final = "No memory here shares a word or a meaning with the question."
@@ -63,13 +67,20 @@ def present(store: MemoryStore, hits: Sequence[Hit], *, whole: bool = False) -> 
 def cut(hits: Sequence[_Hit]) -> list[_Hit]:
     """Return the hits up to the first one that is much weaker than the best."""
     kept: list[_Hit] = []
-    for place, hit in enumerate(hits):
-        if hit.relevance is not None and hits[0].relevance is not None:
-            is_near = hit.score >= LEAST_SCORE * hits[0].score or hit.relevance >= LEAST_RELEVANCE * hits[0].relevance
-            if not is_near or (place >= _SURE_PLACES and hit.relevance < _FLOOR):
-                break
+    is_weak = all(hit.relevance is not None and hit.relevance < _WEAK for hit in hits)
+    for place, hit in enumerate(hits[:_MOST_WEAK] if is_weak else hits):
+        if not _is_near(hit, hits[0], is_first=place < _FIRST_PLACES):
+            break
         kept.append(hit)
     return kept
+
+
+def _is_near(hit: Hit | SessionHit, best: Hit | SessionHit, *, is_first: bool) -> bool:
+    if hit.relevance is None or best.relevance is None:
+        return True
+    score, relevance = _LEAST_OF_FIRST if is_first else _LEAST
+    is_near = hit.score >= score * best.score or hit.relevance >= relevance * best.relevance
+    return is_near and (is_first or hit.relevance >= _FLOOR)
 
 
 def describe_relevance(hit: Hit | SessionHit) -> str:
