@@ -25,6 +25,7 @@ ALL = [
     *[
         "memory_status",
         "get_linked_memories",
+        "get_session",
         "search_history",
         "log_session",
         "link_memories",
@@ -68,7 +69,7 @@ def list_tools(world: World) -> tuple[list[dict[str, Any]], int]:
 def test_all_tools_are_listed_within_the_size_limit(world: World) -> None:
     tools, size = list_tools(world)
     assert [tool["name"] for tool in tools] == ALL
-    assert len(ALL) == 35
+    assert len(ALL) == 36
     assert size < 20_000
 
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
 
 import click
 
 from opencode_memory.cli.command import command
 from opencode_memory.cli.context import Invocation
 from opencode_memory.cli.errors import DONE, NOTHING_FOUND
-from opencode_memory.cli.memories import format_facts, print_list, print_memory
+from opencode_memory.cli.memories import format_facts, print_list, print_memory, print_turn
 from opencode_memory.cli.output import bold, dim
 from opencode_memory.cli.parameters import (
     Period,
@@ -24,8 +25,17 @@ from opencode_memory.cli.parameters import (
     period_options,
     scope_option,
 )
-from opencode_memory.models import ALL_PROJECTS, Category, HistoryEntry, Status
+from opencode_memory.context.session_results import turn_data
+from opencode_memory.errors import NotFoundError
+from opencode_memory.models import ALL_PROJECTS, Category, HistoryEntry, Status, Turn
 from opencode_memory.text.clock import age
+
+if TYPE_CHECKING:
+    from opencode_memory.store.memory_store import MemoryStore
+
+MESSAGE: Final = "msg_"
+"""Prefix of the ids of OpenCode's messages."""
+_AROUND: Final = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,22 +123,41 @@ def print_memories(run: Invocation, request: ListRequest) -> int:
 @ids_argument
 @click.option("--related", is_flag=True, help="Also show related memories.")
 def show(run: Invocation, *, ids: tuple[str, ...], related: bool) -> None:
-    """Show memories with all their fields. The last 6 or more characters of an ID are enough."""
+    """Show memories with all their fields. The last 6 or more characters of an ID are enough.
+
+    The ID of a message (msg_…) shows that turn of a session, with the turns around it.
+    """
     with run.open_store() as store:
-        memories = list(map(store.get, ids))
+        messages = [id_ for id_ in ids if id_.startswith(MESSAGE)]
+        turns = [turn for message in messages for turn in find_around(store, message)]
+        memories = [store.get(id_) for id_ in ids if not id_.startswith(MESSAGE)]
         neighbours = {memory.id: store.related(memory.id) if related else [] for memory in memories}
     if run.out.as_json:
         shown = [{"memory": memory, "related": neighbours[memory.id]} if related else memory for memory in memories]
-        run.out.json({"memories": shown})
+        run.out.json({"memories": shown} | ({"turns": [turn_data(turn) for turn in turns]} if turns else {}))
         return
+    for turn in turns:
+        print_turn(run.out, turn, at=run.started_at)
     for number, memory in enumerate(memories):
-        if number:
+        if number or turns:
             run.out.line()
         print_memory(run.out, memory, at=run.started_at)
         for neighbour in neighbours[memory.id]:
             run.out.line()
             run.out.line(bold(neighbour.kind), dim(f"  {format_facts(neighbour.memory, at=run.started_at)}"))
             run.out.excerpt(neighbour.memory.content, indent="    ", lines=1)
+
+
+def find_around(store: MemoryStore, message: str) -> list[Turn]:
+    """Return the turn of a message with the turns around it.
+
+    Raises:
+        NotFoundError: No session that may be read has the message.
+    """
+    found = store.turns.find(message)
+    if not found:
+        raise NotFoundError(f"no session that may be read has the message {message!r}", id=message)
+    return store.turns.around(found[0], before=_AROUND, after=_AROUND)
 
 
 @command("history")

@@ -10,13 +10,14 @@ from opencode_memory.cli.output import Output, bold, dim
 from opencode_memory.context.folding import format_before
 from opencode_memory.context.provenance import describe_source
 from opencode_memory.context.results import NOTHING_NEAR, Result, describe_relevance
-from opencode_memory.models import Hit, Memory, SessionHit, Status
+from opencode_memory.models import Hit, Memory, SessionHit, Status, Turn
 from opencode_memory.text.clock import age
 from opencode_memory.text.display import one_line
 from opencode_memory.text.formatting import short_id
 
 _INDENT: Final = " " * 4
 _HIT_LINES: Final = 4
+_TURN_LINES: Final = 60
 _TITLE: Final = 60
 _BEFORE_LINES: Final = 2
 
@@ -35,7 +36,7 @@ def print_hits(out: Output, results: Sequence[Result | SessionHit], *, at: datet
         hit: Hit | SessionHit
         if isinstance(result, SessionHit):
             hit = result
-            _print_turn(out, hit, at=at)
+            print_turn(out, hit.turn, at=at, rank=hit.rank)
         else:
             hit = result.hit
             _print_memory(out, result, at=at)
@@ -61,12 +62,12 @@ def _print_memory(out: Output, result: Result, *, at: datetime) -> None:
         out.excerpt(changed, indent=_INDENT, lines=_BEFORE_LINES)
 
 
-def _print_turn(out: Output, hit: SessionHit, *, at: datetime) -> None:
-    turn = hit.turn
+def print_turn(out: Output, turn: Turn, *, at: datetime, rank: int | None = None) -> None:
+    """Print a turn of a session: as a hit with its rank, or in full without one."""
     who = "you" if turn.speaker == "user" else "the agent"
     facts = ("session", turn.project or "global", age(turn.time, at=at), turn.message)
-    out.line(bold(f"{hit.rank:>2}  "), dim(" · ".join(facts)))
-    out.excerpt(turn.text, indent=_INDENT, lines=_HIT_LINES)
+    out.line(bold("    " if rank is None else f"{rank:>2}  "), dim(" · ".join(facts)))
+    out.excerpt(turn.text, indent=_INDENT, lines=_TURN_LINES if rank is None else _HIT_LINES)
     out.line(dim(f"{_INDENT}{who} on {turn.time.astimezone():%Y-%m-%d} in “{one_line(turn.title, _TITLE)}”"))
 
 

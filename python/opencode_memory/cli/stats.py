@@ -14,9 +14,10 @@ def stats(run: Invocation) -> None:
     with run.open_store() as store:
         found = store.stats()
         project = store.project
+        turns = store.turns.counts()
         here = store.count(scope="project") if project is not None else 0
     if run.out.as_json:
-        run.out.json({"project": {"name": project, "memories": here}, "store": found})
+        run.out.json({"project": {"name": project, "memories": here}, "store": found, "sessions": turns})
         return
     out = run.out
     out.line(
@@ -31,6 +32,9 @@ def stats(run: Invocation) -> None:
             out.line(dim(f"{title:<11}"), shown)
     out.line(dim(f"{'model':<11}"), found.model or "none yet")
     out.line(dim(f"{'pending':<11}"), f"{found.pending_embeddings} to embed, {found.lexical_tail} to index")
+    if turns.turns:
+        indexed = f"{format_count(turns.turns, 'turn')} of {format_count(turns.sessions, 'session')} can be searched"
+        out.line(dim(f"{'sessions':<11}"), indexed)
     megabytes = (found.store_bytes + found.lexical_bytes + found.graph_bytes) / 1e6
     out.line(dim(f"{'size':<11}"), f"{megabytes:,.1f} MB in {found.data_dir}")
     if found.model_mismatch is not None:

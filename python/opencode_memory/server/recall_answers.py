@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 from opencode_memory.context.folding import format_before
 from opencode_memory.context.results import NOTHING_NEAR, Result, describe_relevance
-from opencode_memory.models import Hit
-from opencode_memory.server.answers import EXCERPT_BYTES, Answer, format_list, join_lines, memory_data
-from opencode_memory.text.display import cut
+from opencode_memory.context.session_results import turn_data
+from opencode_memory.models import Hit, SessionHit, Turn
+from opencode_memory.server.answers import EXCERPT_BYTES, Answer, format_list, indent, join_lines, memory_data
+from opencode_memory.text.clock import age
+from opencode_memory.text.display import cut, one_line
+from opencode_memory.text.formatting import format_count
 from opencode_memory.text.json_values import to_json
+
+_TITLE: Final = 60
 
 
 def format_results(
@@ -36,6 +41,23 @@ def format_results(
     memories = [result.memory for result in results]
     listed = format_list(memories, at=at, project=project, compact=compact, more=remarks)
     return Answer(join_lines(heading, listed), {"memories": [_result_data(result) for result in results]})
+
+
+def add_turns(answer: Answer, hits: Sequence[SessionHit], *, at: datetime) -> Answer:
+    """Append the turns of sessions that answer the same question, each with its rank in the whole answer."""
+    if not hits:
+        return answer
+    turns = [turn_data(hit.turn) | {"rank": hit.rank} for hit in hits]
+    lines = [f"{format_turn(hit.turn, at=at)} (rank {hit.rank})" for hit in hits]
+    heading = f"{format_count(len(hits), 'turn')} of sessions, word for word; not checked, get_session opens one:"
+    return Answer(join_lines(answer.text, heading, *lines), {**answer.data, "sessions": to_json(turns)})
+
+
+def format_turn(turn: Turn, *, at: datetime, most_bytes: int = EXCERPT_BYTES) -> str:
+    """Describe a turn: who said it, when, in which session, and the text."""
+    who = "the user" if turn.speaker == "user" else "the agent"
+    facts = f"{who} {age(turn.time, at=at)} in session “{one_line(turn.title, _TITLE)}”, {turn.message}"
+    return f"- [{facts}]\n{indent(turn.text, most_bytes)}"
 
 
 def format_near_misses(hits: Sequence[Hit], *, text: str, at: datetime, project: str | None) -> Answer:

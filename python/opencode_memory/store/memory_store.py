@@ -432,6 +432,7 @@ class MemoryStore:
         limit: int = 10,
         as_of: Time | None = None,
         explain: bool = False,
+        nearest: bool = False,
         **filters: Unpack[Filter],
     ) -> builtins.list[Hit | SessionHit]:
         """Find memories and turns of sessions in one ranked answer, best first.
@@ -444,6 +445,7 @@ class MemoryStore:
             limit: Maximum number of hits, 1 to 1,000.
             as_of: As for ``recall``.
             explain: As for ``recall``.
+            nearest: As for ``recall``, and for memories only.
             **filters: See ``Filter``.
 
         Raises:
@@ -452,7 +454,9 @@ class MemoryStore:
         wanted = parse_sources(sources)
         memories: builtins.list[Hit] = []
         if wanted is not Sources.SESSIONS:
-            memories = self.recall(query, limit=limit, as_of=as_of, explain=explain, **filters)
+            memories = self.recall(
+                query, limit=limit, as_of=as_of, explain=explain, nearest=nearest, unasked=nearest, **filters
+            )
         narrows = as_of is not None or any(filters.get(name) for name in _ONLY_MEMORIES)
         if wanted is Sources.MEMORIES or (wanted is Sources.ALL and narrows):
             return [*memories]

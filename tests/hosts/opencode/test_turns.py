@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -145,12 +146,10 @@ def test_private_secret_and_injected_text_stays_out(
 def test_output_of_tools_stays_out(store: MemoryStore, opencode: FakeOpenCode) -> None:
     opencode.session("ses_b", at=START)
     state = {"status": "completed", "input": {"query": "zebra"}, "output": "A zebra memory", "time": {}}
-    parts = [
-        {"type": "tool", "tool": "memory_recall", "callID": "c", "state": state},
-        {"type": "text", "text": "Seen."},
-    ]
+    call = {"type": "tool", "tool": "memory_recall", "callID": "c", "state": state}
+    parts: list[dict[str, Any]] = [call, {"type": "text", "text": "Seen."}, {"type": "step-finish"}]
     info = {"role": "assistant", "mode": "build", "finish": "stop", "time": {"created": START, "completed": START}}
-    opencode.message("ses_b", "msg_b1", info, [*parts, {"type": "step-finish"}], at=START)
+    opencode.message("ses_b", "msg_b1", info, parts, at=START)
     index(store, opencode)
     assert store.turns.counts().turns == 1
     assert messages(store, "zebra") == []

@@ -17,6 +17,7 @@ TOOLS: Final[tuple[Tool, ...]] = (
     recall.get_memory,
     status.memory_status,
     recall.get_linked_memories,
+    recall.get_session,
     recall.search_history,
     write.log_session,
     write.link_memories,

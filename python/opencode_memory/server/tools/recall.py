@@ -8,9 +8,10 @@ from typing import Annotated, Any, Final
 from pydantic import Field
 
 from opencode_memory import entities
-from opencode_memory.context.results import NEAR_MISSES, Result, cut, present
-from opencode_memory.errors import InvalidInputError
-from opencode_memory.models import ALL_PROJECTS, Memory, RelatedMemory, Status
+from opencode_memory.context.results import NEAR_MISSES, Result, cut
+from opencode_memory.context.session_results import present_all, turn_data
+from opencode_memory.errors import InvalidInputError, NotFoundError
+from opencode_memory.models import ALL_PROJECTS, Hit, Memory, RelatedMemory, SessionHit, Sources, Status
 from opencode_memory.server.answers import (
     Answer,
     format_facts,
@@ -21,7 +22,7 @@ from opencode_memory.server.answers import (
     memory_data,
 )
 from opencode_memory.server.call import Call
-from opencode_memory.server.recall_answers import format_near_misses, format_results
+from opencode_memory.server.recall_answers import add_turns, format_near_misses, format_results, format_turn
 from opencode_memory.server.toolbox import shape, tool
 from opencode_memory.server.tools.argument_types import (
     AnyCategory,
@@ -35,6 +36,7 @@ from opencode_memory.server.tools.argument_types import (
 from opencode_memory.text.clock import age, parse_when
 from opencode_memory.text.display import one_line
 from opencode_memory.text.formatting import format_count
+from opencode_memory.text.json_values import to_json
 
 _HIT: Final = {
     "type": "object",
@@ -52,6 +54,7 @@ _HITS: Final = {
     "required": ["memories"],
 }
 _MOST_OF_AN_ENTITY: Final = 200
+_TURN_BYTES: Final = 2_000
 _WHOLE_TEXTS: Final = 10
 _LIST_BYTES: Final = 12_000
 _WHOLE_BYTES: Final = 1_000_000
@@ -73,12 +76,14 @@ def recall(
     entity: Annotated[str | None, Field(max_length=512)] = None,
     compact: Annotated[bool, Field(description="one line each")] = False,
     explain: bool = False,
+    sources: Sources = Sources.ALL,
 ) -> Answer:
-    """Search memories by words and meaning; may find none."""
+    """Search memories and past sessions by words and meaning; may find none."""
     where = call.resolve_project(project)
     search = partial(
-        call.store.recall,
+        call.store.search,
         query,
+        sources=sources,
         project=where,
         explain=explain,
         category=category,
@@ -92,11 +97,35 @@ def recall(
         text = f"No memory in {_format_scope(where)} matches the query."
         if not explain:
             return Answer(text, {"memories": []})
-        nearest = search(limit=NEAR_MISSES, nearest=True, unasked=True)
+        near = search(limit=NEAR_MISSES, sources=Sources.MEMORIES, nearest=True)
+        nearest = [hit for hit in near if isinstance(hit, Hit)]
         return format_near_misses(nearest, text=text, at=call.at, project=where)
-    results = present(call.store, hits)
+    found = present_all(call.store, hits)
+    results = [result for result in found if isinstance(result, Result)]
     heading = f"{format_count(len(results), 'memory')} from {_format_scope(where)}, best first:"
-    return format_results(results, heading=heading, at=call.at, project=where, compact=compact)
+    answer = format_results(results, heading=heading, at=call.at, project=where, compact=compact)
+    return add_turns(answer, [result for result in found if isinstance(result, SessionHit)], at=call.at)
+
+
+@tool(reads=True, answers=shape(turns="array"))
+def get_session(
+    call: Call,
+    message_id: Annotated[str, Field(min_length=1, max_length=200)],
+    around: Annotated[int, Field(ge=0, le=20, description="turns before and after")] = 3,
+) -> Answer:
+    """Show a turn that recall found in a past session, with the turns around it."""
+    project, may_cross = call.client.project, call.client.may_cross
+    turns = [
+        turn for turn in call.store.turns.find(message_id) if project is None or may_cross or turn.project == project
+    ]
+    if not turns:
+        raise NotFoundError(f"no session that may be read here has the message {message_id!r}", id=message_id)
+    shown = call.store.turns.around(turns[0], before=around, after=around)
+    text = join_lines(
+        f"Session “{one_line(turns[0].title, 80)}”, word for word:",
+        *(format_turn(turn, at=call.at, most_bytes=_TURN_BYTES) for turn in shown),
+    )
+    return Answer(text, {"turns": to_json([turn_data(turn) for turn in shown])})
 
 
 @tool(reads=True, core=True, answers=shape(entity="string", memories="array"))

@@ -35,6 +35,7 @@ _RECALLING: Final[Rules] = dict.fromkeys(
         "memory_memory_status",
         "memory_get_memory",
         "memory_get_linked_memories",
+        "memory_get_session",
         "memory_search_history",
         "memory_get_active_sessions",
         "memory_enrich_entity",
