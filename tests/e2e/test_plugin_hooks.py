@@ -229,3 +229,24 @@ def test_server_selects_events_and_calls_opencode(plugged: Plugged, shop: Path) 
     assert "something.else" in answers()[4]["error"]["message"]
     [events] = [message["params"]["events"] for message in heard if message.get("method") == "events"]
     assert [event["type"] for event in events] == ["todo.updated"]
+
+
+def test_late_messages_are_reported_with_their_cause(plugged: Plugged, shop: Path) -> None:
+    heard: list[dict[str, Any]] = []
+
+    def greets_only(connection: ServerConnection) -> None:
+        for text in connection:
+            heard.append(json.loads(text))
+            if heard[-1].get("method") == "hello":
+                greeted = {"protocol": 1, "events": [], "deadline_ms": 50, "first_deadline_ms": 100}
+                connection.send(json.dumps({"jsonrpc": "2.0", "id": heard[-1]["id"], "result": greeted}))
+
+    def causes() -> list[str]:
+        return [message["params"]["cause"] for message in heard if message.get("method") == "settled"]
+
+    with Hooks(plugged, shop) as hooks:
+        hooks.send("ses_1", user("msg_1", "Hello"))
+        with serving(plugged, greets_only):
+            until(lambda: causes() == ["starting"], f"the first lateness was not reported: {heard}")
+            hooks.send("ses_1", user("msg_1", "Hello"), user("msg_2", "Hello"))
+            until(lambda: causes() == ["starting", "slow"], f"the second lateness was not reported: {heard}")
