@@ -18,7 +18,7 @@ LEVELS = (
     ("errors", "models", "entities", "files", "demo"),
     ("text", "embedding"),
     ("config",),
-    ("store", "service"),
+    ("store", "service", "resident"),
     ("exchange", "learning", "maintenance", "projects"),
     ("context", "hosts", "notes", "reviews"),
     ("memory_file", "server"),

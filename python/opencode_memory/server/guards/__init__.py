@@ -9,12 +9,12 @@ rebinding and foreign pages), ``rate``, ``key``, ``body``. No guard reads ``X-Fo
 spoof its address. The HTTP server must not read it either (uvicorn: ``proxy_headers=False``).
 """
 
+from opencode_memory.resident.peer_owner import find_owner, supports_owner_check
 from opencode_memory.server.guards.body import BodyLimit
 from opencode_memory.server.guards.fence import Fence, default_hosts, default_origins
 from opencode_memory.server.guards.header_deadline import limited_protocol
 from opencode_memory.server.guards.key import ApiKey
 from opencode_memory.server.guards.peer import guarded_protocol
-from opencode_memory.server.guards.peer_owner import find_owner, supports_owner_check
 from opencode_memory.server.guards.rate import RateLimit
 from opencode_memory.server.guards.refusal import OnRefused
 

@@ -17,7 +17,7 @@ from typing import Final
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from opencode_memory.errors import InvalidInputError
-from opencode_memory.server.guards.peer_owner import parse_address
+from opencode_memory.resident.peer_owner import parse_address
 from opencode_memory.server.guards.refusal import OnRefused, headers_named, refuse
 
 _LOOPBACK_NAMES: Final = frozenset({"127.0.0.1", "localhost", "[::1]"})

@@ -15,7 +15,7 @@ import logging
 from collections.abc import Callable
 from typing import Any, Final
 
-from opencode_memory.server.guards.peer_owner import Address, find_owner, parse_address
+from opencode_memory.resident.peer_owner import Address, find_owner, parse_address
 from opencode_memory.server.guards.refusal import OnRefused, refusal_body
 
 FindOwner = Callable[[Address, Address], int | None]

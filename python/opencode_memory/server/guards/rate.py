@@ -15,8 +15,8 @@ from ipaddress import IPv6Address
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from opencode_memory.errors import InvalidInputError
+from opencode_memory.resident.peer_owner import parse_address
 from opencode_memory.server.guards.buckets import Buckets
-from opencode_memory.server.guards.peer_owner import parse_address
 from opencode_memory.server.guards.refusal import OnRefused, headers_named, refuse
 
 
