@@ -88,14 +88,17 @@ class Invocation:
             self.config.data_dir, project=self.config.project, embedder=self._embedder(), background=background
         ) as store:
             self._read_sessions(store)
-            if self.config.project is not None:
-                yield store
-            else:
-                from opencode_memory.projects.resolver import ProjectResolver  # noqa: PLC0415  see the module's docstring
+            yield self.bind(store, creates_project=creates_project)
+            self.offer_relearning(store)
 
-                projects = ProjectResolver(store, self.config.environment)
-                yield store.for_project(projects.ensure(self.folder) if creates_project else projects.find(self.folder))
-            self._offer_relearning(store)
+    def bind(self, store: MemoryStore, *, creates_project: bool = False) -> MemoryStore:
+        """Return a store bound to the project that an option names, or to the project of the folder."""
+        if self.config.project is not None:
+            return store.for_project(self.config.project)
+        from opencode_memory.projects.resolver import ProjectResolver  # noqa: PLC0415  see the module's docstring
+
+        projects = ProjectResolver(store, self.config.environment)
+        return store.for_project(projects.ensure(self.folder) if creates_project else projects.find(self.folder))
 
     @contextmanager
     def open_unbound_store(self, *, actor: str, background: bool = True) -> Iterator[MemoryStore]:
@@ -132,7 +135,7 @@ class Invocation:
 
         store.turns.texts = DatabaseTexts(store, Switches.from_config(self.config.learning))
 
-    def _offer_relearning(self, store: MemoryStore) -> None:
+    def offer_relearning(self, store: MemoryStore) -> None:
         """Tell a person at a terminal once that the rules of learning changed. Programs do not use up the offer."""
         if self.out.as_json or not self.out.terminal:
             return

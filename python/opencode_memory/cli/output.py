@@ -12,7 +12,7 @@ import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, Final
+from typing import IO, Any, Final
 from unicodedata import combining, east_asian_width
 
 import click
@@ -43,25 +43,29 @@ class Output:
         color: Whether to color the text.
         terminal: Whether standard output is a terminal.
         width: Maximum number of columns.
+        texts: Receives the text instead of standard output.
+        notes: Receives the remarks instead of standard error.
     """
 
     as_json: bool
     color: bool
     terminal: bool
     width: int
+    texts: IO[str] | None = None
+    notes: IO[str] | None = None
 
     def json(self, value: Any) -> None:
         """Print a value as JSON."""
-        click.echo(json.dumps(to_json(value), ensure_ascii=False, indent=2 if self.terminal else None))
+        click.echo(json.dumps(to_json(value), ensure_ascii=False, indent=2 if self.terminal else None), self.texts)
 
     def line(self, *parts: str | Styled) -> None:
         """Print the parts as one line, or as several lines if they contain line breaks."""
-        click.echo("".join(map(self._render, parts)), color=self.color)
+        click.echo("".join(map(self._render, parts)), self.texts, color=self.color)
 
     def note(self, *parts: str | Styled) -> None:
         """Print a remark to standard error, which is not part of the answer. With ``--json``, print nothing."""
         if not self.as_json:
-            click.echo("".join(map(self._render, parts)), err=True, color=self.color)
+            click.echo("".join(map(self._render, parts)), self.notes, err=True, color=self.color)
 
     def table(self, rows: Sequence[Sequence[str]], *, right: Sequence[int] = (), cut: bool = True) -> None:
         """Print rows in columns.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,7 @@ from opencode_memory.config.settings import Tools
 from opencode_memory.errors import ConfigError
 
 if TYPE_CHECKING:
+    from opencode_memory.server.server_state import Operation
     from opencode_memory.store.memory_store import MemoryStore
     from opencode_memory.worker.duty import Duty
     from opencode_memory.worker.learning_duties import LearningDuties
@@ -145,7 +146,7 @@ def serve_all(run: Invocation, config: Config, request: ServeRequest) -> None:
 
     # The worker embeds and indexes, so that this process stays responsive to its clients.
     with listening, run.open_unbound_store(actor="agent", background=False) as store:
-        state = ServerState(store, config, metrics, background)
+        state = ServerState(store, config, metrics, background, operations=operations(config))
         with warming.running(state):
             from opencode_memory.server.http import serve_http  # noqa: PLC0415  loads for long, so the model loads beside it
 
@@ -153,6 +154,21 @@ def serve_all(run: Invocation, config: Config, request: ServeRequest) -> None:
                 serve_http(state, metrics, listening, access=access, on_ready=ready)
             finally:
                 supervisor.close()
+
+
+def operations(config: Config) -> dict[str, Operation]:
+    """Return the operations that commands may delegate to the server."""
+    from opencode_memory.cli.delegation import CHECK, serve_command  # noqa: PLC0415  servers only
+    from opencode_memory.cli.recall_request import OPERATION  # noqa: PLC0415  servers only
+
+    return {CHECK: lambda _store, _request: {}, OPERATION: serve_command(config, _answer_recall)}
+
+
+def _answer_recall(run: Invocation, fields: Mapping[str, Any]) -> int:
+    from opencode_memory.cli.recall_answer import print_answer  # noqa: PLC0415  not needed to start
+    from opencode_memory.cli.recall_request import read_request  # noqa: PLC0415  not needed to start
+
+    return print_answer(run, read_request(fields))
 
 
 @command("worker")

@@ -15,7 +15,7 @@ from typing import Final
 
 from opencode_memory.errors import ConflictError, InvalidInputError, StorageError
 from opencode_memory.hosts.opencode.token_file import create_token, token_file
-from opencode_memory.server.guards.peer_owner import supports_owner_check
+from opencode_memory.resident.peer_owner import supports_owner_check
 from opencode_memory.service.port_holder import explain_holder, find_port_holder, hint_for_holder
 
 _BACKLOG: Final = 256

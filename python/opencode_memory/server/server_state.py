@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from opencode_memory.config.paths import EXPORTS
 from opencode_memory.embedding import find_model
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from opencode_memory.config.load import Config
     from opencode_memory.server.metrics import Metrics
     from opencode_memory.store.memory_store import MemoryStore
+
+Operation = Callable[["MemoryStore", Any], dict[str, Any] | None]
 
 _READABLE_LENGTH: Final = 40
 _WARM_UP_QUERY: Final = "opencode-memory: nothing is about this"
@@ -73,6 +75,8 @@ class ServerState:
         metrics: The metrics; None for a server without ``/metrics``.
         background: The process that embeds and indexes.
         typed: What users typed in live sessions.
+        operations: Operations that commands may delegate, by name. Each takes the store and a request of JSON values,
+            and returns a result of JSON values; None if the command has to do it itself.
         projects: Finds the project of a client's folder.
     """
 
@@ -81,6 +85,7 @@ class ServerState:
     metrics: Metrics | None = None
     background: Background = field(default_factory=Background)
     typed: TypedTexts = field(default_factory=TypedTexts)
+    operations: Mapping[str, Operation] = field(default_factory=dict)
     projects: ProjectResolver = field(init=False)
     _tokenization: Tokenization = field(default_factory=lambda: Tokenization(find_model().tokenizer))
 

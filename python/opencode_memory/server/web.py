@@ -1,7 +1,8 @@
 """The ASGI app of the resident server: its routes and the guards in front of them.
 
-``/mcp`` is for MCP clients, ``/bridge`` for OpenCode's plugin, ``/health`` for health checks, ``/stats`` and
-``/metrics`` for monitoring. No route allows a page of another origin to read its response.
+``/mcp`` is for MCP clients, ``/bridge`` for OpenCode's plugin, ``/delegate`` for commands of the same user, ``/health``
+for health checks, ``/stats`` and ``/metrics`` for monitoring. No route allows a page of another origin to read its
+response.
 """
 
 from __future__ import annotations
@@ -21,7 +22,9 @@ from starlette.routing import Route, WebSocketRoute
 
 import opencode_memory
 from opencode_memory.errors import OpencodeMemoryError
+from opencode_memory.resident.client import PATH as DELEGATE
 from opencode_memory.server import NAME
+from opencode_memory.server.delegation import Delegation
 from opencode_memory.server.guards import ApiKey, BodyLimit, Fence, RateLimit, default_hosts, default_origins
 from opencode_memory.server.late_endpoint import LateEndpoint, load_endpoint
 from opencode_memory.server.metrics import CONTENT_TYPE, Metrics
@@ -42,7 +45,7 @@ _UNAVAILABLE: Final = 503
 MCP: Final = "/mcp"
 PLUGGED_MCP: Final = "/mcp/opencode"
 """The MCP endpoint for an OpenCode with the plugin: only the tools that the plugin does not replace."""
-_PATHS: Final = frozenset({MCP, PLUGGED_MCP, HEALTH, "/stats", "/metrics"})
+_PATHS: Final = frozenset({MCP, PLUGGED_MCP, HEALTH, "/stats", "/metrics", DELEGATE})
 
 
 def build_app(state: ServerState, metrics: Metrics, *, host: str, key: str | None, token: str) -> WebApp:
@@ -63,7 +66,7 @@ def build_app(state: ServerState, metrics: Metrics, *, host: str, key: str | Non
     metrics.add_gauge("mcp_sessions", "Known MCP sessions.", lambda: _count_sessions(endpoints))
     bridge = Bridge(state, token=token, on_refused=metrics.refuse)
     metrics.add_gauge("plugins", "Connected OpenCode plugins.", lambda: bridge.plugins)
-    app: ASGIApp = _build_routes(state, metrics, endpoints, bridge)
+    app: ASGIApp = _build_routes(state, metrics, endpoints, bridge, Delegation(state, token=token))
     app = BodyLimit(app, limit=BODY_LIMIT, on_refused=metrics.refuse)
     if key is not None:
         app = ApiKey(app, key=key, other=token, open_paths=frozenset({HEALTH}), on_refused=metrics.refuse)
@@ -95,7 +98,11 @@ async def _drain(endpoints: Mapping[str, LateEndpoint]) -> None:
 
 
 def _build_routes(
-    state: ServerState, metrics: Metrics, endpoints: Mapping[str, LateEndpoint], bridge: Bridge
+    state: ServerState,
+    metrics: Metrics,
+    endpoints: Mapping[str, LateEndpoint],
+    bridge: Bridge,
+    delegation: Delegation,
 ) -> Starlette:
     begun, version = time.monotonic(), opencode_memory.__version__
 
@@ -145,6 +152,7 @@ def _build_routes(
             Route(HEALTH, health),
             Route("/stats", stats),
             Route("/metrics", read_metrics),
+            Route(DELEGATE, delegation.handle, methods=["POST"]),
             WebSocketRoute(BRIDGE, bridge.serve),
         ],
         lifespan=lifespan,

@@ -26,6 +26,10 @@ class Indexes:
         self._engine = engine
         self._queue = queue
 
+    def mismatch(self) -> str | None:
+        """Return why queries are answered by words alone; None if the embedder fits the vectors of the store."""
+        return self._queue.mismatch()
+
     def embed_pending(self, *, progress: Callable[[int, int], None] | None = None, limit: int | None = None) -> int:
         """Embed memories that wait; return how many got their vectors.
 

@@ -174,6 +174,18 @@ def _check_rules(store: MemoryStore) -> Iterator[Check]:
         yield Check("learning", Level.NOTE, text, "opencode-memory learning relearn --dry-run")
 
 
+def _check_delegation(run: Invocation) -> Iterator[Check]:
+    from opencode_memory.cli.delegation import can_delegate  # noqa: PLC0415  loaded only when it runs
+
+    if not run.config.server.delegate:
+        text = "server.delegate is off, so each command opens the store itself"
+    elif can_delegate(run.config):
+        text = "the running server answers `opencode-memory recall`"
+    else:
+        text = "no running server has the same version, store and settings, so each command opens the store itself"
+    yield Check("delegation", Level.OK, text)
+
+
 def _check_model(_run: Invocation) -> Iterator[Check]:
     from opencode_memory.embedding import OnnxEmbedder, verify_model  # noqa: PLC0415  loaded only when it runs
 
@@ -201,6 +213,7 @@ _CHECKS: Final = {
     "configuration": _check_configuration,
     "data_dir": _check_data_dir,
     "store": _check_store,
+    "delegation": _check_delegation,
     "model": _check_model,
     "opencode": _check_opencode,
     "other_systems": _check_other_systems,
