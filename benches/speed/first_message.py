@@ -1,4 +1,4 @@
-"""Measures the first message after a cold start: ``PYTHONPATH=tests python -m benches.speed.first_message``.
+"""Measures the first message after a cold start of OpenCode: ``python -m benches.speed.first_message``.
 
 The real OpenCode, a scripted model, and no memory server when OpenCode starts. Each start sends its first message as
 early as it can: ``opencode run`` with the message, ``opencode serve`` whose first request is the message, and the
@@ -23,15 +23,10 @@ from pathlib import Path
 from statistics import median
 from typing import Final
 
-from e2e.cold_start import Kind, start_cold, stop_server
-from e2e.plugged import Plugged
-from e2e.repositories import repository
-from e2e.scripted_model import ScriptedModel
-
 from .options import RESULTS
 from .process import machine
 
-_INSTALL: Final = Path(__file__).parents[2] / "scripts" / "install_third_party.py"
+_ROOT: Final = Path(__file__).parents[2]
 _MEMORIES: Final = (
     ("directive", "Always run the linter before committing."),
     ("procedure", "The walrus build needs make -j1: parallel builds corrupt the archive."),
@@ -51,7 +46,14 @@ def _busy_cores(count: int) -> Iterator[None]:
 
 
 def _measure(folder: Path, kinds: list[str], starts: int) -> list[dict[str, object]]:
-    install = [sys.executable, str(_INSTALL), "opencode"]
+    # The programs that drive OpenCode are a package of the tests, which is not installed.
+    sys.path.insert(0, str(_ROOT / "tests"))
+    from e2e.cold_start import Kind, start_cold, stop_server  # noqa: PLC0415  as explained
+    from e2e.plugged import Plugged  # noqa: PLC0415  as explained
+    from e2e.repositories import repository  # noqa: PLC0415  as explained
+    from e2e.scripted_model import ScriptedModel  # noqa: PLC0415  as explained
+
+    install = [sys.executable, str(_ROOT / "scripts" / "install_third_party.py"), "opencode"]
     binary = Path(subprocess.run(install, check=True, capture_output=True, text=True).stdout.strip())
     shop = repository(folder / "shop", remote="https://forge.example/team/shop.git")
     results: list[dict[str, object]] = []
