@@ -40,7 +40,7 @@ TUNINGS: Final = tuple(
         (
             TUNED,
             replace(TUNED, first=0.2, others=0.1, most=6),
-            replace(TUNED, first=0.25, others=0.12, most=4),
+            replace(TUNED, first=0.35, others=0.15, most=3),
             replace(TUNED, first=0.5, others=0.25, most=3),
             replace(TUNED, first=0.6, others=0.4, most=3),
         ),

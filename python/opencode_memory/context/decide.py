@@ -19,7 +19,7 @@ from opencode_memory.context.brief import NO_BRIEF, Brief, build_brief, render_b
 from opencode_memory.context.brief_entries import OTHERS, Wanted
 from opencode_memory.context.folding import fold_hits
 from opencode_memory.context.loaded_files import LoadedText
-from opencode_memory.context.relevance import POOL, TUNED, compute_chances, query_of, select_relevant
+from opencode_memory.context.relevance import POOL, TUNED, query_of, select_relevant
 from opencode_memory.context.usefulness import rank_by_usefulness
 from opencode_memory.models import Hit, Memory
 from opencode_memory.store.ledger import Decision, Shown, State
@@ -176,7 +176,8 @@ def _brief(
 ) -> Brief:
     wanted = Wanted(
         project=request.project,
-        near=compute_chances(query_of(request.text), hits),
+        # The order of the hits, because the brief also serves the later messages about the same part of the project.
+        near={hit.memory.id: 1 - place / POOL for place, hit in enumerate(hits)},
         known=in_sight,
         loaded=request.loaded,
         session=request.session,

@@ -14,7 +14,7 @@ from opencode_memory.text.display import one_line
 
 ID_CHARACTERS: Final = 6
 """Of an id in a headline; ``get_memory`` takes as few. A longer id costs as much as two words."""
-SHORT_WORDS: Final = 7
+SHORT_WORDS: Final = 6
 LONG_WORDS: Final = 12
 FULL_BYTES: Final = 400
 """A longer memory is no line of a brief, unless it is a directive."""

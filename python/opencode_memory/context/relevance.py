@@ -66,7 +66,7 @@ class Tuning:
         return 1 / (1 + math.exp(-total))
 
 
-TUNED: Final = Tuning(bias=-4.18, weights=(12.5, -21.99, 1.9, -1.47, -1.15), first=0.35, others=0.15, most=3)
+TUNED: Final = Tuning(bias=-4.18, weights=(12.5, -21.99, 1.9, -1.47, -1.15), first=0.35, others=0.12, most=4)
 
 _USUAL_COSINE: Final = 0.2
 _USUAL_COUNTS: Final = 8
@@ -223,11 +223,6 @@ def is_echo(query: str, memory: Memory) -> bool:
         return False
     told = set(terms(_OBSERVED.sub("", memory.content[:_JUDGED_CHARACTERS]))[0])
     return len(told - set(terms(query)[0])) <= _ECHO_SHARE * len(told)
-
-
-def compute_chances(query: str, hits: Sequence[Hit], *, by: Tuning = TUNED) -> dict[str, float]:
-    """Return how probably each hit is relevant, by the id of its memory; see ``select_relevant``."""
-    return {one.hit.memory.id: by.chance(one.features) for one in compute_features(query, hits)}
 
 
 def compute_features(query: str, hits: Sequence[Hit]) -> list[Judged]:
