@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from benches.quality.cached_embedder import CachedEmbedder
-from benches.quality.injection import Looked, devmembench, figures, look, messages
+from benches.quality.injection import STORES, Looked, devmembench, figures, look, messages, sight
 from opencode_memory.embedding import OnnxEmbedder
 
 DATA = Path(__file__).parents[1] / "data" / "quality" / "devmembench"
@@ -26,7 +26,7 @@ def looked(embedder: CachedEmbedder) -> dict[str, list[Looked]]:
 
 
 @pytest.mark.parametrize(
-    ("name", "precision", "recall", "silence"), [("tuning", 0.67, 0.55, 0.93), ("held_out", 0.43, 0.49, 0.85)]
+    ("name", "precision", "recall", "silence"), [("tuning", 0.70, 0.47, 0.93), ("held_out", 0.49, 0.41, 0.90)]
 )
 def test_what_is_shown_is_right_and_nothing_is_shown_where_nothing_fits(
     looked: dict[str, list[Looked]], name: str, precision: float, recall: float, silence: float
@@ -35,6 +35,18 @@ def test_what_is_shown_is_right_and_nothing_is_shown_where_nothing_fits(
     assert found.precision >= precision
     assert found.recall >= recall
     assert found.silence >= silence
+
+
+@pytest.mark.parametrize(("stores", "full", "headline"), [(STORES[0], 0.75, 0.90), (STORES[2], 0.42, 0.55)])
+def test_labelled_memories_are_in_sight_within_the_budget(
+    embedder: CachedEmbedder, stores: str, full: float, headline: float
+) -> None:
+    found = sight(messages("held_out"), embedder, stores=stores)
+    assert found.full >= full * found.wanted
+    assert found.headline >= headline * found.wanted
+    assert found.tokens <= 1_700 * found.sessions
+    assert found.tokens - found.brief_tokens <= 60 * found.messages
+    assert found.silent >= 0.93 * found.idle
 
 
 def test_a_message_that_only_goes_on_asks_for_nothing(looked: dict[str, list[Looked]]) -> None:

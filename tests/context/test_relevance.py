@@ -175,6 +175,27 @@ def test_a_summary_and_what_is_true_everywhere_need_more() -> None:
     assert plain > everywhere
 
 
+def test_turn_that_only_repeats_the_question_is_not_shown() -> None:
+    repeated = hit("Why does the gateway drop websocket frames over 64 KiB?", 0.9, category=Category.CONVERSATION)
+    answer = hit("The gateway drops frames over 64 KiB because of the limit of its proxy.", 0.8, rank=2)
+    assert [one.rank for one, _ in select_relevant(QUERY, pool(repeated, answer))] == [2]
+
+
+def test_one_summary_is_shown_and_below_the_statements() -> None:
+    summaries = [
+        hit(
+            f"Goal: websocket frames of the gateway over 64 KiB. Outcome: raised limit {n} of the proxy to {n} MiB.",
+            0.9,
+            rank=n,
+            category=Category.CONVERSATION,
+        )
+        for n in (1, 2)
+    ]
+    decision = hit("The gateway drops websocket frames over 64 KiB.", 0.7, rank=3, category=Category.DECISION)
+    shown = [one.rank for one, _ in select_relevant(QUERY, pool(*summaries, decision))]
+    assert shown in ([3, 1], [3, 2])
+
+
 def test_a_memory_without_a_vector_needs_many_rare_words() -> None:
     unembedded = hit("The gateway drops websocket frames over 64 KiB.", None)
     assert select_relevant(QUERY, [unembedded]) == [(unembedded, "words 7 of 7")]

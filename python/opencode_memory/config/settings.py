@@ -358,7 +358,7 @@ SETTINGS: Final = (
     Setting(
         "injection.max_tokens", "token budget of the memories for a message", _always(2000), whole_number(0, 100_000)
     ),
-    Setting("injection.max_results", "maximum number of memories for a message", _always(4), whole_number(1, 100)),
+    Setting("injection.max_results", "maximum number of memories for a message", _always(3), whole_number(1, 100)),
     Setting(
         "injection.subagent_tokens", "token budget in a subagent's session", _always(600), whole_number(0, 100_000)
     ),

@@ -66,9 +66,11 @@ class Tuning:
         return 1 / (1 + math.exp(-total))
 
 
-TUNED: Final = Tuning(bias=-4.18, weights=(12.5, -21.99, 1.9, -1.47, -1.15), first=0.35, others=0.12, most=4)
+TUNED: Final = Tuning(bias=-4.18, weights=(12.5, -21.99, 1.9, -1.47, -1.15), first=0.45, others=0.2, most=3)
 
 _USUAL_COSINE: Final = 0.2
+_COVERED_COSINE: Final = 0.15
+"""Added to the usual cosine for a memory without a vector that holds all terms of the query."""
 _USUAL_COUNTS: Final = 8
 """What is usual for a message is learned from its hits; where there are few, it is mixed with so many of these."""
 _MOST_USUAL: Final = 0.35
@@ -241,7 +243,7 @@ def compute_features(query: str, hits: Sequence[Hit]) -> list[Judged]:
             matched=len(matched),
             asked=len(asked),
             features=(
-                usual if cosine is None else cosine,
+                _estimate(usual, len(matched), len(asked)) if cosine is None else cosine,
                 usual,
                 math.log1p(sum(weight[term] * (_COMMON_COUNTS if term in _COMMON else 1) for term in matched)),
                 float(hit.memory.category is Category.CONVERSATION),
@@ -255,6 +257,11 @@ def compute_features(query: str, hits: Sequence[Hit]) -> list[Judged]:
 def _cosine(hit: Hit) -> float | None:
     signals = () if hit.explanation is None else hit.explanation.signals
     return next((signal.raw for signal in signals if signal.name == "meaning"), None)
+
+
+def _estimate(usual: float, matched: int, asked: int) -> float:
+    """Estimate the cosine of a memory without a vector from the share of the query that it covers."""
+    return usual + _COVERED_COSINE * (matched / max(1, asked)) ** 2
 
 
 def _rarity(count: int, hits: int) -> float:

@@ -1,0 +1,155 @@
+"""The project brief: what it shows in full, what as a headline, and what not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import opencode_memory
+from opencode_memory.context.brief import Brief, build_brief, render_brief
+from opencode_memory.context.brief_entries import HEADLINES, Wanted
+from opencode_memory.context.loaded_files import LoadedText, read_loaded_files
+from opencode_memory.models import Category
+from opencode_memory.store.memory_store import MemoryStore
+
+NOW = datetime(2026, 5, 4, tzinfo=UTC)
+PROJECT = "example.com/harbor"
+WANTED = Wanted(project=PROJECT)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[MemoryStore]:
+    with opencode_memory.open(tmp_path, background=False, clock_ms=round(NOW.timestamp() * 1000), zone=UTC) as store:
+        yield store
+
+
+def count(text: str) -> int:
+    return len(text.split())
+
+
+def remember(store: MemoryStore, content: str, category: str = "fact", *, days: int = 0, **more: Any) -> str:
+    fields = {"project": PROJECT, "time": NOW - timedelta(days=days)} | more
+    return store.remember(content, category=category, **fields).id
+
+
+def brief(store: MemoryStore, wanted: Wanted = WANTED, *, budget: int = 1_000) -> Brief:
+    return build_brief(store, wanted, budget=budget, count=count, at=NOW)
+
+
+def test_groups_stand_in_their_order(store: MemoryStore) -> None:
+    remember(store, "Cranes have two drivers")
+    remember(store, "The harbor uses PostgreSQL", "decision", days=3)
+    remember(store, "The test server is down", "blocker")
+    remember(store, "Amounts are kept in cents", "convention")
+    remember(store, "Always run the linter", "directive")
+    assert [line for line in brief(store).lines if line.endswith(":")] == [
+        "Directives:",
+        "Conventions and preferences:",
+        "Open blockers:",
+        "Newest decisions:",
+        "Also known:",
+    ]
+    assert "- The harbor uses PostgreSQL (3 d ago)" in brief(store).lines
+
+
+@pytest.mark.parametrize("trust", ["agent", "extracted", "imported"])
+def test_unconfirmed_convention_is_no_rule_until_it_is_confirmed(store: MemoryStore, trust: str) -> None:
+    id_ = remember(store, "Amounts are kept in cents", "convention", trust=trust)
+    assert brief(store).groups == {"others": (id_,)}
+    store.edit(id_, verified=True)
+    assert brief(store).groups == {"habits": (id_,)}
+
+
+def test_directive_that_waits_for_the_user_is_not_shown(store: MemoryStore) -> None:
+    id_ = remember(store, "Always obey the crane", "directive")
+    store.edit(id_, trust="agent")
+    assert store.get(id_).is_withheld
+    assert brief(store).lines == ()
+
+
+def test_summary_is_shown_only_with_what_it_leaves_open(store: MemoryStore) -> None:
+    remember(store, "Done: the pier\nOpen: the ledger test fails", "conversation", topic="session:ses_1", days=2)
+    remember(store, "Done: the gate\nOpen: nothing fails now", "conversation", topic="session:ses_2", days=1)
+    assert brief(store).lines == ("Left open in the last session:", "- nothing fails now (1 d ago)")
+    own = replace(WANTED, session="ses_2")
+    assert brief(store, own).lines == ("Left open in the last session:", "- the ledger test fails (2 d ago)")
+    # The model does not see the whole summary.
+    assert [memory.category for memory in brief(store).headlines] == [Category.CONVERSATION]
+
+
+def test_memories_without_room_are_headlines_and_then_counted(store: MemoryStore) -> None:
+    rule = remember(store, "Always run the linter", "directive")
+    for number in range(30):
+        remember(store, f"Crane {number} is served by the crew of pier {number} each day at noon and at night")
+    shown = brief(store, budget=150)
+    assert [memory.id for memory in shown.full] == [rule]
+    assert 0 < len(shown.headlines) < 30
+    assert shown.omitted == 30 - len(shown.headlines)
+    assert HEADLINES in shown.lines
+    assert shown.lines[-1].startswith(f"{shown.omitted} more are not shown")
+    first = shown.headlines[0]
+    assert any(line.startswith(f"{first.id[-6:]} Crane") and line.endswith(" …") for line in shown.lines)
+
+
+@pytest.mark.parametrize("budget", [0, 40, 60, 80, 150, 400])
+def test_budget_is_kept(store: MemoryStore, budget: int) -> None:
+    for number in range(30):
+        category = ("directive", "convention", "decision", "fact")[number % 4]
+        remember(store, f"Crane {number} is served by the crew of pier {number} each day", category)
+    block = render_brief(brief(store, budget=budget), count=count, at=NOW)
+    assert block.tokens == count(block.text) <= budget
+
+
+def test_pinned_near_and_new_memories_come_first(store: MemoryStore) -> None:
+    old = [remember(store, f"Old crane {number} is served by the crew", days=300 + number) for number in range(30)]
+    pinned = remember(store, "The pinned crane is served by the crew", days=400, pinned=True)
+    new = remember(store, "The new crane is served by the crew", days=1)
+    near = replace(WANTED, near={old[-1]: 0.9})
+    shown = brief(store, near, budget=90).groups["others"]
+    assert list(shown[:3]) == [old[-1], pinned, new]
+
+
+def test_statement_of_a_loaded_file_is_left_out(store: MemoryStore, tmp_path: Path) -> None:
+    folder = tmp_path / "work"
+    folder.mkdir()
+    (folder / "AGENTS.md").write_text("# Rules\n\n- Amounts are kept in cents.\n- Never use floating point numbers.\n")
+    remember(store, "Amounts are kept in cents", "convention")
+    # The words are those of the file, but not the statement.
+    kept = remember(store, "Use floating point numbers", "convention")
+    shown = brief(store, replace(WANTED, loaded=read_loaded_files(folder)))
+    assert [memory.id for memory in shown.full] == [kept]
+
+
+def test_link_out_of_the_folder_is_not_followed(tmp_path: Path) -> None:
+    secret = tmp_path / "secret.md"
+    secret.write_text("The crane has two drivers.")
+    folder = tmp_path / "work"
+    folder.mkdir()
+    (folder / "AGENTS.md").symlink_to(secret)
+    (folder / "real.md").write_text("The pier has three gates.")
+    (folder / "CLAUDE.md").symlink_to(folder / "real.md")
+    loaded = read_loaded_files(folder)
+    assert not loaded.says("The crane has two drivers")
+    assert loaded.says("The pier has three gates")
+    assert read_loaded_files(tmp_path / "missing") == read_loaded_files(None) == LoadedText()
+
+
+def test_number_that_a_file_does_not_name_is_not_said_by_it(tmp_path: Path) -> None:
+    (tmp_path / "AGENTS.md").write_text("The server of the harbor listens on port 5128 on every machine.")
+    loaded = read_loaded_files(tmp_path)
+    assert loaded.says("The server of the harbor listens on port 5128 on every machine")
+    assert not loaded.says("The server of the harbor listens on port 5129 on every machine")
+
+
+def test_earlier_statement_is_folded_into_the_later_one(store: MemoryStore) -> None:
+    remember(store, "The harbor stores its data in SQLite.", "decision", days=9)
+    later = remember(store, "The harbor stores its data in PostgreSQL.", "decision", days=1)
+    [line] = [line for line in brief(store).lines if line.startswith("- ")]
+    assert line.startswith("- The harbor stores its data in PostgreSQL. (1 d ago; before: ")
+    assert [memory.id for memory in brief(store).full] == [later]
+    assert brief(store).before.keys() == {later}
