@@ -77,6 +77,8 @@ _STATEMENTS: Final = (
     "{part} depends on {tool} {number}",
     "the owner of {part} is {person}",
     "{part} writes at most {number} rows at once",
+    "{person} measured {part}: {task} takes {number} ms with {tool}",
+    "{part} logs {code} about {number} times a day when {condition}",
 )
 _FILLERS: Final = {
     "part": _PARTS,

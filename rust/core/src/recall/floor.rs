@@ -6,12 +6,15 @@
 //! no words. For example, "which package manager" and "Use pnpm" often have a cosine of at most 0.25.
 
 /// Minimum of cosine plus weighted coverage that one hit must reach. Otherwise the answer is empty.
-const ANSWER: f64 = 0.2;
+const ANSWER: f64 = 0.24;
 /// The same minimum if the pool has only one memory. The best of many unrelated memories is nearer to a question than a
-/// single one, so the minimum grows with the logarithm of their number and reaches [`ANSWER`] at 20 memories. With it,
-/// an unrelated question gets an answer in about one of twenty cases.
+/// single one, so the minimum grows with the logarithm of their number and reaches [`ANSWER`] at 110 memories.
 const ANSWER_OF_ONE: f64 = 0.13;
 const GROWTH: f64 = 0.0234;
+/// Minimum of the mean of the [`SEVERAL`] strongest hits, which suffices as well. A question about the subject of a
+/// store is a little near to several memories; an unrelated question is near to a single one by chance.
+const ANSWER_OF_SEVERAL: f64 = 0.14;
+const SEVERAL: usize = 5;
 /// Weight of the coverage of query terms.
 const COVERED: f64 = 0.3;
 /// Coverage at which a text is relevant regardless of its cosine.
@@ -34,17 +37,26 @@ pub struct Raw {
     pub answers: bool,
 }
 
-/// The relevance that at least one of the best hits must reach.
+/// The relevance that one of the best hits must reach, unless several weaker ones answer together.
 ///
 /// `compared` is the number of memories in the pool; a small store is in the pool as a whole.
 pub fn least_relevance(compared: usize) -> f64 {
     ANSWER.min(ANSWER_OF_ONE + GROWTH * (compared.max(1) as f64).ln())
 }
 
-/// Whether at least one of the best hits is relevant.
+/// Whether one of the best hits is relevant, or several of them together.
 pub fn is_answer(best: impl Iterator<Item = Raw>, compared: usize) -> bool {
     let least = least_relevance(compared);
-    best.take(JUDGED).any(|raw| raw.relevance() >= if raw.cosine.is_some() { least } else { ANSWER })
+    let best: Vec<Raw> = best.take(JUDGED).collect();
+    let is_relevant = |raw: &Raw| raw.relevance() >= if raw.cosine.is_some() { least } else { ANSWER };
+    best.iter().any(is_relevant) || mean_of_strongest(&best).is_some_and(|mean| mean >= ANSWER_OF_SEVERAL)
+}
+
+/// Mean relevance of the strongest [`SEVERAL`] hits that have vectors; `None` if there are fewer.
+fn mean_of_strongest(best: &[Raw]) -> Option<f64> {
+    let mut found: Vec<f64> = best.iter().filter(|raw| raw.cosine.is_some()).map(|raw| raw.relevance()).collect();
+    found.sort_unstable_by(|a, b| b.total_cmp(a));
+    found.get(..SEVERAL).map(|strongest| strongest.iter().sum::<f64>() / SEVERAL as f64)
 }
 
 impl Raw {
@@ -83,7 +95,7 @@ mod tests {
         assert!(is_answer([raw(0.1, 0.5)].into_iter(), many));
         assert!(is_answer([raw(-0.2, 1.0)].into_iter(), many));
         assert!(is_answer([raw(None, 0.3)].into_iter(), many));
-        assert!(!is_answer([raw(0.19, 0.0), raw(None, 0.2)].into_iter(), many));
+        assert!(!is_answer([raw(0.23, 0.0), raw(None, 0.2)].into_iter(), many));
         assert!(!is_answer(std::iter::empty(), many));
         let eleventh = std::iter::repeat_n(raw(0.0, 0.0), JUDGED).chain([raw(1.0, 1.0)]);
         assert!(!is_answer(eleventh, many));
@@ -93,6 +105,13 @@ mod tests {
     fn minimum_is_lower_in_a_tiny_store() {
         assert!(is_answer([raw(0.15, 0.0)].into_iter(), 1) && !is_answer([raw(0.12, 0.0)].into_iter(), 1));
         assert!(is_answer([raw(0.18, 0.0)].into_iter(), 5) && !is_answer([raw(0.18, 0.0)].into_iter(), 20));
+    }
+
+    #[test]
+    fn several_weak_hits_are_an_answer_together() {
+        let of = |strength: f32, count: usize| std::iter::repeat_n(raw(strength, 0.0), count);
+        assert!(is_answer(of(0.15, 5), 1000) && !is_answer(of(0.13, 5), 1000));
+        assert!(!is_answer(of(0.15, 4).chain(of(0.0, 1)), 1000) && !is_answer(of(0.15, 4), 1000));
     }
 
     #[test]

@@ -16,11 +16,13 @@ use super::view::View;
 use super::window::{LONG, Window, windows};
 use crate::index::bm25::ScoredTerm;
 
-/// Weight of words in the score; vectors have the rest. If no memory of the pool has vectors, words have the full
-/// weight.
-const WORDS: f64 = 0.4;
-/// Share of the score that a rare identifier of the query brings to a statement that contains it.
-const NAMED: f64 = 0.4;
+/// Weight of words in the score of a turn; vectors have the rest. If no memory of the pool has vectors, words have the
+/// full weight.
+const WORDS_OF_TURN: f64 = 0.4;
+/// The same for a statement, which stands alone. Between 0.2 and 0.3 the rank of a note hardly changes.
+const WORDS_OF_STATEMENT: f64 = 0.2;
+/// Bonus of a statement that contains the rare identifiers of the query. It outweighs any difference in meaning.
+const NAMED: f64 = 1.0 - WORDS_OF_STATEMENT;
 /// Weight of a short memory's window, relative to the memory itself.
 const AROUND: f64 = 1.6;
 /// Fraction of the distance by which a memory's score moves towards the best score of its conversation.
@@ -139,15 +141,15 @@ pub fn fuse(
         words_around: range(candidates.iter().map(|candidate| candidate.window.words)),
         cosine_around: range(candidates.iter().filter_map(|candidate| candidate.window.cosine)),
     };
-    let words_weight = if candidates.iter().any(|candidate| candidate.cosine.is_some()) { WORDS } else { 1.0 };
+    let has_vectors = candidates.iter().any(|candidate| candidate.cosine.is_some());
     for candidate in &mut candidates {
-        candidate.shares = compute_shares(view, candidate, &bounds, words_weight, coverage.whole());
+        candidate.shares = compute_shares(view, candidate, &bounds, has_vectors, coverage.whole());
     }
     share_sessions(view, &mut candidates);
     (candidates, bounds)
 }
 
-fn compute_shares(view: &View, candidate: &Candidate, bounds: &Bounds, words_weight: f64, whole: f64) -> Shares {
+fn compute_shares(view: &View, candidate: &Candidate, bounds: &Bounds, has_vectors: bool, whole: f64) -> Shares {
     let turn = view.mirror.conversations().turn(candidate.place);
     let around = if candidate.window.has_neighbours {
         AROUND * f64::from(LONG / turn.traits.words.max(1) as f32).min(1.0)
@@ -155,11 +157,16 @@ fn compute_shares(view: &View, candidate: &Candidate, bounds: &Bounds, words_wei
         0.0
     };
     let (own, around) = (1.0 / (1.0 + around), around / (1.0 + around));
+    let words_weight = match (has_vectors, turn.has_position()) {
+        (false, _) => 1.0,
+        (true, true) => WORDS_OF_TURN,
+        (true, false) => WORDS_OF_STATEMENT,
+    };
     // The vectors of a new memory are computed after its acknowledgement. Until then its words estimate its meaning.
     let meaning = |cosine: Option<f32>, bounds| {
         (1.0 - words_weight) * cosine.map_or(candidate.coverage, |cosine| normalise(cosine, bounds))
     };
-    let (words, names) = if turn.has_position() || words_weight >= 1.0 {
+    let (words, names) = if turn.has_position() || !has_vectors {
         (normalise(candidate.words, bounds.words), 0.0)
     } else {
         (scale_to_query(candidate, bounds.words, whole), candidate.names)
