@@ -22,8 +22,6 @@ const OTHER_SPEAKER: f64 = 0.04;
 const NAMES_A_TIME: f64 = 0.125;
 /// Penalty of an assistant's turn, because the user's own words count more.
 const ASSISTANT: f64 = 0.25;
-/// Reduction of that penalty if the query asks for the assistant's words.
-const ASKED_OF_ASSISTANT: f64 = 0.08;
 /// Bonus if the query names a day and the memory is about that day.
 const DATE: f64 = 0.42;
 /// Distance in days from a named day at which the bonus has fallen to about a third.
@@ -112,11 +110,7 @@ impl<'a> Hints<'a> {
         let is_other = !self.named.is_empty() && turn.speaker != NONE && !self.named.contains(&turn.speaker);
         let names_a_time = self.cues.question.asks_when && turn.traits.names_a_time;
         let is_assistant = ASSISTANTS.contains(&self.view.mirror.conversations().speaker_name(turn.speaker));
-        let assistant = match (is_assistant, self.cues.question.addresses_assistant) {
-            (false, _) => 0.0,
-            (true, false) => ASSISTANT,
-            (true, true) => ASSISTANT - ASKED_OF_ASSISTANT,
-        };
+        let assistant = if is_assistant { ASSISTANT } else { 0.0 };
         [
             ("short", -in_conversation(SHORT * (1.0 - words / SHORT_WORDS).max(0.0)), "a short turn"),
             ("question", -in_conversation(asks), "a question itself"),

@@ -10,8 +10,6 @@ use crate::index::bm25::{Bm25, ScoredTerm, TermField};
 
 /// Weights of the neighbours, in the order of [`OFFSETS`].
 const NEAR: [f32; OFFSETS.len()] = [1.0, 0.5, 0.4, 0.4];
-/// Additional weight between a question and the turn that follows it.
-const ANSWER: f32 = 0.5;
 /// Number of words above which a text has less weight as context, and needs less context itself.
 pub const LONG: f32 = 40.0;
 
@@ -56,18 +54,14 @@ pub fn windows(view: &View, pool: &Pool, terms: &[ScoredTerm], query: Option<&[f
 /// Weight of each neighbour of a member, relative to the member.
 fn weights(view: &View, pool: &Pool, row: usize) -> [f32; OFFSETS.len()] {
     let conversations = view.mirror.conversations();
-    let asks = conversations.turn(pool.places[row]).traits.asks;
     let mut weights = NEAR;
-    for ((weight, offset), neighbour) in weights.iter_mut().zip(OFFSETS).zip(pool.members[row].neighbours) {
+    for (weight, neighbour) in weights.iter_mut().zip(pool.members[row].neighbours) {
         let Some(neighbour) = neighbour else {
             *weight = 0.0;
             continue;
         };
         let turn = conversations.turn(pool.places[neighbour]);
         *weight *= (LONG / turn.traits.words.max(1) as f32).min(1.0);
-        if (offset == -1 && turn.traits.asks) || (offset == 1 && asks) {
-            *weight *= 1.0 + ANSWER;
-        }
     }
     weights
 }

@@ -1,4 +1,4 @@
-//! Properties of a query that affect ranking: whether it asks for a time, a day, or an assistant's words.
+//! Properties of a query that affect ranking: whether it asks for a time, and the days that it names.
 
 use std::sync::LazyLock;
 
@@ -11,8 +11,6 @@ use super::dates::{self, Span};
 pub struct Question {
     /// Whether the query asks when, or for how long.
     pub asks_when: bool,
-    /// Whether the query asks for an assistant's words or advice.
-    pub addresses_assistant: bool,
     /// The days that the query names.
     pub spans: Vec<Span>,
 }
@@ -23,12 +21,6 @@ static WHEN: LazyLock<Regex> = LazyLock::new(|| {
     )
 });
 
-static ASSISTANT: LazyLock<Regex> = LazyLock::new(|| {
-    compile(
-        r"(?i)\b(?:did you|you (?:recommend|suggest|said|advise|explain|mention|gave|give|propose|told)\w*|your (?:advice|recommendation|suggestion|answer|explanation)s?|the assistant)\b",
-    )
-});
-
 fn compile(pattern: &str) -> Regex {
     Regex::new(pattern).unwrap_or_else(|error| unreachable!("a pattern that a test compiles: {error}"))
 }
@@ -36,11 +28,7 @@ fn compile(pattern: &str) -> Regex {
 impl Question {
     /// Analyses a query, with dates relative to `now_ms`.
     pub fn of(text: &str, now_ms: i64) -> Self {
-        Self {
-            asks_when: WHEN.is_match(text),
-            addresses_assistant: ASSISTANT.is_match(text),
-            spans: dates::spans(text, now_ms),
-        }
+        Self { asks_when: WHEN.is_match(text), spans: dates::spans(text, now_ms) }
     }
 }
 
@@ -53,8 +41,5 @@ mod tests {
         let of = |text| Question::of(text, 0);
         assert!(of("When did Ada move?").asks_when && of("how LONG did it take").asks_when);
         assert!(!of("Whenever it rains").asks_when && !of("Who moved?").asks_when);
-        assert!(of("What did you recommend for caching?").addresses_assistant);
-        assert!(of("the steps the assistant gave").addresses_assistant);
-        assert!(!of("What do I use for caching?").addresses_assistant);
     }
 }
