@@ -14,12 +14,26 @@ from typing import Final
 
 RECALL_5: Final = "recall@5"
 RECALL_10: Final = "recall@10"
+ALL_5: Final = "all_evidence@5"
+ALL_10: Final = "all_evidence@10"
 SESSION_RECALL_10: Final = "session_recall@10"
+SESSION_FIRST: Final = "session_first"
 SESSION_HIT_5: Final = "session_hit@5"
 SESSION_HIT_10: Final = "session_hit@10"
 MRR: Final = "mrr"
 NDCG_10: Final = "ndcg@10"
-METRICS: Final = (RECALL_5, RECALL_10, SESSION_RECALL_10, SESSION_HIT_10, SESSION_HIT_5, MRR, NDCG_10)
+METRICS: Final = (
+    RECALL_5,
+    RECALL_10,
+    ALL_5,
+    ALL_10,
+    SESSION_RECALL_10,
+    SESSION_HIT_10,
+    SESSION_HIT_5,
+    SESSION_FIRST,
+    MRR,
+    NDCG_10,
+)
 
 EMPTY: Final = "empty"
 """Metric of questions without an answer: 1 if the answer was empty."""
@@ -50,9 +64,12 @@ def measure(hits: Sequence[RankedTurn], turns: AbstractSet[str], sessions: Abstr
     return {
         RECALL_5: recall(found, evidence, 5),
         RECALL_10: recall(found, evidence, 10),
+        ALL_5: float(evidence <= set(found[:5])),
+        ALL_10: float(evidence <= set(found[:10])),
         SESSION_RECALL_10: recall(found_sessions, sessions, 10),
         SESSION_HIT_10: float(any(session in sessions for session in found_sessions[:10])),
         SESSION_HIT_5: float(any(session in sessions for session in found_sessions[:5])),
+        SESSION_FIRST: float(any(session in sessions for session in found_sessions[:1])),
         MRR: reciprocal_rank(found, evidence),
         NDCG_10: ndcg(found, evidence, 10),
     }

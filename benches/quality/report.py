@@ -1,4 +1,4 @@
-"""Renders the figures of a run by set and category, as text of 80 columns or as JSON."""
+"""Renders the figures of a run by set and category, as text of 100 columns or as JSON."""
 
 from __future__ import annotations
 
@@ -10,21 +10,37 @@ from typing import Any, Final
 import numpy as np
 
 from .asking import Answered
-from .metrics import METRICS, MRR, NDCG_10, RECALL_5, RECALL_10, SESSION_HIT_5, SESSION_HIT_10, SESSION_RECALL_10
+from .metrics import (
+    ALL_5,
+    ALL_10,
+    METRICS,
+    MRR,
+    NDCG_10,
+    RECALL_5,
+    RECALL_10,
+    SESSION_FIRST,
+    SESSION_HIT_5,
+    SESSION_HIT_10,
+    SESSION_RECALL_10,
+)
 from .results import QuestionResult
 
 LABELS: Final = {
     RECALL_5: "R@5",
     RECALL_10: "R@10",
+    ALL_5: "A@5",
+    ALL_10: "A@10",
     SESSION_RECALL_10: "sR@10",
     SESSION_HIT_10: "sH@10",
     SESSION_HIT_5: "sH@5",
+    SESSION_FIRST: "sH@1",
     MRR: "MRR",
     NDCG_10: "nDCG",
 }
 LEGEND: Final = (
     "R@k: share of the evidence among the first k hits; sR@10: the same of sessions;\n"
-    "sH@10: whether any of them is there; sH@5: among the first 5 different sessions;\n"
+    "A@k: questions with all evidence among the first k hits; sH@10: whether any of the\n"
+    "sessions is there; sH@5, sH@1: among the first 5 different sessions, or the first;\n"
     "nDCG: of the first 10; all in percent"
 )
 ALL: Final = "all"
