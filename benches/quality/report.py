@@ -39,8 +39,8 @@ LABELS: Final = {
 }
 LEGEND: Final = (
     "R@k: share of the evidence among the first k hits; sR@10: the same of sessions;\n"
-    "A@k: questions with all evidence among the first k hits; sH@10: whether any of the\n"
-    "sessions is there; sH@5, sH@1: among the first 5 different sessions, or the first;\n"
+    "A@k: questions with all evidence among the first k hits; sH@10: whether any of\n"
+    "the sessions is there; sH@5, sH@1: among the first 5 sessions, or the first;\n"
     "nDCG: of the first 10; all in percent"
 )
 ALL: Final = "all"

@@ -111,18 +111,17 @@ def test_a_long_text_is_long_in_every_script(store: MemoryStore, text: str, *, i
 # Who said it
 
 
-def test_assistant_turn_scores_lower_unless_asked_for(store: MemoryStore) -> None:
+def test_assistant_turn_scores_lower_in_any_spelling(store: MemoryStore) -> None:
     store.remember("alpha walrus colony", session="s", position=0, speaker="user")
     for position, speaker in enumerate(("assistant", "Assistant", "AI", "agent"), 10):
         store.remember(f"walrus colony {position}", session="s", position=position * 10, speaker=speaker)
     store.indexes.embed_pending()
     plain = given(store, "the walrus colony")
-    asked = given(store, "What did you recommend for the walrus colony")
     assert recalled(store, "the walrus colony")[0] == "alpha walrus colony"
     assert "assistant" not in plain["alpha walrus colony"]
     for position in range(10, 14):
         text = f"walrus colony {position}"
-        assert plain[text]["assistant"] < asked[text]["assistant"] < 0
+        assert plain[text]["assistant"] < 0
 
 
 @pytest.mark.parametrize(
