@@ -87,7 +87,8 @@ def _tell(line: str) -> None:
         print(f"\r\x1b[K{line}", end="", file=sys.stderr, flush=True)
 
 
-def _default_cache() -> Path:
+def default_cache() -> Path:
+    """Return the file that keeps vectors from run to run."""
     home = Path.home() / ("Library/Caches" if sys.platform == "darwin" else ".cache")
     return Path(os.environ.get("XDG_CACHE_HOME") or home) / "opencode-memory" / "quality-vectors.db"
 
@@ -100,7 +101,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--limit-depth", type=int, default=DEPTH, help="hits of an answer (default %(default)s)")
     parser.add_argument(
         "--cache",
-        default=str(_default_cache()),
+        default=str(default_cache()),
         help="keep vectors in this file from run to run, or 'none' (default in the user's cache folder)",
     )
     parser.add_argument("--json", action="store_true", help="print the figures as JSON")

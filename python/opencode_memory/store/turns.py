@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any, Final, Protocol
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from opencode_memory._core import redact
 from opencode_memory.models import SessionHit, Turn
 from opencode_memory.store import arguments, records
+from opencode_memory.store.amendments import put_amendments_first
 from opencode_memory.text.clock import to_ms
 
 if TYPE_CHECKING:
@@ -28,6 +29,8 @@ _DIGEST_BYTES: Final = 16
 _SPARE: Final = 2
 """Turns are requested so many times as often as hits, because copies and turns without a text are left out."""
 _MOST: Final = 1_000
+_OPENING_TURNS: Final = 3
+_PERSON: Final = "user"
 
 
 class TurnTexts(Protocol):
@@ -204,7 +207,14 @@ class Turns:
                     floor=one["floor"],
                 )
             )
-        return hits
+        ordered = put_amendments_first(hits, self._opening)
+        return [replace(hit, rank=rank) for rank, hit in enumerate(ordered, 1)]
+
+    def _opening(self, hit: SessionHit) -> str:
+        """Return what the person said first in the session of a hit."""
+        begun = self.of_session(hit.turn.session, limit=_OPENING_TURNS)
+        said = [turn.text for turn in begun if (turn.database, turn.speaker) == (hit.turn.database, _PERSON)]
+        return said[0] if said else ""
 
     def _read(self, found: Iterable[dict[str, Any]]) -> list[Turn]:
         if self.texts is None:

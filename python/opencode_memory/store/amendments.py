@@ -1,0 +1,64 @@
+"""Puts the session that amends an earlier decision above the session that it amends.
+
+A person who amends a rule says so when the session begins: "Amendment to the merge rule", "two updates to the policy
+that we settled". The later session is usually worded less like the question, because it repeats less of the matter.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from opencode_memory.models import SessionHit
+
+_SHARE: Final = 0.7
+"""Relevance that a later session must have at least, as a share of the earlier one's."""
+_MOST_SESSIONS: Final = 5
+"""Number of sessions, by rank, that are compared."""
+_ANNOUNCES: Final = re.compile(
+    r"\bamend(?:ment|ments|ed|ing)?\b"
+    r"|\b(?:updates?|changes?|corrections?|revisions?|follow[- ]?ups?) (?:to|of|on|for) (?:the|our|that|my|what|how)\b"
+    r"|\b(?:we|i|you|they)(?:'ve| have| had)? (?:\w+ )?(?:settled|agreed|decided|chose|picked)\b.*"
+    r"\b(?:but|no longer|change|changed|update|instead|wrong|revisit|different)\b"
+    r"|\b(?:revisit|reopen|overturn|roll back|walk back)\w*\b|\bchanged? (?:my|our) minds?\b"
+    r"|\b(?:rule|policy|decision|convention|limit|setting|plan) (?:from|of) (?:last|the other|a few|two|three)\b",
+    re.IGNORECASE | re.DOTALL,
+)
+
+
+def announces_change(text: str) -> bool:
+    """Return whether the beginning of a session says that it changes an earlier decision.
+
+    >>> announces_change("Amendment to the merge rule from last month.")
+    True
+    >>> announces_change("Let's change the colour of the button.")
+    False
+    """
+    return _ANNOUNCES.search(text) is not None
+
+
+def put_amendments_first(hits: Sequence[SessionHit], opening: Callable[[SessionHit], str]) -> list[SessionHit]:
+    """Move the best hit of an amending session directly above that of the earlier session.
+
+    Args:
+        hits: Hits, best first.
+        opening: Returns what the person said first in the session of a hit; called for few sessions only.
+    """
+    firsts: dict[tuple[str, str], SessionHit] = {}
+    for hit in hits:
+        firsts.setdefault((hit.turn.database, hit.turn.session), hit)
+    best = list(firsts.values())[:_MOST_SESSIONS]
+    ordered = list(hits)
+    for number, later in enumerate(best):
+        above = [
+            earlier
+            for earlier in best[:number]
+            if earlier.turn.time < later.turn.time
+            and earlier.turn.project == later.turn.project
+            and (later.relevance or 0.0) >= _SHARE * (earlier.relevance or 0.0)
+        ]
+        if above and announces_change(opening(later)):
+            ordered.remove(later)
+            ordered.insert(ordered.index(above[0]), later)
+    return ordered
