@@ -5,6 +5,9 @@ use super::options::{ATTRIBUTES, FAMILIES, PLACES, ROLES};
 use super::values::{Kind, Value};
 use super::{FEW, Relation, reasons};
 
+/// Prepositions that each ask for something else: by whom, in what form, for whom, with what.
+const QUESTIONS: &[&str] = &["by", "in", "for", "with", "from"];
+
 /// Both give a value, and the values differ.
 pub(super) fn compare_values(newer: &Claim, older: &Claim) -> Relation {
     let mut found = Relation::Unrelated;
@@ -54,6 +57,9 @@ fn compare_purpose(newer: &Claim, older: &Claim) -> Relation {
 }
 
 fn compare_value(newer: &Claim, older: &Claim, new: &Value, old: &Value) -> Relation {
+    if answer_other_questions((newer, new), (older, old)) {
+        return Relation::Unrelated;
+    }
     let family = match new.kind {
         Kind::Option(number) => Some(&FAMILIES[number]),
         _ => None,
@@ -142,6 +148,16 @@ fn has_digit(value: &Value) -> bool {
 fn is_place(claim: &Claim, value: &Value) -> bool {
     let places = ["in", "into", "to", "at", "under", "from", "on", "inside", "below"];
     word_before(claim, value).is_some_and(|word| places.contains(&word))
+}
+
+/// Whether two names follow different prepositions: "written by Anika" and "written in Markdown" are both true.
+fn answer_other_questions(newer: (&Claim, &Value), older: (&Claim, &Value)) -> bool {
+    let preposition = |(claim, value): (&Claim, &Value)| -> Option<String> {
+        let is_name = matches!(value.kind, Kind::Name | Kind::Word);
+        let found = word_before(claim, value).filter(|word| is_name && QUESTIONS.contains(word));
+        found.map(str::to_owned)
+    };
+    preposition(newer).zip(preposition(older)).is_some_and(|(new, old)| new != old)
 }
 
 /// Whether a statement says what something is: "the flag is `--dry-run`".

@@ -163,4 +163,7 @@ pub(super) const DISTINCT: &[(&str, &str)] = &[
     ("The payment provider is Stripe.", "The mail provider is Postmark."),
     ("Sort imports alphabetically.", "Sort translations by key."),
     ("Releases happen on Tuesdays.", "Planning happens on Mondays."),
+    ("Release notes are written by Anika.", "Release notes are always written in Markdown."),
+    ("Invoices are checked by Tom.", "Invoices are always checked with Peppol."),
+    ("The theme is designed by Mara.", "The theme is designed for Kiosk."),
 ];
