@@ -186,7 +186,7 @@ def test_reading_tool_changes_nothing(scene: Scene, name: str) -> None:
 
 def test_reading_tool_creates_no_project(world: World) -> None:
     agent = world.agent(world.repository("new"))
-    values = {"query": "x", "entity_ref": "!12", "memory_id": "abcdef12", "key": "x"}
+    values = {"query": "x", "entity_ref": "!12", "memory_id": "abcdef12", "key": "x", "message_id": "msg_1"}
     for tool in select_tools(Tools.ALL):
         if tool.reads:
             agent.call(tool.name, **{name: values[name] for name in tool.input.get("required", [])})

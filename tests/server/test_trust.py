@@ -246,7 +246,7 @@ def test_consolidation_keeps_memories_of_the_user(world: World, agent: Agent) ->
 
 
 def test_consolidation_changes_nothing_without_apply(world: World, agent: Agent) -> None:
-    one, two = agent.remember("Always squash", "convention"), agent.remember("Merge commits are kept", "convention")
+    one, two = agent.remember("Always squash", "convention"), agent.remember("Tags are signed", "convention")
     stale = agent.remember("The walrus was fed", "event")
     twin = agent.remember("The walrus was fed again", "event")
     world.store.link(one, two, "contradicts", "one of them is outdated")

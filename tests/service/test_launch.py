@@ -110,7 +110,7 @@ def test_service_configuration_equals_current_one(home: dict[str, str]) -> None:
     }
     here = load(environment=environment)
     there = config_of(plan_launch(here, python=PYTHON), environment)
-    for name in ("data_dir", "server", "embedding", "boot", "recall", "file"):
+    for name in ("data_dir", "server", "embedding", "brief", "recall", "file"):
         assert _field(there, name) == _field(here, name)
 
 

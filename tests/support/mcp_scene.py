@@ -79,7 +79,10 @@ class Scene:
         }
 
 
-ALWAYS_FAILING = {"enrich_entity": {"entity_ref": "!12"}, "get_session": {"message_id": "msg_1", "around": 2}}
+ALWAYS_FAILING: dict[str, dict[str, Any]] = {
+    "enrich_entity": {"entity_ref": "!12"},
+    "get_session": {"message_id": "msg_1", "around": 2},
+}
 """Tools that always fail."""
 
 

@@ -44,3 +44,4 @@ CategoryName = Literal[
 ]
 AnyCategory = Annotated[str | None, Field(max_length=32, description="as in remember")]
 ScopeName = Literal["project", "global"]
+SourceName = Literal["memories", "sessions", "all"]

@@ -31,6 +31,7 @@ from opencode_memory.server.tools.argument_types import (
     Limit,
     MemoryId,
     Project,
+    SourceName,
     When,
 )
 from opencode_memory.text.clock import age, parse_when
@@ -76,7 +77,7 @@ def recall(
     entity: Annotated[str | None, Field(max_length=512)] = None,
     compact: Annotated[bool, Field(description="one line each")] = False,
     explain: bool = False,
-    sources: Sources = Sources.ALL,
+    sources: SourceName = "all",
 ) -> Answer:
     """Search memories and past sessions by words and meaning; may find none."""
     where = call.resolve_project(project)

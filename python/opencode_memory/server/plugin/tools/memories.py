@@ -48,7 +48,7 @@ def memory_read(
     if id is not None:
         if query is not None or category is not None:
             raise InvalidInputError("id: names one memory; leave query and scope out", field="id")
-        return recall.get_memory.run(call, id)
+        return recall.get_memory.run(call, [id])
     if query is not None and query.strip():
         return recall.recall.run(call, query, limit=limit, category=category)
     where = call.client.project
