@@ -8,7 +8,7 @@ import shutil
 import signal
 import subprocess
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,10 +18,12 @@ import pytest
 
 from opencode_memory import ClosedError, MemoryStore, OpencodeMemoryError, ProjectIdentity
 from opencode_memory.exchange import export_memories, import_memories
+from opencode_memory.models import Turn
 from opencode_memory.store.embedding_queue import embedding_turn
 from opencode_memory.store.jobs import Job, Jobs
 from opencode_memory.store.learning_state import Batch, LearningState, Progress
 from opencode_memory.store.ledger import Decision, Ledger, Outcome, State
+from opencode_memory.store.selection import select
 from support import processes
 from support.embedders import HookedEmbedder
 from support.stores import NOW_MS, open_store, recalled, texts
@@ -101,8 +103,33 @@ _JOB = Job(
     error=None,
     created_at=_NOW,
 )
+_TURN = Turn(
+    database="/agent.db",
+    session="ses",
+    message="msg",
+    project=None,
+    speaker="user",
+    time=datetime(2026, 3, 1, tzinfo=UTC),
+    position=0,
+    digest=b"",
+)
+
+
+class _NoTexts:
+    """Reads no text of any turn."""
+
+    def read(self, turns: Sequence[Turn]) -> list[Turn | None]:
+        return [None for _ in turns]
+
+
+def _recall_turns(store: MemoryStore, _: str) -> object:
+    store.turns.texts = _NoTexts()
+    return store.turns.recall("x", select(default=None, zone=None), limit=1)
+
+
 _USES: dict[str, Callable[[MemoryStore, str], object]] = {
     "remember": lambda store, id: store.remember("x"),
+    "search": lambda store, id: store.search("x"),
     "remember_many": lambda store, id: store.remember_many([{"content": "x"}]),
     "edit": lambda store, id: store.edit(id, content="x"),
     "archive": lambda store, id: store.archive(id),
@@ -130,6 +157,17 @@ _USES: dict[str, Callable[[MemoryStore, str], object]] = {
     "export_memories": lambda store, id: export_memories(store, io.StringIO()),
     "rows.dump": lambda store, id: list(store.rows.dump()),
     "rows.load": lambda store, id: store.rows.load("memory", [{"content": "x"}]),
+    "turns.add": lambda store, id: store.turns.add([]),
+    "turns.drop": lambda store, id: store.turns.drop("/agent.db", ["ses"]),
+    "turns.clear": lambda store, id: store.turns.clear(),
+    "turns.progress": lambda store, id: store.turns.progress("/agent.db"),
+    "turns.message_ids": lambda store, id: store.turns.message_ids("/agent.db", "ses"),
+    "turns.counts": lambda store, id: store.turns.counts(),
+    "turns.recall": _recall_turns,
+    "turns.around": lambda store, id: store.turns.around(_TURN, before=1, after=1),
+    "turns.find": lambda store, id: store.turns.find("msg"),
+    "turns.of_session": lambda store, id: store.turns.of_session("ses"),
+    "indexes.mismatch": lambda store, id: store.indexes.mismatch(),
     "indexes.embed_pending": lambda store, id: store.indexes.embed_pending(),
     "indexes.embed_some": lambda store, id: store.indexes.embed_some(limit=1, on_failure=lambda key, error: None),
     "indexes.waits_for_vectors": lambda store, id: store.indexes.waits_for_vectors(),
@@ -193,9 +231,17 @@ def test_every_method_is_tried_on_a_closed_and_on_a_forked_store() -> None:
     from opencode_memory.store.projects import Projects
     from opencode_memory.store.rows import Rows
     from opencode_memory.store.sessions import Sessions
+    from opencode_memory.store.turns import Turns
 
     parts = {"": MemoryStore, "kv.": KeyValues, "sessions.": Sessions, "jobs.": Jobs, "learning.": LearningState}
-    parts |= {"ledger.": Ledger, "projects.": Projects, "indexes.": Indexes, "backups.": Backups, "rows.": Rows}
+    parts |= {
+        "ledger.": Ledger,
+        "projects.": Projects,
+        "indexes.": Indexes,
+        "backups.": Backups,
+        "rows.": Rows,
+        "turns.": Turns,
+    }
     methods = {f"{part}{name}" for part, kind in parts.items() for name in vars(kind) if not name.startswith("_")}
     assert methods - _USES.keys() == {"close", "data_dir", "is_writable", "project", "zone"}
 

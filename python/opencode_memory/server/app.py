@@ -38,7 +38,7 @@ Ids: the 8 characters in brackets."""
 
 PLUGGED_INSTRUCTIONS: Final = """\
 Long-term memory of this user and project. What matters stands before a message.
-- Before assuming how something works, what was decided, or what the user prefers: recall(query). \
+- Before assuming how something works, what was decided or is preferred: recall(query). \
 An empty answer means nothing is known.
 - Before working on a merge request, issue, file or person: get_context(entity_ref).
 - As soon as the user says something lasting (a rule, a choice, a preference, a correction), or you find \
