@@ -239,8 +239,8 @@ impl Engine {
                 }
                 let Some(turn) = turns::by_key(at, view.mirror.row(candidate.place).columns.key)? else { continue };
                 let signals = if request.explain { ranking.explain(view, candidate, now_ms) } else { Vec::new() };
-                let (score, relevance, floor) = (candidate.score, candidate.relevance(), ranking.floor);
-                hits.push(TurnHit { turn, score, relevance, floor, signals });
+                let (relevance, floor) = (candidate.relevance(), ranking.floor);
+                hits.push(TurnHit { turn, score: candidate.score, relevance, floor, signals });
             }
             Ok(hits)
         })
