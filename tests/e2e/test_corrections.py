@@ -33,7 +33,13 @@ def model() -> Iterator[ScriptedModel]:
 
 
 def select_pairs() -> list[Correction]:
-    return [pair for pair in read_corrections("pairs") if (pair.kind, pair.how) in WANTED]
+    """Return one pair of each wanted kind."""
+    chosen: dict[tuple[str, str], Correction] = {}
+    for pair in read_corrections("pairs"):
+        if (pair.kind, pair.how) in WANTED:
+            chosen.setdefault((pair.kind, pair.how), pair)
+    assert len(chosen) == len(WANTED)
+    return list(chosen.values())
 
 
 def test_later_word_in_another_session_replaces_the_stored_statement(

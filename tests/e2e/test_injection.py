@@ -86,7 +86,7 @@ def test_why_lists_shown_memories_and_their_use(world: World, opencode: Instance
     assert decision["state"] == "shown"
     assert decision["tokens"] <= 2000
     assert "meaning" in next(memory["why"] for memory in decision["memories"] if memory["content"] == WALRUS)
-    assert next(memory["why"] for memory in decision["memories"] if memory["content"] == DIRECTIVE) == "directive"
+    assert next(memory["why"] for memory in decision["memories"] if memory["content"] == DIRECTIVE) == "brief"
     assert outcomes(world, session)[DIRECTIVE] is None
 
 

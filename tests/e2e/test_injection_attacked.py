@@ -52,7 +52,8 @@ def world(opencode_binary: Path, tmp_path_factory: pytest.TempPathFactory) -> It
     folder = tmp_path_factory.mktemp("attacked")
     shop = repository(folder / "shop", remote=f"https://{SHOP}.git")
     with ScriptedModel() as model:
-        plugged = Plugged.set_up(opencode_binary, folder / "home", model.url)
+        # The brief has room for the directive alone, so that messages find the other memories.
+        plugged = Plugged.set_up(opencode_binary, folder / "home", model.url, brief_max_tokens="110")
         plugged.remember(shop, DIRECTIVE, "directive")
         plugged.remember(shop, WALRUS, "procedure")
         plugged.remember(shop, PENGUIN, "procedure")

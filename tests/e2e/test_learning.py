@@ -64,7 +64,7 @@ def recalled(served: Served, shop: Path, query: str) -> list[dict[str, Any]]:
         check=False,
     )
     assert ran.returncode in (0, 1), ran.stderr
-    return [hit["memory"] for hit in json.loads(ran.stdout)["hits"]]
+    return [hit["memory"] for hit in json.loads(ran.stdout)["hits"] if "memory" in hit]
 
 
 def until(what: Callable[[], bool]) -> None:

@@ -18,7 +18,7 @@ from e2e.repositories import SHOP, repository
 from e2e.scripted_model import Request, ScriptedModel
 
 DECISION = "We decided to keep the amounts in cents, as integers."
-MCP_TOOLS = {"recall", "remember", "get_context", "edit_memory", "archive_memory", "memory_status"}
+MCP_TOOLS = {"recall", "remember", "get_context", "edit_memory", "archive_memory", "get_memory"}
 SEED_TOOLS = {
     "memory-read",
     "memory-write",

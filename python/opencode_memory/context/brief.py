@@ -237,4 +237,5 @@ class _Fitting:
 def _more(omitted: Sequence[Entry]) -> str:
     counts = {category: sum(entry.memory.category is category for entry in omitted) for category in _COUNTED}
     named = ", ".join(f"{many} {category.value}{'s' * (many > 1)}" for category, many in counts.items() if many)
-    return f"{len(omitted)} more are not shown{f' ({named})' if named else ''}: recall finds them."
+    verb = "is" if len(omitted) == 1 else "are"
+    return f"{len(omitted)} more {verb} not shown{f' ({named})' if named else ''}: recall finds them."

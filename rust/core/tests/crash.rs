@@ -11,8 +11,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use opencode_memory_core::crash;
+use opencode_memory_core::engine::TurnRequest;
 use opencode_memory_core::index::catch_up::Control;
-use opencode_memory_core::model::Patch;
+use opencode_memory_core::model::{Patch, Scope};
+use opencode_memory_core::store::turns::{NewTurn, Page};
 use opencode_memory_core::store::{FILE, recovery};
 use opencode_memory_core::{Clock, Engine};
 
@@ -48,6 +50,9 @@ const POINTS: &[(&str, &[u32])] = &[
     ("purge:erased", &[1]),
     ("purge:vacuumed", &[1]),
 ];
+
+/// Crash points of the session index.
+const SESSIONS: &[&str] = &["turns:before-commit"];
 
 /// Crash points of a restore that replaces a damaged file.
 const RECOVERY: &[&str] = &["recovery:built", "recovery:moved", "recovery:replaced"];
@@ -124,6 +129,14 @@ fn child() {
         remember(&engine, 0..words[2].parse().expect("a number"));
         crash::arm(&words[1], 1);
         catch_up(&engine);
+        return;
+    }
+    if words[0] == "turns" {
+        let engine = open(&dir);
+        crash::arm(&words[1], words[2].parse().expect("a number"));
+        for number in 0..3 {
+            assert!(engine.put_turns("model", 2, &[turns_page(number)]).expect("indexed turns"));
+        }
         return;
     }
     if words[0] == "restore beside" {
@@ -293,6 +306,55 @@ fn killed_catch_up_continues_from_its_last_batch() {
     assert_eq!(assert_clean(&engine).lexical_documents, TEXTS);
 }
 
+/// A page of a session with one turn.
+fn turns_page(number: usize) -> Page {
+    Page {
+        database: "/agent.db".to_owned(),
+        session: format!("session {number}"),
+        project: None,
+        mark: "1".to_owned(),
+        cursor: None,
+        restart: false,
+        turns: vec![NewTurn {
+            message: format!("message {number}"),
+            speaker: "user".to_owned(),
+            time: 1,
+            text: text(number),
+            digest: vec![number as u8],
+            vectors: vec![1.0, 0.0],
+        }],
+    }
+}
+
+#[test]
+fn killed_indexing_of_sessions_leaves_whole_turns_and_continues() {
+    for point in SESSIONS {
+        for nth in 1..=2 {
+            let dir = support::folder();
+            child::start(dir.path(), &["turns", point, &nth.to_string()]).assert_killed();
+            let engine = open(dir.path());
+            for number in 0..3 {
+                assert!(engine.put_turns("model", 2, &[turns_page(number)]).expect("indexed turns"), "{point} {nth}");
+            }
+            for number in 0..3 {
+                let request = TurnRequest {
+                    query: word(number),
+                    vector: None,
+                    scope: Scope::Everything,
+                    since: None,
+                    until: None,
+                    limit: 10,
+                    explain: false,
+                };
+                let found = engine.recall_turns(&request).expect("an answer");
+                let messages: Vec<&str> = found.iter().map(|hit| hit.turn.message.as_str()).collect();
+                assert_eq!(messages.first(), Some(&format!("message {number}").as_str()), "{point} {nth}");
+            }
+            assert_eq!(engine.turn_counts().expect("counts").turns, 3);
+        }
+    }
+}
+
 #[test]
 fn table_lists_every_crash_point_of_the_source() {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
@@ -304,7 +366,7 @@ fn table_lists_every_crash_point_of_the_source() {
             assert!(named.insert(name.to_owned(), 1).is_none(), "{name} is used twice, last in {}", path.display());
         }
     }
-    let points = POINTS.iter().map(|(name, _)| *name).chain(RECOVERY.iter().copied());
+    let points = POINTS.iter().map(|(name, _)| *name).chain(RECOVERY.iter().copied()).chain(SESSIONS.iter().copied());
     let tested: BTreeMap<String, usize> = points.map(|name| (name.to_owned(), 1)).collect();
     assert_eq!(named, tested);
 }
