@@ -15,9 +15,11 @@ use crate::support::{all, assert_clean, cosines, everything, ids, near, question
 const POOL: usize = 60;
 /// Relevance floors of an answer and of each hit by vectors alone, and the distance to a floor within which rounding
 /// may decide.
-const ANSWER: f32 = 0.2;
+const ANSWER: f32 = 0.24;
 const ANSWER_OF_ONE: f32 = 0.13;
 const GROWTH: f32 = 0.0234;
+const ANSWER_OF_SEVERAL: f32 = 0.14;
+const SEVERAL: usize = 5;
 const TELLING: f32 = 0.1;
 const UNSURE: f32 = 0.005;
 
@@ -108,8 +110,20 @@ impl Pair {
         // The floor of an answer grows with the pool, which holds the allowed memories and at most their neighbours.
         let answer = |pool: usize| ANSWER.min(ANSWER_OF_ONE + GROWTH * (pool.max(1) as f32).ln());
         let (highest, lowest) = (answer(self.model.items.len()), answer(allowed.len()));
-        let least = if over(highest + UNSURE).is_empty() { BTreeSet::new() } else { over(TELLING + UNSURE) };
-        let most = if over(lowest - UNSURE).is_empty() { BTreeSet::new() } else { over(TELLING - UNSURE) };
+        let mut strengths: Vec<f32> = allowed.iter().map(|id| cosine(&self.model.items[id].item)).collect();
+        strengths.sort_by(|a, b| b.total_cmp(a));
+        let strongest = strengths.get(..SEVERAL).map(|best| best.iter().sum::<f32>() / SEVERAL as f32);
+        let answers = |best: f32, several: f32| !over(best).is_empty() || strongest.is_some_and(|mean| mean >= several);
+        let least = if !answers(highest + UNSURE, ANSWER_OF_SEVERAL + UNSURE) {
+            BTreeSet::new()
+        } else {
+            over(TELLING + UNSURE)
+        };
+        let most = if !answers(lowest - UNSURE, ANSWER_OF_SEVERAL - UNSURE) {
+            BTreeSet::new()
+        } else {
+            over(TELLING - UNSURE)
+        };
         let found = ids(&self.recall(RecallRequest { selection, ..near(text) }));
         assert!(
             least.is_subset(&found) && found.is_subset(&most),
