@@ -3,7 +3,8 @@
 A needle is a note of coding work with a question that shares no rare word with it. The store also holds generated
 notes about other things. The same questions are ranked by plain cosine of the same model, in the same run. Half of the
 needles are for tuning, the other half is for checking. The set ``other`` is about servers, teaching and things at home;
-no setting was tuned on it.
+no setting was tuned on it. Each store is also asked about things that none of its notes is about: the share of empty
+answers is printed as ``silent``.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import json
 import random
 import tempfile
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -116,7 +117,10 @@ class Needle:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figures:
-    """Share of the questions whose needle is the first hit, and among the first ten."""
+    """Share of the questions whose needle is the first hit, and among the first ten.
+
+    ``silent`` is the share of the unrelated questions that get an empty answer; None for plain cosine.
+    """
 
     half: str
     size: int
@@ -125,6 +129,7 @@ class Figures:
     first: float
     ten: float
     mrr: float
+    silent: float | None = None
 
 
 def read_needles(half: str) -> list[Needle]:
@@ -134,6 +139,11 @@ def read_needles(half: str) -> list[Needle]:
     )
     lines = (FOLDER / name).read_text(encoding="utf-8").splitlines()
     return [Needle(*line.split("\t")) for line in lines[lines_of_half]]
+
+
+def read_unrelated_questions() -> list[str]:
+    """Return questions that no note of any set is about."""
+    return (FOLDER / "unrelated.txt").read_text(encoding="utf-8").splitlines()
 
 
 def make_exact_needles() -> list[Needle]:
@@ -161,12 +171,14 @@ def measure(half: str, size: int, age_days: int, embedder: CachedEmbedder) -> It
     """Measure one store by recall and by plain cosine."""
     needles = make_exact_needles() if half == EXACT else read_needles(half)
     notes = [*(needle.note for needle in needles), *generate_notes(size - len(needles))]
-    embedder.prepare(needle.question for needle in needles)
+    unrelated = read_unrelated_questions()
+    embedder.prepare([*(needle.question for needle in needles), *unrelated])
     with tempfile.TemporaryDirectory(prefix="opencode-memory-needles-") as folder:
         fill(Path(folder) / "store", notes, len(needles), age_days, embedder)
         with open_store(Path(folder) / "store", embedder, read_only=True) as store:
             ranks = [rank_by_recall(store, needle) for needle in needles]
-    yield summarize(ranks, half, size, age_days, "recall")
+            silent = sum(not store.recall(question, limit=1) for question in unrelated) / len(unrelated)
+    yield replace(summarize(ranks, half, size, age_days, "recall"), silent=silent)
     yield summarize(rank_by_cosine(needles, notes, embedder), half, size, age_days, "plain cosine")
 
 
@@ -237,9 +249,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 if options.json:
                     print(json.dumps(asdict(figures)))
                 else:
+                    silent = "" if figures.silent is None else f"  silent {figures.silent:.3f}"
                     print(
                         f"{half:9} {size:6} notes {age:4} d  {figures.method:13} hit@1 {figures.first:.3f}  "
-                        f"hit@10 {figures.ten:.3f}  MRR {figures.mrr:.3f}"
+                        f"hit@10 {figures.ten:.3f}  MRR {figures.mrr:.3f}{silent}"
                     )
     return 0
 

@@ -68,9 +68,10 @@ pub fn rank<'a>(
         let answers = before.is_some_and(|before| asks(before) && covered(before) >= WORDS_ALONE);
         Raw { cosine: candidate.nearest, coverage: candidate.coverage, answers }
     };
-    let floor = floor::least_relevance(candidates.len());
+    let compared = remaining.count(&view.mirror);
+    let floor = floor::least_relevance(compared);
     if !nearest {
-        if floor::is_answer(candidates.iter().map(raw), candidates.len()) {
+        if floor::is_answer(candidates.iter().map(raw), compared) {
             candidates.retain(|candidate| raw(candidate).is_relevant());
         } else {
             candidates.clear();

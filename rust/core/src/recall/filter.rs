@@ -43,6 +43,16 @@ pub enum Remaining {
     Share(f64),
 }
 
+impl Remaining {
+    /// Number of memories that pass, estimated for a share.
+    pub fn count(&self, mirror: &Mirror) -> usize {
+        match self {
+            Self::Places(places) => places.len(),
+            Self::Share(share) => (share * mirror.len() as f64).round() as usize,
+        }
+    }
+}
+
 impl Filter {
     /// Resolve the names of a selection against the snapshot.
     pub fn new(at: &Connection, selection: &Selection, now_ms: i64) -> Result<Self> {

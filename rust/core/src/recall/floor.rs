@@ -5,20 +5,24 @@
 //! store does not contain the answer, no hit is strong. The threshold is low, because a query and its answer may share
 //! no words. For example, "which package manager" and "Use pnpm" often have a cosine of at most 0.25.
 
-/// Minimum of cosine plus weighted coverage that one hit must reach. Otherwise the answer is empty.
-const ANSWER: f64 = 0.24;
-/// The same minimum if the pool has only one memory. The best of many unrelated memories is nearer to a question than a
-/// single one, so the minimum grows with the logarithm of their number and reaches [`ANSWER`] at 110 memories.
+/// Minimum of cosine plus weighted coverage that one hit must reach, by the number of memories that are compared. The best
+/// of many unrelated memories is nearer to a question than a single one, so the minimum grows with the logarithm of their
+/// number: fast in a store of a few memories, slowly above [`MANY`] of them.
 const ANSWER_OF_ONE: f64 = 0.13;
 const GROWTH: f64 = 0.0234;
-/// Minimum of the mean of the [`SEVERAL`] strongest hits, which suffices as well. A question about the subject of a
-/// store is a little near to several memories; an unrelated question is near to a single one by chance.
+const GROWTH_OF_MANY: f64 = 0.0075;
+const MANY: f64 = 110.0;
+/// Minimum of the mean of the [`SEVERAL`] strongest hits, which suffices as well; it grows above [`SOME`] memories. A
+/// question about the subject of a store is a little near to several memories; an unrelated question is near to a single
+/// one by chance.
 const ANSWER_OF_SEVERAL: f64 = 0.14;
+const SOME: f64 = 58.0;
 const SEVERAL: usize = 5;
 /// Weight of the coverage of query terms.
 const COVERED: f64 = 0.3;
-/// Coverage at which a text is relevant regardless of its cosine.
+/// Coverage at which a text is relevant regardless of its cosine, and the least relevance of such a text.
 const NEARLY_ALL: f64 = 0.75;
+const BY_WORDS: f64 = 0.24;
 /// Minimum coverage of a text without a vector.
 pub const WORDS_ALONE: f64 = 0.3;
 /// Minimum cosine or coverage of each returned hit.
@@ -39,17 +43,23 @@ pub struct Raw {
 
 /// The relevance that one of the best hits must reach, unless several weaker ones answer together.
 ///
-/// `compared` is the number of memories in the pool; a small store is in the pool as a whole.
+/// `compared` is the number of memories that pass the filters.
 pub fn least_relevance(compared: usize) -> f64 {
-    ANSWER.min(ANSWER_OF_ONE + GROWTH * (compared.max(1) as f64).ln())
+    let compared = compared.max(1) as f64;
+    ANSWER_OF_ONE + GROWTH * compared.min(MANY).ln() + GROWTH_OF_MANY * (compared / MANY).max(1.0).ln()
+}
+
+/// The mean relevance that the strongest hits must reach together.
+fn least_mean(compared: usize) -> f64 {
+    ANSWER_OF_SEVERAL + GROWTH * (compared as f64 / SOME).max(1.0).ln()
 }
 
 /// Whether one of the best hits is relevant, or several of them together.
 pub fn is_answer(best: impl Iterator<Item = Raw>, compared: usize) -> bool {
     let least = least_relevance(compared);
     let best: Vec<Raw> = best.take(JUDGED).collect();
-    let is_relevant = |raw: &Raw| raw.relevance() >= if raw.cosine.is_some() { least } else { ANSWER };
-    best.iter().any(is_relevant) || mean_of_strongest(&best).is_some_and(|mean| mean >= ANSWER_OF_SEVERAL)
+    best.iter().any(|raw| raw.suffices(least))
+        || mean_of_strongest(&best).is_some_and(|mean| mean >= least_mean(compared))
 }
 
 /// Mean relevance of the strongest [`SEVERAL`] hits that have vectors; `None` if there are fewer.
@@ -60,13 +70,22 @@ fn mean_of_strongest(best: &[Raw]) -> Option<f64> {
 }
 
 impl Raw {
+    /// Whether this hit alone makes an answer relevant.
+    fn suffices(self, least: f64) -> bool {
+        self.coverage >= NEARLY_ALL
+            || match self.cosine {
+                Some(_) => self.relevance() >= least,
+                None => self.coverage >= WORDS_ALONE,
+            }
+    }
+
     /// Relevance of a memory by itself. Without a vector, and for a text with nearly all terms of the query, the words
     /// alone decide; the scale is the same.
     pub fn relevance(self) -> f64 {
-        let by_words = if self.coverage >= NEARLY_ALL { ANSWER } else { 0.0 };
+        let by_words = if self.coverage >= NEARLY_ALL { BY_WORDS } else { 0.0 };
         match self.cosine {
             Some(cosine) => by_words.max(f64::from(cosine) + COVERED * self.coverage),
-            None => by_words.max(self.coverage / WORDS_ALONE * ANSWER),
+            None => by_words.max(self.coverage / WORDS_ALONE * BY_WORDS),
         }
     }
 
@@ -90,7 +109,7 @@ mod tests {
 
     #[test]
     fn answer_needs_one_hit_with_high_cosine_or_coverage() {
-        let many = 1000;
+        let many = 110;
         assert!(is_answer([raw(0.1, 0.0), raw(0.3, 0.0)].into_iter(), many));
         assert!(is_answer([raw(0.1, 0.5)].into_iter(), many));
         assert!(is_answer([raw(-0.2, 1.0)].into_iter(), many));
@@ -108,10 +127,19 @@ mod tests {
     }
 
     #[test]
+    fn minimum_is_higher_in_a_large_store_for_vectors_but_not_for_words() {
+        assert!(is_answer([raw(0.25, 0.0)].into_iter(), 200) && !is_answer([raw(0.25, 0.0)].into_iter(), 2000));
+        assert!(
+            is_answer([raw(0.0, 0.8)].into_iter(), 1_000_000) && is_answer([raw(None, 0.3)].into_iter(), 1_000_000)
+        );
+    }
+
+    #[test]
     fn several_weak_hits_are_an_answer_together() {
         let of = |strength: f32, count: usize| std::iter::repeat_n(raw(strength, 0.0), count);
-        assert!(is_answer(of(0.15, 5), 1000) && !is_answer(of(0.13, 5), 1000));
-        assert!(!is_answer(of(0.15, 4).chain(of(0.0, 1)), 1000) && !is_answer(of(0.15, 4), 1000));
+        assert!(is_answer(of(0.15, 5), 50) && !is_answer(of(0.13, 5), 50));
+        assert!(!is_answer(of(0.15, 4).chain(of(0.0, 1)), 50) && !is_answer(of(0.15, 4), 50));
+        assert!(!is_answer(of(0.15, 5), 2000) && is_answer(of(0.23, 5), 2000));
     }
 
     #[test]

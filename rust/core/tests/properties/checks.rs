@@ -15,7 +15,6 @@ use crate::support::{all, assert_clean, cosines, everything, ids, near, question
 const POOL: usize = 60;
 /// Relevance floors of an answer and of each hit by vectors alone, and the distance to a floor within which rounding
 /// may decide.
-const ANSWER: f32 = 0.24;
 const ANSWER_OF_ONE: f32 = 0.13;
 const GROWTH: f32 = 0.0234;
 const ANSWER_OF_SEVERAL: f32 = 0.14;
@@ -107,19 +106,19 @@ impl Pair {
         let over = |floor: f32| -> BTreeSet<String> {
             allowed.iter().filter(|id| cosine(&self.model.items[*id].item) >= floor).cloned().collect()
         };
-        // The floor of an answer grows with the pool, which holds the allowed memories and at most their neighbours.
-        let answer = |pool: usize| ANSWER.min(ANSWER_OF_ONE + GROWTH * (pool.max(1) as f32).ln());
-        let (highest, lowest) = (answer(self.model.items.len()), answer(allowed.len()));
+        // The floor of an answer grows with the number of memories that pass. At most [`POOL`] of them are compared here.
+        let passing = self.expected(&selection, |_| true).len().max(1) as f32;
+        let answer = ANSWER_OF_ONE + GROWTH * passing.ln();
         let mut strengths: Vec<f32> = allowed.iter().map(|id| cosine(&self.model.items[id].item)).collect();
         strengths.sort_by(|a, b| b.total_cmp(a));
         let strongest = strengths.get(..SEVERAL).map(|best| best.iter().sum::<f32>() / SEVERAL as f32);
         let answers = |best: f32, several: f32| !over(best).is_empty() || strongest.is_some_and(|mean| mean >= several);
-        let least = if !answers(highest + UNSURE, ANSWER_OF_SEVERAL + UNSURE) {
+        let least = if !answers(answer + UNSURE, ANSWER_OF_SEVERAL + UNSURE) {
             BTreeSet::new()
         } else {
             over(TELLING + UNSURE)
         };
-        let most = if !answers(lowest - UNSURE, ANSWER_OF_SEVERAL - UNSURE) {
+        let most = if !answers(answer - UNSURE, ANSWER_OF_SEVERAL - UNSURE) {
             BTreeSet::new()
         } else {
             over(TELLING - UNSURE)
