@@ -345,3 +345,17 @@ def test_the_bundled_model_finds_a_long_text_by_its_end(open_store) -> None:
     store.remember("The committee will meet again in spring to discuss the budget.")
     store.indexes.embed_pending()
     assert len(store.recall("a kitten on the desk", limit=1)[0].memory.content) > 1000
+
+
+def test_verify_counts_vectors_of_another_model_as_pending(open_store) -> None:
+    old = open_store(embedder=WordEmbedder("model-a"))
+    old.remember_many({"content": f"walrus {number}"} for number in range(3))
+    old.indexes.embed_pending()
+    old.remember("a walrus without a vector")
+    assert old.indexes.verify().pending_embeddings == 1
+
+    new = open_store(embedder=WordEmbedder("model-b"))
+    assert new.indexes.verify().pending_embeddings == 4
+    new.indexes.reindex()
+    assert new.indexes.verify().pending_embeddings == 0
+    assert old.indexes.verify().pending_embeddings == 4

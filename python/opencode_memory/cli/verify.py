@@ -27,6 +27,9 @@ def verify(run: Invocation) -> int:
     seen = {"memory": report.memories, "indexed text": report.lexical_documents, "vector": report.graph_vectors}
     checked = ", ".join(format_count(number, noun) for noun, number in seen.items())
     run.out.line(f"Checked {checked}: {'no problems' if report.ok else format_count(len(report.problems), 'problem')}.")
+    if report.pending_embeddings:
+        waiting = format_count(report.pending_embeddings, "memory")
+        run.out.line(f"Not embedded by the current model: {waiting}. Recall finds them by their words.")
     run.out.line(dim(f"Not checked: {', '.join(NOT_CHECKED)}."))
     if report.index_problems:
         run.out.note("hint: `opencode-memory repair` rebuilds damaged indexes from the store; no memory is lost")

@@ -78,6 +78,14 @@ class EmbeddingQueue:
         except EmbeddingError as error:
             return str(error)
 
+    def count_pending(self) -> int:
+        """Return how many memories have no vectors of the embedder's model; without an embedder, of the active one."""
+        try:
+            model = self.embedder().model_id
+        except EmbeddingError:
+            model = None
+        return self._engine.count_pending_embeddings(model)
+
     def embed(
         self,
         embedder: Embedder,

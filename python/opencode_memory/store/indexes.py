@@ -114,7 +114,7 @@ class Indexes:
             graph_vectors=report["graph_vectors"],
             store_problems=tuple(report["store_problems"]),
             index_problems=tuple(report["index_problems"]),
-            pending_embeddings=self._engine.count_pending_embeddings(),
+            pending_embeddings=self._queue.count_pending(),
         )
 
     def repair(self, *, progress: Callable[[str, int, int], None] | None = None) -> RepairReport:

@@ -27,7 +27,8 @@ class VerifyReport:
         graph_vectors: Number of vectors of the graph checked; 0 if the store is too small to have a graph.
         store_problems: Damage to the store itself. Text may be lost; restore a backup.
         index_problems: Damage to derived files; ``repair`` rebuilds them.
-        pending_embeddings: Number of memories that wait for their vectors; not a problem.
+        pending_embeddings: Number of memories without vectors of the embedder's model, also if they have vectors of
+            another model; not a problem.
     """
 
     memories: int

@@ -54,9 +54,14 @@ impl Engine {
         embedding::pending(&*self.enter()?.store.read()?, after_key, limit)
     }
 
-    /// The number of memories without vectors of the active model.
-    pub fn count_pending_embeddings(&self) -> Result<usize> {
-        embedding::count_pending(&*self.enter()?.store.read()?)
+    /// The number of memories without vectors of the active model, or of the model of that name.
+    pub fn count_pending_embeddings(&self, model: Option<&str>) -> Result<usize> {
+        let shared = self.enter()?;
+        let at = shared.store.read()?;
+        match model {
+            Some(name) => embedding::count_without_model(&at, name),
+            None => embedding::count_pending(&at),
+        }
     }
 
     /// Whether the active model has embedded each of these texts already.

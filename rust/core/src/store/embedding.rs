@@ -68,6 +68,14 @@ pub fn pending(connection: &Connection, after_key: i64, limit: usize) -> Result<
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
+/// How many memories have no vectors of a model that need not be active.
+pub fn count_without_model(connection: &Connection, name: &str) -> Result<usize> {
+    // Row 0 is no model, so that a name that the store does not know matches no memory.
+    let sql = "SELECT count(*) FROM memory WHERE embedded_by = 0 \
+         OR embedded_by <> coalesce((SELECT id FROM model WHERE name = ?1), 0)";
+    Ok(connection.prepare_cached(sql)?.query_row([name], |row| row.get::<_, i64>(0))? as usize)
+}
+
 /// How many memories wait for vectors of the active model.
 pub fn count_pending(connection: &Connection) -> Result<usize> {
     let sql = format!("SELECT count(*) FROM memory WHERE {NOT_EMBEDDED}");

@@ -27,8 +27,9 @@ impl Engine {
         Ok(pending.into_iter().map(|memory| (memory.key, memory.text)).collect())
     }
 
-    fn count_pending_embeddings(&self, py: Python<'_>) -> PyResult<usize> {
-        detached(py, || self.core.count_pending_embeddings())
+    #[pyo3(signature = (model=None))]
+    fn count_pending_embeddings(&self, py: Python<'_>, model: Option<&str>) -> PyResult<usize> {
+        detached(py, || self.core.count_pending_embeddings(model))
     }
 
     fn known_embeddings(&self, py: Python<'_>, texts: Vec<String>) -> PyResult<Vec<bool>> {
