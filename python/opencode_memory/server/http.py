@@ -6,7 +6,7 @@ import asyncio
 import logging
 import socket
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import TYPE_CHECKING, Final
 
@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 _GRACE_SECONDS: Final = 1
 """Grace period after a signal: first for running calls to finish, then for streams to close."""
+_TICK_SECONDS: Final = 1.0
+_RENEWS_DATE: Final = 0
+"""A number of a tick at which uvicorn renews the date; at nine of ten numbers it does not."""
 _log: Final = logging.getLogger(__name__)
 
 
@@ -69,6 +72,13 @@ class _Server(uvicorn.Server):
         self._on_ready = on_ready
         self._ending: asyncio.Task[None] | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._should_look = asyncio.Event()
+
+    async def main_loop(self) -> None:
+        """Wait for the end. An idle server wakes once a second, to renew the date in the headers of its answers."""
+        while not await self.on_tick(_RENEWS_DATE):
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._should_look.wait(), _TICK_SECONDS)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
@@ -79,9 +89,14 @@ class _Server(uvicorn.Server):
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Drain running calls and exit. A second signal exits without waiting for them."""
         if self._loop is None or self._ending is not None:
-            super().handle_exit(sig, frame)
+            self._exit(sig, frame)
             return
         self._loop.call_soon_threadsafe(self._drain_and_exit, sig)
+
+    def _exit(self, sig: int, frame: FrameType | None) -> None:
+        super().handle_exit(sig, frame)
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(self._should_look.set)
 
     def _drain_and_exit(self, sig: int) -> None:
         async def end() -> None:
@@ -89,7 +104,7 @@ class _Server(uvicorn.Server):
                 await asyncio.wait_for(self._web.drain(), _GRACE_SECONDS)
             except TimeoutError:
                 _log.warning("a call took longer than %s s, so it gets no answer; its writes are kept", _GRACE_SECONDS)
-            super(_Server, self).handle_exit(sig, None)
+            self._exit(sig, None)
 
         self._ending = self._ending or asyncio.create_task(end())
 

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from opencode_memory.store.jobs import Job
+from opencode_memory.text import clock
 
 if TYPE_CHECKING:
     from opencode_memory.store.memory_store import MemoryStore
@@ -76,6 +77,29 @@ def repeat_every(period: timedelta, do: Callable[[Work], object]) -> Callable[[W
         return work.at + period
 
     return repeated
+
+
+def look_every(seconds: float, finds_work: Callable[[MemoryStore], bool]) -> Callable[[MemoryStore], bool]:
+    """Wrap a check for work so that it runs once per period.
+
+    A recurring job would write its next time to the queue in every period, also while there is no work.
+
+    Args:
+        seconds: The period.
+        finds_work: Returns whether there is work. It must not write.
+    """
+    looked_at: datetime | None = None
+
+    def is_due(store: MemoryStore) -> bool:
+        nonlocal looked_at
+        at = clock.now()
+        # A clock that was set back must not stop the checks.
+        if looked_at is not None and timedelta(0) <= at - looked_at < timedelta(seconds=seconds):
+            return False
+        looked_at = at
+        return finds_work(store)
+
+    return is_due
 
 
 def always(_store: MemoryStore) -> bool:

@@ -28,7 +28,7 @@ from opencode_memory.notes.fact_sheet import SOURCE, update_fact_sheet
 from opencode_memory.projects.resolver import ProjectResolver, work_tree
 from opencode_memory.text import clock
 from opencode_memory.text.clock import to_ms
-from opencode_memory.worker.duty import Duty, PermanentError, PostponedError, Work, always
+from opencode_memory.worker.duty import Duty, PermanentError, PostponedError, Work, always, look_every
 from opencode_memory.worker.session_duty import SessionDuty
 
 if TYPE_CHECKING:
@@ -68,7 +68,8 @@ class LearningDuties:
         """Return the enabled duties."""
         found = [SessionDuty(self._config, self._projects, self._switches).duty()]
         if self._switches.is_enabled("opencode"):
-            found.append(Duty(kind="opencode", do=self._read_opencode, is_due=always))
+            is_due = look_every(self._config.learning.poll_seconds, self._has_news)
+            found.append(Duty(kind="opencode", do=self._read_opencode, is_due=is_due))
         if self._switches.is_enabled("live"):
             found.append(Duty(kind=REST, do=self._finish_session))
         if self._switches.is_enabled("markdown"):
@@ -102,20 +103,32 @@ class LearningDuties:
             stop.set()
             thread.join()
 
-    def _read_opencode(self, work: Work) -> datetime:
+    def _open_reading(self, store: MemoryStore) -> OpenCodeReading | None:
+        """Return a reading of OpenCode's database; None if there is none."""
         settings = self._config.learning
-        again = timedelta(seconds=settings.poll_seconds)
         path = settings.opencode_db or default_database(self._config.environment)
         if path is None or not path.exists():
-            return work.at + max(again, timedelta(seconds=_NOT_THERE_SECONDS))
-        reading = OpenCodeReading(
-            work.store,
+            return None
+        return OpenCodeReading(
+            store,
             path,
             projects=self._projects,
             switches=self._switches,
             rest_ms=settings.rest_seconds * 1000,
-            on_rest=lambda head: self._queue_digest(work.store, head.info, head.active_ms),
+            on_rest=lambda head: self._queue_digest(store, head.info, head.active_ms),
         )
+
+    def _has_news(self, store: MemoryStore) -> bool:
+        reading = self._open_reading(store)
+        try:
+            return reading is not None and reading.has_news(at_ms=to_ms(clock.now()))
+        except (StorageError, InvalidInputError):
+            return True  # The job reports the reason.
+
+    def _read_opencode(self, work: Work) -> None:
+        reading = self._open_reading(work.store)
+        if reading is None:
+            return
 
         def keeps_on() -> bool:
             work.renew_lease()
@@ -139,7 +152,6 @@ class LearningDuties:
                 len(report.active),
                 len(report.waiting),
             )
-        return work.at + again
 
     def _finish_session(self, work: Work) -> None:
         payload = work.job.payload

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import logging
-from datetime import datetime, timedelta
+from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from opencode_memory.errors import EmbeddingError, InvalidInputError, StorageError
 from opencode_memory.hosts.opencode.feed.database import default_database
 from opencode_memory.hosts.opencode.turns.indexing import TurnIndexing
 from opencode_memory.text.clock import to_ms
-from opencode_memory.worker.duty import Duty, PostponedError, Work, always
+from opencode_memory.worker.duty import Duty, PostponedError, Work, look_every
 
 if TYPE_CHECKING:
     from opencode_memory.config.load import Config
     from opencode_memory.learning.switches import Switches
     from opencode_memory.projects.resolver import ProjectResolver
+    from opencode_memory.store.memory_store import MemoryStore
 
 SESSIONS: Final = "sessions"
 _REFUSED_SECONDS: Final = 5.0
@@ -41,15 +43,28 @@ class SessionDuty:
 
     def duty(self) -> Duty:
         """Return the duty."""
-        return Duty(kind=SESSIONS, do=self._index, is_due=always)
+        is_due = look_every(self._config.learning.poll_seconds, self._has_changes)
+        return Duty(kind=SESSIONS, do=self._index, is_due=is_due)
 
-    def _index(self, work: Work) -> datetime:
-        settings = self._config.learning
-        again = work.at + timedelta(seconds=settings.poll_seconds)
-        path = settings.opencode_db or default_database(self._config.environment)
-        if path is None or not path.exists() or not self._switches.is_enabled("opencode"):
+    def _find_database(self) -> Path | None:
+        """Return the database; None if there is none, or if it must not be read."""
+        path = self._config.learning.opencode_db or default_database(self._config.environment)
+        return path if path is not None and path.exists() and self._switches.is_enabled("opencode") else None
+
+    def _has_changes(self, store: MemoryStore) -> bool:
+        path = self._find_database()
+        try:
+            if path is None:
+                return store.turns.counts().sessions > 0
+            return TurnIndexing(store, path, projects=self._projects, switches=self._switches).has_changes()
+        except (StorageError, InvalidInputError):
+            return True  # The job reports the reason.
+
+    def _index(self, work: Work) -> datetime | None:
+        path = self._find_database()
+        if path is None:
             work.store.turns.clear()
-            return again
+            return None
         indexing = TurnIndexing(work.store, path, projects=self._projects, switches=self._switches)
 
         def keeps_on() -> bool:
@@ -67,4 +82,4 @@ class SessionDuty:
             raise PostponedError("another process writes the session index", seconds=_REFUSED_SECONDS)
         if report.turns:
             _log.info("indexed %d turns; %d sessions are left", report.turns, report.sessions_left)
-        return work.at if report.turns and report.sessions_left else again
+        return work.at if report.turns and report.sessions_left else None

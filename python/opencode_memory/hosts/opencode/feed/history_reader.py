@@ -138,6 +138,12 @@ class OpenCodeReading:
             directories=tuple(dict.fromkeys(head.info.directory for head in heads)),
         )
 
+    def has_news(self, *, at_ms: int) -> bool:
+        """Return whether a reading has work. Reads only, and raises errors of the file as ``read`` does."""
+        known = self._store.learning.progress(self._feed)
+        with OpenCodeDatabase(self._path) as database:
+            return any(self._is_news(head, known.get(head.info.id), at_ms) for head in database.sessions())
+
     def _is_news(self, head: SessionHead, known: Progress | None, at_ms: int) -> bool:
         if head.info.title.startswith(OWN_TITLE):
             return False  # The next start of OpenCode deletes it.

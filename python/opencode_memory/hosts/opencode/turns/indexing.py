@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -78,17 +78,9 @@ class TurnIndexing:
         known = self._store.turns.progress(self._name)
         with OpenCodeDatabase(self._path) as database:
             heads = {head.info.id: head for head in database.sessions()}
-            shown = {name: self._projects.of_session(head.info.directory) for name, head in heads.items()}
-            for name, head in heads.items():
-                if self._is_left_out(head, shown[name]):
-                    del shown[name]
-            if (gone := [name for name in known if name not in shown]) and not self._store.turns.drop(self._name, gone):
+            shown, gone, news = self._compare(heads, known)
+            if gone and not self._store.turns.drop(self._name, gone):
                 return IndexingReport(is_refused=True)
-            news = [
-                name
-                for name, project in shown.items()
-                if name not in known or (known[name].mark, known[name].project) != (heads[name].mark, project)
-            ]
             pages: list[SessionPage] = []
             added = done = 0
             for name in news:
@@ -103,6 +95,30 @@ class TurnIndexing:
         if pages and not self._store.turns.add(pages):
             return IndexingReport(sessions_left=len(news), is_refused=True)
         return IndexingReport(turns=added, sessions_left=len(news) - done)
+
+    def has_changes(self) -> bool:
+        """Return whether a step has work. Reads only, and raises errors of the file as ``step`` does."""
+        with OpenCodeDatabase(self._path) as database:
+            heads = {head.info.id: head for head in database.sessions()}
+        _, gone, news = self._compare(heads, self._store.turns.progress(self._name))
+        return bool(gone or news)
+
+    def _compare(
+        self, heads: Mapping[str, SessionHead], known: Mapping[str, SessionProgress]
+    ) -> tuple[dict[str, str | None], list[str], list[str]]:
+        """Return the sessions to show with their projects, those to drop, and those with new turns."""
+        shown: dict[str, str | None] = {}
+        for name, head in heads.items():
+            project = self._projects.of_session(head.info.directory)
+            if not self._is_left_out(head, project):
+                shown[name] = project
+        gone = [name for name in known if name not in shown]
+        news = [
+            name
+            for name, project in shown.items()
+            if name not in known or (known[name].mark, known[name].project) != (heads[name].mark, project)
+        ]
+        return shown, gone, news
 
     def _is_left_out(self, head: SessionHead, project: str | None) -> bool:
         """Return whether a session is a subagent's, the product's own, or switched off."""
