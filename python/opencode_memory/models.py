@@ -137,6 +137,10 @@ class NewMemory:
         tags: Free labels.
         trust: The source that vouches for it.
         pinned: Whether the user pinned it, so that it stays visible.
+        remind_at: When project briefs show it as a reminder.
+        remind_every: Days from one reminder to the next, 1 to 3,650; None reminds once.
+        review_after: When project briefs ask whether it is still true.
+        review_every: Days from one review to the next, 1 to 3,650; None asks once.
         status: ``active`` or ``candidate``; an import may use the other values.
         id: Only for imports: keep this UUID.
         created_at: Only for imports: when it was first written.
@@ -163,6 +167,10 @@ class NewMemory:
     tags: Sequence[str] = ()
     trust: str = "user"
     pinned: bool = False
+    remind_at: Time | None = None
+    remind_every: int | None = None
+    review_after: Time | None = None
+    review_every: int | None = None
     status: str = "active"
     id: str | None = None
     created_at: Time | None = None
@@ -191,6 +199,10 @@ class MemoryFields(TypedDict, total=False):
     tags: Sequence[str]
     trust: str
     pinned: bool
+    remind_at: Time | None
+    remind_every: int | None
+    review_after: Time | None
+    review_every: int | None
     status: str
     confidence: float | None
     metadata: Mapping[str, Any]
@@ -231,6 +243,10 @@ class Memory:
     used_at: datetime | None
     uses: int
     superseded_by: str | None
+    remind_at: datetime | None
+    remind_every: int | None
+    review_after: datetime | None
+    review_every: int | None
     confidence: float | None
     metadata: Mapping[str, Any]
 
@@ -443,6 +459,30 @@ class Project:
     remotes: tuple[str, ...]
     root_commits: tuple[str, ...]
     folders: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeptValue:
+    """A key that two merged projects had; ``kept`` is the target's value, ``dropped`` the source's."""
+
+    key: str
+    kept: Any
+    dropped: Any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProjectMerge:
+    """What a merge of projects did.
+
+    Attributes:
+        moved: Number of memories.
+        clashes: Keys that both projects had.
+        is_undoable: Whether ``undo`` brings the project back. A merge without memories is no change that it knows.
+    """
+
+    moved: int
+    clashes: tuple[KeptValue, ...]
+    is_undoable: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

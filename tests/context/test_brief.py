@@ -153,3 +153,20 @@ def test_earlier_statement_is_folded_into_the_later_one(store: MemoryStore) -> N
     assert line.startswith("- The harbor stores its data in PostgreSQL. (1 d ago; before: ")
     assert [memory.id for memory in brief(store).full] == [later]
     assert brief(store).before.keys() == {later}
+
+
+def test_due_reminders_and_reviews_come_first_with_their_ids(store: MemoryStore) -> None:
+    remember(store, "Always run the linter", "directive")
+    reminder = remember(store, "Rotate the key of the crane", remind_at=NOW - timedelta(days=2), remind_every=30)
+    review = remember(store, "Deploys start at noon", "procedure", review_after=NOW - timedelta(days=3))
+    remember(store, "Ask for the new logo", remind_at=NOW + timedelta(days=1))
+    found = brief(store)
+    assert found.lines[:4] == (
+        "Reminders that are due:",
+        f"- Rotate the key of the crane (due 2 d ago; id {reminder[-6:]})",
+        "Due for review (ask the user whether it is still true):",
+        f"- Deploys start at noon (due 3 d ago; id {review[-6:]})",
+    )
+    store.reminders.advance(reminder)
+    store.edit(review, verified=True)
+    assert not {"reminders", "reviews"} & set(brief(store).groups)

@@ -18,7 +18,8 @@ MEMORY = Memory(
     id="00000000-0000-7000-8000-000000000000", key=1, content="a walrus", category=Category.FACT, scope=ScopeKind.GLOBAL,
     project=None, topic=None, status=Status.ACTIVE, trust=Trust.USER, pinned=False, session=None, position=None,
     speaker=None, time=NOW, source=Source(), entities=(), tags=(), created_at=NOW, updated_at=NOW, verified_at=None,
-    expires_at=None, used_at=None, uses=0, superseded_by=None, confidence=None, metadata={},
+    expires_at=None, used_at=None, uses=0, superseded_by=None, remind_at=None,
+    remind_every=None, review_after=None, review_every=None, confidence=None, metadata={},
 )  # fmt: skip
 
 

@@ -185,6 +185,7 @@ IDS = [
     ("restore_memory", "memory_id"),
     ("delete_memory", "memory_id"),
     ("pin_memory", "memory_id"),
+    ("set_reminder", "memory_id"),
     ("resolve_blocker", "memory_id"),
     ("unresolve_blocker", "memory_id"),
     ("undo", "memory_ids"),

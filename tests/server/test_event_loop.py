@@ -113,7 +113,7 @@ def test_no_tool_runs_on_the_event_loop(world: World, watch: Watch, way: str, mo
         folder = world.folder / "shop"
         return world.agent(folder, mode=mode) if way == "folder" else world.agent(roots=Roots(folder), mode=mode)
 
-    assert call_everything(world, connect) == 36
+    assert call_everything(world, connect) == 37
     assert watch.caught == []
 
 

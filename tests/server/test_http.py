@@ -376,7 +376,7 @@ def test_every_handshake_version_is_supported(wire: Wire, version: str) -> None:
     assert answer.result["protocolVersion"] == version
     assert answer.result["capabilities"] == {"tools": {"listChanged": False}}
     listed = wire.ask("tools/list", mcp_session_id=answer.session or "", mcp_protocol_version=version)
-    assert len(listed.result["tools"]) == 36
+    assert len(listed.result["tools"]) == 37
 
 
 def test_sdk_client_works_with_both_protocols(world: World) -> None:

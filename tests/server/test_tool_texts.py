@@ -13,7 +13,7 @@ from opencode_memory.server.plugin.tools import TOOLS
 from opencode_memory.server.tool_calls import select_tools
 from opencode_memory.server.toolbox import Tool
 
-ALL_BYTES, CORE_BYTES = 19_600, 5_500
+ALL_BYTES, CORE_BYTES = 20_200, 5_500
 
 
 def describe(*tools: Tool) -> list[dict[str, Any]]:

@@ -11,6 +11,7 @@ from opencode_memory import (
     ClosedError,
     ConflictError,
     InvalidInputError,
+    KeptValue,
     MemoryStore,
     NotFoundError,
     ProjectIdentity,
@@ -227,16 +228,76 @@ def test_a_merged_project_brings_its_memories_values_and_marks(store: MemoryStor
     store.remember("a walrus", project=source)
     store.archive(store.remember("an old walrus", project=source).id)
     store.kv.set("moves", 1, project=source)
-    store.kv.set("both", "older", project=source)
+    store.kv.set("both", "ours")
     set_clock(store, NOW_MS + 1000)
-    store.kv.set("both", "newer")
+    store.kv.set("both", "theirs", project=source)
     store.remember("already here")
-    assert store.projects.merge(source, "app") == 2
+    merge = store.projects.merge(source, "app")
+    assert (merge.moved, merge.is_undoable) == (2, True)
+    assert merge.clashes == (KeptValue(key="both", kept="ours", dropped="theirs"),)
     assert recalled(store, "walrus") == ["a walrus"]
     assert texts(store.list(status="archived")) == ["an old walrus"]
-    assert (store.kv.get("moves"), store.kv.get("both")) == (1, "newer")
+    assert (store.kv.get("moves"), store.kv.get("both")) == (1, "ours")
     assert store.projects.resolve(identity) == "app"
     assert [(project.name, project.memories) for project in store.projects.list()] == [("app", 3)]
+
+
+def test_undo_of_a_merge_brings_the_whole_project_back(store: MemoryStore) -> None:
+    identity = ProjectIdentity(remotes=("github.com/acme/shop",), root_commits=("ab" * 20,), folder="/home/ada/shop")
+    source = store.projects.resolve(identity)
+    store.projects.resolve(ProjectIdentity(remotes=("github.com/acme/app",), root_commits=("ab" * 20,)))
+    store.remember("a walrus", project=source, topic="t")
+    store.kv.set("moves", 1, project=source)
+    store.kv.set("both", "theirs", project=source)
+    store.kv.set("changed", "old", project=source)
+    store.sessions.start("monday", working_on="the cart", project=source)
+    store.sessions.claim("monday", "!12", project=source)
+    store.remember("already here", topic="t")
+    store.kv.set("both", "ours")
+    before = [
+        store.projects.list(),
+        {name: store.kv.get(name, project=source) for name in ("moves", "both", "changed")},
+    ]
+    store.projects.merge(source, "app")
+    store.kv.set("changed", "new")
+    assert store.sessions.active(project=source) == []
+    store.undo()
+    after = [store.projects.list(), {name: store.kv.get(name, project=source) for name in ("moves", "both", "changed")}]
+    assert after == before
+    assert store.projects.resolve(identity) == source
+    assert (store.kv.get("moves"), store.kv.get("both"), store.kv.get("changed")) == (None, "ours", "new")
+    [session] = store.sessions.active(project=source)
+    assert (session.working_on, [claim.item for claim in session.claims]) == ("the cart", [f"{source}!12"])
+    assert store.sessions.active() == []
+
+
+def test_single_memory_of_a_merge_is_not_taken_back_alone(store: MemoryStore) -> None:
+    id = store.remember("a walrus", project="other").id
+    store.remember("already here")
+    store.projects.merge("other", "app")
+    with pytest.raises(ConflictError, match="was merged into another"):
+        store.undo(id)
+    assert store.get(id).project == "app"
+
+
+def test_merge_is_not_undone_while_another_project_has_the_name(store: MemoryStore) -> None:
+    store.remember("a walrus", project="other")
+    store.remember("already here")
+    store.projects.merge("other", "app")
+    store.kv.set("n", 1, project="other")
+    with pytest.raises(ConflictError, match="exists again"):
+        store.undo()
+    assert texts(store.list(project="other", scope="project")) == []
+    store.projects.rename("other", "newer")
+    store.undo()
+    assert texts(store.list(project="other")) == ["a walrus"]
+
+
+def test_merge_without_memories_says_that_it_cannot_be_undone(store: MemoryStore) -> None:
+    store.remember("already here")
+    store.kv.set("n", 1, project="other")
+    assert not store.projects.merge("other", "app").is_undoable
+    assert store.kv.get("n") == 1
 
 
 def test_of_two_equal_topics_the_one_changed_last_stays(store: MemoryStore) -> None:

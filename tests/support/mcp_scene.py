@@ -57,6 +57,7 @@ class Scene:
             "edit_memory": {"memory_id": self.fact, "content": "The shop listens on port 5129", "tags": ["port"]},
             "link_memories": {"source_id": self.other, "target_id": self.fact, "kind": "causes", "reason": "found so"},
             "pin_memory": {"memory_id": self.fact},
+            "set_reminder": {"memory_id": self.fact, "when": "3d", "every_days": 7, "review": True},
             "archive_memory": {"memory_id": self.other, "reason": "no longer so"},
             "restore_memory": {"memory_id": self.archived},
             "undo": {"memory_ids": [self.deleted]},

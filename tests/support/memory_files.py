@@ -97,6 +97,10 @@ def memory(content: str, number: int = 1, **fields: Any) -> Memory:
         "used_at": None,
         "uses": 0,
         "superseded_by": None,
+        "remind_at": None,
+        "remind_every": None,
+        "review_after": None,
+        "review_every": None,
         "confidence": None,
         "metadata": {},
     }

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from opencode_memory.errors import InvalidInputError
-from opencode_memory.text.clock import age, parse_span, parse_when
+from opencode_memory.text.clock import age, parse_due, parse_span, parse_when
 
 AT = datetime(2026, 3, 10, 12, tzinfo=UTC)
 EAST = timezone(timedelta(hours=2))
@@ -94,3 +94,23 @@ def test_times_around_a_change_of_clocks_are_read(text: str, expected: datetime)
 def test_day_whose_midnight_is_skipped_begins_with_its_first_time() -> None:
     day = parse_when("2018-11-04", field="since", at=AT, zone=ZoneInfo("America/Sao_Paulo"))
     assert day == datetime(2018, 11, 4, 3, 0, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("3d", AT + timedelta(days=3)),
+        ("in 2 weeks", AT + timedelta(days=14)),
+        ("tomorrow", datetime(AT.year, AT.month, AT.day, tzinfo=UTC) + timedelta(days=1)),
+        ("2999-01-01", datetime(2999, 1, 1, tzinfo=UTC)),
+    ],
+)
+def test_time_that_is_due_is_read_forward(text: str, expected: datetime) -> None:
+    assert parse_due(text, field="when", at=AT, zone=UTC) == expected
+
+
+@pytest.mark.parametrize("text", ["yesterday", "now", "2001-01-01", "0d", "soon", "in", "999999y", ""])
+def test_time_that_is_not_in_the_future_is_refused(text: str) -> None:
+    with pytest.raises(InvalidInputError) as error:
+        parse_due(text, field="when", at=AT, zone=UTC)
+    assert error.value.field == "when"

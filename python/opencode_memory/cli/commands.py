@@ -29,6 +29,7 @@ SECTIONS: Final = {
         "show": ("opencode_memory.cli.listing:show", "Show memories with all their fields."),
         "history": ("opencode_memory.cli.listing:history", "Show the history of a memory."),
         "edit": ("opencode_memory.cli.edit:edit", "Change a memory."),
+        "remind": ("opencode_memory.cli.remind:remind", "Set and end reminders and reviews of memories."),
         "pin": ("opencode_memory.cli.curate:pin", "Rank memories first when they are relevant."),
         "unpin": ("opencode_memory.cli.curate:unpin", "Remove the pin from memories."),
         "archive": ("opencode_memory.cli.curate:archive", "Hide memories from recall; restore brings them back."),

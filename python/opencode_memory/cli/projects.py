@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Final
 
 import click
@@ -10,7 +11,11 @@ from opencode_memory.cli.command import Group, command
 from opencode_memory.cli.context import Invocation
 from opencode_memory.cli.errors import DONE, NOTHING_FOUND
 from opencode_memory.cli.parameters import confirm, yes_option
+from opencode_memory.text.display import one_line
 from opencode_memory.text.formatting import format_count
+from opencode_memory.text.json_values import to_json
+
+_VALUE_BYTES: Final = 80
 
 
 @command("list")
@@ -55,16 +60,21 @@ def rename(run: Invocation, *, old: str, new: str) -> None:
 def merge(run: Invocation, *, source: str, target: str, yes: bool) -> int:
     """Move all memories of SOURCE into TARGET, and remove SOURCE.
 
-    This cannot be undone.
+    `opencode-memory undo` brings SOURCE back, until one of its memories is changed.
     """
-    if not confirm(f"Merge {source} into {target} permanently", yes=yes):
+    if not confirm(f"Merge {source} into {target}", yes=yes):
         return NOTHING_FOUND
     with run.open_store() as store:
-        moved = store.projects.merge(source, target)
+        merge = store.projects.merge(source, target)
     if run.out.as_json:
-        run.out.json({"source": source, "target": target, "moved": moved})
-    else:
-        run.out.line(f"Moved {format_count(moved, 'memory')} into {target}.")
+        run.out.json({"source": source, "target": target, **to_json(merge)})
+        return DONE
+    run.out.line(f"Moved {format_count(merge.moved, 'memory')} into {target}.")
+    for value in merge.clashes:
+        kept, dropped = (one_line(json.dumps(one), _VALUE_BYTES) for one in (value.kept, value.dropped))
+        run.out.line(f"Kept {value.key} = {kept}; {source} had {dropped}.")
+    hint = "`opencode-memory undo` takes it back" if merge.is_undoable else "Without memories, it cannot be taken back"
+    run.out.note(f"{hint}.")
     return DONE
 
 

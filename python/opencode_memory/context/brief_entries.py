@@ -1,7 +1,8 @@
 """The entries of a project brief: which memories it may show, in which group, and in which order.
 
-The directives, conventions and preferences of the person come first, then open blockers, the newest decisions, plans,
-and the fact sheet of the project. These are shown in full. All other memories are ``OTHERS``.
+Reminders and reviews that are due come first, then the directives, conventions and preferences of the person, then
+open blockers, the newest decisions, plans, and the fact sheet of the project. These are shown in full. All other
+memories are ``OTHERS``.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 OTHERS: Final = "others"
 GROUPS: Final[Mapping[str, str]] = MappingProxyType(
     {
+        "reminders": "Reminders that are due:",
+        "reviews": "Due for review (ask the user whether it is still true):",
         "directives": "Directives:",
         "session": "Learned in this session:",
         "habits": "Conventions and preferences:",
@@ -141,6 +144,7 @@ def _read(store: MemoryStore, project: str | None) -> Iterator[Memory]:
     for kinds in (_RULES, (Category.BLOCKER,), others):
         found |= {memory.id: memory for memory in store.list(project=project, category=kinds, limit=_MOST)}
     found |= {memory.id: memory for memory in store.list(project=project, pinned=True, limit=_MOST)}
+    found |= {memory.id: memory for memory in store.reminders.due(project=project)}
     yield from sorted(found.values(), key=lambda memory: memory.time, reverse=True)
 
 
@@ -182,6 +186,10 @@ def _is_source_visible(memory: Memory, wanted: Wanted) -> bool:
 def _group(
     memory: Memory, before: Iterable[Memory], wanted: Wanted, *, is_newest: bool, is_repeated: bool, at: datetime
 ) -> str:
+    if memory.remind_at is not None and memory.remind_at <= at:
+        return "reminders"
+    if memory.review_after is not None and memory.review_after <= at:
+        return "reviews"
     # A correction is often stored as a fact. It governs work like the rule that it changes.
     categories = _categories(memory, before)
     if Category.DIRECTIVE in categories:

@@ -44,9 +44,16 @@ def format_full(memory: Memory, *, at: datetime, before: Sequence[Memory] = ()) 
         return None
     notes = [age(memory.time, at=at)] if memory.category in _AGED else []
     notes += [] if memory.is_confirmed else [origin(memory)]
-    notes += [f"id {tag(memory)}"] if memory.category is Category.BLOCKER else []
+    notes += [f"due {age(due, at=at)}"] if (due := _find_due(memory, at)) is not None else []
+    # The reader resolves a blocker, and ends a reminder or a review, by its id.
+    notes += [f"id {tag(memory)}"] if memory.category is Category.BLOCKER or due is not None else []
     notes += [f"before: {one_line(escape(before[0].content), _BEFORE_BYTES)}"] if before else []
     return f"- {_MARKS.sub('', text)}" + (f" ({'; '.join(notes)})" if notes else "")
+
+
+def _find_due(memory: Memory, at: datetime) -> datetime | None:
+    """Return when the reminder or the review of a memory was due, if it is."""
+    return next((due for due in (memory.remind_at, memory.review_after) if due is not None and due <= at), None)
 
 
 def format_lines(texts: Iterable[str]) -> tuple[str, ...]:

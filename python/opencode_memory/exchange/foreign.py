@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from opencode_memory.exchange.source import TextSource
@@ -22,6 +23,11 @@ if TYPE_CHECKING:
     from opencode_memory.store.memory_store import MemoryStore
 
 CONTENT_LIMIT: Final = 100_000
+UNTRUSTED: Final[Mapping[str, Any]] = MappingProxyType(
+    {"trust": Trust.IMPORTED, "pinned": False, "verified_at": None}
+    | dict.fromkeys(("remind_at", "remind_every", "review_after", "review_every"))
+)
+"""Fields of a memory from elsewhere. Only the store's own past may carry trust, pins, confirmations and reminders."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,9 +55,8 @@ class ForeignExport:
     skipped: Sequence[str] = ()
 
     def as_untrusted(self) -> ForeignExport:
-        """Return the export without trust, pins and confirmations, which only this store's own past may carry."""
-        memories = [replace(memory, trust=Trust.IMPORTED, pinned=False, verified_at=None) for memory in self.memories]
-        return replace(self, memories=memories)
+        """Return the export with the fields of ``UNTRUSTED``."""
+        return replace(self, memories=[replace(memory, **UNTRUSTED) for memory in self.memories])
 
 
 @dataclass(frozen=True, slots=True)

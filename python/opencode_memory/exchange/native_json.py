@@ -15,8 +15,9 @@ from itertools import groupby, islice
 from typing import IO, TYPE_CHECKING, Any, Final
 
 from opencode_memory.errors import FormatVersionError, InvalidInputError
+from opencode_memory.exchange.foreign import UNTRUSTED
 from opencode_memory.exchange.source import TextSource
-from opencode_memory.models import ScopeKind, Trust
+from opencode_memory.models import ScopeKind
 
 if TYPE_CHECKING:
     from opencode_memory.store.memory_store import MemoryStore
@@ -141,7 +142,7 @@ def load(
 def _memory(row: dict[str, Any], *, as_own: bool) -> dict[str, Any]:
     # A memory without a project is global. Without an explicit scope, the store would use its own project.
     scoped = {**row, "scope": ScopeKind.GLOBAL} if row.get("project") is None else row
-    return scoped if as_own else {**scoped, "trust": Trust.IMPORTED, "pinned": False, "verified_at": None}
+    return scoped if as_own else {**scoped, **UNTRUSTED}
 
 
 def _read_whole(source: TextSource) -> Iterator[tuple[int, str, dict[str, Any]]]:

@@ -46,6 +46,7 @@ from opencode_memory.store.learning_state import LearningState
 from opencode_memory.store.ledger import Ledger
 from opencode_memory.store.merge import merge, parse_sources
 from opencode_memory.store.projects import Projects
+from opencode_memory.store.reminders import Reminders
 from opencode_memory.store.reports import PurgeReport, Stats
 from opencode_memory.store.rows import Rows
 from opencode_memory.store.selection import Filter, owner, select
@@ -137,6 +138,7 @@ class MemoryStore:
         self.backups = Backups(engine, self._queue.notify)
         self.rows = Rows(engine, partial(_write, engine, self._queue, project=project, zone=zone))
         self.learning = LearningState(engine, zone, self._queue.notify)
+        self.reminders = Reminders(engine, project, zone)
         self.turns: Turns = Turns(engine, queue) if parent is None else parent.turns
         # If a program ends without closing the store, this stops the engine's thread before the interpreter ends.
         self._finalizer = weakref.finalize(self, engine.close) if parent is None else None
@@ -287,7 +289,7 @@ class MemoryStore:
             scope: Move it to a ``Scope``; or ``global``, or ``project`` with the project's name.
             project: Move it into this project.
             trust: New trust.
-            verified: Mark it as confirmed now.
+            verified: Mark it as confirmed now. A review that is due moves to its next time, or ends.
 
         Raises:
             NotFoundError: There is no such memory.

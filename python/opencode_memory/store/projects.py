@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import builtins
+import json
 from typing import TYPE_CHECKING
 
-from opencode_memory.models import Project, ProjectIdentity
+from opencode_memory.models import KeptValue, Project, ProjectIdentity, ProjectMerge
 from opencode_memory.store import arguments, records
 
 if TYPE_CHECKING:
@@ -47,8 +48,20 @@ class Projects:
         """
         self._engine.rename_project(arguments.text(old, field="project"), arguments.text(new, field="project"))
 
-    def merge(self, source: str, target: str) -> int:
-        """Move all memories of one project into another and remove the first; return how many memories moved."""
-        return self._engine.merge_projects(
+    def merge(self, source: str, target: str) -> ProjectMerge:
+        """Move everything of one project into another and remove the first.
+
+        ``MemoryStore.undo`` brings the project back whole, as long as no moved memory is changed. If both projects
+        have a value under one key, the target keeps its own.
+
+        Raises:
+            NotFoundError: One of the projects does not exist.
+            InvalidInputError: Both are the same project.
+        """
+        moved, clashes = self._engine.merge_projects(
             arguments.text(source, field="project"), arguments.text(target, field="project")
         )
+        values = tuple(
+            KeptValue(key=key, kept=json.loads(kept), dropped=json.loads(dropped)) for key, kept, dropped in clashes
+        )
+        return ProjectMerge(moved=moved, clashes=values, is_undoable=moved > 0)

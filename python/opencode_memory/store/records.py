@@ -158,6 +158,8 @@ def memory(found: Mapping[str, Any]) -> Memory:
         "verified_at": _optional_moment(found["verified_at"]),
         "expires_at": _optional_moment(found["expires_at"]),
         "used_at": _optional_moment(found["used_at"]),
+        "remind_at": _optional_moment(found["remind_at"]),
+        "review_after": _optional_moment(found["review_after"]),
         "metadata": {} if metadata == "{}" else json.loads(metadata),
     }
     return Memory(**{**found, **converted})

@@ -83,6 +83,25 @@ def parse_when(
     return in_utc
 
 
+def parse_due(text: str, *, field: str, at: datetime, zone: tzinfo | None = None) -> datetime:
+    """Parse a time in the future: a date, a time, ``tomorrow``, or a span from now such as ``3d`` or ``in 2 weeks``.
+
+    Raises:
+        InvalidInputError: As for ``parse_when``, or the time is not in the future.
+    """
+    words = " ".join(text.strip().lower().split())
+    span = parse_span(words.removeprefix("in "))
+    if words == "tomorrow":
+        text = str(at.astimezone(zone).date() + timedelta(days=1))
+    try:
+        due = at + span if span is not None else parse_when(text, field=field, at=at, zone=zone)
+    except OverflowError as error:
+        raise InvalidInputError(f"{field}: {text!r} is after the year 9999", field=field) from error
+    if due <= at:
+        raise InvalidInputError(f"{field}: {text!r} is not in the future", field=field)
+    return due
+
+
 def parse_span(text: str) -> timedelta | None:
     """Parse a span of time such as ``3d``, ``90 min`` or ``2 weeks ago``; None if the text is not a span."""
     match = _SPAN.fullmatch(text.strip().lower())

@@ -79,6 +79,14 @@ pub enum Error {
         /// Newest format that this version reads.
         supported: i64,
     },
+    /// An older version wrote the store, and it was opened for reading only.
+    #[error("{}: format {found} is older than {}; open the store once for writing, which migrates it", path.display(), crate::store::schema::FORMAT)]
+    OlderFormat {
+        /// The file.
+        path: PathBuf,
+        /// Format of the file.
+        found: i64,
+    },
     /// A derived index failed. The caller falls back to an exact search or rebuilds the index.
     #[error("{index} index: {message}")]
     Index {
@@ -111,7 +119,7 @@ pub enum ErrorKind {
     Storage,
     /// [`Error::CorruptStore`]
     CorruptStore,
-    /// [`Error::FormatVersion`]
+    /// [`Error::FormatVersion`] and [`Error::OlderFormat`]
     FormatVersion,
     /// [`Error::Interrupted`]
     Interrupted,
@@ -132,7 +140,7 @@ impl Error {
             Self::Closed(_) => ErrorKind::Closed,
             Self::Storage { .. } | Self::Index { .. } => ErrorKind::Storage,
             Self::CorruptStore { .. } => ErrorKind::CorruptStore,
-            Self::FormatVersion { .. } => ErrorKind::FormatVersion,
+            Self::FormatVersion { .. } | Self::OlderFormat { .. } => ErrorKind::FormatVersion,
             Self::Interrupted => ErrorKind::Interrupted,
         }
     }

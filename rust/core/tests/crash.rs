@@ -57,6 +57,9 @@ const SESSIONS: &[&str] = &["turns:before-commit"];
 /// Crash points of a restore that replaces a damaged file.
 const RECOVERY: &[&str] = &["recovery:built", "recovery:moved", "recovery:replaced"];
 
+/// Crash points of the migration of an older format.
+const MIGRATION: &[&str] = &["migration:copied", "migration:step", "migration:committed"];
+
 /// Steps of the script. Numbers identify texts.
 #[derive(Debug, Clone, Copy)]
 enum Step {
@@ -137,6 +140,11 @@ fn child() {
         for number in 0..3 {
             assert!(engine.put_turns("model", 2, &[turns_page(number)]).expect("indexed turns"));
         }
+        return;
+    }
+    if words[0] == "migrate" {
+        crash::arm(&words[1], 1);
+        open(&dir);
         return;
     }
     if words[0] == "restore beside" {
@@ -284,6 +292,30 @@ fn killed_restore_of_a_damaged_store_is_completed_by_the_next() {
 }
 
 #[test]
+fn killed_migration_is_completed_by_the_next_opening() {
+    let first = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/formats/v1");
+    for point in MIGRATION {
+        let temporary = support::folder();
+        let dir = temporary.path().join("store");
+        support::files::copy(&first, &dir);
+        child::start(&dir, &["migrate", point]).assert_killed();
+        let engine = open(&dir);
+        assert_clean(&engine);
+        assert_finds_all(&engine);
+        // The copy from before the migration is complete, and can be restored.
+        let copy = dir.join("backups/format-1.db");
+        assert!(engine.restore_backup(&copy).expect("a restored copy") > 40, "{point}");
+        assert_finds_all(&engine);
+    }
+}
+
+fn assert_finds_all(engine: &Engine) {
+    for number in 0..=40 {
+        assert_eq!(support::found(engine, &support::question(&word(number))), [text(number)]);
+    }
+}
+
+#[test]
 fn killed_catch_up_continues_from_its_last_batch() {
     const TEXTS: usize = 20_050; // More than one batch, and enough changes to trim old ones.
     let dir = support::folder();
@@ -366,7 +398,7 @@ fn table_lists_every_crash_point_of_the_source() {
             assert!(named.insert(name.to_owned(), 1).is_none(), "{name} is used twice, last in {}", path.display());
         }
     }
-    let points = POINTS.iter().map(|(name, _)| *name).chain(RECOVERY.iter().copied()).chain(SESSIONS.iter().copied());
+    let points = POINTS.iter().map(|(name, _)| *name).chain([RECOVERY, SESSIONS, MIGRATION].concat());
     let tested: BTreeMap<String, usize> = points.map(|name| (name.to_owned(), 1)).collect();
     assert_eq!(named, tested);
 }

@@ -89,6 +89,12 @@ fn fill(engine: &Engine) {
     engine.archive(&[old], Some("renamed")).expect("archived");
     let gone = engine.remember(NewMemory::new("The cluster is called egret")).expect("a write").id;
     engine.delete(&[gone]).expect("deleted");
+    let due = support::BEGINNING + 3_600_000;
+    let reminder = Patch { remind_at: Some(Some(due)), remind_every: Some(Some(7)), ..Patch::default() };
+    engine.edit(&full, reminder).expect("a reminder");
+    let cart = engine.remember(NewMemory { project: Some("cart".into()), ..NewMemory::new("The cart is in Redis") });
+    cart.expect("a write");
+    engine.merge_projects("cart", &shop).expect("a merge");
     engine.kv_set(Some(&shop), "deploy/last", r#"{"ok": true}"#, None).expect("a value");
     engine.kv_set(None, "theme", "\"dark\"", Some(60_000)).expect("a value");
     let shown = Shown { memory: full, key: 1, score: 0.5, why: "words: port".into(), outcome: None };

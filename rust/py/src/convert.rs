@@ -59,6 +59,10 @@ impl<'py> FromPyObject<'_, 'py> for GivenMemory {
             updated_at: item(&given, "updated_at")?,
             verified_at: item(&given, "verified_at")?,
             superseded_by: item(&given, "superseded_by")?,
+            remind_at: item(&given, "remind_at")?,
+            remind_every: item(&given, "remind_every")?,
+            review_after: item(&given, "review_after")?,
+            review_every: item(&given, "review_every")?,
             stored_at: item(&given, "stored_at")?,
         }))
     }
@@ -134,6 +138,10 @@ pub fn patch(given: &Bound<'_, PyDict>) -> PyResult<(Patch, Option<String>, Opti
             "project" => patch.project = Some(value.extract()?),
             "trust" => trust = Some(value.extract()?),
             "verified" => patch.verified = value.extract()?,
+            "remind_at" => patch.remind_at = Some(value.extract()?),
+            "remind_every" => patch.remind_every = Some(value.extract()?),
+            "review_after" => patch.review_after = Some(value.extract()?),
+            "review_every" => patch.review_every = Some(value.extract()?),
             other => {
                 return Err(pyo3::exceptions::PyTypeError::new_err(format!("a memory has no field {other:?} to edit")));
             }
@@ -185,6 +193,10 @@ pub fn memory<'py>(py: Python<'py>, memory: &Memory) -> PyResult<Bound<'py, PyDi
         "used_at": memory.used_at,
         "uses": memory.uses,
         "superseded_by": memory.superseded_by.as_deref(),
+        "remind_at": memory.remind_at,
+        "remind_every": memory.remind_every,
+        "review_after": memory.review_after,
+        "review_every": memory.review_every,
         "confidence": memory.confidence,
         "metadata": &memory.metadata,
     ))

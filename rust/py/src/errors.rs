@@ -1,5 +1,6 @@
 //! Conversion of the core's errors to Python exceptions. Each kind has its class in `opencode_memory.errors`.
 
+use opencode_memory_core::store::schema::FORMAT;
 use opencode_memory_core::{Error, ErrorKind};
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
@@ -38,6 +39,10 @@ fn build(py: Python<'_>, error: &Error) -> PyResult<PyErr> {
         Error::FormatVersion { found, supported, .. } => {
             data.set_item("found", found)?;
             data.set_item("supported", supported)?;
+        }
+        Error::OlderFormat { found, .. } => {
+            data.set_item("found", found)?;
+            data.set_item("supported", FORMAT)?;
         }
         _ => {}
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from opencode_memory.server.toolbox import Tool
-from opencode_memory.server.tools import boot, bulk, curate, exchange, kv, recall, sessions, status, write
+from opencode_memory.server.tools import boot, bulk, curate, exchange, kv, recall, reminders, sessions, status, write
 
 TOOLS: Final[tuple[Tool, ...]] = (
     recall.recall,
@@ -25,6 +25,7 @@ TOOLS: Final[tuple[Tool, ...]] = (
     curate.delete_memory,
     curate.undo,
     curate.pin_memory,
+    reminders.set_reminder,
     curate.resolve_blocker,
     curate.unresolve_blocker,
     bulk.bulk_archive,

@@ -1,7 +1,7 @@
 //! Changes of single memories: edit, move, archive, restore, delete, pin, link. Every change can be undone.
 
 use super::replace::replace_rivals;
-use super::{Engine, redaction};
+use super::{Engine, redaction, schedule};
 use crate::error::{Error, Result};
 use crate::model::{Memory, Patch, Status, Trust, validate};
 use crate::store::{WriteTx, memory};
@@ -213,6 +213,7 @@ fn check(patch: &mut Patch) -> Result<()> {
 
 fn apply(write: &WriteTx<'_>, patch: &Patch, after: &mut Memory) -> Result<()> {
     let (patch, before) = (patch.clone(), after.clone());
+    schedule::set(after, &patch)?;
     if let Some(project) = patch.project {
         after.project_id = write.project_named(project.as_deref())?;
         after.project = project;
@@ -238,6 +239,7 @@ fn apply(write: &WriteTx<'_>, patch: &Patch, after: &mut Memory) -> Result<()> {
     if says_otherwise && write.actor == Trust::User && before.trust != Trust::User {
         // The user's edit confirms the memory, even if an agent wrote the first text.
         after.verified_at = Some(write.now_ms);
+        schedule::review_again(after, write.now_ms);
     } else if says_otherwise && write.actor != Trust::User {
         // The new text is not confirmed and must not keep the trust of a more trusted writer.
         after.verified_at = None;
@@ -246,6 +248,7 @@ fn apply(write: &WriteTx<'_>, patch: &Patch, after: &mut Memory) -> Result<()> {
     after.trust = patch.trust.unwrap_or(after.trust);
     if patch.verified {
         after.verified_at = Some(write.now_ms);
+        schedule::review_again(after, write.now_ms);
     }
     Ok(())
 }

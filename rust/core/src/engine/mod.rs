@@ -20,6 +20,7 @@ mod query;
 mod redaction;
 mod remember;
 mod replace;
+mod schedule;
 mod session;
 mod turns;
 mod undo;

@@ -4,7 +4,17 @@ use super::{Engine, redaction};
 use crate::error::{Error, Result};
 use crate::model::{Memory, Status, validate};
 use crate::store::project::{self, Identity, Project};
+use crate::store::project_merge::Clash;
 use crate::store::{WriteTx, memory};
+
+/// Result of a merge of projects.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Merged {
+    /// Number of moved memories. The history, from which an undo is computed, holds nothing of a merge without memories.
+    pub memories: usize,
+    /// Keys that both projects had.
+    pub clashes: Vec<Clash>,
+}
 
 impl Engine {
     /// All projects, ordered by name.
@@ -48,10 +58,10 @@ impl Engine {
         Ok(())
     }
 
-    /// Move all rows of `source` into `target`; returns the number of moved memories.
-    pub fn merge_projects(&self, source: &str, target: &str) -> Result<usize> {
+    /// Move all rows of `source` into `target`. An undo brings the whole project back, if it had memories.
+    pub fn merge_projects(&self, source: &str, target: &str) -> Result<Merged> {
         let shared = self.enter()?;
-        let moved = shared.store.write(&shared.clock, shared.options.actor, |write| {
+        let merged = shared.store.write(&shared.clock, shared.options.actor, |write| {
             let (from, to) = (project::existing(write, source)?, project::existing(write, target)?);
             if from == to {
                 return Err(Error::invalid("project", format!("{source:?} cannot be merged into itself")));
@@ -60,11 +70,11 @@ impl Engine {
             for id in &ids {
                 move_to(write, &memory::existing(write, id)?, to, target)?;
             }
-            write.absorb_project(from, to)?;
-            Ok(ids.len())
+            let clashes = write.absorb_project(from, source, to)?;
+            Ok(Merged { memories: ids.len(), clashes })
         })?;
         shared.indexer.notify();
-        Ok(moved)
+        Ok(merged)
     }
 }
 

@@ -237,6 +237,12 @@ fn merge(write: &WriteTx<'_>, twin: &Memory, new: &NewMemory) -> Result<(String,
     };
     // No expiry wins, then the later one.
     after.expires_at = twin.expires_at.zip(new.expires_at).map(|(old, new)| old.max(new));
+    if new.remind_at.is_some() {
+        (after.remind_at, after.remind_every) = (new.remind_at, new.remind_every);
+    }
+    if new.review_after.is_some() {
+        (after.review_after, after.review_every) = (new.review_after, new.review_every);
+    }
     if after.source == crate::model::Source::default() {
         after.source = new.source.clone();
     }

@@ -4,7 +4,7 @@ use super::Engine;
 use crate::error::{Error, Result};
 use crate::model::{Memory, Status};
 use crate::store::history::{self, Recorded};
-use crate::store::{WriteTx, memory};
+use crate::store::{WriteTx, memory, project_merge};
 
 impl Engine {
     /// Undo the last operation, or the last change of one memory; returns the undone changes, newest first.
@@ -13,7 +13,13 @@ impl Engine {
             Some(id) => self.undo_each(&[id.to_owned()]),
             None => self.take_back_all(|write| {
                 let changes = history::last_operation(write)?;
-                if changes.is_empty() { Err(Error::not_found("change", "to undo")) } else { Ok(changes) }
+                match changes.first() {
+                    None => Err(Error::not_found("change", "to undo")),
+                    Some(change) => {
+                        write.part_projects(change.operation)?;
+                        Ok(changes)
+                    }
+                }
             }),
         }
     }
@@ -31,6 +37,12 @@ impl Engine {
             let mut changes = Vec::with_capacity(full.len());
             for id in &full {
                 let change = history::last_of(write, id)?.ok_or_else(|| Error::not_found("change", id.clone()))?;
+                if let Some(project) = project_merge::merged_by(write, change.operation)? {
+                    return Err(Error::Conflict(format!(
+                        "memory {id} was moved when project {project:?} was merged into another; undo the merge as a whole, \
+                         or edit the project of this memory"
+                    )));
+                }
                 // Bring back the memories that the undone statement replaced. Otherwise they would stay superseded by a
                 // memory that is gone.
                 let replaced = history::replaced_by(write, &change)?;

@@ -24,5 +24,7 @@ pub const SHOWN_TEXT_BYTES: usize = 256 * 1024;
 pub const SHOWN_MEMORIES: usize = 200;
 /// Characters of the explanation of a shown memory.
 pub const WHY_CHARS: usize = 4_000;
+/// Days between two reminders or two reviews of a memory: at most ten years.
+pub const INTERVAL_DAYS: std::ops::RangeInclusive<i64> = 1..=3_650;
 /// Earliest and latest time, UTC milliseconds: the years 1 and 9999.
 pub const TIME_RANGE_MS: std::ops::RangeInclusive<i64> = -62_135_596_800_000..=253_402_300_799_999;

@@ -148,12 +148,25 @@ memory_structs! {
     verified_at: Option<i64> = None,
     /// Id of its successor. Only an import gives it with a new memory.
     superseded_by: Option<String> = None,
+    /// When it is shown as a reminder, UTC milliseconds.
+    remind_at: Option<i64> = None,
+    /// Days from one reminder to the next; `None` reminds once.
+    remind_every: Option<i64> = None,
+    /// When it should be reviewed, UTC milliseconds.
+    review_after: Option<i64> = None,
+    /// Days from one review to the next; `None` asks once.
+    review_every: Option<i64> = None,
 }
 
 impl Memory {
     /// Whether it is expired at `now_ms`.
     pub fn is_expired(&self, now_ms: i64) -> bool {
         self.expires_at.is_some_and(|at| at <= now_ms)
+    }
+
+    /// Whether its reminder or its review is due at `now_ms`.
+    pub fn is_due(&self, now_ms: i64) -> bool {
+        [self.remind_at, self.review_after].into_iter().flatten().any(|at| at <= now_ms)
     }
 
     /// When its words were said, with its key for words of the same time. Of a memory that was read from a session and
@@ -212,4 +225,12 @@ pub struct Patch {
     pub trust: Option<Trust>,
     /// Whether it was confirmed just now.
     pub verified: bool,
+    /// New time of its reminder; `Some(None)` removes the reminder.
+    pub remind_at: Option<Option<i64>>,
+    /// New days between reminders; `Some(None)` reminds once.
+    pub remind_every: Option<Option<i64>>,
+    /// New time of its review; `Some(None)` asks for none.
+    pub review_after: Option<Option<i64>>,
+    /// New days between reviews; `Some(None)` asks once.
+    pub review_every: Option<Option<i64>>,
 }

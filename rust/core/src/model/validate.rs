@@ -69,6 +69,24 @@ pub fn time(field: &'static str, at: Option<i64>) -> Result<()> {
     }
 }
 
+/// Validate the reminder and the review of a memory, each with its days until the next.
+pub fn schedule(reminder: (Option<i64>, Option<i64>), review: (Option<i64>, Option<i64>)) -> Result<()> {
+    time("remind_at", reminder.0)?;
+    time("review_after", review.0)?;
+    for (field, needed, (at, every)) in
+        [("remind_every", "remind_at", reminder), ("review_every", "review_after", review)]
+    {
+        let Some(days) = every else { continue };
+        if at.is_none() {
+            return Err(Error::invalid(field, format!("needs {needed}, from which the days are counted")));
+        }
+        if !limits::INTERVAL_DAYS.contains(&days) {
+            return Err(Error::over_limit(field, format!("{days} is not between 1 and 3650 days"), "1 to 3650"));
+        }
+    }
+    Ok(())
+}
+
 /// Validate metadata: a JSON object of limited size.
 pub fn metadata(json: &str) -> Result<()> {
     json_object("metadata", json)
@@ -104,6 +122,7 @@ pub fn new_memory(memory: &NewMemory) -> Result<()> {
     time("created_at", memory.created_at)?;
     time("updated_at", memory.updated_at)?;
     time("verified_at", memory.verified_at)?;
+    schedule((memory.remind_at, memory.remind_every), (memory.review_after, memory.review_every))?;
     metadata(&memory.metadata)?;
     if memory.position.is_some_and(|position| position < 0) {
         return Err(Error::over_limit("position", "must be at least 0", 0));

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
-use super::{Store, open, schema};
+use super::{Store, migration, open, schema};
 use crate::error::{Error, Result};
 use crate::ids;
 
@@ -48,15 +48,18 @@ impl Store {
     pub fn restore(&self, source: &Path) -> Result<usize> {
         examine(source)?;
         let source = fs_err::canonicalize(source).map_err(|error| Error::storage("resolve", source, error))?;
-        self.exclusively(|connection| {
-            let itself = (source.to_string_lossy().into_owned(), modified_ms(&source)?);
-            connection.execute("ATTACH DATABASE ?1 AS source", [open::uri(&source, open::Access::ReadOnly)])?;
-            // Rows are inserted table by table. Inside a transaction this pragma has no effect.
-            connection.pragma_update(None, "foreign_keys", false)?;
-            let restored = replace_all_rows(connection, itself);
-            connection.pragma_update(None, "foreign_keys", true)?;
-            connection.execute_batch("DETACH DATABASE source")?;
-            restored
+        let itself = (source.to_string_lossy().into_owned(), modified_ms(&source)?);
+        let folder = self.file().parent().unwrap_or_else(|| Path::new("."));
+        migration::with_current(folder, &source, |source| {
+            self.exclusively(|connection| {
+                connection.execute("ATTACH DATABASE ?1 AS source", [open::uri(source, open::Access::ReadOnly)])?;
+                // Rows are inserted table by table. Inside a transaction this pragma has no effect.
+                connection.pragma_update(None, "foreign_keys", false)?;
+                let restored = replace_all_rows(connection, itself);
+                connection.pragma_update(None, "foreign_keys", true)?;
+                connection.execute_batch("DETACH DATABASE source")?;
+                restored
+            })
         })
     }
 

@@ -105,6 +105,10 @@ columns! {
         confidence: plain,
         source: json,
         metadata: plain,
+        remind_at: plain,
+        remind_every: plain,
+        review_after: plain,
+        review_every: plain,
     }
 }
 

@@ -56,6 +56,18 @@ pub fn ids_like(connection: &Connection, part: &str) -> Result<Vec<String>> {
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
+/// Active memories whose reminder or review is due, the longest due first.
+pub fn due(connection: &Connection, now_ms: i64) -> Result<Vec<Memory>> {
+    let sql = format!(
+        "{SELECT} WHERE m.status = 0 AND m.key IN (SELECT key FROM memory WHERE remind_at <= ?1 \
+         UNION SELECT key FROM memory WHERE review_after <= ?1) \
+         ORDER BY min(coalesce(m.remind_at, m.review_after), coalesce(m.review_after, m.remind_at)), m.key"
+    );
+    let mut statement = connection.prepare_cached(&sql)?;
+    let rows = statement.query_map([now_ms], from_row)?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
+}
+
 /// Keys of the memories that mention an entity.
 pub fn keys_mentioning(connection: &Connection, entity: &str) -> Result<Vec<i64>> {
     let mut statement =

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use fs_err::os::unix::fs::OpenOptionsExt;
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 
-use super::FILE;
 use super::schema::{self, Found};
+use super::{FILE, migration};
 use crate::error::{Error, Result};
 
 /// How long a write waits for another process's transaction; bulk imports commit far more often than this.
@@ -36,8 +36,10 @@ pub fn open(dir: &Path, read_only: bool, now_ms: i64) -> Result<Opened> {
         let access = read_access(&file)?;
         let identity = examine(&file)?;
         let connection = reader(&file, access)?;
-        if schema::inspect(&connection, &file)? == Found::Nothing {
-            return Err(missing(&file));
+        match schema::inspect(&connection, &file)? {
+            Found::Nothing => return Err(missing(&file)),
+            Found::Older(found) => return Err(Error::OlderFormat { path: file, found }),
+            Found::Current => {}
         }
         return Ok((file, access, identity, None));
     }
@@ -92,7 +94,11 @@ fn writer(file: &Path, now_ms: i64) -> Result<Connection> {
     let mut connection = Connection::open_with_flags(uri(file, Access::ReadWrite), flags).map_err(fail)?;
     configure(&connection).map_err(fail)?;
     // Before WAL mode is set, which would write to a file that is not ours.
-    if schema::inspect(&connection, file).map_err(|error| error.located(file))? == Found::Nothing {
+    let found = schema::inspect(&connection, file).map_err(|error| error.located(file))?;
+    if let Found::Older(from) = found {
+        migration::migrate(&mut connection, file, from, now_ms)?;
+    }
+    if found == Found::Nothing {
         use_wal(&connection).map_err(fail)?;
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(fail)?;
         // Another process may have created it while we waited for the lock.

@@ -167,30 +167,13 @@ impl WriteTx<'_> {
             )));
         }
         self.execute("UPDATE project SET name = ?2 WHERE id = ?1", (id, new))?;
-        // The history names projects, and is asked, and undone, by the names that they have now.
+        // The history names projects, and is asked, and undone, by the names that they have now. A project that was
+        // merged away may have had the same name; rows of an import have ids of another store.
         self.execute(
-            "UPDATE history SET before = json_set(before, '$.project', ?2) WHERE before ->> '$.project' = ?1",
-            (old, new),
+            "UPDATE history SET before = json_set(before, '$.project', ?2) WHERE before ->> '$.project' = ?1 \
+             AND (before ->> '$.project_id' = ?3 OR operation < 0)",
+            (old, new, id),
         )?;
-        Ok(())
-    }
-
-    /// Let `target` take over the marks and values of `source`, whose memories have moved, and remove `source`.
-    pub fn absorb_project(&self, source: i64, target: i64) -> Result<()> {
-        // Of two values under one key, the one set last stays.
-        self.execute(
-            "DELETE FROM kv WHERE (project, name) IN (SELECT CASE WHEN a.updated_at < b.updated_at THEN a.project ELSE b.project \
-             END, a.name FROM kv a JOIN kv b ON a.name = b.name WHERE a.project = ?1 AND b.project = ?2)",
-            (source, target),
-        )?;
-        self.execute("UPDATE kv SET project = ?2 WHERE project = ?1", (source, target))?;
-        for table in ["session", "claim", "sighting", "injection"] {
-            self.execute(&format!("UPDATE OR IGNORE {table} SET project = ?2 WHERE project = ?1"), (source, target))?;
-            self.execute(&format!("DELETE FROM {table} WHERE project = ?1"), [source])?;
-        }
-        self.execute("UPDATE OR IGNORE project_mark SET project = ?2 WHERE project = ?1", (source, target))?;
-        self.execute("DELETE FROM project_mark WHERE project = ?1", [source])?;
-        self.execute("DELETE FROM project WHERE id = ?1", [source])?;
         Ok(())
     }
 }

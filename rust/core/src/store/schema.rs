@@ -1,4 +1,4 @@
-//! The layout of `store.db`: tables, format number, and migrations of older formats.
+//! The layout of `store.db`: tables and format number. [`super::migration`] brings older formats to it.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use crate::ids;
 pub const APPLICATION_ID: i64 = 0x6F63_6D6D;
 
 /// The format that this version writes.
-pub const FORMAT: i64 = 1;
+pub const FORMAT: i64 = 2;
 
 const TABLES: &str = "
 CREATE TABLE meta(
@@ -65,12 +65,19 @@ CREATE TABLE memory(
     entities TEXT NOT NULL,
     tags TEXT NOT NULL,
     metadata TEXT NOT NULL,
-    content TEXT NOT NULL
+    content TEXT NOT NULL,
+    -- Since format 2. Few memories have them, and their indexes find these.
+    remind_at INTEGER,
+    remind_every INTEGER,
+    review_after INTEGER,
+    review_every INTEGER
 ) STRICT;
 CREATE UNIQUE INDEX memory_by_topic ON memory(project, topic) WHERE topic IS NOT NULL AND status = 0;
 CREATE INDEX memory_by_text ON memory(content_hash, project);
 CREATE INDEX memory_by_embedder ON memory(embedded_by);
 CREATE INDEX memory_not_compared ON memory(key) WHERE compared = 0 AND embedded_by <> 0;
+CREATE INDEX memory_by_reminder ON memory(remind_at) WHERE remind_at IS NOT NULL;
+CREATE INDEX memory_by_review ON memory(review_after) WHERE review_after IS NOT NULL;
 
 CREATE TABLE mention(
     name TEXT NOT NULL COLLATE NOCASE,
@@ -266,6 +273,14 @@ CREATE TABLE injected(
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX injected_by_memory ON injected(memory);
 
+-- Since format 2. Rows that a merge of projects moved or dropped besides memories, for its undo.
+CREATE TABLE project_merge(
+    operation INTEGER PRIMARY KEY,
+    source TEXT NOT NULL,
+    target INTEGER NOT NULL,
+    rows TEXT NOT NULL
+) STRICT;
+
 CREATE TABLE backup(
     path TEXT PRIMARY KEY,
     at INTEGER NOT NULL
@@ -279,6 +294,8 @@ pub enum Found {
     Nothing,
     /// A store of the format that this version writes.
     Current,
+    /// A store of an older format.
+    Older(i64),
 }
 
 /// Inspect a file; refuse files of other programs and of newer formats.
@@ -291,6 +308,7 @@ pub fn inspect(connection: &Connection, path: &Path) -> Result<Found> {
     match (application_id, format, tables) {
         (0, 0, 0) => Ok(Found::Nothing),
         (APPLICATION_ID, FORMAT, _) => Ok(Found::Current),
+        (APPLICATION_ID, found @ 1..FORMAT, _) => Ok(Found::Older(found)),
         (APPLICATION_ID, found, _) if found > FORMAT => {
             Err(Error::FormatVersion { path: path.to_owned(), found, supported: FORMAT })
         }

@@ -61,6 +61,11 @@ impl Engine {
         convert::memories(py, &memories)
     }
 
+    fn due<'py>(&self, py: Python<'py>, selection: GivenSelection, limit: usize) -> PyResult<Dicts<'py>> {
+        let found = detached(py, || self.core.due(&selection.into_core()?.scope, limit))?;
+        convert::memories(py, &found)
+    }
+
     fn count(&self, py: Python<'_>, selection: GivenSelection) -> PyResult<usize> {
         detached(py, || self.core.count(&selection.into_core()?))
     }

@@ -10,6 +10,8 @@ use super::Engine;
 use crate::convert::{self, GivenMemory};
 use crate::errors::detached;
 
+/// Key, kept value and dropped value of each clash.
+type Clashes = Vec<(String, String, String)>;
 type Dicts<'py> = Vec<Bound<'py, PyDict>>;
 
 #[pymethods]
@@ -103,8 +105,15 @@ impl Engine {
         detached(py, || self.core.rename_project(old, new))
     }
 
-    fn merge_projects(&self, py: Python<'_>, source: &str, target: &str) -> PyResult<usize> {
-        detached(py, || self.core.merge_projects(source, target))
+    fn merge_projects(&self, py: Python<'_>, source: &str, target: &str) -> PyResult<(usize, Clashes)> {
+        let merged = detached(py, || self.core.merge_projects(source, target))?;
+        let clashes = merged.clashes.into_iter().map(|clash| (clash.name, clash.kept, clash.dropped)).collect();
+        Ok((merged.memories, clashes))
+    }
+
+    fn advance_reminder<'py>(&self, py: Python<'py>, id: &str) -> PyResult<Bound<'py, PyDict>> {
+        let memory = detached(py, || self.core.advance_reminder(id))?;
+        convert::memory(py, &memory)
     }
 
     fn load(&self, py: Python<'_>, kind: &str, rows: Vec<String>) -> PyResult<(usize, usize)> {

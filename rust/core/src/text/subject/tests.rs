@@ -117,7 +117,9 @@ proptest! {
 
     #[test]
     fn a_guess_a_question_and_an_addition_replace_nothing(newer in words(), older in words()) {
-        for text in [format!("maybe {newer}"), format!("{newer} ?"), format!("also {newer}")] {
+        // A clause behind a comma stands for itself: "Also, we no longer use MySQL."
+        let clause: String = newer.chars().filter(|c| !c.is_ascii_punctuation()).collect();
+        for text in [format!("maybe {newer}"), format!("{newer} ?"), format!("also {clause}")] {
             prop_assert!(!matches!(compare(&text, &older, None), Relation::Replaces(_)), "{}", text);
         }
     }

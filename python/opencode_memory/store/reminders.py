@@ -1,0 +1,70 @@
+"""Reminders and reviews of memories: when project briefs show a memory because it is due."""
+
+from __future__ import annotations
+
+from datetime import tzinfo
+from typing import TYPE_CHECKING, Final
+
+from opencode_memory.models import Memory, Scope, Time
+from opencode_memory.store import arguments, records
+from opencode_memory.store.selection import select
+
+if TYPE_CHECKING:
+    from opencode_memory._core import Engine
+
+_REMINDER: Final = ("remind_at", "remind_every")
+_REVIEW: Final = ("review_after", "review_every")
+
+
+class Reminders:
+    """The reminders and reviews of a store; ``MemoryStore.reminders`` is one.
+
+    A reminder shows its memory from a moment on. A review asks whether the memory is still true.
+    """
+
+    def __init__(self, engine: Engine, project: str | None, zone: tzinfo | None) -> None:
+        self._engine = engine
+        self._project = project
+        self._zone = zone
+
+    def set(self, id: str, at: Time, *, every_days: int | None = None, is_review: bool = False) -> Memory:
+        """Set the reminder or the review of a memory, in place of an earlier one.
+
+        Args:
+            id: The id of the memory.
+            at: When it is due.
+            every_days: Days until it is due again, 1 to 3,650; None for once.
+            is_review: Whether it is a review.
+        """
+        moment = arguments.whole(arguments.milliseconds(at, field="at", zone=self._zone), field="at")
+        return self._change(id, is_review, moment, arguments.whole(every_days, field="every_days"))
+
+    def clear(self, id: str, *, is_review: bool = False) -> Memory:
+        """Remove the reminder or the review of a memory."""
+        return self._change(id, is_review, None, None)
+
+    def advance(self, id: str) -> Memory:
+        """End a reminder that was seen: one that repeats moves to its next time in the future, another one is removed.
+
+        A review ends when the memory is confirmed; see ``MemoryStore.edit``.
+
+        Raises:
+            ConflictError: The memory has no reminder, or one that is not due yet.
+        """
+        return records.memory(self._engine.advance_reminder(arguments.text(id, field="id")))
+
+    def due(self, *, limit: int = 20, scope: Scope | str | None = None, project: str | None = None) -> list[Memory]:
+        """Return active memories whose reminder or review is due, the longest due first.
+
+        Args:
+            limit: Maximum number of memories.
+            scope: As in ``Filter``.
+            project: As in ``Filter``.
+        """
+        selection = select(default=self._project, zone=self._zone, scope=scope, project=project)
+        found = self._engine.due(selection, arguments.count(limit, field="limit"))
+        return [records.memory(memory) for memory in found]
+
+    def _change(self, id: str, is_review: bool, at: int | None, every_days: int | None) -> Memory:
+        fields = zip(_REVIEW if is_review else _REMINDER, (at, every_days), strict=True)
+        return records.memory(self._engine.edit(arguments.text(id, field="id"), dict(fields)))

@@ -1,0 +1,130 @@
+//! Migrations of stores that older versions wrote, one step per format.
+//!
+//! A store is copied before it is migrated, so that the older version can be used again. All steps run in one
+//! transaction: a process that dies in between leaves the older format.
+
+use std::path::{Path, PathBuf};
+
+use rusqlite::{Connection, TransactionBehavior};
+
+use super::schema::{self, FORMAT, Found};
+use super::{FILE, open};
+use crate::error::{Error, Result};
+
+/// Folder of the backups beside a store.
+const BACKUPS: &str = "backups";
+/// Folder in which the copy of an older backup is migrated.
+const MIGRATING: &str = "migrating";
+
+/// Statements of each step; the first leads from format 1 to 2. A step never changes after a release.
+const STEPS: [&str; FORMAT as usize - 1] = ["
+ALTER TABLE memory ADD COLUMN remind_at INTEGER;
+ALTER TABLE memory ADD COLUMN remind_every INTEGER;
+ALTER TABLE memory ADD COLUMN review_after INTEGER;
+ALTER TABLE memory ADD COLUMN review_every INTEGER;
+CREATE INDEX memory_by_reminder ON memory(remind_at) WHERE remind_at IS NOT NULL;
+CREATE INDEX memory_by_review ON memory(review_after) WHERE review_after IS NOT NULL;
+CREATE TABLE project_merge(
+    operation INTEGER PRIMARY KEY,
+    source TEXT NOT NULL,
+    target INTEGER NOT NULL,
+    rows TEXT NOT NULL
+) STRICT;
+"];
+
+/// Bring the store in `file` from format `from` to the current one. A copy of it stays in its folder of backups.
+pub fn migrate(connection: &mut Connection, file: &Path, from: i64, now_ms: i64) -> Result<()> {
+    let copy = copy_before(connection, file, from)?;
+    crate::crash::point("migration:copied");
+    apply(connection, file, from, Some((&copy, now_ms)))?;
+    crate::crash::point("migration:committed");
+    Ok(())
+}
+
+/// Apply all steps in one transaction, and note the copy that was made before.
+fn apply(connection: &mut Connection, file: &Path, from: i64, copied: Option<(&Path, i64)>) -> Result<()> {
+    let fail = |error| open::describe("migrate", file, error);
+    let write = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(fail)?;
+    // Another process may have migrated the store while this one waited for the lock.
+    if schema::inspect(&write, file)? == Found::Older(from) {
+        for step in &STEPS[from as usize - 1..] {
+            write.execute_batch(step).map_err(fail)?;
+            crate::crash::point("migration:step");
+        }
+        write.pragma_update(None, "user_version", FORMAT).map_err(fail)?;
+        if let Some((copy, now_ms)) = copied {
+            let row = (copy.to_string_lossy(), now_ms);
+            write.execute("INSERT OR REPLACE INTO backup(path, at) VALUES (?1, ?2)", row).map_err(fail)?;
+        }
+    }
+    write.commit().map_err(fail)
+}
+
+/// Write the copy from which the older version can go on; an existing one is from a migration that did not end.
+fn copy_before(connection: &Connection, file: &Path, from: i64) -> Result<PathBuf> {
+    let folder = file.with_file_name(BACKUPS);
+    open::create_folder(&folder)?;
+    let target = folder.join(format!("format-{from}.db"));
+    let partial = folder.join(format!("format-{from}.db.{}.partial", std::process::id()));
+    open::remove_if_there(&partial)?;
+    open::create_file(&partial)?;
+    let name = partial.to_str().ok_or_else(|| Error::invalid("path", "is not UTF-8, which SQLite needs"))?;
+    if let Err(error) = connection.execute("VACUUM INTO ?1", [name]) {
+        open::remove_if_there(&partial)?;
+        return Err(open::describe("write a copy before its migration to", &target, error));
+    }
+    let fail = |source| Error::storage("write a copy before its migration to", &target, source);
+    fs_err::File::open(&partial).and_then(|copy| copy.sync_all()).map_err(fail)?;
+    fs_err::rename(&partial, &target).map_err(fail)?;
+    crate::durable::sync_folder_of(&target)?;
+    Ok(target)
+}
+
+/// Call `body` with a backup of the current format: `source` itself, or a migrated copy of it in `dir`.
+pub fn with_current<T>(dir: &Path, source: &Path, body: impl FnOnce(&Path) -> Result<T>) -> Result<T> {
+    let found = schema::inspect(&open::reader(source, open::Access::ReadOnly)?, source);
+    let Found::Older(from) = found.map_err(|error| error.located(source))? else { return body(source) };
+    let folder = dir.join(MIGRATING);
+    open::remove_if_there(&folder)?;
+    open::create_folder(&folder)?;
+    let copy = folder.join(FILE);
+    let done = fs_err::copy(source, &copy)
+        .map_err(|error| Error::storage("copy", source, error))
+        .and_then(|_| {
+            let mut connection = Connection::open(&copy).map_err(|error| open::describe("open", &copy, error))?;
+            apply(&mut connection, &copy, from, None)
+        })
+        .and_then(|()| body(&copy));
+    open::remove_if_there(&folder)?;
+    done
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn layout(connection: &Connection) -> Vec<(String, String)> {
+        let mut statement = connection
+            .prepare(
+                "SELECT s.name, c.name || ' ' || c.type || ' ' || c.\"notnull\" FROM sqlite_schema s \
+                 JOIN pragma_table_info(s.name) c WHERE s.type = 'table' AND s.name NOT LIKE 'sqlite_%' \
+                 UNION ALL SELECT name, sql FROM sqlite_schema WHERE type = 'index' AND sql IS NOT NULL ORDER BY 1",
+            )
+            .expect("a statement");
+        let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).expect("rows");
+        rows.collect::<rusqlite::Result<_>>().expect("rows")
+    }
+
+    #[test]
+    fn migrated_store_has_the_layout_of_a_new_one() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let file = dir.path().join(FILE);
+        let first = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/formats/v1").join(FILE);
+        std::fs::copy(first, &file).expect("a copy");
+        let mut old = Connection::open(&file).expect("a store");
+        migrate(&mut old, &file, 1, 0).expect("a migration");
+        let new = Connection::open_in_memory().expect("a store");
+        schema::create(&new, 0).expect("tables");
+        assert_eq!(layout(&old), layout(&new));
+    }
+}

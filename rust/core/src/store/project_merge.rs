@@ -1,0 +1,215 @@
+//! Merges of projects: what moves besides memories, and the record from which an undo puts it back.
+
+use rusqlite::{Connection, OptionalExtension};
+use serde::{Deserialize, Serialize};
+
+use super::{WriteTx, project};
+use crate::error::{Error, Result};
+
+/// A key that both projects had. The target keeps its value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Clash {
+    /// The key.
+    pub name: String,
+    /// Value of the target, as JSON.
+    pub kept: String,
+    /// Value of the source, as JSON; only an undo brings it back.
+    pub dropped: String,
+}
+
+/// A row of a session without its project: name, work, start, last sign, end of the lease, end.
+type SessionRow = (String, Option<String>, i64, i64, i64, Option<i64>);
+
+/// Rows of the merged project, as they were before.
+#[derive(Debug, Serialize, Deserialize)]
+struct Rows {
+    project: i64,
+    created_at: i64,
+    /// Kind and value of each mark, and whether the target had it too.
+    marks: Vec<(String, String, bool)>,
+    values: Vec<(String, String, i64, i64, Option<i64>)>,
+    sessions: Vec<SessionRow>,
+    claims: Vec<(String, String, i64)>,
+    sightings: Vec<(String, String, i64, i64)>,
+    /// Sessions with messages beside which memories were shown.
+    shown_in: Vec<String>,
+}
+
+/// Tables whose rows carry a project, with the column that names a row in it.
+const KEYED: [(&str, &str); 4] =
+    [("kv", "name"), ("session", "name"), ("claim", "item"), ("sighting", "what, session")];
+
+impl WriteTx<'_> {
+    /// Let `target` take over marks, values and sessions of `source`, whose memories have moved, and remove `source`.
+    pub fn absorb_project(&self, source: i64, source_name: &str, target: i64) -> Result<Vec<Clash>> {
+        for project in [source, target] {
+            self.execute("DELETE FROM kv WHERE project = ?1 AND expires_at <= ?2", (project, self.now_ms))?;
+        }
+        let rows = read_rows(self, source, target)?;
+        if let Some(operation) = self.operation.get() {
+            let json = serde_json::to_string(&rows)
+                .map_err(|error| Error::invalid("project", format!("cannot be written as JSON: {error}")))?;
+            self.execute(
+                "INSERT INTO project_merge(operation, source, target, rows) VALUES (?1, ?2, ?3, ?4)",
+                (operation, source_name, target, json),
+            )?;
+        }
+        let clashes = clashes(self, source, target)?;
+        for (table, _) in KEYED {
+            self.execute(&format!("UPDATE OR IGNORE {table} SET project = ?2 WHERE project = ?1"), (source, target))?;
+            self.execute(&format!("DELETE FROM {table} WHERE project = ?1"), [source])?;
+        }
+        self.execute("UPDATE injection SET project = ?2 WHERE project = ?1", (source, target))?;
+        self.execute("UPDATE OR IGNORE project_mark SET project = ?2 WHERE project = ?1", (source, target))?;
+        self.execute("DELETE FROM project_mark WHERE project = ?1", [source])?;
+        self.execute("DELETE FROM project WHERE id = ?1", [source])?;
+        Ok(clashes)
+    }
+
+    /// Bring back the project that an operation merged into another, with all but its memories; nothing if the operation
+    /// was no merge.
+    pub fn part_projects(&self, operation: i64) -> Result<()> {
+        let Some((name, target, json)) = record(self, operation)? else { return Ok(()) };
+        let rows: Rows = serde_json::from_str(&json).map_err(|error| Error::CorruptStore {
+            path: std::path::PathBuf::new(),
+            message: format!("the record of the merge of project {name:?} is unreadable ({error})"),
+        })?;
+        let source = rows.project;
+        if project::id_of(self, Some(&name))?.is_some() {
+            return Err(Error::Conflict(format!("a project {name:?} exists again; rename it, then undo the merge")));
+        }
+        self.execute(
+            "INSERT INTO project(id, name, created_at) VALUES (?1, ?2, ?3)",
+            (source, &name, rows.created_at),
+        )?;
+        for (kind, value, shared) in &rows.marks {
+            // A mark that another project has taken since stays there.
+            let held = "kind = ?1 AND value = ?2 AND project = ?3";
+            if *shared {
+                self.execute("INSERT OR IGNORE INTO project_mark VALUES (?1, ?2, ?3)", (kind, value, source))?;
+            } else {
+                self.execute(
+                    &format!("UPDATE project_mark SET project = ?4 WHERE {held}"),
+                    (kind, value, target, source),
+                )?;
+            }
+        }
+        self.return_rows(target, &rows)?;
+        self.execute("DELETE FROM project_merge WHERE operation = ?1", [operation])?;
+        Ok(())
+    }
+
+    /// Move rows back that the target did not have before. A row that was changed since keeps its change.
+    fn return_rows(&self, target: i64, rows: &Rows) -> Result<()> {
+        let source = rows.project;
+        for (name, value, created_at, updated_at, expires_at) in &rows.values {
+            self.execute(
+                "DELETE FROM kv WHERE project = ?1 AND name = ?2 AND value = ?3 AND created_at = ?4 AND updated_at = ?5",
+                (target, name, value, created_at, updated_at),
+            )?;
+            self.execute(
+                "INSERT OR IGNORE INTO kv VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+                (source, name, value, created_at, updated_at, expires_at),
+            )?;
+        }
+        for (name, working_on, started_at, seen_at, lease_until, ended_at) in &rows.sessions {
+            self.execute(
+                "UPDATE session SET project = ?1 WHERE project = ?2 AND name = ?3 AND started_at = ?4",
+                (source, target, name, started_at),
+            )?;
+            self.execute(
+                "INSERT OR IGNORE INTO session VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+                (source, name, working_on, started_at, seen_at, lease_until, ended_at),
+            )?;
+        }
+        for (item, session, claimed_at) in &rows.claims {
+            // A claim that was given up since stays given up.
+            self.execute(
+                "UPDATE OR IGNORE claim SET project = ?1 WHERE project = ?2 AND item = ?3 AND session = ?4 AND claimed_at = ?5",
+                (source, target, item, session, claimed_at),
+            )?;
+        }
+        for (what, session, times, seen_at) in &rows.sightings {
+            self.execute(
+                "UPDATE sighting SET project = ?1 WHERE project = ?2 AND what = ?3 AND session = ?4",
+                (source, target, what, session),
+            )?;
+            self.execute(
+                "INSERT OR IGNORE INTO sighting VALUES (?1, ?2, ?3, ?4, ?5)",
+                (source, what, session, times, seen_at),
+            )?;
+        }
+        for session in &rows.shown_in {
+            self.execute(
+                "UPDATE injection SET project = ?1 WHERE project = ?2 AND session = ?3",
+                (source, target, session),
+            )?;
+        }
+        Ok(())
+    }
+}
+
+/// The name of the project that an operation merged into another, if it did.
+pub fn merged_by(connection: &Connection, operation: i64) -> Result<Option<String>> {
+    Ok(record(connection, operation)?.map(|(name, ..)| name))
+}
+
+fn record(connection: &Connection, operation: i64) -> Result<Option<(String, i64, String)>> {
+    Ok(connection
+        .prepare_cached("SELECT source, target, rows FROM project_merge WHERE operation = ?1")?
+        .query_row([operation], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
+        .optional()?)
+}
+
+fn clashes(connection: &Connection, source: i64, target: i64) -> Result<Vec<Clash>> {
+    let mut statement = connection.prepare_cached(
+        "SELECT t.name, t.value, s.value FROM kv s JOIN kv t ON t.name = s.name \
+         WHERE s.project = ?1 AND t.project = ?2 ORDER BY t.name",
+    )?;
+    let rows = statement
+        .query_map((source, target), |row| Ok(Clash { name: row.get(0)?, kept: row.get(1)?, dropped: row.get(2)? }))?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
+}
+
+fn read_rows(connection: &Connection, source: i64, target: i64) -> Result<Rows> {
+    macro_rules! rows {
+        ($sql:literal, $($column:literal),+) => {{
+            let mut statement = connection.prepare_cached($sql)?;
+            let found = statement.query_map([source], |row| Ok(($(row.get($column)?,)+)))?;
+            found.collect::<rusqlite::Result<Vec<_>>>()?
+        }};
+    }
+    let created_at =
+        connection.query_row("SELECT created_at FROM project WHERE id = ?1", [source], |row| row.get(0))?;
+    let mut statement = connection.prepare_cached(
+        "SELECT kind, value, EXISTS (SELECT 1 FROM project_mark t WHERE t.project = ?2 AND t.kind = s.kind AND t.value = s.value) \
+         FROM project_mark s WHERE project = ?1",
+    )?;
+    let marks = statement.query_map([source, target], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+    let shown = rows!("SELECT DISTINCT session FROM injection WHERE project = ?1", 0);
+    Ok(Rows {
+        project: source,
+        created_at,
+        marks: marks.collect::<rusqlite::Result<_>>()?,
+        values: rows!(
+            "SELECT name, value, created_at, updated_at, expires_at FROM kv WHERE project = ?1",
+            0,
+            1,
+            2,
+            3,
+            4
+        ),
+        sessions: rows!(
+            "SELECT name, working_on, started_at, seen_at, lease_until, ended_at FROM session WHERE project = ?1",
+            0,
+            1,
+            2,
+            3,
+            4,
+            5
+        ),
+        claims: rows!("SELECT item, session, claimed_at FROM claim WHERE project = ?1", 0, 1, 2),
+        sightings: rows!("SELECT what, session, times, seen_at FROM sighting WHERE project = ?1", 0, 1, 2, 3),
+        shown_in: shown.into_iter().map(|(session,): (String,)| session).collect(),
+    })
+}

@@ -1,0 +1,54 @@
+"""``set_reminder``: sets, ends and removes reminders, and leaves the end of a review to the user."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from support.mcp import Agent, World
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    with World(tmp_path) as world:
+        yield world
+
+
+@pytest.fixture
+def agent(world: World) -> Agent:
+    return world.agent(world.repository("walrus"))
+
+
+def test_reminder_is_set_and_removed(world: World, agent: Agent) -> None:
+    id_ = agent.remember("Rotate the key")
+    answer = agent.ok("set_reminder", memory_id=id_, when="3d", every_days=7)
+    assert answer.text.endswith("Rotate the key: reminder in 3 d, then every 7 d")
+    assert world.store.get(id_).remind_every == 7
+    assert agent.ok("set_reminder", memory_id=id_).text.endswith(": no reminder")
+
+
+def test_due_reminder_stands_in_the_boot_context_until_it_is_done(world: World, agent: Agent) -> None:
+    id_ = agent.remember("Rotate the key")
+    world.store.reminders.set(id_, "2026-01-01")
+    boot = agent.ok("get_boot_context")
+    assert boot.text.split("\n")[-1].startswith("- Rotate the key (due ") or "Reminders that are due:" in boot.text
+    assert boot.data["sections"]["reminders"] == [id_]
+    agent.ok("set_reminder", memory_id=id_, when="done")
+    assert "reminders" not in agent.ok("get_boot_context").data["sections"]
+
+
+def test_agent_does_not_end_a_review(world: World, agent: Agent) -> None:
+    id_ = agent.remember("Deploys start at noon")
+    world.store.reminders.set(id_, "2026-01-01", is_review=True)
+    assert agent.ok("get_boot_context").data["sections"]["reviews"] == [id_]
+    assert "only the user ends a review" in agent.refused("set_reminder", memory_id=id_, when="done", review=True)
+    assert world.store.get(id_).review_after is not None
+
+
+@pytest.mark.parametrize("when", ["yesterday", "soon", "done"])
+def test_bad_time_is_refused(agent: Agent, when: str) -> None:
+    id_ = agent.remember("Rotate the key")
+    message = agent.refused("set_reminder", memory_id=id_, when=when)
+    assert any(reason in message for reason in ("not in the future", "not a date", "has no reminder"))
