@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from opencode_memory.config.settings import LogFormat
 from opencode_memory.errors import StorageError
+from opencode_memory.text.json_values import escape_separators
 
 if TYPE_CHECKING:
     from opencode_memory.config.settings import ServerConfig
@@ -34,7 +35,7 @@ class JsonLines(logging.Formatter):
         }
         if record.exc_info:
             fields["exception"] = self.formatException(record.exc_info)
-        return json.dumps(fields, ensure_ascii=False)
+        return escape_separators(json.dumps(fields, ensure_ascii=False))
 
 
 class _PrivateFile(RotatingFileHandler):

@@ -17,7 +17,7 @@ from unicodedata import combining, east_asian_width
 
 import click
 
-from opencode_memory.text.json_values import to_json
+from opencode_memory.text.json_values import escape_separators, to_json
 
 _CONTROLS: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 _GAP: Final = "  "
@@ -56,7 +56,8 @@ class Output:
 
     def json(self, value: Any) -> None:
         """Print a value as JSON."""
-        click.echo(json.dumps(to_json(value), ensure_ascii=False, indent=2 if self.terminal else None), self.texts)
+        encoded = json.dumps(to_json(value), ensure_ascii=False, indent=2 if self.terminal else None)
+        click.echo(escape_separators(encoded), self.texts)
 
     def line(self, *parts: str | Styled) -> None:
         """Print the parts as one line, or as several lines if they contain line breaks."""

@@ -18,6 +18,7 @@ from opencode_memory.errors import FormatVersionError, InvalidInputError
 from opencode_memory.exchange.foreign import UNTRUSTED
 from opencode_memory.exchange.source import TextSource
 from opencode_memory.models import ScopeKind
+from opencode_memory.text.json_values import escape_separators
 
 if TYPE_CHECKING:
     from opencode_memory.store.memory_store import MemoryStore
@@ -197,4 +198,4 @@ def _parsed(text: str) -> Any:
 
 
 def _compact(value: Mapping[str, Any]) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return escape_separators(json.dumps(value, ensure_ascii=False, separators=(",", ":")))

@@ -16,6 +16,7 @@ from pydantic_core import from_json
 
 from opencode_memory.errors import InvalidInputError
 from opencode_memory.server.client_project import HEADER, SESSION_HEADER
+from opencode_memory.text.json_values import escape_separators
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -140,4 +141,4 @@ def _encode(id_: int | str, outcome: Outcome) -> bytes:
     data = "" if outcome.is_error else f',"structuredContent":{outcome.encoded}'
     is_error = "true" if outcome.is_error else "false"
     result = f'{{"content":{content}{data},"isError":{is_error}}}'
-    return f'{{"jsonrpc":"2.0","id":{json.dumps(id_)},"result":{result}}}'.encode()
+    return escape_separators(f'{{"jsonrpc":"2.0","id":{json.dumps(id_)},"result":{result}}}').encode()

@@ -24,6 +24,8 @@ from starlette.responses import JSONResponse
 from opencode_memory.server.app import build_server
 from opencode_memory.server.client_project import SESSION_HEADER
 from opencode_memory.server.direct_calls import DirectCalls
+from opencode_memory.server.request_ids import refuse_invalid_id
+from opencode_memory.text.json_values import escape_separators
 
 if TYPE_CHECKING:
     from starlette.types import Message, Receive, Scope, Send
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from opencode_memory.server.tool_calls import ToolCalls
 
 _MOST_SESSIONS: Final = 10_000
+_BAD_REQUEST: Final = 400
 _NOT_FOUND: Final = 404
 _FAILURES_FROM: Final = 400
 _HEADER: Final = SESSION_HEADER.encode()
@@ -106,9 +109,13 @@ class McpEndpoint:
             if self._may_answer(session) and (call := self._direct.parse(scope["headers"], body)) is not None:
                 await self._direct.answer(call, send)
                 return
+            if (refusal := refuse_invalid_id(body)) is not None:
+                await JSONResponse(refusal, status_code=_BAD_REQUEST)(scope, receive, send)
+                return
             if session is None and not _is_initialize(body):
                 manager = self._without
-        await manager.handle_request(scope, receive, self._track_sessions(send, session, scope["method"] == "DELETE"))
+        watch = self._track_sessions(_escape_events(send), session, scope["method"] == "DELETE")
+        await manager.handle_request(scope, receive, watch)
 
     def _may_answer(self, session: str | None) -> bool:
         """Check whether the SDK has seen the session lately. A request without a session needs no SDK."""
@@ -137,6 +144,25 @@ class McpEndpoint:
             await send(message)
 
         return watch
+
+
+def _escape_events(send: Send) -> Send:
+    """Wrap ``send`` so that streams of events have no line separators in their data.
+
+    A response with a length is one document, which its client does not split into lines.
+    """
+    is_stream = False
+
+    async def escape(message: Message) -> None:
+        nonlocal is_stream
+        if message["type"] == "http.response.start":
+            is_stream = all(name.lower() != b"content-length" for name, _ in message.get("headers", ()))
+        elif is_stream and message.get("body"):
+            text = message["body"].decode(errors="surrogateescape")
+            message["body"] = escape_separators(text).encode(errors="surrogateescape")
+        await send(message)
+
+    return escape
 
 
 def _session_of(headers: Any) -> str | None:

@@ -10,14 +10,17 @@ from __future__ import annotations
 import logging
 import os
 import signal
+from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 import anyio
 from mcp.server.stdio import stdio_server
 
 from opencode_memory.server.app import build_server
+from opencode_memory.server.request_ids import encode_refusal, refuse_invalid_id
 from opencode_memory.server.tool_calls import ToolCalls
+from opencode_memory.text.json_values import escape_separators
 
 if TYPE_CHECKING:
     from opencode_memory.server.server_state import ServerState
@@ -35,11 +38,76 @@ def serve_stdio(state: ServerState, *, folder: Path) -> None:
     async def serve() -> None:
         async with anyio.create_task_group() as group:
             group.start_soon(_end_on_signal)
-            async with stdio_server() as (reads, writes):
+            output = _Output(_divert(1, "w"))
+            lines = _Input(_divert(0, "r"), output)
+            # The SDK uses only the methods that these classes have.
+            async with stdio_server(cast("Any", lines), cast("Any", output)) as (reads, writes):
                 await server.run(reads, writes, server.create_initialization_options())
             group.cancel_scope.cancel()
 
     anyio.run(serve)
+
+
+def _divert(descriptor: int, mode: str) -> anyio.AsyncFile[str]:
+    """Take a standard stream away from the rest of the process, so that stray output does not mix with messages.
+
+    Afterwards, reads from standard input return EOF, and standard output goes to standard error. The process ends with
+    the server, so nothing is restored.
+    """
+    own = os.dup(descriptor)
+    if mode == "w":
+        os.dup2(2, descriptor)
+    else:
+        null = os.open(os.devnull, os.O_RDONLY)
+        os.dup2(null, descriptor)
+        os.close(null)
+    # closefd=False: a thread may still read from it when the server ends.
+    return anyio.wrap_file(
+        os.fdopen(own, mode, encoding="utf-8", errors="replace" if mode == "r" else "strict", closefd=False)
+    )
+
+
+class _Output:
+    """Standard output, one message per line.
+
+    Args:
+        file: The file to write to.
+    """
+
+    def __init__(self, file: anyio.AsyncFile[str]) -> None:
+        self._file = file
+        self._lock = anyio.Lock()
+
+    async def write(self, line: str) -> None:
+        """Write one line."""
+        async with self._lock:
+            await self._file.write(escape_separators(line))
+            await self._file.flush()
+
+    async def flush(self) -> None:
+        """Do nothing, because each line is flushed."""
+
+
+class _Input:
+    """Standard input, one message per line. Requests with an invalid id are answered here.
+
+    Args:
+        file: The file to read from.
+        output: The output for the answers.
+    """
+
+    def __init__(self, file: anyio.AsyncFile[str], output: _Output) -> None:
+        self._file = file
+        self._output = output
+
+    async def __aiter__(self) -> AsyncIterator[str]:
+        """Yield the lines for the SDK."""
+        async for line in self._file:
+            refusal = refuse_invalid_id(line)
+            if refusal is None:
+                yield line
+            else:
+                await self._output.write(encode_refusal(refusal) + "\n")
 
 
 async def _end_on_signal() -> None:

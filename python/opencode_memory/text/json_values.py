@@ -12,6 +12,7 @@ from enum import StrEnum
 from pathlib import PurePath
 from typing import Any, Final
 
+_SEPARATORS: Final = str.maketrans({"\x85": "\\u0085", "\u2028": "\\u2028", "\u2029": "\\u2029"})
 _PLAIN: Final = frozenset({str, int, float, bool, type(None)})
 
 
@@ -36,3 +37,14 @@ def to_json(value: Any) -> Any:
     if isinstance(value, list | tuple | set | frozenset):
         return [to_json(member) for member in value]
     return str(value) if isinstance(value, StrEnum | PurePath) else value
+
+
+def escape_separators(encoded: str) -> str:
+    r"""Escape NEL, LINE SEPARATOR and PARAGRAPH SEPARATOR in encoded JSON, where they occur only inside of strings.
+
+    JSON allows them unescaped, but clients that split lines with ``str.splitlines`` would cut the document there.
+
+    >>> escape_separators('"a\u2028b"')
+    '"a\\u2028b"'
+    """
+    return encoded.translate(_SEPARATORS)

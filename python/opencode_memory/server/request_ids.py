@@ -1,0 +1,43 @@
+"""Check of the ids of JSON-RPC requests.
+
+The protocol allows texts and integers. The SDK takes a request with any other id for a notification and never answers
+it, so its client would wait for ever.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final
+
+from pydantic_core import from_json
+
+_INVALID_REQUEST: Final = -32600
+_KINDS: Final = {bool: "a boolean", dict: "an object", list: "an array", float: "a number that is not an integer"}
+
+
+def refuse_invalid_id(message: str | bytes) -> dict[str, Any] | None:
+    """Return the JSON-RPC error for a request with an invalid id; None for all other messages.
+
+    A null id passes, because some clients send it with notifications.
+
+    >>> refuse_invalid_id('{"jsonrpc": "2.0", "id": 7, "method": "ping"}')
+    >>> refuse_invalid_id('{"jsonrpc": "2.0", "id": [7], "method": "ping"}')["error"]["message"]
+    'id: must be a string or an integer, not an array'
+    """
+    try:
+        request = from_json(message)
+    except ValueError:
+        return None
+    if not isinstance(request, dict) or "method" not in request:
+        return None
+    id_ = request.get("id")
+    kind = _KINDS.get(type(id_))
+    if kind is None or (isinstance(id_, float) and id_.is_integer()):
+        return None
+    text = f"id: must be a string or an integer, not {kind}"
+    return {"jsonrpc": "2.0", "id": None, "error": {"code": _INVALID_REQUEST, "message": text}}
+
+
+def encode_refusal(refusal: dict[str, Any]) -> str:
+    """Encode an error as one line of JSON."""
+    return json.dumps(refusal, ensure_ascii=False)
