@@ -55,6 +55,30 @@ fn session_loses_its_claim_after_the_lease_when_another_session_claims_it() {
 }
 
 #[test]
+fn claim_made_under_a_clock_ahead_ends_with_its_lease_under_the_right_clock() {
+    const YEAR_MS: i64 = 365 * 86_400_000;
+    for is_listed_first in [false, true] {
+        let dir = support::folder();
+        let engine = open(dir.path());
+        at(&engine, YEAR_MS);
+        engine.claim(None, "first", "!12", LEASE).expect("claimed");
+        at(&engine, 0);
+        if is_listed_first {
+            assert_eq!(engine.sessions(None).expect("sessions").len(), 1);
+        } else {
+            let refused = engine.claim(None, "second", "!12", LEASE).expect("an answer");
+            assert!(!refused.granted, "the lease starts when the right clock sees it first");
+            assert_eq!(refused.owner.lease_until - refused.since, LEASE);
+        }
+        at(&engine, LEASE - 1);
+        assert!(!engine.claim(None, "second", "!12", LEASE).expect("an answer").granted);
+        at(&engine, LEASE + 1);
+        assert!(engine.sessions(None).expect("sessions").is_empty());
+        assert!(engine.claim(None, "second", "!12", LEASE).expect("an answer").granted);
+    }
+}
+
+#[test]
 fn restart_keeps_claims_and_end_releases_them() {
     let dir = support::folder();
     let engine = open(dir.path());

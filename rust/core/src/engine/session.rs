@@ -71,10 +71,12 @@ impl Engine {
     pub fn sessions(&self, project: Option<&str>) -> Result<Vec<Session>> {
         let shared = self.enter()?;
         let at = shared.store.read()?;
-        match project::id_of(&at, project)? {
-            Some(id) => session::live(&at, id, shared.clock.now_ms()),
-            None => Ok(Vec::new()),
+        let Some(id) = project::id_of(&at, project)? else { return Ok(Vec::new()) };
+        let now_ms = shared.clock.now_ms();
+        if shared.store.is_writable() && session::has_future_lease(&at, id, now_ms)? {
+            return self.write_sessions(project, |write, id| session::live(write, id, write.now_ms));
         }
+        session::live(&at, id, now_ms)
     }
 
     /// Claim an item for a session, which is started if needed. A live session keeps its item; the item of a session
@@ -138,6 +140,7 @@ impl Engine {
         let shared = self.enter()?;
         shared.store.write(&shared.clock, shared.options.actor, |write| {
             let project = write.project_named(project)?;
+            write.correct_leases(project)?;
             change(write, project)
         })
     }

@@ -92,6 +92,15 @@ pub fn live(connection: &Connection, project: i64, now_ms: i64) -> Result<Vec<Se
     Ok(sessions)
 }
 
+/// Whether a session has a heartbeat in the future, so that its lease is too long.
+pub fn has_future_lease(connection: &Connection, project: i64, now_ms: i64) -> Result<bool> {
+    Ok(connection
+        .prepare_cached(
+            "SELECT EXISTS(SELECT 1 FROM session WHERE project = ?1 AND seen_at > ?2 AND ended_at IS NULL)",
+        )?
+        .query_row((project, now_ms), |row| row.get(0))?)
+}
+
 /// The claim of an item, if any.
 pub fn claim_of(connection: &Connection, project: i64, item: &str) -> Result<Option<Claim>> {
     Ok(connection
@@ -136,6 +145,19 @@ impl WriteTx<'_> {
     /// Remove a claim.
     pub fn drop_claim(&self, project: i64, item: &str) -> Result<()> {
         self.prepare_cached("DELETE FROM claim WHERE project = ?1 AND item = ?2")?.execute((project, item))?;
+        Ok(())
+    }
+
+    /// Let the leases of a project start now if they start in the future, which the clock of an earlier write was wrong
+    /// about. Otherwise a claim made under a clock that was a year ahead would last for a year.
+    pub fn correct_leases(&self, project: i64) -> Result<()> {
+        self.prepare_cached(
+            "UPDATE session SET lease_until = ?2 + (lease_until - seen_at), seen_at = ?2, \
+             started_at = min(started_at, ?2) WHERE project = ?1 AND seen_at > ?2 AND ended_at IS NULL",
+        )?
+        .execute((project, self.now_ms))?;
+        self.prepare_cached("UPDATE claim SET claimed_at = ?2 WHERE project = ?1 AND claimed_at > ?2")?
+            .execute((project, self.now_ms))?;
         Ok(())
     }
 
