@@ -322,3 +322,11 @@ class TestTheWrongFile:
 )
 def test_the_place_of_the_database_is_where_opencode_looks_for_it(environment, place):
     assert default_database(environment) == (Path(place) if place else None)
+
+
+def test_schema_that_is_not_utf_8_is_refused_as_damage(tmp_path: Path) -> None:
+    file = tmp_path / "opencode.db"
+    file.write_bytes(FIRST_ENGINE.read_bytes().replace(b"PRIMARY KEY", b"PRIMARY KE\x80"))
+    with pytest.raises(StorageError, match="its schema is not UTF-8") as raised:
+        OpenCodeDatabase(file)
+    assert "the file is damaged" in (raised.value.hint or "")

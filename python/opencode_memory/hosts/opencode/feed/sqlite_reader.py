@@ -56,7 +56,8 @@ class BesideReader:
                     answer = question(connection)
                 finally:
                     connection.rollback()
-            except sqlite3.Error as error:
+            except (sqlite3.Error, UnicodeDecodeError) as error:
+                # A damaged schema appears in the message of SQLite's error, and Python cannot decode it.
                 if self._look() == state:
                     self.close()
                     raise self._describe_sqlite_error(error) from error
@@ -110,20 +111,27 @@ class BesideReader:
             return InvalidInputError(f"{self._path} is a folder, not a database", field="db")
         return StorageError(f"cannot read {self._path}: {error.strerror}", path=str(self._path))
 
-    def _describe_sqlite_error(self, error: sqlite3.Error) -> OpencodeMemoryError:
+    def _describe_sqlite_error(self, error: sqlite3.Error | UnicodeDecodeError) -> OpencodeMemoryError:
+        if isinstance(error, UnicodeDecodeError):
+            return self._describe_damage("its schema is not UTF-8")
         code = (getattr(error, "sqlite_errorcode", 0) or 0) & 0xFF
         if code in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}:
             return BusyError(f"{self._path} is locked by another program")
         if code == sqlite3.SQLITE_NOTADB:
             return InvalidInputError(f"{self._path} is not a SQLite database", field="db")
+        if code == sqlite3.SQLITE_CORRUPT:
+            return self._describe_damage(str(error))
         failed = StorageError(f"cannot read {self._path}: {error}", path=str(self._path))
         if code == sqlite3.SQLITE_CANTOPEN:
             failed.hint = (
                 "its folder must be writable while another program has it open; copy it with its -wal and -shm"
             )
-        elif code == sqlite3.SQLITE_CORRUPT:
-            failed.hint = "the file is damaged; `sqlite3 FILE .recover` saves what can be saved"
         return failed
+
+    def _describe_damage(self, problem: str) -> StorageError:
+        damaged = StorageError(f"cannot read {self._path}: {problem}", path=str(self._path))
+        damaged.hint = "the file is damaged; `sqlite3 FILE .recover` saves what can be saved"
+        return damaged
 
 
 def _decode(raw: bytes) -> str:
