@@ -190,7 +190,8 @@ impl Engine {
         Ok(report)
     }
 
-    /// Delete expired values, old sessions and decisions, and the history of memories deleted long ago.
+    /// Delete expired values, old sessions and decisions, the history of memories deleted long ago, and vectors that no
+    /// memory uses.
     pub fn maintain(&self) -> Result<(usize, usize)> {
         let shared = self.enter()?;
         shared.flush_uses()?;
@@ -200,7 +201,9 @@ impl Engine {
             write.forget_sightings(write.now_ms - SIGHTING_DAYS * DAY_MS)?;
             write.forget_decisions(write.now_ms - LEDGER_DAYS * DAY_MS)?;
             usage::forget_days(write)?;
-            Ok((write.kv_purge_expired()?, history::forget_deleted(write, long_ago)?))
+            let forgotten = history::forget_deleted(write, long_ago)?;
+            write.forget_traces()?;
+            Ok((write.kv_purge_expired()?, forgotten))
         })?;
         shared.store.truncate_wal()?;
         Ok(cleaned)

@@ -33,6 +33,19 @@ impl WriteTx<'_> {
     }
 }
 
+impl WriteTx<'_> {
+    /// Delete vectors that no text uses any more, and links and counters of memories that an undo cannot bring back.
+    ///
+    /// A text that an undo brings back is embedded again.
+    pub fn forget_traces(&self) -> Result<()> {
+        const GONE: &str = "NOT IN (SELECT id FROM memory UNION SELECT memory FROM history)";
+        self.execute("DELETE FROM embedding WHERE key NOT IN (SELECT embedding FROM chunk)", [])?;
+        self.execute(&format!("DELETE FROM use_count WHERE memory {GONE}"), [])?;
+        self.execute(&format!("DELETE FROM link WHERE source {GONE} OR target {GONE}"), [])?;
+        Ok(())
+    }
+}
+
 impl Store {
     /// Rewrite the file without its free pages and empty the WAL, so that erased text is nowhere in either.
     pub fn scrub(&self) -> Result<()> {
