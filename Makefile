@@ -45,8 +45,8 @@ format: ## Format the sources
 plugin: ## Format the OpenCode plugin (needs npm)
 	$(PYTHON) scripts/format_plugin.py
 
-soak: ## Kill writing processes at random for ten minutes
-	OPENCODE_MEMORY_SOAK_SECONDS=600 $(CARGO) test --release --locked --package opencode-memory-core --features crash-points --test kill -- --nocapture
+soak: ## Run the long forms of tests (SOAK_MINUTES, default 60); the report is target/soak/report.md
+	$(PYTHON) -m benches.soak.run
 
 bench: ## Measure speed against peers (BENCH_N=100000 for a large store); see benches/README.md
 	$(PYTHON) -m benches.speed.run --n $(BENCH_N)

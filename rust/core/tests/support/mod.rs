@@ -67,9 +67,10 @@ pub fn vector(text: &str) -> Vec<f32> {
     raw.iter().map(|value| value / length).collect()
 }
 
-/// Seconds for which a long test runs, if the environment sets them.
+/// Seconds for which a long test runs, if the environment sets `SOAK_MINUTES`, a decimal number.
 pub fn soak_seconds() -> Option<u64> {
-    std::env::var("OPENCODE_MEMORY_SOAK_SECONDS").ok().map(|seconds| seconds.parse().expect("a number of seconds"))
+    let minutes = std::env::var("SOAK_MINUTES").ok()?;
+    Some((minutes.parse::<f64>().expect("a number of minutes") * 60.0) as u64)
 }
 
 /// A fixed seed; a long run uses a new seed each time and prints it.
