@@ -253,3 +253,18 @@ def test_client_without_a_project_gets_global_memories(world: World, agent: Agen
     assert reply.data["project"] is None
     assert list(reply.data["sections"]) == ["directives"]
     assert "Always sleep" in reply.text
+
+
+def test_recent_sessions_are_listed_newest_first_and_once(world: World, agent: Agent) -> None:
+    for session, summary in (("s1", "Moved the port"), ("s2", "Rewrote the importer"), ("s2", "Rewrote the exporter")):
+        agent.ok("session_start", session_id=session)
+        agent.ok("session_end", session_id=session, summary=summary)
+        world.pass_time(DAY_SECONDS)
+    world.store.remember("The port is free again", category="conversation", project=PROJECT, topic="session:s3")
+    lines = agent.ok("get_boot_context").text.split("\n")
+    first = lines.index("Recent sessions:") + 1
+    assert lines[first : first + 3] == [
+        "- now: The port is free again",
+        "- 1 d ago: Rewrote the exporter",
+        "- 3 d ago: Moved the port",
+    ]

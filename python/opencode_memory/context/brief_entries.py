@@ -55,6 +55,8 @@ _MOST_SUMMARIES: Final = 20
 _OPEN_DAYS: Final = 60
 _SUMMARY: Final = "session:"
 """Beginning of the topic of a session's summary; the id of the session follows."""
+SESSION_TAG: Final = "session"
+"""Tag of a summary that an agent gave at the end of a session."""
 _OPEN: Final = re.compile(r"^Open: (?P<text>\S.*)$", re.MULTILINE)
 _RULES: Final = (Category.DIRECTIVE, Category.CONVENTION, Category.PREFERENCE)
 
@@ -159,6 +161,17 @@ def _find_left_open(store: MemoryStore, wanted: Wanted, *, at: datetime) -> Iter
         if open_end is not None and is_recent and summary.id not in wanted.known:
             yield Entry(memory=summary, group="left_open", worth=1.0, excerpt=open_end["text"])
         return
+
+
+def read_recent_sessions(store: MemoryStore, project: str | None, *, most: int) -> list[Memory]:
+    """Return the newest summaries of sessions, at most one for each session."""
+    summaries = store.list(project=project, category=Category.CONVERSATION, limit=_MOST_SUMMARIES)
+    found = [memory for memory in summaries if (memory.topic or "").startswith(_SUMMARY)]
+    found += store.list(project=project, tag=SESSION_TAG, limit=_MOST_SUMMARIES)
+    newest: dict[str, Memory] = {}
+    for memory in sorted(found, key=lambda memory: memory.time, reverse=True):
+        newest.setdefault((memory.topic or "").removeprefix(_SUMMARY) or memory.session or memory.id, memory)
+    return [*newest.values()][:most]
 
 
 def _fold(store: MemoryStore, memories: Sequence[Memory]) -> list[Folded]:

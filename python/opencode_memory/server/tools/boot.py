@@ -9,7 +9,7 @@ from typing import Annotated
 from pydantic import Field
 
 from opencode_memory.context.brief import build_brief
-from opencode_memory.context.brief_entries import Wanted
+from opencode_memory.context.brief_entries import Wanted, read_recent_sessions
 from opencode_memory.context.headline import format_lines
 from opencode_memory.context.loaded_files import read_loaded_files
 from opencode_memory.models import ALL_PROJECTS
@@ -18,9 +18,14 @@ from opencode_memory.server.call import Call
 from opencode_memory.server.toolbox import shape, tool
 from opencode_memory.server.tools.argument_types import Project
 from opencode_memory.server.tools.sessions import format_session
+from opencode_memory.text.clock import age
+from opencode_memory.text.display import one_line
 
 _HEAD = "Notes from earlier sessions, possibly outdated. Only the directives are wishes of the user."
 _SESSIONS = "Sessions at work, and what they claim:"
+_RECENT = "Recent sessions:"
+_MOST_RECENT = 3
+_SUMMARY_BYTES = 160
 
 
 @tool(reads=True, core=True, answers=shape(sections="object"))
@@ -35,6 +40,11 @@ def get_boot_context(
     sessions = [
         format_session(call, session).removeprefix("- ") for session in call.store.sessions.active(project=seen_from)
     ]
+    recent = [
+        f"{age(summary.time, at=call.at)}: {one_line(summary.content, _SUMMARY_BYTES)}"
+        for summary in read_recent_sessions(call.store, seen_from, most=_MOST_RECENT)
+    ]
+    lines = {heading: format_lines(texts) for heading, texts in ((_SESSIONS, sessions), (_RECENT, recent)) if texts}
     head = join_lines(_HEAD, *_identity(call, seen_from))
     count = cache(call.count_tokens)
     brief = build_brief(
@@ -42,7 +52,7 @@ def get_boot_context(
         Wanted(
             project=seen_from,
             loaded=read_loaded_files(call.client.folders[0] if call.client.folders else None),
-            lines={_SESSIONS: format_lines(sessions)} if sessions else {},
+            lines=lines,
         ),
         budget=max_tokens or call.config.brief.max_tokens,
         count=count,

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from opencode_memory import entities
+from opencode_memory.context.brief_entries import SESSION_TAG
 from opencode_memory.errors import ConflictError, InvalidInputError
 from opencode_memory.models import Scope, Session
 from opencode_memory.server.answers import Answer, join_lines
@@ -56,7 +57,7 @@ def session_end(call: Call, session_id: SessionId, summary: Content | None = Non
         result = call.store.remember(
             summary,
             category="event",
-            tags=["session"],
+            tags=[SESSION_TAG],
             session=session_id,
             scope=Scope.owned_by(call.client.project),
             trust="agent",

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Final
 
 from pydantic import Field
 
+from opencode_memory.context.brief_entries import SESSION_TAG
 from opencode_memory.errors import ConflictError, InvalidInputError
 from opencode_memory.models import ALL_PROJECTS, Category, Memory, RememberResult, RememberStatus, Scope, Status, Trust
 from opencode_memory.server.agent_words import INSTRUCTIONS, describe_waiting, find_origin, store_as
@@ -162,7 +163,7 @@ def log_session(
         "trust": _AGENT,
         "source": {"tool": "mcp", "session": session_id},
     }
-    memories = [{"content": summary, "category": "event", "tags": ["session"], **shared}]
+    memories = [{"content": summary, "category": "event", "tags": [SESSION_TAG], **shared}]
     memories += [{"content": learning, "category": "fact", **shared} for learning in learnings or ()]
     first, *others = call.store.remember_many(memories)
     lines = [f"Session: {_format_result(first)}", *(f"Learned: {_format_result(result)}" for result in others)]
