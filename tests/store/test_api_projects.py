@@ -240,6 +240,7 @@ def test_a_merged_project_brings_its_memories_values_and_marks(store: MemoryStor
     assert (store.kv.get("moves"), store.kv.get("both")) == (1, "ours")
     assert store.projects.resolve(identity) == "app"
     assert [(project.name, project.memories) for project in store.projects.list()] == [("app", 3)]
+    assert store.projects.names() == ["app"]
 
 
 def test_undo_of_a_merge_brings_the_whole_project_back(store: MemoryStore) -> None:

@@ -88,7 +88,7 @@ def _groups(
     categories: Sequence[str] | None,
     since_ms: int | None,
 ) -> Iterator[tuple[str | None, Category, Iterator[Memory]]]:
-    names = [existing.name for existing in store.projects.list()] if project is None else [project]
+    names = store.projects.names() if project is None else [project]
     for name in (None, *sorted(names)):
         if scope not in (None, ScopeKind.GLOBAL if name is None else ScopeKind.PROJECT):
             continue

@@ -84,7 +84,7 @@ class ClientScope:
 
     @staticmethod
     def _find_project(requested: str, store: MemoryStore) -> str:
-        names = [project.name for project in store.projects.list()]
+        names = store.projects.names()
         exact = [name for name in names if name == requested]
         matches = exact or [name for name in names if name.endswith(f"/{requested}")]
         if len(matches) == 1:

@@ -20,8 +20,12 @@ class Projects:
         self._engine = engine
 
     def list(self) -> builtins.list[Project]:
-        """Return all projects, ordered by name."""
+        """Return all projects, ordered by name. It counts their memories; ``names`` does not."""
         return [records.project(project) for project in self._engine.projects()]
+
+    def names(self) -> builtins.list[str]:
+        """Return the names of all projects, in order."""
+        return self._engine.project_names()
 
     def resolve(self, identity: ProjectIdentity, *, create: bool = True) -> str | None:
         """Return the name of the project with an identity.

@@ -93,7 +93,7 @@ def _link(work: Work) -> None:
 
 def _consolidate(work: Work) -> None:
     """Archive the weaker of two learned duplicates. Memories written by a user or an agent are not touched."""
-    for project in (None, *(project.name for project in work.store.projects.list())):
+    for project in (None, *work.store.projects.names()):
         proposal = consolidation.propose(work.store, project=project, days_stale=_STALE_DAYS, at=work.at)
         learned = tuple(pair for pair in proposal.duplicates if _may_archive(work.store, pair))
         consolidation.apply(work.store, consolidation.Proposal(stale=(), duplicates=learned, contradictions=(), more=0))

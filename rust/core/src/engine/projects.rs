@@ -22,6 +22,11 @@ impl Engine {
         project::list(&*self.enter()?.store.read()?)
     }
 
+    /// The names of all projects, in order.
+    pub fn project_names(&self) -> Result<Vec<String>> {
+        project::all_names(&*self.enter()?.store.read()?)
+    }
+
     /// The name of an identity's project. If there is none and `create` is set, the project is created.
     pub fn resolve_project(&self, identity: &Identity, create: bool) -> Result<Option<String>> {
         for value in identity.remotes.iter().chain(&identity.root_commits).chain(&identity.folder) {

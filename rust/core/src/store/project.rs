@@ -204,7 +204,14 @@ fn plain_name(identity: &Identity) -> Result<String> {
     }
 }
 
-/// Every project with its marks, by name.
+/// The names of all projects, in order.
+pub fn all_names(connection: &Connection) -> Result<Vec<String>> {
+    let mut statement = connection.prepare_cached("SELECT name FROM project ORDER BY name")?;
+    let rows = statement.query_map([], |row| row.get(0))?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
+}
+
+/// Every project with its marks, by name. It counts the memories, which takes longer the more there are.
 pub fn list(connection: &Connection) -> Result<Vec<Project>> {
     let mut statement = connection.prepare_cached(
         "SELECT p.id, p.name, p.created_at, (SELECT count(*) FROM memory m WHERE m.project = p.id) FROM project p ORDER BY p.name",

@@ -124,6 +124,10 @@ impl Engine {
         values.iter().map(|value| convert::kv_value(py, value)).collect()
     }
 
+    fn project_names(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        detached(py, || self.core.project_names())
+    }
+
     fn projects<'py>(&self, py: Python<'py>) -> PyResult<Dicts<'py>> {
         let projects = detached(py, || self.core.projects())?;
         projects.iter().map(|project| convert::project(py, project)).collect()
