@@ -25,7 +25,7 @@ from support.histories import Operation, find_linearization
 
 CLIENTS = 4
 KILLS = 3
-KEYS = 6
+KEYS = 3
 TOPICS = 2
 
 
@@ -73,7 +73,8 @@ class Historian:
             self.work_until(stop)
 
     def work_until(self, stop: threading.Event) -> None:
-        calls = (self.set_value, self.get_value, self.delete_value, self.set_topic, self.get_topic, self.keep_memory)
+        writes = (self.set_value, self.set_value, self.delete_value, self.set_topic, self.keep_memory)
+        calls = (*writes, *(self.get_value,) * 4, self.get_topic, self.get_topic)
         while not stop.is_set():
             self._step += 1
             try:
