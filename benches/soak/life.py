@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Final
 
 from benches.quality.needles import generate_notes
+from opencode_memory.store.jobs import LEASE_SECONDS
 
 from . import plot
 from .client import RefusedError, ToolClient, UnknownOutcomeError
@@ -33,6 +34,8 @@ _PAUSE_SECONDS: Final = 0.12
 _RESTART_SHARES: Final = (0.1, 0.2, 0.3)
 """Parts of the time at which the server is killed; half of them later, only the worker."""
 _STEADY_SHARE: Final = 0.4
+_LEASE_SECONDS: Final = LEASE_SECONDS + 60
+"""After a kill, the next worker waits for the lease of a job before it embeds, and loads the model only then."""
 _SAMPLES: Final = 150
 
 
@@ -175,7 +178,7 @@ def main() -> int:
         for thread in threads:
             thread.join()
         problems = verify(server)
-    steady_from = seconds * _STEADY_SHARE
+    steady_from = max(seconds * _STEADY_SHARE, seconds * _RESTART_SHARES[-1] + _LEASE_SECONDS)
     verdicts = judge(samples.series, steady_from=steady_from)
     counts = sum((client.counts for client in clients), Counter())
     growing = [verdict for verdict in verdicts if not verdict.is_bounded]
