@@ -93,7 +93,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shared]:
         yield Shared(world, server.url, world.repository("walrus"))
 
 
-@fuzzing(50)
+@fuzzing(20)
 @given(damaged(REQUESTS))
 def test_any_bytes_are_answered_or_closed(shared: Shared, damaged: bytes) -> None:
     begin = monotonic()
@@ -128,7 +128,9 @@ MESSAGE = st.fixed_dictionaries(
         "id": IDS,
         "method": st.sampled_from(["tools/list", "tools/call", "ping", "initialize", "notifications/cancelled", "no/such", "", 5, None]),
         "params": st.sampled_from(
-            [{}, [], None, 5, {"name": "recall"}, {"name": "recall", "arguments": {"query": "a\ud800\0"}}, {"name": None}, {"_meta": 5}]
+            [{}, [], None, 5, {"name": "recall"}, {"name": "recall", "arguments": {"query": "a\ud800\0"}}, {"name": None}, {"_meta": 5},
+             {"name": "kv_set", "arguments": {"key": "a", "value": {"a\ud800": {"\0": "\ud800"}}}}, {"name": "kv_list", "arguments": {}},
+             {"name": "kv_get", "arguments": {"key": "a"}}, {"name": "recall", "arguments": {"query": "x", "b\ud800": {"\ud800": 1}}}]
         ),
     },
 )  # fmt: skip

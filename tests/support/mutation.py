@@ -18,8 +18,8 @@ _PIECES: Final = (
 
 
 def fuzzing(usual: int) -> settings:
-    """Return the settings of a fuzz test: ``usual`` examples, and many more in a run of ``SOAK_MINUTES``."""
-    examples = max(usual, round(float(os.environ.get("SOAK_MINUTES", "0")) * 20 * usual))
+    """Return the settings of a fuzz test: ``usual`` examples, and as many as fit into about ``SOAK_MINUTES``."""
+    examples = max(usual, round(float(os.environ.get("SOAK_MINUTES", "0")) * 2 * usual))
     return settings(max_examples=examples, deadline=None, suppress_health_check=list(HealthCheck))
 
 
