@@ -50,5 +50,11 @@ PARTS: Final = (
         0.2,
     ),
     Part("brute_force", "A recall by meaning equals a comparison of all memories.", _cargo("brute_force"), 0.1),
+    Part(
+        "fuzz",
+        "Any call, request and damaged file is answered or refused, and the store stays sound.",
+        _pytest("tests/fuzz"),
+        0.1,
+    ),
     Part("kill", "An acknowledged write survives the death of any process.", _cargo("kill"), 0.2),
 )
