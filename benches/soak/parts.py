@@ -56,5 +56,6 @@ PARTS: Final = (
         _pytest("tests/fuzz"),
         0.1,
     ),
+    Part("disk", "A loss of power or a failing disk loses no acknowledged write.", _cargo("disk"), 0.1),
     Part("kill", "An acknowledged write survives the death of any process.", _cargo("kill"), 0.2),
 )
