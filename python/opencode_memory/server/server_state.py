@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from opencode_memory.config.paths import EXPORTS
 from opencode_memory.embedding import find_model
 from opencode_memory.embedding.tokenization import Tokenization
-from opencode_memory.errors import OpencodeMemoryError
+from opencode_memory.maintenance.health import check_health
 from opencode_memory.projects.resolver import ProjectResolver
 from opencode_memory.server.typed_texts import TypedTexts
 
@@ -33,10 +33,12 @@ class Health:
 
     Attributes:
         problems: Descriptions of problems; empty if the server is healthy.
+        notes: Descriptions of states that need no action, for example memories that wait for their vectors.
         background: The process that computes embeddings, for example ``worker 4711`` or ``this process``.
     """
 
     problems: tuple[str, ...]
+    notes: tuple[str, ...]
     background: str
 
     @property
@@ -141,10 +143,7 @@ class ServerState:
 
     def health(self) -> Health:
         """Check the store and the background process."""
-        problems = list(self.background.problems())
-        try:
-            self.store.check_place()
-            self.store.count(scope="global")
-        except OpencodeMemoryError as error:
-            problems.append(f"the store cannot be used: {error}")
-        return Health(tuple(problems), self.background.describe())
+        findings = check_health(self.store)
+        problems = [*self.background.problems(), *(finding.text for finding in findings if finding.is_problem)]
+        notes = [finding.text for finding in findings if not finding.is_problem]
+        return Health(tuple(problems), tuple(notes), self.background.describe())

@@ -113,6 +113,7 @@ def _build_routes(
             "version": version,
             "status": current.status,
             "problems": list(current.problems),
+            "notes": list(current.notes),
             "pid": os.getpid(),
             "uptime_seconds": round(time.monotonic() - begun),
         }
@@ -126,6 +127,7 @@ def _build_routes(
                     "store": _read_stats(state),
                     "background": current.background,
                     "problems": current.problems,
+                    "notes": current.notes,
                     "mcp_sessions": _count_sessions(endpoints),
                     "plugins": bridge.plugins,
                 }

@@ -22,6 +22,7 @@ from typing import Any, Final
 
 from opencode_memory.config.paths import APPLICATION, default_config_file, default_data_dir
 from opencode_memory.service.listeners import PROC, Listener, find_listeners, find_process, read_command
+from opencode_memory.text.display import one_line
 
 NAME: Final = "opencode-semantic-memory"
 SERVICES: Final = (
@@ -35,6 +36,8 @@ IMPORTING: Final = "to import its memories, run its tool memory_export_memories 
 _PORT: Final = 9824
 _LOOPBACK: Final = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}  # noqa: S104  nothing is bound here
 _MOST_BYTES: Final = 65_536
+_MOST_PROBLEMS: Final = 5
+_LONGEST_PROBLEM: Final = 300
 _LONGEST_COMMAND: Final = 100
 
 
@@ -67,6 +70,7 @@ class PortHolder:
         version: The version that it reports.
         uid: Id of its user, if visible.
         http_status: HTTP status of its health; None if it did not answer over HTTP in time.
+        problems: The problems that its health reports, as text that can be printed.
     """
 
     pid: int | None
@@ -76,6 +80,7 @@ class PortHolder:
     version: str | None
     uid: int | None = None
     http_status: int | None = None
+    problems: tuple[str, ...] = ()
 
 
 def find_incumbent(environment: Mapping[str, str]) -> Incumbent | None:
@@ -144,6 +149,7 @@ def find_port_holder(host: str, port: int, *, timeout_seconds: float = 2.0, proc
         version=version if isinstance(version, str) and re.fullmatch(r"[\w.+-]{1,40}", version) else None,
         uid=listener.uid if listener is not None else None,
         http_status=status,
+        problems=_read_problems(health),
     )
 
 
@@ -222,6 +228,13 @@ def _ask_health(host: str, port: int, *, timeout_seconds: float) -> tuple[int | 
     except (ValueError, RecursionError):
         document = None
     return status, document if isinstance(document, dict) else {}
+
+
+def _read_problems(health: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the reported problems, of which the process that holds the port may be any program."""
+    problems = health.get("problems")
+    texts = problems[:_MOST_PROBLEMS] if isinstance(problems, list) else []
+    return tuple(one_line(text, _LONGEST_PROBLEM) for text in texts if isinstance(text, str))
 
 
 def _is_incumbent_command(command: Sequence[str]) -> bool:

@@ -105,6 +105,10 @@ class Indexes:
         report = self._engine.rebuild_indexes(progress)
         return RebuildReport(texts=report["lexical_added"], vectors=report["vectors_added"], embedded=embedded)
 
+    def count_pending(self) -> int:
+        """Return the number of memories without vectors of the store's model. Does not load a model."""
+        return self._engine.count_pending_embeddings()
+
     def verify(self) -> VerifyReport:
         """Check the store, the lexical index and the vectors."""
         report = self._engine.verify()

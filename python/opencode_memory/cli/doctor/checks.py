@@ -6,9 +6,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from opencode_memory.cli.output import Output, Styled
+
+if TYPE_CHECKING:
+    from opencode_memory.maintenance.health import Finding
 
 
 class Level(StrEnum):
@@ -42,6 +45,12 @@ class Check:
 def print_check(out: Output, check: Check) -> None:
     """Print a check on one line, without its hint."""
     out.line(Styled(f"{check.level:<8}", color=_COLORS[check.level]), f"{check.name:<14}", check.text)
+
+
+def to_check(finding: Finding) -> Check:
+    """Convert a finding about the health of a store to a check."""
+    level = Level.PROBLEM if finding.is_problem else Level.NOTE
+    return Check(finding.name, level, finding.text, finding.hint)
 
 
 def check_embeddings(pending: int, mismatch: str | None) -> Iterator[Check]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import platform
 import shutil
 import stat
@@ -13,7 +12,16 @@ import click
 
 from opencode_memory.cli.command import command
 from opencode_memory.cli.context import Invocation
-from opencode_memory.cli.doctor.checks import Check, Fix, FixableCheck, FixKind, Level, check_embeddings, print_check
+from opencode_memory.cli.doctor.checks import (
+    Check,
+    Fix,
+    FixableCheck,
+    FixKind,
+    Level,
+    check_embeddings,
+    print_check,
+    to_check,
+)
 from opencode_memory.cli.doctor.digest import check_digest
 from opencode_memory.cli.doctor.fix import apply
 from opencode_memory.cli.doctor.lateness import check_lateness
@@ -27,7 +35,6 @@ if TYPE_CHECKING:
     from opencode_memory.store.memory_store import MemoryStore
 
 _SAMPLE: Final = 200
-_ENOUGH_BYTES: Final = 200 * 1000 * 1000
 _OTHER_SYSTEMS: Final = {
     "opencode-memory/memory.db": "opencode-semantic-memory; export there with memory_export_memories",
     "opencode/memory/memory.db": "@opencode-manager/memory; export there with its own ocm-mem export",
@@ -129,6 +136,8 @@ def _check_configuration(run: Invocation) -> Iterator[Check]:
 
 
 def _check_data_dir(run: Invocation) -> Iterator[Check]:
+    from opencode_memory.maintenance.health import check_folder  # noqa: PLC0415  loaded only when it runs
+
     folder = run.config.data_dir
     if not folder.exists():
         yield Check("data_dir", Level.NOTE, f"{folder} does not exist yet; the first memory creates it")
@@ -137,22 +146,22 @@ def _check_data_dir(run: Invocation) -> Iterator[Check]:
     if mode & 0o077:
         text, fix = f"other users may read {folder} ({mode:o})", Fix(FixKind.CHMOD, path=folder, mode=0o700)
         yield FixableCheck("data_dir", Level.PROBLEM, text, f"chmod 700 {folder}", fix)
-    elif not os.access(folder, os.W_OK):
-        yield Check("data_dir", Level.PROBLEM, f"{folder} is not writable")
-    else:
+    findings = [to_check(finding) for finding in check_folder(folder)]
+    if not mode & 0o077 and not any(finding.name == "data_dir" for finding in findings):
         yield Check("data_dir", Level.OK, str(folder))
-    free = shutil.disk_usage(folder).free
-    if free < _ENOUGH_BYTES:
-        yield Check("disk", Level.PROBLEM, f"only {free / 1e6:,.0f} MB are free")
+    yield from findings
 
 
 def _check_store(run: Invocation) -> Iterator[Check]:
+    from opencode_memory.maintenance.health import check_store  # noqa: PLC0415  loaded only when it runs
+
     if not run.config.data_dir.exists():
         return
     with run.open_store() as store:
         stats = store.stats()
         yield Check("store", Level.OK, f"{stats.memories} memories in {stats.projects} projects")
-        yield from check_embeddings(stats.pending_embeddings, stats.model_mismatch)
+        yield from map(to_check, check_store(store))
+        yield from check_embeddings(0, stats.model_mismatch)
         if dead := sum(counts.dead for counts in store.jobs.counts()):
             yield Check(
                 "jobs", Level.PROBLEM, f"{format_count(dead, 'job')} failed permanently", "opencode-memory jobs"

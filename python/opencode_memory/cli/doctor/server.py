@@ -47,7 +47,8 @@ def _check_own_server(holder: PortHolder, url: str, *, restart: str) -> Check:
         text = f"the server at {url} has version {holder.version}, but {version} is installed"
         return Check("server", Level.PROBLEM, text, restart)
     if holder.http_status != 200:  # noqa: PLR2004  HTTP's OK
-        return Check("server", Level.PROBLEM, f"the server reports a problem: see {url}/health", restart)
+        reported = "; ".join(holder.problems) or f"see {url}/health"
+        return Check("server", Level.PROBLEM, f"the server reports a problem: {reported}", restart)
     return Check("server", Level.OK, f"opencode-memory {version} answers at {url}")
 
 

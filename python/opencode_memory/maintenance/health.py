@@ -1,0 +1,72 @@
+"""The health of a store: the checks whose results ``/health`` and ``doctor`` both report.
+
+All checks are cheap, because monitoring requests them often. None of them loads the model.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from opencode_memory.errors import OpencodeMemoryError
+from opencode_memory.files import access
+from opencode_memory.text.formatting import format_count
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from opencode_memory.store.memory_store import MemoryStore
+
+_ENOUGH_BYTES: Final = 200 * 1000 * 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A finding about the health of a store.
+
+    Attributes:
+        name: The checked part: ``store``, ``data_dir``, ``disk`` or ``embeddings``.
+        text: The finding, in one sentence.
+        hint: The next step for the user, if any.
+        is_problem: Whether the store does not work as it should; otherwise the finding is a note.
+    """
+
+    name: str
+    text: str
+    hint: str | None = None
+    is_problem: bool = True
+
+
+def check_health(store: MemoryStore) -> list[Finding]:
+    """Check whether a store can be read and written, has space, and has vectors for all memories."""
+    return [*check_store(store), *check_folder(store.data_dir)]
+
+
+def check_folder(folder: Path) -> Iterator[Finding]:
+    """Check whether a data directory can be written, and has space for more."""
+    if not folder.exists():
+        return
+    if not access.is_writable(folder):
+        yield Finding("data_dir", f"{folder} is not writable, so memories can be read but not stored")
+    free = shutil.disk_usage(folder).free
+    if free < _ENOUGH_BYTES:
+        yield Finding(
+            "disk", f"only {free / 1e6:,.0f} MB are free in {folder}", "free some space; writes fail without it"
+        )
+
+
+def check_store(store: MemoryStore) -> Iterator[Finding]:
+    """Check whether a store can be read, and whether all memories have vectors."""
+    try:
+        store.check_place()
+        store.count(scope="global")
+        pending = store.indexes.count_pending()
+    except OpencodeMemoryError as error:
+        yield Finding("store", f"the store cannot be used: {error}", error.hint)
+        return
+    if pending:
+        verb = "has" if pending == 1 else "have"
+        text = f"{format_count(pending, 'memory')} {verb} no vectors yet; only words find them"
+        yield Finding("embeddings", text, "opencode-memory reindex", is_problem=False)
