@@ -76,6 +76,9 @@ class Invocation:
     def open_store(self, *, creates_project: bool = False, background: bool = True) -> Iterator[MemoryStore]:
         """Open the store for the project that an option names, or for the project of the folder.
 
+        A store that this process cannot write, for example on a read-only file system, is opened for reading. Writes
+        are then refused.
+
         Args:
             creates_project: Whether to register an unknown project. Read-only commands do not, because an unknown
                 project has no memories.
@@ -85,11 +88,16 @@ class Invocation:
         import opencode_memory  # noqa: PLC0415  see the module's docstring
 
         with opencode_memory.open(
-            self.config.data_dir, project=self.config.project, embedder=self._embedder(), background=background
+            self.config.data_dir,
+            project=self.config.project,
+            embedder=self._embedder(),
+            read_only=self._is_read_only(),
+            background=background,
         ) as store:
             self._read_sessions(store)
             yield self.bind(store, creates_project=creates_project)
-            self.offer_relearning(store)
+            if store.is_writable:
+                self.offer_relearning(store)
 
     def bind(self, store: MemoryStore, *, creates_project: bool = False) -> MemoryStore:
         """Return a store bound to the project that an option names, or to the project of the folder."""
@@ -127,6 +135,13 @@ class Invocation:
 
         with opencode_memory.open(self.config.data_dir, embedder=self._embedder(), read_only=True) as store:
             yield store
+
+    def _is_read_only(self) -> bool:
+        """Return whether there is a store that this process cannot write."""
+        from opencode_memory.files import access  # noqa: PLC0415  see the module's docstring
+
+        files = (self.config.data_dir, self.config.data_dir / "store.db")
+        return all(file.exists() for file in files) and not all(access.is_writable(file) for file in files)
 
     def _read_sessions(self, store: MemoryStore) -> None:
         """Let the store read the texts of turns from the databases that hold them."""
