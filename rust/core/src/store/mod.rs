@@ -126,6 +126,7 @@ impl Store {
         let transaction = connection
             .transaction_with_behavior(TransactionBehavior::Immediate)
             .map_err(|error| self.error("write to", error))?;
+        schema::check_format(&transaction, &self.file).map_err(|error| error.located(&self.file))?;
         let write = WriteTx {
             connection: &transaction,
             now_ms: clock.now_ms(),
@@ -148,6 +149,7 @@ impl Store {
         let mut guard = self.writer.lock();
         let connection = guard.as_mut().ok_or_else(|| self.no_writer_error())?;
         self.check_place("write to")?;
+        schema::check_format(connection, &self.file).map_err(|error| error.located(&self.file))?;
         let value = body(connection).map_err(|error| error.located(&self.file))?;
         self.check_place("write to")?;
         Ok(value)

@@ -319,6 +319,18 @@ pub fn inspect(connection: &Connection, path: &Path) -> Result<Found> {
     }
 }
 
+/// Refuse a store that a newer version has migrated since it was opened.
+///
+/// # Errors
+/// [`Error::FormatVersion`] with both formats: this version does not know what else the newer one keeps in step.
+pub fn check_format(connection: &Connection, path: &Path) -> Result<()> {
+    let found: i64 = connection.prepare_cached("PRAGMA user_version")?.query_row([], |row| row.get(0))?;
+    if found > FORMAT {
+        return Err(Error::FormatVersion { path: path.to_owned(), found, supported: FORMAT });
+    }
+    Ok(())
+}
+
 /// Create the tables of an empty file. The caller holds the write lock.
 pub fn create(connection: &Connection, now_ms: i64) -> Result<()> {
     connection.execute_batch(TABLES)?;
