@@ -6,7 +6,6 @@ use opencode_memory_core::store::embedding::Chunk;
 use pyo3::prelude::*;
 
 use super::Engine;
-use crate::errors::detached;
 
 /// A memory's key and its chunks: each a text and the row of its vector.
 type GivenChunks = (i64, Vec<(String, Option<usize>)>);
@@ -14,26 +13,26 @@ type GivenChunks = (i64, Vec<(String, Option<usize>)>);
 #[pymethods]
 impl Engine {
     fn active_model(&self, py: Python<'_>) -> PyResult<Option<(String, usize)>> {
-        let model = detached(py, || self.core.active_model())?;
+        let model = self.run(py, || self.core.active_model())?;
         Ok(model.map(|model| (model.name, model.dimension)))
     }
 
     fn activate_model(&self, py: Python<'_>, name: &str, dimension: usize) -> PyResult<bool> {
-        detached(py, || self.core.activate_model(name, dimension))
+        self.run(py, || self.core.activate_model(name, dimension))
     }
 
     fn pending_embeddings(&self, py: Python<'_>, after_key: i64, limit: usize) -> PyResult<Vec<(i64, String)>> {
-        let pending = detached(py, || self.core.pending_embeddings(after_key, limit))?;
+        let pending = self.run(py, || self.core.pending_embeddings(after_key, limit))?;
         Ok(pending.into_iter().map(|memory| (memory.key, memory.text)).collect())
     }
 
     #[pyo3(signature = (model=None))]
     fn count_pending_embeddings(&self, py: Python<'_>, model: Option<&str>) -> PyResult<usize> {
-        detached(py, || self.core.count_pending_embeddings(model))
+        self.run(py, || self.core.count_pending_embeddings(model))
     }
 
     fn known_embeddings(&self, py: Python<'_>, texts: Vec<String>) -> PyResult<Vec<bool>> {
-        detached(py, || self.core.known_embeddings(&texts))
+        self.run(py, || self.core.known_embeddings(&texts))
     }
 
     /// `memories`: keys and chunks. A chunk is a text and the row of its vector in `vectors`, or None if the store
@@ -46,7 +45,7 @@ impl Engine {
         vectors: PyReadonlyArray2<'_, f32>,
     ) -> PyResult<(usize, usize)> {
         let rows: Vec<Vec<f32>> = vectors.as_array().rows().into_iter().map(|row| row.to_vec()).collect();
-        let batch = detached(py, || {
+        let batch = self.run(py, || {
             let mut owned = Vec::with_capacity(memories.len());
             for (key, chunks) in memories {
                 let chunks = chunks.into_iter().map(|(text, row)| {
@@ -66,6 +65,6 @@ impl Engine {
     }
 
     fn compare_new(&self, py: Python<'_>) -> PyResult<usize> {
-        detached(py, || self.core.compare_new())
+        self.run(py, || self.core.compare_new())
     }
 }

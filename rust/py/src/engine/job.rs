@@ -6,12 +6,11 @@ use pyo3::types::PyDict;
 
 use super::Engine;
 use crate::convert::dict;
-use crate::errors::detached;
 
 #[pymethods]
 impl Engine {
     fn enqueue(&self, py: Python<'_>, kind: &str, subject: &str, payload: &str, delay_ms: i64) -> PyResult<i64> {
-        detached(py, || self.core.enqueue(kind, subject, payload, delay_ms))
+        self.run(py, || self.core.enqueue(kind, subject, payload, delay_ms))
     }
 
     fn claim_job<'py>(
@@ -21,16 +20,16 @@ impl Engine {
         kinds: Vec<String>,
         lease_ms: i64,
     ) -> PyResult<Option<Bound<'py, PyDict>>> {
-        let claimed = detached(py, || self.core.claim_job(worker, &kinds, lease_ms))?;
+        let claimed = self.run(py, || self.core.claim_job(worker, &kinds, lease_ms))?;
         claimed.map(|claimed| job(py, &claimed)).transpose()
     }
 
     fn renew_job(&self, py: Python<'_>, id: i64, worker: &str, lease_ms: i64) -> PyResult<bool> {
-        detached(py, || self.core.renew_job(id, worker, lease_ms))
+        self.run(py, || self.core.renew_job(id, worker, lease_ms))
     }
 
     fn job_done(&self, py: Python<'_>, id: i64, worker: &str, next_ms: Option<i64>) -> PyResult<bool> {
-        detached(py, || self.core.end_job(id, worker, &Ending::Done(next_ms)))
+        self.run(py, || self.core.end_job(id, worker, &Ending::Done(next_ms)))
     }
 
     fn job_failed(
@@ -43,32 +42,32 @@ impl Engine {
         after_ms: Option<i64>,
     ) -> PyResult<bool> {
         let ending = if again { Ending::Failed(error, after_ms) } else { Ending::Hopeless(error) };
-        detached(py, || self.core.end_job(id, worker, &ending))
+        self.run(py, || self.core.end_job(id, worker, &ending))
     }
 
     fn drop_job(&self, py: Python<'_>, id: i64) -> PyResult<bool> {
-        detached(py, || self.core.drop_job(id))
+        self.run(py, || self.core.drop_job(id))
     }
 
     fn knows_job(&self, py: Python<'_>, kind: &str, subject: &str) -> PyResult<bool> {
-        detached(py, || self.core.knows_job(kind, subject))
+        self.run(py, || self.core.knows_job(kind, subject))
     }
 
     fn revive_jobs(&self, py: Python<'_>, id: Option<i64>) -> PyResult<usize> {
-        detached(py, || self.core.revive_jobs(id))
+        self.run(py, || self.core.revive_jobs(id))
     }
 
     fn jobs<'py>(&self, py: Python<'py>, limit: usize) -> PyResult<Vec<Bound<'py, PyDict>>> {
-        let found = detached(py, || self.core.jobs(limit))?;
+        let found = self.run(py, || self.core.jobs(limit))?;
         found.iter().map(|found| job(py, found)).collect()
     }
 
     fn job_counts(&self, py: Python<'_>) -> PyResult<Vec<(String, usize, usize, usize)>> {
-        detached(py, || self.core.job_counts())
+        self.run(py, || self.core.job_counts())
     }
 
     fn next_job_at(&self, py: Python<'_>) -> PyResult<Option<i64>> {
-        detached(py, || self.core.next_job_at())
+        self.run(py, || self.core.next_job_at())
     }
 }
 

@@ -9,12 +9,11 @@ use pyo3::types::PyDict;
 use super::Engine;
 use crate::control::run_interruptible;
 use crate::convert::dict;
-use crate::errors::detached;
 
 #[pymethods]
 impl Engine {
     fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let stats = detached(py, || self.core.stats())?;
+        let stats = self.run(py, || self.core.stats())?;
         Ok(dict!(py,
             "by_status": stats.by_status,
             "by_category": stats.by_category,
@@ -38,16 +37,16 @@ impl Engine {
 
     /// Raise `StorageError` if the file of the store was removed, renamed or replaced.
     fn check_place(&self, py: Python<'_>) -> PyResult<()> {
-        detached(py, || self.core.check_place())
+        self.run(py, || self.core.check_place())
     }
 
     /// Rebuild `SQLite`'s own indexes of the store.
     fn rebuild_store_indexes(&self, py: Python<'_>) -> PyResult<()> {
-        detached(py, || self.core.rebuild_store_indexes())
+        self.run(py, || self.core.rebuild_store_indexes())
     }
 
     fn verify<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let report = detached(py, || self.core.verify())?;
+        let report = self.run(py, || self.core.verify())?;
         Ok(dict!(py,
             "memories": report.memories,
             "lexical_documents": report.lexical_documents,
@@ -70,19 +69,19 @@ impl Engine {
     }
 
     fn backup(&self, py: Python<'_>, target: PathBuf) -> PyResult<()> {
-        detached(py, || self.core.backup(&target))
+        self.run(py, || self.core.backup(&target))
     }
 
     fn snapshot_copy(&self, py: Python<'_>, target: PathBuf) -> PyResult<()> {
-        detached(py, || self.core.snapshot_copy(&target))
+        self.run(py, || self.core.snapshot_copy(&target))
     }
 
     fn restore_backup(&self, py: Python<'_>, source: PathBuf) -> PyResult<usize> {
-        detached(py, || self.core.restore_backup(&source))
+        self.run(py, || self.core.restore_backup(&source))
     }
 
     fn backups(&self, py: Python<'_>) -> PyResult<Vec<(PathBuf, i64)>> {
-        detached(py, || self.core.backups())
+        self.run(py, || self.core.backups())
     }
 
     fn purge<'py>(&self, py: Python<'py>, ids: Vec<String>) -> PyResult<Bound<'py, PyDict>> {
@@ -91,7 +90,7 @@ impl Engine {
     }
 
     fn maintain(&self, py: Python<'_>) -> PyResult<(usize, usize)> {
-        detached(py, || self.core.maintain())
+        self.run(py, || self.core.maintain())
     }
 }
 

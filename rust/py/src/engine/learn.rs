@@ -6,7 +6,6 @@ use pyo3::prelude::*;
 
 use super::Engine;
 use crate::convert::{self, GivenMemory};
-use crate::errors::detached;
 
 /// The result of processing a batch of messages, read from a dictionary that has every key.
 #[derive(FromPyObject)]
@@ -26,12 +25,12 @@ struct GivenBatch {
 #[pymethods]
 impl Engine {
     fn learning(&self, py: Python<'_>, session: &str) -> PyResult<Option<(i64, String)>> {
-        let found = detached(py, || self.core.learning(session))?;
+        let found = self.run(py, || self.core.learning(session))?;
         Ok(found.map(|learning| (learning.version, learning.state)))
     }
 
     fn feed_progress(&self, py: Python<'_>, feed: &str) -> PyResult<Vec<(String, String, Option<String>)>> {
-        let found = detached(py, || self.core.feed_progress(feed))?;
+        let found = self.run(py, || self.core.feed_progress(feed))?;
         Ok(found.into_iter().map(|progress| (progress.session, progress.mark, progress.cursor)).collect())
     }
 
@@ -43,11 +42,11 @@ impl Engine {
         mark: String,
         cursor: Option<String>,
     ) -> PyResult<()> {
-        detached(py, || self.core.set_feed_progress(feed, &Progress { session, mark, cursor }))
+        self.run(py, || self.core.set_feed_progress(feed, &Progress { session, mark, cursor }))
     }
 
     fn counted(&self, py: Python<'_>, messages: Vec<Vec<u8>>) -> PyResult<Vec<bool>> {
-        detached(py, || self.core.counted(&messages))
+        self.run(py, || self.core.counted(&messages))
     }
 
     fn seen_elsewhere(
@@ -57,7 +56,7 @@ impl Engine {
         what: Vec<String>,
         session: &str,
     ) -> PyResult<Vec<usize>> {
-        detached(py, || self.core.seen_elsewhere(project.as_deref(), &what, session))
+        self.run(py, || self.core.seen_elsewhere(project.as_deref(), &what, session))
     }
 
     /// Id, `replaces` or `contradicts`, reason and content of the memory that a sentence would change.
@@ -67,13 +66,13 @@ impl Engine {
         content: &str,
         project: Option<String>,
     ) -> PyResult<Option<(String, &'static str, &'static str, String)>> {
-        let found = detached(py, || self.core.find_same_subject(content, project.as_deref()))?;
+        let found = self.run(py, || self.core.find_same_subject(content, project.as_deref()))?;
         Ok(found.map(|found| (found.memory.id, found.relation, found.reason, found.memory.content)))
     }
 
     /// Returns the same results as `remember_many`.
     fn learn(&self, py: Python<'_>, batch: GivenBatch) -> PyResult<Vec<convert::Written>> {
-        let results = detached(py, || {
+        let results = self.run(py, || {
             let sightings = batch.sightings.into_iter();
             self.core.learn(Batch {
                 session: batch.session.clone(),

@@ -8,7 +8,6 @@ use pyo3::types::PyDict;
 
 use super::Engine;
 use crate::convert::dict;
-use crate::errors::detached;
 
 /// A decision for a message, read from a dictionary that has every key.
 #[derive(FromPyObject)]
@@ -28,7 +27,7 @@ struct GivenDecision {
 #[pymethods]
 impl Engine {
     fn decide<'py>(&self, py: Python<'py>, decision: GivenDecision) -> PyResult<Bound<'py, PyDict>> {
-        let decided = detached(py, || {
+        let decided = self.run(py, || {
             let shown = decision.shown.into_iter();
             self.core.decide(Decision {
                 session: decision.session,
@@ -48,11 +47,11 @@ impl Engine {
     }
 
     fn settle(&self, py: Python<'_>, session: &str, message: &str, state: &str) -> PyResult<bool> {
-        detached(py, || self.core.settle(session, message, State::parse(state)?))
+        self.run(py, || self.core.settle(session, message, State::parse(state)?))
     }
 
     fn decisions<'py>(&self, py: Python<'py>, session: &str) -> PyResult<Vec<Bound<'py, PyDict>>> {
-        let found = detached(py, || self.core.decisions(session))?;
+        let found = self.run(py, || self.core.decisions(session))?;
         found.iter().map(|decision| to_dict(py, decision)).collect()
     }
 
@@ -69,7 +68,7 @@ impl Engine {
             None if everywhere => Scope::Everything,
             None => Scope::Global,
         };
-        let found = detached(py, || self.core.decided_sessions(&scope, limit))?;
+        let found = self.run(py, || self.core.decided_sessions(&scope, limit))?;
         let summaries = found.iter().map(|summary| {
             Ok(dict!(py,
                 "session": &summary.session,
@@ -83,16 +82,16 @@ impl Engine {
     }
 
     fn find_sessions(&self, py: Python<'_>, part: &str) -> PyResult<Vec<String>> {
-        detached(py, || self.core.find_sessions(part))
+        self.run(py, || self.core.find_sessions(part))
     }
 
     fn note_outcome(&self, py: Python<'_>, session: &str, memories: Vec<String>, outcome: &str) -> PyResult<usize> {
-        detached(py, || self.core.note_outcome(session, &memories, Outcome::parse(outcome)?))
+        self.run(py, || self.core.note_outcome(session, &memories, Outcome::parse(outcome)?))
     }
 
     /// Shown, used and contradicted: one row for each memory.
     fn usefulness(&self, py: Python<'_>, memories: Vec<String>) -> PyResult<Vec<(usize, usize, usize)>> {
-        let found = detached(py, || self.core.usefulness(&memories))?;
+        let found = self.run(py, || self.core.usefulness(&memories))?;
         Ok(found.into_iter().map(|memory| (memory.shown, memory.used, memory.contradicted)).collect())
     }
 }

@@ -13,7 +13,8 @@ mod write;
 use std::path::PathBuf;
 
 use opencode_memory_core::model::Trust;
-use opencode_memory_core::{Clock, Options};
+use opencode_memory_core::store::FILE;
+use opencode_memory_core::{Clock, Options, Result};
 use pyo3::prelude::*;
 
 use crate::errors::{detached, to_exception};
@@ -22,6 +23,13 @@ use crate::errors::{detached, to_exception};
 #[pyclass(frozen, module = "opencode_memory._core")]
 pub struct Engine {
     pub(crate) core: opencode_memory_core::Engine,
+}
+
+impl Engine {
+    /// Run `work` without the interpreter's lock and raise its error, which names the file of the store.
+    fn run<T: Send>(&self, py: Python<'_>, work: impl FnOnce() -> Result<T> + Send) -> PyResult<T> {
+        detached(py, || work().map_err(|error| error.located(&self.core.data_dir().join(FILE))))
+    }
 }
 
 #[pymethods]
@@ -55,7 +63,7 @@ impl Engine {
     }
 
     fn close(&self, py: Python<'_>) -> PyResult<()> {
-        detached(py, || self.core.close())
+        self.run(py, || self.core.close())
     }
 
     #[getter]

@@ -8,7 +8,6 @@ use pyo3::types::PyDict;
 
 use super::Engine;
 use crate::convert::{self, GivenSelection};
-use crate::errors::detached;
 
 type Dicts<'py> = Vec<Bound<'py, PyDict>>;
 /// The memory, and whether a later one takes its place.
@@ -33,7 +32,7 @@ impl Engine {
         nearest: bool,
     ) -> PyResult<Dicts<'py>> {
         let vector = vector.map(|vector| vector.as_array().to_vec());
-        let hits = detached(py, || {
+        let hits = self.run(py, || {
             let selection = selection.into_core()?;
             self.core.recall(RecallRequest { query, vector, selection, limit, as_of, explain, unasked, nearest })
         })?;
@@ -41,11 +40,11 @@ impl Engine {
     }
 
     fn note_uses(&self, py: Python<'_>, ids: Vec<String>) -> PyResult<()> {
-        detached(py, || self.core.note_uses(ids))
+        self.run(py, || self.core.note_uses(ids))
     }
 
     fn get<'py>(&self, py: Python<'py>, id: &str) -> PyResult<Bound<'py, PyDict>> {
-        let memory = detached(py, || self.core.get(id))?;
+        let memory = self.run(py, || self.core.get(id))?;
         convert::memory(py, &memory)
     }
 
@@ -57,38 +56,38 @@ impl Engine {
         offset: usize,
         as_of: Option<i64>,
     ) -> PyResult<Dicts<'py>> {
-        let memories = detached(py, || self.core.list(&selection.into_core()?, limit, offset, as_of))?;
+        let memories = self.run(py, || self.core.list(&selection.into_core()?, limit, offset, as_of))?;
         convert::memories(py, &memories)
     }
 
     fn due<'py>(&self, py: Python<'py>, selection: GivenSelection, limit: usize) -> PyResult<Dicts<'py>> {
-        let found = detached(py, || self.core.due(&selection.into_core()?.scope, limit))?;
+        let found = self.run(py, || self.core.due(&selection.into_core()?.scope, limit))?;
         convert::memories(py, &found)
     }
 
     fn count(&self, py: Python<'_>, selection: GivenSelection) -> PyResult<usize> {
-        detached(py, || self.core.count(&selection.into_core()?))
+        self.run(py, || self.core.count(&selection.into_core()?))
     }
 
     fn history<'py>(&self, py: Python<'py>, id: &str) -> PyResult<Dicts<'py>> {
-        let entries = detached(py, || self.core.history(id))?;
+        let entries = self.run(py, || self.core.history(id))?;
         entries.iter().map(|entry| convert::history_entry(py, entry)).collect()
     }
 
     fn related<'py>(&self, py: Python<'py>, id: &str, limit: usize) -> PyResult<Dicts<'py>> {
-        let related = detached(py, || self.core.related(id, limit))?;
+        let related = self.run(py, || self.core.related(id, limit))?;
         related.iter().map(|related| convert::related(py, related)).collect()
     }
 
     /// For each memory the earlier statements on its subject, and whether it takes their place.
     fn earlier<'py>(&self, py: Python<'py>, ids: Vec<String>) -> PyResult<Vec<Vec<EarlierParts<'py>>>> {
-        let found = detached(py, || self.core.earlier(&ids))?;
+        let found = self.run(py, || self.core.earlier(&ids))?;
         let convert = |one: &Earlier| Ok((convert::memory(py, &one.memory)?, one.is_replaced));
         found.iter().map(|earlier| earlier.iter().map(convert).collect()).collect()
     }
 
     fn later<'py>(&self, py: Python<'py>, ids: Vec<String>) -> PyResult<Dicts<'py>> {
-        let found = detached(py, || self.core.later(&ids))?;
+        let found = self.run(py, || self.core.later(&ids))?;
         found.iter().map(|memory| convert::memory(py, memory)).collect()
     }
 
@@ -99,7 +98,7 @@ impl Engine {
         since_ms: i64,
         limit: usize,
     ) -> PyResult<Vec<(Bound<'py, PyDict>, usize)>> {
-        let found = detached(py, || self.core.most_used(&selection.into_core()?, since_ms, limit))?;
+        let found = self.run(py, || self.core.most_used(&selection.into_core()?, since_ms, limit))?;
         found.iter().map(|(memory, uses)| Ok((convert::memory(py, memory)?, *uses))).collect()
     }
 
@@ -110,31 +109,31 @@ impl Engine {
         kinds: Vec<String>,
         limit: usize,
     ) -> PyResult<Vec<LinkParts>> {
-        let found = detached(py, || self.core.links(&selection.into_core()?, &kinds, limit))?;
+        let found = self.run(py, || self.core.links(&selection.into_core()?, &kinds, limit))?;
         Ok(found.into_iter().map(|link| (link.source, link.target, link.kind, link.weight, link.reason)).collect())
     }
 
     fn kv_get<'py>(&self, py: Python<'py>, project: Option<String>, key: &str) -> PyResult<Option<Bound<'py, PyDict>>> {
-        let value = detached(py, || self.core.kv_get(project.as_deref(), key))?;
+        let value = self.run(py, || self.core.kv_get(project.as_deref(), key))?;
         value.map(|value| convert::kv_value(py, &value)).transpose()
     }
 
     fn kv_list<'py>(&self, py: Python<'py>, project: Option<String>, prefix: &str) -> PyResult<Dicts<'py>> {
-        let values = detached(py, || self.core.kv_list(project.as_deref(), prefix))?;
+        let values = self.run(py, || self.core.kv_list(project.as_deref(), prefix))?;
         values.iter().map(|value| convert::kv_value(py, value)).collect()
     }
 
     fn project_names(&self, py: Python<'_>) -> PyResult<Vec<String>> {
-        detached(py, || self.core.project_names())
+        self.run(py, || self.core.project_names())
     }
 
     fn projects<'py>(&self, py: Python<'py>) -> PyResult<Dicts<'py>> {
-        let projects = detached(py, || self.core.projects())?;
+        let projects = self.run(py, || self.core.projects())?;
         projects.iter().map(|project| convert::project(py, project)).collect()
     }
 
     fn dump(&self, py: Python<'_>, kind: &str, cursor: i64, limit: usize) -> PyResult<(Vec<String>, Option<i64>)> {
-        let page = detached(py, || self.core.dump(kind, cursor, limit))?;
+        let page = self.run(py, || self.core.dump(kind, cursor, limit))?;
         Ok((page.rows, page.next))
     }
 }

@@ -7,7 +7,6 @@ use pyo3::types::PyDict;
 
 use super::Engine;
 use crate::convert::dict;
-use crate::errors::detached;
 
 #[pymethods]
 impl Engine {
@@ -20,7 +19,7 @@ impl Engine {
         lease_ms: i64,
     ) -> PyResult<Bound<'py, PyDict>> {
         let started =
-            detached(py, || self.core.session_start(project.as_deref(), name, working_on.as_deref(), lease_ms))?;
+            self.run(py, || self.core.session_start(project.as_deref(), name, working_on.as_deref(), lease_ms))?;
         session(py, &started)
     }
 
@@ -31,17 +30,17 @@ impl Engine {
         name: &str,
         lease_ms: i64,
     ) -> PyResult<Bound<'py, PyDict>> {
-        let renewed = detached(py, || self.core.session_heartbeat(project.as_deref(), name, lease_ms))?;
+        let renewed = self.run(py, || self.core.session_heartbeat(project.as_deref(), name, lease_ms))?;
         session(py, &renewed)
     }
 
     fn session_end<'py>(&self, py: Python<'py>, project: Option<String>, name: &str) -> PyResult<Bound<'py, PyDict>> {
-        let ended = detached(py, || self.core.session_end(project.as_deref(), name))?;
+        let ended = self.run(py, || self.core.session_end(project.as_deref(), name))?;
         session(py, &ended)
     }
 
     fn sessions<'py>(&self, py: Python<'py>, project: Option<String>) -> PyResult<Vec<Bound<'py, PyDict>>> {
-        let alive = detached(py, || self.core.sessions(project.as_deref()))?;
+        let alive = self.run(py, || self.core.sessions(project.as_deref()))?;
         alive.iter().map(|live| session(py, live)).collect()
     }
 
@@ -53,12 +52,12 @@ impl Engine {
         item: &str,
         lease_ms: i64,
     ) -> PyResult<Bound<'py, PyDict>> {
-        let claimed = detached(py, || self.core.claim(project.as_deref(), name, item, lease_ms))?;
+        let claimed = self.run(py, || self.core.claim(project.as_deref(), name, item, lease_ms))?;
         claim(py, &claimed)
     }
 
     fn release(&self, py: Python<'_>, project: Option<String>, name: &str, item: &str) -> PyResult<bool> {
-        detached(py, || self.core.release(project.as_deref(), name, item))
+        self.run(py, || self.core.release(project.as_deref(), name, item))
     }
 }
 

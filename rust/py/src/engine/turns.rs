@@ -9,7 +9,6 @@ use pyo3::types::PyDict;
 
 use super::Engine;
 use crate::convert::{self, GivenSelection, dict};
-use crate::errors::detached;
 
 type Dicts<'py> = Vec<Bound<'py, PyDict>>;
 /// Session, project, mark and cursor.
@@ -52,7 +51,7 @@ impl Engine {
         let vectors = vectors.as_array();
         let dimension = vectors.ncols();
         let values: Vec<f32> = vectors.iter().copied().collect();
-        detached(py, || {
+        self.run(py, || {
             let turn = |given: GivenTurn| {
                 let (first, end) = given.rows;
                 let vectors = values.get(dimension * first..dimension * end).ok_or_else(|| {
@@ -84,34 +83,34 @@ impl Engine {
     }
 
     fn drop_sessions(&self, py: Python<'_>, database: &str, sessions: Vec<String>) -> PyResult<bool> {
-        detached(py, || self.core.drop_sessions(database, &sessions))
+        self.run(py, || self.core.drop_sessions(database, &sessions))
     }
 
     fn drop_session_index(&self, py: Python<'_>) -> PyResult<bool> {
-        detached(py, || self.core.drop_session_index())
+        self.run(py, || self.core.drop_session_index())
     }
 
     fn session_progress(&self, py: Python<'_>, database: &str) -> PyResult<Vec<ProgressParts>> {
-        let found = detached(py, || self.core.session_progress(database))?;
+        let found = self.run(py, || self.core.session_progress(database))?;
         Ok(found.into_iter().map(|one| (one.session, one.project, one.mark, one.cursor)).collect())
     }
 
     fn turn_messages(&self, py: Python<'_>, database: &str, session: &str) -> PyResult<Vec<String>> {
-        detached(py, || self.core.turn_messages(database, session))
+        self.run(py, || self.core.turn_messages(database, session))
     }
 
     fn find_turns<'py>(&self, py: Python<'py>, message: &str) -> PyResult<Dicts<'py>> {
-        let found = detached(py, || self.core.find_turns(message))?;
+        let found = self.run(py, || self.core.find_turns(message))?;
         found.iter().map(|found| turn(py, found)).collect()
     }
 
     fn turns_of_session<'py>(&self, py: Python<'py>, session: &str, from: i64, upto: i64) -> PyResult<Dicts<'py>> {
-        let found = detached(py, || self.core.turns_of_session(session, from, upto))?;
+        let found = self.run(py, || self.core.turns_of_session(session, from, upto))?;
         found.iter().map(|found| turn(py, found)).collect()
     }
 
     fn turn_counts(&self, py: Python<'_>) -> PyResult<(usize, usize, Vec<String>)> {
-        let counts = detached(py, || self.core.turn_counts())?;
+        let counts = self.run(py, || self.core.turn_counts())?;
         Ok((counts.sessions, counts.turns, counts.databases))
     }
 
@@ -125,7 +124,7 @@ impl Engine {
         explain: bool,
     ) -> PyResult<Dicts<'py>> {
         let vector = vector.map(|vector| vector.as_array().to_vec());
-        let hits = detached(py, || {
+        let hits = self.run(py, || {
             let selection = selection.into_core()?;
             let (scope, since, until) = (selection.scope, selection.since, selection.until);
             self.core.recall_turns(&TurnRequest { query, vector, scope, since, until, limit, explain })

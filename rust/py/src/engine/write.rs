@@ -8,7 +8,6 @@ use pyo3::types::PyDict;
 
 use super::Engine;
 use crate::convert::{self, GivenMemory};
-use crate::errors::detached;
 
 /// Key, kept value and dropped value of each clash.
 type Clashes = Vec<(String, String, String)>;
@@ -18,13 +17,13 @@ type Dicts<'py> = Vec<Bound<'py, PyDict>>;
 impl Engine {
     fn remember_many(&self, py: Python<'_>, memories: Vec<GivenMemory>) -> PyResult<Vec<convert::Written>> {
         let memories = memories.into_iter().map(|given| given.0).collect();
-        let results = detached(py, || self.core.remember_many(memories))?;
+        let results = self.run(py, || self.core.remember_many(memories))?;
         Ok(results.into_iter().map(convert::written).collect())
     }
 
     fn edit<'py>(&self, py: Python<'py>, id: &str, fields: &Bound<'py, PyDict>) -> PyResult<Bound<'py, PyDict>> {
         let (mut patch, category, trust) = convert::patch(fields)?;
-        let memory = detached(py, || {
+        let memory = self.run(py, || {
             patch.category = category.map(|name| Category::parse(&name)).transpose()?;
             patch.trust = trust.map(|name| Trust::parse(&name)).transpose()?;
             self.core.edit(id, patch)
@@ -34,28 +33,28 @@ impl Engine {
 
     #[pyo3(signature = (ids, reason=None))]
     fn archive<'py>(&self, py: Python<'py>, ids: Vec<String>, reason: Option<String>) -> PyResult<Dicts<'py>> {
-        run_change(py, || self.core.archive(&ids, reason.as_deref()))
+        self.run_change(py, || self.core.archive(&ids, reason.as_deref()))
     }
 
     fn restore<'py>(&self, py: Python<'py>, ids: Vec<String>) -> PyResult<Dicts<'py>> {
-        run_change(py, || self.core.restore(&ids))
+        self.run_change(py, || self.core.restore(&ids))
     }
 
     fn pin<'py>(&self, py: Python<'py>, ids: Vec<String>, pinned: bool) -> PyResult<Dicts<'py>> {
-        run_change(py, || self.core.pin(&ids, pinned))
+        self.run_change(py, || self.core.pin(&ids, pinned))
     }
 
     fn delete(&self, py: Python<'_>, ids: Vec<String>) -> PyResult<Vec<String>> {
-        detached(py, || self.core.delete(&ids))
+        self.run(py, || self.core.delete(&ids))
     }
 
     fn link(&self, py: Python<'_>, source: &str, target: &str, kind: &str, weight: f64, reason: &str) -> PyResult<()> {
-        detached(py, || self.core.link(source, target, kind, weight, reason))
+        self.run(py, || self.core.link(source, target, kind, weight, reason))
     }
 
     #[pyo3(signature = (ids=None))]
     fn undo<'py>(&self, py: Python<'py>, ids: Option<Vec<String>>) -> PyResult<Dicts<'py>> {
-        let changes = detached(py, || match &ids {
+        let changes = self.run(py, || match &ids {
             Some(ids) => self.core.undo_each(ids),
             None => self.core.undo(None),
         })?;
@@ -71,11 +70,11 @@ impl Engine {
         value: &str,
         ttl_ms: Option<i64>,
     ) -> PyResult<Vec<&'static str>> {
-        detached(py, || self.core.kv_set(project.as_deref(), key, value, ttl_ms))
+        self.run(py, || self.core.kv_set(project.as_deref(), key, value, ttl_ms))
     }
 
     fn kv_delete(&self, py: Python<'_>, project: Option<String>, key: &str) -> PyResult<bool> {
-        detached(py, || self.core.kv_delete(project.as_deref(), key))
+        self.run(py, || self.core.kv_delete(project.as_deref(), key))
     }
 
     fn resolve_project(
@@ -87,7 +86,7 @@ impl Engine {
         create: bool,
     ) -> PyResult<Option<String>> {
         let identity = Identity { remotes, root_commits, folder };
-        detached(py, || self.core.resolve_project(&identity, create))
+        self.run(py, || self.core.resolve_project(&identity, create))
     }
 
     fn project_name(
@@ -98,31 +97,37 @@ impl Engine {
         folder: Option<String>,
     ) -> PyResult<String> {
         let identity = Identity { remotes, root_commits, folder };
-        detached(py, || self.core.project_name(&identity))
+        self.run(py, || self.core.project_name(&identity))
     }
 
     fn rename_project(&self, py: Python<'_>, old: &str, new: &str) -> PyResult<()> {
-        detached(py, || self.core.rename_project(old, new))
+        self.run(py, || self.core.rename_project(old, new))
     }
 
     fn merge_projects(&self, py: Python<'_>, source: &str, target: &str) -> PyResult<(usize, Clashes)> {
-        let merged = detached(py, || self.core.merge_projects(source, target))?;
+        let merged = self.run(py, || self.core.merge_projects(source, target))?;
         let clashes = merged.clashes.into_iter().map(|clash| (clash.name, clash.kept, clash.dropped)).collect();
         Ok((merged.memories, clashes))
     }
 
     fn advance_reminder<'py>(&self, py: Python<'py>, id: &str) -> PyResult<Bound<'py, PyDict>> {
-        let memory = detached(py, || self.core.advance_reminder(id))?;
+        let memory = self.run(py, || self.core.advance_reminder(id))?;
         convert::memory(py, &memory)
     }
 
     fn load(&self, py: Python<'_>, kind: &str, rows: Vec<String>) -> PyResult<(usize, usize)> {
-        let loaded = detached(py, || self.core.load(kind, &rows))?;
+        let loaded = self.run(py, || self.core.load(kind, &rows))?;
         Ok((loaded.added, loaded.known))
     }
 }
 
-fn run_change(py: Python<'_>, work: impl FnOnce() -> Result<Vec<Memory>> + Send) -> PyResult<Dicts<'_>> {
-    let memories = detached(py, work)?;
-    convert::memories(py, &memories)
+impl Engine {
+    fn run_change<'py>(
+        &self,
+        py: Python<'py>,
+        work: impl FnOnce() -> Result<Vec<Memory>> + Send,
+    ) -> PyResult<Dicts<'py>> {
+        let memories = self.run(py, work)?;
+        convert::memories(py, &memories)
+    }
 }
