@@ -365,9 +365,9 @@ fn killed_indexing_of_sessions_leaves_whole_turns_and_continues() {
             let dir = support::folder();
             child::start(dir.path(), &["turns", point, &nth.to_string()]).assert_killed();
             let engine = open(dir.path());
-            for number in 0..3 {
-                assert!(engine.put_turns("model", 2, &[turns_page(number)]).expect("indexed turns"), "{point} {nth}");
-            }
+            let put = |number| engine.put_turns("model", 2, &[turns_page(number)]).expect("indexed turns");
+            // An index that cannot be used is deleted. Its reader begins again, once.
+            assert!((0..3).all(put) || (0..3).all(put), "{point} {nth}");
             for number in 0..3 {
                 let request = TurnRequest {
                     query: word(number),
