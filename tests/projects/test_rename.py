@@ -44,16 +44,14 @@ def test_plugin_connection_follows_a_rename(tmp_path: Path) -> None:
 def test_worker_follows_a_rename(tmp_path: Path) -> None:
     with FakeOpenCode(tmp_path / "opencode.db") as opencode, open_store(tmp_path / "store") as store:
         environment = {"HOME": str(tmp_path), "OPENCODE_MEMORY_LEARNING_OPENCODE_DB": str(opencode.path)}
-        duties = [
-            duty for duty in LearningDuties(store, load(environment=environment)).duties() if duty.kind == "opencode"
-        ]
+        learning = LearningDuties(store, load(environment=environment))
 
         def read(session: str, text: str) -> None:
             opencode.session(session)
             opencode.user(session, f"msg_{session}_1", text, at=1_000)
             opencode.agent(session, f"msg_{session}_2", "Done.", at=1_001)
-            for job in store.jobs.list():
-                store.jobs.drop(job)
+            # New duties look at the database at once; the projects that are known stay.
+            duties = [duty for duty in learning.duties() if duty.kind == "opencode"]
             run_worker(store, duties, wait=until_idle, lower_priority=False)
 
         read("ses_1", FIRST)

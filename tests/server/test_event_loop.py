@@ -86,7 +86,7 @@ class WatchedEngine:
 def watch(world: World, monkeypatch: pytest.MonkeyPatch) -> Watch:
     watch = Watch()
     watched = WatchedEngine(world.store._engine, watch)
-    parts = ("kv", "sessions", "projects", "indexes", "backups", "rows", "ledger", "jobs", "learning")
+    parts = ("kv", "sessions", "projects", "indexes", "backups", "rows", "ledger", "jobs", "learning", "reminders")
     for holder in (world.store, *(getattr(world.store, part) for part in parts)):
         monkeypatch.setattr(holder, "_engine", watched)
     for module, name in WAITING:

@@ -149,6 +149,7 @@ _USES: dict[str, Callable[[MemoryStore, str], object]] = {
     "related": lambda store, id: store.related(id),
     "earlier": lambda store, id: store.earlier([id]),
     "later": lambda store, id: store.later([id]),
+    "projects.names": lambda store, id: store.projects.names(),
     "projects.list": lambda store, id: store.projects.list(),
     "projects.resolve": lambda store, id: store.projects.resolve(ProjectIdentity(folder="/x")),
     "projects.name_for": lambda store, id: store.projects.name_for(ProjectIdentity(folder="/x")),
@@ -167,6 +168,11 @@ _USES: dict[str, Callable[[MemoryStore, str], object]] = {
     "turns.around": lambda store, id: store.turns.around(_TURN, before=1, after=1),
     "turns.find": lambda store, id: store.turns.find("msg"),
     "turns.of_session": lambda store, id: store.turns.of_session("ses"),
+    "reminders.set": lambda store, id: store.reminders.set(id, "2026-01-01"),
+    "reminders.clear": lambda store, id: store.reminders.clear(id),
+    "reminders.advance": lambda store, id: store.reminders.advance(id),
+    "reminders.due": lambda store, id: store.reminders.due(),
+    "indexes.count_pending": lambda store, id: store.indexes.count_pending(),
     "indexes.mismatch": lambda store, id: store.indexes.mismatch(),
     "indexes.embed_pending": lambda store, id: store.indexes.embed_pending(),
     "indexes.embed_some": lambda store, id: store.indexes.embed_some(limit=1, on_failure=lambda key, error: None),
@@ -229,6 +235,7 @@ def test_every_method_is_tried_on_a_closed_and_on_a_forked_store() -> None:
     from opencode_memory.store.indexes import Indexes
     from opencode_memory.store.kv import KeyValues
     from opencode_memory.store.projects import Projects
+    from opencode_memory.store.reminders import Reminders
     from opencode_memory.store.rows import Rows
     from opencode_memory.store.sessions import Sessions
     from opencode_memory.store.turns import Turns
@@ -241,6 +248,7 @@ def test_every_method_is_tried_on_a_closed_and_on_a_forked_store() -> None:
         "backups.": Backups,
         "rows.": Rows,
         "turns.": Turns,
+        "reminders.": Reminders,
     }
     methods = {f"{part}{name}" for part, kind in parts.items() for name in vars(kind) if not name.startswith("_")}
     assert methods - _USES.keys() == {"close", "data_dir", "is_writable", "project", "zone"}
