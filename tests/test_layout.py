@@ -19,9 +19,10 @@ LEVELS = (
     ("text", "embedding"),
     ("config",),
     ("store", "service", "resident"),
-    ("exchange", "learning", "maintenance", "projects"),
+    ("exchange", "learning", "maintenance", "plans", "projects"),
     ("context", "hosts", "notes", "reviews"),
-    ("memory_file", "server"),
+    ("loops", "memory_file"),
+    ("server",),
     ("worker",),
     ("cli",),
 )

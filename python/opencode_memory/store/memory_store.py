@@ -38,6 +38,7 @@ from opencode_memory.models import (
 )
 from opencode_memory.store import arguments, records
 from opencode_memory.store.backups import Backups
+from opencode_memory.store.documents import Documents
 from opencode_memory.store.embedding_queue import EmbeddingQueue
 from opencode_memory.store.indexes import Indexes
 from opencode_memory.store.jobs import Jobs
@@ -130,6 +131,7 @@ class MemoryStore:
         self._zone = zone
         self._queue = queue
         self.kv = KeyValues(engine, self._project)
+        self.documents = Documents(engine)
         self.sessions = Sessions(engine, self._project)
         self.jobs = Jobs(engine)
         self.ledger = Ledger(engine)

@@ -4,6 +4,7 @@
 //! data directory. After a `fork` the child gets an error, because its writes could damage the files of the parent.
 
 mod curate;
+mod document;
 mod earlier;
 mod embed;
 mod exchange;

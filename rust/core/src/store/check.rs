@@ -60,6 +60,7 @@ pub fn problems(connection: &Connection) -> Result<Vec<String>> {
              (SELECT 1 FROM injection i WHERE i.session = d.session AND i.message = d.message)",
             "memories are noted as shown by a decision that does not exist",
         ),
+        ("SELECT count(*) FROM document WHERE NOT json_valid(body)", "plans or loops cannot be read"),
         ("SELECT count(*) FROM kv WHERE NOT json_valid(value)", "values of the key-value store cannot be read"),
     ] {
         let number: i64 = connection.query_row(sql, [], |row| row.get(0))?;

@@ -30,6 +30,17 @@ CREATE TABLE project_merge(
     target INTEGER NOT NULL,
     rows TEXT NOT NULL
 ) STRICT;
+", "
+CREATE TABLE document(
+    kind TEXT NOT NULL,
+    name TEXT NOT NULL,
+    project INTEGER NOT NULL,
+    version INTEGER NOT NULL,
+    created_at INTEGER NOT NULL,
+    updated_at INTEGER NOT NULL,
+    body TEXT NOT NULL,
+    PRIMARY KEY(kind, name)
+) STRICT, WITHOUT ROWID;
 "];
 
 /// Bring the store in `file` from format `from` to the current one. A copy of it stays in its folder of backups.

@@ -8,6 +8,7 @@ pub mod change;
 pub mod check;
 mod columns;
 pub mod counts;
+pub mod document;
 pub mod embedding;
 pub mod history;
 pub mod job;

@@ -33,6 +33,9 @@ struct Rows {
     sightings: Vec<(String, String, i64, i64)>,
     /// Sessions with messages beside which memories were shown.
     shown_in: Vec<String>,
+    /// Kind and name of each document. Records of format 2 have none.
+    #[serde(default)]
+    documents: Vec<(String, String)>,
 }
 
 /// Tables whose rows carry a project, with the column that names a row in it.
@@ -59,7 +62,9 @@ impl WriteTx<'_> {
             self.execute(&format!("UPDATE OR IGNORE {table} SET project = ?2 WHERE project = ?1"), (source, target))?;
             self.execute(&format!("DELETE FROM {table} WHERE project = ?1"), [source])?;
         }
-        self.execute("UPDATE injection SET project = ?2 WHERE project = ?1", (source, target))?;
+        for table in ["injection", "document"] {
+            self.execute(&format!("UPDATE {table} SET project = ?2 WHERE project = ?1"), (source, target))?;
+        }
         self.execute("UPDATE OR IGNORE project_mark SET project = ?2 WHERE project = ?1", (source, target))?;
         self.execute("DELETE FROM project_mark WHERE project = ?1", [source])?;
         self.execute("DELETE FROM project WHERE id = ?1", [source])?;
@@ -145,6 +150,12 @@ impl WriteTx<'_> {
                 (source, target, session),
             )?;
         }
+        for (kind, name) in &rows.documents {
+            self.execute(
+                "UPDATE document SET project = ?1 WHERE project = ?2 AND kind = ?3 AND name = ?4",
+                (source, target, kind, name),
+            )?;
+        }
         Ok(())
     }
 }
@@ -210,6 +221,7 @@ fn read_rows(connection: &Connection, source: i64, target: i64) -> Result<Rows> 
         ),
         claims: rows!("SELECT item, session, claimed_at FROM claim WHERE project = ?1", 0, 1, 2),
         sightings: rows!("SELECT what, session, times, seen_at FROM sighting WHERE project = ?1", 0, 1, 2, 3),
+        documents: rows!("SELECT kind, name FROM document WHERE project = ?1", 0, 1),
         shown_in: shown.into_iter().map(|(session,): (String,)| session).collect(),
     })
 }

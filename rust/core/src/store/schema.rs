@@ -11,7 +11,7 @@ use crate::ids;
 pub const APPLICATION_ID: i64 = 0x6F63_6D6D;
 
 /// The format that this version writes.
-pub const FORMAT: i64 = 2;
+pub const FORMAT: i64 = 3;
 
 const TABLES: &str = "
 CREATE TABLE meta(
@@ -280,6 +280,18 @@ CREATE TABLE project_merge(
     target INTEGER NOT NULL,
     rows TEXT NOT NULL
 ) STRICT;
+
+-- Since format 3. Plans and loops: JSON that Python understands. A writer that read another version has lost a race.
+CREATE TABLE document(
+    kind TEXT NOT NULL,
+    name TEXT NOT NULL,
+    project INTEGER NOT NULL,
+    version INTEGER NOT NULL,
+    created_at INTEGER NOT NULL,
+    updated_at INTEGER NOT NULL,
+    body TEXT NOT NULL,
+    PRIMARY KEY(kind, name)
+) STRICT, WITHOUT ROWID;
 
 CREATE TABLE backup(
     path TEXT PRIMARY KEY,

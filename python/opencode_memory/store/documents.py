@@ -1,0 +1,111 @@
+"""Documents: JSON with a version, written several at a time or not at all. Plans and loops are made of them.
+
+A writer names the version that it has read. If another writer was faster, nothing is written, and the writer reads
+again. So two processes never both carry out the same step.
+"""
+
+from __future__ import annotations
+
+import builtins
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from opencode_memory.store import arguments
+
+if TYPE_CHECKING:
+    from opencode_memory._core import Engine
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Document:
+    """A document.
+
+    Attributes:
+        kind: Its kind, for example ``plan``.
+        name: Its name, unique in its kind.
+        project: Its project; None if it has none.
+        version: 1 when it is created, and one more with each change.
+        created_at: The time it was created.
+        updated_at: The time it was last changed.
+        body: Its JSON value.
+    """
+
+    kind: str
+    name: str
+    project: str | None
+    version: int
+    created_at: datetime
+    updated_at: datetime
+    body: Any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """A change of a document.
+
+    Attributes:
+        kind: The kind of the document.
+        name: Its name.
+        expected: The version that the writer has read; 0 if there was no document.
+        body: Its new JSON value; None to write none.
+        project: Its project; only a new document takes it.
+        deletes: Whether to delete it. Without this and without a body, the change only requires the version.
+    """
+
+    kind: str
+    name: str
+    expected: int
+    body: Any = None
+    project: str | None = None
+    deletes: bool = False
+
+
+class Documents:
+    """The documents of a store; ``MemoryStore.documents`` is one."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    def write(self, changes: Iterable[Change]) -> builtins.list[int]:
+        """Write several documents or none, and return their new versions; 0 for a deleted one.
+
+        Raises:
+            ConflictError: A document has another version than its change expects. Nothing was written.
+            InvalidInputError: A name or a body is invalid, or a body has more than 1 MiB.
+        """
+        rows = []
+        for change in changes:
+            action = "delete" if change.deletes else "require" if change.body is None else "put"
+            body = arguments.json_text(change.body, field="body") if action == "put" else None
+            rows.append((change.kind, change.name, change.project, change.expected, action, body))
+        return self._engine.write_documents(rows)
+
+    def get(self, kind: str, name: str) -> Document | None:
+        """Return a document; None if there is none."""
+        found = self._engine.document(kind, name)
+        return None if found is None else _to_document(found)
+
+    def list(self, kind: str, *, prefix: str = "", project: str | None = None) -> builtins.list[Document]:
+        """Return the documents of a kind whose name starts with ``prefix``, ordered by name.
+
+        Args:
+            kind: Their kind.
+            prefix: Start of their names.
+            project: Their project; None for all.
+        """
+        return [_to_document(found) for found in self._engine.documents(kind, prefix, project)]
+
+
+def _to_document(found: dict[str, Any]) -> Document:
+    return Document(
+        kind=found["kind"],
+        name=found["name"],
+        project=found["project"],
+        version=found["version"],
+        created_at=arguments.moment(found["created_at"]),
+        updated_at=arguments.moment(found["updated_at"]),
+        body=json.loads(found["body"]),
+    )
