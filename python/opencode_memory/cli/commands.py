@@ -24,6 +24,12 @@ SECTIONS: Final = {
         "why": ("opencode_memory.cli.why:why", "Show which memories were added to messages, and why."),
         "memory-file": ("opencode_memory.cli.memory_file:memory_file", "Synchronize .opencode/MEMORY.md."),
     },
+    "Plan and build": {
+        "plan": ("opencode_memory.cli.plan:plan", "List, show and approve plans that agents wrote."),
+        "loop": ("opencode_memory.cli.loop:loop", "Let agents code, check and audit until a plan is done."),
+        "status": ("opencode_memory.cli.loop:list_loops", "List the loops of this project."),
+        "cancel": ("opencode_memory.cli.loop:cancel", "End a loop for good."),
+    },
     "Inspect and correct": {
         "list": ("opencode_memory.cli.listing:list_memories", "List memories, newest first."),
         "show": ("opencode_memory.cli.listing:show", "Show memories with all their fields."),

@@ -31,9 +31,11 @@ from opencode_memory.config.settings import (
     InjectionConfig,
     KvConfig,
     LearningConfig,
+    LoopConfig,
     MemoryFile,
     OpencodeConfig,
     RecallConfig,
+    SandboxConfig,
     ServerConfig,
     SessionConfig,
     Setting,
@@ -62,6 +64,8 @@ class Config:
         injection: Settings of the memories that are added to messages in OpenCode.
         compaction: Settings of the memories that are added to compactions in OpenCode.
         opencode: Settings of the plugin in OpenCode.
+        loop: Settings of plans and loops.
+        sandbox: Settings of the sandbox of loops.
         server: Settings of the server.
         memory_file: Whether a project's memories are also kept in a file.
         max_memory_lines: Maximum number of lines in that file.
@@ -86,6 +90,8 @@ class Config:
     injection: InjectionConfig
     compaction: CompactionConfig
     opencode: OpencodeConfig
+    loop: LoopConfig
+    sandbox: SandboxConfig
     server: ServerConfig
     memory_file: MemoryFile
     max_memory_lines: int

@@ -13,7 +13,18 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from opencode_memory.config.paths import default_data_dir
-from opencode_memory.config.value_kinds import FLAG, FOLDER, KEY, TEXT, TEXTS, ValueKind, one_of, some_of, whole_number
+from opencode_memory.config.value_kinds import (
+    FLAG,
+    FOLDER,
+    KEY,
+    TEXT,
+    TEXTS,
+    ValueKind,
+    number,
+    one_of,
+    some_of,
+    whole_number,
+)
 
 PREFIX: Final = "OPENCODE_MEMORY_"
 LEARNING_SOURCES: Final = ("opencode", "live", "markdown", "manifests")
@@ -57,6 +68,16 @@ class Digest(StrEnum):
     SMALL = "small"
     SESSION = "session"
     OFF = "off"
+
+
+class SandboxMode(StrEnum):
+    """Engine of the sandbox of loops."""
+
+    OFF = "off"
+    AUTO = "auto"
+    BWRAP = "bwrap"
+    PODMAN = "podman"
+    DOCKER = "docker"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -204,6 +225,59 @@ class OpencodeConfig:
     deadline_ms: int
     first_deadline_ms: int
     auditor_model: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoopConfig:
+    """Settings of plans and loops.
+
+    Attributes:
+        enabled: Whether loops may be started.
+        max_iterations: Limit of coding steps; 0 for 15, or three for each section of a longer plan.
+        max_hours: Limit of the time at work.
+        max_tokens: Limit of tokens without cached ones; 0 for none.
+        max_cost: Limit of the cost in US dollars; 0 for none.
+        audits: Whether an auditor reviews each change.
+        min_audits: Clean audits that a loop needs at least.
+        model: ``provider/model`` that codes in loops; None for the execution model.
+        execution_model: ``provider/model`` that carries out plans; None for OpenCode's default.
+        setup: Command that prepares a worktree.
+        copy: Patterns of ignored files that are copied into a worktree.
+        stall_seconds: Seconds without any progress of a model after which it is interrupted.
+    """
+
+    enabled: bool
+    max_iterations: int
+    max_hours: float
+    max_tokens: int
+    max_cost: float
+    audits: bool
+    min_audits: int
+    model: str | None
+    execution_model: str | None
+    setup: str | None
+    copy: tuple[str, ...]
+    stall_seconds: int
+
+    @property
+    def default_iterations(self) -> int:
+        """Limit of coding steps of a short plan."""
+        return 15
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SandboxConfig:
+    """Settings of the sandbox of loops.
+
+    Attributes:
+        mode: The engine; ``auto`` takes the first that works here.
+        image: Image of a container.
+        network: Whether commands may use the network.
+    """
+
+    mode: SandboxMode
+    image: str
+    network: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -379,7 +453,37 @@ SETTINGS: Final = (
         _always(2000),
         whole_number(20, 10_000),
     ),
-    Setting("opencode.auditor_model", "model of the auditor agent, as provider/model", _always(None), TEXT),
+    Setting("opencode.auditor_model", "model of the auditor, also in loops, as provider/model", _always(None), TEXT),
+    Setting("loop.enabled", "allow loops", _always(True), FLAG),
+    Setting(
+        "loop.max_iterations",
+        "coding steps of a loop; 0 for 15, or three for each section of a longer plan",
+        _always(0),
+        whole_number(0, 1_000_000),
+    ),
+    Setting("loop.max_hours", "hours that a loop may work", _always(4.0), number(0.01, 1000)),
+    Setting(
+        "loop.max_tokens",
+        "tokens of a loop without cached ones; 0 for no limit",
+        _always(5_000_000),
+        whole_number(0, 10**12),
+    ),
+    Setting("loop.max_cost", "cost of a loop in US dollars; 0 for no limit", _always(20.0), number(0, 1_000_000)),
+    Setting("loop.audits", "let an auditor review each change of a loop", _always(True), FLAG),
+    Setting("loop.min_audits", "clean audits that a loop needs at least", _always(1), whole_number(0, 100)),
+    Setting("loop.model", "model that codes in loops, as provider/model", _always(None), TEXT),
+    Setting("loop.execution_model", "model that carries out plans, as provider/model", _always(None), TEXT),
+    Setting("loop.setup", "command that prepares a worktree, for example npm ci", _always(None), TEXT),
+    Setting("loop.copy", "patterns of ignored files to copy into a worktree", _always(()), TEXTS),
+    Setting(
+        "loop.stall_seconds",
+        "seconds without progress until a model in a loop is interrupted",
+        _always(600),
+        whole_number(10, 86_400),
+    ),
+    Setting("sandbox.mode", "engine of the sandbox of loops", _always(SandboxMode.OFF), one_of(*SandboxMode)),
+    Setting("sandbox.image", "image of a container", _always("ocm-sandbox:latest"), TEXT),
+    Setting("sandbox.network", "let commands in the sandbox use the network", _always(False), FLAG),
     Setting("server.host", "address that the server listens on", _always("127.0.0.1"), TEXT, named="HOST"),
     Setting(
         "server.port", "port of the server; 0 for any free port", _always(9824), whole_number(0, 65_535), named="PORT"
@@ -441,6 +545,8 @@ SECTIONS: Final[Mapping[str, type[Any]]] = MappingProxyType(
         "injection": InjectionConfig,
         "compaction": CompactionConfig,
         "opencode": OpencodeConfig,
+        "loop": LoopConfig,
+        "sandbox": SandboxConfig,
         "server": ServerConfig,
     }
 )

@@ -1,7 +1,7 @@
 """The ASGI app of the resident server: its routes and the guards in front of them.
 
-``/mcp`` is for MCP clients, ``/bridge`` for OpenCode's plugin, ``/delegate`` for commands of the same user, ``/health``
-for health checks, ``/stats`` and ``/metrics`` for monitoring. No route allows a page of another origin to read its
+``/mcp`` is for MCP clients, ``/bridge`` for OpenCode's plugin, ``/delegate`` and ``/loops`` for commands of the same
+user, ``/health`` for health checks, ``/stats`` and ``/metrics`` for monitoring. No route allows a page of another origin to read its
 response.
 """
 
@@ -22,11 +22,13 @@ from starlette.routing import Route, WebSocketRoute
 
 import opencode_memory
 from opencode_memory.errors import OpencodeMemoryError
+from opencode_memory.resident.client import LOOPS_PATH
 from opencode_memory.resident.client import PATH as DELEGATE
 from opencode_memory.server import NAME
 from opencode_memory.server.delegation import Delegation
 from opencode_memory.server.guards import ApiKey, BodyLimit, Fence, RateLimit, default_hosts, default_origins
 from opencode_memory.server.late_endpoint import LateEndpoint, load_endpoint
+from opencode_memory.server.loops_endpoint import LoopsEndpoint
 from opencode_memory.server.metrics import CONTENT_TYPE, Metrics
 from opencode_memory.server.plugin.endpoint import Bridge
 from opencode_memory.server.plugin.protocol import PATH as BRIDGE
@@ -45,7 +47,7 @@ _UNAVAILABLE: Final = 503
 MCP: Final = "/mcp"
 PLUGGED_MCP: Final = "/mcp/opencode"
 """The MCP endpoint for an OpenCode with the plugin: only the tools that the plugin does not replace."""
-_PATHS: Final = frozenset({MCP, PLUGGED_MCP, HEALTH, "/stats", "/metrics", DELEGATE})
+_PATHS: Final = frozenset({MCP, PLUGGED_MCP, HEALTH, "/stats", "/metrics", DELEGATE, LOOPS_PATH})
 
 
 def build_app(state: ServerState, metrics: Metrics, *, host: str, key: str | None, token: str) -> WebApp:
@@ -66,7 +68,7 @@ def build_app(state: ServerState, metrics: Metrics, *, host: str, key: str | Non
     metrics.add_gauge("mcp_sessions", "Known MCP sessions.", lambda: _count_sessions(endpoints))
     bridge = Bridge(state, token=token, on_refused=metrics.refuse)
     metrics.add_gauge("plugins", "Connected OpenCode plugins.", lambda: bridge.plugins)
-    app: ASGIApp = _build_routes(state, metrics, endpoints, bridge, Delegation(state, token=token))
+    app: ASGIApp = _build_routes(state, metrics, endpoints, bridge, Delegation(state, token=token), token=token)
     app = BodyLimit(app, limit=BODY_LIMIT, on_refused=metrics.refuse)
     if key is not None:
         app = ApiKey(app, key=key, other=token, open_paths=frozenset({HEALTH}), on_refused=metrics.refuse)
@@ -103,6 +105,8 @@ def _build_routes(
     endpoints: Mapping[str, LateEndpoint],
     bridge: Bridge,
     delegation: Delegation,
+    *,
+    token: str,
 ) -> Starlette:
     begun, version = time.monotonic(), opencode_memory.__version__
 
@@ -146,7 +150,10 @@ def _build_routes(
         async with AsyncExitStack() as running:
             for endpoint in endpoints.values():
                 await running.enter_async_context(endpoint.running())
+            tasks = await running.enter_async_context(anyio.create_task_group())
+            tasks.start_soon(bridge.loops.serve)
             yield
+            tasks.cancel_scope.cancel()
 
     return Starlette(
         routes=[
@@ -155,6 +162,7 @@ def _build_routes(
             Route("/stats", stats),
             Route("/metrics", read_metrics),
             Route(DELEGATE, delegation.handle, methods=["POST"]),
+            Route(LOOPS_PATH, LoopsEndpoint(state, bridge.loops, token=token).handle, methods=["GET", "POST"]),
             WebSocketRoute(BRIDGE, bridge.serve),
         ],
         lifespan=lifespan,

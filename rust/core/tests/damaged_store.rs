@@ -190,7 +190,7 @@ fn store_of_newer_format_is_refused_and_unchanged() {
     let mut bytes = std::fs::read(prepared().path().join(FILE)).expect("a file");
     bytes[FORMAT_AT..FORMAT_AT + 4].copy_from_slice(&7_u32.to_be_bytes());
     let error = assert_refused_unchanged(&bytes, ErrorKind::FormatVersion);
-    assert!(matches!(error, Error::FormatVersion { found: 7, supported: 2, .. }), "{error:?}");
+    assert!(matches!(error, Error::FormatVersion { found: 7, supported: 3, .. }), "{error:?}");
 }
 
 #[test]

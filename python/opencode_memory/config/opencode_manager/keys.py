@@ -59,6 +59,10 @@ def _log_file(given: Mapping[str, Any], data_dir: Path) -> str | None:
     return given["logging.file"] or str(data_dir / "server.log")
 
 
+def _model(name: str) -> Convert:
+    return lambda given, _data_dir: given[name] or None
+
+
 def _ttl_seconds(given: Mapping[str, Any], _data_dir: Path) -> int:
     return -(-int(given["defaultKvTtlMs"]) // 1000)
 
@@ -69,8 +73,8 @@ _MILLISECONDS: Final = whole_number(0, 10**13)
 _BUNDLED: Final = "the bundled model is the only one"
 _NO_REQUESTS: Final = "vectors are never computed over the network"
 _NO_DEBUG: Final = "the log has no debug level"
-_NO_LOOPS: Final = "there are no loops yet"
-_NO_SANDBOX: Final = "there is no sandbox yet"
+_NO_MODEL: Final = '`""` leaves the choice to OpenCode'
+_ALWAYS_A_LIMIT: Final = "0 is the default limit, because a loop always has one"
 _NO_SIDEBAR: Final = "there is no sidebar yet"
 _BOTH: Final = "memories are injected only if both keys are true"
 _FILE: Final = 'the default file is `server.log` in the folder of the store; `"enabled": false` sets nothing'
@@ -111,7 +115,9 @@ KEYS: Final = (
     ),
     _setting_key("injection.enabled", "messagesTransform.enabled", FLAG, True, meaning=_BOTH, convert=_is_injected),
     Key("messagesTransform.debug", FLAG, False, _NO_DEBUG),
-    Key("executionModel", MODEL, "", "plans are not executed in separate sessions yet"),
+    _setting_key(
+        "loop.execution_model", "executionModel", MODEL, "", meaning=_NO_MODEL, convert=_model("executionModel")
+    ),
     _setting_key(
         "opencode.auditor_model",
         "auditorModel",
@@ -128,15 +134,22 @@ KEYS: Final = (
         meaning="converted from milliseconds to seconds, rounded up",
         convert=_ttl_seconds,
     ),
-    Key("loop.enabled", FLAG, True, _NO_LOOPS),
-    Key("loop.defaultMaxIterations", _COUNT, 15, _NO_LOOPS),
-    Key("loop.cleanupWorktree", FLAG, False, _NO_LOOPS),
-    Key("loop.defaultAudit", FLAG, True, _NO_LOOPS),
-    Key("loop.model", MODEL, "", _NO_LOOPS),
-    Key("loop.minAudits", _COUNT, 1, _NO_LOOPS),
-    Key("loop.stallTimeoutMs", _MILLISECONDS, 60_000, _NO_LOOPS),
-    Key("sandbox.mode", one_of("off", "docker"), "off", _NO_SANDBOX),
-    Key("sandbox.image", LINE, "ocm-sandbox:latest", _NO_SANDBOX),
+    _setting_key("loop.enabled", "loop.enabled", FLAG, True),
+    _setting_key("loop.max_iterations", "loop.defaultMaxIterations", _COUNT, 15, meaning=_ALWAYS_A_LIMIT),
+    Key("loop.cleanupWorktree", FLAG, False, "a worktree is removed when its loop is completed and all is committed"),
+    _setting_key("loop.audits", "loop.defaultAudit", FLAG, True),
+    _setting_key("loop.model", "loop.model", MODEL, "", meaning=_NO_MODEL, convert=_model("loop.model")),
+    _setting_key("loop.min_audits", "loop.minAudits", whole_number(0, 100), 1),
+    _setting_key(
+        "loop.stall_seconds",
+        "loop.stallTimeoutMs",
+        whole_number(10_000, 86_400_000),
+        60_000,
+        meaning="converted from milliseconds to seconds",
+        convert=lambda given, _data_dir: int(given["loop.stallTimeoutMs"]) // 1000,
+    ),
+    _setting_key("sandbox.mode", "sandbox.mode", one_of("off", "docker"), "off"),
+    _setting_key("sandbox.image", "sandbox.image", LINE, "ocm-sandbox:latest"),
     Key("tui.sidebar", FLAG, True, _NO_SIDEBAR),
     Key("tui.showLoops", FLAG, True, _NO_SIDEBAR),
     Key("tui.showVersion", FLAG, True, _NO_SIDEBAR),

@@ -12,5 +12,19 @@ MCP_NAME: Final = "memory"
 """Name of the MCP server in OpenCode's configuration."""
 DIGEST_AGENT: Final = "opencode-memory-digest"
 """Name of the hidden agent in OpenCode that digests sessions."""
+AUDIT_AGENT: Final = "opencode-memory-auditor"
+"""Name of the hidden agent in OpenCode that audits in loops."""
 OWN_TITLE: Final = "opencode-memory: "
 """Start of the titles of sessions that opencode-memory starts itself."""
+LOOP_TITLE: Final = "loop: "
+"""Start of the titles of sessions in which loops work. A program writes their prompts, but they are learned from."""
+_LOOP_PARENT: Final = "loop"
+
+
+def find_parent(title: str, parent: str | None) -> str | None:
+    """Return the parent of a session; None if a person started it.
+
+    In the session of a loop nothing is a person's word, as in the session of a subagent. So it counts as having a
+    parent.
+    """
+    return _LOOP_PARENT if title.startswith(LOOP_TITLE) else parent or None

@@ -26,7 +26,8 @@ from opencode_memory.text.suggest import did_you_mean
 
 PLUGIN: Final = "opencode-memory.ts"
 MANIFEST: Final = "opencode-memory.json"
-_ALWAYS: Final = "memory-findings"
+_ALWAYS: Final = ("memory-findings", "memory-plan", "memory-loop")
+"""Starts of the names of tools that no MCP tool replaces."""
 _AUDITOR: Final = "auditor"
 # If a server hangs, OpenCode waits this long twice before the first message, and once for each tool. Its default is
 # 30 s.
@@ -239,7 +240,7 @@ def _render_tools(tools: Iterable[OfferedTool], *, by_mcp: bool) -> dict[str, An
     return {
         tool.name: {"description": tool.about, "args": tool.input}
         for tool in tools
-        if not by_mcp or tool.name == _ALWAYS
+        if not by_mcp or tool.name.startswith(_ALWAYS)
     }
 
 

@@ -72,6 +72,18 @@ COMMANDS: Final[Mapping[str, Mapping[str, Any]]] = MappingProxyType(
             "Show what is remembered here, and what waits for review",
             _fallback("Tell the user so, and that `opencode-memory doctor` finds out why. Do nothing else."),
         ),
+        "plan": _command(
+            "Show the plans of this project",
+            _fallback("Tell the user so, and that `opencode-memory plan list` lists the plans. Do nothing else."),
+        ),
+        "loop": _command(
+            "Run the newest plan in a loop",
+            _fallback("No loop was started. Tell the user so. Do nothing else."),
+        ),
+        "cancel-loop": _command(
+            "Cancel a loop",
+            _fallback("No loop was cancelled. Tell the user so, and that `opencode-memory loop cancel` does it."),
+        ),
         "review": _command(
             "Review changes against the project's memory",
             frame(f"{READ_ONLY}\n{HOW}\n{WHAT}") + NO_ARGUMENTS,

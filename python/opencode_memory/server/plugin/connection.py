@@ -22,6 +22,7 @@ from opencode_memory.hosts.opencode.contract import PROTOCOL
 from opencode_memory.server.plugin import handlers
 from opencode_memory.server.plugin.digest_runner import DigestRunner, Instance
 from opencode_memory.server.plugin.json_rpc import Peer, RemoteError
+from opencode_memory.server.plugin.loop_host import LoopHost
 from opencode_memory.server.plugin.mcp_link import McpLink
 from opencode_memory.server.plugin.opencode_client import (
     OpenCode,
@@ -30,6 +31,7 @@ from opencode_memory.server.plugin.opencode_client import (
     find_facts,
     has_user_message,
 )
+from opencode_memory.server.plugin.plan_answers import take_answers
 from opencode_memory.server.plugin.protocol import (
     EVENTS,
     CommandParams,
@@ -44,6 +46,7 @@ from opencode_memory.server.plugin.session_watch import Watch
 from opencode_memory.text import clock
 
 if TYPE_CHECKING:
+    from opencode_memory.loops.keeper import Keeper
     from opencode_memory.server.client_project import ClientProjects
     from opencode_memory.server.server_state import ServerState
 
@@ -64,10 +67,15 @@ class Connection:
         state: The server's state.
         projects: Finds the project of a folder.
         digests: Digests sessions through the plugin's OpenCode.
+        loops: Runs loops and approved plans in the plugin's OpenCode.
         send: Sends a text to the plugin.
     """
 
-    def __init__(self, state: ServerState, projects: ClientProjects, digests: DigestRunner, send: Any) -> None:
+    def __init__(
+        self, state: ServerState, projects: ClientProjects, digests: DigestRunner, loops: Keeper, send: Any
+    ) -> None:
+        self._loops = loops
+        self._host: LoopHost | None = None
         self._state = state
         self._projects = projects
         self._digests = digests
@@ -96,9 +104,14 @@ class Connection:
 
     async def run(self, texts: AsyncIterable[str]) -> None:
         """Serve the plugin until it disconnects."""
-        async with anyio.create_task_group() as self._tasks:
-            await self.peer.run(texts)
-            self._tasks.cancel_scope.cancel()
+        try:
+            async with anyio.create_task_group() as self._tasks:
+                await self.peer.run(texts)
+                self._tasks.cancel_scope.cancel()
+        finally:
+            if self._host is not None:
+                self._host.close()
+                self._loops.remove(self._host)
 
     async def _handle_hello(self, params: Any) -> dict[str, Any]:
         greeting = Greeting.parse(params)
@@ -127,6 +140,8 @@ class Connection:
             _log.info("OpenCode in %s: %s", greeting.directory, error)
         except Exception:  # noqa: BLE001  a failed greeting must not end the connection
             _log.exception("the greeting of the plugin in %s failed", greeting.directory)
+        self._host = LoopHost(self.opencode, Path(greeting.directory), greeting.pid)
+        self._loops.add(self._host)
         await self._digests.serve(Instance(self.opencode, Path(greeting.directory), greeting.pid))
 
     async def _handle_turn(self, params: Any) -> dict[str, Any]:
@@ -180,11 +195,20 @@ class Connection:
                 _log.warning("session %s is compacted, but learning from it failed: %s", session, error)
 
     async def _handle_command(self, params: Any) -> dict[str, Any]:
-        return await self._on_thread(
-            partial(handlers.handle_command, self._require_context(), CommandParams.parse(params))
-        )
+        try:
+            return await self._on_thread(
+                partial(handlers.handle_command, self._require_context(), CommandParams.parse(params))
+            )
+        finally:
+            self._loops.wake()
 
     async def _handle_tool(self, params: Any) -> dict[str, Any]:
+        try:
+            return await self._run_tool(params)
+        finally:
+            self._loops.wake()
+
+    async def _run_tool(self, params: Any) -> dict[str, Any]:
         # The message of the current turn is among the earlier events. A tool that writes looks for the user's words.
         with anyio.move_on_after(_EVENTS_SECONDS):
             await self.peer.wait_for_notifications("events")
@@ -204,6 +228,9 @@ class Connection:
             self._remember(session, facts)
         # Skip sessions that opencode-memory started itself for a digest: their prompts are not written by a person.
         others = drop_sessions(params, self._is_ours)
+        self._loops.notify()
+        if await self._on_thread(partial(take_answers, self._require_context(), others)):
+            self._loops.wake()
         if has_user_message(others):
             self._digests.interrupt(self._pid)
         await self._on_thread(partial(self._watch.take, others, at=clock.now()))

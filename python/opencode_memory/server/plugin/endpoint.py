@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from starlette.websockets import WebSocketDisconnect
 
+from opencode_memory.loops.keeper import Keeper
 from opencode_memory.server.client_project import ClientProjects
 from opencode_memory.server.guards.refusal import OnRefused, headers_named
 from opencode_memory.server.plugin.connection import Connection
@@ -44,6 +45,7 @@ class Bridge:
         self._token = token.encode()
         self._on_refused = on_refused
         self._digests = DigestRunner(state)
+        self.loops = Keeper(state.store, state.config.loop, state.projects.of_session)
         self._connections: set[Connection] = set()
 
     @property
@@ -64,7 +66,7 @@ class Bridge:
             with suppress(WebSocketDisconnect, RuntimeError):
                 await socket.send_text(text)
 
-        connection = Connection(self.state, self.projects, self._digests, send)
+        connection = Connection(self.state, self.projects, self._digests, self.loops, send)
         self._connections.add(connection)
         try:
             await connection.run(_texts(socket))

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Protocol
 from urllib.parse import quote
 
-from opencode_memory.hosts.opencode.contract import OWN_TITLE
+from opencode_memory.hosts.opencode.contract import OWN_TITLE, find_parent
 from opencode_memory.server.plugin.json_rpc import RemoteError
 
 _SECONDS: Final = 10.0
@@ -208,5 +208,7 @@ def _parse_facts(info: Any) -> SessionFacts | None:
     if not isinstance(info, Mapping) or not isinstance(info.get("id"), str):
         return None
     parent = info.get("parentID")
-    is_ours = str(info.get("title", "")).startswith(OWN_TITLE)
-    return SessionFacts(parent=parent if isinstance(parent, str) and parent else None, is_ours=is_ours)
+    title = str(info.get("title", ""))
+    return SessionFacts(
+        parent=find_parent(title, parent if isinstance(parent, str) else None), is_ours=title.startswith(OWN_TITLE)
+    )

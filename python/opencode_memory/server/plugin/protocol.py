@@ -46,6 +46,10 @@ EVENTS: Final = (
     "message.removed",
     "message.part.removed",
     "permission.replied",
+    "session.status",
+    "session.error",
+    "permission.asked",
+    "question.replied",
 )
 """Types of events of OpenCode's bus that the plugin forwards."""
 

@@ -17,7 +17,8 @@ const BACKUPS: &str = "backups";
 const MIGRATING: &str = "migrating";
 
 /// Statements of each step; the first leads from format 1 to 2. A step never changes after a release.
-const STEPS: [&str; FORMAT as usize - 1] = ["
+const STEPS: [&str; FORMAT as usize - 1] = [
+    "
 ALTER TABLE memory ADD COLUMN remind_at INTEGER;
 ALTER TABLE memory ADD COLUMN remind_every INTEGER;
 ALTER TABLE memory ADD COLUMN review_after INTEGER;
@@ -30,7 +31,8 @@ CREATE TABLE project_merge(
     target INTEGER NOT NULL,
     rows TEXT NOT NULL
 ) STRICT;
-", "
+",
+    "
 CREATE TABLE document(
     kind TEXT NOT NULL,
     name TEXT NOT NULL,
@@ -41,7 +43,8 @@ CREATE TABLE document(
     body TEXT NOT NULL,
     PRIMARY KEY(kind, name)
 ) STRICT, WITHOUT ROWID;
-"];
+",
+];
 
 /// Bring the store in `file` from format `from` to the current one. A copy of it stays in its folder of backups.
 pub fn migrate(connection: &mut Connection, file: &Path, from: i64, now_ms: i64) -> Result<()> {

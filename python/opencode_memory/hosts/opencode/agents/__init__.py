@@ -9,8 +9,9 @@ only for a caller that refuses such lines first, which the plugin does in ``agen
 
 The agents of the user are never disabled or hidden, and the default agent is not changed.
 
-``HIDDEN`` has the agent that digests sessions. It is always there. Its mode is ``primary``, as that of OpenCode's own
-hidden agents, because a hidden subagent would still be offered to every model by the tool ``task``.
+``HIDDEN`` has the agents that digest sessions and audit in loops. They are always there. Their mode is ``primary``, as
+that of OpenCode's own hidden agents, because a hidden subagent would still be offered to every model by the tool
+``task``.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from importlib.resources import files
 from typing import Any, Final
 
 from opencode_memory.hosts.opencode.agents import permissions
-from opencode_memory.hosts.opencode.contract import DIGEST_AGENT
+from opencode_memory.hosts.opencode.contract import AUDIT_AGENT, DIGEST_AGENT
 
 READ_ONLY: Final = ("architect", "auditor")
 """Agents that only read."""
@@ -74,7 +75,15 @@ HIDDEN: Final[Mapping[str, Mapping[str, Any]]] = {
         "temperature": 0.0,
         "prompt": _prompt("digest"),
         "permission": {"*": "deny"},
-    }
+    },
+    AUDIT_AGENT: {
+        "description": "Audits the changes of a loop. opencode-memory runs it in sessions of its own.",
+        "mode": "primary",
+        "hidden": True,
+        "temperature": 0.0,
+        "prompt": _prompt("auditor"),
+        "permission": permissions.LOOP_AUDITOR,
+    },
 }
 """Agents of opencode-memory itself by name, as JSON values."""
 

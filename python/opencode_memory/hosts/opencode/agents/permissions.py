@@ -77,8 +77,12 @@ _NEVER: Final[Rules] = {"edit": "deny", "write": "deny", "apply_patch": "deny", 
 CODE: Final[Rules] = {"question": "allow"}
 """The user's own rules apply. A primary agent may also ask questions."""
 
+_PLANNING: Final[Rules] = dict.fromkeys(
+    ("memory-plan", "memory-plan-execute", "memory-loop", "memory-loop-status", "memory-loop-cancel"), "allow"
+)
+
 ARCHITECT: Final[Rules] = (
-    _READING | _RECALLING | {"question": "allow", "webfetch": "allow", "websearch": "allow"} | _NEVER
+    _READING | _RECALLING | _PLANNING | {"question": "allow", "webfetch": "allow", "websearch": "allow"} | _NEVER
 )
 """The architect may use the web. The auditor may not, because it reads untrusted code."""
 
@@ -86,6 +90,13 @@ AUDITOR: Final[Rules] = _READING | _RECALLING | {"memory_findings": "allow", "me
 
 LIBRARIAN: Final[Rules] = _READING | _RECALLING | _CURATING | _NEVER
 """The librarian writes memories but no files, so exports are not among its tools."""
+
+LOOP_AUDITOR: Final[Rules] = AUDITOR | {
+    "memory-loop-report": "allow",
+    "doom_loop": "deny",
+    "external_directory": "deny",
+}
+"""Nobody watches the auditor of a loop, so it asks nothing."""
 
 READING_COMMANDS: Final[Rules] = {
     "*": "deny",

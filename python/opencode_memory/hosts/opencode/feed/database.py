@@ -22,6 +22,7 @@ from types import MappingProxyType, TracebackType
 from typing import Final, Self
 
 from opencode_memory.errors import InvalidInputError
+from opencode_memory.hosts.opencode.contract import find_parent
 from opencode_memory.hosts.opencode.feed.pages import Page, read_page, read_some
 from opencode_memory.hosts.opencode.feed.sqlite_reader import BesideReader
 from opencode_memory.hosts.opencode.feed.tables import Engine, columns, engines_of, is_sound
@@ -190,7 +191,7 @@ class OpenCodeDatabase:
             places = ", ".join("?" * len(names))
             for name, *values in connection.execute(f"SELECT id, {asked} FROM {table} WHERE id IN ({places})", names):
                 directory, parent, title = (str(value or "") for value in values)
-                info = SessionInfo(id=name, directory=directory, parent=parent or None, title=title)
+                info = SessionInfo(id=name, directory=directory, parent=find_parent(title, parent), title=title)
                 found.setdefault(name, info)
         return found
 

@@ -31,6 +31,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from opencode_memory.errors import InvalidInputError
+from opencode_memory.hosts.opencode.contract import find_parent
 from opencode_memory.hosts.opencode.feed.messages import created_ms, extract_essence, is_finished, read_message
 from opencode_memory.learning.extraction.events import Message, SessionInfo
 
@@ -155,8 +156,11 @@ class LiveFeed:
                 if session is not None:
                     self._forget(session)
                     yield Batch(session=session.info, messages=(), ended=True)
-            case "session.compacted" | "permission.replied", _:
-                pass
+            case ("session.compacted" | "permission.replied" | "permission.asked" | "question.replied", _) | (
+                "session.status" | "session.error",
+                _,
+            ):
+                pass  # For loops and plans.
             case _:
                 _LOG.debug("skipped an event of an unknown type or without ids")
 
@@ -164,7 +168,7 @@ class LiveFeed:
         known = SessionInfo(
             id=name,
             directory=_text(info.get("directory")) or directory,
-            parent=_text(info.get("parentID")) or None,
+            parent=find_parent(_text(info.get("title")), _text(info.get("parentID"))),
             title=_text(info.get("title")),
         )
         session = self._sessions.get(name)

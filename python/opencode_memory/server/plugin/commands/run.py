@@ -18,6 +18,7 @@ from opencode_memory.hosts.opencode.slash_commands import HOW, READ_ONLY, WHAT, 
 from opencode_memory.models import Category, RememberStatus, Scope, Trust
 from opencode_memory.server.answers import format_project, join_lines
 from opencode_memory.server.call import SessionCall
+from opencode_memory.server.plugin.commands import loops
 from opencode_memory.server.plugin.commands.forget import forget
 from opencode_memory.server.plugin.commands.memory_status import show_status
 from opencode_memory.server.plugin.commands.parse import parse_memory
@@ -150,4 +151,7 @@ _COMMANDS: Final[Mapping[str, Callable[[SessionCall, str], str]]] = {
     "forget": forget,
     "memory": show_status,
     "review": _review,
+    "plan": loops.show_plans,
+    "loop": loops.start_loop,
+    "cancel-loop": loops.cancel,
 }

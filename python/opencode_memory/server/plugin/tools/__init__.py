@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from opencode_memory.server.plugin.tools import aliases, findings, memories
+from opencode_memory.server.plugin.tools import aliases, findings, loops, memories, plans
 from opencode_memory.server.toolbox import Tool
 
 TOOLS: Final[tuple[Tool, ...]] = (
@@ -19,4 +19,10 @@ TOOLS: Final[tuple[Tool, ...]] = (
     memories.memory_health,
     *aliases.TOOLS,
     findings.memory_findings,
+    plans.memory_plan,
+    plans.memory_plan_execute,
+    loops.memory_loop,
+    loops.memory_loop_status,
+    loops.memory_loop_cancel,
+    loops.memory_loop_report,
 )

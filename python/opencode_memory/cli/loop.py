@@ -1,0 +1,224 @@
+"""``opencode-memory loop``: starts loops, and shows and steers them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+import click
+
+from opencode_memory.cli.command import Group, command
+from opencode_memory.cli.context import Invocation
+from opencode_memory.cli.errors import DONE, NOTHING_FOUND
+from opencode_memory.cli.loop_server import tell_server_or_note
+from opencode_memory.cli.output import dim
+from opencode_memory.cli.parameters import confirm, yes_option
+from opencode_memory.errors import InvalidInputError
+from opencode_memory.loops.describe import describe_loop, describe_phase, describe_step
+from opencode_memory.loops.model import Loop, Place
+from opencode_memory.loops.records import Loops
+from opencode_memory.loops.start import Wish, cancel_loop, pause_loop, resume_loop, start_loop
+from opencode_memory.plans import Plan, Plans, PlanStatus
+from opencode_memory.store.memory_store import MemoryStore
+from opencode_memory.text.clock import age
+from opencode_memory.text.formatting import format_count
+
+_MOST_PATH: Final = 1_000
+_name_argument = click.argument("name", metavar="LOOP")
+_iterations_option = click.option("--iterations", type=click.IntRange(1, 1_000), metavar="N", help="Most coding steps.")
+
+
+@command("start")
+@click.argument("plan", metavar="PLAN|FILE|TEXT")
+@click.option("--check", "checks", multiple=True, metavar="COMMAND", help="With TEXT: a command that must succeed.")
+@click.option("--name", metavar="NAME", help="Name of the loop.  [default: made of the title]")
+@click.option("--in-place", is_flag=True, help="Work in this folder, without a worktree and without commits.")
+@click.option("--take-changes", is_flag=True, help="Take uncommitted changes and new files along.")
+@click.option("--setup", metavar="COMMAND", help="Command that prepares the worktree, for example: npm ci")
+@click.option("--no-audit", is_flag=True, help="Rely on the commands alone.")
+@_iterations_option
+def start(
+    run: Invocation,
+    *,
+    plan: str,
+    checks: tuple[str, ...],
+    name: str | None,
+    in_place: bool,
+    take_changes: bool,
+    setup: str | None,
+    no_audit: bool,
+    iterations: int | None,
+) -> None:
+    """Start a loop for a submitted plan, for a FILE with a plan, or for a TEXT with --check.
+
+    The loop codes, runs the checks and audits in turns, on a branch of its own, until all is well.
+    """
+    with run.open_store(creates_project=True) as store:
+        found = _find_or_write(run, store, plan, checks)
+        wish = Wish(
+            directory=run.folder,
+            by="command line",
+            in_place=in_place,
+            name=name,
+            iterations=iterations,
+            takes_changes=take_changes,
+            setup=setup,
+            audits=False if no_audit else None,
+        )
+        loop = start_loop(store, found, wish, config=run.config, at=run.started_at)
+    _print(run, loop)
+    tell_server_or_note(run)
+
+
+@command("list")
+@click.option("--all", "everything", is_flag=True, help="Include loops that have ended.")
+def list_loops(run: Invocation, *, everything: bool) -> int:
+    """List the loops of this project, the newest first."""
+    with run.open_store() as store:
+        loops = Loops(store)
+        known = [loop for loop in loops.list(store.project) if store.project is not None]
+        shown = [loop for loop in known if everything or not loop.state.has_ended]
+        phases = [describe_phase(loop, loops.step(loop.id, loop.steps)) for loop in shown]
+    if run.out.as_json:
+        run.out.json({"loops": shown})
+    elif shown:
+        rows = [
+            (loop.id, loop.name, phase, age(loop.created_at, at=run.started_at), loop.reason)
+            for loop, phase in zip(shown, phases, strict=True)
+        ]
+        run.out.table(rows)
+    else:
+        ended = len(known) - len(shown)
+        more = f" {format_count(ended, 'loop')} ended before; --all lists them too." if ended else ""
+        run.out.note(f"There is no open loop in this project.{more}")
+    return DONE if shown else NOTHING_FOUND
+
+
+@command("show")
+@_name_argument
+def show(run: Invocation, *, name: str) -> None:
+    """Show a loop with its steps."""
+    with run.open_store() as store:
+        loops = Loops(store)
+        loop = _find(store, name)
+        steps = loops.steps(loop.id)
+    if run.out.as_json:
+        run.out.json({"loop": loop, "steps": steps})
+        return
+    for line in describe_loop(loop, steps[-1] if steps else None, at=run.started_at):
+        run.out.line(line)
+    for step in steps:
+        run.out.line(f"  {describe_step(step)}")
+
+
+@command("logs")
+@_name_argument
+@click.option("--output", "with_output", is_flag=True, help="Also show the output of the commands.")
+def logs(run: Invocation, *, name: str, with_output: bool) -> None:
+    """Show what happened in a loop, the first event first."""
+    with run.open_store() as store:
+        loops = Loops(store)
+        loop = _find(store, name)
+        events, steps = loops.events(loop.id), loops.steps(loop.id)
+    if run.out.as_json:
+        run.out.json({"loop": loop.id, "events": events})
+        return
+    for event in events:
+        run.out.line(dim(f"{event.at.astimezone():%Y-%m-%d %H:%M:%S}  "), event.text)
+    for step in steps if with_output else ():
+        if output := str(step.outcome.get("output", "")).strip():
+            run.out.line("")
+            run.out.line(describe_step(step))
+            run.out.line(output)
+
+
+@command("pause")
+@_name_argument
+def pause(run: Invocation, *, name: str) -> None:
+    """Stop a loop; `resume` goes on with the same step."""
+    with run.open_store() as store:
+        loop = pause_loop(store, _find(store, name), at=run.started_at)
+    _print(run, loop)
+
+
+@command("resume")
+@_name_argument
+@_iterations_option
+def resume(run: Invocation, *, name: str, iterations: int | None) -> None:
+    """Let a paused or waiting loop go on."""
+    with run.open_store() as store:
+        loop = resume_loop(store, _find(store, name), at=run.started_at, iterations=iterations)
+    _print(run, loop)
+    tell_server_or_note(run)
+
+
+@command("cancel")
+@_name_argument
+@yes_option
+def cancel(run: Invocation, *, name: str, yes: bool) -> int:
+    """End a loop for good. Its branch and its folder stay."""
+    with run.open_store() as store:
+        loop = _find(store, name)
+        if not confirm(f"Cancel the loop {loop.name}", yes=yes):
+            return NOTHING_FOUND
+        loop = cancel_loop(store, loop, at=run.started_at)
+    _print(run, loop)
+    return DONE
+
+
+@command("restart")
+@_name_argument
+def restart(run: Invocation, *, name: str) -> None:
+    """Start an ended loop again, from its plan and on a new branch."""
+    with run.open_store() as store:
+        old = _find(store, name)
+        if not old.state.has_ended:
+            error = InvalidInputError(f"LOOP: {old.name} has not ended, it is {old.state}", field="LOOP")
+            error.hint = f"opencode-memory loop resume {old.name}"
+            raise error
+        plans = Plans(store, store.project)
+        again = plans.submit(plans.write(plans.text(plans.get(old.plan)), at=run.started_at).plan)
+        wish = Wish(directory=Path(old.directory), by="command line", in_place=old.place is Place.IN_PLACE)
+        loop = start_loop(store, again, wish, config=run.config, at=run.started_at)
+    _print(run, loop)
+    tell_server_or_note(run)
+
+
+def _find_or_write(run: Invocation, store: MemoryStore, given: str, checks: tuple[str, ...]) -> Plan:
+    """Return the plan that is named, or write one from a file or a text. The person's command approves it."""
+    plans = Plans(store, store.project)
+    if checks:
+        return plans.submit(plans.write(_render(given, checks), at=run.started_at).plan)
+    file = run.folder / given
+    if len(given) < _MOST_PATH and file.is_file():
+        return plans.submit(plans.write(file.read_text(encoding="utf-8"), at=run.started_at).plan)
+    found = plans.get(given)
+    return plans.submit(found) if found.status is PlanStatus.DRAFT else found
+
+
+def _render(text: str, checks: tuple[str, ...]) -> str:
+    title = text.strip().partition("\n")[0][:80]
+    commands = "\n".join(checks)
+    return (
+        f"# {title}\n\n## Objective\n{text}\n\n## Steps\n### 1. {title}\nFiles: whatever the objective needs\n"
+        f"Acceptance: the commands below succeed\n\n## Verification\n```sh\n{commands}\n```\n"
+    )
+
+
+def _find(store: MemoryStore, name: str) -> Loop:
+    return Loops(store).find(name, store.project)
+
+
+def _print(run: Invocation, loop: Loop) -> None:
+    if run.out.as_json:
+        run.out.json({"loop": loop})
+    else:
+        why = f": {loop.reason}" if loop.reason else ""
+        run.out.line(f"The loop {loop.name} is {loop.state}{why}. ", dim(loop.id))
+
+
+loop: Final = Group(
+    "loop",
+    help="Let agents code, check and audit until a plan is done.",
+    commands=[start, list_loops, show, logs, pause, resume, cancel, restart],
+)

@@ -1,0 +1,138 @@
+"""Runs git on the user's machine for a loop, so that nothing inside a worktree can run code here.
+
+A program in a worktree can replace its ``.git`` file and change the shared configuration. So the folder of git is named
+in each call, hooks and the file system monitor are off, and a changed configuration is noticed before git reads it for
+work: ``config_mark`` differs then.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from opencode_memory.config.load import environment as inherited
+from opencode_memory.errors import OpencodeMemoryError
+
+_SECONDS: Final = 120.0
+_SAID_CHARACTERS: Final = 500
+_OPTIONS: Final = (
+    "core.fsmonitor=false",
+    f"core.hooksPath={os.devnull}",
+    "core.pager=cat",
+    "core.untrackedCache=false",
+    "commit.gpgSign=false",
+    "gc.auto=0",
+    "maintenance.auto=false",
+    "protocol.ext.allow=never",
+    "submodule.recurse=false",
+)
+# Keys that git itself or a user's usual work changes. None of them runs a program.
+_HARMLESS: Final = (
+    "branch.",
+    "remote.",
+    "user.",
+    "submodule.",
+    "core.repositoryformatversion",
+    "core.filemode",
+    "core.bare",
+    "core.logallrefupdates",
+    "core.ignorecase",
+    "core.precomposeunicode",
+    "core.symlinks",
+    "core.autocrlf",
+    "core.eol",
+    "extensions.worktreeconfig",
+)
+_RUNS_A_PROGRAM: Final = (".uploadpack", ".receivepack", ".vcs", ".update", ".proxy")
+
+
+class GitError(OpencodeMemoryError):
+    """Git failed.
+
+    Attributes:
+        said: The end of its error output.
+    """
+
+    def __init__(self, command: str, said: str) -> None:
+        super().__init__(f"git {command} failed: {said}")
+        self.said = said
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Git:
+    """Git for one work tree.
+
+    Attributes:
+        work_tree: The files.
+        git_dir: The folder of git for these files; None to let git find it, which is safe only in the user's own tree.
+        environment: More variables.
+    """
+
+    work_tree: Path
+    git_dir: Path | None = None
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+    def run(self, *arguments: str, seconds: float = _SECONDS, more: Mapping[str, str] | None = None) -> str:
+        """Run a command of git and return its output without the last line end.
+
+        Raises:
+            GitError: Git failed, or took too long.
+        """
+        place = ["-C", str(self.work_tree)]
+        if self.git_dir is not None:
+            place += [f"--git-dir={self.git_dir}", f"--work-tree={self.work_tree}"]
+        options = [part for option in _OPTIONS for part in ("-c", option)]
+        environment = {name: value for name, value in inherited().items() if not name.startswith("GIT_")}
+        environment |= {"GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
+        try:
+            ran = subprocess.run(  # noqa: S603  git, with arguments of our own
+                ["git", *place, *options, *arguments],  # noqa: S607  the user's git
+                env={**environment, **self.environment, **(more or {})},
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=seconds,
+                check=False,
+            )
+        except subprocess.TimeoutExpired as error:
+            raise GitError(arguments[0], f"it took longer than {seconds:g} s") from error
+        except OSError as error:
+            raise GitError(arguments[0], error.strerror or "git cannot be started") from error
+        if ran.returncode != 0:
+            said = (ran.stderr or ran.stdout).decode("utf-8", "replace").strip()
+            raise GitError(arguments[0], said[-_SAID_CHARACTERS:] or f"exit code {ran.returncode}")
+        return ran.stdout.decode("utf-8", "surrogateescape").removesuffix("\n")
+
+    def succeeds(self, *arguments: str) -> bool:
+        """Return whether a command of git succeeds."""
+        try:
+            self.run(*arguments)
+        except GitError:
+            return False
+        return True
+
+    def config_mark(self) -> str:
+        """Return a hash of the repository's settings that may run a program; it changes only if one of them does."""
+        listed = self.run("config", "--list", "--null", "--show-scope")
+        pairs = listed.split("\0")
+        kept = []
+        for scope, entry in zip(pairs[::2], pairs[1::2], strict=False):
+            key = entry.partition("\n")[0].lower()
+            is_harmless = key.startswith(_HARMLESS) and not key.endswith(_RUNS_A_PROGRAM)
+            if scope in {"local", "worktree"} and not is_harmless:
+                kept.append(f"{scope} {entry}")
+        return hashlib.sha256("\0".join(sorted(kept)).encode("utf-8", "surrogateescape")).hexdigest()[:16]
+
+
+def no_push_environment() -> dict[str, str]:
+    """Return variables with which no form of ``git push`` leaves this machine; fetching works."""
+    return {
+        "GIT_CONFIG_COUNT": "1",
+        "GIT_CONFIG_KEY_0": "url.loop-does-not-push:.pushInsteadOf",
+        "GIT_CONFIG_VALUE_0": "",
+        "GIT_TERMINAL_PROMPT": "0",
+    }

@@ -1,0 +1,70 @@
+"""The lease of a loop as its server holds it: every write requires it, also while it is renewed."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable
+from datetime import datetime
+
+from opencode_memory.loops.model import Loop, Step
+from opencode_memory.loops.records import Lease, Loops, LostLeaseError
+from opencode_memory.store.documents import Change
+
+
+class HeldLease:
+    """A lease that this server holds.
+
+    Args:
+        loops: The records.
+        lease: The lease.
+    """
+
+    def __init__(self, loops: Loops, lease: Lease) -> None:
+        self._loops = loops
+        self._lease: Lease | None = lease
+        # A renewal changes the version that a write requires.
+        self._lock = threading.Lock()
+
+    def write(
+        self, loop: Loop, step: Step | None = None, *, why: str | None, at: datetime, also: Iterable[Change] = ()
+    ) -> Loop:
+        """Write a loop and a step; see ``Loops.write``.
+
+        Raises:
+            LostLeaseError: Another server has the lease.
+            ConflictError: A person has changed the loop.
+        """
+        with self._lock:
+            return self._loops.write(loop, step, lease=self._held, why=why, at=at, also=also)
+
+    def write_step(self, step: Step, *, project: str | None, also: Iterable[Change] = ()) -> Step:
+        """Write a step; see ``Loops.write_step``.
+
+        Raises:
+            LostLeaseError: Another server has the lease.
+        """
+        with self._lock:
+            return self._loops.write_step(step, project=project, lease=self._held, also=also)
+
+    def renew(self, *, at: datetime, seconds: float) -> None:
+        """Extend the lease.
+
+        Raises:
+            LostLeaseError: Another server has it.
+        """
+        with self._lock:
+            lease, self._lease = self._held, None
+            self._lease = self._loops.renew(lease, at=at, seconds=seconds)
+
+    def release(self) -> None:
+        """Give the lease back."""
+        with self._lock:
+            if self._lease is not None:
+                self._loops.release(self._lease)
+                self._lease = None
+
+    @property
+    def _held(self) -> Lease:
+        if self._lease is None:
+            raise LostLeaseError("another server runs the loop")
+        return self._lease

@@ -1,0 +1,327 @@
+"""Keeps loops and their steps in the store.
+
+Each loop is run by the one server that holds its lease. All writes of that server require its lease, so a server that
+was thought dead can change nothing. A person's change of the loop's state needs no lease: the server notices it.
+"""
+
+from __future__ import annotations
+
+import builtins
+import secrets
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields, replace
+from datetime import datetime
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from opencode_memory.errors import ConflictError, NotFoundError
+from opencode_memory.loops.model import Loop, LoopState, Step
+from opencode_memory.store.documents import Change, Document
+from opencode_memory.text.clock import to_ms
+from opencode_memory.text.json_values import to_json
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
+
+    from opencode_memory.store.memory_store import MemoryStore
+
+LOOP: Final = "loop"
+STEP: Final = "loop-step"
+EVENT: Final = "loop-event"
+LEASE: Final = "loop-lease"
+SESSION: Final = "loop-session"
+REPORT: Final = "loop-report"
+_ID_BYTES: Final = 4
+_TRIES: Final = 20
+_LOOP_STORED: Final = frozenset({"id", "project", "revision", "created_at", "changed_at"})
+_STEP_STORED: Final = frozenset({"loop", "number", "revision"})
+_T = TypeVar("_T")
+
+
+class LostLeaseError(ConflictError):
+    """Another server runs the loop now."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lease:
+    """The right to run a loop.
+
+    Attributes:
+        loop: Id of the loop.
+        owner: The server.
+        version: Version of its record; each write requires it.
+    """
+
+    loop: str
+    owner: str
+    version: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """A change of a loop's state, for people.
+
+    Attributes:
+        at: The time.
+        text: The change.
+    """
+
+    at: datetime
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """What a model reported of its step by the tool.
+
+    Attributes:
+        verdict: ``clean`` or ``dirty``; None for a note of a coding step.
+        text: Its words.
+    """
+
+    verdict: str | None
+    text: str
+
+
+class Loops:
+    """The loops of a store."""
+
+    def __init__(self, store: MemoryStore) -> None:
+        self._documents = store.documents
+
+    def new_id(self) -> str:
+        """Return an id that no loop has."""
+        for _ in range(_TRIES):
+            id_ = secrets.token_hex(_ID_BYTES)
+            if self._documents.get(LOOP, id_) is None:
+                return id_
+        raise ConflictError("no free id was found for the loop; try again")
+
+    def list(self, project: str | None = None) -> builtins.list[Loop]:
+        """Return the loops of a project, or of all; the newest first."""
+        found = [_to_loop(document) for document in self._documents.list(LOOP, project=project)]
+        return sorted(found, key=lambda loop: loop.created_at, reverse=True)
+
+    def get(self, id: str) -> Loop:
+        """Return a loop by its whole id.
+
+        Raises:
+            NotFoundError: There is none.
+        """
+        found = self._documents.get(LOOP, id)
+        if found is None:
+            raise NotFoundError(f"there is no loop {id!r}", id=id)
+        return _to_loop(found)
+
+    def find(self, part: str, project: str | None) -> Loop:
+        """Return the loop of a project with this name, or whose id starts with it; of equal names the newest.
+
+        Raises:
+            NotFoundError: There is none, or several.
+        """
+        wanted, known = part.strip().lower(), self.list(project)
+        named = [loop for loop in known if loop.name == wanted]
+        found = named[:1] or [loop for loop in known if wanted and loop.id.startswith(wanted)]
+        if len(found) == 1:
+            return found[0]
+        problem = "are several loops" if found else "is no loop"
+        error = NotFoundError(f"there {problem} {part[:64]!r} in this project", id=wanted[:64])
+        error.hint = "opencode-memory loop list shows names and ids"
+        raise error
+
+    def write(
+        self,
+        loop: Loop,
+        step: Step | None = None,
+        *,
+        lease: Lease | None = None,
+        why: str | None = None,
+        at: datetime,
+        also: Iterable[Change] = (),
+    ) -> Loop:
+        """Write a loop, and a step of it, in one transaction; return the loop with its new revision.
+
+        Args:
+            loop: The loop.
+            step: The step.
+            lease: The lease of the server; None for a change by a person.
+            why: A line for the log of the loop.
+            at: The current time.
+            also: Other documents to write.
+
+        Raises:
+            LostLeaseError: Another server has the lease.
+            ConflictError: Another writer was faster.
+        """
+        changes = [change_of(loop), *also]
+        if step is not None:
+            changes.append(_step_change(step, loop.project))
+        if why is not None:
+            name = f"{loop.id}/{to_ms(at):015}-{secrets.token_hex(2)}"
+            event = to_json(Event(at=at, text=why))
+            changes.append(Change(kind=EVENT, name=name, expected=0, body=event, project=loop.project))
+        self._write(changes, lease)
+        return replace(loop, revision=loop.revision + 1, changed_at=at)
+
+    def write_step(self, step: Step, *, project: str | None, lease: Lease, also: Iterable[Change] = ()) -> Step:
+        """Write a step, and return it with its new revision.
+
+        Raises:
+            LostLeaseError: Another server has the lease.
+        """
+        self._write([_step_change(step, project), *also], lease)
+        return replace(step, revision=step.revision + 1)
+
+    def steps(self, loop: str) -> builtins.list[Step]:
+        """Return the steps of a loop, the first one first."""
+        return [_to_step(document) for document in self._documents.list(STEP, prefix=f"{loop}/")]
+
+    def step(self, loop: str, number: int) -> Step | None:
+        """Return a step of a loop; None if there is none."""
+        found = self._documents.get(STEP, _numbered(loop, number))
+        return None if found is None else _to_step(found)
+
+    def events(self, loop: str) -> builtins.list[Event]:
+        """Return the log of a loop, the first line first."""
+        found = self._documents.list(EVENT, prefix=f"{loop}/")
+        return [_adapter(Event).validate_python(document.body) for document in found]
+
+    def acquire(self, loop: str, owner: str, *, at: datetime, seconds: float) -> Lease | None:
+        """Take the lease of a loop, unless another server holds it."""
+        found = self._documents.get(LEASE, loop)
+        if found is not None and found.body["until"] > to_ms(at) and found.body["owner"] != owner:
+            return None
+        return self._hold(loop, owner, found.version if found else 0, at=at, seconds=seconds)
+
+    def renew(self, lease: Lease, *, at: datetime, seconds: float) -> Lease:
+        """Extend a lease.
+
+        Raises:
+            LostLeaseError: Another server has it.
+        """
+        renewed = self._hold(lease.loop, lease.owner, lease.version, at=at, seconds=seconds)
+        if renewed is None:
+            raise LostLeaseError(f"another server runs the loop {lease.loop}")
+        return renewed
+
+    def release(self, lease: Lease) -> None:
+        """Give a lease back; nothing if another server has it."""
+        change = Change(kind=LEASE, name=lease.loop, expected=lease.version, deletes=True)
+        try:
+            self._documents.write([change])
+        except ConflictError:
+            return
+
+    def of_session(self, session: str) -> tuple[Loop, Step] | None:
+        """Return the loop and the step to which a session belongs; None if it belongs to none."""
+        found = self._documents.get(SESSION, session)
+        if found is None:
+            return None
+        step = self.step(found.body["loop"], found.body["step"])
+        return None if step is None else (self.get(step.loop), step)
+
+    def report(self, step: Step, report: Report) -> None:
+        """Record what the model of a step reports. A later report replaces an earlier one.
+
+        Raises:
+            ConflictError: Another report came at the same time.
+        """
+        name = _numbered(step.loop, step.number)
+        found = self._documents.get(REPORT, name)
+        change = Change(kind=REPORT, name=name, expected=found.version if found else 0, body=to_json(report))
+        self._documents.write([change])
+
+    def reported(self, step: Step) -> Report | None:
+        """Return what the model of a step has reported; None if nothing."""
+        found = self._documents.get(REPORT, _numbered(step.loop, step.number))
+        return None if found is None else _adapter(Report).validate_python(found.body)
+
+    def _hold(self, loop: str, owner: str, version: int, *, at: datetime, seconds: float) -> Lease | None:
+        body = {"owner": owner, "until": to_ms(at) + round(seconds * 1000)}
+        try:
+            [held] = self._documents.write([Change(kind=LEASE, name=loop, expected=version, body=body)])
+        except ConflictError:
+            return None
+        return Lease(loop=loop, owner=owner, version=held)
+
+    def _write(self, changes: builtins.list[Change], lease: Lease | None) -> None:
+        if lease is not None:
+            changes.append(Change(kind=LEASE, name=lease.loop, expected=lease.version))
+        try:
+            self._documents.write(changes)
+        except ConflictError as error:
+            held = None if lease is None else self._documents.get(LEASE, lease.loop)
+            if lease is not None and (held is None or held.body["owner"] != lease.owner):
+                raise LostLeaseError(f"another server runs the loop {lease.loop}") from error
+            raise
+
+
+def session_change(session: str, step: Step) -> Change:
+    """Return the change that notes to which step a session belongs."""
+    body = {"loop": step.loop, "step": step.number}
+    return Change(kind=SESSION, name=session, expected=0, body=body)
+
+
+def change_of(loop: Loop) -> Change:
+    """Return the change that writes a loop."""
+    return Change(kind=LOOP, name=loop.id, expected=loop.revision, body=_body(loop, _LOOP_STORED), project=loop.project)
+
+
+def name_of(title: str, taken: Iterable[LoopState | str]) -> str:
+    """Return a name for a loop, made of a title, that none of ``taken`` has.
+
+    >>> name_of("Parse *empty* files!", ()), name_of("A", ("a", "a-2"))
+    ('parse-empty-files', 'a-3')
+    """
+    words = "".join(character if character.isalnum() and character.isascii() else " " for character in title.lower())
+    name = "-".join(words.split())[:40].strip("-") or "loop"
+    known, number = set(map(str, taken)), 2
+    if name not in known:
+        return name
+    while f"{name}-{number}" in known:
+        number += 1
+    return f"{name}-{number}"
+
+
+def _step_change(step: Step, project: str | None) -> Change:
+    name = _numbered(step.loop, step.number)
+    return Change(kind=STEP, name=name, expected=step.revision, body=_body(step, _STEP_STORED), project=project)
+
+
+def _numbered(loop: str, number: int) -> str:
+    return f"{loop}/{number:06}"
+
+
+def _body(record: Loop | Step, stored: frozenset[str]) -> dict[str, Any]:
+    return {field.name: to_json(getattr(record, field.name)) for field in fields(record) if field.name not in stored}
+
+
+def _to_loop(document: Document) -> Loop:
+    given: Mapping[str, Any] = document.body
+    loop: Loop = _adapter(Loop).validate_python(
+        {
+            **given,
+            "id": document.name,
+            "project": document.project,
+            "revision": document.version,
+            "created_at": document.created_at,
+            "changed_at": document.updated_at,
+        }
+    )
+    return loop
+
+
+def _to_step(document: Document) -> Step:
+    loop, _, number = document.name.partition("/")
+    given: Mapping[str, Any] = document.body
+    step: Step = _adapter(Step).validate_python(
+        {**given, "loop": loop, "number": int(number), "revision": document.version}
+    )
+    return step
+
+
+@cache
+def _adapter(kind: type[_T]) -> TypeAdapter[_T]:
+    from pydantic import TypeAdapter  # noqa: PLC0415  only loops need it
+
+    return TypeAdapter(kind)

@@ -1,0 +1,367 @@
+"""Runs the steps of one loop. Each step is stored before it is carried out, and can be carried out again.
+
+So after any death the next owner of the lease carries out the same step: a worktree that exists is used, a message that
+was sent is not sent twice, a check runs again, and a commit without changes is none.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+import anyio
+import anyio.to_thread
+
+from opencode_memory._core import redact
+from opencode_memory.errors import ConflictError, OpencodeMemoryError
+from opencode_memory.loops.command import KEPT_CHARACTERS, Ran, run_all
+from opencode_memory.loops.git import no_push_environment
+from opencode_memory.loops.host import Host
+from opencode_memory.loops.lease import HeldLease
+from opencode_memory.loops.message_ids import message_id, part_id
+from opencode_memory.loops.model import Loop, LoopState, Place, Rest, Spent, Step, StepKind, StepState
+from opencode_memory.loops.prompts import audit_prompt, code_prompt
+from opencode_memory.loops.records import Loops, LostLeaseError
+from opencode_memory.loops.session_step import RestError, SessionStep
+from opencode_memory.loops.transition import Facts, advance, rest
+from opencode_memory.loops.worktree import (
+    Worktree,
+    create,
+    find_repository,
+    in_place,
+)
+from opencode_memory.plans import Plans, PlanText, read_plan
+from opencode_memory.reviews import Finding, Findings
+from opencode_memory.text import clock
+from opencode_memory.text.display import one_line
+
+if TYPE_CHECKING:
+    from opencode_memory.store.memory_store import MemoryStore
+
+LEASE_SECONDS: Final = 30.0
+_NOTE_CHARACTERS: Final = 300
+_WATCH_SECONDS: Final = 1.0
+_log: Final = logging.getLogger(__name__)
+_T = TypeVar("_T")
+
+
+@dataclass(slots=True, kw_only=True)
+class Runner:
+    """Runs one loop.
+
+    Attributes:
+        store: The store.
+        id: Id of the loop.
+        owner: This server.
+        find_host: Returns the process of OpenCode for a loop; None if there is none.
+        wrap: Returns the arguments in front of a command of a loop, for its sandbox.
+        wake: Is set when something happened to a session of the loop.
+    """
+
+    store: MemoryStore
+    id: str
+    owner: str
+    find_host: Callable[[Loop], Host | None]
+    wrap: Callable[[Loop, Path], Sequence[str]] = lambda _loop, _folder: ()
+    wake: anyio.Event = field(default_factory=anyio.Event)
+    look_seconds: float = 5.0
+    stall_seconds: float = 600.0
+    _lease: HeldLease | None = None
+
+    @property
+    def loops(self) -> Loops:
+        """The records."""
+        return Loops(self.store)
+
+    def notify(self) -> None:
+        """Tell the runner that something happened."""
+        self.wake.set()
+
+    async def run(self) -> None:
+        """Run the loop until it rests or ends, or another server has it."""
+        at = clock.now()
+        taken = await _on_thread(lambda: self.loops.acquire(self.id, self.owner, at=at, seconds=LEASE_SECONDS))
+        if taken is None:
+            return
+        self._lease = HeldLease(self.loops, taken)
+        try:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(self._keep_lease, tasks.cancel_scope)
+                while await self._carry_out_next():
+                    pass
+                tasks.cancel_scope.cancel()
+        finally:
+            with anyio.CancelScope(shield=True):
+                await _on_thread(self._held.release)
+
+    async def _keep_lease(self, scope: anyio.CancelScope) -> None:
+        while True:
+            await anyio.sleep(LEASE_SECONDS / 3)
+            try:
+                await _on_thread(lambda: self._held.renew(at=clock.now(), seconds=LEASE_SECONDS))
+            except LostLeaseError:
+                _log.warning("another server runs the loop %s now", self.id)
+                scope.cancel()
+                return
+
+    @property
+    def _held(self) -> HeldLease:
+        if self._lease is None:
+            raise LostLeaseError(f"this server does not run the loop {self.id}")
+        return self._lease
+
+    async def _carry_out_next(self) -> bool:
+        """Plan or carry out one step. Return whether the loop goes on."""
+        loop = await _on_thread(lambda: self.loops.get(self.id))
+        if loop.state is not LoopState.RUNNING:
+            return False
+        step = await _on_thread(lambda: self.loops.step(loop.id, loop.steps))
+        try:
+            if step is None or step.state is StepState.DONE:
+                return await self._plan(loop, step)
+            return await self._watch(loop, step)
+        except LostLeaseError:
+            return False
+        except RestError as error:
+            await self._rest(error.kind, error.reason)
+        except ConflictError:
+            return True  # A person has changed the loop: read it again.
+        except OpencodeMemoryError as error:
+            await self._rest(Rest.ERROR, str(error))
+        return False
+
+    async def _rest(self, kind: Rest, reason: str) -> None:
+        """Record that the loop cannot go on, unless a person has decided otherwise meanwhile."""
+        with suppress(ConflictError):
+            loop = await _on_thread(lambda: self.loops.get(self.id))
+            if loop.state is LoopState.RUNNING:
+                rested = rest(loop, kind, one_line(reason, KEPT_CHARACTERS))
+                await self._write(rested, why=f"{rested.state}: {rested.reason}")
+
+    async def _plan(self, loop: Loop, last: Step | None) -> bool:
+        """Write what follows from the last step."""
+        findings = await _on_thread(lambda: self._findings(loop))
+        move = advance(loop, last, Facts(open_findings=[finding.id for finding in findings]))
+        if move.kind is None:
+            await self._write(move.loop, why=f"{move.loop.state}: {move.why}")
+            if move.loop.state.has_ended:
+                await _on_thread(lambda: self._end_plan(move.loop))
+            return False
+        at = clock.now()
+        following = replace(move.loop, steps=loop.steps + 1)
+        prompt = await self._prompt(following, move.kind, move.why, last, findings)
+        step = Step(
+            loop=loop.id,
+            number=following.steps,
+            kind=move.kind,
+            iteration=following.iteration,
+            section=following.section,
+            started_at=at,
+            prompt=prompt,
+            message=message_id(at) if prompt else None,
+            part=part_id(at) if prompt else None,
+        )
+        await self._write(following, step, why=f"{move.kind} (iteration {following.iteration}): {move.why}")
+        return True
+
+    async def _prompt(
+        self, loop: Loop, kind: StepKind, why: str, last: Step | None, findings: Sequence[Finding]
+    ) -> str:
+        if not kind.asks_model:
+            return ""
+        plan, lines = await _on_thread(lambda: self._read_plan(loop)), [finding.line_of_text for finding in findings]
+        if kind is StepKind.CODE:
+            return code_prompt(loop, plan, why=why, last=last.outcome if last else {}, findings=lines)
+        diff = await _on_thread(self._worktree(loop).diff)
+        return audit_prompt(loop, plan, diff=diff, findings=lines)
+
+    async def _watch(self, loop: Loop, step: Step) -> bool:
+        """Carry out a step; stop when a person pauses or cancels the loop."""
+        work = await self._session_step(loop, step) if step.kind.asks_model else None
+        if work is not None:
+            loop = work.loop
+        problem: Exception | None = None
+        is_stopped = False
+        async with anyio.create_task_group() as tasks:
+
+            async def look() -> None:
+                nonlocal is_stopped
+                while True:
+                    await anyio.sleep(_WATCH_SECONDS)
+                    current = await _on_thread(lambda: self.loops.get(self.id))
+                    if current.state is not LoopState.RUNNING:
+                        is_stopped = True
+                        tasks.cancel_scope.cancel()
+
+            tasks.start_soon(look)
+            try:
+                await self._carry_out(loop, step, work)
+            except (OpencodeMemoryError, RestError) as error:
+                problem = error
+            tasks.cancel_scope.cancel()
+        if is_stopped and work is not None:
+            with anyio.CancelScope(shield=True):
+                await work.abort()
+        if problem is not None:
+            raise problem
+        return not is_stopped
+
+    async def _carry_out(self, loop: Loop, step: Step, work: SessionStep | None) -> None:
+        begun = time.monotonic()
+        match step.kind:
+            case StepKind.PREPARE:
+                loop, outcome = await self._prepare(loop)
+            case StepKind.CHECK:
+                outcome = await self._check(loop)
+            case StepKind.FINAL_CHECK:
+                outcome = await self._final_check(loop)
+            case StepKind.FINISH:
+                outcome = await _on_thread(lambda: self._finish(loop))
+            case _:
+                if work is None:
+                    return
+                step, outcome = await work.run()
+                loop, outcome = await self._after_turn(loop, step, outcome)
+        spent = step.spent + Spent(seconds=time.monotonic() - begun)
+        done = replace(step, state=StepState.DONE, outcome=outcome, spent=spent, ended_at=clock.now())
+        await self._write(replace(loop, spent=loop.spent + spent), done)
+
+    async def _session_step(self, loop: Loop, step: Step) -> SessionStep:
+        host = self.find_host(loop)
+        if host is None:
+            raise RestError(Rest.HOST, "no OpenCode is open in this project; the loop goes on when one is")
+        if (loop.host, loop.host_started) != (host.pid, host.started):
+            loop = replace(loop, host=host.pid, host_started=host.started)
+            loop = await self._write(loop)
+        return SessionStep(
+            loops=self.loops,
+            host=host,
+            loop=loop,
+            step=step,
+            lease=self._held,
+            wake=self._fresh_wake,
+            output="*/opencode/tool-output/*",
+            look_seconds=self.look_seconds,
+            stall_seconds=self.stall_seconds,
+        )
+
+    def _fresh_wake(self) -> anyio.Event:
+        self.wake = anyio.Event()
+        return self.wake
+
+    async def _prepare(self, loop: Loop) -> tuple[Loop, dict[str, Any]]:
+        try:
+            made, branch, base = await _on_thread(lambda: self._make_worktree(loop))
+        except OpencodeMemoryError as error:
+            return loop, {"exit": 1, "said": str(error)}
+        loop = replace(loop, worktree=str(made.path), branch=branch, base=base, head=base)
+        if loop.setup is None:
+            return loop, {"exit": 0, "mark": made.config_mark}
+        ran = await self._run(loop, (loop.setup,), made.path)
+        return loop, {**_outcome(ran), "said": one_line(ran.output, 200), "mark": made.config_mark}
+
+    def _make_worktree(self, loop: Loop) -> tuple[Worktree, str, str]:
+        repository = find_repository(Path(loop.directory))
+        base = loop.base or repository.head
+        if loop.place is Place.IN_PLACE:
+            made = in_place(repository, base=base)
+            return made, loop.branch or made.git.run("rev-parse", "--abbrev-ref", "HEAD"), base
+        path = self.store.data_dir / "loops" / loop.id / (Path(loop.directory).name or "tree")
+        branch = loop.branch or f"loop/{loop.name}-{loop.id[:4]}"
+        made = create(repository, path, branch, base=base, takes_changes=loop.takes_changes, copies=loop.copies)
+        return made, branch, base
+
+    def _worktree(self, loop: Loop) -> Worktree:
+        first = self.loops.step(loop.id, 1)
+        repository = find_repository(Path(loop.directory))
+        path = Path(loop.worktree or loop.directory)
+        if not path.is_dir():
+            raise RestError(Rest.ERROR, f"the folder {path} of the loop has gone; restart the loop")
+        return Worktree(
+            path=path,
+            branch=loop.branch,
+            base=loop.base or repository.head,
+            common=repository.common,
+            config_mark=str(first.outcome.get("mark", "")) if first is not None else "",
+        )
+
+    async def _after_turn(self, loop: Loop, step: Step, outcome: dict[str, Any]) -> tuple[Loop, dict[str, Any]]:
+        """Commit what the coding step has changed, and add what the model reported."""
+        report = await _on_thread(lambda: self.loops.reported(step))
+        tree = self._worktree(loop)
+        if step.kind is StepKind.AUDIT:
+            verdict = None if report is None else report.verdict
+            said = "" if report is None else report.text
+            return loop, {**outcome, "verdict": verdict, "report": said, "tree": await _on_thread(tree.tree)}
+        said = report.text if report is not None else str(outcome.get("text", "")).partition("\n")[0]
+        note = one_line(redact(said)[0] or "no summary", _NOTE_CHARACTERS)
+        outcome = {**outcome, "note": note, "text": redact(str(outcome.get("text", "")))[0]}
+        if loop.place is Place.WORKTREE and outcome.get("result") == "done":
+            message = f"{loop.name}: iteration {step.iteration}\n\n{note}"
+            head = await _on_thread(lambda: tree.commit_all(message))
+            outcome["commit"] = head if head != loop.head else None
+            loop = replace(loop, head=head)
+        return replace(loop, notes=(*loop.notes, f"{step.iteration}: {note}")), outcome
+
+    async def _check(self, loop: Loop) -> dict[str, Any]:
+        tree = self._worktree(loop)
+        ran = await self._run(loop, loop.commands, tree.path)
+        return {**_outcome(ran), "tree": await _on_thread(tree.tree)}
+
+    async def _final_check(self, loop: Loop) -> dict[str, Any]:
+        """Run the commands on a fresh checkout, so that no file outside of the commits makes them succeed."""
+        tree = self._worktree(loop)
+        if loop.place is Place.IN_PLACE:
+            return _outcome(await self._run(loop, loop.commands, tree.path))
+        folder = self.store.data_dir / "loops" / loop.id / "final"
+        context = tree.fresh_checkout(loop.head or loop.base or "HEAD", folder)
+        await _on_thread(context.__enter__)
+        try:
+            commands = (*((loop.setup,) if loop.setup else ()), *loop.commands)
+            return _outcome(await self._run(loop, commands, folder))
+        finally:
+            with anyio.CancelScope(shield=True):
+                await _on_thread(lambda: context.__exit__(None, None, None))
+
+    def _finish(self, loop: Loop) -> dict[str, Any]:
+        if loop.place is Place.IN_PLACE:
+            return {"said": "the changes are in your folder, not committed"}
+        tree = self._worktree(loop)
+        left = tree.remove()
+        how = f"git merge {loop.branch}"
+        if left is not None:
+            return {"said": f"done on branch {loop.branch} ({how}); the folder {tree.path} was left: {left}"}
+        return {"said": f"done on branch {loop.branch}; merge it with: {how}"}
+
+    async def _run(self, loop: Loop, commands: Sequence[str], folder: Path) -> Ran:
+        ran = await run_all(commands, folder, wrap=self.wrap(loop, folder), environment=no_push_environment())
+        return replace(ran, output=redact(ran.output)[0])
+
+    def _findings(self, loop: Loop) -> list[Finding]:
+        return list(Findings(self.store.kv, loop.project, loop.branch).open()) if loop.branch else []
+
+    def _read_plan(self, loop: Loop) -> PlanText:
+        plans = Plans(self.store, loop.project)
+        return read_plan(plans.text(plans.get(loop.plan)))
+
+    def _end_plan(self, loop: Loop) -> None:
+        plans = Plans(self.store, loop.project)
+        with suppress(OpencodeMemoryError):
+            plans.note_end(plans.get(loop.plan), is_done=loop.state is LoopState.COMPLETED)
+
+    async def _write(self, loop: Loop, step: Step | None = None, *, why: str | None = None) -> Loop:
+        at = clock.now()
+        return await _on_thread(lambda: self._held.write(loop, step, why=why, at=at))
+
+
+def _outcome(ran: Ran) -> dict[str, Any]:
+    return {"exit": ran.exit, "command": ran.command, "output": ran.output[-KEPT_CHARACTERS:]}
+
+
+async def _on_thread(work: Callable[[], _T]) -> _T:
+    return await anyio.to_thread.run_sync(work)

@@ -1,0 +1,304 @@
+"""Has a model do the work of a step in a session of its own, exactly once, however often it is interrupted.
+
+The ids of the message are stored before it is sent. The same message sent again makes OpenCode go on with the turn, or
+does nothing if the turn has ended.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import anyio
+import anyio.to_thread
+
+from opencode_memory.hosts.opencode.contract import AUDIT_AGENT, LOOP_TITLE
+from opencode_memory.loops.host import Host, HostError, HostGoneError, HostNotFoundError
+from opencode_memory.loops.lease import HeldLease
+from opencode_memory.loops.message_ids import message_id, part_id
+from opencode_memory.loops.model import Loop, Rest, Spent, Step, StepKind, StepState
+from opencode_memory.loops.models import has_model, parse_model
+from opencode_memory.loops.prompts import VERDICT_MISSING
+from opencode_memory.loops.records import Loops, session_change
+from opencode_memory.loops.rules import refusal, session_rules
+from opencode_memory.loops.turn import Progress, Turn, read_turn
+from opencode_memory.text import clock
+
+MOST_SENT: Final = 8
+"""How often a message is sent before the step counts as failed."""
+LOOK_SECONDS: Final = 5.0
+"""Pause between two looks, if no event comes."""
+STALL_SECONDS: Final = 600.0
+_RETRY_SECONDS: Final = 600.0
+"""Time after which a provider that only repeats counts as refusing."""
+_CLOSING_SECONDS: Final = 2.0
+_CREATE_SECONDS: Final = 60.0
+_MOST_CHILDREN: Final = 100
+_log: Final = logging.getLogger(__name__)
+
+
+class RestError(Exception):
+    """The loop cannot go on now.
+
+    Args:
+        kind: What it needs.
+        reason: The reason, for people.
+    """
+
+    def __init__(self, kind: Rest, reason: str) -> None:
+        super().__init__(reason)
+        self.kind = kind
+        self.reason = reason
+
+
+@dataclass(slots=True, kw_only=True)
+class SessionStep:
+    """The work of a model on one step.
+
+    Attributes:
+        loops: The records.
+        host: The process of OpenCode.
+        loop: The loop.
+        step: The step; changes while it goes on.
+        lease: The lease of the loop.
+        wake: Returns an event that is set when OpenCode tells something about the session from now on.
+        output: Pattern of the files with long outputs of tools.
+    """
+
+    loops: Loops
+    host: Host
+    loop: Loop
+    step: Step
+    lease: HeldLease
+    wake: Callable[[], anyio.Event]
+    output: str
+    stall_seconds: float = STALL_SECONDS
+    look_seconds: float = LOOK_SECONDS
+    is_at_work: bool = False
+
+    async def run(self) -> tuple[Step, dict[str, Any]]:
+        """Return the step and its outcome: ``result`` is ``done``, ``failed`` or ``provider``.
+
+        Raises:
+            RestError: The person stopped the turn, or OpenCode has gone.
+        """
+        try:
+            if self.step.session is None:
+                await self._create_session()
+            turn = await self._finish_turn()
+            if self.step.kind is StepKind.AUDIT and turn.progress is Progress.DONE:
+                turn = await self._require_verdict(turn)
+            self.step = replace(self.step, spent=await self._count_spent())
+        except HostGoneError as error:
+            raise RestError(Rest.HOST, "OpenCode has ended; the loop goes on when it is back") from error
+        except HostError as error:
+            raise RestError(Rest.ERROR, f"OpenCode does not answer as expected: {error}") from error
+        match turn.progress:
+            case Progress.DONE:
+                return self.step, {"result": "done", "text": turn.text[-2_000:]}
+            case Progress.REFUSED:
+                return self.step, {"result": "provider", "said": turn.said}
+        return self.step, {"result": "failed", "said": turn.said}
+
+    async def abort(self) -> None:
+        """Stop the turn, because a person stopped the loop."""
+        if self.step.session is None:
+            return
+        try:
+            await self._ask("POST", f"/session/{self.step.session}/abort")
+        except HostError as error:
+            _log.info("the session %s of loop %s is not stopped: %s", self.step.session, self.loop.id, error)
+
+    async def _create_session(self) -> None:
+        """Create the session of the step, or find the one that was created before a death."""
+        about = {"loop": self.loop.id, "step": self.step.number}
+        session = None
+        for found in await self._ask("GET", "/session", query={"search": self._title}) or []:
+            match found:
+                case {"id": str(id_), "metadata": {"opencode_memory": dict(known)}} if known == about:
+                    session = id_
+        if session is None:
+            body = {
+                "title": self._title,
+                "metadata": {"opencode_memory": about},
+                "permission": session_rules(output=self.output),
+            }
+            created = await self._ask("POST", "/session", body=body, seconds=_CREATE_SECONDS)
+            session = str(created["id"])
+        step = replace(self.step, session=session)
+        await self._save(step, also=True)
+
+    @property
+    def _title(self) -> str:
+        return (
+            f"{LOOP_TITLE}{self.loop.name} {self.step.iteration} {self.step.kind} [{self.loop.id}.{self.step.number}]"
+        )
+
+    async def _finish_turn(self) -> Turn:
+        """Send the message until its turn has ended."""
+        mark, seen_at, retrying_since = "", time.monotonic(), None
+        while True:
+            wake = self.wake()
+            turn = read_turn(await self._messages(), self.step.message or "")
+            if turn.progress in {Progress.DONE, Progress.REFUSED}:
+                return turn
+            status = await self._status()
+            await self._answer_questions()
+            now = time.monotonic()
+            if turn.mark != mark:
+                mark, seen_at = turn.mark, now
+            retrying_since = (retrying_since or now) if status == "retry" else None
+            if retrying_since is not None and now - retrying_since > _RETRY_SECONDS:
+                await self.abort()
+                return replace(turn, progress=Progress.REFUSED, said="the provider only repeats errors")
+            if status is not None and now - seen_at > self.stall_seconds:
+                await self.abort()
+                seen_at = now
+            elif status is None:
+                if turn.progress is Progress.ABORTED and self.is_at_work:
+                    await self._explain_abort()
+                if self.step.attempts >= MOST_SENT:
+                    return replace(turn, progress=Progress.FAILED, said=turn.said or "it never ended its turn")
+                await self._send()
+            self.is_at_work = self.is_at_work or status is not None
+            await self._pause(wake)
+
+    async def _explain_abort(self) -> None:
+        """Tell a person who stopped the turn from an OpenCode that was closed, which look the same.
+
+        Raises:
+            RestError: Always.
+        """
+        with anyio.move_on_after(_CLOSING_SECONDS):
+            await self.host.wait_closed()
+        if not self.host.is_connected:
+            raise RestError(Rest.HOST, "OpenCode was closed; the loop goes on when it is back")
+        raise RestError(Rest.PERSON, "you stopped the session in OpenCode; resume the loop to go on")
+
+    async def _send(self) -> None:
+        await self._save(replace(self.step, state=StepState.SENT, attempts=self.step.attempts + 1))
+        body: dict[str, Any] = {
+            "messageID": self.step.message,
+            "parts": [{"id": self.step.part, "type": "text", "text": self.step.prompt}],
+        }
+        agent = await self._choose_agent()
+        if agent is not None:
+            body["agent"] = agent
+        model = await self._choose_model()
+        if model is not None:
+            body["model"] = model
+        await self._ask("POST", f"/session/{self.step.session}/prompt_async", body=body, seconds=_CREATE_SECONDS)
+
+    async def _choose_agent(self) -> str | None:
+        names = (AUDIT_AGENT,) if self.step.kind is StepKind.AUDIT else ("code", "build")
+        agents = await self._ask("GET", "/agent")
+        known = (
+            {agent.get("name") for agent in agents if isinstance(agent, Mapping)} if isinstance(agents, list) else ()
+        )
+        return next((name for name in names if name in known), None)
+
+    async def _choose_model(self) -> dict[str, str] | None:
+        """Return the configured model if OpenCode has it; its default otherwise."""
+        wanted = self.loop.audit_model if self.step.kind is StepKind.AUDIT else self.loop.code_model
+        if wanted is None:
+            return None
+        if not has_model(await self._ask("GET", "/config/providers"), wanted):
+            _log.warning("OpenCode has no model %s, so loop %s uses the default", wanted, self.loop.id)
+            return None
+        return parse_model(wanted)
+
+    async def _require_verdict(self, turn: Turn) -> Turn:
+        """Ask an auditor once for the verdict that it has not given."""
+        if self.step.asked_again or await self._on_thread(lambda: self.loops.reported(self.step)) is not None:
+            return turn
+        at = clock.now()
+        step = replace(
+            self.step,
+            asked_again=True,
+            message=message_id(at),
+            part=part_id(at),
+            prompt=VERDICT_MISSING,
+            attempts=0,
+            state=StepState.PLANNED,
+        )
+        await self._save(step)
+        self.is_at_work = False
+        return await self._finish_turn()
+
+    async def _answer_questions(self) -> None:
+        """Reject what the loop's sessions ask, because nobody would answer."""
+        asked = await self._ask("GET", "/permission")
+        mine = {self.step.session, *(await self._children(self.step.session or ""))}
+        for question in asked if isinstance(asked, list) else ():
+            if isinstance(question, dict) and question.get("sessionID") in mine:
+                try:
+                    await self._ask("POST", f"/permission/{question.get('id')}/reply", body=refusal(question))
+                except HostNotFoundError:
+                    continue  # Somebody else has answered it.
+
+    async def _children(self, session: str) -> list[str]:
+        found = await self._ask("GET", f"/session/{session}/children")
+        children = [str(child["id"]) for child in found or [] if isinstance(child, Mapping) and "id" in child]
+        for child in tuple(children[:_MOST_CHILDREN]):
+            children += await self._children(child)
+        return children
+
+    async def _count_spent(self) -> Spent:
+        """Count what the session and its children have used."""
+        total = Spent()
+        for session in (self.step.session or "", *(await self._children(self.step.session or ""))):
+            found = await self._ask("GET", f"/session/{session}")
+            match found:
+                case {"tokens": Mapping() as tokens}:
+                    cache = tokens.get("cache")
+                    read = cache.get("read", 0) if isinstance(cache, Mapping) else 0
+                    total += Spent(
+                        input=_whole(tokens.get("input")),
+                        output=_whole(tokens.get("output")) + _whole(tokens.get("reasoning")),
+                        cached=_whole(read),
+                        cost=float(found.get("cost") or 0.0),
+                    )
+        return total
+
+    async def _messages(self) -> list[Any]:
+        found = await self._ask("GET", f"/session/{self.step.session}/message", seconds=_CREATE_SECONDS)
+        return found if isinstance(found, list) else []
+
+    async def _status(self) -> str | None:
+        """Return the state of the session, for example ``busy``; None if it is idle."""
+        found = await self._ask("GET", "/session/status")
+        state = found.get(self.step.session) if isinstance(found, Mapping) else None
+        kind = state.get("type") if isinstance(state, Mapping) else None
+        return None if kind in {None, "idle"} else str(kind)
+
+    async def _pause(self, wake: anyio.Event) -> None:
+        with anyio.move_on_after(self.look_seconds):
+            await wake.wait()
+
+    async def _ask(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, str] | None = None,
+        body: Any = None,
+        seconds: float = 30.0,
+    ) -> Any:
+        directory = self.loop.worktree or self.loop.directory
+        return await self.host.request(method, path, directory=directory, query=query, body=body, seconds=seconds)
+
+    async def _save(self, step: Step, *, also: bool = False) -> None:
+        more = (session_change(step.session, step),) if also and step.session is not None else ()
+        project = self.loop.project
+        self.step = await self._on_thread(lambda: self.lease.write_step(step, project=project, also=more))
+
+    @staticmethod
+    async def _on_thread(work: Callable[[], Any]) -> Any:
+        return await anyio.to_thread.run_sync(work)
+
+
+def _whole(value: Any) -> int:
+    return round(value) if isinstance(value, int | float) and value > 0 else 0

@@ -1,0 +1,169 @@
+"""Starts, pauses, resumes and cancels loops: the one place for tools, commands and dialogs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from opencode_memory.errors import ConflictError, InvalidInputError
+from opencode_memory.loops.model import Limits, Loop, LoopState, Place, Rest
+from opencode_memory.loops.records import Loops, change_of, name_of
+from opencode_memory.loops.transition import reached_limit, rest, resume
+from opencode_memory.loops.worktree import find_repository
+from opencode_memory.plans import Approval, Mode, Plan, Plans, read_plan
+
+if TYPE_CHECKING:
+    from opencode_memory.config.load import Config
+    from opencode_memory.store.memory_store import MemoryStore
+
+_ITERATIONS_OF_A_SECTION: Final = 3
+_TRIES: Final = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wish:
+    """What the person wants of a loop beyond the configuration.
+
+    Attributes:
+        directory: A folder of the repository.
+        by: Where the person decided.
+        in_place: Whether it works in the user's own folder.
+        name: Its name; None for one made of the plan's title.
+        iterations: Limit of coding steps; None for the configured one.
+        takes_changes: Whether uncommitted changes come along.
+        setup: Command that prepares the worktree; None for the configured one.
+        audits: Whether an auditor reviews each change; None for the configuration.
+    """
+
+    directory: Path
+    by: str
+    in_place: bool = False
+    name: str | None = None
+    iterations: int | None = None
+    takes_changes: bool = False
+    setup: str | None = None
+    audits: bool | None = None
+
+
+def start_loop(store: MemoryStore, plan: Plan, wish: Wish, *, config: Config, at: datetime) -> Loop:
+    """Approve a submitted plan for a loop, and create the loop in the same transaction.
+
+    A plan that has a loop already returns that loop.
+
+    Raises:
+        InvalidInputError: Loops are off, or the folder is in no repository with a commit.
+        ConflictError: The plan is not submitted, or was approved in another way.
+    """
+    settings = config.loop
+    if not settings.enabled:
+        raise InvalidInputError("loop.enabled: loops are switched off", field="loop.enabled")
+    loops, plans = Loops(store), Plans(store, plan.project)
+    mode = Mode.LOOP_HERE if wish.in_place else Mode.LOOP
+    if plan.approval is not None and plan.approval.loop is not None and plan.approval.mode is mode:
+        return loops.get(plan.approval.loop)
+    repository = find_repository(wish.directory)
+    read = read_plan(plans.text(plan))
+    taken = [loop.name for loop in loops.list(plan.project)]
+    most = settings.max_iterations or max(settings.default_iterations, _ITERATIONS_OF_A_SECTION * len(read.sections))
+    loop = Loop(
+        id=loops.new_id(),
+        name=name_of(wish.name or plan.title, taken),
+        project=plan.project,
+        plan=plan.id,
+        directory=str(repository.folder),
+        place=Place.IN_PLACE if wish.in_place else Place.WORKTREE,
+        commands=read.commands,
+        sections=len(read.sections),
+        limits=Limits(
+            iterations=wish.iterations or most,
+            seconds=settings.max_hours * 3600.0,
+            tokens=settings.max_tokens or None,
+            cost=settings.max_cost or None,
+        ),
+        created_at=at,
+        min_audits=settings.min_audits,
+        audits=settings.audits if wish.audits is None else wish.audits,
+        code_model=settings.model or settings.execution_model,
+        audit_model=config.opencode.auditor_model,
+        setup=wish.setup or settings.setup,
+        copies=settings.copy,
+        takes_changes=wish.takes_changes,
+        sandbox="off" if wish.in_place else config.sandbox.mode,
+        network=config.sandbox.network,
+        base=repository.head,
+    )
+    plans.approve(plan, Approval(mode=mode, at=at, by=wish.by, loop=loop.id), also=[change_of(loop)])
+    return loops.get(loop.id)
+
+
+def pause_loop(store: MemoryStore, loop: Loop, *, at: datetime) -> Loop:
+    """Stop a running loop after the step at work is aborted; ``resume_loop`` goes on.
+
+    Raises:
+        ConflictError: The loop has ended.
+    """
+    return _change(store, loop, lambda found: rest(found, Rest.PERSON, "paused by you"), "paused", at=at)
+
+
+def cancel_loop(store: MemoryStore, loop: Loop, *, at: datetime) -> Loop:
+    """End a loop for good. Its branch and its folder stay.
+
+    Raises:
+        ConflictError: The loop has ended.
+    """
+    return _change(
+        store,
+        loop,
+        lambda found: replace(found, state=LoopState.CANCELLED, rest=None, reason="cancelled by you"),
+        "cancelled",
+        at=at,
+    )
+
+
+def resume_loop(store: MemoryStore, loop: Loop, *, at: datetime, iterations: int | None = None) -> Loop:
+    """Let a resting loop go on.
+
+    Args:
+        store: The store.
+        loop: The loop.
+        at: The current time.
+        iterations: The new limit of coding steps; None to keep it.
+
+    Raises:
+        ConflictError: The loop has ended.
+        InvalidInputError: A limit is still reached.
+    """
+
+    def change(found: Loop) -> Loop:
+        raised = found if iterations is None else replace(found, limits=replace(found.limits, iterations=iterations))
+        limit = reached_limit(raised)
+        if found.rest is Rest.LIMIT and limit is not None:
+            error = InvalidInputError(f"iterations: {limit}; raise it to go on", field="iterations")
+            error.hint = f"opencode-memory loop resume {found.name} --iterations {found.iteration + 5}"
+            raise error
+        return resume(raised)
+
+    return _change(store, loop, change, "resumed", at=at)
+
+
+def _change(store: MemoryStore, loop: Loop, change: Changed, why: str, *, at: datetime) -> Loop:
+    loops = Loops(store)
+    for _ in range(_TRIES):
+        if loop.state.has_ended:
+            raise ConflictError(f"the loop {loop.name} is {loop.state} and cannot be {why}")
+        changed = change(loop)
+        if (changed.state, changed.rest) == (loop.state, loop.rest):
+            return loop
+        try:
+            return loops.write(changed, why=why, at=at)
+        except ConflictError:
+            loop = loops.get(loop.id)  # Its server was faster.
+    raise ConflictError(f"the loop {loop.name} changes too fast; try again")
+
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Changed = Callable[[Loop], Loop]

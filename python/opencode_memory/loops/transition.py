@@ -1,0 +1,189 @@
+"""The rules of a loop: what follows from the outcome of a step. Pure functions, without a clock and without effects.
+
+A loop is completed by facts only: the commands succeed on a fresh checkout, an auditor called the last change clean,
+and no finding is open. No word in a model's text ends it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from opencode_memory.loops.model import Loop, LoopState, Rest, Step, StepKind
+from opencode_memory.text.formatting import format_count
+
+MOST_STALLS: Final = 3
+"""Steps without any progress after which a person is asked."""
+MOST_COMPLAINTS: Final = 3
+"""Reports of one finding after which a person is asked."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facts:
+    """What is known besides the step.
+
+    Attributes:
+        open_findings: Ids of the open findings on the loop's branch.
+    """
+
+    open_findings: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Move:
+    """The consequence of a step.
+
+    Attributes:
+        loop: The loop afterwards.
+        kind: The next step; None if the loop rests or has ended.
+        why: The reason, for the log.
+    """
+
+    loop: Loop
+    kind: StepKind | None
+    why: str
+
+
+def advance(loop: Loop, step: Step | None, facts: Facts) -> Move:
+    """Return what follows from the last step of a running loop; ``step`` is None at the beginning."""
+    if loop.state is not LoopState.RUNNING:
+        return Move(loop=loop, kind=None, why=loop.reason)
+    if step is None:
+        return Move(loop=loop, kind=StepKind.PREPARE, why="the loop begins")
+    outcome = step.outcome
+    match step.kind:
+        case StepKind.PREPARE:
+            return _after_prepare(loop, outcome)
+        case StepKind.CODE:
+            return _after_code(loop, outcome)
+        case StepKind.CHECK:
+            return _after_check(loop, outcome)
+        case StepKind.AUDIT:
+            return _after_audit(loop, outcome, facts)
+        case StepKind.FINAL_CHECK:
+            if outcome.get("exit") == 0:
+                return Move(loop=loop, kind=StepKind.FINISH, why="the commands succeed on a fresh checkout")
+            return _code_again(loop, _hash("final", outcome), "a command fails on a fresh checkout")
+        case StepKind.FINISH:
+            return _end(loop, LoopState.COMPLETED, str(outcome.get("said", "")))
+
+
+def _after_prepare(loop: Loop, outcome: Mapping[str, Any]) -> Move:
+    if outcome.get("exit") != 0:
+        return _end(loop, LoopState.FAILED, f"the preparation failed: {outcome.get('said', '')}")
+    return _code(loop, "the worktree is ready")
+
+
+def _after_code(loop: Loop, outcome: Mapping[str, Any]) -> Move:
+    match outcome.get("result"):
+        case "done":
+            return Move(loop=loop, kind=StepKind.CHECK, why="the turn has ended")
+        case "provider":
+            return _rest(loop, Rest.PROVIDER, f"the model's provider refuses: {outcome.get('said', '')}")
+    return _end(loop, LoopState.FAILED, f"the coding step failed: {outcome.get('said', '')}")
+
+
+def _after_check(loop: Loop, outcome: Mapping[str, Any]) -> Move:
+    if loop.tree != outcome.get("tree"):
+        # A changed tree needs an audit of its own.
+        loop = replace(loop, tree=outcome.get("tree"), clean_audits=0, stalls=0)
+    if outcome.get("exit") != 0:
+        return _code_again(loop, _hash("check", outcome), "a verification command fails")
+    if loop.audits:
+        return Move(loop=loop, kind=StepKind.AUDIT, why="the verification commands succeed")
+    return _after_clean(loop, "the verification commands succeed")
+
+
+def _after_audit(loop: Loop, outcome: Mapping[str, Any], facts: Facts) -> Move:
+    match outcome.get("result"):
+        case "done":
+            pass
+        case "provider":
+            return _rest(loop, Rest.PROVIDER, f"the auditor's provider refuses: {outcome.get('said', '')}")
+        case _:
+            return _end(loop, LoopState.FAILED, f"the audit failed: {outcome.get('said', '')}")
+    verdict = outcome.get("verdict")
+    if verdict is None:
+        return _end(loop, LoopState.FAILED, "the auditor gave no verdict, although it was asked twice")
+    if outcome.get("tree") != loop.tree:
+        return Move(loop=loop, kind=StepKind.CHECK, why="files were changed during the audit")
+    if facts.open_findings or verdict != "clean":
+        complaints = {id_: loop.complaints.get(id_, 0) + 1 for id_ in facts.open_findings}
+        loop = replace(loop, complaints=complaints, clean_audits=0)
+        often = [id_ for id_, times in complaints.items() if times >= MOST_COMPLAINTS]
+        if often:
+            said = f"the finding [{often[0]}] was reported {complaints[often[0]]} times"
+            return _rest(loop, Rest.PROGRESS, said)
+        number = format_count(len(facts.open_findings), "open finding")
+        return _code_again(loop, _hash("audit", {"open": sorted(facts.open_findings)}), f"the audit has {number}")
+    return _after_clean(replace(loop, clean_audits=loop.clean_audits + 1, complaints={}), "the audit is clean")
+
+
+def _after_clean(loop: Loop, why: str) -> Move:
+    """Go on after a clean audit: to the next section, to another audit, or to the final check."""
+    loop = replace(loop, trouble="", stalls=0)
+    if loop.section < loop.sections:
+        return _code(replace(loop, section=loop.section + 1, clean_audits=0), f"{why}; the next section follows")
+    if loop.audits and loop.clean_audits < loop.min_audits:
+        return Move(loop=loop, kind=StepKind.AUDIT, why=f"{why}; {loop.min_audits} audits are required")
+    return Move(loop=loop, kind=StepKind.FINAL_CHECK, why=why)
+
+
+def _code_again(loop: Loop, trouble: str, why: str) -> Move:
+    """Code again, unless the files and the complaint have been the same too often."""
+    trouble = f"{loop.tree}:{trouble}"
+    stalls = loop.stalls + 1 if trouble == loop.trouble else 0
+    loop = replace(loop, trouble=trouble, stalls=stalls)
+    if stalls >= MOST_STALLS:
+        return _rest(loop, Rest.PROGRESS, f"no progress: {why}, and {stalls} coding steps changed nothing")
+    return _code(loop, why)
+
+
+def _code(loop: Loop, why: str) -> Move:
+    """Begin a coding step, unless a limit is reached."""
+    limit = reached_limit(loop)
+    if limit is not None:
+        return _rest(loop, Rest.LIMIT, f"{limit} ({why})")
+    return Move(loop=replace(loop, iteration=loop.iteration + 1), kind=StepKind.CODE, why=why)
+
+
+def reached_limit(loop: Loop) -> str | None:
+    """Return which limit prevents another coding step; None if none does."""
+    limits, spent = loop.limits, loop.spent
+    if loop.iteration >= limits.iterations:
+        return f"the limit of {format_count(limits.iterations, 'iteration')} is reached"
+    if spent.seconds >= limits.seconds:
+        return f"the limit of {limits.seconds / 3600:g} h is reached"
+    if limits.tokens is not None and spent.tokens >= limits.tokens:
+        return f"the limit of {limits.tokens:,} tokens is reached"
+    if limits.cost is not None and spent.cost >= limits.cost:
+        return f"the limit of ${limits.cost:g} is reached"
+    return None
+
+
+def resume(loop: Loop) -> Loop:
+    """Return a resting loop as running. The counts that led to a person begin anew."""
+    return replace(loop, state=LoopState.RUNNING, rest=None, reason="", stalls=0, trouble="", complaints={})
+
+
+def rest(loop: Loop, kind: Rest, reason: str) -> Loop:
+    """Return a loop as resting. It waits for a person if the person has to find out what is wrong."""
+    state = LoopState.PAUSED if kind in {Rest.HOST, Rest.LIMIT, Rest.PERSON} else LoopState.WAITING
+    return replace(loop, state=state, rest=kind, reason=reason)
+
+
+def _rest(loop: Loop, kind: Rest, reason: str) -> Move:
+    return Move(loop=rest(loop, kind, reason), kind=None, why=reason)
+
+
+def _end(loop: Loop, state: LoopState, reason: str) -> Move:
+    return Move(loop=replace(loop, state=state, rest=None, reason=reason), kind=None, why=reason)
+
+
+def _hash(kind: str, outcome: Mapping[str, Any]) -> str:
+    """Return a hash of a complaint, without what differs from run to run: the order is kept, numbers are not."""
+    said = str(outcome.get("open", outcome.get("output", "")))
+    kept = "".join(" " if character.isdigit() else character for character in said)
+    return f"{kind}:{hashlib.sha256(kept.encode('utf-8', 'replace')).hexdigest()[:16]}"

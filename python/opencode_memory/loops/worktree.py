@@ -1,0 +1,275 @@
+"""Worktrees of loops: a branch of its own in a folder of its own, made with git.
+
+OpenCode's own worktrees are not used, because it deletes them with unmerged commits and uncommitted files.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Final
+
+from opencode_memory.errors import InvalidInputError, OpencodeMemoryError
+from opencode_memory.loops.git import Git, GitError
+
+_TAKEN_ALONG: Final = "Take uncommitted changes along"
+_MOST_COPIED: Final = 2_000
+_SUBMODULE_SECONDS: Final = 600.0
+_DIFF_CHARACTERS: Final = 60_000
+
+
+class ChangedConfigError(OpencodeMemoryError):
+    """The configuration of git was changed while the loop ran, so git may run a program of somebody else."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Repository:
+    """The user's repository.
+
+    Attributes:
+        folder: Its main folder.
+        common: The folder of git that all worktrees share.
+        head: The commit that is checked out.
+        modified: Number of changed files that are not committed.
+        untracked: Number of files that git does not know and does not ignore.
+    """
+
+    folder: Path
+    common: Path
+    head: str
+    modified: int
+    untracked: int
+
+
+def find_repository(directory: Path) -> Repository:
+    """Return the repository of a folder.
+
+    Raises:
+        InvalidInputError: The folder is in no repository, in a bare one, or in one without a commit.
+    """
+    git = Git(work_tree=directory)
+    try:
+        folder = Path(git.run("rev-parse", "--show-toplevel"))
+        common = Path(git.run("rev-parse", "--path-format=absolute", "--git-common-dir"))
+    except GitError as error:
+        message = f"directory: a loop needs a git repository with files, and {directory} is none: {error.said}"
+        raise InvalidInputError(message, field="directory") from error
+    try:
+        head = git.run("rev-parse", "--verify", "HEAD^{commit}")
+    except GitError as error:
+        message = f"directory: the repository {folder} has no commit yet; make one first"
+        raise InvalidInputError(message, field="directory") from error
+    states = [line[:2] for line in git.run("status", "--porcelain", "-z").split("\0") if line]
+    untracked = sum(state == "??" for state in states)
+    return Repository(folder=folder, common=common, head=head, modified=len(states) - untracked, untracked=untracked)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Worktree:
+    """A folder in which a loop works.
+
+    Attributes:
+        path: The folder.
+        branch: Its branch; None for the user's own folder.
+        base: The commit from which the loop started.
+        common: The folder of git that all worktrees share.
+        config_mark: The hash of git's settings at the start.
+    """
+
+    path: Path
+    branch: str | None
+    base: str
+    common: Path
+    config_mark: str
+
+    @property
+    def git(self) -> Git:
+        """Git for this folder.
+
+        Raises:
+            ChangedConfigError: The settings of git were changed since the start.
+            GitError: The folder is no worktree any more.
+        """
+        git = Git(work_tree=self.path, git_dir=_git_dir(self.common, self.path))
+        if git.config_mark() != self.config_mark:
+            raise ChangedConfigError(
+                f"the configuration of git in {self.common} was changed while the loop ran; look at it with "
+                "`git config --list --show-origin`, then resume the loop"
+            )
+        return git
+
+    def tree(self) -> str:
+        """Return the id of the tree of all files, changed and new ones included, without changing the index."""
+        git = self.git
+        with _scratch_index(git) as index:
+            git.run("add", "--all", more=index)
+            return git.run("write-tree", more=index)
+
+    def head(self) -> str:
+        """Return the commit that is checked out."""
+        return self.git.run("rev-parse", "HEAD")
+
+    def commit_all(self, message: str) -> str:
+        """Commit all changes, if there are any, and return the newest commit."""
+        git = self.git
+        git.run("add", "--all")
+        if git.run("write-tree") != git.run("rev-parse", "HEAD^{tree}"):
+            git.run("commit", "--no-verify", "--quiet", "--message", message, more=_identity(git))
+        return git.run("rev-parse", "HEAD")
+
+    def diff(self) -> str:
+        """Return the changes since the base; a long diff is cut."""
+        git = self.git
+        with _scratch_index(git) as index:
+            git.run("add", "--all", more=index)
+            text = git.run("diff", "--cached", "--no-ext-diff", "--no-textconv", self.base, "--", more=index)
+        if len(text) <= _DIFF_CHARACTERS:
+            return text
+        return f"{text[:_DIFF_CHARACTERS]}\n[{len(text) - _DIFF_CHARACTERS:,} characters are left out; read the files]"
+
+    @contextmanager
+    def fresh_checkout(self, commit: str, folder: Path) -> Iterator[Path]:
+        """Check a commit out into a folder, which is removed afterwards."""
+        git = self.git
+        _remove_checkout(git, folder)
+        git.run("worktree", "add", "--detach", "--force", str(folder), commit)
+        try:
+            yield folder
+        finally:
+            _remove_checkout(git, folder)
+
+    def remove(self) -> str | None:
+        """Remove the folder if all is committed; the branch stays. Return why it is left, or None."""
+        try:
+            self.git.run("worktree", "remove", str(self.path))
+        except GitError as error:
+            return error.said
+        return None
+
+
+def create(
+    repository: Repository, path: Path, branch: str, *, base: str, takes_changes: bool, copies: Sequence[str]
+) -> Worktree:
+    """Create a worktree, or find the one that an interrupted call has made.
+
+    Args:
+        repository: The user's repository.
+        path: The folder.
+        branch: Its branch.
+        base: The commit to start from.
+        takes_changes: Whether uncommitted changes and new files come along, as a first commit.
+        copies: Patterns of ignored files that are copied, for example ``.env``.
+
+    Raises:
+        GitError: Git failed.
+        InvalidInputError: The folder exists and is something else.
+    """
+    main = Git(work_tree=repository.folder)
+    if not path.exists():
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        main.run("worktree", "prune")
+        if main.succeeds("rev-parse", "--verify", "--quiet", f"refs/heads/{branch}"):
+            main.run("worktree", "add", str(path), branch)
+        else:
+            main.run("worktree", "add", "-b", branch, str(path), base)
+    git = Git(work_tree=path, git_dir=_git_dir(repository.common, path))
+    if git.run("rev-parse", "--abbrev-ref", "HEAD") != branch:
+        raise InvalidInputError(f"worktree: {path} is there, but not on the branch {branch}", field="worktree")
+    made = Worktree(path=path, branch=branch, base=base, common=repository.common, config_mark=git.config_mark())
+    if (path / ".gitmodules").is_file():
+        git.run("submodule", "update", "--init", "--recursive", seconds=_SUBMODULE_SECONDS)
+    _copy(repository.folder, path, _ignored(main, copies))
+    if takes_changes and made.head() == base:
+        stash = main.run("stash", "create", more=_identity(main))
+        if stash:
+            git.run("reset", "--quiet", "--hard", base)
+            git.run("stash", "apply", "--quiet", stash)
+        _copy(repository.folder, path, _list(main, "ls-files", "--others", "--exclude-standard", "-z"))
+        made.commit_all(_TAKEN_ALONG)
+    return made
+
+
+def in_place(repository: Repository, *, base: str) -> Worktree:
+    """Return the user's own folder as the place of a loop."""
+    mark = Git(work_tree=repository.folder).config_mark()
+    return Worktree(path=repository.folder, branch=None, base=base, common=repository.common, config_mark=mark)
+
+
+def _git_dir(common: Path, path: Path) -> Path | None:
+    """Return the folder of git for a worktree, without reading the ``.git`` file in it."""
+    for entry in sorted((common / "worktrees").iterdir()) if (common / "worktrees").is_dir() else ():
+        try:
+            named = Path((entry / "gitdir").read_text(encoding="utf-8", errors="surrogateescape").strip()).parent
+        except OSError:
+            continue
+        if os.path.realpath(named) == os.path.realpath(path):
+            return entry
+    if common.name == ".git" and os.path.realpath(common.parent) == os.path.realpath(path):
+        return common
+    raise GitError("worktree", f"{path} is no worktree of {common}")
+
+
+@contextmanager
+def _scratch_index(git: Git) -> Iterator[dict[str, str]]:
+    index = Path(git.run("rev-parse", "--path-format=absolute", "--git-path", "index"))
+    with tempfile.TemporaryDirectory(prefix="opencode-memory-") as folder:
+        copy = Path(folder) / "index"
+        if index.is_file():
+            shutil.copyfile(index, copy)
+        yield {"GIT_INDEX_FILE": str(copy)}
+
+
+def _identity(git: Git) -> dict[str, str]:
+    """Return the author of commits, if the user has configured none."""
+    if git.succeeds("var", "GIT_COMMITTER_IDENT") and git.succeeds("config", "user.email"):
+        return {}
+    name, email = "opencode-memory loop", "loop@opencode-memory.invalid"
+    return {
+        "GIT_AUTHOR_NAME": name,
+        "GIT_AUTHOR_EMAIL": email,
+        "GIT_COMMITTER_NAME": name,
+        "GIT_COMMITTER_EMAIL": email,
+    }
+
+
+def _remove_checkout(git: Git, folder: Path) -> None:
+    if folder.exists():
+        shutil.rmtree(folder)
+    git.run("worktree", "prune")
+
+
+def _list(git: Git, *arguments: str) -> list[str]:
+    return [name for name in git.run(*arguments).split("\0") if name]
+
+
+def _ignored(git: Git, patterns: Sequence[str]) -> Iterator[str]:
+    if not patterns:
+        return
+    for name in _list(git, "ls-files", "--others", "--ignored", "--exclude-standard", "-z"):
+        if any(fnmatchcase(name, pattern) or fnmatchcase(Path(name).name, pattern) for pattern in patterns):
+            yield name
+
+
+def _copy(source: Path, target: Path, names: Iterable[str]) -> None:
+    """Copy files that are there, without following symbolic links out of the repository.
+
+    Raises:
+        InvalidInputError: There are too many.
+    """
+    root = source.resolve()
+    for number, name in enumerate(names):
+        if number >= _MOST_COPIED:
+            message = f"copies: more than {_MOST_COPIED:,} files would be copied; commit or ignore some"
+            raise InvalidInputError(message, field="copies")
+        given, placed = source / name, target / name
+        if given.is_symlink() or not given.is_file() or not given.resolve().is_relative_to(root):
+            continue
+        placed.parent.mkdir(parents=True, exist_ok=True)
+        if not placed.exists():
+            shutil.copy2(given, placed)

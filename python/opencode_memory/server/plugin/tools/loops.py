@@ -1,0 +1,103 @@
+"""Tools for loops: start one, see and end it, and report on a step."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from opencode_memory._core import redact
+from opencode_memory.errors import ConflictError, InvalidInputError
+from opencode_memory.loops.describe import describe_loop, describe_phase, describe_step
+from opencode_memory.loops.model import Loop, LoopState, Rest, StepState
+from opencode_memory.loops.records import Loops, Report
+from opencode_memory.loops.start import cancel_loop, resume_loop
+from opencode_memory.plans import Plans
+from opencode_memory.server.answers import Answer, join_lines
+from opencode_memory.server.call import SessionCall
+from opencode_memory.server.plugin.tools.plans import find_plan, offer
+from opencode_memory.server.toolbox import tool
+from opencode_memory.text.display import one_line
+from opencode_memory.text.formatting import format_count
+
+_MAX_LISTED = 20
+_MAX_STEPS = 12
+_Name = Annotated[str | None, Field(max_length=64, description="name or id of the loop; default: the only open one")]
+
+
+@tool(name="memory-loop")
+def memory_loop(
+    call: SessionCall, plan: Annotated[str | None, Field(max_length=64, description="default: the newest")] = None
+) -> Answer:
+    """Have a plan coded, checked and audited in turns until it is done. The user approves it first."""
+    plans = Plans(call.store, call.client.project)
+    found = find_plan(call, plans, plan)
+    return offer(plans.submit(found) if found.status.is_open else found)
+
+
+@tool(name="memory-loop-status")
+def memory_loop_status(call: SessionCall, name: _Name = None, restart: bool = False) -> Answer:
+    """List the loops of this project, or show one with its steps; restart=true lets a resting one go on."""
+    loops = Loops(call.store)
+    if name is None and not restart:
+        return _list_all(call, loops)
+    loop = _find(call, loops, name)
+    if restart:
+        if loop.rest is Rest.PERSON:
+            raise ConflictError(
+                f"the user paused {loop.name}; only they resume it: opencode-memory loop resume {loop.name}"
+            )
+        loop = resume_loop(call.store, loop, at=call.at)
+    steps = loops.steps(loop.id)
+    last = steps[-1] if steps else None
+    lines = [*describe_loop(loop, last, at=call.at), *(describe_step(step) for step in steps[-_MAX_STEPS:])]
+    return Answer(join_lines(*lines), {"loop": loop.id, "name": loop.name, "state": loop.state})
+
+
+@tool(name="memory-loop-cancel", destroys=True)
+def memory_loop_cancel(call: SessionCall, name: _Name = None) -> Answer:
+    """End a loop; its branch and its folder stay."""
+    loop = cancel_loop(call.store, _find(call, Loops(call.store), name), at=call.at)
+    return Answer(f"The loop {loop.name} is cancelled. Its branch {loop.branch} stays.", {"loop": loop.id})
+
+
+@tool(name="memory-loop-report")
+def memory_loop_report(
+    call: SessionCall,
+    text: Annotated[str, Field(min_length=1, max_length=2_000, description="one sentence")],
+    verdict: Annotated[Literal["clean", "dirty"] | None, Field(description="of an audit")] = None,
+) -> Answer:
+    """Only in the session of a loop: report at the end what you changed, or the verdict of your audit."""
+    loops = Loops(call.store)
+    found = loops.of_session(call.session or "")
+    if found is None:
+        raise InvalidInputError(
+            "session: this session belongs to no loop, so there is nothing to report", field="session"
+        )
+    loop, step = found
+    if step.kind == "audit" and verdict is None:
+        raise InvalidInputError("verdict: is required at the end of an audit: clean or dirty", field="verdict")
+    if step.state is StepState.DONE or loop.state is not LoopState.RUNNING:
+        raise ConflictError("this step of the loop has ended, so its report is no longer taken")
+    kept = verdict if step.kind == "audit" else None
+    loops.report(step, Report(verdict=kept, text=one_line(redact(text)[0], 2_000)))
+    return Answer("Recorded. End your turn now.", {"loop": loop.id, "step": step.number})
+
+
+def _find(call: SessionCall, loops: Loops, name: str | None) -> Loop:
+    if name is not None:
+        return loops.find(name, call.client.project)
+    known = [loop for loop in loops.list(call.client.project) if not loop.state.has_ended]
+    if len(known) == 1 and call.client.project is not None:
+        return known[0]
+    raise InvalidInputError(f"name: there are {format_count(len(known), 'open loop')}; name one", field="name")
+
+
+def _list_all(call: SessionCall, loops: Loops) -> Answer:
+    project = call.client.project
+    known = loops.list(project)[:_MAX_LISTED] if project is not None else []
+    if not known:
+        return Answer("There are no loops in this project.", {"loops": []})
+    lines = [f"{loop.name} [{loop.id}]: {describe_phase(loop, loops.step(loop.id, loop.steps))}" for loop in known]
+    data = [{"loop": loop.id, "name": loop.name, "state": loop.state, "reason": loop.reason} for loop in known]
+    return Answer(join_lines(*lines), {"loops": data})
