@@ -311,6 +311,8 @@ class Runner:
     async def _check(self, loop: Loop) -> dict[str, Any]:
         tree = self._worktree(loop)
         ran = await self._run(loop, loop.commands, tree.path)
+        if loop.place is Place.WORKTREE:
+            await _on_thread(tree.remove_products)
         return {**_outcome(ran), "tree": await _on_thread(tree.tree)}
 
     async def _final_check(self, loop: Loop) -> dict[str, Any]:

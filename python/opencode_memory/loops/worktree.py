@@ -123,6 +123,10 @@ class Worktree:
             git.run("commit", "--no-verify", "--quiet", "--message", message, more=_identity(git))
         return git.run("rev-parse", "HEAD")
 
+    def remove_products(self) -> None:
+        """Remove the new files that a check has made. All work was committed before, and ignored files stay."""
+        self.git.run("clean", "-d", "--force", "--quiet")
+
     def diff(self) -> str:
         """Return the changes since the base; a long diff is cut."""
         git = self.git

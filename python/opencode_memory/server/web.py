@@ -1,8 +1,8 @@
 """The ASGI app of the resident server: its routes and the guards in front of them.
 
 ``/mcp`` is for MCP clients, ``/bridge`` for OpenCode's plugin, ``/delegate`` and ``/loops`` for commands of the same
-user, ``/health`` for health checks, ``/stats`` and ``/metrics`` for monitoring. No route allows a page of another origin to read its
-response.
+user, ``/health`` for health checks, ``/stats`` and ``/metrics`` for monitoring. No route allows a page of another
+origin to read its response.
 """
 
 from __future__ import annotations

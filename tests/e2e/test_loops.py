@@ -1,0 +1,291 @@
+"""Loops in the real OpenCode: a scripted model codes and audits, and facts decide when it is done."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from e2e.plugged import Instance, MemoryServer, Plugged, until
+from e2e.repositories import SHOP, repository
+from e2e.scripted_model import ScriptedModel
+
+CHECK = "python3 test.py"
+TEST = "from calc import add\nassert add(2, 3) == 5, add(2, 3)\nprint('ok')\n"
+WRONG = "def add(a, b):\n    return a - b\n"
+RIGHT = "def add(a, b):\n    return a + b\n"
+PATIENCE_SECONDS = 120.0
+
+
+@dataclass
+class World:
+    """A home with OpenCode and the plugin, its server, and the scripted model."""
+
+    plugged: Plugged
+    model: ScriptedModel
+    server: MemoryServer
+    shop: Path
+
+    def start_loop(self, *options: str) -> str:
+        """Start a loop that makes the test of the shop succeed; returns its name."""
+        said = self.plugged.memory(
+            "loop", "start", "Make the test succeed", "--check", CHECK, "--json", *options, folder=self.shop
+        )
+        name: str = json.loads(said)["loop"]["name"]
+        return name
+
+    def loop(self, name: str) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(self.plugged.memory("loop", "show", name, "--json", folder=self.shop))
+        return found
+
+    def until_state(self, name: str, *states: str) -> dict[str, Any]:
+        """Wait until a loop is in one of these states; returns it with its steps."""
+        found: dict[str, Any] = {}
+
+        def has_come() -> bool:
+            nonlocal found
+            found = self.loop(name)
+            return found["loop"]["state"] in states
+
+        until(has_come, f"the loop never became {states}", seconds=PATIENCE_SECONDS)
+        return found
+
+    def listed(self) -> list[dict[str, Any]]:
+        said = self.plugged.memory("loop", "list", "--all", "--json", folder=self.shop, may_be_nothing=True)
+        loops: list[dict[str, Any]] = json.loads(said)["loops"]
+        return loops
+
+    def git(self, *arguments: str) -> str:
+        return git(self.shop, *arguments)
+
+
+def git(folder: Path, *arguments: str) -> str:
+    ran = subprocess.run(["git", "-C", str(folder), *arguments], capture_output=True, text=True, check=True, timeout=30)
+    return ran.stdout.strip()
+
+
+@pytest.fixture
+def world(opencode_binary: Path, tmp_path: Path) -> Iterator[World]:
+    shop = repository(tmp_path / "shop", remote=f"https://{SHOP}.git")
+    (shop / "test.py").write_text(TEST)
+    (shop / "calc.py").write_text("")
+    git(shop, "add", "--all")
+    git(shop, "-c", "user.name=t", "-c", "user.email=t@example.org", "commit", "--quiet", "--message", "the test")
+    with ScriptedModel() as model:
+        plugged = Plugged.set_up(opencode_binary, tmp_path / "home", model.url, learning_sources="live")
+        with plugged.served() as server:
+            yield World(plugged, model, server, shop)
+
+
+@pytest.fixture
+def opencode(world: World) -> Iterator[Instance]:
+    with world.plugged.running(world.shop) as instance:
+        world.server.until_warm()
+        yield instance
+
+
+def write(content: str) -> tuple[str, dict[str, Any]]:
+    return ("write", {"filePath": "calc.py", "content": content})
+
+
+def report(text: str, **more: str) -> tuple[str, dict[str, Any]]:
+    return ("memory-loop-report", {"text": text, **more})
+
+
+def code(content: str, said: str = "I wrote it.") -> tuple[Any, ...]:
+    """A coding turn."""
+    return (write(content), report(said), "COMPLETE! All tests pass. <promise>DONE</promise>")
+
+
+def audit(verdict: str) -> tuple[Any, ...]:
+    """An audit's turn."""
+    return (report("I read it.", verdict=verdict), "The audit is done.")
+
+
+def test_loop_ends_by_facts_on_a_branch_of_its_own(world: World, opencode: Instance) -> None:
+    before = world.git("rev-parse", "HEAD")
+    world.model.script(*code(WRONG), *code(RIGHT, "add adds"), *audit("clean"))
+    name = world.start_loop()
+    found = world.until_state(name, "completed", "failed", "waiting")
+    loop = found["loop"]
+    assert (loop["state"], loop["iteration"]) == ("completed", 2), found
+    kinds = ["prepare", "code", "check", "code", "check", "audit", "final_check", "finish"]
+    assert [step["kind"] for step in found["steps"]] == kinds
+    # The user's folder and branch are untouched; the work is on the loop's branch, and its folder is removed.
+    assert world.git("rev-parse", "HEAD") == before
+    assert world.git("status", "--porcelain") == ""
+    assert (world.shop / "calc.py").read_text() == ""
+    assert git(world.shop, "show", f"{loop['branch']}:calc.py") + "\n" == RIGHT
+    assert not Path(loop["worktree"]).exists()
+    # Each prompt was answered once, in a session of its own.
+    sessions = [step["session"] for step in found["steps"] if step["session"]]
+    assert len(set(sessions)) == 3
+    assert loop["spent"]["output"] > 0
+    assert "ended with exit code 1" in found["steps"][3]["prompt"]
+
+
+def test_audit_that_finds_something_leads_to_another_step(world: World, opencode: Instance) -> None:
+    finding = ("memory-findings", {"action": "record", "file": "calc.py", "severity": "bug", "text": "no docstring"})
+
+    def resolve() -> tuple[str, dict[str, Any]]:
+        said = "\n".join(world.model.requests[-1].users)
+        id_ = said.partition("- [")[2].partition("]")[0]
+        return ("memory-findings", {"action": "resolve", "id": id_})
+
+    world.model.script(
+        *code(RIGHT),
+        finding,
+        *audit("clean"),  # An open finding outweighs the verdict.
+        write(RIGHT + "# Adds.\n"),
+        resolve,
+        report("I added a comment."),
+        "Done.",
+        *audit("clean"),
+    )
+    found = world.until_state(world.start_loop(), "completed", "failed", "waiting")
+    assert found["loop"]["state"] == "completed", found
+    assert [step["kind"] for step in found["steps"]].count("audit") == 2
+    assert "no docstring" in found["steps"][4]["prompt"]
+
+
+def test_model_that_changes_nothing_waits_for_the_person(world: World, opencode: Instance) -> None:
+    world.model.script(*["DONE! Everything is complete."] * 20)
+    name = world.start_loop()
+    found = world.until_state(name, "completed", "failed", "waiting")
+    assert found["loop"]["state"] == "waiting", found
+    assert "no progress" in found["loop"]["reason"]
+    # The person helps, and the loop goes on.
+    world.model.script(*code(RIGHT), *audit("clean"))
+    world.plugged.memory("loop", "resume", name, folder=world.shop)
+    assert world.until_state(name, "completed", "failed")["loop"]["state"] == "completed"
+
+
+def test_reached_limit_pauses_and_a_higher_one_goes_on(world: World, opencode: Instance) -> None:
+    world.model.script(*code(WRONG))
+    name = world.start_loop("--iterations", "1")
+    found = world.until_state(name, "paused", "completed", "failed")
+    assert "limit of 1 iteration" in found["loop"]["reason"]
+    world.model.script(*code(RIGHT), *audit("clean"))
+    world.plugged.memory("loop", "resume", name, "--iterations", "3", folder=world.shop)
+    assert world.until_state(name, "completed", "failed", "waiting")["loop"]["state"] == "completed"
+
+
+def test_killed_server_goes_on_and_sends_no_prompt_twice(world: World, opencode: Instance) -> None:
+    asked, leave = threading.Event(), threading.Event()
+
+    def wait() -> tuple[str, dict[str, Any]]:
+        asked.set()
+        leave.wait(60)
+        return write(RIGHT)
+
+    world.model.script(wait, report("I wrote it."), "Done.", *audit("clean"))
+    name = world.start_loop()
+    assert asked.wait(60)
+    world.server.kill()
+    world.server.start()
+    leave.set()
+    found = world.until_state(name, "completed", "failed", "waiting")
+    assert found["loop"]["state"] == "completed", found
+    prompts = [request.users[-1] for request in world.model.requests if len(request.tool_results) == 0]
+    assert len(prompts) == len(set(prompts)) == 2
+
+
+def test_closed_opencode_pauses_the_loop_and_the_next_one_goes_on(world: World) -> None:
+    asked, leave = threading.Event(), threading.Event()
+
+    def wait() -> tuple[str, dict[str, Any]]:
+        asked.set()
+        leave.wait(60)
+        return write(RIGHT)
+
+    with world.plugged.running(world.shop):
+        world.server.until_warm()
+        world.model.script(wait)
+        name = world.start_loop()
+        assert asked.wait(60)
+    leave.set()
+    found = world.until_state(name, "paused")
+    assert "OpenCode" in found["loop"]["reason"]
+    world.model.script(*code(RIGHT), *audit("clean"))
+    with world.plugged.running(world.shop):
+        assert world.until_state(name, "completed", "failed", "waiting")["loop"]["state"] == "completed"
+
+
+def test_cancelled_loop_stops_its_session_and_keeps_its_branch(world: World, opencode: Instance) -> None:
+    asked, leave = threading.Event(), threading.Event()
+
+    def wait() -> str:
+        asked.set()
+        leave.wait(60)
+        return "Done."
+
+    world.model.script(write(RIGHT), wait)
+    name = world.start_loop()
+    assert asked.wait(60)
+    world.plugged.memory("loop", "cancel", name, "--yes", folder=world.shop)
+    session = world.loop(name)["steps"][-1]["session"]
+    worktree = opencode.at(Path(world.loop(name)["loop"]["worktree"]))
+    until(lambda: session not in worktree.get("/session/status"), "the session goes on")
+    leave.set()
+    assert world.loop(name)["loop"]["state"] == "cancelled"
+    assert (worktree.folder / "calc.py").read_text() == RIGHT
+
+
+def test_plan_of_the_architect_is_approved_by_the_answer_to_a_question(world: World, opencode: Instance) -> None:
+    plan = (
+        "# Add numbers\n## Objective\nadd adds.\n## Steps\n### 1. add\nFiles: calc.py\nAcceptance: the test succeeds\n"
+        f"## Verification\n```sh\n{CHECK}\n```\n"
+    )
+    options = [
+        {"label": label, "description": label} for label in ("Execute here", "New session", "Loop (worktree)", "Loop")
+    ]
+    question = {"questions": [{"question": "How?", "header": "Plan", "options": options}]}
+    world.model.script(
+        ("memory-plan", {"action": "write", "text": plan}),
+        ("memory-plan", {"action": "submit"}),
+        ("question", question),
+        "I have asked.",
+        *code(RIGHT),
+        *audit("clean"),
+    )
+    session = opencode.session()
+    opencode.post(f"/session/{session}/prompt_async", {"parts": [{"type": "text", "text": "Plan it."}]})
+    until(lambda: opencode.get("/question"), "nothing was asked")
+    [asked] = opencode.get("/question")
+    opencode.post(f"/question/{asked['id']}/reply", {"answers": [["Loop (worktree)"]]})
+    until(lambda: world.listed(), "no loop was started")
+    [loop] = world.listed()
+    assert world.until_state(loop["name"], "completed", "failed", "waiting")["loop"]["state"] == "completed"
+    listed = json.loads(world.plugged.memory("plan", "list", "--all", "--json", folder=world.shop))
+    assert [plan["status"] for plan in listed["plans"]] == ["done"]
+
+
+def test_users_own_denial_survives_and_pushes_do_not_leave(world: World, tmp_path: Path) -> None:
+    file = next((world.plugged.opencode.home / "config" / "opencode").glob("opencode.json*"))
+    config = json.loads(file.read_text())
+    file.write_text(json.dumps(config | {"permission": {"bash": {"rm *": "deny"}}}))
+    git(tmp_path, "init", "--quiet", "--bare", "away.git")
+    world.git("remote", "set-url", "origin", str(tmp_path / "away.git"))
+    world.model.script(
+        ("bash", {"command": "rm test.py", "description": "remove"}),
+        ("bash", {"command": "git push origin HEAD", "description": "push"}),
+        ("bash", {"command": "sh -c 'git  push origin HEAD:refs/heads/out'", "description": "push"}),
+        ("read", {"filePath": "/etc/hostname"}),
+        *code(RIGHT),
+        *audit("clean"),
+    )
+    with world.plugged.running(world.shop):
+        world.server.until_warm()
+        found = world.until_state(world.start_loop(), "completed", "failed", "waiting")
+    assert found["loop"]["state"] == "completed", found
+    assert "test.py" in git(world.shop, "ls-tree", "--name-only", found["loop"]["branch"])
+    results = world.model.requests[4].tool_results
+    assert len(results) == 4
+    assert git(tmp_path / "away.git", "for-each-ref") == "", results
+    assert "root" not in results[3].lower() or "rule" in results[3], results[3]
