@@ -81,6 +81,13 @@ def test_shipped_file_applies_without_notices(load_file: LoadFile, tmp_path: Pat
         "injection.max_results",
         "injection.max_tokens",
         "kv.default_ttl_seconds",
+        "loop.audits",
+        "loop.enabled",
+        "loop.max_iterations",
+        "loop.min_audits",
+        "loop.stall_seconds",
+        "sandbox.image",
+        "sandbox.mode",
     }
     assert (config.compaction.custom_prompt, config.injection.max_results) == (True, 5)
 
@@ -160,7 +167,7 @@ def test_valid_values_are_valid_for_their_settings() -> None:
         assert key.convert is not None
         accepted = [
             value
-            for value in (0, 1, 100, 100_000, 10**13, True, "", "a/b", "/a")
+            for value in (0, 1, 100, 100_000, 10**13, True, "", "a/b", "/a", "off")
             if key.kind.validate(value) is not None
         ]
         assert accepted
@@ -181,12 +188,31 @@ def test_defaults_are_valid_and_ineffective_keys_have_reasons() -> None:
 
 
 def test_ineffective_value_is_noted_with_reason(load_file: LoadFile) -> None:
-    config = load_file({"embedding": {"provider": "openai"}, "loop": {"minAudits": 2, "enabled": True}})
+    config = load_file({"embedding": {"provider": "openai"}, "tui": {"showLoops": False, "sidebar": True}})
     assert [(notice.level, notice.key) for notice in config.notices] == [
         ("note", "embedding.provider"),
-        ("note", "loop.minAudits"),
+        ("note", "tui.showLoops"),
     ]
-    assert notice_texts(config)[1] == "loop.minAudits = 2 has no effect: there are no loops yet (memory-config.jsonc)"
+    said = "tui.showLoops = false has no effect: there is no sidebar yet (memory-config.jsonc)"
+    assert notice_texts(config)[1] == said
+
+
+def test_settings_of_loops_apply(load_file: LoadFile) -> None:
+    config = load_file(
+        {
+            "executionModel": "a/fast",
+            "auditorModel": "a/smart",
+            "loop": {"enabled": False, "model": "a/loop", "minAudits": 2, "stallTimeoutMs": 90_000},
+            "sandbox": {"mode": "docker", "image": "mine:1"},
+        }
+    )
+    assert (config.loop.execution_model, config.loop.model, config.opencode.auditor_model) == (
+        "a/fast",
+        "a/loop",
+        "a/smart",
+    )
+    assert (config.loop.enabled, config.loop.min_audits, config.loop.stall_seconds) == (False, 2, 90)
+    assert (config.sandbox.mode, config.sandbox.image) == ("docker", "mine:1")
 
 
 @pytest.mark.parametrize("value", ["sk-secret", 17, {"sk-secret": 1}, "sk-secret\n"])
@@ -405,11 +431,11 @@ def test_unprintable_names_are_replaced(load_file: LoadFile) -> None:
 
 
 def test_notices_are_logged_as_warnings(load_file: LoadFile, caplog: pytest.LogCaptureFixture) -> None:
-    log_notices(load_file({"lop": 1, "loop": {"minAudits": 2}}).notices)
+    log_notices(load_file({"lop": 1, "tui": {"showLoops": False}}).notices)
     assert [record.levelname for record in caplog.records] == ["WARNING", "WARNING"]
     assert caplog.messages == [
         "unknown key 'lop' (memory-config.jsonc) (did you mean 'loop'?)",
-        "loop.minAudits = 2 has no effect: there are no loops yet (memory-config.jsonc)",
+        "tui.showLoops = false has no effect: there is no sidebar yet (memory-config.jsonc)",
     ]
 
 

@@ -13,7 +13,7 @@ import pytest
 
 SOURCE = Path(str(files("opencode_memory.hosts.opencode"))) / "plugin"
 SETTINGS = Path(__file__).with_name("plugin_tools")
-VETOES = {"tool", "tool.execute.before"}
+VETOES = {"shell.env", "tool", "tool.execute.before"}
 """Hooks whose errors reach OpenCode: a tool reports its failure, and the read-only shell refuses a command."""
 
 
@@ -64,7 +64,7 @@ def test_plugin_has_no_run_time_dependency_and_one_export() -> None:
     assert exports == 1
 
 
-def test_only_tools_and_the_read_only_shell_raise_errors() -> None:
+def test_only_tools_and_shells_raise_errors() -> None:
     text = (SOURCE / "opencode-memory.ts").read_text(encoding="utf-8")
     body = text[text.index("): Promise<Hooks> {") : text.index("\n}\n", text.index("): Promise<Hooks> {"))]
     hooks = dict(re.findall(r"^    \"?([\w.]+)\"?: (.*)", body, re.MULTILINE))

@@ -148,7 +148,7 @@ class SessionStep:
             status = await self._status()
             await self._answer_questions()
             now = time.monotonic()
-            if turn.mark != mark:
+            if turn.mark != mark or turn.runs_tool:
                 mark, seen_at = turn.mark, now
             retrying_since = (retrying_since or now) if status == "retry" else None
             if retrying_since is not None and now - retrying_since > _RETRY_SECONDS:

@@ -39,12 +39,14 @@ class Turn:
         text: The agent's last text.
         said: The error; empty if there is none.
         mark: Changes whenever the turn goes on.
+        runs_tool: Whether a tool runs, which has a time limit of its own.
     """
 
     progress: Progress
     text: str = ""
     said: str = ""
     mark: str = ""
+    runs_tool: bool = False
 
 
 def read_turn(messages: Sequence[Any], message: str) -> Turn:
@@ -67,7 +69,7 @@ def read_turn(messages: Sequence[Any], message: str) -> Turn:
         return Turn(progress=_classify(error), said=_describe(error), mark=mark)
     completed = (info.get("time") or {}).get("completed")
     if not completed or info.get("finish") in {None, "tool-calls"}:
-        return Turn(progress=Progress.OPEN, mark=mark)
+        return Turn(progress=Progress.OPEN, mark=mark, runs_tool=_runs_tool(last))
     text = "\n".join(
         part["text"]
         for part in last.get("parts", ())
@@ -90,6 +92,15 @@ def _state_of_last_part(message: Mapping[str, Any]) -> str:
         case [*_, {"text": str(text)}]:
             return str(len(text))
     return ""
+
+
+def _runs_tool(message: Mapping[str, Any]) -> bool:
+    return any(
+        isinstance(part, Mapping)
+        and isinstance(part.get("state"), Mapping)
+        and part["state"].get("status") == "running"
+        for part in message.get("parts", ())
+    )
 
 
 def _classify(error: Mapping[str, Any]) -> Progress:

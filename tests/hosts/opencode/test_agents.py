@@ -19,6 +19,8 @@ OF_THE_PLUGIN = {
 }
 WRITING_TOOLS = {f"memory_{tool.name}" for tool in TOOLS if not tool.reads} | OF_THE_PLUGIN["writes"]
 FINDINGS = {"memory-findings", "memory_findings"}
+PLANS = {"memory-plan", "memory-plan-execute", "memory-loop", "memory-loop-status", "memory-loop-cancel"}
+"""They write no files: a plan waits for the user."""
 
 
 def decided(permission: dict[str, Any], tool: str) -> Any:
@@ -58,10 +60,11 @@ def test_unnamed_tools_and_file_writers_are_denied(name: str) -> None:
 def test_read_only_agents_may_read_memories_but_not_write_them(name: str) -> None:
     permission = AGENTS[name]["permission"]
     may = {tool for tool in permission if tool.startswith("memory")}
-    assert may - FINDINGS == READING_TOOLS | OF_THE_PLUGIN["reads"]
+    assert may - FINDINGS - PLANS == READING_TOOLS | OF_THE_PLUGIN["reads"]
     assert {decided(permission, tool) for tool in may} == {"allow"}
     assert {decided(permission, tool) for tool in WRITING_TOOLS} == {"deny"}
     assert ({decided(permission, tool) for tool in FINDINGS} == {"allow"}) == (name == "auditor")
+    assert ({decided(permission, tool) for tool in PLANS} == {"allow"}) == (name == "architect")
 
 
 def test_the_librarian_may_curate_with_tools_that_exist() -> None:
@@ -93,6 +96,6 @@ def test_reading_shell_changes_only_the_read_only_agents() -> None:
 @pytest.mark.parametrize("name", AGENTS)
 def test_a_prompt_names_only_tools_that_there_are_and_in_both_namings(name: str) -> None:
     named = set(re.findall(r"`(memory[_-][a-z_-]+)`", AGENTS[name]["prompt"]))
-    known = READING_TOOLS | WRITING_TOOLS | OF_THE_PLUGIN["reads"] | FINDINGS
+    known = READING_TOOLS | WRITING_TOOLS | OF_THE_PLUGIN["reads"] | FINDINGS | PLANS
     assert named <= known, named - known
     assert {tool[6] for tool in named} == {"_", "-"}

@@ -14,7 +14,7 @@ from opencode_memory.config.load import load
 from opencode_memory.errors import ConfigError, InvalidInputError
 from opencode_memory.hosts.opencode import manifest
 from opencode_memory.hosts.opencode.agents import AGENTS
-from opencode_memory.hosts.opencode.contract import DIGEST_AGENT, PROTOCOL, TOKEN_FILE
+from opencode_memory.hosts.opencode.contract import AUDIT_AGENT, DIGEST_AGENT, PROTOCOL, TOKEN_FILE
 from opencode_memory.hosts.opencode.manifest import Choices, Offer, parse_agents, read_choices, render_manifest
 from opencode_memory.hosts.opencode.setup.npm_stub import imported_packages
 from opencode_memory.server.plugin.commands import COMMANDS
@@ -92,6 +92,16 @@ def test_no_secret_is_in_the_manifest(tmp_path: Path) -> None:
     assert "s3cret" not in json.dumps(rendered(tmp_path, OPENCODE_MEMORY_API_KEY="s3cret"))
 
 
+OF_LOOPS = (
+    "memory-plan",
+    "memory-plan-execute",
+    "memory-loop",
+    "memory-loop-status",
+    "memory-loop-cancel",
+    "memory-loop-report",
+)
+
+
 def test_each_tool_is_offered_by_one_side_only(tmp_path: Path) -> None:
     by_mcp = rendered(tmp_path)
     assert by_mcp["mcp"] == {
@@ -103,7 +113,8 @@ def test_each_tool_is_offered_by_one_side_only(tmp_path: Path) -> None:
             "timeout": 10_000,
         },
     }
-    assert list(by_mcp["tool"]) == ["memory-findings"]
+    assert list(by_mcp["tool"]) == ["memory-findings", *OF_LOOPS]
+    assert list(rendered(tmp_path, OPENCODE_MEMORY_LOOP_ENABLED="false")["tool"]) == ["memory-findings"]
     by_plugin = rendered(tmp_path, Choices(tools=Offer.PLUGIN))
     assert by_plugin["mcp"] is None
     assert list(by_plugin["tool"]) == [tool.name for tool in TOOLS]
@@ -126,9 +137,13 @@ def test_commands_are_all_there_and_agents_only_when_they_are_chosen(tmp_path: P
     assert "model" not in two["agent"]["auditor"]
 
 
-def test_hidden_agent_is_always_there_and_has_no_tools(tmp_path: Path) -> None:
-    [(name, agent)] = rendered(tmp_path)["hidden_agent"].items()
-    assert name == DIGEST_AGENT
+def test_hidden_agents_are_always_there_and_write_nothing(tmp_path: Path) -> None:
+    hidden = rendered(tmp_path)["hidden_agent"]
+    assert list(hidden) == [DIGEST_AGENT, AUDIT_AGENT]
+    agent, auditor = hidden.values()
+    assert (auditor["mode"], auditor["hidden"]) == ("primary", True)
+    assert {auditor["permission"][tool] for tool in ("*", "edit", "write", "bash", "task")} == {"deny"}
+    assert "ask" not in {rule for rule in auditor["permission"].values() if isinstance(rule, str)}
     # A hidden agent of the mode "subagent" would be offered to every model by the tool "task".
     assert (agent["mode"], agent["hidden"], agent["permission"]) == ("primary", True, {"*": "deny"})
     assert "JSON only" in agent["prompt"]

@@ -149,7 +149,7 @@ KEYS: Final = (
         convert=lambda given, _data_dir: int(given["loop.stallTimeoutMs"]) // 1000,
     ),
     _setting_key("sandbox.mode", "sandbox.mode", one_of("off", "docker"), "off"),
-    _setting_key("sandbox.image", "sandbox.image", LINE, "ocm-sandbox:latest"),
+    _setting_key("sandbox.image", "sandbox.image", LINE, "ocm-sandbox:latest", convert=_model("sandbox.image")),
     Key("tui.sidebar", FLAG, True, _NO_SIDEBAR),
     Key("tui.showLoops", FLAG, True, _NO_SIDEBAR),
     Key("tui.showVersion", FLAG, True, _NO_SIDEBAR),

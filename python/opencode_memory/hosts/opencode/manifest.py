@@ -26,7 +26,9 @@ from opencode_memory.text.suggest import did_you_mean
 
 PLUGIN: Final = "opencode-memory.ts"
 MANIFEST: Final = "opencode-memory.json"
-_ALWAYS: Final = ("memory-findings", "memory-plan", "memory-loop")
+_OF_LOOPS: Final = ("memory-plan", "memory-loop")
+"""Starts of the names of the tools for plans and loops. They cost tokens in each session, so they can be left out."""
+_ALWAYS: Final = ("memory-findings", *_OF_LOOPS)
 """Starts of the names of tools that no MCP tool replaces."""
 _AUDITOR: Final = "auditor"
 # If a server hangs, OpenCode waits this long twice before the first message, and once for each tool. Its default is
@@ -164,7 +166,7 @@ def render_manifest(
         "command": _render_commands(choices.agents),
         "agent": _render_agents(config, choices.agents),
         "hidden_agent": _hidden_agents(),
-        "tool": _render_tools(tools, by_mcp=by_mcp),
+        "tool": _render_tools(tools, by_mcp=by_mcp, with_loops=config.loop.enabled),
         "chosen": {"agents": choices.agents, "tools": choices.tools},
     }
     return json.dumps(manifest, ensure_ascii=False, indent=2, default=_to_plain) + "\n"
@@ -236,11 +238,11 @@ def _hidden_agents() -> Mapping[str, Any]:
     return HIDDEN
 
 
-def _render_tools(tools: Iterable[OfferedTool], *, by_mcp: bool) -> dict[str, Any]:
+def _render_tools(tools: Iterable[OfferedTool], *, by_mcp: bool, with_loops: bool) -> dict[str, Any]:
     return {
         tool.name: {"description": tool.about, "args": tool.input}
         for tool in tools
-        if not by_mcp or tool.name.startswith(_ALWAYS)
+        if (not by_mcp or tool.name.startswith(_ALWAYS)) and (with_loops or not tool.name.startswith(_OF_LOOPS))
     }
 
 

@@ -19,6 +19,8 @@ from anyio.abc import TaskGroup
 import opencode_memory
 from opencode_memory.errors import ConflictError, OpencodeMemoryError
 from opencode_memory.hosts.opencode.contract import PROTOCOL
+from opencode_memory.loops.git import no_push_environment
+from opencode_memory.loops.records import Loops
 from opencode_memory.server.plugin import handlers
 from opencode_memory.server.plugin.digest_runner import DigestRunner, Instance
 from opencode_memory.server.plugin.json_rpc import Peer, RemoteError
@@ -52,6 +54,7 @@ if TYPE_CHECKING:
 
 _THREADS: Final = 8
 _MAX_SESSIONS: Final = 1_000
+_MAX_ANCESTORS: Final = 10
 _FACTS_SECONDS: Final = 0.2
 _SUMMARY_SECONDS: Final = 0.2
 _CATCH_UP_SECONDS: Final = 0.2
@@ -95,6 +98,7 @@ class Connection:
                 "compacting": self._handle_compacting,
                 "command": self._handle_command,
                 "tool": self._handle_tool,
+                "shell": self._handle_shell,
                 "flush": self._handle_flush,
             },
             notifications={"settled": self._handle_settled, "events": self._handle_events},
@@ -213,6 +217,19 @@ class Connection:
         with anyio.move_on_after(_EVENTS_SECONDS):
             await self.peer.wait_for_notifications("events")
         return await self._on_thread(partial(handlers.handle_tool, self._require_context(), ToolParams.parse(params)))
+
+    async def _handle_shell(self, params: Any) -> dict[str, Any]:
+        """Return the environment of a command; in a session of a loop, and in its subagents', no push leaves."""
+        session = SessionParams.parse(params).session
+        self._require_context()
+        for _ in range(_MAX_ANCESTORS):
+            if await self._on_thread(partial(Loops(self._state.store).of_session, session)) is not None:
+                return {"env": no_push_environment(), "confined": True}
+            parent = (await self._get_facts(session)).parent
+            if parent is None or not parent.startswith("ses"):
+                break
+            session = parent
+        return {"env": {}, "confined": False}
 
     async def _handle_flush(self, _: Any) -> dict[str, Any]:
         """Answer as soon as all earlier notifications are handled."""

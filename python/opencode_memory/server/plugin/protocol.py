@@ -11,6 +11,7 @@ From the plugin, requests:
     compacting   {sessionID}  ->  {context: [text], prompt?}
     command      {sessionID, command, arguments}  ->  {text?}
     tool         {sessionID, messageID, agent, tool, arguments}  ->  {text, is_error}
+    shell        {sessionID}  ->  {env: {name: value}, confined}    before a command of the shell
     flush        {}  ->  {}              after all earlier notifications are handled
 
 and notifications:

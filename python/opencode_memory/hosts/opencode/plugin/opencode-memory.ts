@@ -2,13 +2,14 @@
 // answers. All decisions are the server's, except the read-only shell (agents.ts).
 //
 // A session never fails because memory is down: every hook catches its errors and has a deadline.
-// Without the server, the hooks do nothing. Only the read-only shell throws on purpose,
-// because that is how OpenCode lets a plugin veto a command.
+// Without the server, the hooks do nothing. Only the read-only shell and the shell of loops throw on
+// purpose, because that is how OpenCode lets a plugin veto a command.
 
 import type { Hooks, PluginInput } from "@opencode-ai/plugin"
 import { type Agents, mergePermissions, readOnlyShell } from "./opencode-memory/agents"
 import { Bridge } from "./opencode-memory/bridge"
 import { createInjection } from "./opencode-memory/injection"
+import { createLoopShell } from "./opencode-memory/loops"
 import {
   authorization,
   type Manifest,
@@ -123,6 +124,7 @@ async function server(input: PluginInput): Promise<Hooks> {
       return shell["chat.params"](asked, output)
     }),
     "tool.execute.before": shell["tool.execute.before"],
+    "shell.env": createLoopShell(bridge),
     "experimental.chat.messages.transform": guarded((_, output) =>
       injection.transform(output.messages),
     ),

@@ -22,14 +22,12 @@ from opencode_memory.text.formatting import format_count
 
 _MAX_LISTED = 20
 _MAX_STEPS = 12
-_Name = Annotated[str | None, Field(max_length=64, description="name or id of the loop; default: the only open one")]
+_Name = Annotated[str | None, Field(max_length=64)]
 
 
 @tool(name="memory-loop")
-def memory_loop(
-    call: SessionCall, plan: Annotated[str | None, Field(max_length=64, description="default: the newest")] = None
-) -> Answer:
-    """Have a plan coded, checked and audited in turns until it is done. The user approves it first."""
+def memory_loop(call: SessionCall, plan: Annotated[str | None, Field(max_length=64)] = None) -> Answer:
+    """Have the plan coded, checked and audited in turns until it is done, once the user has approved it."""
     plans = Plans(call.store, call.client.project)
     found = find_plan(call, plans, plan)
     return offer(plans.submit(found) if found.status.is_open else found)
@@ -37,7 +35,7 @@ def memory_loop(
 
 @tool(name="memory-loop-status")
 def memory_loop_status(call: SessionCall, name: _Name = None, restart: bool = False) -> Answer:
-    """List the loops of this project, or show one with its steps; restart=true lets a resting one go on."""
+    """List loops, or show one; restart lets a resting one go on."""
     loops = Loops(call.store)
     if name is None and not restart:
         return _list_all(call, loops)
@@ -56,7 +54,7 @@ def memory_loop_status(call: SessionCall, name: _Name = None, restart: bool = Fa
 
 @tool(name="memory-loop-cancel", destroys=True)
 def memory_loop_cancel(call: SessionCall, name: _Name = None) -> Answer:
-    """End a loop; its branch and its folder stay."""
+    """End a loop; its branch stays."""
     loop = cancel_loop(call.store, _find(call, Loops(call.store), name), at=call.at)
     return Answer(f"The loop {loop.name} is cancelled. Its branch {loop.branch} stays.", {"loop": loop.id})
 
@@ -64,10 +62,10 @@ def memory_loop_cancel(call: SessionCall, name: _Name = None) -> Answer:
 @tool(name="memory-loop-report")
 def memory_loop_report(
     call: SessionCall,
-    text: Annotated[str, Field(min_length=1, max_length=2_000, description="one sentence")],
-    verdict: Annotated[Literal["clean", "dirty"] | None, Field(description="of an audit")] = None,
+    text: Annotated[str, Field(min_length=1, max_length=2_000)],
+    verdict: Literal["clean", "dirty"] | None = None,
 ) -> Answer:
-    """Only in the session of a loop: report at the end what you changed, or the verdict of your audit."""
+    """In a loop: report what you changed, or the verdict of your audit, in one sentence."""
     loops = Loops(call.store)
     found = loops.of_session(call.session or "")
     if found is None:

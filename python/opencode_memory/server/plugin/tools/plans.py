@@ -10,32 +10,26 @@ from pydantic import Field
 from opencode_memory.errors import InvalidInputError
 from opencode_memory.loops.approve import LABELS
 from opencode_memory.plans import Plan, Plans, PlanStatus, Written
+from opencode_memory.plans.plans import TEXT_CHARACTERS
 from opencode_memory.server.answers import Answer, join_lines
 from opencode_memory.server.call import SessionCall
 from opencode_memory.server.toolbox import tool
 from opencode_memory.text.display import one_line
 
-_Text = Annotated[str | None, Field(max_length=200_000)]
-_PlanId = Annotated[str | None, Field(max_length=64, description="default: this session's newest")]
+_Text = Annotated[str | None, Field(max_length=TEXT_CHARACTERS)]
+_PlanId = Annotated[str | None, Field(max_length=64)]
 
 
 @tool(name="memory-plan")
 def memory_plan(
     call: SessionCall,
     action: Literal["write", "edit", "read", "submit"],
-    text: Annotated[
-        str | None,
-        Field(
-            max_length=200_000,
-            description="write: Markdown with headings Objective; Steps, and below it one for each section with lines"
-            " Files: and Acceptance:; Verification with a fenced block of commands",
-        ),
-    ] = None,
+    text: _Text = None,
     old: _Text = None,
     new: _Text = None,
     plan: _PlanId = None,
 ) -> Answer:
-    """Plans that the user approves: write one, edit it (old is replaced by new), read it, submit it for approval."""
+    """A plan in Markdown that the user approves: write it, edit it (old becomes new), read it, submit it."""
     plans = Plans(call.store, call.client.project)
     by = call.agent or "agent"
     if action == "write":
@@ -52,7 +46,7 @@ def memory_plan(
 
 @tool(name="memory-plan-execute")
 def memory_plan_execute(call: SessionCall, plan: _PlanId = None) -> Answer:
-    """Have a plan carried out. The user approves it first, in a way that the answer names."""
+    """Have the plan carried out in a new session, once the user has approved it."""
     plans = Plans(call.store, call.client.project)
     return offer(_submit(plans, find_plan(call, plans, plan)))
 

@@ -1,0 +1,79 @@
+"""Verification commands: exit codes, limits, and nothing left running."""
+
+from __future__ import annotations
+
+import os
+import threading
+from pathlib import Path
+
+import anyio
+
+from opencode_memory.loops.command import KEPT_CHARACTERS, run_all, run_command
+
+
+def test_exit_code_and_both_streams_are_kept(tmp_path: Path) -> None:
+    async def main() -> None:
+        ran = await run_command("echo out; echo err >&2; exit 7", tmp_path)
+        assert (ran.exit, sorted(ran.output.split())) == (7, ["err", "out"])
+
+    anyio.run(main)
+
+
+def test_first_failure_ends_the_list(tmp_path: Path) -> None:
+    async def main() -> None:
+        ran = await run_all(("true", "false", "touch third"), tmp_path)
+        assert (ran.command, ran.exit) == ("false", 1)
+        assert not (tmp_path / "third").exists()
+        assert (await run_all((), tmp_path)).exit == 0
+
+    anyio.run(main)
+
+
+def test_long_output_keeps_its_end(tmp_path: Path) -> None:
+    async def main() -> None:
+        ran = await run_command("yes line | head -c 3000000; echo the end", tmp_path)
+        assert ran.output.endswith("the end\n")
+        assert len(ran.output) == KEPT_CHARACTERS
+
+    anyio.run(main)
+
+
+def test_command_that_takes_too_long_is_ended_with_its_children(tmp_path: Path) -> None:
+    async def main() -> None:
+        ran = await run_command("sleep 300 & echo $! > child; wait", tmp_path, seconds=0.5)
+        assert (ran.exit, ran.output.strip()) == (124, "[ended after 0.5 s]")
+
+    anyio.run(main)
+    until_gone(int((tmp_path / "child").read_text()))
+
+
+def test_child_left_behind_is_ended_and_does_not_hold_the_output(tmp_path: Path) -> None:
+    async def main() -> None:
+        with anyio.fail_after(20):
+            ran = await run_command("sleep 300 & echo $! > child; echo done", tmp_path)
+        assert (ran.exit, ran.output) == (0, "done\n")
+
+    anyio.run(main)
+    until_gone(int((tmp_path / "child").read_text()))
+
+
+def test_folder_that_is_gone_is_an_exit_code(tmp_path: Path) -> None:
+    async def main() -> None:
+        assert (await run_command("true", tmp_path / "gone")).exit == 127
+
+    anyio.run(main)
+
+
+def until_gone(pid: int) -> None:
+    """Wait until a process has ended; a zombie has."""
+    pause = threading.Event()
+    for _ in range(200):
+        try:
+            state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+            os.kill(pid, 0)
+        except (ProcessLookupError, FileNotFoundError):
+            return
+        if state == "Z":
+            return
+        pause.wait(0.05)
+    raise AssertionError(f"process {pid} still runs")
