@@ -34,6 +34,7 @@ QUICKSTART = ROOT / "docs" / "quickstart.md"
 SKIPPED = {"docs/benchmarks.md": 3, "docs/learning.md": 2}
 """Number of blocks that are not run, by document."""
 FINDS_NOTHING = {
+    "opencode-memory loop list --all",
     "opencode-memory review",
     "opencode-memory review --list",
     "opencode-memory backup list",

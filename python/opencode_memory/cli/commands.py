@@ -27,7 +27,7 @@ SECTIONS: Final = {
     "Plan and build": {
         "plan": ("opencode_memory.cli.plan:plan", "List, show and approve plans that agents wrote."),
         "loop": ("opencode_memory.cli.loop:loop", "Let agents code, check and audit until a plan is done."),
-        "status": ("opencode_memory.cli.loop:list_loops", "List the loops of this project."),
+        "status": ("opencode_memory.cli.loop:status", "List the loops of this project."),
         "cancel": ("opencode_memory.cli.loop:cancel", "End a loop for good."),
     },
     "Inspect and correct": {

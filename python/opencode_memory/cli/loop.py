@@ -70,10 +70,25 @@ def start(
     tell_server_or_note(run)
 
 
+_all_option = click.option("--all", "everything", is_flag=True, help="Include loops that have ended.")
+
+
 @command("list")
-@click.option("--all", "everything", is_flag=True, help="Include loops that have ended.")
+@_all_option
 def list_loops(run: Invocation, *, everything: bool) -> int:
     """List the loops of this project, the newest first."""
+    return print_loops(run, everything=everything)
+
+
+@command("status")
+@_all_option
+def status(run: Invocation, *, everything: bool) -> int:
+    """List the loops of this project, the newest first, as `loop list` does."""
+    return print_loops(run, everything=everything)
+
+
+def print_loops(run: Invocation, *, everything: bool) -> int:
+    """Print the loops of the project; returns the exit code."""
     with run.open_store() as store:
         loops = Loops(store)
         known = [loop for loop in loops.list(store.project) if store.project is not None]
