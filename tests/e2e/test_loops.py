@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import threading
 from collections.abc import Iterator
@@ -31,6 +32,17 @@ class World:
     model: ScriptedModel
     server: MemoryServer
     shop: Path
+
+    @classmethod
+    def make(cls, binary: Path, folder: Path, model: ScriptedModel, **settings: str) -> World:
+        """Make a repository with a test that fails, and a home."""
+        shop = repository(folder / "shop", remote=f"https://{SHOP}.git")
+        (shop / "test.py").write_text(TEST)
+        (shop / "calc.py").write_text("")
+        git(shop, "add", "--all")
+        git(shop, "-c", "user.name=t", "-c", "user.email=t@example.org", "commit", "--quiet", "--message", "the test")
+        plugged = Plugged.set_up(binary, folder / "home", model.url, starts=False, **settings)
+        return cls(plugged, model, MemoryServer(plugged), shop)
 
     def start_loop(self, *options: str) -> str:
         """Start a loop that makes the test of the shop succeed; returns its name."""
@@ -72,15 +84,11 @@ def git(folder: Path, *arguments: str) -> str:
 
 @pytest.fixture
 def world(opencode_binary: Path, tmp_path: Path) -> Iterator[World]:
-    shop = repository(tmp_path / "shop", remote=f"https://{SHOP}.git")
-    (shop / "test.py").write_text(TEST)
-    (shop / "calc.py").write_text("")
-    git(shop, "add", "--all")
-    git(shop, "-c", "user.name=t", "-c", "user.email=t@example.org", "commit", "--quiet", "--message", "the test")
     with ScriptedModel() as model:
-        plugged = Plugged.set_up(opencode_binary, tmp_path / "home", model.url, learning_sources="live")
-        with plugged.served() as server:
-            yield World(plugged, model, server, shop)
+        made = World.make(opencode_binary, tmp_path, model, learning_sources="live")
+        with made.plugged.served() as server:
+            made.server = server
+            yield made
 
 
 @pytest.fixture
@@ -289,3 +297,34 @@ def test_users_own_denial_survives_and_pushes_do_not_leave(world: World, tmp_pat
     assert len(results) == 4
     assert git(tmp_path / "away.git", "for-each-ref") == "", results
     assert "root" not in results[3].lower() or "rule" in results[3], results[3]
+
+
+@pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is not installed")
+def test_sandboxed_loop_changes_nothing_outside(opencode_binary: Path, tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("s3cret")
+    with ScriptedModel() as model:
+        made = World.make(opencode_binary, tmp_path, model, sandbox_mode="bwrap", learning_sources="live")
+        with made.plugged.served() as server, made.plugged.running(made.shop):
+            server.until_warm()
+            model.script(
+                (
+                    "bash",
+                    {"command": f"ln -s {tmp_path} out; cat {secret}; touch {tmp_path}/canary", "description": "x"},
+                ),
+                ("bash", {"command": "ln -s .. up; echo $PWD; pwd; python3 -c 'print(40 + 2)'", "description": "x"}),
+                ("write", {"filePath": "out/canary", "content": "x"}),
+                ("write", {"filePath": ".git/hooks/post-commit", "content": "x"}),
+                ("read", {"filePath": "out/secret"}),
+                ("bash", {"command": "rm out up", "description": "x"}),
+                *code(RIGHT),
+                *audit("clean"),
+            )
+            found = made.until_state(made.start_loop(), "completed", "failed", "waiting")
+    assert found["loop"]["state"] == "completed", found
+    assert not (tmp_path / "canary").exists()
+    results = model.requests[6].tool_results
+    assert not any("s3cret" in result for result in results), results
+    assert any("42" in result for result in results), results
+    # OpenCode itself was started by the same shell before, and sessions without a sandbox keep the user's own.
+    assert found["loop"]["sandbox"] == "bwrap"

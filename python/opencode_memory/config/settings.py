@@ -273,11 +273,13 @@ class SandboxConfig:
         mode: The engine; ``auto`` takes the first that works here.
         image: Image of a container.
         network: Whether commands may use the network.
+        folders: More folders that commands may read, for example of a toolchain.
     """
 
     mode: SandboxMode
     image: str
     network: bool
+    folders: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -484,6 +486,7 @@ SETTINGS: Final = (
     Setting("sandbox.mode", "engine of the sandbox of loops", _always(SandboxMode.OFF), one_of(*SandboxMode)),
     Setting("sandbox.image", "image of a container", _always("ocm-sandbox:latest"), TEXT),
     Setting("sandbox.network", "let commands in the sandbox use the network", _always(False), FLAG),
+    Setting("sandbox.folders", "more folders that the sandbox shows, read-only", _always(()), TEXTS),
     Setting("server.host", "address that the server listens on", _always("127.0.0.1"), TEXT, named="HOST"),
     Setting(
         "server.port", "port of the server; 0 for any free port", _always(9824), whole_number(0, 65_535), named="PORT"

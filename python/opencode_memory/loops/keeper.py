@@ -9,8 +9,7 @@ import logging
 import os
 import secrets
 import time
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, TypeVar
 
 import anyio
@@ -46,7 +45,6 @@ class Keeper:
         store: The store.
         config: The settings of loops.
         project_of: Finds the project of a folder.
-        wrap: Returns the arguments in front of a command of a loop, for its sandbox.
     """
 
     def __init__(
@@ -54,13 +52,10 @@ class Keeper:
         store: MemoryStore,
         config: LoopConfig,
         project_of: Callable[[str], str | None],
-        *,
-        wrap: Callable[[Loop, Path], Sequence[str]] = lambda _loop, _folder: (),
     ) -> None:
         self._store = store
         self._config = config
         self._project_of = project_of
-        self._wrap = wrap
         self._owner = f"{os.getpid()}-{secrets.token_hex(4)}"
         self._hosts: list[Host] = []
         self._runners: dict[str, Runner] = {}
@@ -116,7 +111,6 @@ class Keeper:
                 id=loop.id,
                 owner=self._owner,
                 find_host=self.find_host,
-                wrap=self._wrap,
                 stall_seconds=float(self._config.stall_seconds),
             )
             self._runners[loop.id] = runner

@@ -143,6 +143,8 @@ class Loop:
         takes_changes: Whether uncommitted changes are taken along.
         sandbox: Engine of the sandbox, for example ``bwrap``.
         network: Whether commands in the sandbox may use the network.
+        image: Image of a container.
+        folders: More folders that the sandbox shows, read-only.
         state: Its state.
         rest: What it needs to go on; None if it does not rest.
         reason: Why it is not running; empty if it is.
@@ -185,6 +187,8 @@ class Loop:
     takes_changes: bool = False
     sandbox: str = "off"
     network: bool = False
+    image: str = ""
+    folders: tuple[str, ...] = ()
     state: LoopState = LoopState.RUNNING
     rest: Rest | None = None
     reason: str = ""

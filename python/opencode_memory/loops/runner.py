@@ -18,6 +18,7 @@ import anyio
 import anyio.to_thread
 
 from opencode_memory._core import redact
+from opencode_memory.config.settings import SandboxMode
 from opencode_memory.errors import ConflictError, OpencodeMemoryError
 from opencode_memory.loops.command import KEPT_CHARACTERS, Ran, run_all
 from opencode_memory.loops.git import no_push_environment
@@ -27,6 +28,7 @@ from opencode_memory.loops.message_ids import message_id, part_id
 from opencode_memory.loops.model import Loop, LoopState, Place, Rest, Spent, Step, StepKind, StepState
 from opencode_memory.loops.prompts import audit_prompt, code_prompt
 from opencode_memory.loops.records import Loops, LostLeaseError
+from opencode_memory.loops.sandbox import Sandbox, choose_engine, remove_containers, wrap, write_loop_shell
 from opencode_memory.loops.session_step import RestError, SessionStep
 from opencode_memory.loops.transition import Facts, advance, rest
 from opencode_memory.loops.worktree import (
@@ -59,7 +61,6 @@ class Runner:
         id: Id of the loop.
         owner: This server.
         find_host: Returns the process of OpenCode for a loop; None if there is none.
-        wrap: Returns the arguments in front of a command of a loop, for its sandbox.
         wake: Is set when something happened to a session of the loop.
     """
 
@@ -67,7 +68,6 @@ class Runner:
     id: str
     owner: str
     find_host: Callable[[Loop], Host | None]
-    wrap: Callable[[Loop, Path], Sequence[str]] = lambda _loop, _folder: ()
     wake: anyio.Event = field(default_factory=anyio.Event)
     look_seconds: float = 5.0
     stall_seconds: float = 600.0
@@ -260,9 +260,14 @@ class Runner:
         except OpencodeMemoryError as error:
             return loop, {"exit": 1, "said": str(error)}
         loop = replace(loop, worktree=str(made.path), branch=branch, base=base, head=base)
+        try:
+            loop = await _on_thread(lambda: self._prepare_sandbox(loop, made))
+        except OpencodeMemoryError as error:
+            return loop, {"exit": 1, "said": str(error)}
         if loop.setup is None:
             return loop, {"exit": 0, "mark": made.config_mark}
-        ran = await self._run(loop, (loop.setup,), made.path)
+        # The setup installs dependencies, so it runs before the sandbox, with the network.
+        ran = await self._run(replace(loop, sandbox=SandboxMode.OFF.value), (loop.setup,), made.path)
         return loop, {**_outcome(ran), "said": one_line(ran.output, 200), "mark": made.config_mark}
 
     def _make_worktree(self, loop: Loop) -> tuple[Worktree, str, str]:
@@ -275,6 +280,26 @@ class Runner:
         branch = loop.branch or f"loop/{loop.name}-{loop.id[:4]}"
         made = create(repository, path, branch, base=base, takes_changes=loop.takes_changes, copies=loop.copies)
         return made, branch, base
+
+    def _prepare_sandbox(self, loop: Loop, made: Worktree) -> Loop:
+        """Choose the engine, and write the shell that OpenCode runs in the loop's sessions."""
+        engine = choose_engine(SandboxMode(loop.sandbox))
+        loop = replace(loop, sandbox=engine.value)
+        if engine is not SandboxMode.OFF:
+            write_loop_shell(self.store.data_dir, self._sandbox(loop, made.path, made.common))
+        return loop
+
+    @staticmethod
+    def _sandbox(loop: Loop, folder: Path, common: Path) -> Sandbox:
+        return Sandbox(
+            engine=SandboxMode(loop.sandbox),
+            loop=loop.id,
+            worktree=folder,
+            common=common,
+            network=loop.network,
+            image=loop.image,
+            folders=tuple(map(Path, loop.folders)),
+        )
 
     def _worktree(self, loop: Loop) -> Worktree:
         first = self.loops.step(loop.id, 1)
@@ -303,6 +328,9 @@ class Runner:
         outcome = {**outcome, "note": note, "text": redact(str(outcome.get("text", "")))[0]}
         if loop.place is Place.WORKTREE and outcome.get("result") == "done":
             message = f"{loop.name}: iteration {step.iteration}\n\n{note}"
+            if await _on_thread(tree.changes_configuration):
+                said = "the step changed OpenCode's configuration in the worktree, from which OpenCode runs code"
+                raise RestError(Rest.ERROR, f"{said}; look at {tree.path}, then resume or cancel the loop")
             head = await _on_thread(lambda: tree.commit_all(message))
             outcome["commit"] = head if head != loop.head else None
             loop = replace(loop, head=head)
@@ -324,8 +352,11 @@ class Runner:
         context = tree.fresh_checkout(loop.head or loop.base or "HEAD", folder)
         await _on_thread(context.__enter__)
         try:
-            commands = (*((loop.setup,) if loop.setup else ()), *loop.commands)
-            return _outcome(await self._run(loop, commands, folder))
+            if loop.setup is not None:
+                ran = await self._run(replace(loop, sandbox=SandboxMode.OFF.value), (loop.setup,), folder)
+                if ran.exit != 0:
+                    return _outcome(ran)
+            return _outcome(await self._run(loop, loop.commands, folder))
         finally:
             with anyio.CancelScope(shield=True):
                 await _on_thread(lambda: context.__exit__(None, None, None))
@@ -341,7 +372,17 @@ class Runner:
         return {"said": f"done on branch {loop.branch}; merge it with: {how}"}
 
     async def _run(self, loop: Loop, commands: Sequence[str], folder: Path) -> Ran:
-        ran = await run_all(commands, folder, wrap=self.wrap(loop, folder), environment=no_push_environment())
+        """Run commands, in the sandbox if there is one."""
+        if loop.sandbox == SandboxMode.OFF:
+            ran = await run_all(commands, folder, environment=no_push_environment())
+        else:
+            common = await _on_thread(lambda: find_repository(Path(loop.directory)).common)
+            sandbox = self._sandbox(loop, folder, common)
+            try:
+                ran = await run_all(commands, folder, wrap=wrap(sandbox, folder), environment=no_push_environment())
+            finally:
+                with anyio.CancelScope(shield=True):
+                    await _on_thread(lambda: remove_containers(sandbox))
         return replace(ran, output=redact(ran.output)[0])
 
     def _findings(self, loop: Loop) -> list[Finding]:

@@ -92,6 +92,8 @@ def start_loop(store: MemoryStore, plan: Plan, wish: Wish, *, config: Config, at
         takes_changes=wish.takes_changes,
         sandbox="off" if wish.in_place else config.sandbox.mode,
         network=config.sandbox.network,
+        image=config.sandbox.image,
+        folders=tuple(str(Path(folder).expanduser()) for folder in config.sandbox.folders),
         base=repository.head,
     )
     plans.approve(plan, Approval(mode=mode, at=at, by=wish.by, loop=loop.id), also=[change_of(loop)])

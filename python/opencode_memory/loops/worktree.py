@@ -123,6 +123,14 @@ class Worktree:
             git.run("commit", "--no-verify", "--quiet", "--message", message, more=_identity(git))
         return git.run("rev-parse", "HEAD")
 
+    def changes_configuration(self) -> bool:
+        """Return whether OpenCode's configuration differs from the base, from which OpenCode would run code."""
+        names = (".opencode", "opencode.json", "opencode.jsonc")
+        git = self.git
+        with _scratch_index(git) as index:
+            git.run("add", "--all", "--force", "--ignore-errors", "--", ".", more=index)
+            return bool(git.run("diff", "--cached", "--name-only", self.base, "--", *names, more=index))
+
     def remove_products(self) -> None:
         """Remove the new files that a check has made. All work was committed before, and ignored files stay."""
         self.git.run("clean", "-d", "--force", "--quiet")

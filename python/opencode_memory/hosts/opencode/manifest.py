@@ -17,9 +17,9 @@ from typing import Any, Final, Protocol
 import opencode_memory
 from opencode_memory.config.load import Config
 from opencode_memory.config.paths import default_config_file
-from opencode_memory.config.settings import PREFIX
+from opencode_memory.config.settings import PREFIX, SandboxMode
 from opencode_memory.errors import ConfigError, InvalidInputError
-from opencode_memory.hosts.opencode.contract import MCP_NAME, PROTOCOL, TOKEN_FILE
+from opencode_memory.hosts.opencode.contract import LOOP_TITLE, MCP_NAME, PROTOCOL, TOKEN_FILE
 from opencode_memory.hosts.opencode.slash_commands import COMMANDS
 from opencode_memory.service.launch import require_interpreter
 from opencode_memory.text.suggest import did_you_mean
@@ -166,6 +166,8 @@ def render_manifest(
         "command": _render_commands(choices.agents),
         "agent": _render_agents(config, choices.agents),
         "hidden_agent": _hidden_agents(),
+        "loop_title": LOOP_TITLE,
+        "shell": None if config.sandbox.mode is SandboxMode.OFF else str(config.data_dir / "shell" / "bash"),
         "tool": _render_tools(tools, by_mcp=by_mcp, with_loops=config.loop.enabled),
         "chosen": {"agents": choices.agents, "tools": choices.tools},
     }

@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 from collections import OrderedDict
 from collections.abc import AsyncIterable, Callable
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -19,9 +20,8 @@ from anyio.abc import TaskGroup
 import opencode_memory
 from opencode_memory.errors import ConflictError, OpencodeMemoryError
 from opencode_memory.hosts.opencode.contract import PROTOCOL
-from opencode_memory.loops.git import no_push_environment
-from opencode_memory.loops.records import Loops
 from opencode_memory.server.plugin import handlers
+from opencode_memory.server.plugin.confinement import confine, find_loop, judge_call
 from opencode_memory.server.plugin.digest_runner import DigestRunner, Instance
 from opencode_memory.server.plugin.json_rpc import Peer, RemoteError
 from opencode_memory.server.plugin.loop_host import LoopHost
@@ -38,6 +38,7 @@ from opencode_memory.server.plugin.protocol import (
     EVENTS,
     CommandParams,
     Greeting,
+    GuardParams,
     MessagesParams,
     SessionParams,
     SettledParams,
@@ -49,12 +50,14 @@ from opencode_memory.text import clock
 
 if TYPE_CHECKING:
     from opencode_memory.loops.keeper import Keeper
+    from opencode_memory.loops.model import Loop
     from opencode_memory.server.client_project import ClientProjects
     from opencode_memory.server.server_state import ServerState
 
 _THREADS: Final = 8
 _MAX_SESSIONS: Final = 1_000
 _MAX_ANCESTORS: Final = 10
+_SESSION_ID: Final = "ses"
 _FACTS_SECONDS: Final = 0.2
 _SUMMARY_SECONDS: Final = 0.2
 _CATCH_UP_SECONDS: Final = 0.2
@@ -99,6 +102,7 @@ class Connection:
                 "command": self._handle_command,
                 "tool": self._handle_tool,
                 "shell": self._handle_shell,
+                "guard": self._handle_guard,
                 "flush": self._handle_flush,
             },
             notifications={"settled": self._handle_settled, "events": self._handle_events},
@@ -219,17 +223,27 @@ class Connection:
         return await self._on_thread(partial(handlers.handle_tool, self._require_context(), ToolParams.parse(params)))
 
     async def _handle_shell(self, params: Any) -> dict[str, Any]:
-        """Return the environment of a command; in a session of a loop, and in its subagents', no push leaves."""
-        session = SessionParams.parse(params).session
+        loop = await self._find_loop(SessionParams.parse(params).session)
+        return asdict(confine(self._state.store, loop))
+
+    async def _handle_guard(self, params: Any) -> dict[str, Any]:
+        asked = GuardParams.parse(params)
+        loop = await self._find_loop(asked.session)
+        refusal = await self._on_thread(partial(judge_call, loop, asked))
+        return {} if refusal is None else {"refusal": refusal}
+
+    async def _find_loop(self, session: str) -> Loop | None:
+        """Return the loop of a session, or of the session that started it as a subagent."""
         self._require_context()
         for _ in range(_MAX_ANCESTORS):
-            if await self._on_thread(partial(Loops(self._state.store).of_session, session)) is not None:
-                return {"env": no_push_environment(), "confined": True}
+            loop = await self._on_thread(partial(find_loop, self._state.store, session))
+            if loop is not None:
+                return loop
             parent = (await self._get_facts(session)).parent
-            if parent is None or not parent.startswith("ses"):
+            if parent is None or not parent.startswith(_SESSION_ID):
                 break
             session = parent
-        return {"env": {}, "confined": False}
+        return None
 
     async def _handle_flush(self, _: Any) -> dict[str, Any]:
         """Answer as soon as all earlier notifications are handled."""

@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Final
 
 from starlette.websockets import WebSocketDisconnect
 
+from opencode_memory.config.settings import SandboxMode
 from opencode_memory.loops.keeper import Keeper
+from opencode_memory.loops.sandbox import write_shim
 from opencode_memory.server.client_project import ClientProjects
 from opencode_memory.server.guards.refusal import OnRefused, headers_named
 from opencode_memory.server.plugin.connection import Connection
@@ -45,6 +47,9 @@ class Bridge:
         self._token = token.encode()
         self._on_refused = on_refused
         self._digests = DigestRunner(state)
+        if state.config.sandbox.mode is not SandboxMode.OFF:
+            # Before the plugin reads its configuration, which names this file.
+            write_shim(state.store.data_dir)
         self.loops = Keeper(state.store, state.config.loop, state.projects.of_session)
         self._connections: set[Connection] = set()
 

@@ -11,7 +11,8 @@ From the plugin, requests:
     compacting   {sessionID}  ->  {context: [text], prompt?}
     command      {sessionID, command, arguments}  ->  {text?}
     tool         {sessionID, messageID, agent, tool, arguments}  ->  {text, is_error}
-    shell        {sessionID}  ->  {env: {name: value}, confined}    before a command of the shell
+    shell        {sessionID}  ->  {env: {name: value}, confined, sandboxed}    before the first tool of a session
+    guard        {sessionID, tool, arguments}  ->  {refusal?}       before each tool of a sandboxed session
     flush        {}  ->  {}              after all earlier notifications are handled
 
 and notifications:
@@ -163,6 +164,13 @@ class ToolParams(SessionParams):
     arguments: Any
     message: _OptionalText = Field(default=None, alias="messageID")
     agent: _OptionalText = None
+
+
+class GuardParams(SessionParams):
+    """Parameters of ``guard``."""
+
+    tool: _Name
+    arguments: Any
 
 
 class SettledParams(SessionParams):

@@ -2,14 +2,14 @@
 // answers. All decisions are the server's, except the read-only shell (agents.ts).
 //
 // A session never fails because memory is down: every hook catches its errors and has a deadline.
-// Without the server, the hooks do nothing. Only the read-only shell and the shell of loops throw on
+// Without the server, the hooks do nothing. Only the read-only shell and the guard of loops throw on
 // purpose, because that is how OpenCode lets a plugin veto a command.
 
 import type { Hooks, PluginInput } from "@opencode-ai/plugin"
 import { type Agents, mergePermissions, readOnlyShell } from "./opencode-memory/agents"
 import { Bridge } from "./opencode-memory/bridge"
 import { createInjection } from "./opencode-memory/injection"
-import { createLoopShell } from "./opencode-memory/loops"
+import { createLoops } from "./opencode-memory/loops"
 import {
   authorization,
   type Manifest,
@@ -93,11 +93,13 @@ async function server(input: PluginInput): Promise<Hooks> {
   if (!manifest) return {}
   const bridge = new Bridge(manifest, input)
   const injection = createInjection(bridge)
+  const loops = createLoops(manifest, bridge, input)
   const mcp = { isLeftOut: false, isSettled: !manifest.mcp }
   const readers: Agents = {}
   const shell = readOnlyShell(readers, input.directory)
   const wire = async (config: Params) => {
     await bridge.whenReady()
+    loops.useShell(config)
     mcp.isLeftOut = configure(manifest, config, readers, bridge.hasAnswered)
   }
   return {
@@ -123,8 +125,11 @@ async function server(input: PluginInput): Promise<Hooks> {
       if (asked.agent === "compaction") injection.compacting.delete(asked.sessionID)
       return shell["chat.params"](asked, output)
     }),
-    "tool.execute.before": shell["tool.execute.before"],
-    "shell.env": createLoopShell(bridge),
+    "tool.execute.before": async (asked, output) => {
+      await shell["tool.execute.before"](asked, output)
+      await loops.guard(asked, output.args)
+    },
+    "shell.env": loops.env,
     "experimental.chat.messages.transform": guarded((_, output) =>
       injection.transform(output.messages),
     ),

@@ -22,11 +22,10 @@ from opencode_memory.text.formatting import format_count
 
 _MAX_LISTED = 20
 _MAX_STEPS = 12
-_Name = Annotated[str | None, Field(max_length=64)]
 
 
 @tool(name="memory-loop")
-def memory_loop(call: SessionCall, plan: Annotated[str | None, Field(max_length=64)] = None) -> Answer:
+def memory_loop(call: SessionCall, plan: str | None = None) -> Answer:
     """Have the plan coded, checked and audited in turns until it is done, once the user has approved it."""
     plans = Plans(call.store, call.client.project)
     found = find_plan(call, plans, plan)
@@ -34,7 +33,7 @@ def memory_loop(call: SessionCall, plan: Annotated[str | None, Field(max_length=
 
 
 @tool(name="memory-loop-status")
-def memory_loop_status(call: SessionCall, name: _Name = None, restart: bool = False) -> Answer:
+def memory_loop_status(call: SessionCall, name: str | None = None, restart: bool = False) -> Answer:
     """List loops, or show one; restart lets a resting one go on."""
     loops = Loops(call.store)
     if name is None and not restart:
@@ -53,7 +52,7 @@ def memory_loop_status(call: SessionCall, name: _Name = None, restart: bool = Fa
 
 
 @tool(name="memory-loop-cancel", destroys=True)
-def memory_loop_cancel(call: SessionCall, name: _Name = None) -> Answer:
+def memory_loop_cancel(call: SessionCall, name: str | None = None) -> Answer:
     """End a loop; its branch stays."""
     loop = cancel_loop(call.store, _find(call, Loops(call.store), name), at=call.at)
     return Answer(f"The loop {loop.name} is cancelled. Its branch {loop.branch} stays.", {"loop": loop.id})

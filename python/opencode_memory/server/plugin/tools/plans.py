@@ -3,31 +3,25 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
-
-from pydantic import Field
+from typing import Literal
 
 from opencode_memory.errors import InvalidInputError
 from opencode_memory.loops.approve import LABELS
 from opencode_memory.plans import Plan, Plans, PlanStatus, Written
-from opencode_memory.plans.plans import TEXT_CHARACTERS
 from opencode_memory.server.answers import Answer, join_lines
 from opencode_memory.server.call import SessionCall
 from opencode_memory.server.toolbox import tool
 from opencode_memory.text.display import one_line
-
-_Text = Annotated[str | None, Field(max_length=TEXT_CHARACTERS)]
-_PlanId = Annotated[str | None, Field(max_length=64)]
 
 
 @tool(name="memory-plan")
 def memory_plan(
     call: SessionCall,
     action: Literal["write", "edit", "read", "submit"],
-    text: _Text = None,
-    old: _Text = None,
-    new: _Text = None,
-    plan: _PlanId = None,
+    text: str | None = None,
+    old: str | None = None,
+    new: str | None = None,
+    plan: str | None = None,
 ) -> Answer:
     """A plan in Markdown that the user approves: write it, edit it (old becomes new), read it, submit it."""
     plans = Plans(call.store, call.client.project)
@@ -45,7 +39,7 @@ def memory_plan(
 
 
 @tool(name="memory-plan-execute")
-def memory_plan_execute(call: SessionCall, plan: _PlanId = None) -> Answer:
+def memory_plan_execute(call: SessionCall, plan: str | None = None) -> Answer:
     """Have the plan carried out in a new session, once the user has approved it."""
     plans = Plans(call.store, call.client.project)
     return offer(_submit(plans, find_plan(call, plans, plan)))

@@ -20,6 +20,8 @@ export interface Manifest {
   command: Record<string, { template: string }>
   agent: Record<string, Agent>
   hidden_agent?: Record<string, Agent>
+  loop_title: string
+  shell: string | null
   tool: Record<string, { description: string; args: { properties?: Record<string, unknown> } }>
 }
 
