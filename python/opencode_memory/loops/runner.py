@@ -48,6 +48,7 @@ if TYPE_CHECKING:
 LEASE_SECONDS: Final = 30.0
 _NOTE_CHARACTERS: Final = 300
 _WATCH_SECONDS: Final = 1.0
+_MOST_CONFLICTS: Final = 10
 _log: Final = logging.getLogger(__name__)
 _T = TypeVar("_T")
 
@@ -72,6 +73,7 @@ class Runner:
     look_seconds: float = 5.0
     stall_seconds: float = 600.0
     _lease: HeldLease | None = None
+    _conflicts: int = 0
 
     @property
     def loops(self) -> Loops:
@@ -123,16 +125,24 @@ class Runner:
         step = await _on_thread(lambda: self.loops.step(loop.id, loop.steps))
         try:
             if step is None or step.state is StepState.DONE:
-                return await self._plan(loop, step)
-            return await self._watch(loop, step)
+                goes_on = await self._plan(loop, step)
+            else:
+                goes_on = await self._watch(loop, step)
+            self._conflicts = 0
         except LostLeaseError:
             return False
         except RestError as error:
             await self._rest(error.kind, error.reason)
-        except ConflictError:
-            return True  # A person has changed the loop: read it again.
+        except ConflictError as error:
+            # A person has changed the loop: read it again. What conflicts again and again is no person's change.
+            self._conflicts += 1
+            if self._conflicts < _MOST_CONFLICTS:
+                return True
+            await self._rest(Rest.ERROR, str(error))
         except OpencodeMemoryError as error:
             await self._rest(Rest.ERROR, str(error))
+        else:
+            return goes_on
         return False
 
     async def _rest(self, kind: Rest, reason: str) -> None:
@@ -364,10 +374,11 @@ class Runner:
     def _finish(self, loop: Loop) -> dict[str, Any]:
         if loop.place is Place.IN_PLACE:
             return {"said": "the changes are in your folder, not committed"}
-        tree = self._worktree(loop)
-        left = tree.remove()
         how = f"git merge {loop.branch}"
-        if left is not None:
+        # The folder is gone if the server died after it had removed it.
+        tree = self._worktree(loop) if Path(loop.worktree or loop.directory).is_dir() else None
+        left = None if tree is None else tree.remove()
+        if tree is not None and left is not None:
             return {"said": f"done on branch {loop.branch} ({how}); the folder {tree.path} was left: {left}"}
         return {"said": f"done on branch {loop.branch}; merge it with: {how}"}
 

@@ -1,0 +1,443 @@
+"""A loop from its start to its end, against a fake OpenCode: each way it can go, and deaths at every write."""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+import opencode_memory
+from loops.fake_opencode import Asked, FakeOpenCode
+from loops.repositories import git, repository
+from opencode_memory.config.load import load
+from opencode_memory.errors import InvalidInputError
+from opencode_memory.loops.model import Loop, LoopState, Rest, StepKind
+from opencode_memory.loops.records import Lease, Loops, Report
+from opencode_memory.loops.runner import Runner
+from opencode_memory.loops.start import Wish, cancel_loop, pause_loop, resume_loop, start_loop
+from opencode_memory.plans import Plans, PlanStatus
+from opencode_memory.reviews import Findings
+from opencode_memory.store.documents import Change
+from opencode_memory.store.memory_store import MemoryStore
+from opencode_memory.text import clock
+
+PLAN = """\
+# Say hello
+## Objective
+hello.txt says hello.
+## Steps
+### 1. The file
+Files: hello.txt
+Acceptance: it says hello
+## Verification
+```sh
+grep -q hello hello.txt
+```
+"""
+PROJECT = "shop"
+
+
+@dataclass
+class World:
+    """A store, a repository, an OpenCode, and a loop."""
+
+    store: MemoryStore
+    shop: Path
+    loop: Loop
+    opencode: FakeOpenCode
+    settings: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def loops(self) -> Loops:
+        return Loops(self.store)
+
+    def runner(self, owner: str = "this server") -> Runner:
+        return Runner(
+            store=self.store,
+            id=self.loop.id,
+            owner=owner,
+            find_host=lambda _: self.opencode if self.opencode.is_connected else None,
+            look_seconds=0.01,
+        )
+
+    def run(self, seconds: float = 30.0) -> Loop:
+        """Run the loop until it rests or ends."""
+
+        async def main() -> None:
+            with anyio.fail_after(seconds):
+                await self.runner().run()
+
+        anyio.run(main)
+        return self.loops.get(self.loop.id)
+
+    def kinds(self) -> list[str]:
+        return [step.kind.value for step in self.loops.steps(self.loop.id)]
+
+    def report(self, asked: Asked, text: str, verdict: str | None = None) -> None:
+        found = self.loops.of_session(asked.session)
+        assert found is not None
+        self.loops.report(found[1], Report(verdict=verdict, text=text))
+
+    @property
+    def findings(self) -> Findings:
+        return Findings(self.store.kv, PROJECT, self.loops.get(self.loop.id).branch or "")
+
+
+def is_audit(asked: Asked) -> bool:
+    return asked.text.startswith("You audit")
+
+
+@pytest.fixture
+def make(tmp_path: Path) -> Iterator[Callable[..., World]]:
+    """Returns a function that starts a loop; the model writes ``hello`` and audits as clean."""
+    shop = repository(tmp_path / "shop", a_txt="x\n")
+    with opencode_memory.open(tmp_path / "store", background=False) as store:
+        store.remember("The till is in the shop.", project=PROJECT)
+
+        def start(plan: str = PLAN, wish: dict[str, Any] | None = None, **settings: str) -> World:
+            environment = {f"OPENCODE_MEMORY_{name.upper()}": value for name, value in settings.items()}
+            config = load(environment={"HOME": str(tmp_path), **environment})
+            plans = Plans(store, PROJECT)
+            submitted = plans.submit(plans.write(plan, at=clock.now()).plan)
+            wanted = Wish(directory=shop, by="test", **(wish or {}))
+            loop = start_loop(store, submitted, wanted, config=config, at=clock.now())
+            world = World(store, shop, loop, FakeOpenCode(shop, lambda _: {}))
+
+            def answer(asked: Asked) -> dict[str, Any]:
+                if is_audit(asked):
+                    world.report(asked, "fine", "clean")
+                else:
+                    (asked.directory / "hello.txt").write_text("hello\n")
+                    world.report(asked, "I wrote it")
+                return {}
+
+            world.opencode.answer = answer
+            return world
+
+        yield start
+
+
+def test_happy_path(make: Callable[..., World]) -> None:
+    world = make()
+    loop = world.run()
+    assert loop.state is LoopState.COMPLETED, loop.reason
+    assert world.kinds() == ["prepare", "code", "check", "audit", "final_check", "finish"]
+    assert git(world.shop, "show", f"{loop.branch}:hello.txt") == "hello"
+    assert loop.notes == ("1: I wrote it",)
+    assert (loop.spent.input, loop.spent.output, loop.spent.cached) == (200, 20, 2000)
+    assert Plans(world.store, PROJECT).get(loop.plan).status is PlanStatus.DONE
+
+
+def test_sessions_get_denials_only(make: Callable[..., World]) -> None:
+    world = make()
+    world.run()
+    for session in world.opencode.sessions:
+        rules = session["permission"]
+        allowed = [rule for rule in rules if rule["action"] != "deny"]
+        assert [rule["pattern"] for rule in allowed] == ["*/opencode/tool-output/*"]
+        assert session["title"].startswith("loop: ")
+
+
+def test_audit_has_its_own_session_agent_and_model(make: Callable[..., World]) -> None:
+    world = make(loop_model="forge/small", opencode_auditor_model="forge/large")
+    world.run()
+    code, audit = world.opencode.asked
+    assert code.session != audit.session
+    assert (code.body["agent"], code.body["model"]["modelID"]) == ("build", "small")
+    assert (audit.body["agent"], audit.body["model"]["modelID"]) == ("opencode-memory-auditor", "large")
+
+
+def test_unknown_model_falls_back_to_the_default(make: Callable[..., World]) -> None:
+    world = make(loop_model="forge/gone")
+    assert world.run().state is LoopState.COMPLETED
+    assert "model" not in world.opencode.asked[0].body
+
+
+def test_sections_follow_each_other(make: Callable[..., World]) -> None:
+    second = "### 2. More\nFiles: more.txt\nAcceptance: it is there\n## Verification"
+    world = make(PLAN.replace("## Verification", second))
+    assert world.run().state is LoopState.COMPLETED
+    prompts = [asked.text for asked in world.opencode.asked if not is_audit(asked)]
+    assert ["The section to work on: 1." in prompts[0], "The section to work on: 2." in prompts[1]] == [True, True]
+    assert "1: I wrote it" in prompts[1]
+
+
+def test_auditor_without_a_verdict_is_asked_once_more(make: Callable[..., World]) -> None:
+    world = make()
+    usual = world.opencode.answer
+
+    def answer(asked: Asked) -> dict[str, Any]:
+        if is_audit(asked):
+            return {"text": "verdict: clean. All is well."}
+        if "memory-loop-report" in asked.text and asked.text.startswith("You have not"):
+            world.report(asked, "fine", "clean")
+            return {}
+        return usual(asked)
+
+    world.opencode.answer = answer
+    assert world.run().state is LoopState.COMPLETED
+    assert len(world.opencode.asked) == 3
+
+
+def test_auditor_who_never_gives_a_verdict_ends_the_loop(make: Callable[..., World]) -> None:
+    world = make()
+    usual = world.opencode.answer
+    world.opencode.answer = lambda asked: (
+        usual(asked) if not is_audit(asked) and not asked.text.startswith("You have not") else {"text": "clean"}
+    )
+    loop = world.run()
+    assert (loop.state, "no verdict" in loop.reason) == (LoopState.FAILED, True)
+
+
+def test_open_finding_leads_back_to_code_with_its_text(make: Callable[..., World]) -> None:
+    world = make()
+    usual = world.opencode.answer
+
+    def answer(asked: Asked) -> dict[str, Any]:
+        done = len(world.opencode.asked)
+        if is_audit(asked) and done == 2:
+            world.findings.record("no newline at the end", at=clock.now(), file="hello.txt")
+        elif not is_audit(asked) and done == 3:
+            [finding] = world.findings.open()
+            assert "no newline at the end" in asked.text
+            world.findings.resolve(finding.id, at=clock.now())
+        return usual(asked)
+
+    world.opencode.answer = answer
+    assert world.run().state is LoopState.COMPLETED
+    assert world.kinds().count("audit") == 2
+
+
+def test_error_of_the_model_is_tried_again(make: Callable[..., World]) -> None:
+    world = make()
+    usual, errors = world.opencode.answer, [{"name": "APIError", "data": {"statusCode": 500, "message": "later"}}]
+    world.opencode.answer = lambda asked: {"error": errors.pop()} if errors else usual(asked)
+    assert world.run().state is LoopState.COMPLETED
+
+
+def test_refusal_of_the_provider_waits_for_the_person(make: Callable[..., World]) -> None:
+    other = make()
+    other.opencode.answer = lambda _: {"error": {"name": "APIError", "data": {"statusCode": 401, "message": "no key"}}}
+    loop = other.run()
+    assert (loop.state, loop.rest) == (LoopState.WAITING, Rest.PROVIDER)
+    assert "no key" in loop.reason
+
+
+def test_model_that_always_fails_ends_the_loop(make: Callable[..., World]) -> None:
+    world = make()
+    world.opencode.answer = lambda _: {"error": {"name": "APIError", "data": {"statusCode": 400, "message": "bad"}}}
+    assert world.run().state is LoopState.FAILED
+    assert len(world.opencode.asked) == 8
+
+
+def test_questions_of_the_loops_sessions_are_rejected_and_no_others(make: Callable[..., World]) -> None:
+    world = make()
+    usual = world.opencode.answer
+
+    def answer(asked: Asked) -> dict[str, Any]:
+        if not world.opencode.questions and not world.opencode.replies:
+            world.opencode.questions = [
+                {"id": "per_1", "sessionID": asked.session, "permission": "external_directory"},
+                {"id": "per_2", "sessionID": "ses_of_somebody_else", "permission": "bash"},
+            ]
+            return {"time": {}}
+        return usual(asked)
+
+    world.opencode.answer = answer
+    world.run()
+    [(id_, reply)] = world.opencode.replies
+    assert (id_, reply["reply"]) == ("per_1", "reject")
+    assert "external_directory" in reply["message"]
+
+
+def test_without_opencode_the_loop_pauses(make: Callable[..., World]) -> None:
+    world = make()
+    world.opencode.close()
+    loop = world.run()
+    assert (loop.state, loop.rest) == (LoopState.PAUSED, Rest.HOST)
+
+
+def test_setup_that_fails_ends_the_loop(make: Callable[..., World]) -> None:
+    loop = make(wish={"setup": "echo missing >&2; exit 3"}).run()
+    assert (loop.state, "missing" in loop.reason) == (LoopState.FAILED, True)
+
+
+def test_check_on_a_fresh_checkout_sees_only_commits(make: Callable[..., World]) -> None:
+    world = make()
+    usual = world.opencode.answer
+
+    def answer(asked: Asked) -> dict[str, Any]:
+        if not is_audit(asked) and len(world.opencode.asked) == 1:
+            (asked.directory / ".gitignore").write_text("hello.txt\n")
+        elif not is_audit(asked):
+            (asked.directory / ".gitignore").unlink(missing_ok=True)
+        return usual(asked)
+
+    world.opencode.answer = answer
+    loop = world.run()
+    assert loop.state is LoopState.COMPLETED
+    assert world.kinds().count("final_check") == 2
+
+
+def test_changed_configuration_of_opencode_stops_the_loop(make: Callable[..., World]) -> None:
+    world = make()
+
+    def answer(asked: Asked) -> dict[str, Any]:
+        (asked.directory / ".opencode" / "plugin").mkdir(parents=True)
+        (asked.directory / ".opencode" / "plugin" / "evil.ts").write_text("x")
+        return {}
+
+    world.opencode.answer = answer
+    loop = world.run()
+    assert (loop.state, loop.rest) == (LoopState.WAITING, Rest.ERROR)
+    assert "OpenCode's configuration" in loop.reason
+
+
+def test_loop_in_place_commits_nothing(make: Callable[..., World]) -> None:
+    world = make(wish={"in_place": True})
+    before = git(world.shop, "rev-parse", "HEAD")
+    assert world.run().state is LoopState.COMPLETED
+    assert git(world.shop, "rev-parse", "HEAD") == before
+    assert git(world.shop, "status", "--porcelain") == "?? hello.txt"
+
+
+def test_paused_loop_goes_on_where_it_was(make: Callable[..., World]) -> None:
+    world = make()
+    usual = world.opencode.answer
+
+    def answer(asked: Asked) -> dict[str, Any]:
+        if len(world.opencode.asked) == 1:
+            pause_loop(world.store, world.loops.get(world.loop.id), at=clock.now())
+            world.opencode.busy[asked.session] = {"type": "busy"}
+            return {"time": {}}
+        return usual(asked)
+
+    world.opencode.answer = answer
+    paused = world.run()
+    assert (paused.state, paused.rest) == (LoopState.PAUSED, Rest.PERSON)
+    assert world.opencode.aborted == [world.opencode.sessions[0]["id"]]
+    resume_loop(world.store, paused, at=clock.now())
+    assert world.run().state is LoopState.COMPLETED
+    assert len(world.opencode.sessions) == 2
+
+
+def test_cancelled_loop_stays_cancelled(make: Callable[..., World]) -> None:
+    world = make()
+    cancelled = cancel_loop(world.store, world.loop, at=clock.now())
+    assert world.run() == world.loops.get(cancelled.id)
+    assert world.kinds() == []
+    with pytest.raises(opencode_memory.ConflictError, match="cannot be resumed"):
+        resume_loop(world.store, cancelled, at=clock.now())
+
+
+def test_limit_must_be_raised_to_go_on(make: Callable[..., World]) -> None:
+    world = make(wish={"iterations": 1})
+    world.opencode.answer = lambda _: {}
+    paused = world.run()
+    assert (paused.rest, paused.iteration) == (Rest.LIMIT, 1)
+    with pytest.raises(InvalidInputError, match="limit of 1 iteration"):
+        resume_loop(world.store, paused, at=clock.now())
+    assert resume_loop(world.store, paused, at=clock.now(), iterations=2).state is LoopState.RUNNING
+
+
+def test_second_server_does_nothing_while_the_first_has_the_lease(make: Callable[..., World]) -> None:
+    world = make()
+    lease = world.loops.acquire(world.loop.id, "another server", at=clock.now(), seconds=60)
+    assert isinstance(lease, Lease)
+    assert world.run().steps == 0
+    world.loops.release(lease)
+    assert world.run().state is LoopState.COMPLETED
+
+
+def test_two_starts_of_one_plan_are_one_loop(make: Callable[..., World]) -> None:
+    world = make()
+    plans = Plans(world.store, PROJECT)
+    again = start_loop(
+        world.store,
+        plans.get(world.loop.plan),
+        Wish(directory=world.shop, by="test"),
+        config=load(environment={"HOME": str(world.shop)}),
+        at=clock.now(),
+    )
+    assert again.id == world.loop.id
+
+
+class _Death(BaseException):
+    """The server dies: no code of ours runs afterwards."""
+
+
+@pytest.mark.parametrize("seed", range(200 if os.environ.get("SOAK_MINUTES") else 12))
+def test_deaths_at_any_write_send_no_prompt_twice_and_lose_no_commit(
+    make: Callable[..., World], seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before or after a write the server dies, another takes over at once, and the loop ends as without deaths."""
+    world = make()
+    chance, write = random.Random(seed), world.store.documents.write
+    deaths = 0
+
+    def die_sometimes(changes: Any) -> Any:
+        nonlocal deaths
+        if changes[0].kind == "loop-report":
+            return write(changes)  # The model's call, which has its own answer.
+        place = chance.random()
+        if place < 0.12:
+            deaths += 1
+            raise _Death
+        written = write(changes)
+        if place < 0.24:
+            deaths += 1
+            raise _Death
+        return written
+
+    for life in range(200):
+        owner = f"server {life}"
+        held = world.store.documents.get("loop-lease", world.loop.id)
+        if held is not None:
+            world.loops.release(Lease(loop=world.loop.id, owner="dead", version=held.version))
+        monkeypatch.setattr(world.store.documents, "write", die_sometimes)
+        runner = world.runner(owner)
+        with suppress(BaseExceptionGroup, _Death):
+            anyio.run(runner.run)
+        monkeypatch.setattr(world.store.documents, "write", write)
+        if world.loops.get(world.loop.id).state is not LoopState.RUNNING:
+            break
+    loop = world.loops.get(world.loop.id)
+    assert loop.state is LoopState.COMPLETED, (loop.reason, deaths)
+    prompts = [asked.body["messageID"] for asked in world.opencode.asked]
+    assert len(prompts) == len(set(prompts)) == 2
+    assert len(world.opencode.sessions) == 2
+    assert git(world.shop, "rev-list", "--count", f"main..{loop.branch}") == "1"
+    assert [step.kind for step in world.loops.steps(loop.id)][-1] is StepKind.FINISH
+
+
+def test_loops_of_one_repository_run_beside_each_other(make: Callable[..., World]) -> None:
+    first, second = make(), make(wish={"name": "other"})
+
+    async def main() -> None:
+        with anyio.fail_after(30):
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(first.runner().run)
+                tasks.start_soon(second.runner().run)
+
+    anyio.run(main)
+    for world in (first, second):
+        loop = world.loops.get(world.loop.id)
+        assert loop.state is LoopState.COMPLETED, loop.reason
+    assert git(first.shop, "branch", "--list", "loop/*").count("loop/") == 2
+
+
+def test_conflict_that_never_ends_stops_the_loop(make: Callable[..., World]) -> None:
+    """A record that cannot be written must not keep the server busy."""
+    world = make()
+    world.opencode.session_id = lambda: "ses_taken"
+    world.store.documents.write([Change(kind="loop-session", name="ses_taken", expected=0, body={})])
+    loop = world.run()
+    assert (loop.state, loop.rest) == (LoopState.WAITING, Rest.ERROR)
+    assert "ses_taken" in loop.reason
