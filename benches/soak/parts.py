@@ -56,6 +56,12 @@ PARTS: Final = (
         _pytest("tests/fuzz"),
         0.1,
     ),
+    Part(
+        "loops",
+        "A loop whose server dies at any write sends no prompt twice and loses no commit.",
+        (*_pytest("tests/loops/test_runner.py"), "-k", "deaths"),
+        0.05,
+    ),
     Part("disk", "A loss of power or a failing disk loses no acknowledged write.", _cargo("disk"), 0.1),
     Part("kill", "An acknowledged write survives the death of any process.", _cargo("kill"), 0.2),
 )
