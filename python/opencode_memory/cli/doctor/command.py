@@ -25,6 +25,7 @@ from opencode_memory.cli.doctor.checks import (
 from opencode_memory.cli.doctor.digest import check_digest
 from opencode_memory.cli.doctor.fix import apply
 from opencode_memory.cli.doctor.lateness import check_lateness
+from opencode_memory.cli.doctor.sessions import check_sessions
 from opencode_memory.cli.errors import DONE, NOTHING_FOUND
 from opencode_memory.cli.output import dim
 from opencode_memory.config.paths import default_data_dir
@@ -168,6 +169,7 @@ def _check_store(run: Invocation) -> Iterator[Check]:
             )
         yield from check_digest(store, run.config.learning)
         yield from check_lateness(store)
+        yield from check_sessions(store, run.config.learning)
         if store.project is None:
             yield Check("project", Level.NOTE, f"{run.folder} has no memories yet")
         else:
