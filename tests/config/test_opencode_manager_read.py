@@ -85,6 +85,7 @@ def test_shipped_file_applies_without_notices(load_file: LoadFile, tmp_path: Pat
         "loop.enabled",
         "loop.max_iterations",
         "loop.min_audits",
+        "loop.sidebar",
         "loop.stall_seconds",
         "sandbox.image",
         "sandbox.mode",
@@ -188,12 +189,12 @@ def test_defaults_are_valid_and_ineffective_keys_have_reasons() -> None:
 
 
 def test_ineffective_value_is_noted_with_reason(load_file: LoadFile) -> None:
-    config = load_file({"embedding": {"provider": "openai"}, "tui": {"showLoops": False, "sidebar": True}})
+    config = load_file({"embedding": {"provider": "openai"}, "tui": {"showVersion": False}})
     assert [(notice.level, notice.key) for notice in config.notices] == [
         ("note", "embedding.provider"),
-        ("note", "tui.showLoops"),
+        ("note", "tui.showVersion"),
     ]
-    said = "tui.showLoops = false has no effect: there is no sidebar yet (memory-config.jsonc)"
+    said = "tui.showVersion = false has no effect: the sidebar shows no version (memory-config.jsonc)"
     assert notice_texts(config)[1] == said
 
 
@@ -431,11 +432,11 @@ def test_unprintable_names_are_replaced(load_file: LoadFile) -> None:
 
 
 def test_notices_are_logged_as_warnings(load_file: LoadFile, caplog: pytest.LogCaptureFixture) -> None:
-    log_notices(load_file({"lop": 1, "tui": {"showLoops": False}}).notices)
+    log_notices(load_file({"lop": 1, "tui": {"showVersion": False}}).notices)
     assert [record.levelname for record in caplog.records] == ["WARNING", "WARNING"]
     assert caplog.messages == [
         "unknown key 'lop' (memory-config.jsonc) (did you mean 'loop'?)",
-        "tui.showLoops = false has no effect: there is no sidebar yet (memory-config.jsonc)",
+        "tui.showVersion = false has no effect: the sidebar shows no version (memory-config.jsonc)",
     ]
 
 

@@ -328,3 +328,55 @@ def test_sandboxed_loop_changes_nothing_outside(opencode_binary: Path, tmp_path:
     assert any("42" in result for result in results), results
     # OpenCode itself was started by the same shell before, and sessions without a sandbox keep the user's own.
     assert found["loop"]["sandbox"] == "bwrap"
+
+
+@pytest.mark.skipif(shutil.which("tmux") is None, reason="there is no tmux")
+def test_terminal_shows_the_loop_and_cancels_it(world: World, opencode_binary: Path) -> None:
+    asked, leave = threading.Event(), threading.Event()
+
+    def wait() -> str:
+        asked.set()
+        leave.wait(60)
+        return "Done."
+
+    name = ("-L", f"loops-{world.plugged.port}")
+
+    def tmux(*arguments: str) -> str:
+        ran = subprocess.run(
+            ["tmux", *name, *arguments],
+            cwd=world.shop,
+            env={**world.plugged.environment, "PWD": str(world.shop), "TERM": "xterm-256color"},
+            capture_output=True,
+            text=True,
+            timeout=30,
+            check=False,
+        )
+        return ran.stdout
+
+    def shows(*texts: str) -> bool:
+        screen = tmux("capture-pane", "-p")
+        return all(text in screen for text in texts)
+
+    try:
+        tmux("new-session", "-d", "-s", "screen", "-x", "170", "-y", "45", str(opencode_binary))
+        until(lambda: shows("Ask anything"), "there is no prompt")
+        world.server.until_warm()
+        world.model.script("Hello.")
+        tmux("send-keys", "Hello", "Enter")
+        until(lambda: shows("Hello."), "no answer is on the screen")
+        world.model.script(wait)
+        loop = world.start_loop()
+        assert asked.wait(60)
+        until(lambda: shows("Loops", f"{loop[:12]}", "coding 1/15"), "the sidebar shows no loop")
+        tmux("send-keys", "C-p")
+        until(lambda: shows("Commands"), "there is no palette")
+        tmux("send-keys", "Memory: Show loops", "Enter")
+        until(lambda: shows("Loops", "esc"), "there is no dialog")
+        tmux("send-keys", "Enter")
+        until(lambda: shows("Open its session", "Cancel"), "the dialog shows no loop")
+        tmux("send-keys", "Cancel")
+        tmux("send-keys", "Enter")
+        until(lambda: world.loop(loop)["loop"]["state"] == "cancelled", tmux("capture-pane", "-p"))
+    finally:
+        leave.set()
+        tmux("kill-server")

@@ -112,6 +112,8 @@ def install(run: Invocation, request: SetupRequest) -> int:
     from opencode_memory.config.opencode_manager import migrate  # noqa: PLC0415  as above
     from opencode_memory.hosts.opencode.setup.apply import apply_plan  # noqa: PLC0415  not needed for help
     from opencode_memory.hosts.opencode.setup.plan import plan_setup  # noqa: PLC0415  as above
+    from opencode_memory.hosts.opencode.setup.terminal import PLUGIN as TERMINAL  # noqa: PLC0415  as above
+    from opencode_memory.hosts.opencode.setup.terminal import choose_terminal_file  # noqa: PLC0415  as above
     from opencode_memory.hosts.opencode.token_file import create_token, remove_token, token_file  # noqa: PLC0415  as above
 
     choices = resolve_choices(run, request)
@@ -135,6 +137,11 @@ def install(run: Invocation, request: SetupRequest) -> int:
                 f"The configuration of @opencode-manager/memory was copied to {copied} and is read from there."
             )
     notes += _list_server_problems(run)
+    if not request.in_project and run.config.loop.sidebar and choose_terminal_file(plan.folder) is None:
+        notes.append(
+            f"OpenCode's sidebar shows no loops, because both tui.json and tui.jsonc are yours: add"
+            f" {(plan.folder / TERMINAL).as_uri()} to the list `plugin` of one of them."
+        )
     if not request.dry_run:
         notes += choose_digest(run, request.digest)
     if run.out.as_json:
@@ -221,6 +228,8 @@ def collect_files(run: Invocation, choices: Choices, *, in_project: bool) -> Wan
         within=within,
         files={f"{PLUGIN_FOLDER}/{name}": text for name, text in {**plugin, manifest.MANIFEST: text}.items()},
         reads=paths.folders_read(run.config.environment, run.folder),
+        # A project's file would hold paths of this machine.
+        sidebar=not in_project and run.config.loop.enabled and run.config.loop.sidebar,
     )
 
 

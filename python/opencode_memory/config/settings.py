@@ -244,6 +244,7 @@ class LoopConfig:
         setup: Command that prepares a worktree.
         copy: Patterns of ignored files that are copied into a worktree.
         stall_seconds: Seconds without any progress of a model after which it is interrupted.
+        sidebar: Whether OpenCode's terminal shows plans and loops in its sidebar.
     """
 
     enabled: bool
@@ -258,6 +259,7 @@ class LoopConfig:
     setup: str | None
     copy: tuple[str, ...]
     stall_seconds: int
+    sidebar: bool
 
     @property
     def default_iterations(self) -> int:
@@ -483,6 +485,7 @@ SETTINGS: Final = (
         _always(600),
         whole_number(10, 86_400),
     ),
+    Setting("loop.sidebar", "show plans and loops in OpenCode's sidebar", _always(True), FLAG),
     Setting("sandbox.mode", "engine of the sandbox of loops", _always(SandboxMode.OFF), one_of(*SandboxMode)),
     Setting("sandbox.image", "image of a container", _always("ocm-sandbox:latest"), TEXT),
     Setting("sandbox.network", "let commands in the sandbox use the network", _always(False), FLAG),

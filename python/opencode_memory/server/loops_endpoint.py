@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import hmac
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import anyio.to_thread
 from starlette.responses import JSONResponse, Response
 
+from opencode_memory.errors import InvalidInputError, OpencodeMemoryError
+from opencode_memory.loops.approve import approve_plan
 from opencode_memory.loops.describe import describe_phase
 from opencode_memory.loops.records import Loops
+from opencode_memory.loops.start import cancel_loop, pause_loop, resume_loop
+from opencode_memory.plans import Mode, Plans, PlanStatus
+from opencode_memory.text import clock
 from opencode_memory.text.json_values import to_json
 
 if TYPE_CHECKING:
@@ -19,6 +25,7 @@ if TYPE_CHECKING:
     from opencode_memory.server.server_state import ServerState
 
 _UNAUTHORIZED: Final = 401
+_REFUSED: Final = 400
 _MOST_LISTED: Final = 50
 
 
@@ -37,23 +44,58 @@ class LoopsEndpoint:
         self._authorization = f"Bearer {token}".encode()
 
     async def handle(self, request: Request) -> Response:
-        """Answer GET with the loops of a folder's project, and POST by looking for changes."""
+        """Answer GET with the loops and waiting plans of a folder's project. POST does what a person chose."""
         given = request.headers.get("authorization", "").encode("latin-1")
         if not hmac.compare_digest(given, self._authorization):
             return JSONResponse({"error": "the token of the store is required"}, status_code=_UNAUTHORIZED)
-        if request.method == "POST":
-            self._keeper.wake()
-            return JSONResponse({})
         directory = request.query_params.get("directory", "")
-        return JSONResponse({"loops": await anyio.to_thread.run_sync(self._list, directory)})
+        if request.method == "GET":
+            return JSONResponse(await anyio.to_thread.run_sync(self._list, directory))
+        try:
+            asked = await request.json()
+        except (ValueError, RecursionError):
+            asked = None
+        if asked:
+            try:
+                said = await anyio.to_thread.run_sync(self._act, directory, asked)
+            except OpencodeMemoryError as error:
+                return JSONResponse({"error": str(error)}, status_code=_REFUSED)
+        else:
+            said = ""
+        self._keeper.wake()
+        return JSONResponse({"said": said})
 
-    def _list(self, directory: str) -> list[dict[str, Any]]:
+    def _act(self, directory: str, asked: Any) -> str:
+        """Do what a person chose in a dialog, and say what was done."""
+        store, at = self._state.store, clock.now()
         project = self._state.projects.of_session(directory)
-        loops = Loops(self._state.store)
+        match asked:
+            case {"loop": str(id_), "action": "pause" | "resume" | "cancel" as action}:
+                change = {"pause": pause_loop, "resume": resume_loop, "cancel": cancel_loop}[action]
+                loop = change(store, Loops(store).find(id_, project), at=at)
+                return f"The loop {loop.name} is {loop.state}."
+            case {"plan": str(id_), "action": "send-back", "remark": str(remark)}:
+                plan = Plans(store, project).send_back(Plans(store, project).get(id_), remark)
+                return f"The plan {plan.title!r} was sent back."
+            case {"plan": str(id_), "action": "approve", "mode": str(mode)} if mode in list(Mode):
+                found = Plans(store, project).get(id_)
+                folder = Path(found.directory or directory)
+                plan = approve_plan(
+                    store, found, Mode(mode), directory=folder, by="dialog", config=self._state.config, at=at
+                )
+                return f"The plan {plan.title!r} is {plan.status}."
+        raise InvalidInputError("action: is not known, or its fields are missing", field="action")
+
+    def _list(self, directory: str) -> dict[str, Any]:
+        project = self._state.projects.of_session(directory)
+        if project is None:
+            return {"loops": [], "plans": []}
+        store = self._state.store
+        loops = Loops(store)
         found = []
-        for loop in loops.list(project)[:_MOST_LISTED] if project is not None else []:
+        for loop in loops.list(project)[:_MOST_LISTED]:
             step = loops.step(loop.id, loop.steps)
             session = None if step is None else step.session
-            phase = describe_phase(loop, step)
-            found.append({**to_json(loop), "phase": phase, "session": session})
-        return found
+            found.append({**to_json(loop), "phase": describe_phase(loop, step), "session": session})
+        waiting = [plan for plan in Plans(store, project).list() if plan.status is PlanStatus.SUBMITTED]
+        return {"loops": found, "plans": [to_json(plan) for plan in waiting[:_MOST_LISTED]]}

@@ -10,6 +10,7 @@ use opencode_memory_core::Engine;
 use opencode_memory_core::model::enums::State;
 use opencode_memory_core::model::ledger::{Decision, Shown};
 use opencode_memory_core::model::{Category, NewMemory, Patch, Source, Status, Trust};
+use opencode_memory_core::store::document::{Action, Change};
 use opencode_memory_core::store::project::Identity;
 use opencode_memory_core::store::schema::FORMAT;
 
@@ -97,6 +98,14 @@ fn fill(engine: &Engine) {
     engine.merge_projects("cart", &shop).expect("a merge");
     engine.kv_set(Some(&shop), "deploy/last", r#"{"ok": true}"#, None).expect("a value");
     engine.kv_set(None, "theme", "\"dark\"", Some(60_000)).expect("a value");
+    let plan = Change {
+        kind: "plan".into(),
+        name: "0123abcd".into(),
+        project: Some(shop.clone()),
+        expected: 0,
+        action: Action::Put(r#"{"title": "Parse empty files"}"#.into()),
+    };
+    engine.write_documents(&[plan]).expect("a document");
     let shown = Shown { memory: full, key: 1, score: 0.5, why: "words: port".into(), outcome: None };
     let text = "PostgreSQL läuft auf Port 5434 — 東京 🦀".into();
     engine.decide(Decision { state: State::Shown, text, shown: vec![shown], ..undecided("msg_1") }).expect("decided");

@@ -79,7 +79,9 @@ class Choices:
 def plugin_files() -> dict[str, str]:
     """Return the plugin's files in this package, text by relative path. The file that OpenCode loads comes first."""
     folder = Path(__file__).parent / "plugin"
-    found = sorted(folder.rglob("*.ts"), key=lambda file: (len(file.relative_to(folder).parts), file))
+    found = sorted(
+        (*folder.rglob("*.ts"), *folder.rglob("*.tsx")), key=lambda file: (len(file.relative_to(folder).parts), file)
+    )
     return {file.relative_to(folder).as_posix(): file.read_text(encoding="utf-8") for file in found}
 
 

@@ -20,6 +20,13 @@ pub fn dump(engine: &Engine) -> String {
             cursor = page.next;
         }
     }
+    let documents = engine.documents("plan", "", None).expect("documents");
+    if !documents.is_empty() {
+        writeln!(text, "[document]").expect("a string takes everything");
+    }
+    for document in documents {
+        writeln!(text, "{document:?}").expect("a string takes everything");
+    }
     text
 }
 

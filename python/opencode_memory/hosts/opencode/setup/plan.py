@@ -40,6 +40,7 @@ from opencode_memory.hosts.opencode.setup.receipt import (
     read_receipt,
     render_receipt,
 )
+from opencode_memory.hosts.opencode.setup.terminal import NAMES, choose_terminal_file, render_terminal
 
 # The manifest contains paths of this machine, which do not belong in a repository.
 _PROJECT_IGNORE: Final = "opencode-memory*\n.gitignore\n"
@@ -94,12 +95,14 @@ class Wanted:
         within: Folder that ``folder`` must not lead out of by a link; None for the user's own configuration.
         files: Text of the plugin's files and of the manifest, by path below the folder.
         reads: All configuration folders that OpenCode reads if it starts here.
+        sidebar: Whether OpenCode's terminal shows plans and loops.
     """
 
     folder: Path
     within: Path | None
     files: Mapping[str, str]
     reads: tuple[Path, ...] = ()
+    sidebar: bool = False
 
 
 def installed_manifest(folder: Path) -> str | None:
@@ -134,6 +137,10 @@ def plan_setup(wanted: Wanted, *, force: bool = False) -> Plan:
     draft.drop({path for path in draft.paths if is_own(folder, path) and path.name != IGNORE_FILE} - own.keys())
     if wanted.within is not None:
         draft.put_if_missing(folder / PLUGIN_FOLDER / IGNORE_FILE, _PROJECT_IGNORE)
+    draft.drop({path for path in draft.paths if path.parent == folder and path.name in NAMES and not wanted.sidebar})
+    terminal = choose_terminal_file(folder) if wanted.sidebar else None
+    if terminal is not None:
+        draft.put(terminal, render_terminal(folder), force=False)
     stubbed = {place: _check_stub(place) for place in dict.fromkeys((folder, *wanted.reads))}
     for place, stub in stubbed.items():
         if stub is Stub.MISSING:

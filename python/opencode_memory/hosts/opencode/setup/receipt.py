@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from opencode_memory.hosts.opencode.manifest import digest
 from opencode_memory.hosts.opencode.setup.npm_stub import IGNORE_FILE, IGNORE_TEXT, MODULES, NPM_FILES
+from opencode_memory.hosts.opencode.setup.terminal import NAMES, render_terminal
 
 NAME: Final = "opencode-memory.receipt.json"
 PLUGIN_FOLDER: Final = "plugin"
@@ -79,6 +80,8 @@ def is_own(folder: Path, path: Path) -> bool:
 def _is_plausible(folder: Path, path: Path, sha: str) -> bool:
     if is_own(folder, path):
         return True
+    if path.parent == folder and path.name in NAMES:
+        return sha == digest(render_terminal(folder))
     # A stub may be in any folder. A file with the same bytes can be removed without loss.
     return path.name in STUB_TEXTS and sha == digest(STUB_TEXTS[path.name])
 
