@@ -17,7 +17,7 @@ import opencode_memory
 from loops.fake_opencode import Asked, FakeOpenCode
 from loops.repositories import git, repository
 from opencode_memory.config.load import load
-from opencode_memory.errors import InvalidInputError
+from opencode_memory.errors import InvalidInputError, NotFoundError
 from opencode_memory.loops.model import Loop, LoopState, Rest, StepKind
 from opencode_memory.loops.records import Lease, Loops, Report
 from opencode_memory.loops.runner import Runner
@@ -441,3 +441,34 @@ def test_conflict_that_never_ends_stops_the_loop(make: Callable[..., World]) -> 
     loop = world.run()
     assert (loop.state, loop.rest) == (LoopState.WAITING, Rest.ERROR)
     assert "ses_taken" in loop.reason
+
+
+def test_loops_of_another_project_are_not_found(make: Callable[..., World]) -> None:
+    world = make()
+    for project in (None, "another"):
+        assert world.loops.list(project) == []
+        for name in (world.loop.name, world.loop.id):
+            with pytest.raises(NotFoundError):
+                world.loops.find(name, project)
+    assert world.loops.find(world.loop.name, PROJECT).id == world.loop.id
+
+
+def test_secrets_are_in_no_record_of_a_loop(make: Callable[..., World]) -> None:
+    """A secret in a changed file, an output or a report is committed by nobody's record of ours."""
+    secret = "AKIAIOSFODNN7EXAMPLB"
+    world = make(PLAN.replace("grep -q", f"echo {'AKIA' + 'IOSFODNN7EXAMPLB'} && grep -q"))
+    usual = world.opencode.answer
+
+    def answer(asked: Asked) -> dict[str, Any]:
+        if not is_audit(asked):
+            (asked.directory / "key.txt").write_text(f"{secret}\n")
+        return {**usual(asked), "text": f"I used {secret}."}
+
+    world.opencode.answer = answer
+    world.run()
+    audit = next(asked for asked in world.opencode.asked if is_audit(asked))
+    assert "key.txt" in audit.text
+    kinds = ("loop", "loop-step", "loop-event", "loop-report", "plan", "plan-text")
+    records = [str(document.body) for kind in kinds for document in world.store.documents.list(kind)]
+    assert len(records) > 10
+    assert not any(secret in record for record in records)

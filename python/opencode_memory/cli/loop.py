@@ -91,7 +91,7 @@ def print_loops(run: Invocation, *, everything: bool) -> int:
     """Print the loops of the project; returns the exit code."""
     with run.open_store() as store:
         loops = Loops(store)
-        known = [loop for loop in loops.list(store.project) if store.project is not None]
+        known = loops.list(store.project)
         shown = [loop for loop in known if everything or not loop.state.has_ended]
         phases = [describe_phase(loop, loops.step(loop.id, loop.steps)) for loop in shown]
     if run.out.as_json:

@@ -98,7 +98,7 @@ class Keeper:
         """Start what can run. Return the seconds until the next look; infinity if nothing waits."""
         now = time.monotonic()
         pause = float("inf")
-        for loop in await _on_thread(Loops(self._store).list):
+        for loop in await _on_thread(Loops(self._store).list_all):
             is_due = loop.state is LoopState.RUNNING or (loop.rest is Rest.HOST and self.find_host(loop) is not None)
             if loop.id in self._runners or not is_due:
                 continue

@@ -97,10 +97,14 @@ class Loops:
                 return id_
         raise ConflictError("no free id was found for the loop; try again")
 
-    def list(self, project: str | None = None) -> builtins.list[Loop]:
-        """Return the loops of a project, or of all; the newest first."""
-        found = [_to_loop(document) for document in self._documents.list(LOOP, project=project)]
+    def list_all(self) -> builtins.list[Loop]:
+        """Return the loops of all projects, the newest first. Only the server and its owner may see them."""
+        found = [_to_loop(document) for document in self._documents.list(LOOP)]
         return sorted(found, key=lambda loop: loop.created_at, reverse=True)
+
+    def list(self, project: str | None) -> builtins.list[Loop]:
+        """Return the loops of a project, or those without one; the newest first."""
+        return [loop for loop in self.list_all() if loop.project == project]
 
     def get(self, id: str) -> Loop:
         """Return a loop by its whole id.

@@ -150,7 +150,7 @@ class Runner:
         with suppress(ConflictError):
             loop = await _on_thread(lambda: self.loops.get(self.id))
             if loop.state is LoopState.RUNNING:
-                rested = rest(loop, kind, one_line(reason, KEPT_CHARACTERS))
+                rested = rest(loop, kind, one_line(redact(reason)[0], KEPT_CHARACTERS))
                 await self._write(rested, why=f"{rested.state}: {rested.reason}")
 
     async def _plan(self, loop: Loop, last: Step | None) -> bool:
@@ -188,7 +188,7 @@ class Runner:
         if kind is StepKind.CODE:
             return code_prompt(loop, plan, why=why, last=last.outcome if last else {}, findings=lines)
         diff = await _on_thread(self._worktree(loop).diff)
-        return audit_prompt(loop, plan, diff=diff, findings=lines)
+        return audit_prompt(loop, plan, diff=redact(diff)[0], findings=lines)
 
     async def _watch(self, loop: Loop, step: Step) -> bool:
         """Carry out a step; stop when a person pauses or cancels the loop."""
@@ -332,6 +332,7 @@ class Runner:
         if step.kind is StepKind.AUDIT:
             verdict = None if report is None else report.verdict
             said = "" if report is None else report.text
+            outcome = {**outcome, "text": redact(str(outcome.get("text", "")))[0]}
             return loop, {**outcome, "verdict": verdict, "report": said, "tree": await _on_thread(tree.tree)}
         said = report.text if report is not None else str(outcome.get("text", "")).partition("\n")[0]
         note = one_line(redact(said)[0] or "no summary", _NOTE_CHARACTERS)

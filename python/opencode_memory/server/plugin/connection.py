@@ -33,7 +33,7 @@ from opencode_memory.server.plugin.opencode_client import (
     find_facts,
     has_user_message,
 )
-from opencode_memory.server.plugin.plan_answers import take_answers
+from opencode_memory.server.plugin.plan_answers import PlanQuestions
 from opencode_memory.server.plugin.protocol import (
     EVENTS,
     CommandParams,
@@ -58,6 +58,8 @@ _THREADS: Final = 8
 _MAX_SESSIONS: Final = 1_000
 _MAX_ANCESTORS: Final = 10
 _SESSION_ID: Final = "ses"
+_OF_LOOPS: Final = ("memory-plan", "memory-loop")
+"""Starts of the names of tools that may change a plan or a loop."""
 _FACTS_SECONDS: Final = 0.2
 _SUMMARY_SECONDS: Final = 0.2
 _CATCH_UP_SECONDS: Final = 0.2
@@ -82,6 +84,7 @@ class Connection:
     ) -> None:
         self._loops = loops
         self._host: LoopHost | None = None
+        self._questions = PlanQuestions()
         self._state = state
         self._projects = projects
         self._digests = digests
@@ -211,16 +214,15 @@ class Connection:
             self._loops.wake()
 
     async def _handle_tool(self, params: Any) -> dict[str, Any]:
-        try:
-            return await self._run_tool(params)
-        finally:
-            self._loops.wake()
-
-    async def _run_tool(self, params: Any) -> dict[str, Any]:
         # The message of the current turn is among the earlier events. A tool that writes looks for the user's words.
         with anyio.move_on_after(_EVENTS_SECONDS):
             await self.peer.wait_for_notifications("events")
-        return await self._on_thread(partial(handlers.handle_tool, self._require_context(), ToolParams.parse(params)))
+        asked = ToolParams.parse(params)
+        try:
+            return await self._on_thread(partial(handlers.handle_tool, self._require_context(), asked))
+        finally:
+            if asked.tool.startswith(_OF_LOOPS):
+                self._loops.wake()
 
     async def _handle_shell(self, params: Any) -> dict[str, Any]:
         loop = await self._find_loop(SessionParams.parse(params).session)
@@ -260,7 +262,7 @@ class Connection:
         # Skip sessions that opencode-memory started itself for a digest: their prompts are not written by a person.
         others = drop_sessions(params, self._is_ours)
         self._loops.notify()
-        if await self._on_thread(partial(take_answers, self._require_context(), others)):
+        if await self._on_thread(partial(self._questions.take, self._require_context(), others)):
             self._loops.wake()
         if has_user_message(others):
             self._digests.interrupt(self._pid)

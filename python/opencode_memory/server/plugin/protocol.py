@@ -51,6 +51,7 @@ EVENTS: Final = (
     "session.status",
     "session.error",
     "permission.asked",
+    "question.asked",
     "question.replied",
 )
 """Types of events of OpenCode's bus that the plugin forwards."""

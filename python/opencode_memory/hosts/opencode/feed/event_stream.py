@@ -156,8 +156,14 @@ class LiveFeed:
                 if session is not None:
                     self._forget(session)
                     yield Batch(session=session.info, messages=(), ended=True)
-            case ("session.compacted" | "permission.replied" | "permission.asked" | "question.replied", _) | (
-                "session.status" | "session.error",
+            case (
+                "session.compacted"
+                | "permission.replied"
+                | "permission.asked"
+                | "question.asked"
+                | "question.replied"
+                | "session.status"
+                | "session.error",
                 _,
             ):
                 pass  # For loops and plans.

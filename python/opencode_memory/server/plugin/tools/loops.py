@@ -85,14 +85,13 @@ def _find(call: SessionCall, loops: Loops, name: str | None) -> Loop:
     if name is not None:
         return loops.find(name, call.client.project)
     known = [loop for loop in loops.list(call.client.project) if not loop.state.has_ended]
-    if len(known) == 1 and call.client.project is not None:
+    if len(known) == 1:
         return known[0]
     raise InvalidInputError(f"name: there are {format_count(len(known), 'open loop')}; name one", field="name")
 
 
 def _list_all(call: SessionCall, loops: Loops) -> Answer:
-    project = call.client.project
-    known = loops.list(project)[:_MAX_LISTED] if project is not None else []
+    known = loops.list(call.client.project)[:_MAX_LISTED]
     if not known:
         return Answer("There are no loops in this project.", {"loops": []})
     lines = [f"{loop.name} [{loop.id}]: {describe_phase(loop, loops.step(loop.id, loop.steps))}" for loop in known]
