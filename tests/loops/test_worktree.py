@@ -117,7 +117,7 @@ def test_products_of_a_check_are_removed_and_ignored_files_stay(shop: Path, tmp_
     assert (tree.path / "x.pyc").exists()
 
 
-def test_submodules_are_there(tmp_path: Path) -> None:
+def test_local_submodules_need_the_users_permission(tmp_path: Path) -> None:
     library = repository(tmp_path / "library", lib_py="x\n")
     shop = repository(tmp_path / "shop", a_py="x\n")
     git(shop, "-c", "protocol.file.allow=always", "submodule", "add", "--quiet", str(library), "library")
