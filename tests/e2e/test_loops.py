@@ -380,3 +380,32 @@ def test_terminal_shows_the_loop_and_cancels_it(world: World, opencode_binary: P
     finally:
         leave.set()
         tmux("kill-server")
+
+
+@pytest.mark.parametrize("mode", ["new", "here"])
+def test_plan_is_carried_out_in_a_session_once(world: World, opencode: Instance, mode: str) -> None:
+    plan = (
+        "# Add numbers\n## Objective\nadd adds.\n## Steps\n### 1. add\nFiles: calc.py\nAcceptance: it adds\n"
+        f"## Verification\n```sh\n{CHECK}\n```\n"
+    )
+    world.model.script(
+        ("memory-plan", {"action": "write", "text": plan}), ("memory-plan", {"action": "submit"}), "Submitted."
+    )
+    session = opencode.session()
+    opencode.prompt(session, "Plan it.")
+    listed = json.loads(world.plugged.memory("plan", "list", "--json", folder=world.shop))
+    [id_] = [found["id"] for found in listed["plans"]]
+    world.model.script(write(RIGHT), "It is done.")
+    for _ in range(2):
+        world.plugged.memory("plan", "approve", id_, "--in", mode, folder=world.shop)
+    until(lambda: (world.shop / "calc.py").read_text() == RIGHT, "the plan is not carried out")
+
+    def is_running() -> bool:
+        shown = json.loads(world.plugged.memory("plan", "show", id_, "--json", folder=world.shop))
+        return bool(shown["plan"]["status"] == "running")
+
+    until(is_running, "the plan is not noted as running")
+    prompts = [request.users[-1] for request in world.model.requests if not request.tool_results[2:]]
+    assert "The plan below was approved" in prompts[-1]
+    titles = [found["title"] for found in opencode.get("/session")]
+    assert ("Add numbers" in titles) == (mode == "new")

@@ -18,10 +18,11 @@ from loops.fake_opencode import Asked, FakeOpenCode
 from loops.repositories import git, repository
 from opencode_memory.config.load import load
 from opencode_memory.errors import InvalidInputError, NotFoundError
+from opencode_memory.loops.host import HostError
 from opencode_memory.loops.model import Loop, LoopState, Rest, StepKind
 from opencode_memory.loops.records import Lease, Loops, Report
 from opencode_memory.loops.runner import Runner
-from opencode_memory.loops.start import Wish, cancel_loop, pause_loop, resume_loop, start_loop
+from opencode_memory.loops.start import Raised, Wish, cancel_loop, pause_loop, resume_loop, start_loop
 from opencode_memory.plans import Plans, PlanStatus
 from opencode_memory.reviews import Findings
 from opencode_memory.store.documents import Change
@@ -344,7 +345,7 @@ def test_limit_must_be_raised_to_go_on(make: Callable[..., World]) -> None:
     assert (paused.rest, paused.iteration) == (Rest.LIMIT, 1)
     with pytest.raises(InvalidInputError, match="limit of 1 iteration"):
         resume_loop(world.store, paused, at=clock.now())
-    assert resume_loop(world.store, paused, at=clock.now(), iterations=2).state is LoopState.RUNNING
+    assert resume_loop(world.store, paused, at=clock.now(), raised=Raised(iterations=2)).state is LoopState.RUNNING
 
 
 def test_second_server_does_nothing_while_the_first_has_the_lease(make: Callable[..., World]) -> None:
@@ -472,3 +473,57 @@ def test_secrets_are_in_no_record_of_a_loop(make: Callable[..., World]) -> None:
     records = [str(document.body) for kind in kinds for document in world.store.documents.list(kind)]
     assert len(records) > 10
     assert not any(secret in record for record in records)
+
+
+def test_stalled_turn_is_interrupted_and_sent_again(make: Callable[..., World]) -> None:
+    world = make()
+    usual = world.opencode.answer
+
+    def answer(asked: Asked) -> dict[str, Any]:
+        if len(world.opencode.asked) == 1:
+            world.opencode.busy[asked.session] = {"type": "busy"}
+            return {"time": {}}
+        return usual(asked)
+
+    world.opencode.answer = answer
+    runner = world.runner()
+    runner.stall_seconds = 0.1
+    anyio.run(runner.run)
+    loop = world.loops.get(world.loop.id)
+    assert (loop.state, loop.reason[:4]) == (LoopState.COMPLETED, "done")
+    assert world.opencode.aborted == [world.opencode.sessions[0]["id"]]
+    assert len(world.opencode.sessions) == 2
+
+
+def test_person_who_stops_the_session_pauses_the_loop(make: Callable[..., World]) -> None:
+    world = make()
+    usual, busy = world.opencode.request, [{"type": "busy"}]
+
+    async def seen_at_work_once(method: str, path: str, **more: Any) -> Any:
+        if path == "/session/status" and world.opencode.asked and busy:
+            return {world.opencode.asked[0].session: busy.pop()}
+        return await usual(method, path, **more)
+
+    world.opencode.answer = lambda _: {"error": {"name": "MessageAbortedError"}}
+    world.opencode.request = seen_at_work_once  # type: ignore[method-assign]
+    loop = world.run()
+    assert (loop.state, loop.rest) == (LoopState.PAUSED, Rest.PERSON)
+    assert "you stopped the session" in loop.reason
+
+
+def test_opencode_that_does_not_answer_for_a_while_is_asked_again(make: Callable[..., World]) -> None:
+    world = make()
+    usual, failures = world.opencode.request, [HostError("slow")] * 3
+
+    async def fail_at_first(*arguments: Any, **more: Any) -> Any:
+        if failures:
+            raise failures.pop()
+        return await usual(*arguments, **more)
+
+    world.opencode.request = fail_at_first  # type: ignore[method-assign]
+    assert world.run().state is LoopState.COMPLETED
+    failures.extend([HostError("slow")] * 1000)
+    other = make(wish={"name": "other"})
+    other.opencode.request = fail_at_first  # type: ignore[method-assign]
+    loop = other.run()
+    assert (loop.state, loop.rest) == (LoopState.WAITING, Rest.ERROR)

@@ -17,7 +17,7 @@ from opencode_memory.errors import InvalidInputError
 from opencode_memory.loops.describe import describe_loop, describe_phase, describe_step
 from opencode_memory.loops.model import Loop, Place
 from opencode_memory.loops.records import Loops
-from opencode_memory.loops.start import Wish, cancel_loop, pause_loop, resume_loop, start_loop
+from opencode_memory.loops.start import Raised, Wish, cancel_loop, pause_loop, resume_loop, start_loop
 from opencode_memory.plans import Plan, Plans, PlanStatus
 from opencode_memory.store.memory_store import MemoryStore
 from opencode_memory.text.clock import age
@@ -159,10 +159,16 @@ def pause(run: Invocation, *, name: str) -> None:
 @command("resume")
 @_name_argument
 @_iterations_option
-def resume(run: Invocation, *, name: str, iterations: int | None) -> None:
-    """Let a paused or waiting loop go on."""
+@click.option("--hours", type=click.FloatRange(0, min_open=True), metavar="N", help="Most hours at work.")
+@click.option("--tokens", type=click.IntRange(1), metavar="N", help="Most tokens that are not cached.")
+@click.option("--cost", type=click.FloatRange(0, min_open=True), metavar="N", help="Highest cost in US dollars.")
+def resume(
+    run: Invocation, *, name: str, iterations: int | None, hours: float | None, tokens: int | None, cost: float | None
+) -> None:
+    """Let a paused or waiting loop go on. The options raise a limit that it has reached."""
+    raised = Raised(iterations=iterations, hours=hours, tokens=tokens, cost=cost)
     with run.open_store() as store:
-        loop = resume_loop(store, _find(store, name), at=run.started_at, iterations=iterations)
+        loop = resume_loop(store, _find(store, name), at=run.started_at, raised=raised)
     _print(run, loop)
     tell_server_or_note(run)
 

@@ -37,6 +37,8 @@ _RETRY_SECONDS: Final = 600.0
 _CLOSING_SECONDS: Final = 2.0
 _CREATE_SECONDS: Final = 60.0
 _MOST_CHILDREN: Final = 100
+_PAUSES: Final = (0.0, 1.0, 2.0, 6.0)
+"""Pauses before each try, as multiples of the time between two looks."""
 _log: Final = logging.getLogger(__name__)
 
 
@@ -85,23 +87,37 @@ class SessionStep:
         Raises:
             RestError: The person stopped the turn, or OpenCode has gone.
         """
-        try:
-            if self.step.session is None:
-                await self._create_session()
-            turn = await self._finish_turn()
-            if self.step.kind is StepKind.AUDIT and turn.progress is Progress.DONE:
-                turn = await self._require_verdict(turn)
-            self.step = replace(self.step, spent=await self._count_spent())
-        except HostGoneError as error:
-            raise RestError(Rest.HOST, "OpenCode has ended; the loop goes on when it is back") from error
-        except HostError as error:
-            raise RestError(Rest.ERROR, f"OpenCode does not answer as expected: {error}") from error
+        turn = await self._try()
         match turn.progress:
             case Progress.DONE:
                 return self.step, {"result": "done", "text": turn.text[-2_000:]}
             case Progress.REFUSED:
                 return self.step, {"result": "provider", "said": turn.said}
         return self.step, {"result": "failed", "said": turn.said}
+
+    async def _try(self) -> Turn:
+        """Carry the turn out; try again if OpenCode does not answer, because all calls can be repeated.
+
+        Raises:
+            RestError: The person stopped the turn, or OpenCode has gone or never answers.
+        """
+        problem: HostError | None = None
+        for pause in _PAUSES:
+            await anyio.sleep(pause * self.look_seconds)
+            try:
+                if self.step.session is None:
+                    await self._create_session()
+                turn = await self._finish_turn()
+                if self.step.kind is StepKind.AUDIT and turn.progress is Progress.DONE:
+                    turn = await self._require_verdict(turn)
+                self.step = replace(self.step, spent=await self._count_spent())
+            except HostGoneError as error:
+                raise RestError(Rest.HOST, "OpenCode has ended; the loop goes on when it is back") from error
+            except HostError as error:
+                problem = error
+            else:
+                return turn
+        raise RestError(Rest.ERROR, f"OpenCode does not answer as expected: {problem}") from problem
 
     async def abort(self) -> None:
         """Stop the turn, because a person stopped the loop."""
@@ -155,9 +171,12 @@ class SessionStep:
                 await self.abort()
                 return replace(turn, progress=Progress.REFUSED, said="the provider only repeats errors")
             if status is not None and now - seen_at > self.stall_seconds:
+                # The next look finds the turn aborted, by us and not by a person, and sends the message again.
                 await self.abort()
+                self.is_at_work = False
                 seen_at = now
-            elif status is None:
+                continue
+            if status is None:
                 if turn.progress is Progress.ABORTED and self.is_at_work:
                     await self._explain_abort()
                 if self.step.attempts >= MOST_SENT:

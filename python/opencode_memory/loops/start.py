@@ -124,14 +124,40 @@ def cancel_loop(store: MemoryStore, loop: Loop, *, at: datetime) -> Loop:
     )
 
 
-def resume_loop(store: MemoryStore, loop: Loop, *, at: datetime, iterations: int | None = None) -> Loop:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Raised:
+    """New limits of a loop; None keeps one.
+
+    Attributes:
+        iterations: Coding steps.
+        hours: Time at work.
+        tokens: Tokens without cached ones.
+        cost: Cost in US dollars.
+    """
+
+    iterations: int | None = None
+    hours: float | None = None
+    tokens: int | None = None
+    cost: float | None = None
+
+    def over(self, limits: Limits) -> Limits:
+        """Return limits with these changes."""
+        return Limits(
+            iterations=limits.iterations if self.iterations is None else self.iterations,
+            seconds=limits.seconds if self.hours is None else self.hours * 3600.0,
+            tokens=limits.tokens if self.tokens is None else self.tokens,
+            cost=limits.cost if self.cost is None else self.cost,
+        )
+
+
+def resume_loop(store: MemoryStore, loop: Loop, *, at: datetime, raised: Raised | None = None) -> Loop:
     """Let a resting loop go on.
 
     Args:
         store: The store.
         loop: The loop.
         at: The current time.
-        iterations: The new limit of coding steps; None to keep it.
+        raised: New limits; None to keep all.
 
     Raises:
         ConflictError: The loop has ended.
@@ -139,13 +165,13 @@ def resume_loop(store: MemoryStore, loop: Loop, *, at: datetime, iterations: int
     """
 
     def change(found: Loop) -> Loop:
-        raised = found if iterations is None else replace(found, limits=replace(found.limits, iterations=iterations))
-        limit = reached_limit(raised)
+        changed = found if raised is None else replace(found, limits=raised.over(found.limits))
+        limit = reached_limit(changed)
         if found.rest is Rest.LIMIT and limit is not None:
-            error = InvalidInputError(f"iterations: {limit}; raise it to go on", field="iterations")
-            error.hint = f"opencode-memory loop resume {found.name} --iterations {found.iteration + 5}"
+            error = InvalidInputError(f"limit: {limit}; raise it to go on", field="limit")
+            error.hint = f"opencode-memory loop resume {found.name} --iterations N, --hours N, --tokens N or --cost N"
             raise error
-        return resume(raised)
+        return resume(changed)
 
     return _change(store, loop, change, "resumed", at=at)
 
