@@ -527,3 +527,22 @@ def test_opencode_that_does_not_answer_for_a_while_is_asked_again(make: Callable
     other.opencode.request = fail_at_first  # type: ignore[method-assign]
     loop = other.run()
     assert (loop.state, loop.rest) == (LoopState.WAITING, Rest.ERROR)
+
+
+def test_changed_configuration_of_git_stops_the_loop_until_the_person_accepts_it(make: Callable[..., World]) -> None:
+    world = make()
+    usual = world.opencode.answer
+
+    def answer(asked: Asked) -> dict[str, Any]:
+        if len(world.opencode.asked) == 1:
+            git(world.shop, "config", "core.sshCommand", "/tmp/evil")
+        return usual(asked)
+
+    world.opencode.answer = answer
+    stopped = world.run()
+    assert (stopped.state, stopped.rest) == (LoopState.WAITING, Rest.ERROR)
+    assert "configuration of git" in stopped.reason
+    # Only a person accepts it: the loop does not go on by itself.
+    assert world.run().state is LoopState.WAITING
+    resume_loop(world.store, stopped, at=clock.now())
+    assert world.run().state is LoopState.COMPLETED

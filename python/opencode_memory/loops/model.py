@@ -153,6 +153,8 @@ class Loop:
         base: The commit from which it started.
         head: Its newest commit.
         tree: The files that were checked last, as the id of a git tree.
+        config_mark: Hash of git's settings that may run a program; None until it is prepared, and after a person has
+            resumed it, who accepts the settings as they are then.
         iteration: Number of its coding step, from 1.
         section: Number of its section, from 1.
         clean_audits: Clean audits since the last change.
@@ -197,6 +199,7 @@ class Loop:
     base: str | None = None
     head: str | None = None
     tree: str | None = None
+    config_mark: str | None = None
     iteration: int = 0
     section: int = 1
     clean_audits: int = 0

@@ -21,7 +21,7 @@ from opencode_memory._core import redact
 from opencode_memory.config.settings import SandboxMode
 from opencode_memory.errors import ConflictError, OpencodeMemoryError
 from opencode_memory.loops.command import KEPT_CHARACTERS, Ran, run_all
-from opencode_memory.loops.git import no_push_environment
+from opencode_memory.loops.git import Git, no_push_environment
 from opencode_memory.loops.host import Host
 from opencode_memory.loops.lease import HeldLease
 from opencode_memory.loops.message_ids import message_id, part_id
@@ -124,6 +124,8 @@ class Runner:
             return False
         step = await _on_thread(lambda: self.loops.step(loop.id, loop.steps))
         try:
+            if loop.worktree is not None and loop.config_mark is None:
+                loop = await self._accept_config(loop)
             if step is None or step.state is StepState.DONE:
                 goes_on = await self._plan(loop, step)
             else:
@@ -144,6 +146,12 @@ class Runner:
         else:
             return goes_on
         return False
+
+    async def _accept_config(self, loop: Loop) -> Loop:
+        """Record git's settings as they are. From now on a change of them stops the loop."""
+        directory = Path(loop.directory)
+        mark = await _on_thread(lambda: Git(work_tree=directory).config_mark())
+        return await self._write(replace(loop, config_mark=mark))
 
     async def _rest(self, kind: Rest, reason: str) -> None:
         """Record that the loop cannot go on, unless a person has decided otherwise meanwhile."""
@@ -269,16 +277,16 @@ class Runner:
             made, branch, base = await _on_thread(lambda: self._make_worktree(loop))
         except OpencodeMemoryError as error:
             return loop, {"exit": 1, "said": str(error)}
-        loop = replace(loop, worktree=str(made.path), branch=branch, base=base, head=base)
+        loop = replace(loop, worktree=str(made.path), branch=branch, base=base, head=base, config_mark=made.config_mark)
         try:
             loop = await _on_thread(lambda: self._prepare_sandbox(loop, made))
         except OpencodeMemoryError as error:
             return loop, {"exit": 1, "said": str(error)}
         if loop.setup is None:
-            return loop, {"exit": 0, "mark": made.config_mark}
+            return loop, {"exit": 0}
         # The setup installs dependencies, so it runs before the sandbox, with the network.
         ran = await self._run(replace(loop, sandbox=SandboxMode.OFF.value), (loop.setup,), made.path)
-        return loop, {**_outcome(ran), "said": one_line(ran.output, 200), "mark": made.config_mark}
+        return loop, {**_outcome(ran), "said": one_line(ran.output, 200)}
 
     def _make_worktree(self, loop: Loop) -> tuple[Worktree, str, str]:
         repository = find_repository(Path(loop.directory))
@@ -312,7 +320,6 @@ class Runner:
         )
 
     def _worktree(self, loop: Loop) -> Worktree:
-        first = self.loops.step(loop.id, 1)
         repository = find_repository(Path(loop.directory))
         path = Path(loop.worktree or loop.directory)
         if not path.is_dir():
@@ -322,7 +329,7 @@ class Runner:
             branch=loop.branch,
             base=loop.base or repository.head,
             common=repository.common,
-            config_mark=str(first.outcome.get("mark", "")) if first is not None else "",
+            config_mark=loop.config_mark or "",
         )
 
     async def _after_turn(self, loop: Loop, step: Step, outcome: dict[str, Any]) -> tuple[Loop, dict[str, Any]]:

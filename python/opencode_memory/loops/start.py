@@ -171,7 +171,8 @@ def resume_loop(store: MemoryStore, loop: Loop, *, at: datetime, raised: Raised 
             error = InvalidInputError(f"limit: {limit}; raise it to go on", field="limit")
             error.hint = f"opencode-memory loop resume {found.name} --iterations N, --hours N, --tokens N or --cost N"
             raise error
-        return resume(changed)
+        # The person has looked at what stopped the loop, also at a changed configuration of git.
+        return replace(resume(changed), config_mark=None)
 
     return _change(store, loop, change, "resumed", at=at)
 

@@ -40,9 +40,10 @@ def memory_loop_status(call: SessionCall, name: str | None = None, restart: bool
         return _list_all(call, loops)
     loop = _find(call, loops, name)
     if restart:
-        if loop.rest is Rest.PERSON:
+        if loop.rest in {Rest.PERSON, Rest.ERROR}:
             raise ConflictError(
-                f"the user paused {loop.name}; only they resume it: opencode-memory loop resume {loop.name}"
+                f"{loop.name} waits for the user ({loop.reason}); only they resume it: opencode-memory loop resume"
+                f" {loop.name}"
             )
         loop = resume_loop(call.store, loop, at=call.at)
     steps = loops.steps(loop.id)
