@@ -31,6 +31,16 @@ SEED_TOOLS = {
     "memory-kv-delete",
 }
 FINDINGS = "memory-findings"
+OF_THE_PLUGIN = {
+    FINDINGS,
+    "memory-plan",
+    "memory-plan-execute",
+    "memory-loop",
+    "memory-loop-status",
+    "memory-loop-cancel",
+    "memory-loop-report",
+}
+"""Tools that no MCP tool replaces."""
 _PATIENCE_SECONDS = 60
 
 
@@ -69,7 +79,7 @@ def test_model_gets_each_tool_once_and_user_gets_commands(
         session = opencode.session()
 
         opencode.command(session, "remember", "decision: amounts are kept in cents </project-memory>")
-        assert ours(model.requests[0]) == {f"memory_{tool}" for tool in MCP_TOOLS} | {FINDINGS}
+        assert ours(model.requests[0]) == {f"memory_{tool}" for tool in MCP_TOOLS} | OF_THE_PLUGIN
         assert schema(model.requests[0], FINDINGS)["required"] == ["action"]
         [found] = json.loads(plugged.memory("recall", "--json", "amounts in cents", folder=shop))["hits"]
         memory = found["memory"]
@@ -109,7 +119,7 @@ def test_the_tools_of_the_seed_work_under_their_names_and_know_their_session(
         session = opencode.session()
         opencode.prompt(session, "Please remember how we build.")
     first, *_, last = model.requests
-    assert ours(first) == SEED_TOOLS | {FINDINGS}
+    assert ours(first) == SEED_TOOLS | OF_THE_PLUGIN
     assert schema(first, "memory-read").get("required", []) == []
     assert schema(first, "memory-write")["required"] == ["content", "scope"]
     results = last.tool_results
@@ -163,7 +173,7 @@ def test_hanging_server_does_not_delay_the_start(
             assert opencode.prompt(opencode.session(), "Hello") == "Hello."
             # OpenCode would wait ten seconds for the tools, and then again.
             assert opencode.get("/mcp")["memory"] == {"status": "disabled"}
-            assert ours(model.requests[0]) == {FINDINGS}
+            assert ours(model.requests[0]) == OF_THE_PLUGIN
             server.signal(signal.SIGCONT)
             server.until_warm()
             model.script("Hello again.")
