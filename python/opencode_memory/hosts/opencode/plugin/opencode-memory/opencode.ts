@@ -4,9 +4,14 @@ import type { PluginInput } from "@opencode-ai/plugin"
 import type { Params } from "./manifest"
 
 // Call a route of OpenCode's API. The terminal UI opens no port, but the client that OpenCode gives
-// to plugins reaches every route within the process.
+// to plugins reaches every route within the process. Its headers hold the password, if there is one.
 export async function request(input: PluginInput, params: Params): Promise<unknown> {
-  type Inner = { _client: { getConfig(): { fetch: typeof fetch; baseUrl?: string } } }
+  type Config = {
+    fetch: typeof fetch
+    baseUrl?: string
+    headers?: ConstructorParameters<typeof Headers>[0]
+  }
+  type Inner = { _client: { getConfig(): Config } }
   const config = (input.client as unknown as Inner)._client.getConfig()
   const base = config.baseUrl ?? "http://localhost"
   const url = new URL(String(params.path), base)
@@ -18,7 +23,8 @@ export async function request(input: PluginInput, params: Params): Promise<unkno
     url.searchParams.set(name, String(value))
   }
   const body = params.body == null ? undefined : JSON.stringify(params.body)
-  const headers = { "content-type": "application/json" }
+  const headers = new Headers(config.headers)
+  headers.set("content-type", "application/json")
   const response = await config.fetch(
     new Request(url, { method: String(params.method), headers, body }),
   )
