@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import signal
 import subprocess
 import threading
 from collections.abc import Iterator
@@ -11,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
 
 from e2e.plugged import Instance, MemoryServer, Plugged, until
@@ -136,6 +139,9 @@ def test_loop_ends_by_facts_on_a_branch_of_its_own(world: World, opencode: Insta
     assert len(set(sessions)) == 3
     assert loop["spent"]["output"] > 0
     assert "ended with exit code 1" in found["steps"][3]["prompt"]
+    # The sessions are kept, out of the way.
+    archived = [opencode.get(f"/session/{session}")["time"].get("archived") for session in sessions]
+    until(lambda: all(opencode.get(f"/session/{id}")["time"].get("archived") for id in sessions), f"{archived}")
 
 
 def test_audit_that_finds_something_leads_to_another_step(world: World, opencode: Instance) -> None:
@@ -409,3 +415,88 @@ def test_plan_is_carried_out_in_a_session_once(world: World, opencode: Instance,
     assert "The plan below was approved" in prompts[-1]
     titles = [found["title"] for found in opencode.get("/session")]
     assert ("Add numbers" in titles) == (mode == "new")
+
+
+@pytest.fixture
+def alone(opencode_binary: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
+    """A home in which `opencode` is on the PATH, and nobody has it open."""
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    (programs / "opencode").symlink_to(opencode_binary)
+    monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
+    with ScriptedModel() as model:
+        made = World.make(opencode_binary, tmp_path, model, learning_sources="live")
+        with made.plugged.served() as server:
+            made.server = server
+            yield made
+
+
+def own_host(world: World) -> dict[str, Any] | None:
+    """The record of the OpenCode that the server has started; None if it has ended."""
+    try:
+        record: dict[str, Any] = json.loads((world.plugged.data_dir / "opencode-of-loops.json").read_text())
+    except FileNotFoundError:
+        return None
+    return record if Path(f"/proc/{record['pid']}").exists() else None
+
+
+def test_loop_without_an_open_opencode_starts_its_own_and_ends_it(alone: World) -> None:
+    asked, leave = threading.Event(), threading.Event()
+
+    def wait() -> tuple[str, dict[str, Any]]:
+        asked.set()
+        leave.wait(60)
+        return write(RIGHT)
+
+    alone.model.script(wait, report("I wrote it."), "Done.", *audit("clean"))
+    name = alone.start_loop()
+    assert asked.wait(60)
+    record = own_host(alone)
+    assert record is not None
+    url = f"http://127.0.0.1:{record['port']}/path"
+    statuses = [httpx2.get(url, auth=auth).status_code for auth in (None, ("opencode", record["password"]))]
+    assert statuses == [401, 200]
+    leave.set()
+    assert alone.until_state(name, "completed", "failed", "waiting")["loop"]["state"] == "completed"
+    until(lambda: own_host(alone) is None, "OpenCode was not ended", seconds=PATIENCE_SECONDS)
+
+
+def test_own_opencode_survives_a_killed_server_and_ends_with_the_next(alone: World) -> None:
+    asked, leave = threading.Event(), threading.Event()
+
+    def wait() -> tuple[str, dict[str, Any]]:
+        asked.set()
+        leave.wait(60)
+        return write(RIGHT)
+
+    alone.model.script(wait, report("I wrote it."), "Done.", *audit("clean"))
+    name = alone.start_loop()
+    assert asked.wait(60)
+    before = own_host(alone)
+    alone.server.kill()
+    alone.server.start()
+    leave.set()
+    assert alone.until_state(name, "completed", "failed", "waiting")["loop"]["state"] == "completed"
+    assert before is not None
+    prompts = [request.users[-1] for request in alone.model.requests if len(request.tool_results) == 0]
+    assert len(prompts) == len(set(prompts)) == 2
+    alone.server.signal(signal.SIGTERM)
+    until(lambda: own_host(alone) is None, "OpenCode outlives the server")
+
+
+def test_killed_own_opencode_is_started_again(alone: World) -> None:
+    asked = threading.Event()
+
+    def wait() -> str:
+        asked.set()
+        threading.Event().wait(3)
+        return "too late"
+
+    alone.model.script(wait)
+    name = alone.start_loop()
+    assert asked.wait(60)
+    record = own_host(alone)
+    assert record is not None
+    os.kill(record["pid"], signal.SIGKILL)
+    alone.model.script(*code(RIGHT), *audit("clean"))
+    assert alone.until_state(name, "completed", "failed", "waiting")["loop"]["state"] == "completed"

@@ -59,12 +59,15 @@ class World:
     def loops(self) -> Loops:
         return Loops(self.store)
 
+    async def find_host(self, _: Loop) -> FakeOpenCode | None:
+        return self.opencode if self.opencode.is_connected else None
+
     def runner(self, owner: str = "this server") -> Runner:
         return Runner(
             store=self.store,
             id=self.loop.id,
             owner=owner,
-            find_host=lambda _: self.opencode if self.opencode.is_connected else None,
+            find_host=self.find_host,
             look_seconds=0.01,
         )
 

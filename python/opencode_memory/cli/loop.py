@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 from pathlib import Path
 from typing import Final
 
@@ -13,9 +15,11 @@ from opencode_memory.cli.errors import DONE, NOTHING_FOUND
 from opencode_memory.cli.loop_server import tell_server_or_note
 from opencode_memory.cli.output import dim
 from opencode_memory.cli.parameters import confirm, yes_option
+from opencode_memory.config.settings import SandboxMode
 from opencode_memory.errors import InvalidInputError
 from opencode_memory.loops.describe import describe_loop, describe_phase, describe_step
 from opencode_memory.loops.model import Loop, Place
+from opencode_memory.loops.own_host import PASSWORD_VARIABLE, read_record
 from opencode_memory.loops.records import Loops
 from opencode_memory.loops.start import Raised, Wish, cancel_loop, pause_loop, resume_loop, start_loop
 from opencode_memory.plans import Plan, Plans, PlanStatus
@@ -36,6 +40,9 @@ _iterations_option = click.option("--iterations", type=click.IntRange(1, 1_000),
 @click.option("--take-changes", is_flag=True, help="Take uncommitted changes and new files along.")
 @click.option("--setup", metavar="COMMAND", help="Command that prepares the worktree, for example: npm ci")
 @click.option("--no-audit", is_flag=True, help="Rely on the commands alone.")
+@click.option("--min-audits", type=click.IntRange(0, 100), metavar="N", help="Clean audits that it needs at least.")
+@click.option("--model", metavar="PROVIDER/MODEL", help="Model that codes.")
+@click.option("--sandbox", type=click.Choice(list(SandboxMode)), help="Engine of the sandbox.")
 @_iterations_option
 def start(
     run: Invocation,
@@ -47,6 +54,9 @@ def start(
     take_changes: bool,
     setup: str | None,
     no_audit: bool,
+    min_audits: int | None,
+    model: str | None,
+    sandbox: SandboxMode | None,
     iterations: int | None,
 ) -> None:
     """Start a loop for a submitted plan, for a FILE with a plan, or for a TEXT with --check.
@@ -64,6 +74,10 @@ def start(
             takes_changes=take_changes,
             setup=setup,
             audits=False if no_audit else None,
+            min_audits=min_audits,
+            model=model,
+            sandbox=sandbox,
+            program=_find_program(run),
         )
         loop = start_loop(store, found, wish, config=run.config, at=run.started_at)
     _print(run, loop)
@@ -168,7 +182,8 @@ def resume(
     """Let a paused or waiting loop go on. The options raise a limit that it has reached."""
     raised = Raised(iterations=iterations, hours=hours, tokens=tokens, cost=cost)
     with run.open_store() as store:
-        loop = resume_loop(store, _find(store, name), at=run.started_at, raised=raised)
+        program = _find_program(run)
+        loop = resume_loop(store, _find(store, name), at=run.started_at, raised=raised, program=program)
     _print(run, loop)
     tell_server_or_note(run)
 
@@ -199,10 +214,33 @@ def restart(run: Invocation, *, name: str) -> None:
             raise error
         plans = Plans(store, store.project)
         again = plans.submit(plans.write(plans.text(plans.get(old.plan)), at=run.started_at).plan)
-        wish = Wish(directory=Path(old.directory), by="command line", in_place=old.place is Place.IN_PLACE)
+        wish = Wish(
+            directory=Path(old.directory),
+            by="command line",
+            in_place=old.place is Place.IN_PLACE,
+            program=_find_program(run),
+        )
         loop = start_loop(store, again, wish, config=run.config, at=run.started_at)
     _print(run, loop)
     tell_server_or_note(run)
+
+
+@command("attach")
+@_name_argument
+def attach(run: Invocation, *, name: str) -> None:
+    """Show the session of a loop that runs in the background, in OpenCode's terminal."""
+    with run.open_store() as store:
+        loop = _find(store, name)
+        step = Loops(store).step(loop.id, loop.steps)
+    record = read_record(run.config.data_dir)
+    program = _find_program(run) or loop.program
+    if record is None or program is None or record.pid != loop.host:
+        error = InvalidInputError(f"LOOP: {loop.name} has no session in the background", field="LOOP")
+        error.hint = "open OpenCode in its project; its sessions are listed there"
+        raise error
+    session = () if step is None or step.session is None else ("--session", step.session)
+    environment = {**run.config.environment, PASSWORD_VARIABLE: record.password}
+    os.execve(program, [program, "attach", record.url, *session], environment)  # noqa: S606  the user's own OpenCode
 
 
 def _find_or_write(run: Invocation, store: MemoryStore, given: str, checks: tuple[str, ...]) -> Plan:
@@ -226,6 +264,13 @@ def _render(text: str, checks: tuple[str, ...]) -> str:
     )
 
 
+def _find_program(run: Invocation) -> str | None:
+    """Return the program of OpenCode that the server may start for a loop of this command."""
+    if not run.config.loop.own_host:
+        return None
+    return shutil.which("opencode", path=run.config.environment.get("PATH", os.defpath))
+
+
 def _find(store: MemoryStore, name: str) -> Loop:
     return Loops(store).find(name, store.project)
 
@@ -241,5 +286,5 @@ def _print(run: Invocation, loop: Loop) -> None:
 loop: Final = Group(
     "loop",
     help="Let agents code, check and audit until a plan is done.",
-    commands=[start, list_loops, show, logs, pause, resume, cancel, restart],
+    commands=[start, list_loops, show, logs, attach, pause, resume, cancel, restart],
 )

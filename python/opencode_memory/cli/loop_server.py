@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from opencode_memory.cli.context import Invocation
+from opencode_memory.errors import OpencodeMemoryError
 from opencode_memory.hosts.opencode.contract import TOKEN_FILE
 from opencode_memory.resident.client import LOOPS_PATH, post
 
@@ -21,8 +22,18 @@ def tell_server(run: Invocation) -> bool:
 
 
 def tell_server_or_note(run: Invocation) -> None:
-    """Tell the server; if there is none, say when the change is carried out."""
-    if not tell_server(run):
-        run.out.note(
-            "No server runs now. The next OpenCode in this project, or `opencode-memory serve`, carries it out."
-        )
+    """Tell the server; if there is none, start it, or say when the change is carried out."""
+    if tell_server(run):
+        return
+    config = run.config
+    if config.loop.own_host and config.server.port:
+        from opencode_memory.cli.detach import start  # noqa: PLC0415  only here
+
+        try:
+            started = start(config)
+        except OpencodeMemoryError as error:
+            run.out.note(f"The server did not start: {error}")
+        else:
+            run.out.note(f"The server was started in the background; its log is {started.log}")
+            return
+    run.out.note("No server runs now. The next OpenCode in this project, or `opencode-memory serve`, carries it out.")

@@ -244,6 +244,7 @@ class LoopConfig:
         setup: Command that prepares a worktree.
         copy: Patterns of ignored files that are copied into a worktree.
         stall_seconds: Seconds without any progress of a model after which it is interrupted.
+        own_host: Whether the server may start OpenCode for loops that were started on the command line.
         sidebar: Whether OpenCode's terminal shows plans and loops in its sidebar.
     """
 
@@ -259,6 +260,7 @@ class LoopConfig:
     setup: str | None
     copy: tuple[str, ...]
     stall_seconds: int
+    own_host: bool
     sidebar: bool
 
     @property
@@ -485,6 +487,7 @@ SETTINGS: Final = (
         _always(600),
         whole_number(10, 86_400),
     ),
+    Setting("loop.own_host", "start OpenCode for loops of the command line where none is open", _always(True), FLAG),
     Setting("loop.sidebar", "show plans and loops in OpenCode's sidebar", _always(True), FLAG),
     Setting("sandbox.mode", "engine of the sandbox of loops", _always(SandboxMode.OFF), one_of(*SandboxMode)),
     Setting("sandbox.image", "image of a container", _always("ocm-sandbox:latest"), TEXT),

@@ -18,22 +18,26 @@ from anyio.abc import TaskGroup
 
 from opencode_memory.errors import OpencodeMemoryError
 from opencode_memory.loops.execution import carry_out_plan
-from opencode_memory.loops.host import Host
+from opencode_memory.loops.host import Host, HostError
+from opencode_memory.loops.hosts import Hosts
 from opencode_memory.loops.model import Loop, LoopState, Rest
-from opencode_memory.loops.process import is_alive
 from opencode_memory.loops.records import Loops
 from opencode_memory.loops.runner import LEASE_SECONDS, Runner
 from opencode_memory.loops.transition import resume
 from opencode_memory.plans import Mode, Plan, PlanStatus
 from opencode_memory.plans.plans import KIND, to_plan
 from opencode_memory.text import clock
+from opencode_memory.text.clock import to_ms
+from opencode_memory.text.display import one_line
 
 if TYPE_CHECKING:
     from opencode_memory.config.settings import LoopConfig
+    from opencode_memory.loops.own_host import OwnHost
     from opencode_memory.store.memory_store import MemoryStore
 
 _PLAN_SECONDS: Final = 10.0
 """Pause before an approved plan is tried again."""
+_MOST_TOAST: Final = 160
 _log: Final = logging.getLogger(__name__)
 _T = TypeVar("_T")
 
@@ -45,6 +49,7 @@ class Keeper:
         store: The store.
         config: The settings of loops.
         project_of: Finds the project of a folder.
+        own: The OpenCode that it may start.
     """
 
     def __init__(
@@ -52,19 +57,19 @@ class Keeper:
         store: MemoryStore,
         config: LoopConfig,
         project_of: Callable[[str], str | None],
+        own: OwnHost,
     ) -> None:
         self._store = store
         self._config = config
-        self._project_of = project_of
         self._owner = f"{os.getpid()}-{secrets.token_hex(4)}"
-        self._hosts: list[Host] = []
+        self._hosts = Hosts(project_of, own)
         self._runners: dict[str, Runner] = {}
         self._later: dict[str, float] = {}
         self._wake = anyio.Event()
 
     def add(self, host: Host) -> None:
         """Use a connection of OpenCode from now on."""
-        self._hosts.append(host)
+        self._hosts.add(host)
         self.wake()
 
     def remove(self, host: Host) -> None:
@@ -82,24 +87,29 @@ class Keeper:
 
     async def serve(self) -> None:
         """Run loops until this task is cancelled."""
-        async with anyio.create_task_group() as tasks:
-            while True:
-                self._wake = anyio.Event()
-                wake = self._wake
-                try:
-                    pause = await self._start_all(tasks)
-                except OpencodeMemoryError as error:
-                    _log.warning("the loops cannot be read: %s", error)
-                    pause = LEASE_SECONDS
-                with anyio.move_on_after(pause):
-                    await wake.wait()
+        try:
+            async with anyio.create_task_group() as tasks:
+                while True:
+                    self._wake = anyio.Event()
+                    wake = self._wake
+                    try:
+                        pause = await self._start_all(tasks)
+                    except OpencodeMemoryError as error:
+                        _log.warning("the loops cannot be read: %s", error)
+                        pause = LEASE_SECONDS
+                    with anyio.move_on_after(pause):
+                        await wake.wait()
+        finally:
+            await self._hosts.close()
 
     async def _start_all(self, tasks: TaskGroup) -> float:
         """Start what can run. Return the seconds until the next look; infinity if nothing waits."""
         now = time.monotonic()
-        pause = float("inf")
-        for loop in await _on_thread(Loops(self._store).list_all):
-            is_due = loop.state is LoopState.RUNNING or (loop.rest is Rest.HOST and self.find_host(loop) is not None)
+        loops = await _on_thread(Loops(self._store).list_all)
+        pause = await self._hosts.end_idle(loops)
+        for loop in loops:
+            has_host = loop.program is not None or self._hosts.find(loop) is not None
+            is_due = loop.state is LoopState.RUNNING or (loop.rest is Rest.HOST and has_host)
             if loop.id in self._runners or not is_due:
                 continue
             if (wait := self._later.get(loop.id, now) - now) > 0:
@@ -110,13 +120,13 @@ class Keeper:
                 store=self._store,
                 id=loop.id,
                 owner=self._owner,
-                find_host=self.find_host,
+                find_host=self._hosts.find_or_open,
                 stall_seconds=float(self._config.stall_seconds),
             )
             self._runners[loop.id] = runner
             tasks.start_soon(self._run, runner, loop)
         for plan in await _on_thread(self._approved):
-            host = self._find_by_project(plan.project, plan.directory)
+            host = self._hosts.find_open(plan.project, plan.directory)
             if host is None:
                 continue
             if (wait := self._later.get(plan.id, now) - now) > 0:
@@ -137,6 +147,7 @@ class Keeper:
             after = await _on_thread(lambda: runner.loops.get(loop.id))
             if after.state is not LoopState.RUNNING:
                 self._later.pop(loop.id, None)
+                await self._announce(after)
         except OpencodeMemoryError as error:
             _log.warning("the loop %s stopped: %s", loop.name, error)
         except Exception:  # noqa: BLE001  a bug in one loop must not end the others
@@ -144,6 +155,21 @@ class Keeper:
         finally:
             del self._runners[loop.id]
             self.wake()
+
+    async def _announce(self, loop: Loop) -> None:
+        """Tell the person what became of a loop, and archive the sessions of one that has ended."""
+        host = self._hosts.find(loop)
+        if host is None:
+            return
+        steps = await _on_thread(lambda: Loops(self._store).steps(loop.id)) if loop.state.has_ended else []
+        archived = {"time": {"archived": to_ms(clock.now())}}
+        folder = loop.worktree or loop.directory
+        try:
+            await host.request("POST", "/tui/show-toast", directory=str(host.folder), body=_toast(loop))
+            for session in {step.session for step in steps if step.session is not None}:
+                await host.request("PATCH", f"/session/{session}", directory=folder, body=archived)
+        except HostError as error:
+            _log.info("the end of the loop %s was not told to OpenCode: %s", loop.name, error)
 
     async def _carry_out(self, host: Host, plan: Plan) -> None:
         try:
@@ -166,23 +192,11 @@ class Keeper:
             and plan.approval.mode in {Mode.HERE, Mode.NEW}
         ]
 
-    def find_host(self, loop: Loop) -> Host | None:
-        """Return the OpenCode that runs the sessions of a loop; None if there is none now.
 
-        A session is run by one process. So a process that has had it keeps it until it has ended.
-        """
-        if loop.host is not None and is_alive(loop.host, loop.host_started):
-            mine = [host for host in self._hosts if host.pid == loop.host and host.is_connected]
-            return mine[-1] if mine else None
-        return self._find_by_project(loop.project, loop.directory)
-
-    def _find_by_project(self, project: str | None, directory: str | None) -> Host | None:
-        """Return the newest connection in a folder, or else in its project."""
-        known = [host for host in self._hosts if host.is_connected]
-        here = [host for host in known if str(host.folder) == directory]
-        if not here and project is not None:
-            here = [host for host in known if self._project_of(str(host.folder)) == project]
-        return here[-1] if here else None
+def _toast(loop: Loop) -> dict[str, str]:
+    why = f": {one_line(loop.reason, _MOST_TOAST)}" if loop.reason else ""
+    variant = "success" if loop.state is LoopState.COMPLETED else "warning"
+    return {"title": "opencode-memory", "message": f"The loop {loop.name} is {loop.state}{why}", "variant": variant}
 
 
 async def _on_thread(work: Callable[[], _T]) -> _T:

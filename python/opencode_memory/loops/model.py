@@ -145,6 +145,7 @@ class Loop:
         network: Whether commands in the sandbox may use the network.
         image: Image of a container.
         folders: More folders that the sandbox shows, read-only.
+        program: Program of OpenCode that the server may start for it; None if it waits for an OpenCode that is open.
         state: Its state.
         rest: What it needs to go on; None if it does not rest.
         reason: Why it is not running; empty if it is.
@@ -191,6 +192,7 @@ class Loop:
     network: bool = False
     image: str = ""
     folders: tuple[str, ...] = ()
+    program: str | None = None
     state: LoopState = LoopState.RUNNING
     rest: Rest | None = None
     reason: str = ""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -61,14 +61,14 @@ class Runner:
         store: The store.
         id: Id of the loop.
         owner: This server.
-        find_host: Returns the process of OpenCode for a loop; None if there is none.
+        find_host: Returns the process of OpenCode for a loop; opens one if it may; None if there is none.
         wake: Is set when something happened to a session of the loop.
     """
 
     store: MemoryStore
     id: str
     owner: str
-    find_host: Callable[[Loop], Host | None]
+    find_host: Callable[[Loop], Awaitable[Host | None]]
     wake: anyio.Event = field(default_factory=anyio.Event)
     look_seconds: float = 5.0
     stall_seconds: float = 600.0
@@ -250,7 +250,7 @@ class Runner:
         await self._write(replace(loop, spent=loop.spent + spent), done)
 
     async def _session_step(self, loop: Loop, step: Step) -> SessionStep:
-        host = self.find_host(loop)
+        host = await self.find_host(loop)
         if host is None:
             raise RestError(Rest.HOST, "no OpenCode is open in this project; the loop goes on when one is")
         if (loop.host, loop.host_started) != (host.pid, host.started):

@@ -7,6 +7,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from opencode_memory.config.settings import SandboxMode
 from opencode_memory.errors import ConflictError, InvalidInputError
 from opencode_memory.loops.model import Limits, Loop, LoopState, Place, Rest
 from opencode_memory.loops.records import Loops, change_of, name_of
@@ -35,6 +36,10 @@ class Wish:
         takes_changes: Whether uncommitted changes come along.
         setup: Command that prepares the worktree; None for the configured one.
         audits: Whether an auditor reviews each change; None for the configuration.
+        min_audits: Clean audits that it needs at least; None for the configuration.
+        model: Model that codes; None for the configured one.
+        sandbox: Engine of the sandbox; None for the configured one.
+        program: Program of OpenCode that the server may start for it.
     """
 
     directory: Path
@@ -45,6 +50,10 @@ class Wish:
     takes_changes: bool = False
     setup: str | None = None
     audits: bool | None = None
+    min_audits: int | None = None
+    model: str | None = None
+    sandbox: SandboxMode | None = None
+    program: str | None = None
 
 
 def start_loop(store: MemoryStore, plan: Plan, wish: Wish, *, config: Config, at: datetime) -> Loop:
@@ -83,21 +92,28 @@ def start_loop(store: MemoryStore, plan: Plan, wish: Wish, *, config: Config, at
             cost=settings.max_cost or None,
         ),
         created_at=at,
-        min_audits=settings.min_audits,
+        min_audits=settings.min_audits if wish.min_audits is None else wish.min_audits,
         audits=settings.audits if wish.audits is None else wish.audits,
-        code_model=settings.model or settings.execution_model,
+        code_model=wish.model or settings.model or settings.execution_model,
         audit_model=config.opencode.auditor_model,
         setup=wish.setup or settings.setup,
         copies=settings.copy,
         takes_changes=wish.takes_changes,
-        sandbox="off" if wish.in_place else config.sandbox.mode,
+        sandbox=_sandbox_of(wish, config),
         network=config.sandbox.network,
         image=config.sandbox.image,
         folders=tuple(str(Path(folder).expanduser()) for folder in config.sandbox.folders),
+        program=wish.program,
         base=repository.head,
     )
     plans.approve(plan, Approval(mode=mode, at=at, by=wish.by, loop=loop.id), also=[change_of(loop)])
     return loops.get(loop.id)
+
+
+def _sandbox_of(wish: Wish, config: Config) -> SandboxMode:
+    if wish.in_place and wish.sandbox not in {None, SandboxMode.OFF}:
+        raise InvalidInputError("sandbox: a loop in your own folder has none", field="sandbox")
+    return SandboxMode.OFF if wish.in_place else wish.sandbox or config.sandbox.mode
 
 
 def pause_loop(store: MemoryStore, loop: Loop, *, at: datetime) -> Loop:
@@ -150,7 +166,9 @@ class Raised:
         )
 
 
-def resume_loop(store: MemoryStore, loop: Loop, *, at: datetime, raised: Raised | None = None) -> Loop:
+def resume_loop(
+    store: MemoryStore, loop: Loop, *, at: datetime, raised: Raised | None = None, program: str | None = None
+) -> Loop:
     """Let a resting loop go on.
 
     Args:
@@ -158,6 +176,7 @@ def resume_loop(store: MemoryStore, loop: Loop, *, at: datetime, raised: Raised 
         loop: The loop.
         at: The current time.
         raised: New limits; None to keep all.
+        program: Program of OpenCode that the server may start for it from now on.
 
     Raises:
         ConflictError: The loop has ended.
@@ -172,7 +191,7 @@ def resume_loop(store: MemoryStore, loop: Loop, *, at: datetime, raised: Raised 
             error.hint = f"opencode-memory loop resume {found.name} --iterations N, --hours N, --tokens N or --cost N"
             raise error
         # The person has looked at what stopped the loop, also at a changed configuration of git.
-        return replace(resume(changed), config_mark=None)
+        return replace(resume(changed), config_mark=None, program=program or found.program)
 
     return _change(store, loop, change, "resumed", at=at)
 

@@ -15,6 +15,7 @@ from starlette.websockets import WebSocketDisconnect
 
 from opencode_memory.config.settings import SandboxMode
 from opencode_memory.loops.keeper import Keeper
+from opencode_memory.loops.own_host import OwnHost
 from opencode_memory.loops.sandbox import write_shim
 from opencode_memory.server.client_project import ClientProjects
 from opencode_memory.server.guards.refusal import OnRefused, headers_named
@@ -50,7 +51,8 @@ class Bridge:
         if state.config.sandbox.mode is not SandboxMode.OFF:
             # Before the plugin reads its configuration, which names this file.
             write_shim(state.store.data_dir)
-        self.loops = Keeper(state.store, state.config.loop, state.projects.of_session)
+        own = OwnHost(state.store.data_dir, state.config.environment)
+        self.loops = Keeper(state.store, state.config.loop, state.projects.of_session, own)
         self._connections: set[Connection] = set()
 
     @property
