@@ -440,6 +440,32 @@ class HistoryEntry:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Operation:
+    """Changes that were made together.
+
+    Attributes:
+        operation: Its number.
+        at: When.
+        actor: The writer.
+        kinds: The kinds of its changes with their counts, the most frequent first.
+        undone: Whether all of it was undone.
+        changes: Its first changes, at most ten.
+    """
+
+    operation: int
+    at: datetime
+    actor: Trust
+    kinds: tuple[tuple[str, int], ...]
+    undone: bool
+    changes: tuple[HistoryEntry, ...]
+
+    @property
+    def size(self) -> int:
+        """The number of its changes."""
+        return sum(count for _, count in self.kinds)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RelatedMemory:
     """A neighbour of a memory; ``kind`` is its link's (``similar``, ``supersedes`` …), or ``near`` in meaning."""
 

@@ -1,4 +1,4 @@
-"""``opencode-memory pin``, ``unpin``, ``archive``, ``restore``, ``delete`` and ``undo``: reversible changes."""
+"""``opencode-memory pin``, ``unpin``, ``archive``, ``restore`` and ``delete``: reversible changes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from opencode_memory.cli.command import command
 from opencode_memory.cli.context import Invocation
 from opencode_memory.cli.output import dim
 from opencode_memory.cli.parameters import ids_argument
-from opencode_memory.learning import rejections
 from opencode_memory.learning.rejections import reject_learned, withdraw_rejection
 from opencode_memory.text.formatting import short_id
 
@@ -63,19 +62,6 @@ def delete(run: Invocation, *, ids: tuple[str, ...]) -> None:
         reject_learned(store, ids)
         done = store.delete(ids)
     _print_outcome(run, "deleted", done)
-
-
-@command("undo")
-@click.argument("id", metavar="[ID]", required=False)
-def undo(run: Invocation, *, id: str | None) -> None:
-    """Undo the last change, or the last change of the memory ID."""
-    with run.open_store() as store:
-        entries = rejections.undo(store, id)
-    if run.out.as_json:
-        run.out.json({"undone": entries})
-        return
-    for entry in entries:
-        run.out.line(f"Undone: {entry.kind} ", dim(short_id(entry.id)))
 
 
 def _print_outcome(run: Invocation, what: str, ids: Sequence[str]) -> None:

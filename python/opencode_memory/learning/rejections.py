@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 from opencode_memory._core import terms
 from opencode_memory.errors import BusyError, ConflictError, NotFoundError
 from opencode_memory.learning.extraction.candidate import Candidate
-from opencode_memory.models import HistoryEntry, Memory, Trust
+from opencode_memory.models import HistoryEntry, Memory, Operation, Trust
 from opencode_memory.store.learning_state import Batch
 
 if TYPE_CHECKING:
@@ -81,6 +81,34 @@ def undo(store: MemoryStore, ids: str | Sequence[str] | None = None) -> list[His
     Arguments, result and errors are those of ``MemoryStore.undo``.
     """
     undone = store.undo(ids)
+    _withdraw_undone(store, undone)
+    return undone
+
+
+def undo_operation(store: MemoryStore, operation: int) -> list[HistoryEntry]:
+    """Undo an operation, and withdraw the rejections of learned memories that it put away.
+
+    Arguments, result and errors are those of ``Operations.undo``.
+    """
+    undone = store.operations.undo(operation)
+    _withdraw_undone(store, undone)
+    return undone
+
+
+def redo_operation(store: MemoryStore, operation: Operation) -> list[HistoryEntry]:
+    """Bring an undone operation back, and reject again what it puts away.
+
+    Result and errors are those of ``Operations.redo``.
+    """
+    redone = store.operations.redo(operation.operation)
+    if operation.actor is not Trust.EXTRACTED and any(kind.split(":")[0] in _PUTS_AWAY for kind, _ in operation.kinds):
+        # The last change of each is the redo itself, which knows the memory that it put away.
+        before = (store.history(change.id)[-1].before for change in redone)
+        record_rejection(store, *(memory for memory in before if memory is not None))
+    return redone
+
+
+def _withdraw_undone(store: MemoryStore, undone: Iterable[HistoryEntry]) -> None:
     withdraw_rejection(
         store,
         *(
@@ -91,7 +119,6 @@ def undo(store: MemoryStore, ids: str | Sequence[str] | None = None) -> list[His
             and change.actor is not Trust.EXTRACTED
         ),
     )
-    return undone
 
 
 def _note(store: MemoryStore, memories: Iterable[Memory], *, times: int) -> None:

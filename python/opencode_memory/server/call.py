@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from opencode_memory.config import paths
 from opencode_memory.errors import InvalidInputError
-from opencode_memory.models import Source
+from opencode_memory.models import Source, Trust
 
 if TYPE_CHECKING:
     from opencode_memory.config.load import Config
@@ -114,11 +114,18 @@ class SessionCall(Call):
         session: The id of the session.
         message: The id of the message that the call belongs to.
         agent: The name of the calling agent.
+        is_typed: Whether the user typed it; the history then names the user.
     """
 
     session: str | None = None
     message: str | None = None
     agent: str | None = None
+    is_typed: bool = False
+
+    @property
+    def store(self) -> MemoryStore:
+        """The store of the server."""
+        return self.state.store.acting_as(Trust.USER) if self.is_typed else self.state.store
 
     @property
     def source(self) -> Source:

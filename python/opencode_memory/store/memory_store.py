@@ -35,6 +35,7 @@ from opencode_memory.models import (
     SessionHit,
     Sources,
     Time,
+    Trust,
 )
 from opencode_memory.store import arguments, records
 from opencode_memory.store.backups import Backups
@@ -46,6 +47,7 @@ from opencode_memory.store.kv import KeyValues
 from opencode_memory.store.learning_state import LearningState
 from opencode_memory.store.ledger import Ledger
 from opencode_memory.store.merge import merge, parse_sources
+from opencode_memory.store.operations import Operations
 from opencode_memory.store.projects import Projects
 from opencode_memory.store.reminders import Reminders
 from opencode_memory.store.reports import PurgeReport, Stats
@@ -134,6 +136,7 @@ class MemoryStore:
         self.documents = Documents(engine)
         self.sessions = Sessions(engine, self._project)
         self.jobs = Jobs(engine)
+        self.operations = Operations(engine, self._queue.notify)
         self.ledger = Ledger(engine)
         self.projects = Projects(engine)
         self.indexes = Indexes(engine, self._queue)
@@ -167,6 +170,16 @@ class MemoryStore:
             self._engine,
             self._queue,
             project=arguments.project_name(project),
+            zone=self._zone,
+            parent=self._parent or self,
+        )
+
+    def acting_as(self, actor: Trust) -> MemoryStore:
+        """Return this store for another writer, whom the history names. Closing one closes both."""
+        return MemoryStore(
+            self._engine.acting_as(actor.value),
+            self._queue,
+            project=self._project,
             zone=self._zone,
             parent=self._parent or self,
         )

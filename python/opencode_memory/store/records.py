@@ -17,6 +17,7 @@ from opencode_memory.models import (
     KvEntry,
     Memory,
     NewMemory,
+    Operation,
     Project,
     RelatedMemory,
     ScopeKind,
@@ -185,6 +186,18 @@ def explanation(signals: Iterable[Mapping[str, Any]]) -> Explanation:
 def turn(found: Mapping[str, Any]) -> Turn:
     """Build a turn, without its text, from the engine's dictionary."""
     return Turn(**{**found, "time": moment(found["time"]), "digest": bytes(found["digest"])})
+
+
+def operation(found: Mapping[str, Any]) -> Operation:
+    """Build an operation from the engine's dictionary."""
+    return Operation(
+        operation=found["operation"],
+        at=moment(found["at"]),
+        actor=Trust(found["actor"]),
+        kinds=tuple(found["kinds"]),
+        undone=found["undone"],
+        changes=tuple(map(history_entry, found["changes"])),
+    )
 
 
 def history_entry(found: Mapping[str, Any]) -> HistoryEntry:

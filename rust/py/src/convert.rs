@@ -1,7 +1,7 @@
 //! Conversion between Python and the core: dictionaries in and out, times as UTC milliseconds, enums by name.
 
 use opencode_memory_core::model::memory::Patch;
-use opencode_memory_core::model::report::{HistoryEntry, Related, Remembered};
+use opencode_memory_core::model::report::{HistoryEntry, Operation, Related, Remembered};
 use opencode_memory_core::model::{Category, Hit, Memory, NewMemory, Scope, Selection, Signal, Source, Status, Trust};
 use opencode_memory_core::store::history::Recorded;
 use opencode_memory_core::store::kv;
@@ -253,6 +253,19 @@ pub fn history_entry<'py>(py: Python<'py>, entry: &HistoryEntry) -> PyResult<Bou
         "undone": entry.undone,
         "before": entry.before.as_ref().map(|before| memory(py, before)).transpose()?,
         "after": entry.after.as_ref().map(|after| memory(py, after)).transpose()?,
+    ))
+}
+
+/// Convert an operation to a dictionary.
+pub fn operation<'py>(py: Python<'py>, operation: &Operation) -> PyResult<Bound<'py, PyDict>> {
+    let changes = operation.changes.iter().map(|change| history_entry(py, change)).collect::<PyResult<Vec<_>>>()?;
+    Ok(dict!(py,
+        "operation": operation.operation,
+        "at": operation.at,
+        "actor": operation.actor.as_str(),
+        "kinds": operation.kinds.clone(),
+        "undone": operation.undone,
+        "changes": changes,
     ))
 }
 

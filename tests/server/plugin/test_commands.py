@@ -14,7 +14,7 @@ from opencode_memory.hosts.opencode.slash_commands import NO_ARGUMENTS
 from opencode_memory.learning.extraction.authored_text import extract_authored_text
 from opencode_memory.learning.extraction.candidate import Candidate
 from opencode_memory.learning.rejections import is_rejected
-from opencode_memory.models import ALL_PROJECTS, Category
+from opencode_memory.models import ALL_PROJECTS, Category, Trust
 from opencode_memory.server.plugin.commands import COMMANDS, run_command
 from opencode_memory.store.ledger import Decision, Shown, State
 from opencode_memory.text.formatting import short_id
@@ -518,3 +518,10 @@ def check_frame(told: str) -> None:
 def test_answer_to_any_text_can_be_encoded(session: Session, command: str) -> None:
     for typed in ("\ud800", "\0", "x\0y", "\udfff" * 100, "🦭" * 40_000, "`" * 200):
         session.command(command, typed).encode()
+
+
+def test_history_names_the_user_who_typed_a_command(world: World, session: Session) -> None:
+    session.command("remember", "we deploy on Thursdays")
+    [operation] = world.store.operations.list(actor=Trust.USER)
+    assert operation.changes[0].after is not None
+    assert operation.changes[0].after.content == "we deploy on Thursdays"

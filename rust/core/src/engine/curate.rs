@@ -79,7 +79,7 @@ impl Engine {
     pub fn delete(&self, ids: &[String]) -> Result<Vec<String>> {
         let shared = self.enter()?;
         let ids = self.resolve_ids(ids)?;
-        shared.store.write(&shared.clock, shared.options.actor, |write| {
+        shared.store.write(&shared.clock, self.actor, |write| {
             for id in &ids {
                 let before = memory::existing(write, id)?;
                 write.record(id, "delete", Some(&before))?;
@@ -112,9 +112,7 @@ impl Engine {
             return Err(Error::invalid("target", "is the memory itself"));
         }
         let shared = self.enter()?;
-        shared
-            .store
-            .write(&shared.clock, shared.options.actor, |write| write.link(&source, &target, kind, weight, &reason))
+        shared.store.write(&shared.clock, self.actor, |write| write.link(&source, &target, kind, weight, &reason))
     }
 
     /// Find the full ids, each once, in order.
@@ -149,7 +147,7 @@ impl Engine {
         mut body: impl FnMut(&WriteTx<'_>, &Memory) -> Result<Option<Memory>>,
     ) -> Result<Vec<Memory>> {
         let shared = self.enter()?;
-        let changed = shared.store.write(&shared.clock, shared.options.actor, |write| {
+        let changed = shared.store.write(&shared.clock, self.actor, |write| {
             let mut changed = Vec::with_capacity(ids.len());
             for (number, id) in ids.iter().enumerate() {
                 let before = memory::existing(write, id)?;

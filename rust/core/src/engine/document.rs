@@ -31,7 +31,7 @@ impl Engine {
             }
         }
         let shared = self.enter()?;
-        shared.store.write(&shared.clock, shared.options.actor, |write| write.write_documents(changes))
+        shared.store.write(&shared.clock, self.actor, |write| write.write_documents(changes))
     }
 
     /// A document.

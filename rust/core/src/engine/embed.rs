@@ -46,7 +46,7 @@ impl Engine {
         {
             return Ok(false);
         }
-        shared.store.write(&shared.clock, shared.options.actor, |write| write.activate_model(name, dimension))
+        shared.store.write(&shared.clock, self.actor, |write| write.activate_model(name, dimension))
     }
 
     /// Memories after a key that have no vectors of the active model.
@@ -72,7 +72,7 @@ impl Engine {
     /// Store vectors of the model `name`, which must be the active one.
     pub fn store_embeddings(&self, name: &str, memories: &[(i64, Vec<Chunk>)]) -> Result<EmbeddingBatch> {
         let shared = self.enter()?;
-        let batch = shared.store.write(&shared.clock, shared.options.actor, |write| {
+        let batch = shared.store.write(&shared.clock, self.actor, |write| {
             let model = embedding::active_model(write)?.filter(|model| model.name == name).ok_or_else(|| {
                 Error::Conflict(format!("{name} is not the active model; `opencode-memory reindex` activates it"))
             })?;
@@ -98,7 +98,7 @@ impl Engine {
         if found.is_empty() {
             return Ok(0);
         }
-        shared.store.write(&shared.clock, shared.options.actor, |write| {
+        shared.store.write(&shared.clock, self.actor, |write| {
             for (key, neighbours) in &found {
                 for (neighbour, cosine) in neighbours {
                     links::relate(write, *key, *neighbour, *cosine)?;

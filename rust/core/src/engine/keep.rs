@@ -138,7 +138,7 @@ impl Engine {
         shared.store.backup(target)?;
         if shared.store.is_writable() {
             let target = fs_err::canonicalize(target).map_err(|source| Error::storage("resolve", target, source))?;
-            shared.store.write(&shared.clock, shared.options.actor, |write| write.note_backup(&target))?;
+            shared.store.write(&shared.clock, self.actor, |write| write.note_backup(&target))?;
         }
         Ok(())
     }
@@ -170,7 +170,7 @@ impl Engine {
             full.push(self.resolve_quoted_id(id)?);
         }
         shared.uses.lock().retain(|(id, _)| !full.contains(id));
-        let memories = shared.store.write(&shared.clock, shared.options.actor, |write| write.erase(&full))?;
+        let memories = shared.store.write(&shared.clock, self.actor, |write| write.erase(&full))?;
         let mut report = PurgeReport { memories, ..PurgeReport::default() };
         for (what, done) in [
             ("free pages and WAL", shared.store.scrub()),
@@ -195,7 +195,7 @@ impl Engine {
     pub fn maintain(&self) -> Result<(usize, usize)> {
         let shared = self.enter()?;
         shared.flush_uses()?;
-        let cleaned = shared.store.write(&shared.clock, shared.options.actor, |write| {
+        let cleaned = shared.store.write(&shared.clock, self.actor, |write| {
             let long_ago = write.now_ms - RETENTION_DAYS * DAY_MS;
             write.forget_sessions(long_ago)?;
             write.forget_sightings(write.now_ms - SIGHTING_DAYS * DAY_MS)?;

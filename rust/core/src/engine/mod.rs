@@ -92,13 +92,20 @@ struct Shared {
     indexer: indexer::IndexerHandle,
 }
 
-/// An open data directory.
+/// Files and threads, which end with the last engine that uses them.
 #[derive(Debug)]
-pub struct Engine {
+struct Open {
     shared: Arc<Shared>,
     thread: Mutex<Option<std::thread::JoinHandle<()>>>,
     closed: AtomicBool,
     process: u32,
+}
+
+/// An open data directory, and the writer that the history names.
+#[derive(Debug)]
+pub struct Engine {
+    open: Arc<Open>,
+    actor: Trust,
 }
 
 impl Engine {
@@ -120,22 +127,30 @@ impl Engine {
             indexer: indexer::IndexerHandle::default(),
         });
         let thread = if runs_in_background { Some(indexer::start(&shared)?) } else { None };
-        Ok(Self { shared, thread: Mutex::new(thread), closed: AtomicBool::new(false), process: std::process::id() })
+        let actor = shared.options.actor;
+        let (thread, closed) = (Mutex::new(thread), AtomicBool::new(false));
+        Ok(Self { open: Arc::new(Open { shared, thread, closed, process: std::process::id() }), actor })
+    }
+
+    /// The same data directory for another writer. Closing one engine closes both.
+    #[must_use]
+    pub fn acting_as(&self, actor: Trust) -> Self {
+        Self { open: Arc::clone(&self.open), actor }
     }
 
     /// The data directory.
     pub fn data_dir(&self) -> &Path {
-        &self.shared.data_dir
+        &self.open.shared.data_dir
     }
 
     /// The clock; a test may fix it.
     pub fn clock(&self) -> &Clock {
-        &self.shared.clock
+        &self.open.shared.clock
     }
 
     /// Whether writes are possible.
     pub fn is_writable(&self) -> bool {
-        self.shared.store.is_writable()
+        self.open.shared.store.is_writable()
     }
 
     /// Check that the file of the store is still the one that was opened.
@@ -148,33 +163,21 @@ impl Engine {
 
     /// Write pending uses, stop the background thread and close the files. A second call does nothing.
     pub fn close(&self) -> Result<()> {
-        if self.process != std::process::id() || self.closed.swap(true, Ordering::SeqCst) {
-            return Ok(());
-        }
-        self.shared.indexer.close();
-        let thread = self.thread.lock().take();
-        if let Some(thread) = thread
-            && let Err(panic) = thread.join()
-        {
-            std::panic::resume_unwind(panic);
-        }
-        let flushed = self.shared.flush_uses();
-        self.shared.store.close();
-        flushed
+        self.open.close()
     }
 
     /// Check that the engine can be used. Every operation starts with this call.
     fn enter(&self) -> Result<&Shared> {
-        if self.process != std::process::id() {
+        if self.open.process != std::process::id() {
             return Err(Error::Closed(
                 "this store was opened before a fork and belongs to the parent process; open it again in the child"
                     .into(),
             ));
         }
-        if self.closed.load(Ordering::SeqCst) {
+        if self.open.closed.load(Ordering::SeqCst) {
             return Err(Error::Closed("the store is closed; open it again".into()));
         }
-        Ok(&self.shared)
+        Ok(&self.open.shared)
     }
 
     /// Find the full id of a memory by the beginning or the end of it.
@@ -236,7 +239,25 @@ impl Shared {
     }
 }
 
-impl Drop for Engine {
+impl Open {
+    fn close(&self) -> Result<()> {
+        if self.process != std::process::id() || self.closed.swap(true, Ordering::SeqCst) {
+            return Ok(());
+        }
+        self.shared.indexer.close();
+        let thread = self.thread.lock().take();
+        if let Some(thread) = thread
+            && let Err(panic) = thread.join()
+        {
+            std::panic::resume_unwind(panic);
+        }
+        let flushed = self.shared.flush_uses();
+        self.shared.store.close();
+        flushed
+    }
+}
+
+impl Drop for Open {
     fn drop(&mut self) {
         if self.process == std::process::id() {
             // No caller is left that could receive an error. Acknowledged writes are durable already.

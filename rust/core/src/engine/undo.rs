@@ -1,9 +1,11 @@
-//! Undo of the last change, of one memory or of the whole store. An undo is also a change and is in the history.
+//! Undo of the last change, of one memory or of an operation, and redo. Both are also changes and are in the history.
 
 use super::Engine;
 use crate::error::{Error, Result};
+use crate::model::report::Operation;
 use crate::model::{Memory, Status};
 use crate::store::history::{self, Recorded};
+use crate::store::operation::{self, Wanted};
 use crate::store::{WriteTx, memory, project_merge};
 
 impl Engine {
@@ -22,6 +24,40 @@ impl Engine {
                 }
             }),
         }
+    }
+
+    /// Operations, the newest first; see [`operation::list`].
+    pub fn operations(&self, wanted: &Wanted, limit: usize) -> Result<Vec<Operation>> {
+        operation::list(&*self.enter()?.store.read()?, wanted, limit)
+    }
+
+    /// Undo all changes of an operation; returns them, newest first.
+    pub fn undo_operation(&self, operation: i64) -> Result<Vec<Recorded>> {
+        self.take_back_all(|write| {
+            let changes = history::of_operation(write, operation)?;
+            if changes.is_empty() {
+                return Err(Error::not_found("operation to undo", operation.to_string()));
+            }
+            write.part_projects(operation)?;
+            Ok(changes)
+        })
+    }
+
+    /// Bring back all changes of an operation that was undone; returns the changes that had taken it back.
+    pub fn redo(&self, operation: i64) -> Result<Vec<Recorded>> {
+        let shared = self.enter()?;
+        let redone = shared.store.write(&shared.clock, self.actor, |write| {
+            let undos = history::undos_of(write, operation)?;
+            if undos.is_empty() {
+                return Err(Error::not_found("undone operation", operation.to_string()));
+            }
+            for undo in &undos {
+                redo_change(write, undo)?;
+            }
+            Ok(undos)
+        })?;
+        shared.indexer.notify();
+        Ok(redone)
     }
 
     /// Undo the last change of each of these memories, or of none if one of the changes cannot be undone.
@@ -55,7 +91,7 @@ impl Engine {
 
     fn take_back_all(&self, chosen: impl FnOnce(&WriteTx<'_>) -> Result<Vec<Recorded>>) -> Result<Vec<Recorded>> {
         let shared = self.enter()?;
-        let undone = shared.store.write(&shared.clock, shared.options.actor, |write| {
+        let undone = shared.store.write(&shared.clock, self.actor, |write| {
             let changes = chosen(write)?;
             for change in &changes {
                 undo_change(write, change)?;
@@ -93,9 +129,23 @@ fn undo_change(write: &WriteTx<'_>, change: &Recorded) -> Result<()> {
             change.id
         )));
     }
+    let by = put_back(write, change, "undo")?;
+    write.mark_undone(change.seq, by)
+}
+
+fn redo_change(write: &WriteTx<'_>, undo: &Recorded) -> Result<()> {
+    if history::has_later(write, undo)? {
+        return Err(Error::Conflict(format!("memory {} was changed since it was undone", undo.id)));
+    }
+    let by = put_back(write, undo, "redo")?;
+    write.mark_redone(undo.seq)?;
+    write.mark_undone(undo.seq, by)
+}
+
+/// Give a memory the state before a change; returns the place of this in the history.
+fn put_back(write: &WriteTx<'_>, change: &Recorded, kind: &str) -> Result<i64> {
     let present = memory::by_id(write, &change.id)?;
-    let by = write.record(&change.id, "undo", present.as_ref())?;
-    write.mark_undone(change.seq, by)?;
+    let by = write.record(&change.id, kind, present.as_ref())?;
     match (&present, &change.before) {
         (Some(present), Some(before)) => {
             write.replace(present, &adapt(write, before)?)?;
@@ -106,7 +156,7 @@ fn undo_change(write: &WriteTx<'_>, change: &Recorded) -> Result<()> {
         }
         (None, None) => {}
     }
-    Ok(())
+    Ok(by)
 }
 
 /// Adapt an earlier version to the current store, because its project may be gone and its topic may be taken.

@@ -64,6 +64,23 @@ pub struct HistoryEntry {
     pub after: Option<Memory>,
 }
 
+/// Changes that were made together.
+#[derive(Debug, Clone)]
+pub struct Operation {
+    /// Its number.
+    pub operation: i64,
+    /// The time, UTC milliseconds.
+    pub at: i64,
+    /// The writer.
+    pub actor: Trust,
+    /// The kinds of its changes with their counts, the most frequent first.
+    pub kinds: Vec<(String, usize)>,
+    /// Whether all of it was undone.
+    pub undone: bool,
+    /// Its first changes, at most ten.
+    pub changes: Vec<HistoryEntry>,
+}
+
 /// A neighbour of a memory.
 #[derive(Debug, Clone)]
 pub struct Related {

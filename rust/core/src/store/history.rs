@@ -35,6 +35,9 @@ pub struct Recorded {
 const IS_NOTE: &str = "kind = 'create' AND operation > 0 \
      AND EXISTS (SELECT 1 FROM history past WHERE past.memory = history.memory AND past.operation < 0)";
 
+/// Changes that take back others, or bring them back.
+const IS_TURN: &str = "kind IN ('undo', 'redo')";
+
 const SELECT: &str = "SELECT seq, operation, memory, at, kind, actor, undone_by, before FROM history";
 
 /// Columns as they are stored, before numbers and JSON are read.
@@ -57,7 +60,7 @@ fn parse_row((seq, operation, id, at, kind, actor, undone_by, before): Columns) 
     Ok(Recorded { seq, operation, id, at, kind, actor, undone_by, before })
 }
 
-fn collect(connection: &Connection, tail: &str, params: impl rusqlite::Params) -> Result<Vec<Recorded>> {
+pub(super) fn collect(connection: &Connection, tail: &str, params: impl rusqlite::Params) -> Result<Vec<Recorded>> {
     let mut statement = connection.prepare_cached(&format!("{SELECT} {tail}"))?;
     let rows = statement.query_map(params, from_row)?;
     rows.map(|row| parse_row(row?)).collect()
@@ -83,6 +86,12 @@ impl WriteTx<'_> {
         Ok(seq)
     }
 
+    /// Mark the change that `undo` took back as done again.
+    pub fn mark_redone(&self, undo: i64) -> Result<()> {
+        self.prepare_cached("UPDATE history SET undone_by = NULL WHERE undone_by = ?1")?.execute([undo])?;
+        Ok(())
+    }
+
     /// Mark a change as taken back by the change `by`.
     pub fn mark_undone(&self, seq: i64, by: i64) -> Result<()> {
         self.prepare_cached("UPDATE history SET undone_by = ?2 WHERE seq = ?1")?.execute((seq, by))?;
@@ -95,25 +104,41 @@ pub fn last_operation(connection: &Connection) -> Result<Vec<Recorded>> {
     let operation: Option<i64> = connection
         .query_row(
             // Operations that an import brought have negative numbers: they are the past of another store.
-            "SELECT operation FROM history WHERE undone_by IS NULL AND kind <> 'undo' AND operation > 0 \
-             ORDER BY seq DESC LIMIT 1",
+            &format!(
+                "SELECT operation FROM history WHERE undone_by IS NULL AND NOT {IS_TURN} AND operation > 0 \
+                 ORDER BY seq DESC LIMIT 1"
+            ),
             [],
             |row| row.get(0),
         )
         .optional()?;
-    match operation {
-        Some(operation) => {
-            collect(connection, "WHERE operation = ?1 AND undone_by IS NULL ORDER BY seq DESC", [operation])
-        }
-        None => Ok(Vec::new()),
-    }
+    operation.map_or_else(|| Ok(Vec::new()), |operation| of_operation(connection, operation))
+}
+
+/// The changes of an operation that were not taken back, newest first.
+pub fn of_operation(connection: &Connection, operation: i64) -> Result<Vec<Recorded>> {
+    let tail = format!("WHERE operation = ?1 AND undone_by IS NULL AND NOT {IS_TURN} ORDER BY seq DESC");
+    collect(connection, &tail, [operation])
+}
+
+/// The changes that took an operation back and were not turned themselves, newest first.
+pub fn undos_of(connection: &Connection, operation: i64) -> Result<Vec<Recorded>> {
+    let tail = "WHERE kind = 'undo' AND undone_by IS NULL \
+                AND seq IN (SELECT undone_by FROM history WHERE operation = ?1) ORDER BY seq DESC";
+    collect(connection, tail, [operation])
+}
+
+/// Whether a memory was changed after a change, in any way.
+pub fn has_later(connection: &Connection, change: &Recorded) -> Result<bool> {
+    let sql = "SELECT EXISTS(SELECT 1 FROM history WHERE memory = ?1 AND seq > ?2)";
+    Ok(connection.prepare_cached(sql)?.query_row((&change.id, change.seq), |row| row.get(0))?)
 }
 
 /// The last change of one memory that was not taken back.
 pub fn last_of(connection: &Connection, id: &str) -> Result<Option<Recorded>> {
     let found = collect(
         connection,
-        "WHERE memory = ?1 AND undone_by IS NULL AND kind <> 'undo' ORDER BY seq DESC LIMIT 1",
+        &format!("WHERE memory = ?1 AND undone_by IS NULL AND NOT {IS_TURN} ORDER BY seq DESC LIMIT 1"),
         [id],
     )?;
     Ok(found.into_iter().next())
@@ -134,12 +159,24 @@ pub fn replaced_by(connection: &Connection, change: &Recorded) -> Result<Vec<Rec
 pub fn changed_after(connection: &Connection, change: &Recorded) -> Result<Option<String>> {
     // The past that an import brought is recorded after the import, but lies before it.
     Ok(connection
-        .prepare_cached(
-            "SELECT kind FROM history WHERE memory = ?1 AND seq > ?2 AND undone_by IS NULL AND kind <> 'undo' \
-             AND (operation > 0 OR ?3 < 0) ORDER BY seq LIMIT 1",
-        )?
+        .prepare_cached(&format!(
+            "SELECT kind FROM history WHERE memory = ?1 AND seq > ?2 AND undone_by IS NULL AND NOT {IS_TURN} \
+             AND (operation > 0 OR ?3 < 0) ORDER BY seq LIMIT 1"
+        ))?
         .query_row((&change.id, change.seq, change.operation), |row| row.get(0))
         .optional()?)
+}
+
+/// A change together with the memory after it.
+pub(super) fn with_after(connection: &Connection, row: Recorded) -> Result<HistoryEntry> {
+    let next = collect(connection, "WHERE memory = ?1 AND seq > ?2 ORDER BY seq LIMIT 1", (&row.id, row.seq))?;
+    let after = match next.into_iter().next() {
+        Some(next) => next.before,
+        None => memory::by_id(connection, &row.id)?,
+    };
+    let undone = row.undone_by.is_some();
+    let Recorded { operation, id, at, kind, actor, before, .. } = row;
+    Ok(HistoryEntry { operation, id, at, kind, actor, undone, before, after })
 }
 
 /// All changes of a memory, oldest first.

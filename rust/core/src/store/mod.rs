@@ -19,6 +19,7 @@ pub mod link;
 pub mod memory;
 mod migration;
 mod open;
+pub mod operation;
 pub mod project;
 pub mod project_merge;
 pub mod purge;

@@ -63,6 +63,12 @@ impl Engine {
         Ok(Self { core })
     }
 
+    /// The same engine for another writer. Closing one closes both.
+    fn acting_as(&self, py: Python<'_>, actor: &str) -> PyResult<Self> {
+        let actor = Trust::parse(actor).map_err(|error| to_exception(py, &error))?;
+        Ok(Self { core: self.core.acting_as(actor) })
+    }
+
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         self.run(py, || self.core.close())
     }

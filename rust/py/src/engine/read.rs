@@ -2,12 +2,14 @@
 
 use numpy::PyReadonlyArray1;
 use opencode_memory_core::engine::Earlier;
-use opencode_memory_core::model::RecallRequest;
+use opencode_memory_core::model::{RecallRequest, Trust};
+use opencode_memory_core::store::operation::Wanted;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use super::Engine;
 use crate::convert::{self, GivenSelection};
+use crate::errors::to_exception;
 
 type Dicts<'py> = Vec<Bound<'py, PyDict>>;
 /// The memory, and whether a later one takes its place.
@@ -72,6 +74,21 @@ impl Engine {
     fn history<'py>(&self, py: Python<'py>, id: &str) -> PyResult<Dicts<'py>> {
         let entries = self.run(py, || self.core.history(id))?;
         entries.iter().map(|entry| convert::history_entry(py, entry)).collect()
+    }
+
+    fn operations<'py>(
+        &self,
+        py: Python<'py>,
+        project: Option<String>,
+        actor: Option<&str>,
+        undone: Option<bool>,
+        before: Option<i64>,
+        limit: usize,
+    ) -> PyResult<Dicts<'py>> {
+        let actor = actor.map(Trust::parse).transpose().map_err(|error| to_exception(py, &error))?;
+        let wanted = Wanted { project, actor, undone, before };
+        let found = self.run(py, || self.core.operations(&wanted, limit))?;
+        found.iter().map(|operation| convert::operation(py, operation)).collect()
     }
 
     fn related<'py>(&self, py: Python<'py>, id: &str, limit: usize) -> PyResult<Dicts<'py>> {

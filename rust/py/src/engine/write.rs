@@ -61,6 +61,16 @@ impl Engine {
         changes.iter().map(|change| convert::undone_change(py, change)).collect()
     }
 
+    fn undo_operation<'py>(&self, py: Python<'py>, operation: i64) -> PyResult<Dicts<'py>> {
+        let changes = self.run(py, || self.core.undo_operation(operation))?;
+        changes.iter().map(|change| convert::undone_change(py, change)).collect()
+    }
+
+    fn redo<'py>(&self, py: Python<'py>, operation: i64) -> PyResult<Dicts<'py>> {
+        let changes = self.run(py, || self.core.redo(operation))?;
+        changes.iter().map(|change| convert::undone_change(py, change)).collect()
+    }
+
     #[pyo3(signature = (project, key, value, ttl_ms))]
     fn kv_set(
         &self,

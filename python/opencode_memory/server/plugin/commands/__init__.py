@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from opencode_memory.hosts.opencode.slash_commands import COMMANDS
@@ -27,4 +28,4 @@ def run_command(call: SessionCall, name: str, arguments: str) -> str | None:
         return None
     from opencode_memory.server.plugin.commands.run import execute  # noqa: PLC0415  setup needs the names alone
 
-    return execute(call, name, arguments)
+    return execute(replace(call, is_typed=True), name, arguments)

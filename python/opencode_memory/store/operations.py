@@ -1,0 +1,77 @@
+"""Operations of a store: the log of what was changed together, undo of one of them, and redo."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+from opencode_memory.errors import InvalidInputError
+from opencode_memory.models import HistoryEntry, Operation, Trust
+from opencode_memory.store import arguments, records
+
+if TYPE_CHECKING:
+    from opencode_memory._core import Engine
+
+_MOST: Final = 1_000
+
+
+class Operations:
+    """Operations of a store.
+
+    Args:
+        engine: The engine.
+        notify: Is called after a change, so that texts that came back are embedded.
+    """
+
+    def __init__(self, engine: Engine, notify: Callable[[], None]) -> None:
+        self._engine = engine
+        self._notify = notify
+
+    def list(
+        self,
+        *,
+        project: str | None = None,
+        actor: Trust | None = None,
+        undone: bool | None = None,
+        before: int | None = None,
+        limit: int = 20,
+    ) -> list[Operation]:
+        """Return operations, the newest first.
+
+        Args:
+            project: A project; operations on global memories are included. None means every project.
+            actor: A writer; None means every writer.
+            undone: Whether operations that were undone are wanted, the last undone first, or the others; None for all.
+            before: Only operations with a lower number.
+            limit: Maximum number of operations, 1 to 1,000.
+
+        Raises:
+            InvalidInputError: An argument is invalid.
+        """
+        if not 1 <= arguments.count(limit, field="limit", least=1) <= _MOST:
+            raise InvalidInputError(f"limit: at most {_MOST:,}", field="limit")
+        found = self._engine.operations(project, None if actor is None else actor.value, undone, before, limit)
+        return [records.operation(one) for one in found]
+
+    def undo(self, operation: int) -> builtins.list[HistoryEntry]:
+        """Undo all changes of an operation; return them, the newest first.
+
+        Raises:
+            NotFoundError: There is no such operation, or it was undone.
+            ConflictError: A later change depends on it; undo that one first.
+        """
+        undone = self._engine.undo_operation(arguments.count(operation, field="operation"))
+        self._notify()
+        return [records.history_entry(change) for change in undone]
+
+    def redo(self, operation: int) -> builtins.list[HistoryEntry]:
+        """Bring back all changes of an operation that was undone; return the changes that had taken it back.
+
+        Raises:
+            NotFoundError: There is no such operation, or it was not undone.
+            ConflictError: A memory was changed since.
+        """
+        redone = self._engine.redo(arguments.count(operation, field="operation"))
+        self._notify()
+        return [records.history_entry(change) for change in redone]

@@ -1,0 +1,103 @@
+"""`log`, `undo` and `redo`: they concern what the user did in this project, unless more is asked for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import opencode_memory
+from support.command_line import CommandLine
+
+
+def learn(cli: CommandLine, text: str) -> str:
+    """Store something as learning does, in the project of the folder."""
+    with opencode_memory.open(actor="extracted", background=False) as store:
+        project = store.projects.list()[0].name if store.projects.list() else None
+        return store.remember(text, project=project).id
+
+
+def test_undo_leaves_what_was_learned_meanwhile(cli: CommandLine) -> None:
+    cli.ok("remember", "We deploy on Thursdays.")
+    learn(cli, "The tests need Redis.")
+    said = cli.ok("undo").out
+    assert "We deploy on Thursdays." in said
+    assert cli.contents() == ["The tests need Redis."]
+    assert cli("undo").code == 1
+    assert "--all" in cli("undo").err
+    cli.ok("undo", "--all")
+    assert cli.contents() == []
+
+
+def test_undo_leaves_other_projects(cli: CommandLine, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    cli.ok("remember", "Of the shop.")
+    cli.ok("-C", str(other), "remember", "Of the other.")
+    cli.ok("undo")
+    assert cli.contents() == []
+    assert cli.contents("-C", str(other)) == ["Of the other."]
+
+
+def test_redo_brings_back_the_last_undone_change(cli: CommandLine) -> None:
+    cli.ok("remember", "We deploy on Thursdays.")
+    cli.ok("remember", "We review on Fridays.")
+    cli.ok("undo")
+    cli.ok("undo")
+    assert cli.contents() == []
+    assert "We deploy on Thursdays." in cli.ok("redo").out
+    cli.ok("redo")
+    assert sorted(cli.contents()) == ["We deploy on Thursdays.", "We review on Fridays."]
+    assert "undone nothing" in cli("redo").err
+
+
+def test_log_lists_operations_with_who_what_and_how_many(cli: CommandLine) -> None:
+    cli.ok("remember", "We deploy on Thursdays.")
+    learn(cli, "The tests need Redis.")
+    said = cli.ok("log").out
+    assert "We deploy on Thursdays." in said
+    assert "you" in said
+    assert "Redis" not in said
+    everything = cli.ok("log", "--all", "--json").json["operations"]
+    assert [(one["actor"], one["kinds"]) for one in everything] == [
+        ("extracted", [["create", 1]]),
+        ("user", [["create", 1]]),
+    ]
+    cli.ok("undo")
+    assert "(undone)" in cli.ok("log").out
+
+
+def test_undo_of_many_changes_asks(cli: CommandLine) -> None:
+    with opencode_memory.open(background=False) as store:
+        store.remember_many([{"content": f"note {n}"} for n in range(11)])
+    assert cli("undo").code == 2
+    assert len(cli.contents("-n", "20")) == 11
+    dry = cli.ok("undo", "--dry-run").out
+    assert "… and 1 more" in dry
+    assert len(cli.contents("-n", "20")) == 11
+    cli.ok("undo", "--yes")
+    assert cli.contents() == []
+
+
+def test_operation_is_chosen_by_its_number(cli: CommandLine) -> None:
+    cli.ok("remember", "one")
+    cli.ok("remember", "two")
+    newest, oldest = (one["operation"] for one in cli.ok("log", "--json").json["operations"])
+    cli.ok("undo", "--operation", str(oldest))
+    assert cli.contents() == ["two"]
+    assert f"operation {oldest}" in cli("undo", "--operation", str(oldest)).err
+    assert f"operation {newest}" in cli("redo", "--operation", str(newest)).err
+    cli.ok("redo", "--operation", str(oldest))
+    assert sorted(cli.contents()) == ["one", "two"]
+
+
+def test_undo_refuses_contradicting_options(cli: CommandLine) -> None:
+    assert cli("undo", "abcdef12", "--all").code == 2
+    assert cli("undo", "abcdef12", "--dry-run").code == 2
+
+
+def test_rejection_of_a_learned_statement_follows_undo_and_redo(cli: CommandLine) -> None:
+    id = learn(cli, "Always run the linter before a commit.")
+    cli.ok("delete", id)
+    cli.ok("undo")
+    assert cli.contents() == ["Always run the linter before a commit."]
+    cli.ok("redo")
+    assert cli.contents() == []
