@@ -6,10 +6,12 @@
     python scripts/install_third_party.py opencode      # the OpenCode binary only
     python scripts/install_third_party.py node-tools    # MCP inspector, conformance suite, and Node.js for both
     python scripts/install_third_party.py plugin-tools  # linter, formatter and compiler for the plugin
+    python scripts/install_third_party.py browser-tools # driver of Chromium, and the checks of accessibility
 
 The ``npm`` command downloads all programs from the npm registry, at one version each. The lock files in
-``tests/e2e/third_party/`` and ``tests/e2e/plugin_tools/`` contain the hashes; those of OpenCode are below. Each version
-gets its own folder in ``.cache/third_party/`` and is downloaded once. Install scripts of packages are not run.
+``tests/e2e/third_party/``, ``tests/e2e/plugin_tools/`` and ``tests/e2e/browser_tools/`` contain the hashes; those of
+OpenCode are below. Each version gets its own folder in ``.cache/third_party/`` and is downloaded once. Install scripts
+of packages are not run.
 """
 
 from __future__ import annotations
@@ -32,6 +34,7 @@ ROOT: Final = Path(__file__).resolve().parent.parent
 CACHE: Final = ROOT / ".cache" / "third_party"
 LOCKED: Final = ROOT / "tests" / "e2e" / "third_party"
 PLUGIN_LOCKED: Final = ROOT / "tests" / "e2e" / "plugin_tools"
+BROWSER_LOCKED: Final = ROOT / "tests" / "e2e" / "browser_tools"
 
 OPENCODE: Final = "1.18.33"
 OPENCODE_INTEGRITY: Final = MappingProxyType(
@@ -109,8 +112,22 @@ def install_plugin_tools() -> Path:
     return _locked("plugin-tools", PLUGIN_LOCKED, "install")
 
 
+def install_browser_tools() -> Path:
+    """Return the folder with the driver of Chromium and the checks of accessibility.
+
+    Raises:
+        InstallError: The download failed.
+    """
+    return _locked("browser-tools", BROWSER_LOCKED, "ci")
+
+
 INSTALL: Final = MappingProxyType(
-    {"opencode": install_opencode, "node-tools": install_node_tools, "plugin-tools": install_plugin_tools}
+    {
+        "opencode": install_opencode,
+        "node-tools": install_node_tools,
+        "plugin-tools": install_plugin_tools,
+        "browser-tools": install_browser_tools,
+    }
 )
 
 

@@ -38,6 +38,12 @@ def plugin_tools() -> Path:
     return _installed("plugin-tools")
 
 
+@pytest.fixture(scope="session")
+def browser_tools() -> Path:
+    """The folder with the driver of Chromium and the checks of accessibility."""
+    return _installed("browser-tools")
+
+
 @pytest.fixture
 def model() -> Iterator[ScriptedModel]:
     """A model that does as it is told."""

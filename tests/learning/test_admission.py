@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from opencode_memory.cli.review import accept, list_waiting, reject
 from opencode_memory.learning.extraction.events import SessionInfo
+from opencode_memory.learning.review import accept, list_waiting, reject
 from opencode_memory.models import Category, Status, Trust
 from support.learning import (
     BLOCKED,

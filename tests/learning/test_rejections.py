@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from opencode_memory import MemoryStore
-from opencode_memory.cli.review import reject
 from opencode_memory.learning.extraction.candidate import Candidate
 from opencode_memory.learning.rejections import is_rejected, record_rejection, reject_learned, undo
+from opencode_memory.learning.review import reject
 from opencode_memory.models import Category
 from support.learning import LEDGER, RUFF, learn, list_learned, user
 from support.stores import open_store

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from opencode_memory import MemoryStore
-from opencode_memory.cli.review import accept, list_waiting
+from opencode_memory.learning.review import accept, list_waiting
 
 TOPIC = "learned:choice:indentation"
 

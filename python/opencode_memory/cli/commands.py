@@ -31,6 +31,7 @@ SECTIONS: Final = {
         "cancel": ("opencode_memory.cli.loop:cancel", "End a loop for good."),
     },
     "Inspect and correct": {
+        "ui": ("opencode_memory.cli.ui:ui", "Open what is remembered in a browser."),
         "list": ("opencode_memory.cli.listing:list_memories", "List memories, newest first."),
         "show": ("opencode_memory.cli.listing:show", "Show memories with all their fields."),
         "history": ("opencode_memory.cli.listing:history", "Show the history of a memory."),

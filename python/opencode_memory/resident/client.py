@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 PATH: Final = "/delegate"
 LOOPS_PATH: Final = "/loops"
+UI_LINK_PATH: Final = "/ui/link"
 _LOOPBACK: Final = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}  # noqa: S104  nothing is bound here
 _CONNECT_SECONDS: Final = 0.25
 _ACCEPT_SECONDS: Final = 0.25

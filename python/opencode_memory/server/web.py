@@ -1,8 +1,8 @@
 """The ASGI app of the resident server: its routes and the guards in front of them.
 
 ``/mcp`` is for MCP clients, ``/bridge`` for OpenCode's plugin, ``/delegate`` and ``/loops`` for commands of the same
-user, ``/health`` for health checks, ``/stats`` and ``/metrics`` for monitoring. No route allows a page of another
-origin to read its response.
+user, ``/ui`` for the user's browser, ``/health`` for health checks, ``/stats`` and ``/metrics`` for monitoring. No
+route allows a page of another origin to read its response.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import anyio
 import anyio.to_thread
 from starlette.applications import Starlette
 from starlette.responses import JSONResponse, Response
-from starlette.routing import Route, WebSocketRoute
+from starlette.routing import Mount, Route, WebSocketRoute
 
 import opencode_memory
 from opencode_memory.errors import OpencodeMemoryError
@@ -30,6 +30,8 @@ from opencode_memory.server.guards import ApiKey, BodyLimit, Fence, RateLimit, d
 from opencode_memory.server.late_endpoint import LateEndpoint, load_endpoint
 from opencode_memory.server.loops_endpoint import LoopsEndpoint
 from opencode_memory.server.metrics import CONTENT_TYPE, Metrics
+from opencode_memory.server.pages import ROOT as PAGES
+from opencode_memory.server.pages.late_site import LateSite
 from opencode_memory.server.plugin.endpoint import Bridge
 from opencode_memory.server.plugin.protocol import PATH as BRIDGE
 from opencode_memory.text.json_values import to_json
@@ -57,7 +59,8 @@ def build_app(state: ServerState, metrics: Metrics, *, host: str, key: str | Non
         state: The state of the server.
         metrics: The metrics of the server.
         host: The address that the server binds.
-        key: The API key that every request except ``/health`` must carry; None if no key is required.
+        key: The API key that every request must carry, except to ``/health`` and below ``/ui``, which has sessions of
+            its own; None if no key is required.
         token: The token of OpenCode's plugin; it is valid like the key.
     """
     config = state.config.server
@@ -71,7 +74,9 @@ def build_app(state: ServerState, metrics: Metrics, *, host: str, key: str | Non
     app: ASGIApp = _build_routes(state, metrics, endpoints, bridge, Delegation(state, token=token), token=token)
     app = BodyLimit(app, limit=BODY_LIMIT, on_refused=metrics.refuse)
     if key is not None:
-        app = ApiKey(app, key=key, other=token, open_paths=frozenset({HEALTH}), on_refused=metrics.refuse)
+        app = ApiKey(
+            app, key=key, other=token, open_paths=frozenset({HEALTH}), open_below=f"{PAGES}/", on_refused=metrics.refuse
+        )
     app = RateLimit(
         app,
         per_minute=config.rate_limit,
@@ -164,6 +169,7 @@ def _build_routes(
             Route(DELEGATE, delegation.handle, methods=["POST"]),
             Route(LOOPS_PATH, LoopsEndpoint(state, bridge.loops, token=token).handle, methods=["GET", "POST"]),
             WebSocketRoute(BRIDGE, bridge.serve),
+            Mount(PAGES, app=LateSite(state, token)),
         ],
         lifespan=lifespan,
     )

@@ -25,6 +25,7 @@ class ApiKey:
         key: The key; clients send it as UTF-8.
         other: A second valid key, if any.
         open_paths: Exact paths for which HTTP requests need no key.
+        open_below: Beginning of further such paths; empty for none.
         on_refused: Called with ``key`` for each refusal.
 
     Raises:
@@ -32,7 +33,14 @@ class ApiKey:
     """
 
     def __init__(
-        self, app: ASGIApp, *, key: str, open_paths: frozenset[str], on_refused: OnRefused, other: str | None = None
+        self,
+        app: ASGIApp,
+        *,
+        key: str,
+        open_paths: frozenset[str],
+        on_refused: OnRefused,
+        other: str | None = None,
+        open_below: str = "",
     ) -> None:
         # An empty key would match every header "Authorization: Bearer ".
         if not key or key != key.strip() or not key.isprintable():
@@ -41,13 +49,12 @@ class ApiKey:
         self._app = app
         self._keys = [valid.encode() for valid in (key, other) if valid]
         self._open_paths = open_paths
+        self._open_below = open_below
         self._on_refused = on_refused
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on or refuse it. Other protocols than HTTP and WebSocket pass unchecked."""
-        if scope["type"] not in {"http", "websocket"} or (
-            scope["type"] == "http" and scope["path"] in self._open_paths
-        ):
+        if scope["type"] not in {"http", "websocket"} or (scope["type"] == "http" and self._is_open(scope["path"])):
             await self._app(scope, receive, send)
             return
         credentials = [_parse_bearer(value) for value in headers_named(scope, b"authorization")]
@@ -60,6 +67,9 @@ class ApiKey:
         error = "the API key is wrong" if credentials else "this server requires an API key"
         hint = "send the server's key, and nothing else, as 'Authorization: Bearer KEY' or 'X-API-Key: KEY'"
         await refuse(scope, send, 401, error=error, hint=hint, headers=[_CHALLENGE])
+
+    def _is_open(self, path: str) -> bool:
+        return path in self._open_paths or bool(self._open_below and path.startswith(self._open_below))
 
 
 def _parse_bearer(value: bytes) -> bytes:

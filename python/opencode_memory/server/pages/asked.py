@@ -1,0 +1,145 @@
+"""A request for a page, and its answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlencode
+
+from opencode_memory.errors import InvalidInputError, NotFoundError
+from opencode_memory.models import ALL_PROJECTS, Category, Memory, Status, Trust
+from opencode_memory.server.pages import ROOT
+from opencode_memory.server.pages.access import Said, Visit
+
+if TYPE_CHECKING:
+    from opencode_memory.server.server_state import ServerState
+    from opencode_memory.store.memory_store import MemoryStore
+
+_LONGEST: Final = 2_000
+_FIRST: Final = 0
+_MOST_PAGES: Final = 1_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """A page to render.
+
+    Attributes:
+        template: Its template.
+        values: What the template shows.
+        status: HTTP status.
+    """
+
+    template: str
+    values: Mapping[str, Any]
+    status: int = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Redirect:
+    """A way to another page, after something was done."""
+
+    path: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """A request of a signed-in browser.
+
+    Attributes:
+        state: The state of the server.
+        visit: The session of the browser.
+        at: The current time.
+        path: Parameters of the path.
+        query: Parameters of the address.
+        form: Fields of a form.
+    """
+
+    state: ServerState
+    visit: Visit
+    at: datetime
+    path: Mapping[str, str]
+    query: Mapping[str, str]
+    form: Mapping[str, Sequence[str]]
+
+    @property
+    def store(self) -> MemoryStore:
+        """The store. The history names the user."""
+        return self.state.store.acting_as(Trust.USER)
+
+    @property
+    def page(self) -> int:
+        """The number of the page of a list, from 0."""
+        return read_number(self.query.get("page", "0"), field="page", most=_MOST_PAGES)
+
+    def text(self, name: str) -> str:
+        """Return a parameter of the address; empty if it is missing."""
+        given = self.query.get(name, "").strip()
+        if len(given) > _LONGEST:
+            raise InvalidInputError(f"{name}: at most {_LONGEST:,} characters", field=name)
+        return given
+
+    def field(self, name: str) -> str:
+        """Return a field of the form; empty if it is missing."""
+        given = self.form.get(name, ())
+        return given[_FIRST] if given else ""
+
+    def filters(self) -> dict[str, Any]:
+        """Return the filters of a list or search: project, category, status, tag and entity.
+
+        Raises:
+            InvalidInputError: One is unknown.
+        """
+        found: dict[str, Any] = {"project": self.text("project") or ALL_PROJECTS}
+        if (category := self.text("category")) and category not in set(Category):
+            raise InvalidInputError(f"category: {category[:40]!r} is unknown", field="category")
+        if (status := self.text("status")) and status not in set(Status):
+            raise InvalidInputError(f"status: {status[:40]!r} is unknown", field="status")
+        given = {"category": category, "status": status, "tag": self.text("tag"), "entity": self.text("entity")}
+        return found | {name: value for name, value in given.items() if value}
+
+    def link(self, **changed: object) -> str:
+        """Return this address with other parameters, without its path."""
+        merged = {**self.query, **{name: str(value) for name, value in changed.items()}}
+        return "?" + urlencode({name: value for name, value in merged.items() if value})
+
+    def memory(self) -> Memory:
+        """Return the memory that the path names."""
+        return self.store.get(self.path["id"])
+
+    def say(self, text: str, *, undoable: bool = False, is_error: bool = False) -> None:
+        """Say something on the next page, with a button that undoes the last operation of the user."""
+        operation = None
+        if undoable:
+            last = self.store.operations.list(actor=Trust.USER, undone=False, limit=1)
+            operation = last[0].operation if last else None
+        self.visit.said.append(Said(text=text, operation=operation, is_error=is_error))
+
+    def back(self, default: str) -> Redirect:
+        """Return to the page that the form names."""
+        wanted = self.field("back")
+        is_own = wanted.startswith(f"{ROOT}/") and "\\" not in wanted and "//" not in wanted
+        return Redirect(path=wanted if is_own else default)
+
+
+def read_number(text: str, *, field: str, most: int = 2**62) -> int:
+    """Return the number that a text writes.
+
+    Raises:
+        InvalidInputError: It writes none from 0 to ``most``.
+    """
+    if text.isdecimal() and len(text) <= len(str(most)) and int(text) <= most:
+        return int(text)
+    raise InvalidInputError(f"{field}: must be a number from 0 to {most:,}", field=field)
+
+
+def project_names(store: MemoryStore) -> list[str]:
+    """Return the names of all projects."""
+    return sorted(store.projects.names())
+
+
+def unknown(what: str, name: str) -> NotFoundError:
+    """Return the error for a name that does not exist."""
+    return NotFoundError(f"there is no {what} {name[:80]!r}", id=name[:80])

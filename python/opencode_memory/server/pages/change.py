@@ -1,0 +1,162 @@
+"""Forms that change memories: one, or several after a preview."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Final
+
+from opencode_memory.errors import ConflictError, InvalidInputError
+from opencode_memory.learning.rejections import (
+    redo_operation,
+    reject_learned,
+    undo_operation,
+    withdraw_rejection,
+)
+from opencode_memory.learning.review import accept, reject
+from opencode_memory.models import Category, Memory
+from opencode_memory.server.pages import ROOT
+from opencode_memory.server.pages.asked import Asked, Page, Redirect, read_number, unknown
+from opencode_memory.text.clock import to_ms
+from opencode_memory.text.formatting import format_count
+
+if TYPE_CHECKING:
+    from opencode_memory.store.memory_store import MemoryStore
+
+MOST_AT_ONCE: Final = 500
+_Change = Callable[["MemoryStore", Sequence[str]], object]
+
+
+def _archive(store: MemoryStore, ids: Sequence[str]) -> None:
+    reject_learned(store, ids)
+    store.archive(ids, reason="in the browser")
+
+
+def _delete(store: MemoryStore, ids: Sequence[str]) -> None:
+    reject_learned(store, ids)
+    store.delete(ids)
+
+
+def _restore(store: MemoryStore, ids: Sequence[str]) -> None:
+    withdraw_rejection(store, *store.restore(ids))
+
+
+_CHANGES: Final[Mapping[str, tuple[str, _Change]]] = {
+    "pin": ("Pinned", lambda store, ids: store.pin(ids)),
+    "unpin": ("No longer pinned", lambda store, ids: store.unpin(ids)),
+    "archive": ("Archived", _archive),
+    "restore": ("Restored", _restore),
+    "delete": ("Deleted", _delete),
+}
+ACTIONS: Final = tuple(_CHANGES)
+
+
+def change_memory(asked: Asked) -> Redirect:
+    """Pin, unpin, archive, restore, delete or edit a memory."""
+    store, memory, action = asked.store, asked.memory(), asked.path["action"]
+    here = f"{ROOT}/memories/{memory.id}"
+    if action == "edit":
+        _check_version(asked, memory)
+        _edit(asked, memory)
+        asked.say("Edited.", undoable=True)
+    elif action in _CHANGES:
+        said, change = _CHANGES[action]
+        change(store, [memory.id])
+        asked.say(f"{said}.", undoable=True)
+    else:
+        raise unknown("action", action)
+    return asked.back(here)
+
+
+def decide(asked: Asked) -> Redirect:
+    """Accept, edit or reject a memory that waits for review."""
+    store, memory, action = asked.store, asked.memory(), asked.path["action"]
+    if action == "accept":
+        accept(store, memory)
+        asked.say("Accepted.", undoable=True)
+    elif action == "edit":
+        _check_version(asked, memory)
+        text = asked.field("content").strip()
+        accept(store, memory, None if text == memory.content else text)
+        asked.say("Accepted in your words.", undoable=True)
+    elif action == "reject":
+        reject(store, memory)
+        asked.say("Rejected. It is not learned again.", undoable=True)
+    else:
+        raise unknown("action", action)
+    return asked.back(f"{ROOT}/review")
+
+
+def preview(asked: Asked) -> Page:
+    """Show what a change of several memories would do."""
+    action, ids = _chosen(asked)
+    memories = [asked.store.get(id_) for id_ in ids]
+    values = {"action": action, "memories": memories, "mark": _mark(memories), "back": asked.field("back")}
+    return Page(template="bulk.html", values=values)
+
+
+def apply(asked: Asked) -> Redirect:
+    """Change several memories as the preview showed, unless one of them was changed since.
+
+    Raises:
+        ConflictError: One was changed or is gone.
+    """
+    action, ids = _chosen(asked)
+    store = asked.store
+    if _mark([store.get(id_) for id_ in ids]) != asked.field("mark"):
+        raise ConflictError("a memory was changed since the preview, so nothing was done; look again")
+    said, change = _CHANGES[action]
+    change(store, ids)
+    asked.say(f"{said}: {format_count(len(ids), 'memory')}.", undoable=True)
+    return asked.back(f"{ROOT}/")
+
+
+def turn(asked: Asked) -> Redirect:
+    """Undo or redo an operation."""
+    action, store = asked.path["action"], asked.store
+    number = read_number(asked.path["number"], field="operation")
+    found = store.operations.list(before=number + 1, limit=1)
+    if not found or found[0].operation != number:
+        raise unknown("operation", str(number))
+    if action == "undo":
+        undone = undo_operation(store, found[0].operation)
+        asked.say(f"Undone: {format_count(len(undone), 'change')}.")
+    elif action == "redo":
+        redone = redo_operation(store, found[0])
+        asked.say(f"Done again: {format_count(len(redone), 'change')}.")
+    else:
+        raise unknown("action", action)
+    return asked.back(f"{ROOT}/log")
+
+
+def _chosen(asked: Asked) -> tuple[str, list[str]]:
+    action, ids = asked.field("action"), list(dict.fromkeys(asked.form.get("id", ())))
+    if action not in _CHANGES:
+        raise unknown("action", action)
+    if not 0 < len(ids) <= MOST_AT_ONCE:
+        raise InvalidInputError(f"id: choose 1 to {MOST_AT_ONCE} memories", field="id")
+    return action, ids
+
+
+def _mark(memories: Sequence[Memory]) -> str:
+    """Return a hash of the states of memories."""
+    states = "\n".join(f"{memory.id} {memory.key} {memory.status} {to_ms(memory.updated_at)}" for memory in memories)
+    return hashlib.sha256(states.encode()).hexdigest()
+
+
+def _check_version(asked: Asked, memory: Memory) -> None:
+    if asked.field("mark") != str(memory.key):
+        raise ConflictError("the memory was changed since this page was opened, so nothing was done; look again")
+
+
+def _edit(asked: Asked, memory: Memory) -> None:
+    content, category = asked.field("content").strip(), asked.field("category")
+    if category not in set(Category):
+        raise InvalidInputError(f"category: {category[:40]!r} is unknown", field="category")
+    tags = [tag.strip() for tag in asked.field("tags").split(",") if tag.strip()]
+    asked.store.edit(
+        memory.id,
+        content=None if content == memory.content else content,
+        category=None if category == memory.category else category,
+        tags=tags,
+    )

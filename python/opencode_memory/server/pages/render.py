@@ -1,0 +1,63 @@
+"""Renders pages to HTML, with the headers that keep everything foreign out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from functools import cache
+from importlib.resources import files
+from typing import Any, Final
+
+from jinja2 import Environment, FunctionLoader, StrictUndefined
+
+from opencode_memory.models import Hit, Trust
+from opencode_memory.server.pages import ROOT
+from opencode_memory.text.clock import age
+from opencode_memory.text.formatting import format_count, short_id
+
+_HERE: Final = files("opencode_memory.server.pages")
+HEADERS: Final[Mapping[str, str]] = {
+    "Content-Security-Policy": (
+        "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; form-action 'self';"
+        " base-uri 'none'; frame-ancestors 'none'"
+    ),
+    "X-Content-Type-Options": "nosniff",
+    # Not "no-referrer": browsers would then send forms with the origin "null", which the fence refuses.
+    "Referrer-Policy": "same-origin",
+    "Cache-Control": "no-store",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+STATIC: Final[Mapping[str, str]] = {"app.css": "text/css", "app.js": "text/javascript", "icon.svg": "image/svg+xml"}
+_WHO: Final = {
+    Trust.USER: "you",
+    Trust.AGENT: "an agent",
+    Trust.EXTRACTED: "learned",
+    Trust.TOOL: "a tool",
+    Trust.IMPORTED: "imported",
+}
+
+
+def render(template: str, values: Mapping[str, Any], *, at: datetime) -> str:
+    """Return a page as HTML. All values are escaped."""
+    return _environment().get_template(template).render({"at": at, "root": ROOT, **values})
+
+
+@cache
+def static_file(name: str) -> bytes | None:
+    """Return a file of the pages; None if there is none of this name."""
+    return (_HERE / "static" / name).read_bytes() if name in STATIC else None
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=FunctionLoader(_load), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.filters |= {"short": short_id, "who": lambda trust: _WHO.get(trust, str(trust))}
+    environment.globals |= {"age": age, "count": format_count, "is_memory": lambda hit: isinstance(hit, Hit)}
+    return environment
+
+
+def _load(name: str) -> str:
+    return (_HERE / "templates" / name).read_text(encoding="utf-8")

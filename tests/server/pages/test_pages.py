@@ -1,0 +1,254 @@
+"""What the pages show and do."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from opencode_memory import Trust
+from opencode_memory.store.ledger import Decision, Shown, State
+from server.pages.browser import Browser
+
+HOSTILE = '<script>alert(1)</script><img src=x onerror=alert(1)>" onmouseover="x\' </p>'
+
+
+def stored(browser: Browser, text: str, **more: str) -> str:
+    return browser.world.store.remember(text, **more).id
+
+
+def status(browser: Browser, id: str) -> str:
+    return browser.world.store.get(id).status
+
+
+def test_newest_memories_of_all_projects_are_listed(browser: Browser) -> None:
+    stored(browser, "Of the shop.", project="shop")
+    stored(browser, "Of the bank.", project="bank")
+    page = browser.get("/ui/")
+    assert page.index("Of the bank.") < page.index("Of the shop.")
+    page = browser.get("/ui/?project=shop")
+    assert "Of the shop." in page
+    assert "Of the bank." not in page
+
+
+def test_pages_of_a_long_list_lead_to_each_other(browser: Browser) -> None:
+    browser.world.store.remember_many([{"content": f"number {n}", "project": "shop"} for n in range(120)])
+    seen = set(re.findall(r"number \d+", browser.get("/ui/?project=shop")))
+    while older := re.search(r'href="/ui/(\?[^"]+)">Older', browser.page):
+        seen |= set(re.findall(r"number \d+", browser.get("/ui/" + older[1].replace("&amp;", "&"))))
+    assert len(seen) == 120
+
+
+@pytest.mark.parametrize(
+    "path", ["/", "/search?q=walrus", "/review", "/log", "/log?all=yes", "/projects", "/sessions", "/memories/{id}"]
+)
+def test_hostile_text_stays_text(browser: Browser, path: str) -> None:
+    store = browser.world.store
+    id = (
+        store.acting_as(Trust.EXTRACTED)
+        .remember(
+            f"walrus {HOSTILE}",
+            category="directive",
+            trust="extracted",
+            tags=["a<b>"],
+            project="shop<i>",
+            metadata={"rule": "x", "evidence": HOSTILE},
+        )
+        .id
+    )
+    store.edit(id, content=f"walrus two {HOSTILE}")
+    store.ledger.decide(
+        Decision(
+            session="ses_<b>", message="m", state=State.SHOWN, shown=(Shown(memory=id, key=1, score=1.0, why="<u>"),)
+        )
+    )
+    browser.get("/ui" + path.format(id=id))
+    assert browser.answer.status == 200
+    for tag in ("<script>alert", "<img", "<b>walrus", "<i>", "<u>"):
+        assert tag not in browser.page
+    assert ' onmouseover="x' not in browser.page
+
+
+def test_search_shows_what_spoke_for_each_hit(browser: Browser) -> None:
+    stored(browser, "We deploy on Thursdays.", project="shop")
+    page = browser.get("/ui/search?q=when+do+we+deploy")
+    assert "We deploy on Thursdays." in page
+    assert re.search(r"<meter [^>]*aria-label=\"words\"", page)
+    assert "Nothing relevant" in browser.get("/ui/search?q=zebra+crossing+quantum")
+
+
+@pytest.mark.parametrize(
+    ("path", "field"),
+    [
+        ("/search?q=x&category=zzz", "category"),
+        ("/?status=zzz", "status"),
+        ("/?page=-1", "page"),
+        ("/?page=99999999999", "page"),
+        ("/log?before=x", "before"),
+        ("/search?q=" + "x" * 2_001, "q"),
+    ],
+)
+def test_bad_parameters_are_named(browser: Browser, path: str, field: str) -> None:
+    page = browser.get(f"/ui{path}")
+    assert browser.answer.status == 400
+    assert f"{field}:" in page
+
+
+@pytest.mark.parametrize("path", ["/memories/ffffffff", "/sessions/none", "/nowhere"])
+def test_unknown_things_are_not_found(browser: Browser, path: str) -> None:
+    browser.get(f"/ui{path}")
+    assert browser.answer.status == 404
+
+
+def test_each_action_is_done_as_the_user_and_can_be_undone(browser: Browser) -> None:
+    id = stored(browser, "We deploy on Thursdays.", project="shop")
+    for action, wanted in [("archive", "archived"), ("restore", "active"), ("pin", "active"), ("unpin", "active")]:
+        browser.get(f"/ui/memories/{id}")
+        browser.post(f"/ui/memories/{id}/{action}")
+        assert status(browser, id) == wanted
+        assert browser.world.store.history(id)[-1].actor is Trust.USER
+        assert ">Undo</button>" in browser.page
+    browser.get(f"/ui/memories/{id}")
+    page = browser.post(f"/ui/memories/{id}/delete")
+    assert "was deleted" in page
+    undo = re.search(r'action="(/ui/log/\d+/undo)"', browser.page)
+    assert undo is not None
+    browser.post(undo[1], {"back": f"/ui/memories/{id}"})
+    assert status(browser, id) == "active"
+
+
+def test_edit_keeps_the_history_as_a_difference(browser: Browser) -> None:
+    id = stored(browser, "We deploy on Thursdays.", project="shop")
+    browser.get(f"/ui/memories/{id}")
+    page = browser.post(
+        f"/ui/memories/{id}/edit",
+        {"mark": browser.value("mark"), "content": "We deploy on Mondays.", "category": "decision", "tags": "a, b"},
+    )
+    memory = browser.world.store.get(id)
+    assert (memory.content, memory.category, memory.tags) == ("We deploy on Mondays.", "decision", ("a", "b"))
+    assert "- We deploy on Thursdays." in page
+    assert "+ We deploy on Mondays." in page
+
+
+def test_edit_in_a_second_tab_is_refused_and_nothing_is_lost(browser: Browser) -> None:
+    id = stored(browser, "We deploy on Thursdays.", project="shop")
+    browser.get(f"/ui/memories/{id}")
+    mark = browser.value("mark")
+    browser.world.store.edit(id, content="We deploy on Mondays.")
+    page = browser.post(f"/ui/memories/{id}/edit", {"mark": mark, "content": "Mine.", "category": "fact", "tags": ""})
+    assert browser.answer.status == 409
+    assert "changed since" in page
+    assert browser.world.store.get(id).content == "We deploy on Mondays."
+
+
+@pytest.mark.parametrize("fields", [{"content": "", "category": "fact"}, {"content": "x", "category": "zzz"}])
+def test_bad_edit_is_refused(browser: Browser, fields: dict[str, str | list[str]]) -> None:
+    id = stored(browser, "We deploy on Thursdays.", project="shop")
+    browser.get(f"/ui/memories/{id}")
+    browser.post(f"/ui/memories/{id}/edit", {"mark": browser.value("mark"), "tags": "", **fields})
+    assert browser.answer.status == 400
+    assert browser.world.store.get(id).content == "We deploy on Thursdays."
+
+
+def waiting(browser: Browser) -> str:
+    learner = browser.world.store.acting_as(Trust.EXTRACTED)
+    return learner.remember("Always answer briefly.", category="directive", trust="extracted", project="shop").id
+
+
+def test_review_accepts_edits_and_rejects(browser: Browser) -> None:
+    id = waiting(browser)
+    assert "Always answer briefly." in browser.get("/ui/review")
+    browser.post(f"/ui/review/{id}/accept")
+    assert browser.world.store.get(id).is_confirmed
+    assert "Nothing waits" in browser.get("/ui/review")
+
+    browser.world.store.delete(id)
+    id = waiting(browser)
+    browser.get("/ui/review")
+    browser.post(f"/ui/review/{id}/edit", {"mark": browser.value("mark"), "content": "Answer in one sentence."})
+    assert browser.world.store.get(id).content == "Answer in one sentence."
+    assert browser.world.store.get(id).is_confirmed
+
+
+def test_rejected_memory_is_archived(browser: Browser) -> None:
+    id = waiting(browser)
+    browser.get("/ui/review")
+    browser.post(f"/ui/review/{id}/reject")
+    assert status(browser, id) == "archived"
+
+
+def test_several_are_changed_after_a_preview(browser: Browser) -> None:
+    ids = [stored(browser, f"number {n}", project="shop") for n in range(3)]
+    browser.get("/ui/")
+    page = browser.post("/ui/several", {"id": ids, "action": "archive", "back": "/ui/?project=shop"})
+    assert "Archive 3 memories?" in page
+    assert {status(browser, id) for id in ids} == {"active"}
+    browser.post(
+        "/ui/several/apply",
+        {"id": ids, "action": "archive", "mark": browser.value("mark"), "back": browser.value("back")},
+    )
+    assert {status(browser, id) for id in ids} == {"archived"}
+    undo = re.search(r'action="(/ui/log/\d+/undo)"', browser.page)
+    assert undo is not None
+    browser.post(undo[1])
+    assert {status(browser, id) for id in ids} == {"active"}
+
+
+def test_several_are_refused_when_the_store_moved_on(browser: Browser) -> None:
+    ids = [stored(browser, f"number {n}", project="shop") for n in range(3)]
+    browser.get("/ui/")
+    browser.post("/ui/several", {"id": ids, "action": "delete"})
+    mark = browser.value("mark")
+    browser.world.store.edit(ids[1], content="changed")
+    browser.post("/ui/several/apply", {"id": ids, "action": "delete", "mark": mark})
+    assert browser.answer.status == 409
+    assert {status(browser, id) for id in ids} == {"active"}
+
+
+@pytest.mark.parametrize("fields", [{"action": "archive"}, {"action": "zzz", "id": ["a"]}, {"id": ["a"]}])
+def test_bad_choice_of_several_is_refused(browser: Browser, fields: dict[str, str | list[str]]) -> None:
+    stored(browser, "We deploy on Thursdays.")
+    browser.get("/ui/")
+    browser.post("/ui/several", fields)
+    assert browser.answer.status in {400, 404}
+
+
+def test_way_back_stays_on_the_site(browser: Browser) -> None:
+    id = stored(browser, "We deploy on Thursdays.", project="shop")
+    for back in ("https://example.org/", "//example.org", "/ui//example.org", "/ui/\\example.org", "/other"):
+        browser.get(f"/ui/memories/{id}")
+        browser.post(f"/ui/memories/{id}/pin", {"back": back})
+        assert f"Memory <code>{id[-8:]}" in browser.page
+
+
+def test_log_shows_mine_or_all_and_takes_back(browser: Browser) -> None:
+    browser.world.store.acting_as(Trust.USER).remember("Mine.", project="shop")
+    browser.world.store.acting_as(Trust.EXTRACTED).remember("Learned.", project="shop")
+    mine, everything = browser.get("/ui/log"), browser.get("/ui/log?all=yes")
+    assert ("Learned." in mine, "Learned." in everything, "Mine." in mine) == (False, True, True)
+    browser.get("/ui/log")
+    undo = re.search(r'action="(/ui/log/\d+/undo)"', browser.page)
+    assert undo is not None
+    assert "(undone)" in browser.post(undo[1])
+    browser.post(undo[1].replace("undo", "redo"))
+    assert {memory.content for memory in browser.world.store.list(project="shop")} == {"Learned.", "Mine."}
+
+
+def test_session_shows_memories_tokens_and_erased_ones(browser: Browser) -> None:
+    store = browser.world.store
+    id, gone = stored(browser, "We deploy on Thursdays."), stored(browser, "Gone.")
+    shown = tuple(Shown(memory=one, key=1, score=1.0, why="words match") for one in (id, gone))
+    store.ledger.decide(Decision(session="ses_1", message="msg_1", state=State.SHOWN, tokens=42, shown=shown))
+    store.delete(gone)
+    assert "ses_1" in browser.get("/ui/sessions")
+    page = browser.get("/ui/sessions/ses_1")
+    assert "42 tokens" in page
+    assert "We deploy on Thursdays." in page
+    assert "words match" in page
+    assert "erased" in page
+
+
+def test_health_and_projects_are_shown(browser: Browser) -> None:
+    stored(browser, "Of the shop.", project="shop")
+    assert str(browser.world.store.data_dir) in browser.get("/ui/health")
+    assert "shop" in browser.get("/ui/projects")
