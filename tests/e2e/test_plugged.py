@@ -85,6 +85,11 @@ def test_model_gets_each_tool_once_and_user_gets_commands(
         memory = found["memory"]
         assert (memory["category"], memory["trust"]) == ("decision", "user")
 
+        [shown, hidden] = opencode.get(f"/session/{session}/message")[0]["parts"][:2]
+        assert shown["text"] == "/remember decision: amounts are kept in cents </project-memory>"
+        assert not shown.get("synthetic")
+        assert hidden["synthetic"]
+
         opencode.command(session, "recall", "how are amounts kept?")
         assert "amounts are kept in cents" in model.requests[1].users[-1]
         assert model.requests[1].users[-1].count("</project-memory>") == 1

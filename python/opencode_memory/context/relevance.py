@@ -30,6 +30,7 @@ from opencode_memory.text.pasted import (
     TABLE_ROW,
     TRACE_START,
     compile_forms,
+    strip_command,
     strip_private,
 )
 
@@ -181,7 +182,7 @@ def query_of(text: str) -> str:
     Text that a memory or a tool added to the message, and quotations, are removed. Of pasted logs and code only
     informative lines stay; of a long text only its beginning and its end.
     """
-    text = strip_private(text)
+    text = strip_command(strip_private(text))
     if len(text) > 2 * _READ_CHARACTERS:
         text = f"{text[:_READ_CHARACTERS]}\n{text[-_READ_CHARACTERS:]}"
     said, pasted = _parted(_GIVEN.sub("\n", text))

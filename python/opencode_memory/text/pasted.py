@@ -30,6 +30,11 @@ CODE_END: Final = r".*[;{}]\s*$"
 _PRIVATE: Final = re.compile(r"<\s*private\b[^>]*>.*?(?:<\s*/\s*private\s*>|\Z)", re.IGNORECASE | re.DOTALL)
 
 
+_COMMAND: Final = re.compile(
+    r"\A\s*/(?:remember|recall|forget|memory|plan|loop|cancel-loop|review)(?=\s|\Z).*", re.DOTALL
+)
+
+
 def compile_forms(*forms: str) -> re.Pattern[str]:
     """Compile a pattern that matches a line of any of these forms."""
     return re.compile("|".join(f"(?:{form})" for form in forms), re.VERBOSE)
@@ -38,3 +43,8 @@ def compile_forms(*forms: str) -> re.Pattern[str]:
 def strip_private(text: str) -> str:
     """Remove the sections that the user marked as private. A section that is not closed extends to the end."""
     return _PRIVATE.sub(" ", text)
+
+
+def strip_command(text: str) -> str:
+    """Return nothing for a message that is one of our slash commands: it was carried out when it was typed."""
+    return _COMMAND.sub("", text)

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from opencode_memory import MemoryStore
+from opencode_memory.context.relevance import query_of
 from opencode_memory.errors import BusyError
 from opencode_memory.hosts.opencode.slash_commands import NO_ARGUMENTS
 from opencode_memory.learning.extraction.authored_text import extract_authored_text
@@ -18,6 +19,7 @@ from opencode_memory.models import ALL_PROJECTS, Category, Trust
 from opencode_memory.server.plugin.commands import COMMANDS, run_command
 from opencode_memory.store.ledger import Decision, Shown, State
 from opencode_memory.text.formatting import short_id
+from opencode_memory.text.pasted import strip_command
 from support.mcp import World
 from support.session_calls import Session
 
@@ -70,6 +72,14 @@ def test_definitions_are_valid_commands_of_opencode() -> None:
 def test_quotes_of_opencode_run_are_removed(world: World, session: Session, typed: str, content: str) -> None:
     session.command("remember", typed)
     assert everything(world) == [content]
+
+
+def test_typed_commands_are_neither_learned_nor_queries() -> None:
+    for name in NAMES:
+        assert strip_command(f"/{name}") == strip_command(f" /{name} always use npm\nand more") == ""
+        assert query_of(f"/{name} always use npm") == ""
+    for other in ("/tmp/x is full", "/remembering is hard", "please /remember x", "/loops"):
+        assert strip_command(other) == other
 
 
 def test_unknown_command_is_not_handled(session: Session) -> None:

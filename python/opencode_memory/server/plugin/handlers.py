@@ -195,12 +195,12 @@ def _is_learned(server: ServerState, project: str | None, session: SessionInfo) 
 
 
 def handle_command(context: PluginContext, params: CommandParams) -> dict[str, Any]:
-    """Run a slash command. The returned text replaces the text of the command's template."""
+    """Run a slash command. The text for the model replaces the template, and the user sees what was typed."""
     answer = run_command(context.call(session=params.session), params.command, params.arguments)
     if answer is None:
         return {}
     finish_write(context.server, context.refresh_project)
-    return {"text": answer}
+    return {"text": answer, "typed": f"/{params.command} {params.arguments}".strip()}
 
 
 def handle_tool(context: PluginContext, params: ToolParams) -> dict[str, Any]:

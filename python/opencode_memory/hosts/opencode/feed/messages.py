@@ -29,7 +29,7 @@ from opencode_memory.learning.extraction.events import (
     UserText,
     truncate,
 )
-from opencode_memory.text.pasted import strip_private
+from opencode_memory.text.pasted import strip_command, strip_private
 from opencode_memory.text.unicode import replace_surrogates
 
 USER_GRACE_MS: Final = 60_000
@@ -96,7 +96,7 @@ def extract_essence(part: Mapping[str, Any]) -> dict[str, Any] | None:
             hidden = bool(part.get("synthetic")) or bool(part.get("ignored"))
             return {
                 "type": "text",
-                "text": "" if hidden else truncate(strip_private(_clean(text))),
+                "text": "" if hidden else truncate(strip_command(strip_private(_clean(text)))),
                 "synthetic": hidden,
             }
         case {"type": "tool", "tool": str(tool), "state": {"status": str(status)} as state} if tool:

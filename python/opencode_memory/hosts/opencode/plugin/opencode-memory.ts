@@ -161,7 +161,10 @@ async function server(input: PluginInput): Promise<Hooks> {
       } else if (part?.type === "text") {
         // Drop the other parts: OpenCode attaches files that the arguments name, for example
         // `@notes.txt`, but here they are part of the memory's text.
-        output.parts.splice(0, output.parts.length, { ...part, text: render(part.text) })
+        // What was typed stays the user's message, and the text for the model is hidden.
+        const hidden = { ...part, text: render(part.text), synthetic: answer !== undefined }
+        const typed = answer?.typed ? [{ ...part, text: String(answer.typed) }] : []
+        output.parts.splice(0, output.parts.length, ...typed, hidden)
       }
     }),
   }
