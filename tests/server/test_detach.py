@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import stat
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import suppress
-from http.client import HTTPConnection
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,55 +18,17 @@ from opencode_memory.config.load import Config, load
 from opencode_memory.errors import ConfigError, ConflictError, OpencodeMemoryError, StorageError
 from opencode_memory.server import detach
 from opencode_memory.server.detach import LOG_FILE, start_detached
+from support.background import Background, end, health_of
 from support.command_line import CommandLine
 from support.services import HEALTH, free_port, health_server
 
-PATIENCE_SECONDS = 120
 on_linux = pytest.mark.skipif(sys.platform != "linux", reason="only Linux reveals the owner of a socket")
 
 
 @pytest.fixture
-def config(tmp_path: Path) -> Config:
-    """The configuration of a server on a free port."""
-    environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "OPENCODE_MEMORY_PORT": str(free_port())}
-    return load(environment=environment)
-
-
-@pytest.fixture
-def begin(config: Config) -> Iterator[Callable[..., subprocess.Popen[str]]]:
-    """Start commands in the home of ``config``, and end the servers that they leave in the background."""
-    children: list[subprocess.Popen[str]] = []
-
-    def start(*arguments: str) -> subprocess.Popen[str]:
-        command = [sys.executable, "-m", "opencode_memory.cli", "serve", "--detach", *arguments]
-        pipes: dict[str, Any] = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
-        children.append(subprocess.Popen(command, env=config.environment, text=True, **pipes))
-        return children[-1]
-
-    yield start
-    for process in children:
-        process.kill()
-        process.communicate()
-    if (health := health_of(config)) is not None:
-        # The server leads a process session of its own, which includes its worker.
-        with suppress(ProcessLookupError):
-            os.killpg(health["pid"], signal.SIGKILL)
-
-
-def health_of(config: Config) -> Any:
-    connection = HTTPConnection("127.0.0.1", config.server.port, timeout=PATIENCE_SECONDS)
-    try:
-        connection.request("GET", "/health")
-        return json.loads(connection.getresponse().read())
-    except ConnectionError:
-        return None
-    finally:
-        connection.close()
-
-
-def end(process: subprocess.Popen[str]) -> tuple[int, str, str]:
-    out, err = process.communicate(timeout=PATIENCE_SECONDS)
-    return process.returncode, out, err
+def begin(background: Background) -> Callable[..., subprocess.Popen[str]]:
+    """Begin ``serve --detach`` in the home of ``config``."""
+    return partial(background.begin, "serve", "--detach")
 
 
 def print_and_exit(text: str, code: int) -> list[str]:

@@ -56,6 +56,7 @@ SECTIONS: Final = {
     },
     "Serve": {
         "serve": ("opencode_memory.cli.serve:serve", "Serve MCP clients over HTTP, or one client over stdio."),
+        "stop": ("opencode_memory.cli.stop:stop", "Stop the server of this store."),
         "worker": ("opencode_memory.cli.serve:worker", "Learn, embed and clean up until stopped."),
         "watch": ("opencode_memory.cli.serve:watch", "Only learn, until stopped."),
     },

@@ -37,7 +37,7 @@ def start(config: Config, *, tools: str | None = None, with_worker: bool = True)
     from opencode_memory.service.launch import require_interpreter  # noqa: PLC0415  as above
 
     # Without -P, a file in the working folder could shadow a Python module.
-    command = [require_interpreter(sys.executable), "-P", "-m", "opencode_memory.cli", "serve"]
+    command = [require_interpreter(sys.executable), "-P", "-m", "opencode_memory.cli", "serve", "--detached"]
     command += ["--data-dir", str(config.data_dir), "--host", config.server.host, "--port", str(config.server.port)]
     if tools is not None:
         command += ["--tools", tools]

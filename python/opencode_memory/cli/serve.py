@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+import opencode_memory
 from opencode_memory.cli.command import command
 from opencode_memory.cli.context import Invocation
 from opencode_memory.cli.errors import DONE
@@ -32,6 +34,7 @@ class ServeRequest:
     port: int | None
     tools: str | None
     with_worker: bool
+    detached: bool = False
 
 
 @command("serve")
@@ -56,6 +59,7 @@ class ServeRequest:
 @click.option(
     "--detach", is_flag=True, help="Start the server in the background unless it runs, and return when it answers."
 )
+@click.option("--detached", is_flag=True, hidden=True, help="Record that this process was started by --detach.")
 def serve(
     run: Invocation,
     *,
@@ -65,9 +69,10 @@ def serve(
     tools: str | None,
     no_worker: bool,
     detach: bool,
+    detached: bool,
 ) -> int:
     """Serve MCP clients over HTTP, or with --stdio the client that starts this process."""
-    request = ServeRequest(stdio=stdio, host=host, port=port, tools=tools, with_worker=not no_worker)
+    request = ServeRequest(stdio=stdio, host=host, port=port, tools=tools, with_worker=not no_worker, detached=detached)
     config = apply_request(run.config, request)
     if detach:
         from opencode_memory.cli.detach import serve_detached  # noqa: PLC0415  only here
@@ -112,15 +117,29 @@ def serve_all(run: Invocation, config: Config, request: ServeRequest) -> None:
     from opencode_memory.server.server_state import Background, ServerState  # noqa: PLC0415  servers only
     from opencode_memory.server.warm_up import WarmUp  # noqa: PLC0415  servers only
     from opencode_memory.service.port_holder import explain_incumbent, find_incumbent  # noqa: PLC0415  servers only
+    from opencode_memory.service.server_record import (  # noqa: PLC0415  servers only
+        ServerRecord,
+        hold_record,
+        refuse_second_server,
+    )
     from opencode_memory.worker.supervisor import Supervisor  # noqa: PLC0415  servers only
 
     start_log(config.server)
     migrate(config.environment)
     log_notices(config.notices)
     config.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+    # Check before binding, because the port of the first server gives a less useful error.
+    refuse_second_server(config.data_dir)
     access = decide_access(config.server.host, config.server.api_key, config.data_dir)
     listening = bind(config.server.host, config.server.port)
     port = listening.getsockname()[1]
+    record = ServerRecord(
+        pid=os.getpid(),
+        host=config.server.host,
+        port=port,
+        version=opencode_memory.__version__,
+        detached=request.detached,
+    )
     metrics, warming = Metrics(), WarmUp()
     command = [
         sys.executable,
@@ -145,7 +164,11 @@ def serve_all(run: Invocation, config: Config, request: ServeRequest) -> None:
             run.out.note(explain_incumbent(found, port=port))
 
     # The worker embeds and indexes, so that this process stays responsive to its clients.
-    with listening, run.open_unbound_store(actor="agent", background=False) as store:
+    with (
+        listening,
+        hold_record(config.data_dir, record),
+        run.open_unbound_store(actor="agent", background=False) as store,
+    ):
         state = ServerState(store, config, metrics, background, operations=operations(config))
         with warming.running(state):
             from opencode_memory.server.http import serve_http  # noqa: PLC0415  loads for long, so the model loads beside it

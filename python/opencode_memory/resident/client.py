@@ -100,6 +100,15 @@ def post(host: str, port: int, path: str, body: bytes, *, token: str) -> Answer 
     Raises:
         OSError: The server does not answer in time.
     """
+    return _request(host, port, "POST", path, body, token=token)
+
+
+def get(host: str, port: int, path: str, *, token: str) -> Answer | None:
+    """Read a page of a server of this user, as ``post`` does."""
+    return _request(host, port, "GET", path, b"", token=token)
+
+
+def _request(host: str, port: int, method: str, path: str, body: bytes, *, token: str) -> Answer | None:
     address = _LOOPBACK.get(host, host)
     with socket.create_connection((address, port), timeout=_CONNECT_SECONDS) as connection:
         # Another user could listen at this port. Send neither the token nor the question before the owner is known.
@@ -108,7 +117,7 @@ def post(host: str, port: int, path: str, body: bytes, *, token: str) -> Answer 
         connection.settimeout(_ANSWER_SECONDS)
         name = f"[{address}]" if ":" in address else address
         head = (
-            f"POST {path} HTTP/1.1\r\nHost: {name}:{port}\r\nAuthorization: Bearer {token}\r\n"
+            f"{method} {path} HTTP/1.1\r\nHost: {name}:{port}\r\nAuthorization: Bearer {token}\r\n"
             f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"
         )
         connection.sendall(head.encode("latin-1") + body)

@@ -21,6 +21,7 @@ from pathlib import Path, PurePath
 from typing import Any, Final
 
 from opencode_memory.config.paths import APPLICATION, default_config_file, default_data_dir
+from opencode_memory.service.addresses import local_host
 from opencode_memory.service.listeners import PROC, Listener, find_listeners, find_process, read_command
 from opencode_memory.text.display import one_line
 
@@ -34,7 +35,6 @@ SERVICES: Final = (
 AGENTS: Final = ("com.opencode.memory.plist", "com.opencode.memory.daemon.plist", "com.opencode.memory.worker.plist")
 IMPORTING: Final = "to import its memories, run its tool memory_export_memories and then `opencode-memory import FILE`"
 _PORT: Final = 9824
-_LOOPBACK: Final = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}  # noqa: S104  nothing is bound here
 _MOST_BYTES: Final = 65_536
 _MOST_PROBLEMS: Final = 5
 _LONGEST_PROBLEM: Final = 300
@@ -211,7 +211,7 @@ def _ask_health(host: str, port: int, *, timeout_seconds: float) -> tuple[int | 
     """Request the health; return None if the port is free, and (None, {}) if the holder does not answer over HTTP."""
     # urllib would send the request through the proxies of the environment, and follow redirects to other machines.
     try:
-        connection = HTTPConnection(_LOOPBACK.get(host, host), port, timeout=timeout_seconds)
+        connection = HTTPConnection(local_host(host), port, timeout=timeout_seconds)
         connection.connect()
     except (OSError, HTTPException, ValueError):  # ValueError: an invalid host name.
         return None

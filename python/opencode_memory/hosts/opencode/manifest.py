@@ -21,6 +21,7 @@ from opencode_memory.config.settings import PREFIX, SandboxMode
 from opencode_memory.errors import ConfigError, InvalidInputError
 from opencode_memory.hosts.opencode.contract import LOOP_TITLE, MCP_NAME, PROTOCOL, TOKEN_FILE
 from opencode_memory.hosts.opencode.slash_commands import COMMANDS
+from opencode_memory.service.addresses import format_url
 from opencode_memory.service.launch import require_interpreter
 from opencode_memory.text.suggest import did_you_mean
 
@@ -34,7 +35,6 @@ _AUDITOR: Final = "auditor"
 # If a server hangs, OpenCode waits this long twice before the first message, and once for each tool. Its default is
 # 30 s.
 _MCP_MS: Final = 10_000
-_LOOPBACK: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  not bound here
 
 
 class Offer(StrEnum):
@@ -190,8 +190,7 @@ def server_url(config: Config) -> str:
         )
         error.hint = "opencode-memory config set server.port 9824"
         raise error
-    host = _LOOPBACK.get(config.server.host, config.server.host)
-    return f"http://{f'[{host}]' if ':' in host else host}:{config.server.port}"
+    return format_url(config.server.host, config.server.port)
 
 
 def start_command(config: Config, *, python: str) -> list[str]:
