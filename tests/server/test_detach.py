@@ -48,6 +48,7 @@ def test_detach_returns_when_the_background_server_is_ready(
         "version": health["version"],
         "started": True,
         "log": str(config.data_dir / LOG_FILE),
+        "replaced": None,
     }
     assert os.getsid(health["pid"]) == health["pid"]
     if sys.platform == "linux":

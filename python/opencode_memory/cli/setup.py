@@ -59,7 +59,11 @@ def _agent_names(ctx: click.Context, param: click.Parameter, incomplete: str) ->
 @command("setup")
 @click.option("--dry-run", is_flag=True, help="Show all files with their content without writing.")
 @click.option("--project", "in_project", is_flag=True, help="Install for this project only, in its .opencode folder.")
-@click.option("--undo", is_flag=True, help="Remove the files that setup added, except files that were changed since.")
+@click.option(
+    "--undo",
+    is_flag=True,
+    help="Remove the files that setup added, except files that were changed since; stop the server.",
+)
 @click.option(
     "--agents",
     metavar="NAMES",
@@ -167,6 +171,7 @@ def install(run: Invocation, request: SetupRequest) -> int:
 
 def uninstall(run: Invocation, request: SetupRequest) -> int:
     """Remove the installed files and print the changes; return 1 if there are none, or if changed files remain."""
+    from opencode_memory.cli.undo_server import end_server_of_plugin  # noqa: PLC0415  as above
     from opencode_memory.hosts.opencode.setup.apply import apply_plan  # noqa: PLC0415  as above
     from opencode_memory.hosts.opencode.setup.plan import Plan, is_installed, plan_undo  # noqa: PLC0415  as above
     from opencode_memory.hosts.opencode.token_file import remove_token  # noqa: PLC0415  as above
@@ -181,9 +186,16 @@ def uninstall(run: Invocation, request: SetupRequest) -> int:
         plan = Plan(folder=folder)
     elif not request.dry_run:
         apply_plan(plan)
-        remove_token(run.config.data_dir)
+    server = None
+    if plan.steps:
+        reads = paths.folders_read(run.config.environment, run.folder)
+        remaining = [place for place in reads if is_installed(place) and not (request.dry_run and place == folder)]
+        # After the plugin is removed, no OpenCode that opens meanwhile starts the server again.
+        server = end_server_of_plugin(run, installed=remaining, dry_run=request.dry_run)
+        if not request.dry_run:
+            remove_token(run.config.data_dir)
     if run.out.as_json:
-        _print_json(run, request, plan, left=plan.left)
+        _print_json(run, request, plan, left=plan.left, server=server)
     elif not plan.steps:
         run.out.line(f"There is nothing to remove in {folder}.")
     elif request.dry_run:
@@ -192,6 +204,8 @@ def uninstall(run: Invocation, request: SetupRequest) -> int:
         run.out.line(f"Removed the plugin from OpenCode; stored memories are kept. Removed from {folder}:")
         _print_steps(run, plan)
         run.out.line("Restart OpenCode if it runs.")
+    if server is not None:
+        run.out.note(server.describe(dry_run=request.dry_run))
     for path in plan.left:
         run.out.note(f"{path} was kept, because it was changed after its installation.")
     return NOTHING_FOUND if plan.left or not plan.steps else DONE

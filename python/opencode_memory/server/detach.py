@@ -10,15 +10,17 @@ import fcntl
 import os
 import subprocess
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Final
 
 from opencode_memory.config.load import Config
 from opencode_memory.config.settings import PREFIX
 from opencode_memory.errors import ConfigError, ConflictError, OpencodeMemoryError, StorageError
+from opencode_memory.server.replace import is_older
+from opencode_memory.server.stop import RunningServer
 from opencode_memory.service.port_holder import PortHolder, explain_holder, find_port_holder, hint_for_holder
 
 LOG_FILE: Final = "server.log"
@@ -39,37 +41,45 @@ class DetachedServer:
         version: Its version.
         started: Whether this call started it.
         log: The log file of servers that are started here.
+        replaced: The server of the same store that was ended before, if any.
     """
 
     pid: int | None
     version: str | None
     started: bool
     log: Path
+    replaced: RunningServer | None = None
 
 
 def start_detached(
-    config: Config, command: Sequence[str], *, patience_seconds: float = _PATIENCE_SECONDS
+    config: Config,
+    command: Sequence[str],
+    *,
+    end_old: Callable[[], RunningServer | None] = lambda: None,
+    patience_seconds: float = _PATIENCE_SECONDS,
 ) -> DetachedServer:
     """Start a server unless one of this user is running, and return when it is ready.
 
     Args:
         config: The configuration of the server.
         command: The command line that starts it.
+        end_old: Ends the server of the store if it has another address or an older version, and returns it.
         patience_seconds: Time for the server to become ready.
 
     Raises:
         ConfigError: The configured port is 0, which means any free port.
-        ConflictError: Another program or another user holds the port.
+        ConflictError: Another program or another user holds the port, or the old server may not be ended.
         OpencodeMemoryError: The server exited before it was ready, or took too long.
         StorageError: The log cannot be written.
     """
     _check_port(config)
     log = config.data_dir / LOG_FILE
-    if (running := _find_running(config)) is not None:
+    if (running := _find_running(config)) is not None and not is_older(running.version):
         return DetachedServer(pid=running.pid, version=running.version, started=False, log=log)
     try:
         config.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
         with _start_lock(config.data_dir / _LOCK_FILE), _open_log(log) as out:
+            replaced = end_old()
             # Another process may have started the server while this one waited for the lock.
             if (running := _find_running(config)) is not None:
                 return DetachedServer(pid=running.pid, version=running.version, started=False, log=log)
@@ -83,7 +93,8 @@ def start_detached(
                 stderr=out,
                 start_new_session=True,
             )
-            return _wait_until_ready(config, child, log, begin, time.monotonic() + patience_seconds)
+            until = time.monotonic() + patience_seconds
+            return replace(_wait_until_ready(config, child, log, begin, until), replaced=replaced)
     except OSError as error:
         if isinstance(error, OpencodeMemoryError):
             raise

@@ -33,9 +33,11 @@ def check_server(run: Invocation) -> Iterator[Check]:
     elif not holder.is_ours or holder.uid not in (None, os.getuid()):
         yield Check("server", Level.PROBLEM, explain_holder(holder, host, port), hint_for_holder(holder, port))
     else:
-        restart = f"kill {holder.pid or 'PID'} && {start}"
+        restart = f"opencode-memory stop && {start}"
         yield _check_own_server(holder, url, restart=restart)
         if holder.http_status is not None:
+            # The process may serve another store, whose server `stop` does not end.
+            restart = f"kill {holder.pid or 'PID'} && {start}"
             yield from _check_token(run.config.data_dir / TOKEN_FILE, url, restart=restart)
 
 

@@ -1,0 +1,56 @@
+"""Ends the server of a store that has an earlier address or an older version, before a new one starts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import opencode_memory
+from opencode_memory.config.load import Config
+from opencode_memory.errors import ConflictError
+from opencode_memory.server.stop import RunningServer, end_server, find_running_server, refuse_managed
+from opencode_memory.service.managed import Managed
+
+
+def end_replaced_server(
+    config: Config, *, is_configured: bool, find_service: Callable[[int], Managed | None]
+) -> RunningServer | None:
+    """End the server of the store if it has another address or an older version, and return it.
+
+    A plugin that was set up before the port was changed still asks for the earlier port. Only the configured address
+    replaces another one. Otherwise two plugins would end each other's servers again and again.
+
+    Args:
+        config: The configuration of the new server.
+        is_configured: Whether its address is the configured one, and not only that of an option.
+        find_service: Returns the service whose main process has an id.
+
+    Raises:
+        ConflictError: The server has another address and is a service, or the new address is not the configured one.
+        OpencodeMemoryError: The server did not end in time.
+    """
+    server = find_running_server(config)
+    if server is None:
+        return None
+    if (server.host, server.port) == (config.server.host, config.server.port):
+        # A service is restarted by its manager, as the doctor says.
+        if not is_older(server.version) or find_service(server.pid) is not None:
+            return None
+    elif not is_configured:
+        error = ConflictError(f"the server of this store runs at {server.url} (process {server.pid})")
+        error.hint = "`opencode-memory setup` writes the configured address into the plugin; then restart OpenCode"
+        raise error
+    else:
+        refuse_managed(server, find_service(server.pid))
+    end_server(config, server)
+    return server
+
+
+def is_older(version: str | None) -> bool:
+    """Return whether a version is older than the running program; False if it is not a release number."""
+    found, own = _parse(version or ""), _parse(opencode_memory.__version__)
+    return found is not None and own is not None and found < own
+
+
+def _parse(version: str) -> tuple[int, ...] | None:
+    return tuple(map(int, version.split("."))) if re.fullmatch(r"\d{1,6}(\.\d{1,6}){1,3}", version) else None
