@@ -4,128 +4,26 @@ from __future__ import annotations
 
 import os
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import anyio
 import pytest
 
 import opencode_memory
-from loops.fake_opencode import Asked, FakeOpenCode
-from loops.repositories import git, repository
+from loops.fake_opencode import Asked
+from loops.loop_world import PLAN, PROJECT, World, is_audit
+from loops.repositories import git
 from opencode_memory.config.load import load
 from opencode_memory.errors import InvalidInputError, NotFoundError
 from opencode_memory.loops.host import HostError
-from opencode_memory.loops.model import Loop, LoopState, Rest, StepKind
-from opencode_memory.loops.records import Lease, Loops, Report
-from opencode_memory.loops.runner import Runner
+from opencode_memory.loops.model import LoopState, Rest, StepKind
+from opencode_memory.loops.records import Lease
 from opencode_memory.loops.start import Raised, Wish, cancel_loop, pause_loop, resume_loop, start_loop
 from opencode_memory.plans import Plans, PlanStatus
-from opencode_memory.reviews import Findings
 from opencode_memory.store.documents import Change
-from opencode_memory.store.memory_store import MemoryStore
 from opencode_memory.text import clock
-
-PLAN = """\
-# Say hello
-## Objective
-hello.txt says hello.
-## Steps
-### 1. The file
-Files: hello.txt
-Acceptance: it says hello
-## Verification
-```sh
-grep -q hello hello.txt
-```
-"""
-PROJECT = "shop"
-
-
-@dataclass
-class World:
-    """A store, a repository, an OpenCode, and a loop."""
-
-    store: MemoryStore
-    shop: Path
-    loop: Loop
-    opencode: FakeOpenCode
-    settings: dict[str, str] = field(default_factory=dict)
-
-    @property
-    def loops(self) -> Loops:
-        return Loops(self.store)
-
-    async def find_host(self, _: Loop) -> FakeOpenCode | None:
-        return self.opencode if self.opencode.is_connected else None
-
-    def runner(self, owner: str = "this server") -> Runner:
-        return Runner(
-            store=self.store,
-            id=self.loop.id,
-            owner=owner,
-            find_host=self.find_host,
-            look_seconds=0.01,
-        )
-
-    def run(self, seconds: float = 30.0) -> Loop:
-        """Run the loop until it rests or ends."""
-
-        async def main() -> None:
-            with anyio.fail_after(seconds):
-                await self.runner().run()
-
-        anyio.run(main)
-        return self.loops.get(self.loop.id)
-
-    def kinds(self) -> list[str]:
-        return [step.kind.value for step in self.loops.steps(self.loop.id)]
-
-    def report(self, asked: Asked, text: str, verdict: str | None = None) -> None:
-        found = self.loops.of_session(asked.session)
-        assert found is not None
-        self.loops.report(found[1], Report(verdict=verdict, text=text))
-
-    @property
-    def findings(self) -> Findings:
-        return Findings(self.store.kv, PROJECT, self.loops.get(self.loop.id).branch or "")
-
-
-def is_audit(asked: Asked) -> bool:
-    return asked.text.startswith("You audit")
-
-
-@pytest.fixture
-def make(tmp_path: Path) -> Iterator[Callable[..., World]]:
-    """Returns a function that starts a loop; the model writes ``hello`` and audits as clean."""
-    shop = repository(tmp_path / "shop", a_txt="x\n")
-    with opencode_memory.open(tmp_path / "store", background=False) as store:
-        store.remember("The till is in the shop.", project=PROJECT)
-
-        def start(plan: str = PLAN, wish: dict[str, Any] | None = None, **settings: str) -> World:
-            environment = {f"OPENCODE_MEMORY_{name.upper()}": value for name, value in settings.items()}
-            config = load(environment={"HOME": str(tmp_path), **environment})
-            plans = Plans(store, PROJECT)
-            submitted = plans.submit(plans.write(plan, at=clock.now()).plan)
-            wanted = Wish(directory=shop, by="test", **(wish or {}))
-            loop = start_loop(store, submitted, wanted, config=config, at=clock.now())
-            world = World(store, shop, loop, FakeOpenCode(shop, lambda _: {}))
-
-            def answer(asked: Asked) -> dict[str, Any]:
-                if is_audit(asked):
-                    world.report(asked, "fine", "clean")
-                else:
-                    (asked.directory / "hello.txt").write_text("hello\n")
-                    world.report(asked, "I wrote it")
-                return {}
-
-            world.opencode.answer = answer
-            return world
-
-        yield start
 
 
 def test_happy_path(make: Callable[..., World]) -> None:
@@ -224,14 +122,6 @@ def test_error_of_the_model_is_tried_again(make: Callable[..., World]) -> None:
     usual, errors = world.opencode.answer, [{"name": "APIError", "data": {"statusCode": 500, "message": "later"}}]
     world.opencode.answer = lambda asked: {"error": errors.pop()} if errors else usual(asked)
     assert world.run().state is LoopState.COMPLETED
-
-
-def test_refusal_of_the_provider_waits_for_the_person(make: Callable[..., World]) -> None:
-    other = make()
-    other.opencode.answer = lambda _: {"error": {"name": "APIError", "data": {"statusCode": 401, "message": "no key"}}}
-    loop = other.run()
-    assert (loop.state, loop.rest) == (LoopState.WAITING, Rest.PROVIDER)
-    assert "no key" in loop.reason
 
 
 def test_model_that_always_fails_ends_the_loop(make: Callable[..., World]) -> None:

@@ -57,7 +57,6 @@ def test_preparation_leads_to_code_or_ends_the_loop() -> None:
     ("result", "kind", "state", "rest"),
     [
         ("done", StepKind.CHECK, LoopState.RUNNING, None),
-        ("provider", None, LoopState.WAITING, Rest.PROVIDER),
         ("failed", None, LoopState.FAILED, None),
     ],
 )

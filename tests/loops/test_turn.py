@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
 from opencode_memory.loops.message_ids import message_id, part_id
-from opencode_memory.loops.turn import Progress, read_turn
+from opencode_memory.loops.turn import Progress, Status, read_status, read_turn
 from opencode_memory.text import clock
 
 OURS = "msg_0000000000020000000000000a"
@@ -85,6 +86,25 @@ def test_mark_changes_while_a_tool_runs() -> None:
 )
 def test_damaged_messages_raise_nothing(damaged: Any) -> None:
     assert read_turn([ASKED, damaged], OURS).progress is not Progress.DONE
+
+
+@pytest.mark.parametrize(
+    ("state", "expected"),
+    [
+        (None, None),
+        ({"type": "idle"}, None),
+        ({"type": "busy"}, Status(kind="busy")),
+        ({"type": "retry", "next": 61_500, "message": "later\nmore"}, ("retry", "later", 60.5)),
+        ({"type": "retry", "next": 5, "message": "now"}, ("retry", "now", 0.0)),
+        ({"type": "retry", "next": "soon"}, Status(kind="retry")),
+        (["retry"], None),
+    ],
+)
+def test_status_of_a_session(state: Any, expected: Any) -> None:
+    if isinstance(expected, tuple):
+        kind, said, seconds = expected
+        expected = Status(kind=kind, said=said, seconds_to_retry=seconds)
+    assert read_status(state, at=datetime.fromtimestamp(1, UTC)) == expected
 
 
 def test_ids_ascend() -> None:

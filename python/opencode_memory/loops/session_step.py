@@ -24,7 +24,7 @@ from opencode_memory.loops.models import has_model, parse_model
 from opencode_memory.loops.prompts import VERDICT_MISSING
 from opencode_memory.loops.records import Loops, session_change
 from opencode_memory.loops.rules import refusal, session_rules
-from opencode_memory.loops.turn import Progress, Turn, read_turn
+from opencode_memory.loops.turn import Progress, Status, Turn, read_status, read_turn
 from opencode_memory.text import clock
 
 MOST_SENT: Final = 8
@@ -33,7 +33,7 @@ LOOK_SECONDS: Final = 5.0
 """Pause between two looks, if no event comes."""
 STALL_SECONDS: Final = 600.0
 _RETRY_SECONDS: Final = 600.0
-"""Time after which a provider that only repeats counts as refusing."""
+"""Time after which a provider that only repeats errors, or whose next try is later, counts as refusing."""
 _CLOSING_SECONDS: Final = 2.0
 _CREATE_SECONDS: Final = 60.0
 _MOST_CHILDREN: Final = 100
@@ -82,17 +82,20 @@ class SessionStep:
     is_at_work: bool = False
 
     async def run(self) -> tuple[Step, dict[str, Any]]:
-        """Return the step and its outcome: ``result`` is ``done``, ``failed`` or ``provider``.
+        """Return the step and its outcome: ``result`` is ``done`` or ``failed``.
 
         Raises:
-            RestError: The person stopped the turn, or OpenCode has gone.
+            RestError: The person stopped the turn, the provider refuses, or OpenCode has gone.
         """
         turn = await self._try()
         match turn.progress:
             case Progress.DONE:
                 return self.step, {"result": "done", "text": turn.text[-2_000:]}
             case Progress.REFUSED:
-                return self.step, {"result": "provider", "said": turn.said}
+                # OpenCode has ended this turn. A resumed loop goes on in the same session, by a message of its own.
+                await self._save(_with_new_message(self.step))
+                whose = "auditor" if self.step.kind is StepKind.AUDIT else "model"
+                raise RestError(Rest.PROVIDER, f"the {whose}'s provider refuses: {turn.said}")
         return self.step, {"result": "failed", "said": turn.said}
 
     async def _try(self) -> Turn:
@@ -162,11 +165,18 @@ class SessionStep:
             if turn.progress in {Progress.DONE, Progress.REFUSED}:
                 return turn
             status = await self._status()
+            if status is not None and status.seconds_to_retry > _RETRY_SECONDS:
+                await self.abort()
+                said = (
+                    f"{status.said or 'it failed'} (it would be asked again in {status.seconds_to_retry / 60:.0f} min)"
+                )
+                return replace(turn, progress=Progress.REFUSED, said=said)
             await self._answer_questions()
             now = time.monotonic()
             if turn.mark != mark or turn.runs_tool:
                 mark, seen_at = turn.mark, now
-            retrying_since = (retrying_since or now) if status == "retry" else None
+            is_retrying = status is not None and status.kind == "retry"
+            retrying_since = (retrying_since or now) if is_retrying else None
             if retrying_since is not None and now - retrying_since > _RETRY_SECONDS:
                 await self.abort()
                 return replace(turn, progress=Progress.REFUSED, said="the provider only repeats errors")
@@ -233,17 +243,7 @@ class SessionStep:
         """Ask an auditor once for the verdict that it has not given."""
         if self.step.asked_again or await self._on_thread(lambda: self.loops.reported(self.step)) is not None:
             return turn
-        at = clock.now()
-        step = replace(
-            self.step,
-            asked_again=True,
-            message=message_id(at),
-            part=part_id(at),
-            prompt=VERDICT_MISSING,
-            attempts=0,
-            state=StepState.PLANNED,
-        )
-        await self._save(step)
+        await self._save(_with_new_message(replace(self.step, asked_again=True, prompt=VERDICT_MISSING)))
         self.is_at_work = False
         return await self._finish_turn()
 
@@ -286,12 +286,10 @@ class SessionStep:
         found = await self._ask("GET", f"/session/{self.step.session}/message", seconds=_CREATE_SECONDS)
         return found if isinstance(found, list) else []
 
-    async def _status(self) -> str | None:
-        """Return the state of the session, for example ``busy``; None if it is idle."""
+    async def _status(self) -> Status | None:
+        """Return the state of the session; None if it is idle."""
         found = await self._ask("GET", "/session/status")
-        state = found.get(self.step.session) if isinstance(found, Mapping) else None
-        kind = state.get("type") if isinstance(state, Mapping) else None
-        return None if kind in {None, "idle"} else str(kind)
+        return read_status(found.get(self.step.session) if isinstance(found, Mapping) else None, at=clock.now())
 
     async def _pause(self, wake: anyio.Event) -> None:
         with anyio.move_on_after(self.look_seconds):
@@ -317,6 +315,12 @@ class SessionStep:
     @staticmethod
     async def _on_thread(work: Callable[[], Any]) -> Any:
         return await anyio.to_thread.run_sync(work)
+
+
+def _with_new_message(step: Step) -> Step:
+    """Return a step with a message that was not sent yet."""
+    at = clock.now()
+    return replace(step, message=message_id(at), part=part_id(at), attempts=0, state=StepState.PLANNED)
 
 
 def _whole(value: Any) -> int:

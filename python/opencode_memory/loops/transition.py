@@ -77,11 +77,8 @@ def _after_prepare(loop: Loop, outcome: Mapping[str, Any]) -> Move:
 
 
 def _after_code(loop: Loop, outcome: Mapping[str, Any]) -> Move:
-    match outcome.get("result"):
-        case "done":
-            return Move(loop=loop, kind=StepKind.CHECK, why="the turn has ended")
-        case "provider":
-            return _rest(loop, Rest.PROVIDER, f"the model's provider refuses: {outcome.get('said', '')}")
+    if outcome.get("result") == "done":
+        return Move(loop=loop, kind=StepKind.CHECK, why="the turn has ended")
     return _end(loop, LoopState.FAILED, f"the coding step failed: {outcome.get('said', '')}")
 
 
@@ -97,13 +94,8 @@ def _after_check(loop: Loop, outcome: Mapping[str, Any]) -> Move:
 
 
 def _after_audit(loop: Loop, outcome: Mapping[str, Any], facts: Facts) -> Move:
-    match outcome.get("result"):
-        case "done":
-            pass
-        case "provider":
-            return _rest(loop, Rest.PROVIDER, f"the auditor's provider refuses: {outcome.get('said', '')}")
-        case _:
-            return _end(loop, LoopState.FAILED, f"the audit failed: {outcome.get('said', '')}")
+    if outcome.get("result") != "done":
+        return _end(loop, LoopState.FAILED, f"the audit failed: {outcome.get('said', '')}")
     verdict = outcome.get("verdict")
     if verdict is None:
         return _end(loop, LoopState.FAILED, "the auditor gave no verdict, although it was asked twice")

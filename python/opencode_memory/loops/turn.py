@@ -1,4 +1,4 @@
-"""Reads from a session's messages how far a turn is.
+"""Reads from a session's messages how far a turn is, and from its status whether it is at work.
 
 ``session.idle`` is not enough: it also comes after errors, after aborts, and once for each queued prompt. So the
 messages decide: a turn is done when the newest message from ours on is a complete answer.
@@ -8,12 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
 from typing import Any, Final
+
+from opencode_memory.text.clock import to_ms
 
 _REFUSALS: Final = frozenset({401, 402, 403})
 _QUOTA: Final = ("quota", "billing", "insufficient", "credit", "usage limit")
 _ABORTED: Final = "MessageAbortedError"
+_SAID_CHARACTERS: Final = 300
 
 
 class Progress(StrEnum):
@@ -47,6 +51,38 @@ class Turn:
     said: str = ""
     mark: str = ""
     runs_tool: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Status:
+    """The state of a session that is not idle.
+
+    Attributes:
+        kind: The state, for example ``busy``, or ``retry`` while OpenCode waits to ask the provider again.
+        said: The error of the provider, on one line; empty if there is none.
+        seconds_to_retry: Time until OpenCode asks the provider again; 0 if it does not wait.
+    """
+
+    kind: str
+    said: str = ""
+    seconds_to_retry: float = 0.0
+
+
+def read_status(state: Any, *, at: datetime) -> Status | None:
+    """Return the state of a session from OpenCode's form; None if it is idle.
+
+    Args:
+        state: The state, as ``/session/status`` has it.
+        at: The current time.
+    """
+    match state:
+        case {"type": "retry", **more}:
+            due = more.get("next")
+            seconds = (due - to_ms(at)) / 1000 if isinstance(due, int | float) else 0.0
+            return Status(kind="retry", said=_first_line(more.get("message")), seconds_to_retry=max(seconds, 0.0))
+        case {"type": str(kind)} if kind != "idle":
+            return Status(kind=kind)
+    return None
 
 
 def read_turn(messages: Sequence[Any], message: str) -> Turn:
@@ -118,5 +154,9 @@ def _classify(error: Mapping[str, Any]) -> Progress:
 def _describe(error: Mapping[str, Any]) -> str:
     data = error.get("data")
     said = data.get("message") if isinstance(data, Mapping) else None
-    lines = str(said or error.get("name") or "it failed").splitlines()
-    return lines[0][:300] if lines else "it failed"
+    return _first_line(said or error.get("name")) or "it failed"
+
+
+def _first_line(said: Any) -> str:
+    lines = str(said or "").splitlines()
+    return lines[0][:_SAID_CHARACTERS] if lines else ""
