@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from opencode_memory.service import port_holder
 from opencode_memory.service.listeners import find_listeners, find_process, read_command
 from opencode_memory.service.port_holder import (
     Incumbent,
@@ -234,6 +235,22 @@ def test_hanging_server_is_recognized_by_command(
     assert found is not None
     assert (found.is_ours, found.is_incumbent) == expected
     assert (found.pid, found.command) == (123, " ".join(["python3", *arguments]))
+
+
+def test_server_that_starts_or_ends_between_two_looks_is_no_other_program(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    look = port_holder._find_listener
+    with listen_silently() as port:
+        command = b"python3\0-m\0opencode_memory.cli\0serve\0"
+        proc = write_proc(tmp_path / "proc", format_row(port), processes={123: (77, command)})
+        answers = [None, look("127.0.0.1", port, proc=proc)]
+        monkeypatch.setattr(port_holder, "_find_listener", lambda *_, **__: answers.pop(0))
+        found = find_port_holder("127.0.0.1", port, timeout_seconds=0.05, proc=proc)
+        assert found is not None
+        assert (found.is_ours, found.pid) == (True, 123)
+        answers = [look("127.0.0.1", port, proc=proc), None]
+    assert find_port_holder("127.0.0.1", port, proc=proc) is None
 
 
 def test_command_takes_precedence_over_health(tmp_path: Path) -> None:

@@ -132,6 +132,9 @@ def find_port_holder(host: str, port: int, *, timeout_seconds: float = 2.0, proc
     """
     listener = _find_listener(host, port, proc=proc)
     answer = _ask_health(host, port, timeout_seconds=timeout_seconds)
+    if (listener is None) != (answer is None):
+        # A server that starts or ends may have opened or closed its port between the two looks.
+        listener = _find_listener(host, port, proc=proc)
     if listener is None and answer is None:
         return None
     status, health = answer or (None, {})
