@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -13,6 +14,7 @@ from opencode_memory.server import stop
 from opencode_memory.service.managed import Managed
 from opencode_memory.service.server_record import find_server
 from support.background import Background
+from support.bridge import Plugin, until
 from support.command_line import CommandLine
 
 
@@ -28,6 +30,12 @@ def background(cli: CommandLine) -> Iterator[Background]:
     running = Background(load(environment=dict(os.environ)))
     yield running
     running.close()
+
+
+def count_plugins_at(background: Background) -> int | None:
+    server = stop.find_running_server(background.config)
+    assert server is not None
+    return stop.count_plugins(background.config, server)
 
 
 def is_running(background: Background) -> bool:
@@ -54,13 +62,12 @@ def test_json_of_undo_has_the_server(cli: CommandLine, background: Background) -
     assert done.json["server"] == {"url": started["url"], "pid": started["pid"], "kept": None}
 
 
-def test_undo_keeps_server_that_another_opencode_uses(
-    cli: CommandLine, background: Background, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    background.start()
-    monkeypatch.setattr(stop, "count_plugins", lambda *_: 2)
-    done = cli.ok("setup", "--undo")
-    assert "goes on: 2 open OpenCodes use it. To end it: opencode-memory stop" in done.err
+def test_undo_keeps_server_that_an_open_opencode_uses(cli: CommandLine, background: Background, tmp_path: Path) -> None:
+    url = background.start()["url"]
+    with Plugin(url, tmp_path, headers=background.credentials):
+        until(lambda: count_plugins_at(background) == 1)
+        done = cli.ok("setup", "--undo")
+    assert "goes on: 1 open OpenCode uses it. To end it: opencode-memory stop" in done.err
     assert is_running(background)
 
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
 import sys
 from pathlib import Path
+from urllib.request import urlopen
 
 import pytest
 
@@ -18,6 +20,7 @@ from opencode_memory.server.stop import RunningServer, end_server, find_running_
 from opencode_memory.service.managed import Managed
 from opencode_memory.service.server_record import RECORD_FILE, ServerRecord, find_server, hold_record
 from support.background import Background, end, health_of
+from support.bridge import Plugin, until
 from support.services import HEALTH, free_port, health_server
 
 on_linux = pytest.mark.skipif(sys.platform != "linux", reason="only Linux reveals the owner of a socket")
@@ -123,16 +126,30 @@ def test_record_without_listener_stops_no_process(config: Config, monkeypatch: p
         find_running_server(config)
 
 
-def test_server_that_was_replaced_is_not_ended(background: Background, config: Config) -> None:
+def test_other_process_than_the_server_is_not_ended(background: Background, config: Config) -> None:
     started = background.start()
     record = find_server(config.data_dir)
     assert record is not None
-    before = RunningServer(
-        pid=os.getpid(), host=record.host, port=record.port, version=record.version, detached=record.detached
-    )
-    with pytest.raises(ConflictError, match="no longer the server"):
-        end_server(config, before)
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE, text=True) as other:
+        before = RunningServer(
+            pid=other.pid, host=record.host, port=record.port, version=record.version, detached=record.detached
+        )
+        with pytest.raises(ConflictError, match="no longer the server"):
+            end_server(config, before)
+        other.communicate("\n")
+    assert other.returncode == 0
     assert health_of(config)["pid"] == started["pid"]
+
+
+def test_stop_says_that_an_open_opencode_starts_the_server_again(background: Background, tmp_path: Path) -> None:
+    started = background.start()
+    with Plugin(started["url"], tmp_path, headers=background.credentials):
+        until(lambda: json.loads(urlopen(f"{started['url']}/stats").read())["plugins"] == 1)
+        code, _, err = background.run("stop")
+    assert (code, err) == (
+        0,
+        "An OpenCode is open, whose plugin starts the server again when it needs it.\n",
+    )
 
 
 @on_linux

@@ -12,6 +12,7 @@ from http.client import HTTPConnection
 from typing import Any
 
 from opencode_memory.config.load import Config
+from opencode_memory.hosts.opencode.token_file import token_file
 from opencode_memory.service.server_record import find_server
 
 PATIENCE_SECONDS = 120
@@ -44,6 +45,11 @@ class Background:
         code, out, err = self.run("serve", "--detach", "--no-worker", "--json", *arguments, **variables)
         assert code == 0, err
         return json.loads(out)
+
+    @property
+    def credentials(self) -> dict[str, str]:
+        """Headers of a plugin of the store."""
+        return {"Authorization": f"Bearer {token_file(self.config.data_dir).read_text().strip()}"}
 
     def close(self) -> None:
         """End all processes."""
