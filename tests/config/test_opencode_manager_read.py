@@ -85,10 +85,12 @@ def test_shipped_file_applies_without_notices(load_file: LoadFile, tmp_path: Pat
         "loop.enabled",
         "loop.max_iterations",
         "loop.min_audits",
-        "loop.sidebar",
         "loop.stall_seconds",
         "sandbox.image",
         "sandbox.mode",
+        "terminal.loops",
+        "terminal.sidebar",
+        "terminal.version",
     }
     assert (config.compaction.custom_prompt, config.injection.max_results) == (True, 5)
 
@@ -189,12 +191,12 @@ def test_defaults_are_valid_and_ineffective_keys_have_reasons() -> None:
 
 
 def test_ineffective_value_is_noted_with_reason(load_file: LoadFile) -> None:
-    config = load_file({"embedding": {"provider": "openai"}, "tui": {"showVersion": False}})
+    config = load_file({"embedding": {"provider": "openai"}, "dataDir": "/elsewhere"})
     assert [(notice.level, notice.key) for notice in config.notices] == [
         ("note", "embedding.provider"),
-        ("note", "tui.showVersion"),
+        ("note", "dataDir"),
     ]
-    said = "tui.showVersion = false has no effect: the sidebar shows no version (memory-config.jsonc)"
+    said = 'dataDir = "/elsewhere" has no effect: the store has its own folder, see data_dir (memory-config.jsonc)'
     assert notice_texts(config)[1] == said
 
 
@@ -432,11 +434,11 @@ def test_unprintable_names_are_replaced(load_file: LoadFile) -> None:
 
 
 def test_notices_are_logged_as_warnings(load_file: LoadFile, caplog: pytest.LogCaptureFixture) -> None:
-    log_notices(load_file({"lop": 1, "tui": {"showVersion": False}}).notices)
+    log_notices(load_file({"lop": 1, "dataDir": "/elsewhere"}).notices)
     assert [record.levelname for record in caplog.records] == ["WARNING", "WARNING"]
     assert caplog.messages == [
         "unknown key 'lop' (memory-config.jsonc) (did you mean 'loop'?)",
-        "tui.showVersion = false has no effect: the sidebar shows no version (memory-config.jsonc)",
+        'dataDir = "/elsewhere" has no effect: the store has its own folder, see data_dir (memory-config.jsonc)',
     ]
 
 

@@ -6,7 +6,6 @@ import json
 import os
 import shutil
 import signal
-import subprocess
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +16,7 @@ import pytest
 
 from e2e.loop_world import CHECK, PATIENCE_SECONDS, RIGHT, WRONG, World, audit, code, git, report, write
 from e2e.plugged import Instance, until
+from e2e.screen import screen
 from e2e.scripted_model import ScriptedModel
 
 
@@ -251,7 +251,7 @@ def test_sandboxed_loop_changes_nothing_outside(opencode_binary: Path, tmp_path:
 
 
 @pytest.mark.skipif(shutil.which("tmux") is None, reason="there is no tmux")
-def test_terminal_shows_the_loop_and_cancels_it(world: World, opencode_binary: Path) -> None:
+def test_terminal_shows_the_loop_and_cancels_it(world: World) -> None:
     asked, leave = threading.Event(), threading.Event()
 
     def wait() -> str:
@@ -259,47 +259,24 @@ def test_terminal_shows_the_loop_and_cancels_it(world: World, opencode_binary: P
         leave.wait(60)
         return "Done."
 
-    name = ("-L", f"loops-{world.plugged.port}")
-
-    def tmux(*arguments: str) -> str:
-        ran = subprocess.run(
-            ["tmux", *name, *arguments],
-            cwd=world.shop,
-            env={**world.plugged.environment, "PWD": str(world.shop), "TERM": "xterm-256color"},
-            capture_output=True,
-            text=True,
-            timeout=30,
-            check=False,
-        )
-        return ran.stdout
-
-    def shows(*texts: str) -> bool:
-        screen = tmux("capture-pane", "-p")
-        return all(text in screen for text in texts)
-
     try:
-        tmux("new-session", "-d", "-s", "screen", "-x", "170", "-y", "45", str(opencode_binary))
-        until(lambda: shows("Ask anything"), "there is no prompt")
-        world.server.until_warm()
-        world.model.script("Hello.")
-        tmux("send-keys", "Hello", "Enter")
-        until(lambda: shows("Hello."), "no answer is on the screen")
-        world.model.script(wait)
-        loop = world.start_loop()
-        assert asked.wait(60)
-        until(lambda: shows("Loops", f"{loop[:12]}", "coding 1/15"), "the sidebar shows no loop")
-        tmux("send-keys", "C-p")
-        until(lambda: shows("Commands"), "there is no palette")
-        tmux("send-keys", "Memory: Show loops", "Enter")
-        until(lambda: shows("Loops", "esc"), "there is no dialog")
-        tmux("send-keys", "Enter")
-        until(lambda: shows("Open its session", "Cancel"), "the dialog shows no loop")
-        tmux("send-keys", "Cancel")
-        tmux("send-keys", "Enter")
-        until(lambda: world.loop(loop)["loop"]["state"] == "cancelled", tmux("capture-pane", "-p"))
+        with screen(world.plugged, world.shop) as terminal:
+            world.server.until_warm()
+            world.model.script("Hello.")
+            terminal.press("Hello", "Enter")
+            terminal.until_shows("Hello.")
+            world.model.script(wait)
+            loop = world.start_loop()
+            assert asked.wait(60)
+            terminal.until_shows("Loops", f"{loop[:12]}", "coding 1/15")
+            terminal.run("Memory: Show loops")
+            terminal.until_shows("Loops", "esc")
+            terminal.press("Enter")
+            terminal.until_shows("Open its session", "Cancel")
+            terminal.press("Cancel", "Enter")
+            until(lambda: world.loop(loop)["loop"]["state"] == "cancelled", "the loop goes on")
     finally:
         leave.set()
-        tmux("kill-server")
 
 
 @pytest.mark.parametrize("mode", ["new", "here"])

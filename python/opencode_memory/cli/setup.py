@@ -141,9 +141,9 @@ def install(run: Invocation, request: SetupRequest) -> int:
                 f"The configuration of @opencode-manager/memory was copied to {copied} and is read from there."
             )
     notes += _list_server_problems(run)
-    if not request.in_project and run.config.loop.sidebar and choose_terminal_file(plan.folder) is None:
+    if not request.in_project and run.config.terminal.sidebar and choose_terminal_file(plan.folder) is None:
         notes.append(
-            f"OpenCode's sidebar shows no loops, because both tui.json and tui.jsonc are yours: add"
+            f"OpenCode's sidebar shows no memory and no loops, because both tui.json and tui.jsonc are yours: add"
             f" {(plan.folder / TERMINAL).as_uri()} to the list `plugin` of one of them."
         )
     if not request.dry_run:
@@ -243,7 +243,7 @@ def collect_files(run: Invocation, choices: Choices, *, in_project: bool) -> Wan
         files={f"{PLUGIN_FOLDER}/{name}": text for name, text in {**plugin, manifest.MANIFEST: text}.items()},
         reads=paths.folders_read(run.config.environment, run.folder),
         # A project's file would hold paths of this machine.
-        sidebar=not in_project and run.config.loop.enabled and run.config.loop.sidebar,
+        sidebar=not in_project and run.config.terminal.sidebar,
     )
 
 

@@ -39,6 +39,7 @@ from opencode_memory.config.settings import (
     ServerConfig,
     SessionConfig,
     Setting,
+    TerminalConfig,
     resolve_folder,
 )
 from opencode_memory.errors import ConfigError
@@ -91,6 +92,7 @@ class Config:
     compaction: CompactionConfig
     opencode: OpencodeConfig
     loop: LoopConfig
+    terminal: TerminalConfig
     sandbox: SandboxConfig
     server: ServerConfig
     memory_file: MemoryFile

@@ -245,7 +245,6 @@ class LoopConfig:
         copy: Patterns of ignored files that are copied into a worktree.
         stall_seconds: Seconds without any progress of a model after which it is interrupted.
         own_host: Whether the server may start OpenCode for loops that were started on the command line.
-        sidebar: Whether OpenCode's terminal shows plans and loops in its sidebar.
     """
 
     enabled: bool
@@ -261,12 +260,30 @@ class LoopConfig:
     copy: tuple[str, ...]
     stall_seconds: int
     own_host: bool
-    sidebar: bool
 
     @property
     def default_iterations(self) -> int:
         """Limit of coding steps of a short plan."""
         return 15
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TerminalConfig:
+    """Settings of OpenCode's terminal.
+
+    Attributes:
+        sidebar: Whether setup adds our part of the terminal: the sidebar, dialogs, and commands in the palette.
+        loops: Whether the sidebar shows plans and loops.
+        memory: Whether the sidebar shows memories.
+        version: Whether its title has the version.
+        toasts: Whether a short message tells what was learned.
+    """
+
+    sidebar: bool
+    loops: bool
+    memory: bool
+    version: bool
+    toasts: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -488,7 +505,11 @@ SETTINGS: Final = (
         whole_number(10, 86_400),
     ),
     Setting("loop.own_host", "start OpenCode for loops of the command line where none is open", _always(True), FLAG),
-    Setting("loop.sidebar", "show plans and loops in OpenCode's sidebar", _always(True), FLAG),
+    Setting("terminal.sidebar", "add a part to OpenCode's sidebar and palette", _always(True), FLAG),
+    Setting("terminal.loops", "show plans and loops there", _always(True), FLAG),
+    Setting("terminal.memory", "show memories there", _always(True), FLAG),
+    Setting("terminal.version", "show the version there", _always(True), FLAG),
+    Setting("terminal.toasts", "tell in OpenCode's terminal what was learned", _always(True), FLAG),
     Setting("sandbox.mode", "engine of the sandbox of loops", _always(SandboxMode.OFF), one_of(*SandboxMode)),
     Setting("sandbox.image", "image of a container", _always("ocm-sandbox:latest"), TEXT),
     Setting("sandbox.network", "let commands in the sandbox use the network", _always(False), FLAG),
@@ -555,6 +576,7 @@ SECTIONS: Final[Mapping[str, type[Any]]] = MappingProxyType(
         "compaction": CompactionConfig,
         "opencode": OpencodeConfig,
         "loop": LoopConfig,
+        "terminal": TerminalConfig,
         "sandbox": SandboxConfig,
         "server": ServerConfig,
     }

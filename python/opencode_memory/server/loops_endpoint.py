@@ -88,7 +88,7 @@ class LoopsEndpoint:
 
     def _list(self, directory: str) -> dict[str, Any]:
         project = self._state.projects.of_session(directory)
-        if project is None:
+        if project is None or not self._state.config.terminal.loops:
             return {"loops": [], "plans": []}
         store = self._state.store
         loops = Loops(store)

@@ -1,8 +1,8 @@
 """The ASGI app of the resident server: its routes and the guards in front of them.
 
-``/mcp`` is for MCP clients, ``/bridge`` for OpenCode's plugin, ``/delegate`` and ``/loops`` for commands of the same
-user, ``/ui`` for the user's browser, ``/health`` for health checks, ``/stats`` and ``/metrics`` for monitoring. No
-route allows a page of another origin to read its response.
+``/mcp`` is for MCP clients, ``/bridge`` for OpenCode's plugin, ``/terminal`` for OpenCode's terminal, ``/delegate`` and
+``/loops`` for commands of the same user, ``/ui`` for the user's browser, ``/health`` for health checks, ``/stats`` and
+``/metrics`` for monitoring. No route allows a page of another origin to read its response.
 """
 
 from __future__ import annotations
@@ -34,6 +34,8 @@ from opencode_memory.server.pages import ROOT as PAGES
 from opencode_memory.server.pages.late_site import LateSite
 from opencode_memory.server.plugin.endpoint import Bridge
 from opencode_memory.server.plugin.protocol import PATH as BRIDGE
+from opencode_memory.server.terminal_endpoint import PATH as TERMINAL
+from opencode_memory.server.terminal_endpoint import TerminalEndpoint
 from opencode_memory.text.json_values import to_json
 
 if TYPE_CHECKING:
@@ -49,7 +51,7 @@ _UNAVAILABLE: Final = 503
 MCP: Final = "/mcp"
 PLUGGED_MCP: Final = "/mcp/opencode"
 """The MCP endpoint for an OpenCode with the plugin: only the tools that the plugin does not replace."""
-_PATHS: Final = frozenset({MCP, PLUGGED_MCP, HEALTH, "/stats", "/metrics", DELEGATE, LOOPS_PATH})
+_PATHS: Final = frozenset({MCP, PLUGGED_MCP, HEALTH, "/stats", "/metrics", DELEGATE, LOOPS_PATH, TERMINAL})
 
 
 def build_app(state: ServerState, metrics: Metrics, *, host: str, key: str | None, token: str) -> WebApp:
@@ -169,6 +171,7 @@ def _build_routes(
             Route(DELEGATE, delegation.handle, methods=["POST"]),
             Route(LOOPS_PATH, LoopsEndpoint(state, bridge.loops, token=token).handle, methods=["GET", "POST"]),
             WebSocketRoute(BRIDGE, bridge.serve),
+            Route(TERMINAL, TerminalEndpoint(state, token=token).handle, methods=["GET", "POST"]),
             Mount(PAGES, app=LateSite(state, token)),
         ],
         lifespan=lifespan,

@@ -53,10 +53,6 @@ def _is_injected(given: Mapping[str, Any], _data_dir: Path) -> bool:
     return bool(given["memoryInjection.enabled"] and given["messagesTransform.enabled"])
 
 
-def _is_shown(given: Mapping[str, Any], _data_dir: Path) -> bool:
-    return bool(given["tui.sidebar"] and given["tui.showLoops"])
-
-
 def _log_file(given: Mapping[str, Any], data_dir: Path) -> str | None:
     if not given["logging.enabled"]:
         return None
@@ -79,7 +75,6 @@ _NO_REQUESTS: Final = "vectors are never computed over the network"
 _NO_DEBUG: Final = "the log has no debug level"
 _NO_MODEL: Final = '`""` leaves the choice to OpenCode'
 _ALWAYS_A_LIMIT: Final = "0 is the default limit, because a loop always has one"
-_BOTH_SHOW: Final = "loops are shown only if both keys are true"
 _BOTH: Final = "memories are injected only if both keys are true"
 _FILE: Final = 'the default file is `server.log` in the folder of the store; `"enabled": false` sets nothing'
 
@@ -154,8 +149,8 @@ KEYS: Final = (
     ),
     _setting_key("sandbox.mode", "sandbox.mode", one_of("off", "docker"), "off"),
     _setting_key("sandbox.image", "sandbox.image", LINE, "ocm-sandbox:latest", convert=_model("sandbox.image")),
-    _setting_key("loop.sidebar", "tui.sidebar", FLAG, True, meaning=_BOTH_SHOW, convert=_is_shown),
-    _setting_key("loop.sidebar", "tui.showLoops", FLAG, True, meaning=_BOTH_SHOW, convert=_is_shown),
-    Key("tui.showVersion", FLAG, True, "the sidebar shows no version"),
+    _setting_key("terminal.sidebar", "tui.sidebar", FLAG, True),
+    _setting_key("terminal.loops", "tui.showLoops", FLAG, True),
+    _setting_key("terminal.version", "tui.showVersion", FLAG, True),
 )
 BY_NAME: Final = MappingProxyType({key.name: key for key in KEYS})

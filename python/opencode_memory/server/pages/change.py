@@ -3,52 +3,20 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from collections.abc import Sequence
+from typing import Final
 
 from opencode_memory.errors import ConflictError, InvalidInputError
-from opencode_memory.learning.rejections import (
-    redo_operation,
-    reject_learned,
-    undo_operation,
-    withdraw_rejection,
-)
+from opencode_memory.learning.rejections import redo_operation, undo_operation
 from opencode_memory.learning.review import accept, reject
 from opencode_memory.models import Category, Memory
+from opencode_memory.server.changes import CHANGES
 from opencode_memory.server.pages import ROOT
 from opencode_memory.server.pages.asked import Asked, Page, Redirect, read_number, unknown
 from opencode_memory.text.clock import to_ms
 from opencode_memory.text.formatting import format_count
 
-if TYPE_CHECKING:
-    from opencode_memory.store.memory_store import MemoryStore
-
 MOST_AT_ONCE: Final = 500
-_Change = Callable[["MemoryStore", Sequence[str]], object]
-
-
-def _archive(store: MemoryStore, ids: Sequence[str]) -> None:
-    reject_learned(store, ids)
-    store.archive(ids, reason="in the browser")
-
-
-def _delete(store: MemoryStore, ids: Sequence[str]) -> None:
-    reject_learned(store, ids)
-    store.delete(ids)
-
-
-def _restore(store: MemoryStore, ids: Sequence[str]) -> None:
-    withdraw_rejection(store, *store.restore(ids))
-
-
-_CHANGES: Final[Mapping[str, tuple[str, _Change]]] = {
-    "pin": ("Pinned", lambda store, ids: store.pin(ids)),
-    "unpin": ("No longer pinned", lambda store, ids: store.unpin(ids)),
-    "archive": ("Archived", _archive),
-    "restore": ("Restored", _restore),
-    "delete": ("Deleted", _delete),
-}
-ACTIONS: Final = tuple(_CHANGES)
 
 
 def change_memory(asked: Asked) -> Redirect:
@@ -59,8 +27,8 @@ def change_memory(asked: Asked) -> Redirect:
         _check_version(asked, memory)
         _edit(asked, memory)
         asked.say("Edited.", undoable=True)
-    elif action in _CHANGES:
-        said, change = _CHANGES[action]
+    elif action in CHANGES:
+        said, change = CHANGES[action]
         change(store, [memory.id])
         asked.say(f"{said}.", undoable=True)
     else:
@@ -105,7 +73,7 @@ def apply(asked: Asked) -> Redirect:
     store = asked.store
     if _mark([store.get(id_) for id_ in ids]) != asked.field("mark"):
         raise ConflictError("a memory was changed since the preview, so nothing was done; look again")
-    said, change = _CHANGES[action]
+    said, change = CHANGES[action]
     change(store, ids)
     asked.say(f"{said}: {format_count(len(ids), 'memory')}.", undoable=True)
     return asked.back(f"{ROOT}/")
@@ -131,7 +99,7 @@ def turn(asked: Asked) -> Redirect:
 
 def _chosen(asked: Asked) -> tuple[str, list[str]]:
     action, ids = asked.field("action"), list(dict.fromkeys(asked.form.get("id", ())))
-    if action not in _CHANGES:
+    if action not in CHANGES:
         raise unknown("action", action)
     if not 0 < len(ids) <= MOST_AT_ONCE:
         raise InvalidInputError(f"id: choose 1 to {MOST_AT_ONCE} memories", field="id")

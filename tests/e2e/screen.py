@@ -1,0 +1,79 @@
+"""OpenCode's terminal in tmux: what is on the screen, and keys."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from e2e.plugged import Plugged, until
+
+_COLUMNS = "170"
+_ROWS = "45"
+
+
+@dataclass(frozen=True)
+class Screen:
+    """A terminal with OpenCode.
+
+    Attributes:
+        plugged: The home.
+        folder: The folder in which OpenCode runs.
+    """
+
+    plugged: Plugged
+    folder: Path
+
+    def tmux(self, *arguments: str) -> str:
+        """Run a command of tmux, and return its output."""
+        ran = subprocess.run(
+            ["tmux", "-L", f"memory-{self.plugged.port}", *arguments],
+            cwd=self.folder,
+            env={**self.plugged.environment, "PWD": str(self.folder), "TERM": "xterm-256color"},
+            capture_output=True,
+            text=True,
+            timeout=30,
+            check=False,
+        )
+        return ran.stdout
+
+    @property
+    def text(self) -> str:
+        """All that is on the screen."""
+        return self.tmux("capture-pane", "-p")
+
+    def press(self, *keys: str) -> None:
+        """Press keys, or type a text, which is one key here."""
+        for key in keys:
+            self.tmux("send-keys", key)
+
+    def until_shows(self, *texts: str) -> None:
+        """Wait until these texts are on the screen."""
+
+        def shows() -> bool:
+            screen = self.text
+            return all(text in screen for text in texts)
+
+        until(shows, f"{texts} never came")
+
+    def run(self, command: str) -> None:
+        """Run a command of the palette."""
+        self.press("C-p")
+        self.until_shows("Commands")
+        self.press(command)
+        self.until_shows(command)
+        self.press("Enter")
+
+
+@contextmanager
+def screen(plugged: Plugged, folder: Path) -> Iterator[Screen]:
+    """Open OpenCode in a terminal, until the end of the block."""
+    shown = Screen(plugged, folder)
+    try:
+        shown.tmux("new-session", "-d", "-s", "screen", "-x", _COLUMNS, "-y", _ROWS, str(plugged.opencode.binary))
+        shown.until_shows("Ask anything")
+        yield shown
+    finally:
+        shown.tmux("kill-server")
