@@ -312,7 +312,7 @@ def test_ended_process_has_no_command() -> None:
         (
             build_holder(is_ours=True, version="0.1.0", pid=123),
             "Port 9824 of 127.0.0.1 is held by another opencode-memory 0.1.0 (process 123).",
-            "use that server, or take another port: `opencode-memory config set server.port 9825`",
+            "use that server, end it with `opencode-memory stop`, or take another port: `opencode-memory config set server.port 9825`",
         ),
         (
             build_holder(is_incumbent=True, version="0.68.0", pid=123, command="python -m opencode_memory.http_server"),

@@ -171,7 +171,9 @@ def explain_holder(holder: PortHolder, host: str, port: int) -> str:
 def hint_for_holder(holder: PortHolder, port: int) -> str:
     """Return the next step for a user who wants the port."""
     if holder.is_ours:
-        return f"use that server, or take another port: `{_format_port_command(port)}`"
+        return (
+            f"use that server, end it with `opencode-memory stop`, or take another port: `{_format_port_command(port)}`"
+        )
     if holder.is_incumbent:
         return f"{IMPORTING}; stop it, or take another port: `{_format_port_command(port)}`"
     return f"stop it, or take another port: `{_format_port_command(port)}`"

@@ -301,5 +301,5 @@ def _format_notice(greeting: Greeting) -> str:
     ours, theirs = opencode_memory.__version__, greeting.version
     return (
         f"the plugin in OpenCode is version {theirs}, the server {ours}: run `opencode-memory setup`, "
-        "restart OpenCode, and stop an old server (`opencode-memory doctor` finds it)"
+        "restart OpenCode, and replace an old server: `opencode-memory serve --detach`"
     )
