@@ -426,3 +426,17 @@ def test_failed_fix_is_reported_and_others_are_applied(
 def test_fix_with_recall_is_a_usage_error(cli: CommandLine) -> None:
     answer = cli("doctor", "--fix", "--recall")
     assert (answer.code, "--fix is not valid with --recall" in answer.err) == (2, True)
+
+
+def test_sidebar_without_a_free_file_is_noted(cli: CommandLine, run_doctor: RunDoctor, config_folder: Path) -> None:
+    config_folder.mkdir(parents=True)
+    for name in ("tui.json", "tui.jsonc"):
+        (config_folder / name).write_text('{"theme": "mine"}')
+    cli.ok("setup")
+    [(level, text, hint)] = run_doctor("sidebar")
+    assert (level, "are both yours" in text) == ("note", True)
+    assert hint is not None
+    assert "tui.tsx" in hint
+    (config_folder / "tui.jsonc").unlink()
+    cli.ok("setup")
+    assert run_doctor("sidebar") == []

@@ -5,24 +5,16 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
 
 import click
 
 from opencode_memory.cli.command import command
 from opencode_memory.cli.context import Invocation
 from opencode_memory.cli.errors import DONE, NOTHING_FOUND
-from opencode_memory.cli.memories import format_facts
-from opencode_memory.cli.output import bold, dim
+from opencode_memory.cli.output import dim
+from opencode_memory.cli.review_screen import decide_each, print_waiting
 from opencode_memory.learning.review import accept, list_waiting, reject
-from opencode_memory.models import Memory, ScopeKind
 from opencode_memory.text.formatting import format_count, short_id
-
-if TYPE_CHECKING:
-    from opencode_memory.store.memory_store import MemoryStore
-
-_LINES: Final = 8
-_CHOICES: Final = {"a": "accept", "e": "edit", "r": "reject", "s": "skip", "q": "quit"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,52 +59,14 @@ def run_review(run: Invocation, request: ReviewRequest) -> int:
             return NOTHING_FOUND
         if request.look or not sys.stdin.isatty():
             for number, memory in enumerate(waiting, start=1):
-                _print_memory(run, memory, f"{number:>2}")
+                print_waiting(run, memory, f"{number:>2}")
             run.out.line(
                 dim("Decide with `opencode-memory review --accept ID` or `--reject ID`, or run it in a terminal.")
             )
             return DONE
-        _ask_about_each(run, store, waiting)
+        done = decide_each(run, store, waiting)
+        _print_outcome(run, done.accepted, done.rejected)
     return DONE
-
-
-def _ask_about_each(run: Invocation, store: MemoryStore, waiting: Sequence[Memory]) -> None:
-    accepted, rejected = [], []
-    for number, memory in enumerate(waiting, start=1):
-        _print_memory(run, memory, f"{number} of {len(waiting)}")
-        answer = click.prompt(
-            "(a)ccept, (e)dit, (r)eject, (s)kip, (q)uit",
-            type=click.Choice([*_CHOICES, *_CHOICES.values()]),
-            show_choices=False,
-            default="s",
-            err=True,
-        )
-        choice = _CHOICES.get(answer, answer)
-        if choice == "quit":
-            break
-        if choice == "accept":
-            accepted.append(accept(store, memory).id)
-        elif choice == "edit":
-            text = click.edit(memory.content)
-            if text is not None and text.strip():
-                accepted.append(accept(store, memory, text.strip()).id)
-            else:
-                run.out.note("Not changed.")
-        elif choice == "reject":
-            rejected += [archived.id for archived in reject(store, memory)]
-    _print_outcome(run, accepted, rejected)
-
-
-def _print_memory(run: Invocation, memory: Memory, number: str) -> None:
-    where = "" if memory.scope is ScopeKind.GLOBAL or run.config.project == memory.project else " "
-    run.out.line(bold(f"{number}{where} "), dim(format_facts(memory, at=run.started_at)))
-    run.out.excerpt(memory.content, indent="    ", lines=_LINES)
-    evidence, rule = memory.metadata.get("evidence"), memory.metadata.get("rule")
-    if isinstance(evidence, str) and evidence.strip() and evidence.strip() != memory.content.strip():
-        run.out.excerpt(f"said: {evidence}", indent="    ", lines=2)
-    if isinstance(rule, str):
-        sure = "" if memory.confidence is None else f", confidence {memory.confidence:.2f}"
-        run.out.line(dim(f"    because of: {rule}{sure}"))
 
 
 def _print_outcome(run: Invocation, accepted: Sequence[str], rejected: Sequence[str]) -> None:

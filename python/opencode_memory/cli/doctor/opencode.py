@@ -27,6 +27,8 @@ from opencode_memory.hosts.opencode.manifest import MANIFEST, read_manifest
 from opencode_memory.hosts.opencode.setup.npm_stub import Stub, check_stub, explain_wait, imported_packages
 from opencode_memory.hosts.opencode.setup.plan import Plan, Wanted, installed_manifest, is_installed, plan_setup
 from opencode_memory.hosts.opencode.setup.receipt import PLUGIN_FOLDER, is_own
+from opencode_memory.hosts.opencode.setup.terminal import PLUGIN as TERMINAL_PLUGIN
+from opencode_memory.hosts.opencode.setup.terminal import choose_terminal_file
 
 _TIMEOUT_SECONDS: Final = 20
 _VERSION: Final = re.compile(r"(?<![\d.])(\d+)\.\d+\.\d+[\w.-]*")
@@ -119,6 +121,9 @@ def _check_plugin(run: Invocation, place: Path) -> Iterator[Check]:
         yield FixableCheck("plugin", Level.PROBLEM, stale, f"opencode-memory setup{option}", fix)
     else:
         agents = ", ".join(choices.agents) or "none"
+        if not in_project and run.config.terminal.sidebar and choose_terminal_file(place) is None:
+            text = "OpenCode's sidebar shows no memory, because tui.json and tui.jsonc are both yours"
+            yield Check("sidebar", Level.NOTE, text, f"add {(place / TERMINAL_PLUGIN).as_uri()} to `plugin` in one")
         yield Check("plugin", Level.OK, f"{folder}, {manifest['version']}, agents: {agents}, tools: {choices.tools}")
 
 
