@@ -43,6 +43,7 @@ from opencode_memory.models import (
     Link,
     Memory,
     NewMemory,
+    Operation,
     Project,
     ProjectIdentity,
     ProjectMerge,
@@ -61,7 +62,8 @@ from opencode_memory.models import (
 if TYPE_CHECKING:
     from opencode_memory.exchange.export import export_memories
     from opencode_memory.exchange.import_ import import_memories
-    from opencode_memory.store.memory_store import MemoryStore, open  # noqa: A004  the API's own word
+    from opencode_memory.store.memory_store import MemoryStore
+    from opencode_memory.store.open_store import open  # noqa: A004  the API's own word
 
 __all__ = [
     "ALL_PROJECTS",
@@ -89,6 +91,7 @@ __all__ = [
     "NewMemory",
     "NotFoundError",
     "OpencodeMemoryError",
+    "Operation",
     "Project",
     "ProjectIdentity",
     "ProjectMerge",
@@ -111,7 +114,7 @@ __all__ = [
 
 _LAZY = {
     "MemoryStore": "opencode_memory.store.memory_store",
-    "open": "opencode_memory.store.memory_store",
+    "open": "opencode_memory.store.open_store",
     "export_memories": "opencode_memory.exchange.export",
     "import_memories": "opencode_memory.exchange.import_",
 }

@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from opencode_memory.store import memory_store
+from opencode_memory.store import open_store
+from opencode_memory.store.memory_store import MemoryStore
 from opencode_memory.store.snapshots import private_folder
 
 
 @contextmanager
-def rehearsal(store: memory_store.MemoryStore) -> Iterator[memory_store.MemoryStore]:
+def rehearsal(store: MemoryStore) -> Iterator[MemoryStore]:
     """Open an empty temporary store in the folder of the import's store; it is removed at the end.
 
     Raises:
@@ -22,6 +23,6 @@ def rehearsal(store: memory_store.MemoryStore) -> Iterator[memory_store.MemorySt
     """
     with (
         private_folder(store.data_dir if store.is_writable else None) as folder,
-        memory_store.open(folder, background=False) as tried,
+        open_store.open(folder, background=False) as tried,
     ):
         yield tried

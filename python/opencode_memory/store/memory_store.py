@@ -17,8 +17,6 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self, Unpack
 
 from opencode_memory._core import Engine
-from opencode_memory.config import paths
-from opencode_memory.config.load import environment
 from opencode_memory.errors import InvalidInputError
 from opencode_memory.models import (
     Earlier,
@@ -60,58 +58,13 @@ from opencode_memory.text.suggest import did_you_mean
 from opencode_memory.text.unicode import replace_surrogates
 
 if TYPE_CHECKING:
-    from opencode_memory.embedding.base import Embedder
+    pass
 
 _log: Final = logging.getLogger(__name__)
 
 _UNCHANGED: Final = object()
 _MOST_RELATED: Final = 1000
 _ONLY_MEMORIES: Final = ("category", "entity", "tag", "status", "older_than", "pinned", "with_expired")
-
-
-def open(  # noqa: A001  `opencode_memory.open` reads like what it does
-    data_dir: str | Path | None = None,
-    *,
-    project: str | None = None,
-    embedder: Embedder | None = None,
-    read_only: bool = False,
-    actor: str = "user",
-    zone: tzinfo | None = None,
-    background: bool = True,
-    clock_ms: int | None = None,
-) -> MemoryStore:
-    """Open a store; create it if it does not exist.
-
-    Args:
-        data_dir: Its folder; by default ``$XDG_DATA_HOME/opencode-memory/store``.
-        project: The project to write to and to search in, unless a call names another.
-        embedder: Turns texts into vectors; by default the bundled all-MiniLM-L6-v2, loaded when it is first needed.
-        read_only: Never write; the store must exist.
-        actor: The writer that the history names: ``user``, ``agent``, ``extracted``, ``tool`` or ``imported``.
-        zone: Zone of times that name none; None for this machine's.
-        background: Whether threads of this process embed and index new memories. Without them, call
-            ``indexes.embed_pending``. Full-text search finds every memory either way.
-        clock_ms: A fixed time for the store's clock, for tests.
-
-    Raises:
-        InvalidInputError: An argument is invalid.
-        StorageError: The folder cannot be used; it may lie on a network file system.
-        CorruptStoreError: The file there is damaged or not a store.
-        FormatVersionError: The store was written by a newer version.
-    """
-    folder = paths.default_data_dir(environment()) if data_dir is None else arguments.path(data_dir, field="data_dir")
-    if zone is not None and not isinstance(zone, tzinfo):
-        raise InvalidInputError(f"zone: must be a tzinfo, not {type(zone).__name__}", field="zone")
-    project = arguments.project_name(project)
-    engine = Engine(
-        folder,
-        read_only=arguments.flag(read_only, field="read_only"),
-        actor=arguments.text(actor, field="actor"),
-        background=arguments.flag(background, field="background"),
-        clock_ms=arguments.whole(clock_ms, field="clock_ms"),
-    )
-    queue = EmbeddingQueue(engine, engine.data_dir, embedder=embedder, in_background=background and not read_only)
-    return MemoryStore(engine, queue, project=project, zone=zone)
 
 
 class MemoryStore:
@@ -166,23 +119,14 @@ class MemoryStore:
 
     def for_project(self, project: str | None) -> MemoryStore:
         """Return this store bound to a project. Both share their files, so closing one closes both."""
-        return MemoryStore(
-            self._engine,
-            self._queue,
-            project=arguments.project_name(project),
-            zone=self._zone,
-            parent=self._parent or self,
-        )
+        return self._bound(self._engine, arguments.project_name(project))
 
     def acting_as(self, actor: Trust) -> MemoryStore:
         """Return this store for another writer, whom the history names. Closing one closes both."""
-        return MemoryStore(
-            self._engine.acting_as(actor.value),
-            self._queue,
-            project=self._project,
-            zone=self._zone,
-            parent=self._parent or self,
-        )
+        return self._bound(self._engine.acting_as(actor.value), self._project)
+
+    def _bound(self, engine: Engine, project: str | None) -> MemoryStore:
+        return MemoryStore(engine, self._queue, project=project, zone=self._zone, parent=self._parent or self)
 
     @property
     def data_dir(self) -> Path:
