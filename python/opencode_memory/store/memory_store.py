@@ -14,7 +14,7 @@ from datetime import tzinfo
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final, Self, Unpack
+from typing import Any, Final, Self, Unpack
 
 from opencode_memory._core import Engine
 from opencode_memory.errors import InvalidInputError
@@ -56,9 +56,6 @@ from opencode_memory.store.snapshots import remove_leftovers
 from opencode_memory.store.turns import Turns
 from opencode_memory.text.suggest import did_you_mean
 from opencode_memory.text.unicode import replace_surrogates
-
-if TYPE_CHECKING:
-    pass
 
 _log: Final = logging.getLogger(__name__)
 
