@@ -43,18 +43,16 @@ class World:
 
     @classmethod
     @contextmanager
-    def served(cls, binary: Path, folder: Path) -> Iterator[World]:
+    def served(cls, binary: Path, folder: Path, **settings: str) -> Iterator[World]:
         """A world with a server that runs until the block ends."""
         with ScriptedModel() as model:
-            made = cls.make(binary, folder, model, learning_sources="live")
+            made = cls.make(binary, folder, model, learning_sources="live", **settings)
             with made.server:
                 yield made
 
-    def start_loop(self, *options: str) -> str:
+    def start_loop(self, *options: str, text: str = "Make the test succeed", check: str = CHECK) -> str:
         """Start a loop that makes the test of the shop succeed; returns its name."""
-        said = self.plugged.memory(
-            "loop", "start", "Make the test succeed", "--check", CHECK, "--json", *options, folder=self.shop
-        )
+        said = self.plugged.memory("loop", "start", text, "--check", check, "--json", *options, folder=self.shop)
         name: str = json.loads(said)["loop"]["name"]
         return name
 

@@ -18,7 +18,21 @@ from typing import Any, Self
 from opencode_memory.hosts.opencode.agents import HIDDEN
 from opencode_memory.hosts.opencode.contract import DIGEST_AGENT
 
-Said = str | tuple[str, dict[str, Any]]
+
+@dataclass(frozen=True)
+class Halting:
+    """A text that halts in the middle of its stream.
+
+    Attributes:
+        text: What is streamed before.
+        halt: Is called in the middle; the stream ends when it returns.
+    """
+
+    text: str
+    halt: Callable[[], object]
+
+
+Said = str | tuple[str, dict[str, Any]] | Halting
 Turn = Said | Callable[[], Said]
 """Next step of the model: a text, a call of a tool by name with arguments, or a function that returns one."""
 END = "The script has ended."
@@ -97,6 +111,7 @@ class ScriptedModel:
         self._digests: list[Request] = []
         self._digest: Callable[[Request], str | int] = lambda _: "{}"
         self._costs: dict[str, int] = {}
+        self._answer: Callable[[Request], Said] | None = None
         self.summary = SUMMARY
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
         # Connections that OpenCode keeps open must not keep the test from ending.
@@ -123,6 +138,10 @@ class ScriptedModel:
             self._turns = deque(turns)
             self._requests = []
             self._asides = []
+
+    def script_by_request(self, answer: Callable[[Request], Said]) -> None:
+        """Answer each turn by its request, for sessions that run at the same time."""
+        self._answer = answer
 
     @property
     def requests(self) -> list[Request]:
@@ -168,7 +187,10 @@ class ScriptedModel:
                 self._asides.append(request)
                 return self.summary if request.wants_summary else "A title"
             self._requests.append(request)
+            by_request = self._answer
             turn = self._turns.popleft() if self._turns else END
+        if by_request is not None:
+            return by_request(request)
         return turn() if callable(turn) else turn
 
 
@@ -201,6 +223,11 @@ def _handler(model: ScriptedModel) -> type[BaseHTTPRequestHandler]:
 
 def _chunks(turn: Said, call: str, tokens: int) -> Iterator[str]:
     """Yield the chunks of a streamed answer: role, text or call, reason of the end, and usage."""
+    if isinstance(turn, Halting):
+        for delta in ({"role": "assistant", "content": ""}, {"content": turn.text}):
+            yield _chunk(choices=[{"index": 0, "delta": delta, "finish_reason": None}])
+        turn.halt()
+        return
     if isinstance(turn, str):
         said: dict[str, Any] = {"content": turn}
         reason = "stop"
