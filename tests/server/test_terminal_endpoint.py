@@ -99,6 +99,14 @@ def test_messages_tell_what_was_learned_since_and_nothing_twice(terminal: Termin
     assert terminal.call(since="x" * 100)[0] == 200
 
 
+@pytest.mark.parametrize("how", ["undo", "archive", "delete"])
+def test_learned_line_goes_with_its_memory(terminal: Terminal, how: str) -> None:
+    id = terminal.learn("The tests need Redis.")
+    assert terminal.lines() == ["remembered: The tests need Redis."]
+    getattr(terminal.world.store, how)(id)
+    assert terminal.lines() == ["remembered: A first one."]
+
+
 def test_message_of_a_replacement_names_both(terminal: Terminal) -> None:
     store = terminal.world.store.acting_as(Trust.EXTRACTED)
     store.remember("The database is SQLite.", project=terminal.project, trust="extracted")

@@ -6,6 +6,7 @@ The server words every line, so the terminal decides nothing.
 from __future__ import annotations
 
 import hmac
+from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
@@ -36,6 +37,7 @@ _UNAUTHORIZED: Final = 401
 _REFUSED: Final = 400
 _LISTED: Final = 100
 _WAITING: Final = 50
+_PROJECTS: Final = 50
 _TOASTS: Final = 3
 _LOOKED_AT: Final = 20
 _LINE_BYTES: Final = 48
@@ -56,6 +58,7 @@ class TerminalEndpoint:
     def __init__(self, state: ServerState, *, token: str) -> None:
         self._state = state
         self._authorization = f"Bearer {token}".encode()
+        self._recent: OrderedDict[str | None, tuple[int, list[Operation]]] = OrderedDict()
 
     async def handle(self, request: Request) -> Response:
         """Answer GET with the lines of the sidebar and new messages. POST lists memories, or changes one."""
@@ -99,12 +102,12 @@ class TerminalEndpoint:
 
     def _show(self, store: MemoryStore, session: str, since: str) -> dict[str, Any]:
         config = self._state.config.terminal
-        operations = store.operations.list(project=store.project, undone=False, limit=_LOOKED_AT)
+        operations = self._read_recent(store)
         last = operations[0].operation if operations else 0
         known = int(since) if since.isdecimal() and len(since) <= len(str(last)) else last
         new = [one for one in operations if one.operation > known and one.actor in _LEARNS]
         toasts = list(islice((text for one in new for text in describe_toasts(one)), _TOASTS))
-        learned = next((one for one in operations if one.actor in _LEARNS), None)
+        learned = next((one for one in operations if one.actor in _LEARNS and _holds(store, one)), None)
         lines = []
         if count := len(find_beside(store, session)):
             lines.append({"text": f"{count} beside this session", "open": "beside", "kind": "info"})
@@ -126,6 +129,18 @@ class TerminalEndpoint:
             "last": last,
         }
 
+    def _read_recent(self, store: MemoryStore) -> list[Operation]:
+        """Return the last operations of a project. They are read only after a change, because a terminal asks often."""
+        newest = store.operations.list(limit=1)
+        mark = newest[0].operation if newest else 0
+        known = self._recent.get(store.project)
+        if known is None or known[0] != mark:
+            known = (mark, store.operations.list(project=store.project, limit=_LOOKED_AT))
+            self._recent[store.project] = known
+            while len(self._recent) > _PROJECTS:
+                self._recent.popitem(last=False)
+        return known[1]
+
 
 def find_beside(store: MemoryStore, session: str) -> list[Memory]:
     """Return the memories that a session was shown and that are still there, the last shown first."""
@@ -138,6 +153,12 @@ def find_beside(store: MemoryStore, session: str) -> list[Memory]:
         for shown in decision.shown
     }
     return list(_existing(store, list(ids)))
+
+
+def _holds(store: MemoryStore, operation: Operation) -> bool:
+    """Return whether what an operation has learned was not undone, archived or deleted since."""
+    kept = _existing(store, [change.id for change in operation.changes[:1]])
+    return any(memory.status in {Status.ACTIVE, Status.CANDIDATE} for memory in kept)
 
 
 def _existing(store: MemoryStore, ids: Sequence[str]) -> Iterator[Memory]:
