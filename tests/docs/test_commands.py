@@ -52,7 +52,7 @@ def run_command(machine: Machine, command: str) -> str:
     words = split_words(command)
     match words:
         case ["pip", "install", *_] if "." in words:
-            return machine.ok("pip install --no-deps opencode-memory")
+            return machine.ok("pip install --no-deps ocm-memory")
         case ["make", *targets]:
             return machine.ok(shlex.join(["make", "--dry-run", *targets]), folder=ROOT)
         case ["python", "-m", module, *options] if module.startswith(("benches.", "scripts.")):

@@ -25,6 +25,7 @@ from opencode_memory.cli.doctor.checks import (
 from opencode_memory.cli.doctor.digest import check_digest
 from opencode_memory.cli.doctor.fix import apply
 from opencode_memory.cli.doctor.lateness import check_lateness
+from opencode_memory.cli.doctor.packages import check_other_packages
 from opencode_memory.cli.doctor.sessions import check_sessions
 from opencode_memory.cli.errors import DONE, NOTHING_FOUND
 from opencode_memory.cli.output import dim
@@ -122,6 +123,7 @@ def _check_installation(_run: Invocation) -> Iterator[Check]:
 
     where = f"Python {platform.python_version()}, {platform.system()} {platform.machine()}"
     yield Check("installation", Level.OK, f"opencode-memory {opencode_memory.__version__}, {where}")
+    yield from check_other_packages()
     if shutil.which("git") is None:
         yield Check(
             "git", Level.NOTE, "git is not installed, so projects without a remote are recognized only by their folder"
