@@ -6,7 +6,6 @@ By default two of the six steps are tried with a killed server. `LOOP_DEATHS=all
 from __future__ import annotations
 
 import dataclasses
-import json
 import os
 import shutil
 import signal
