@@ -245,6 +245,7 @@ class LoopConfig:
         copy: Patterns of ignored files that are copied into a worktree.
         stall_seconds: Seconds without any progress of a model after which it is interrupted.
         own_host: Whether the server may start OpenCode for loops that were started on the command line.
+        keep_days: Days after which the records of an ended loop are deleted; 0 for never.
     """
 
     enabled: bool
@@ -260,6 +261,7 @@ class LoopConfig:
     copy: tuple[str, ...]
     stall_seconds: int
     own_host: bool
+    keep_days: int
 
     @property
     def default_iterations(self) -> int:
@@ -505,6 +507,12 @@ SETTINGS: Final = (
         whole_number(10, 86_400),
     ),
     Setting("loop.own_host", "start OpenCode for loops of the command line where none is open", _always(True), FLAG),
+    Setting(
+        "loop.keep_days",
+        "days after which the records of an ended loop are deleted; 0 for never",
+        _always(180),
+        whole_number(0, 36_500),
+    ),
     Setting("terminal.sidebar", "add a part to OpenCode's sidebar and palette", _always(True), FLAG),
     Setting("terminal.loops", "show plans and loops there", _always(True), FLAG),
     Setting("terminal.memory", "show memories there", _always(True), FLAG),

@@ -10,6 +10,7 @@ import os
 import secrets
 import time
 from collections.abc import Callable
+from datetime import timedelta
 from typing import TYPE_CHECKING, Final, TypeVar
 
 import anyio
@@ -22,6 +23,7 @@ from opencode_memory.loops.host import Host, HostError
 from opencode_memory.loops.hosts import Hosts
 from opencode_memory.loops.model import Loop, LoopState, Rest
 from opencode_memory.loops.records import Loops
+from opencode_memory.loops.retention import forget_old_loops
 from opencode_memory.loops.runner import LEASE_SECONDS, Runner
 from opencode_memory.loops.transition import resume
 from opencode_memory.plans import Mode, Plan, PlanStatus
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
 _PLAN_SECONDS: Final = 10.0
 """Pause before an approved plan is tried again."""
 _MOST_TOAST: Final = 160
+_DAY_SECONDS: Final = 86_400.0
 _log: Final = logging.getLogger(__name__)
 _T = TypeVar("_T")
 
@@ -66,6 +69,7 @@ class Keeper:
         self._runners: dict[str, Runner] = {}
         self._later: dict[str, float] = {}
         self._wake = anyio.Event()
+        self._forgets_at = 0.0
 
     def add(self, host: Host) -> None:
         """Use a connection of OpenCode from now on."""
@@ -93,6 +97,7 @@ class Keeper:
                     self._wake = anyio.Event()
                     wake = self._wake
                     try:
+                        await self._forget_old()
                         pause = await self._start_all(tasks)
                     except OpencodeMemoryError as error:
                         _log.warning("the loops cannot be read: %s", error)
@@ -101,6 +106,16 @@ class Keeper:
                         await wake.wait()
         finally:
             await self._hosts.close()
+
+    async def _forget_old(self) -> None:
+        """Forget loops that ended long ago, once a day."""
+        now = time.monotonic()
+        if not self._config.keep_days or now < self._forgets_at:
+            return
+        self._forgets_at = now + _DAY_SECONDS
+        before = clock.now() - timedelta(days=self._config.keep_days)
+        if forgotten := await _on_thread(lambda: forget_old_loops(self._store, before=before)):
+            _log.info("%d loops that ended long ago were forgotten", forgotten)
 
     async def _start_all(self, tasks: TaskGroup) -> float:
         """Start what can run. Return the seconds until the next look; infinity if nothing waits."""

@@ -1,0 +1,39 @@
+"""Loops that ended long ago are forgotten, with all of their records, and others stay."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+
+from loops.loop_world import PROJECT, World
+from opencode_memory.loops.model import LoopState
+from opencode_memory.loops.records import EVENT, LEASE, LOOP, REPORT, SESSION, STEP
+from opencode_memory.loops.retention import forget_old_loops
+from opencode_memory.loops.start import pause_loop
+from opencode_memory.plans import Plans
+from opencode_memory.text import clock
+
+KINDS = (LOOP, STEP, EVENT, REPORT, SESSION, LEASE)
+
+
+def count(world: World) -> dict[str, int]:
+    return {kind: len(world.store.documents.list(kind)) for kind in KINDS}
+
+
+def test_ended_loop_leaves_no_record(make: Callable[..., World]) -> None:
+    world = make()
+    assert world.run().state is LoopState.COMPLETED
+    assert count(world)[SESSION] == 2
+    assert forget_old_loops(world.store, before=clock.now() - timedelta(days=1)) == 0
+    assert count(world)[LOOP] == 1
+    assert forget_old_loops(world.store, before=clock.now() + timedelta(seconds=1)) == 1
+    assert count(world) == dict.fromkeys(KINDS, 0)
+    assert Plans(world.store, PROJECT).get(world.loop.plan).title == "Say hello"
+
+
+def test_resting_loop_stays_however_old(make: Callable[..., World]) -> None:
+    world = make()
+    pause_loop(world.store, world.loop, at=clock.now())
+    before = count(world)
+    assert forget_old_loops(world.store, before=clock.now() + timedelta(days=1_000)) == 0
+    assert count(world) == before
