@@ -103,6 +103,20 @@ class Trust(StrEnum):
     TOOL = "tool"
     IMPORTED = "imported"
 
+    @property
+    def writer(self) -> str:
+        """The writer in words, for people."""
+        return _WRITERS[self]
+
+
+_WRITERS: Final = {
+    Trust.USER: "you",
+    Trust.AGENT: "an agent",
+    Trust.EXTRACTED: "learned",
+    Trust.TOOL: "a tool",
+    Trust.IMPORTED: "imported",
+}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:

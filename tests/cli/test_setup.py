@@ -52,18 +52,18 @@ def test_setup_and_undo_restore_the_original_files(cli: CommandLine, opencode: P
 
 def test_dry_run_shows_all_content_and_writes_no_files(cli: CommandLine, opencode: Path, tmp_path: Path) -> None:
     before = tree(tmp_path)
-    output = cli.ok("setup", "--dry-run", "--agents", "all").out
+    output = cli.ok("setup", "--dry-run", "--verbose", "--agents", "all").out
     assert tree(tmp_path) == before
     cli.ok("setup", "--agents", "all")
     for path, (_, content) in tree(opencode).items():
         if isinstance(content, bytes) and path != "opencode.jsonc":
-            assert f"Would create {opencode / path}:\n\n{content.decode()}" in output
+            assert f"Would create {opencode / path}\n\n{content.decode()}" in output
     assert f"Would create the folder {opencode / 'node_modules'}\n" in output
     assert "opencode.jsonc" not in output
     before = tree(tmp_path)
     output = cli.ok("setup", "--undo", "--dry-run").out
     assert tree(tmp_path) == before
-    assert f"Would remove {opencode / 'plugin' / 'opencode-memory.json'}:\n" in output
+    assert f"Would remove {opencode / 'plugin' / 'opencode-memory.json'}\n" in output
 
 
 def test_setup_creates_private_token(cli: CommandLine, opencode: Path, tmp_path: Path) -> None:

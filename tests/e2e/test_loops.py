@@ -316,7 +316,12 @@ def alone(opencode_binary: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     (programs / "opencode").symlink_to(opencode_binary)
     monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
     with World.served(opencode_binary, tmp_path) as made:
-        yield made
+        try:
+            yield made
+        finally:
+            # The server is killed at the end of the test, so it cannot end OpenCode.
+            if (record := own_host(made)) is not None:
+                os.kill(record["pid"], signal.SIGKILL)
 
 
 def own_host(world: World) -> dict[str, Any] | None:

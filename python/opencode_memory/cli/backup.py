@@ -59,7 +59,7 @@ def list_backups(run: Invocation) -> int:
         run.out.table(rows, right=(0, 1), cut=False)
     else:
         run.out.note("There are no backups.")
-    return DONE if found else NOTHING_FOUND
+    return DONE
 
 
 @command("restore")

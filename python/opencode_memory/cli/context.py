@@ -6,6 +6,7 @@ model.
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 from collections.abc import Iterator
@@ -19,7 +20,7 @@ from typing import TYPE_CHECKING
 from opencode_memory.cli.options import GlobalOptions
 from opencode_memory.cli.output import Output
 from opencode_memory.config.load import Config, environment, load
-from opencode_memory.config.settings import Color
+from opencode_memory.config.settings import PREFIX, Color
 from opencode_memory.errors import InvalidInputError
 from opencode_memory.text import clock
 
@@ -40,6 +41,13 @@ class Invocation:
         """The configuration, including the global options."""
         options = {"data_dir": self.given.data_dir, "project": self.given.project, "color": self.given.color}
         return load(environment=environment(), options=options)
+
+    def use_defaults(self) -> None:
+        """Go on without the configuration file and the variables, because they cannot be used."""
+        kept = {name: text for name, text in environment().items() if not name.startswith(PREFIX)}
+        self.__dict__["config"] = load(
+            environment={**kept, f"{PREFIX}CONFIG": os.devnull}, options={"data_dir": self.given.data_dir}
+        )
 
     @cached_property
     def out(self) -> Output:

@@ -79,7 +79,7 @@ def list_values(run: Invocation, *, prefix: str) -> int:
         run.out.table([(entry.key, _format_expiry(entry, run), _format_value(entry)) for entry in entries])
     else:
         run.out.note("Nothing found.")
-    return DONE if entries else NOTHING_FOUND
+    return DONE
 
 
 @command("delete")

@@ -11,7 +11,7 @@ import click
 
 from opencode_memory.cli.command import command
 from opencode_memory.cli.context import Invocation
-from opencode_memory.cli.errors import DONE, NOTHING_FOUND
+from opencode_memory.cli.errors import DONE
 from opencode_memory.cli.memories import format_facts, print_list, print_memory, print_turn
 from opencode_memory.cli.output import bold, dim
 from opencode_memory.cli.parameters import (
@@ -95,7 +95,7 @@ def list_memories(
 
 
 def print_memories(run: Invocation, request: ListRequest) -> int:
-    """Print the memories; return 1 if there are none."""
+    """Print the memories."""
     with run.open_store() as store:
         memories = store.list(
             project=ALL_PROJECTS if request.all_projects else None,
@@ -116,7 +116,7 @@ def print_memories(run: Invocation, request: ListRequest) -> int:
             run.out.note(dim(f"There may be more: --offset {request.offset + request.limit}"))
     else:
         run.out.note("Nothing found.")
-    return DONE if memories else NOTHING_FOUND
+    return DONE
 
 
 @command("show")

@@ -120,7 +120,7 @@ def print_loops(run: Invocation, *, everything: bool) -> int:
         ended = len(known) - len(shown)
         more = f" {format_count(ended, 'loop')} ended before; --all lists them too." if ended else ""
         run.out.note(f"There is no open loop in this project.{more}")
-    return DONE if shown else NOTHING_FOUND
+    return DONE
 
 
 @command("show")

@@ -87,12 +87,14 @@ def print_list(out: Output, memories: Sequence[Memory], *, at: datetime, with_pr
             short_id(memory.id),
             age(memory.created_at, at=at),
             memory.category if memory.status is Status.ACTIVE else f"{memory.category} ({memory.status})",
+            memory.trust.writer,
             *((memory.project or "global",) if with_project else ()),
             ("* " if memory.pinned else "") + memory.content,
         )
         for memory in memories
     ]
-    out.table(rows, right=(1,))
+    names = ("id", "created", "category", "by", *(("project",) if with_project else ()), "text")
+    out.table(rows, right=(1,), header=names)
 
 
 def print_memory(out: Output, memory: Memory, *, at: datetime) -> None:

@@ -27,7 +27,6 @@ from opencode_memory.text.formatting import format_count, short_id
 _ASKS_ABOVE: Final = 10
 _LONGEST_TEXT: Final = 72
 _MOST: Final = 1_000
-_WHO: Final = {Trust.USER: "you", Trust.AGENT: "an agent", Trust.EXTRACTED: "learning"}
 _DONE: Final = {
     "create": "stored",
     "edit": "edited",
@@ -62,7 +61,7 @@ def log(run: Invocation, *, everything: bool, limit: int) -> int:
             (
                 str(one.operation),
                 age(one.at, at=run.started_at),
-                _WHO.get(one.actor, one.actor.value),
+                one.actor.writer,
                 f"{_describe(one)}{' (undone)' if one.undone else ''}",
                 _text_of(one),
             )
@@ -149,7 +148,7 @@ def _is_agreed(run: Invocation, found: Operation, what: str, *, dry_run: bool, y
         run.out.json({"operation": found})
         return False
     if not run.out.as_json:
-        who = _WHO.get(found.actor, found.actor.value)
+        who = found.actor.writer
         run.out.line(
             f"{what} operation {found.operation}, {age(found.at, at=run.started_at)} by {who}: {_describe(found)}"
         )

@@ -68,23 +68,28 @@ class Output:
         if not self.as_json:
             click.echo("".join(map(self._render, parts)), self.notes, err=True, color=self.color)
 
-    def table(self, rows: Sequence[Sequence[str]], *, right: Sequence[int] = (), cut: bool = True) -> None:
+    def table(
+        self, rows: Sequence[Sequence[str]], *, right: Sequence[int] = (), cut: bool = True, header: Sequence[str] = ()
+    ) -> None:
         """Print rows in columns.
 
         Args:
             rows: The cells of each row.
+            header: The names of the columns, which only a terminal shows.
             right: Indexes of the columns that are aligned to the right.
             cut: Whether to truncate the last column to the width. Paths are not truncated, because users copy them.
         """
-        widths = [max(map(cells, column)) for column in zip(*rows, strict=True)]
-        for row in rows:
+        shown = [header, *rows] if header and self.terminal else [*rows]
+        widths = [max(map(cells, column)) for column in zip(*shown, strict=True)]
+        for row in shown:
             padded = [
                 _pad(text, width, right=column in right)
                 for column, (text, width) in enumerate(zip(row[:-1], widths, strict=False))
             ]
             used = sum(widths[:-1]) + len(_GAP) * (len(row) - 1)
             last = shorten(row[-1], max(10, self.width - used)) if cut else row[-1]
-            self.line(_GAP.join([*padded, last]).rstrip())
+            text = _GAP.join([*padded, last]).rstrip()
+            self.line(dim(text) if row is header else text)
 
     def excerpt(self, text: str, *, indent: str, lines: int) -> None:
         """Print the beginning of a text, wrapped to the width and without empty lines."""

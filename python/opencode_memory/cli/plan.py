@@ -36,7 +36,7 @@ def list_plans(run: Invocation, *, everything: bool) -> int:
         run.out.table(rows, right=(2,))
     else:
         run.out.note("There is no plan in this project.")
-    return DONE if shown else NOTHING_FOUND
+    return DONE
 
 
 @command("show")

@@ -34,7 +34,7 @@ def list_projects(run: Invocation) -> int:
         run.out.table(rows, right=(1,), cut=False)
     else:
         run.out.note("There are no projects yet.")
-    return DONE if found else NOTHING_FOUND
+    return DONE
 
 
 @command("rename")

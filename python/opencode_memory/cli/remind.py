@@ -9,7 +9,7 @@ import click
 
 from opencode_memory.cli.command import Group, command
 from opencode_memory.cli.context import Invocation
-from opencode_memory.cli.errors import DONE, NOTHING_FOUND
+from opencode_memory.cli.errors import DONE
 from opencode_memory.cli.output import dim
 from opencode_memory.cli.parameters import id_argument
 from opencode_memory.errors import InvalidInputError
@@ -81,7 +81,7 @@ def list_due(run: Invocation, *, everywhere: bool) -> int:
         run.out.table(rows, right=(1,))
     else:
         run.out.note("Nothing is due.")
-    return DONE if rows else NOTHING_FOUND
+    return DONE
 
 
 def _print(run: Invocation, memory: Memory) -> None:

@@ -35,6 +35,7 @@ class SetupRequest:
         agents: Names of agents, separated by commas, ``all`` or ``none``; None keeps the installed choice.
         tools: The provider of the tools; None keeps the installed choice.
         dry_run: Whether to only show the changes.
+        verbose: Whether to show the content of the files, too.
         force: Whether to replace files that were changed since their installation.
         digest: Which model of OpenCode digests sessions; None asks once if a person is there.
     """
@@ -43,6 +44,7 @@ class SetupRequest:
     agents: str | None = None
     tools: str | None = None
     dry_run: bool = False
+    verbose: bool = False
     force: bool = False
     digest: str | None = None
 
@@ -57,7 +59,8 @@ def _agent_names(ctx: click.Context, param: click.Parameter, incomplete: str) ->
 
 
 @command("setup")
-@click.option("--dry-run", is_flag=True, help="Show all files with their content without writing.")
+@click.option("--dry-run", is_flag=True, help="List the files without writing them.")
+@click.option("-v", "--verbose", is_flag=True, help="With --dry-run: show their content, too.")
 @click.option("--project", "in_project", is_flag=True, help="Install for this project only, in its .opencode folder.")
 @click.option(
     "--undo",
@@ -85,6 +88,7 @@ def setup(
     run: Invocation,
     *,
     dry_run: bool,
+    verbose: bool,
     in_project: bool,
     undo: bool,
     agents: str | None,
@@ -98,7 +102,13 @@ def setup(
     nothing, or updates the plugin; it keeps the chosen agents and tools.
     """
     request = SetupRequest(
-        in_project=in_project, agents=agents, tools=tools, dry_run=dry_run, force=force, digest=digest
+        in_project=in_project,
+        agents=agents,
+        tools=tools,
+        dry_run=dry_run,
+        verbose=verbose,
+        force=force,
+        digest=digest,
     )
     if undo:
         if force or agents is not None or tools is not None or digest is not None:
@@ -154,7 +164,7 @@ def install(run: Invocation, request: SetupRequest) -> int:
     if not plan.steps:
         run.out.line(f"Nothing to do: the plugin is already installed in {plan.folder}.")
     elif request.dry_run:
-        _print_plan(run, plan.steps)
+        _print_plan(run, plan.steps, verbose=request.verbose)
         if not (file := token_file(run.config.data_dir)).exists():
             run.out.line(f"Would create {file}: a random key, which is never displayed\n")
     else:
@@ -199,7 +209,7 @@ def uninstall(run: Invocation, request: SetupRequest) -> int:
     elif not plan.steps:
         run.out.line(f"There is nothing to remove in {folder}.")
     elif request.dry_run:
-        _print_plan(run, plan.steps)
+        _print_plan(run, plan.steps, verbose=request.verbose)
     else:
         run.out.line(f"Removed the plugin from OpenCode; stored memories are kept. Removed from {folder}:")
         _print_steps(run, plan)
@@ -286,12 +296,12 @@ def _list_server_problems(run: Invocation) -> list[str]:
     return [f"{check.text[0].upper()}{check.text[1:].rstrip('.')}: {check.hint}" for check in found]
 
 
-def _print_plan(run: Invocation, steps: Sequence[Step]) -> None:
+def _print_plan(run: Invocation, steps: Sequence[Step], *, verbose: bool) -> None:
     for step in steps:
-        if step.text is None:
-            run.out.line(f"Would {step.action} the folder {step.path}\n")
-        else:
-            run.out.line(f"Would {step.action} {step.path}:\n\n{step.text}")
+        kind = "the folder " if step.text is None else ""
+        run.out.line(f"Would {step.action} {kind}{step.path}")
+        if verbose and step.text is not None:
+            run.out.line(f"\n{step.text}")
 
 
 def _print_steps(run: Invocation, plan: Plan) -> None:

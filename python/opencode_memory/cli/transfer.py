@@ -18,6 +18,7 @@ from opencode_memory.text.formatting import format_count
 
 _EXPORT_FORMATS = ("json", "markdown")
 _IMPORT_FORMATS = (*_EXPORT_FORMATS, "opencode-semantic-memory", "ocm-mem-json", "ocm-mem-markdown")
+_MARKDOWN = (".md", ".markdown")
 _NOUNS = {"history": "change", "kv": "value"}
 
 
@@ -43,9 +44,7 @@ class ImportRequest:
     "-f",
     "--format",
     type=click.Choice(_EXPORT_FORMATS),
-    default="json",
-    show_default=True,
-    help="json is complete; markdown is for reading.",
+    help="json is complete; markdown is for reading.  [default: by the ending of the file, or json]",
 )
 @click.option(
     "-o",
@@ -54,9 +53,10 @@ class ImportRequest:
     type=click.Path(path_type=Path, dir_okay=False),
     help="File to write.  [default: standard output]",
 )
-def export(run: Invocation, *, format: str, file: Path | None) -> None:
+def export(run: Invocation, *, format: str | None, file: Path | None) -> None:
     """Export all memories, or with -p those of one project and the global ones."""
-    write(run, ExportRequest(format=format, file=file))
+    ending = "markdown" if file is not None and file.suffix.lower() in _MARKDOWN else "json"
+    write(run, ExportRequest(format=format or ending, file=file))
 
 
 def write(run: Invocation, request: ExportRequest) -> None:

@@ -30,7 +30,7 @@ from opencode_memory.cli.doctor.sessions import check_sessions
 from opencode_memory.cli.errors import DONE, NOTHING_FOUND
 from opencode_memory.cli.output import dim
 from opencode_memory.config.paths import default_data_dir
-from opencode_memory.errors import OpencodeMemoryError
+from opencode_memory.errors import ConfigError, OpencodeMemoryError
 from opencode_memory.text.formatting import format_count
 
 if TYPE_CHECKING:
@@ -69,11 +69,12 @@ def doctor(run: Invocation, *, recall: bool, sample: int | None, fix: bool) -> i
         return run_recall_check(run, sample=_SAMPLE if sample is None else sample)
     if sample is not None:
         raise click.UsageError("--sample is valid only with --recall", click.get_current_context())
-    checks, done = _run_checks(run), []
+    unreadable = _use_defaults(run)
+    checks, done = [*unreadable, *_run_checks(run)], []
     if fix:
         fixes = dict.fromkeys(check.fix for check in checks if isinstance(check, FixableCheck) and check.fix)
         done = [_apply_fix(run, planned_fix) for planned_fix in fixes]
-        checks = _run_checks(run) if done else checks
+        checks = [*unreadable, *_run_checks(run)] if done else checks
     is_well = all(check.level is not Level.PROBLEM for check in checks)
     if run.out.as_json:
         run.out.json({"ok": is_well, "checks": _to_fields(checks)} | ({"fixes": _to_fields(done)} if fix else {}))
@@ -83,6 +84,16 @@ def doctor(run: Invocation, *, recall: bool, sample: int | None, fix: bool) -> i
         if check.hint is not None:
             run.out.line(dim(f"{'':<22}{check.hint}"))
     return DONE if is_well else NOTHING_FOUND
+
+
+def _use_defaults(run: Invocation) -> list[Check]:
+    """Go on with the defaults if the configuration cannot be used, and return the problem."""
+    try:
+        _ = run.config
+    except ConfigError as error:
+        run.use_defaults()
+        return [Check("configuration", Level.PROBLEM, str(error), error.hint or "opencode-memory config path")]
+    return []
 
 
 def _run_checks(run: Invocation) -> list[Check]:

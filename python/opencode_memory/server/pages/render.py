@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 
-from opencode_memory.models import Hit, Trust
+from opencode_memory.models import Hit
 from opencode_memory.server.pages import ROOT
 from opencode_memory.text.clock import age
 from opencode_memory.text.formatting import format_count, short_id
@@ -29,13 +29,6 @@ HEADERS: Final[Mapping[str, str]] = {
     "Cross-Origin-Resource-Policy": "same-origin",
 }
 STATIC: Final[Mapping[str, str]] = {"app.css": "text/css", "app.js": "text/javascript", "icon.svg": "image/svg+xml"}
-_WHO: Final = {
-    Trust.USER: "you",
-    Trust.AGENT: "an agent",
-    Trust.EXTRACTED: "learned",
-    Trust.TOOL: "a tool",
-    Trust.IMPORTED: "imported",
-}
 
 
 def render(template: str, values: Mapping[str, Any], *, at: datetime) -> str:
@@ -54,7 +47,7 @@ def _environment() -> Environment:
     environment = Environment(
         loader=FunctionLoader(_load), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    environment.filters |= {"short": short_id, "who": lambda trust: _WHO.get(trust, str(trust))}
+    environment.filters |= {"short": short_id, "who": lambda trust: trust.writer}
     environment.globals |= {"age": age, "count": format_count, "is_memory": lambda hit: isinstance(hit, Hit)}
     return environment
 
