@@ -188,6 +188,10 @@ _USES: dict[str, Callable[[MemoryStore, str], object]] = {
     "maintain": lambda store, id: store.maintain(),
     "stats": lambda store, id: store.stats(),
     "for_project": lambda store, id: store.for_project("app").list(),
+    "acting_as": lambda store, id: store.acting_as("agent").list(),
+    "operations.list": lambda store, id: store.operations.list(),
+    "operations.undo": lambda store, id: store.operations.undo(1),
+    "operations.redo": lambda store, id: store.operations.redo(1),
     "most_used": lambda store, id: store.most_used(since="2026-01-01"),
     "note_uses": lambda store, id: store.note_uses([id]),
     "links": lambda store, id: store.links(["similar"]),
@@ -234,6 +238,7 @@ def test_every_method_is_tried_on_a_closed_and_on_a_forked_store() -> None:
     from opencode_memory.store.backups import Backups
     from opencode_memory.store.indexes import Indexes
     from opencode_memory.store.kv import KeyValues
+    from opencode_memory.store.operations import Operations
     from opencode_memory.store.projects import Projects
     from opencode_memory.store.reminders import Reminders
     from opencode_memory.store.rows import Rows
@@ -249,6 +254,7 @@ def test_every_method_is_tried_on_a_closed_and_on_a_forked_store() -> None:
         "rows.": Rows,
         "turns.": Turns,
         "reminders.": Reminders,
+        "operations.": Operations,
     }
     methods = {f"{part}{name}" for part, kind in parts.items() for name in vars(kind) if not name.startswith("_")}
     assert methods - _USES.keys() == {"close", "data_dir", "is_writable", "project", "zone"}

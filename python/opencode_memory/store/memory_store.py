@@ -118,9 +118,9 @@ class MemoryStore:
         """Return this store bound to a project. Both share their files, so closing one closes both."""
         return self._bound(self._engine, arguments.project_name(project))
 
-    def acting_as(self, actor: Trust) -> MemoryStore:
-        """Return this store for another writer, whom the history names. Closing one closes both."""
-        return self._bound(self._engine.acting_as(actor.value), self._project)
+    def acting_as(self, actor: Trust | str) -> MemoryStore:
+        """Return this store for another writer, as ``open`` takes it. Closing one closes both."""
+        return self._bound(self._engine.acting_as(arguments.text(actor, field="actor")), self._project)
 
     def _bound(self, engine: Engine, project: str | None) -> MemoryStore:
         return MemoryStore(engine, self._queue, project=project, zone=self._zone, parent=self._parent or self)
