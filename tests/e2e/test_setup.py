@@ -142,7 +142,11 @@ def test_first_session_has_tools_with_an_api_key(
     health = f"http://127.0.0.1:{plugged.port}/health"
     try:
         with plugged.running(shop) as instance:
-            # OpenCode looked for the server before it was there.
+            # OpenCode looked for the server before it was there. A server that comes after OpenCode's wait of two
+            # seconds is connected with the next message.
+            until(lambda: is_there(health), "the plugin started no server")
+            model.script("Good morning.")
+            instance.prompt(instance.session(), "Good morning.")
             until(lambda: instance.get("/mcp")["memory"]["status"] == "connected", "the tools never came")
     finally:
         if is_there(health):
