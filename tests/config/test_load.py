@@ -191,3 +191,11 @@ def test_invalid_api_key_is_refused_and_hidden(environment: dict[str, str]) -> N
     with pytest.raises(ConfigError, match="visible ASCII") as caught:
         load(environment=environment | {"OPENCODE_MEMORY_API_KEY": "g\u00e9heim"})
     assert "heim" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "url", ["example.org", "ftp://example.org/v1", "http://", "https://:443", "http://a:port/", " http://a", "x" * 10]
+)
+def test_address_that_is_no_url_is_refused(environment: dict[str, str], url: str) -> None:
+    with pytest.raises(ConfigError, match="digest_url"):
+        load(environment=environment | {"OPENCODE_MEMORY_LEARNING_DIGEST_URL": url})

@@ -19,6 +19,7 @@ from opencode_memory.config.value_kinds import (
     KEY,
     TEXT,
     TEXTS,
+    URL,
     ValueKind,
     number,
     one_of,
@@ -429,7 +430,7 @@ SETTINGS: Final = (
         _always(Digest.ASK),
         one_of(*Digest),
     ),
-    Setting("learning.digest_url", "OpenAI-compatible server that digests sessions instead", _always(None), TEXT),
+    Setting("learning.digest_url", "OpenAI-compatible server that digests sessions instead", _always(None), URL),
     Setting("learning.digest_model", "model of that server", _always(None), TEXT),
     Setting(
         "learning.digest_key",

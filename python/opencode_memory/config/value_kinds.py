@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 _FLAGS: Final = {
     "true": True,
@@ -135,8 +136,22 @@ def _validate_flag(value: Any) -> bool | None:
 
 
 FLAG: Final = ValueKind("true or false", _validate_flag, lambda text: _FLAGS.get(text.strip().lower()))
+
+
+def _validate_url(value: Any) -> str | None:
+    if not isinstance(value, str) or value != value.strip():
+        return None
+    try:
+        parts = urlsplit(value)
+        _ = parts.port  # A port that is no number is found only here.
+    except ValueError:
+        return None
+    return value if parts.scheme in {"http", "https"} and parts.hostname else None
+
+
 TEXT: Final = ValueKind("a text that is not empty", _validate_text)
 TEXTS: Final = ValueKind("a list of texts, or one text with commas", _validate_texts, _split)
+URL: Final = ValueKind("a URL that begins with http:// or https://", _validate_url)
 LINE: Final = ValueKind("a text on one line", _validate_line)
 MODEL: Final = ValueKind('"provider/model", or ""', _validate_model)
 PATH: Final = ValueKind('a path that begins with / or ~/, or ""', _validate_path)
