@@ -18,6 +18,7 @@ def server(cli: CommandLine, monkeypatch: pytest.MonkeyPatch) -> list[Answer | N
     answers: list[Answer | None] = []
     monkeypatch.setattr(ui, "start", lambda config: None)
     monkeypatch.setattr(ui, "post", lambda *args, **more: answers.pop())
+    monkeypatch.setattr(ui, "_PATIENCE_SECONDS", -1.0)
     monkeypatch.setattr("pathlib.Path.read_text", lambda self, **more: "t0ken\n")
     return answers
 
@@ -45,3 +46,12 @@ def test_refusal_names_the_next_step(cli: CommandLine, server: list[Answer | Non
     said = cli("ui", "--no-open")
     assert said.code == 2
     assert "doctor" in said.err
+
+
+def test_server_that_needs_time_is_asked_again(
+    cli: CommandLine, server: list[Answer | None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ui, "_PATIENCE_SECONDS", 20.0)
+    server += [Answer(200, b'{"path": "/ui/enter?code=abc"}'), None, None]
+    assert "code=abc" in cli.ok("ui", "--no-open").out
+    assert server == []

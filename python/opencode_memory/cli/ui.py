@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import time
 import webbrowser
+from typing import Final
 
 import click
 
@@ -14,7 +16,9 @@ from opencode_memory.errors import OpencodeMemoryError
 from opencode_memory.hosts.opencode.contract import TOKEN_FILE
 from opencode_memory.resident.client import UI_LINK_PATH, post
 
-_OK = 200
+_OK: Final = 200
+_PATIENCE_SECONDS: Final = 20.0
+_PAUSE_SECONDS: Final = 0.05
 
 
 @command("ui")
@@ -37,15 +41,24 @@ def ui(run: Invocation, *, no_open: bool) -> None:
 
 
 def _ask_for_link(run: Invocation) -> str:
-    config = run.config
-    try:
-        token = (config.data_dir / TOKEN_FILE).read_text(encoding="ascii").strip()
-        answer = post(config.server.host, config.server.port, UI_LINK_PATH, b"{}", token=token)
-    except (OSError, ValueError) as error:
-        raise OpencodeMemoryError(f"the server does not give a link: {error}") from error
-    if answer is None or answer.status != _OK:
-        refusal = OpencodeMemoryError("the server gives no link; it may serve another store, or be of another version")
-        refusal.hint = "opencode-memory doctor"
-        raise refusal
-    path: str = json.loads(answer.body)["path"]
-    return path
+    """Return the path of a link. A server that was just started may need some seconds for its answer."""
+    server, until = run.config.server, time.monotonic() + _PATIENCE_SECONDS
+    while True:
+        try:
+            token = (run.config.data_dir / TOKEN_FILE).read_text(encoding="ascii").strip()
+            answer = post(
+                server.host, server.port, UI_LINK_PATH, b"{}", token=token, seconds=_PATIENCE_SECONDS, trusts=True
+            )
+        except (OSError, ValueError) as error:
+            if time.monotonic() > until:
+                raise OpencodeMemoryError(f"the server does not give a link: {error}") from error
+            answer = None
+        if answer is not None and answer.status == _OK:
+            path: str = json.loads(answer.body)["path"]
+            return path
+        if answer is not None or time.monotonic() > until:
+            break
+        time.sleep(_PAUSE_SECONDS)
+    refusal = OpencodeMemoryError("the server gives no link; it may serve another store, or be of another version")
+    refusal.hint = "opencode-memory doctor"
+    raise refusal
