@@ -112,9 +112,6 @@ __all__ = [
     "open",
 ]
 
-DISTRIBUTION = "ocm-memory"
-"""The name of the package on the index, where the import name belongs to another project."""
-
 _LAZY = {
     "MemoryStore": "opencode_memory.store.memory_store",
     "open": "opencode_memory.store.open_store",
@@ -127,7 +124,8 @@ def __getattr__(name: str) -> Any:
     import importlib  # noqa: PLC0415  the point of this function is to import late
 
     if name == "__version__":
-        return importlib.import_module("importlib.metadata").version(DISTRIBUTION)
+        name = importlib.import_module("opencode_memory.config.distribution").DISTRIBUTION
+        return importlib.import_module("importlib.metadata").version(name)
     if name in _LAZY:
         return getattr(importlib.import_module(_LAZY[name]), name)
     message = f"module {__name__!r} has no attribute {name!r}"

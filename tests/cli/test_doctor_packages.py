@@ -8,6 +8,7 @@ import pytest
 
 import opencode_memory
 from opencode_memory.cli.doctor.packages import check_other_packages
+from opencode_memory.config.distribution import DISTRIBUTION
 
 
 def test_other_packages_are_named_with_a_way_out(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -27,4 +28,4 @@ def test_other_packages_are_named_with_a_way_out(monkeypatch: pytest.MonkeyPatch
 
 
 def test_our_own_package_has_its_name() -> None:
-    assert metadata.version(opencode_memory.DISTRIBUTION) == opencode_memory.__version__
+    assert metadata.version(DISTRIBUTION) == opencode_memory.__version__

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-import opencode_memory
 from opencode_memory import EmbeddingError, MemoryStore, ProjectIdentity, RememberStatus, Status
+from opencode_memory.config.distribution import DISTRIBUTION
 from opencode_memory.exchange import export_memories, import_memories
 from support import processes
 from support.embedders import ConstantEmbedder, DownEmbedder, HookedEmbedder, WordEmbedder
@@ -367,7 +367,7 @@ def test_31_every_shown_memory_can_be_changed_by_its_id(store: MemoryStore) -> N
 
 
 def test_32_every_dependency_has_an_upper_bound() -> None:
-    required = importlib.metadata.requires(opencode_memory.DISTRIBUTION)
+    required = importlib.metadata.requires(DISTRIBUTION)
     assert required
     assert [name for name in required if "<" not in name] == []
 

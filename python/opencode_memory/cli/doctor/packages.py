@@ -7,6 +7,7 @@ from importlib import metadata
 from typing import Final
 
 from opencode_memory.cli.doctor.checks import Check, Level
+from opencode_memory.config.distribution import DISTRIBUTION
 
 _OTHERS: Final = {
     "opencode-memory": "another project, or an early build of this one",
@@ -16,8 +17,6 @@ _OTHERS: Final = {
 
 def check_other_packages() -> Iterator[Check]:
     """Report packages that may have replaced our files, or that ours may have replaced."""
-    from opencode_memory import DISTRIBUTION  # noqa: PLC0415  a package imports itself only when it runs
-
     for name, about in _OTHERS.items():
         try:
             version = metadata.version(name)
