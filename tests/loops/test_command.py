@@ -7,8 +7,11 @@ import threading
 from pathlib import Path
 
 import anyio
+import pytest
 
+from opencode_memory.errors import ConflictError
 from opencode_memory.loops.command import KEPT_CHARACTERS, run_all, run_command
+from opencode_memory.loops.process import ProcessId
 
 
 def test_exit_code_and_both_streams_are_kept(tmp_path: Path) -> None:
@@ -62,6 +65,35 @@ def test_folder_that_is_gone_is_an_exit_code(tmp_path: Path) -> None:
         assert (await run_command("true", tmp_path / "gone")).exit == 127
 
     anyio.run(main)
+
+
+def test_command_begins_after_its_group_is_recorded(tmp_path: Path) -> None:
+    begun = tmp_path / "begun"
+    recorded: list[ProcessId] = []
+
+    async def record(group: ProcessId) -> None:
+        await anyio.sleep(0.1)
+        assert not begun.exists()
+        recorded.append(group)
+
+    async def main() -> None:
+        ran = await run_command("touch begun; echo $$; cat", tmp_path, on_start=record)
+        assert (ran.exit, ran.output.split()) == (0, [str(group.pid) for group in recorded])
+
+    anyio.run(main)
+    assert begun.exists()
+
+
+def test_command_whose_group_cannot_be_recorded_never_begins(tmp_path: Path) -> None:
+    async def fail(_: ProcessId) -> None:
+        raise ConflictError("lost")
+
+    async def main() -> None:
+        with pytest.raises(ConflictError, match="lost"):
+            await run_command("touch begun", tmp_path, on_start=fail)
+
+    anyio.run(main)
+    assert not (tmp_path / "begun").exists()
 
 
 def until_gone(pid: int) -> None:

@@ -7,13 +7,13 @@ from datetime import timedelta
 
 from loops.loop_world import PROJECT, World
 from opencode_memory.loops.model import LoopState
-from opencode_memory.loops.records import EVENT, LEASE, LOOP, REPORT, SESSION, STEP
+from opencode_memory.loops.records import EVENT, LEASE, LOOP, REPORT, RUN, SESSION, STEP
 from opencode_memory.loops.retention import forget_old_loops
 from opencode_memory.loops.start import pause_loop
 from opencode_memory.plans import Plans
 from opencode_memory.text import clock
 
-KINDS = (LOOP, STEP, EVENT, REPORT, SESSION, LEASE)
+KINDS = (LOOP, STEP, EVENT, REPORT, RUN, SESSION, LEASE)
 
 
 def count(world: World) -> dict[str, int]:
@@ -23,7 +23,7 @@ def count(world: World) -> dict[str, int]:
 def test_ended_loop_leaves_no_record(make: Callable[..., World]) -> None:
     world = make()
     assert world.run().state is LoopState.COMPLETED
-    assert count(world)[SESSION] == 2
+    assert (count(world)[SESSION], count(world)[RUN]) == (2, 1)
     assert forget_old_loops(world.store, before=clock.now() - timedelta(days=1)) == 0
     assert count(world)[LOOP] == 1
     assert forget_old_loops(world.store, before=clock.now() + timedelta(seconds=1)) == 1

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import random
+import signal
+import subprocess
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
@@ -14,12 +16,16 @@ import pytest
 import opencode_memory
 from loops.fake_opencode import Asked
 from loops.loop_world import PLAN, PROJECT, World, is_audit
+from loops.processes import dead_process, elsewhere
 from loops.repositories import git
 from opencode_memory.config.load import load
 from opencode_memory.errors import InvalidInputError, NotFoundError
+from opencode_memory.loops import records
 from opencode_memory.loops.host import HostError
+from opencode_memory.loops.left_over import mark
 from opencode_memory.loops.model import LoopState, Rest, StepKind
-from opencode_memory.loops.records import Lease
+from opencode_memory.loops.process import ProcessId, identify
+from opencode_memory.loops.records import Lease, LostLeaseError
 from opencode_memory.loops.start import Raised, Wish, cancel_loop, pause_loop, resume_loop, start_loop
 from opencode_memory.plans import Plans, PlanStatus
 from opencode_memory.store.documents import Change
@@ -248,6 +254,48 @@ def test_second_server_does_nothing_while_the_first_has_the_lease(make: Callable
     assert world.run().steps == 0
     world.loops.release(lease)
     assert world.run().state is LoopState.COMPLETED
+
+
+def hold_as(world: World, process: ProcessId, monkeypatch: pytest.MonkeyPatch) -> Lease:
+    """Take the lease as a server that is another process."""
+    with monkeypatch.context() as patch:
+        patch.setattr(records, "identify", lambda _: process)
+        lease = world.loops.acquire(world.loop.id, "another server", at=clock.now(), seconds=600)
+    assert lease is not None
+    return lease
+
+
+def test_loop_of_a_dead_server_goes_on_at_once(make: Callable[..., World], monkeypatch: pytest.MonkeyPatch) -> None:
+    world = make()
+    lease = hold_as(world, dead_process(), monkeypatch)
+    assert world.run().state is LoopState.COMPLETED
+    with pytest.raises(LostLeaseError):
+        world.loops.write(world.loops.get(world.loop.id), lease=lease, at=clock.now())
+
+
+def test_loop_of_a_server_that_may_live_is_left(make: Callable[..., World], monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process of another machine cannot be looked up, so its lease has to end."""
+    world = make()
+    hold_as(world, elsewhere(dead_process()), monkeypatch)
+    assert world.run().steps == 0
+
+
+def test_check_that_outlived_its_server_is_ended_before_it_runs_again(
+    make: Callable[..., World], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = make(PLAN.replace("grep -q hello hello.txt", "grep -q hello hello.txt && cat /proc/$(cat ../left)/cmdline"))
+    with subprocess.Popen(["sleep", "300"], env={**os.environ, **mark()}, start_new_session=True) as left:
+        process = identify(left.pid)
+        assert process is not None
+        lease = hold_as(world, dead_process(), monkeypatch)
+        world.loops.note_run(process, lease)
+        folder = world.store.data_dir / "loops" / world.loop.id
+        folder.mkdir(parents=True)
+        (folder / "left").write_text(str(left.pid))
+        assert world.run().state is LoopState.COMPLETED
+        assert left.wait(5) == -signal.SIGKILL
+    outputs = [step.outcome["output"] for step in world.loops.steps(world.loop.id) if step.kind is StepKind.CHECK]
+    assert outputs == [""]
 
 
 def test_two_starts_of_one_plan_are_one_loop(make: Callable[..., World]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,12 +15,20 @@ import anyio
 from anyio.abc import Process
 
 from opencode_memory.config.load import environment as inherited
+from opencode_memory.loops.left_over import mark
+from opencode_memory.loops.process import ProcessId, identify
 
 COMMAND_SECONDS: Final = 1_800.0
 KEPT_CHARACTERS: Final = 4_000
 _TAIL_BYTES: Final = 64 * 1024
 _TIMED_OUT: Final = 124
 _OWN_PREFIX: Final = "OPENCODE_MEMORY_"
+_GATE: Final = ("sh", "-c", 'read -r go && exec "$@" </dev/null', "sh")
+"""Waits for a line, so that the process group is recorded before the command begins. If the server dies before, the
+gate closes and nothing begins."""
+
+OnStart = Callable[[ProcessId], Awaitable[None]]
+"""Records the process group of a command. The command begins when it returns."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +53,7 @@ async def run_all(
     wrap: Sequence[str] = (),
     environment: Mapping[str, str] | None = None,
     seconds: float = COMMAND_SECONDS,
+    on_start: OnStart | None = None,
 ) -> Ran:
     """Run commands one after another, and return the first that fails, or the last.
 
@@ -54,10 +63,11 @@ async def run_all(
         wrap: Arguments in front of the shell, for example of a sandbox.
         environment: More variables.
         seconds: Time limit of each command.
+        on_start: Is called with the process group of each command before it begins.
     """
     ran = Ran(command="", exit=0, output="")
     for command in commands:
-        ran = await run_command(command, folder, wrap=wrap, environment=environment, seconds=seconds)
+        ran = await run_command(command, folder, wrap=wrap, environment=environment, seconds=seconds, on_start=on_start)
         if ran.exit != 0:
             break
     return ran
@@ -70,16 +80,17 @@ async def run_command(
     wrap: Sequence[str] = (),
     environment: Mapping[str, str] | None = None,
     seconds: float = COMMAND_SECONDS,
+    on_start: OnStart | None = None,
 ) -> Ran:
     """Run a command. Whatever it has started is ended with it."""
     kept = {name: value for name, value in inherited().items() if not name.startswith(_OWN_PREFIX)}
     tail = bytearray()
     try:
         process = await anyio.open_process(
-            [*wrap, "sh", "-c", command],
+            [*_GATE, *wrap, "sh", "-c", command],
             cwd=folder,
-            env={**kept, "CI": "1", **(environment or {})},
-            stdin=subprocess.DEVNULL,
+            env={**kept, "CI": "1", **(environment or {}), **mark()},
+            stdin=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
@@ -87,6 +98,10 @@ async def run_command(
         return Ran(command=command, exit=127, output=f"cannot be started: {error.strerror}")
     exit_code = _TIMED_OUT
     try:
+        group = identify(process.pid)
+        if on_start is not None and group is not None:
+            await on_start(group)
+        await _open_gate(process)
         with anyio.move_on_after(seconds):
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(_read, process, tail)
@@ -102,6 +117,14 @@ async def run_command(
     if exit_code == _TIMED_OUT:
         output += f"\n[ended after {seconds:g} s]"
     return Ran(command=command, exit=exit_code, output=output[-KEPT_CHARACTERS:])
+
+
+async def _open_gate(process: Process) -> None:
+    if process.stdin is None:
+        return
+    with suppress(anyio.BrokenResourceError, ConnectionError):
+        await process.stdin.send(b"\n")
+    await process.stdin.aclose()
 
 
 async def _read(process: Process, tail: bytearray) -> None:

@@ -17,6 +17,7 @@ from typing import Final
 
 from opencode_memory.config.load import environment as inherited
 from opencode_memory.errors import OpencodeMemoryError
+from opencode_memory.loops.left_over import mark
 
 _SECONDS: Final = 120.0
 _SAID_CHARACTERS: Final = 500
@@ -88,7 +89,7 @@ class Git:
             place += [f"--git-dir={self.git_dir}", f"--work-tree={self.work_tree}"]
         options = [part for option in _OPTIONS for part in ("-c", option)]
         environment = {name: value for name, value in inherited().items() if not name.startswith("GIT_")}
-        environment |= {"GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
+        environment |= {"GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C", **mark()}
         try:
             ran = subprocess.run(  # noqa: S603  git, with arguments of our own
                 ["git", *place, *options, *arguments],  # noqa: S607  the user's git

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from datetime import datetime
 
 from opencode_memory.loops.model import Loop, Step
+from opencode_memory.loops.process import ProcessId
 from opencode_memory.loops.records import Lease, Loops, LostLeaseError
 from opencode_memory.store.documents import Change
 
@@ -45,6 +46,15 @@ class HeldLease:
         """
         with self._lock:
             return self._loops.write_step(step, project=project, lease=self._held, also=also)
+
+    def note_run(self, process: ProcessId) -> None:
+        """Record the process group of a command; see ``Loops.note_run``.
+
+        Raises:
+            LostLeaseError: Another server has the lease.
+        """
+        with self._lock:
+            self._loops.note_run(process, self._held)
 
     def renew(self, *, at: datetime, seconds: float) -> None:
         """Extend the lease.

@@ -7,6 +7,7 @@ was thought dead can change nothing. A person's change of the loop's state needs
 from __future__ import annotations
 
 import builtins
+import os
 import secrets
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from opencode_memory.errors import ConflictError, NotFoundError
 from opencode_memory.loops.model import Loop, LoopState, Step
+from opencode_memory.loops.process import ProcessId, identify
 from opencode_memory.store.documents import Change, Document
 from opencode_memory.text.clock import to_ms
 from opencode_memory.text.json_values import to_json
@@ -31,6 +33,7 @@ EVENT: Final = "loop-event"
 LEASE: Final = "loop-lease"
 SESSION: Final = "loop-session"
 REPORT: Final = "loop-report"
+RUN: Final = "loop-run"
 _ID_BYTES: Final = 4
 _TRIES: Final = 20
 _LOOP_STORED: Final = frozenset({"id", "project", "revision", "created_at", "changed_at"})
@@ -191,11 +194,19 @@ class Loops:
         return [_adapter(Event).validate_python(document.body) for document in found]
 
     def acquire(self, loop: str, owner: str, *, at: datetime, seconds: float) -> Lease | None:
-        """Take the lease of a loop, unless another server holds it."""
+        """Take the lease of a loop, unless another server holds it, which is not known to be dead."""
         found = self._documents.get(LEASE, loop)
         if found is not None and found.body["until"] > to_ms(at) and found.body["owner"] != owner:
-            return None
+            holder = _process_of(found)
+            if holder is None or not holder.is_known_dead:
+                return None
         return self._hold(loop, owner, found.version if found else 0, at=at, seconds=seconds)
+
+    def dead_holder(self, loop: str) -> ProcessId | None:
+        """Return the server that holds the lease of a loop if it is known to be dead; None otherwise."""
+        found = self._documents.get(LEASE, loop)
+        holder = None if found is None else _process_of(found)
+        return holder if holder is not None and holder.is_known_dead else None
 
     def renew(self, lease: Lease, *, at: datetime, seconds: float) -> Lease:
         """Extend a lease.
@@ -215,6 +226,22 @@ class Loops:
             self._documents.write([change])
         except ConflictError:
             return
+
+    def note_run(self, process: ProcessId, lease: Lease) -> None:
+        """Record the process group of a command before it begins.
+
+        Raises:
+            LostLeaseError: Another server has the lease.
+        """
+        found = self._documents.get(RUN, lease.loop)
+        expected = 0 if found is None else found.version
+        body = {"process": to_json(process)}
+        self._write([Change(kind=RUN, name=lease.loop, expected=expected, body=body)], lease)
+
+    def noted_run(self, loop: str) -> ProcessId | None:
+        """Return the process group of the last command of a loop, which may have ended; None if there was none."""
+        found = self._documents.get(RUN, loop)
+        return None if found is None else _process_of(found)
 
     def of_session(self, session: str) -> tuple[Loop, Step] | None:
         """Return the loop and the step to which a session belongs; None if it belongs to none."""
@@ -241,7 +268,7 @@ class Loops:
         return None if found is None else _adapter(Report).validate_python(found.body)
 
     def _hold(self, loop: str, owner: str, version: int, *, at: datetime, seconds: float) -> Lease | None:
-        body = {"owner": owner, "until": to_ms(at) + round(seconds * 1000)}
+        body = {"owner": owner, "until": to_ms(at) + round(seconds * 1000), "process": to_json(identify(os.getpid()))}
         try:
             [held] = self._documents.write([Change(kind=LEASE, name=loop, expected=version, body=body)])
         except ConflictError:
@@ -285,6 +312,12 @@ def name_of(title: str, taken: Iterable[LoopState | str]) -> str:
     while f"{name}-{number}" in known:
         number += 1
     return f"{name}-{number}"
+
+
+def _process_of(document: Document) -> ProcessId | None:
+    """Return the process that a record names; None if it names none, as records of earlier versions."""
+    given = document.body.get("process")
+    return None if given is None else _adapter(ProcessId).validate_python(given)
 
 
 def _step_change(step: Step, project: str | None) -> Change:

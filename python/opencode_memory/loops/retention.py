@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from opencode_memory.errors import ConflictError
 from opencode_memory.loops.model import Loop
-from opencode_memory.loops.records import EVENT, LEASE, LOOP, REPORT, SESSION, STEP, Loops
+from opencode_memory.loops.records import EVENT, LEASE, LOOP, REPORT, RUN, SESSION, STEP, Loops
 from opencode_memory.store.documents import Change
 
 if TYPE_CHECKING:
@@ -38,7 +38,8 @@ def _deletions(store: MemoryStore, loop: Loop) -> Iterator[Change]:
     for kind in (STEP, EVENT, REPORT):
         for document in documents.list(kind, prefix=f"{loop.id}/"):
             yield Change(kind=kind, name=document.name, expected=document.version, deletes=True)
-    named = [(LEASE, loop.id), *((SESSION, step.session) for step in Loops(store).steps(loop.id) if step.session)]
+    sessions = [step.session for step in Loops(store).steps(loop.id) if step.session]
+    named = [(LEASE, loop.id), (RUN, loop.id), *((SESSION, session) for session in sessions)]
     for kind, name in named:
         if (found := documents.get(kind, name)) is not None:
             yield Change(kind=kind, name=name, expected=found.version, deletes=True)

@@ -24,10 +24,12 @@ from opencode_memory.loops.command import KEPT_CHARACTERS, Ran, run_all
 from opencode_memory.loops.git import Git, no_push_environment
 from opencode_memory.loops.host import Host
 from opencode_memory.loops.lease import HeldLease
+from opencode_memory.loops.left_over import end_children, end_group
 from opencode_memory.loops.message_ids import message_id, part_id
 from opencode_memory.loops.model import Loop, LoopState, Place, Rest, Spent, Step, StepKind, StepState
+from opencode_memory.loops.process import ProcessId
 from opencode_memory.loops.prompts import audit_prompt, code_prompt
-from opencode_memory.loops.records import Loops, LostLeaseError
+from opencode_memory.loops.records import Lease, Loops, LostLeaseError
 from opencode_memory.loops.sandbox import Sandbox, choose_engine, remove_containers, wrap, write_loop_shell
 from opencode_memory.loops.session_step import RestError, SessionStep
 from opencode_memory.loops.transition import Facts, advance, rest
@@ -86,20 +88,37 @@ class Runner:
 
     async def run(self) -> None:
         """Run the loop until it rests or ends, or another server has it."""
-        at = clock.now()
-        taken = await _on_thread(lambda: self.loops.acquire(self.id, self.owner, at=at, seconds=LEASE_SECONDS))
+        taken = await _on_thread(self._acquire)
         if taken is None:
             return
         self._lease = HeldLease(self.loops, taken)
         try:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(self._keep_lease, tasks.cancel_scope)
+                await _on_thread(self._end_left_run)
                 while await self._carry_out_next():
                     pass
                 tasks.cancel_scope.cancel()
         finally:
             with anyio.CancelScope(shield=True):
                 await _on_thread(self._held.release)
+
+    def _acquire(self) -> Lease | None:
+        """Take the lease. What a dead holder has called meanwhile has come to its end before."""
+        dead = self.loops.dead_holder(self.id)
+        if dead is not None and end_children(dead):
+            _log.info("waited for git, which a dead server had called for the loop %s", self.id)
+        return self.loops.acquire(self.id, self.owner, at=clock.now(), seconds=LEASE_SECONDS)
+
+    def _end_left_run(self) -> None:
+        """End a command of the loop that an earlier server has left running, before it runs again."""
+        left = self.loops.noted_run(self.id)
+        if left is None:
+            return
+        if end_group(left):
+            _log.info("ended a command of the loop %s that an earlier server had left", self.id)
+        loop = self.loops.get(self.id)
+        remove_containers(SandboxMode(loop.sandbox), loop.id)
 
     async def _keep_lease(self, scope: anyio.CancelScope) -> None:
         while True:
@@ -393,16 +412,25 @@ class Runner:
     async def _run(self, loop: Loop, commands: Sequence[str], folder: Path) -> Ran:
         """Run commands, in the sandbox if there is one."""
         if loop.sandbox == SandboxMode.OFF:
-            ran = await run_all(commands, folder, environment=no_push_environment())
+            ran = await run_all(commands, folder, environment=no_push_environment(), on_start=self._note_run)
         else:
             common = await _on_thread(lambda: find_repository(Path(loop.directory)).common)
             sandbox = self._sandbox(loop, folder, common)
             try:
-                ran = await run_all(commands, folder, wrap=wrap(sandbox, folder), environment=no_push_environment())
+                ran = await run_all(
+                    commands,
+                    folder,
+                    wrap=wrap(sandbox, folder),
+                    environment=no_push_environment(),
+                    on_start=self._note_run,
+                )
             finally:
                 with anyio.CancelScope(shield=True):
-                    await _on_thread(lambda: remove_containers(sandbox))
+                    await _on_thread(lambda: remove_containers(sandbox.engine, loop.id))
         return replace(ran, output=redact(ran.output)[0])
+
+    async def _note_run(self, group: ProcessId) -> None:
+        await _on_thread(lambda: self._held.note_run(group))
 
     def _findings(self, loop: Loop) -> list[Finding]:
         return list(Findings(self.store.kv, loop.project, loop.branch).open()) if loop.branch else []

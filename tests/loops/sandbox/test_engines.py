@@ -68,8 +68,8 @@ def test_files_belong_to_the_user(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("engine", CONTAINERS)
-def test_containers_are_removed_by_the_label_of_their_loop(tmp_path: Path, log: Path, engine: SandboxMode) -> None:
-    remove_containers(sandbox(tmp_path, engine))
+def test_containers_are_removed_by_the_label_of_their_loop(log: Path, engine: SandboxMode) -> None:
+    remove_containers(engine, "0123abcd")
     assert log.read_text().splitlines() == [
         "ps --all --quiet --filter label=opencode-memory.loop=0123abcd",
         "rm --force c1 c2",

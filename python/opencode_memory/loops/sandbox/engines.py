@@ -100,15 +100,14 @@ def wrap(sandbox: Sandbox, folder: Path) -> tuple[str, ...]:
     return tuple(_container(sandbox, folder))
 
 
-def remove_containers(sandbox: Sandbox) -> None:
+def remove_containers(engine: SandboxMode, loop: str) -> None:
     """Remove the containers of a loop that an interrupted command has left."""
-    if sandbox.engine not in {SandboxMode.PODMAN, SandboxMode.DOCKER}:
+    if engine not in {SandboxMode.PODMAN, SandboxMode.DOCKER}:
         return
-    engine = sandbox.engine.value
-    listed = _run(engine, "ps", "--all", "--quiet", "--filter", f"label={LABEL}={sandbox.loop}")
+    listed = _run(engine.value, "ps", "--all", "--quiet", "--filter", f"label={LABEL}={loop}")
     names = listed.stdout.split() if listed is not None else []
     if names:
-        _run(engine, "rm", "--force", *names)
+        _run(engine.value, "rm", "--force", *names)
 
 
 def _bwrap(sandbox: Sandbox, folder: Path) -> Iterator[str]:
