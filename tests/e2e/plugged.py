@@ -150,6 +150,11 @@ class MemoryServer:
         self.kill()
 
     @property
+    def pid(self) -> int | None:
+        """Its process id; None before it is started."""
+        return None if self._process is None else self._process.pid
+
+    @property
     def log(self) -> Path:
         """The log of the server."""
         return self._plugged.opencode.home / "server.log"

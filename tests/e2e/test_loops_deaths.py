@@ -6,6 +6,7 @@ By default two of the six steps are tried with a killed server. `LOOP_DEATHS=all
 from __future__ import annotations
 
 import dataclasses
+import json
 import os
 import shutil
 import signal
@@ -17,8 +18,9 @@ from typing import Any
 
 import pytest
 
+import opencode_memory
 from e2e.loop_world import CHECK, RIGHT, World, audit, code, git, report, write
-from e2e.plugged import Instance, MemoryServer, free_port, until
+from e2e.plugged import Instance, MemoryServer, Plugged, free_port, until
 from e2e.scripted_model import Halting, Request, Said
 from e2e.served import command
 from loops.processes import has_ended
@@ -189,6 +191,33 @@ def test_opencode_killed_while_the_model_streams(world: World, tmp_path: Path) -
     goes_on_in_the_next_opencode(world, loop)
 
 
+def test_opencode_killed_while_it_asks_for_a_permission(world: World, tmp_path: Path) -> None:
+    file = next((world.plugged.opencode.home / "config" / "opencode").glob("opencode.json*"))
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"permission": {"bash": "ask"}}))
+    gate = Gate(tmp_path, "model")
+    with world.plugged.running(world.shop) as opencode:
+        world.server.until_warm()
+        # After the first tool the plugin knows what the session may do, and needs no server for the second one.
+        world.model.script(write("x = 1\n"), at_gate(gate, ("bash", {"command": "ls", "description": "list"})))
+        loop = world.start_loop()
+        gate.until_asked()
+        worktree = opencode.at(Path(world.loop(loop)["loop"]["worktree"]))
+        session = world.loop(loop)["steps"][-1]["session"]
+        # The server would answer the question at once, so it stands still until OpenCode is dead.
+        world.server.signal(signal.SIGSTOP)
+        try:
+            gate.open()
+            until(lambda: worktree.get("/permission"), "nothing was asked")
+            [question] = worktree.get("/permission")
+            assert (question["sessionID"], question["permission"]) == (session, "bash")
+            kill(opencode)
+        finally:
+            world.server.signal(signal.SIGCONT)
+    goes_on_in_the_next_opencode(world, loop)
+    # The next OpenCode goes on with the same turn, and tells the model that its command did not run.
+    assert "interrupted" in world.model.requests[0].tool_results[-1]
+
+
 def test_two_loops_of_a_repository_run_at_the_same_time(world: World) -> None:
     both = threading.Barrier(2, timeout=60)
 
@@ -222,7 +251,7 @@ def test_two_loops_of_a_repository_run_at_the_same_time(world: World) -> None:
 
 def test_second_server_of_a_store_leaves_the_loop_to_the_first(world: World, tmp_path: Path) -> None:
     gate = Gate(tmp_path, "model")
-    second = dataclasses.replace(world.plugged, port=free_port())
+    second = second_of(world)
     with world.plugged.running(world.shop):
         world.server.until_warm()
         world.model.script(at_gate(gate, write(RIGHT)), report("I wrote it."), "Done.", *audit("clean"))
@@ -242,10 +271,50 @@ def test_second_server_of_a_store_leaves_the_loop_to_the_first(world: World, tmp
         assert "already serves" in refused.stderr
         # Without the file that refuses it, the second server runs, and the lease of the loop decides.
         (world.plugged.data_dir / "server.json").unlink()
-        with MemoryServer(second):
+        holder = world.server.pid
+        with MemoryServer(second) as other:
+            until(lambda: "another server runs the loop" in other.log.read_text(), "the second server never tried")
+            assert holder_of_lease(world) == holder != other.pid
             gate.open()
             found = world.until_state(loop, "paused", *ENDS)
         assert found["loop"]["state"] == "completed", found
         assert [done["kind"] for done in found["steps"]] == list(STEPS)
         assert len(world.model.requests) == 5
         assert_sent_once(world, found)
+
+
+@pytest.mark.skipif(TRIED != STEPS, reason="a lease takes half a minute to end; LOOP_DEATHS=all waits for it")
+def test_server_that_stood_still_finds_its_loop_taken(world: World, tmp_path: Path) -> None:
+    gate = Gate(tmp_path, "shop")
+    with world.plugged.running(world.shop):
+        world.server.until_warm()
+        world.model.script(*code(RIGHT), *audit("clean"))
+        loop = world.start_loop(check=f"sh {gate.script} $(basename $PWD) && {CHECK}")
+        gate.until_asked()
+        (world.plugged.data_dir / "server.json").unlink()
+        with MemoryServer(second_of(world)) as other:
+            world.server.signal(signal.SIGSTOP)
+            try:
+                until(lambda: holder_of_lease(world) == other.pid, "the second server never took the loop")
+                until(lambda: not gate.waits(), "the check of the first server still runs")
+                # No OpenCode is connected to the second server, so after the check it leaves the loop.
+                world.until_state(loop, "paused")
+            finally:
+                world.server.signal(signal.SIGCONT)
+            found = world.until_state(loop, *ENDS)
+        assert found["loop"]["state"] == "completed", found
+        assert [done["kind"] for done in found["steps"]] == list(STEPS)
+        assert len(world.model.requests) == 5
+        assert_sent_once(world, found)
+
+
+def second_of(world: World) -> Plugged:
+    """The same home, for a server on another port."""
+    return dataclasses.replace(world.plugged, port=free_port())
+
+
+def holder_of_lease(world: World) -> int | None:
+    """The server that holds the lease of the one loop."""
+    with opencode_memory.open(world.plugged.data_dir, background=False) as store:
+        held = store.documents.list("loop-lease")
+    return held[0].body["process"]["pid"] if held else None
