@@ -90,6 +90,7 @@ class Runner:
         """Run the loop until it rests or ends, or another server has it."""
         taken = await _on_thread(self._acquire)
         if taken is None:
+            _log.info("another server runs the loop %s", self.id)
             return
         self._lease = HeldLease(self.loops, taken)
         try:
