@@ -19,6 +19,16 @@ fn stored(text: &str) -> Vec<f32> {
 
 #[test]
 fn long_scan_equals_exact_comparison_of_all_vectors() {
+    check_scan(3_000, 40);
+}
+
+#[test]
+fn scan_that_begins_with_signs_finds_the_nearest() {
+    check_scan(20_000, 10);
+}
+
+/// Compare the answers of a store of `count` memories with an exact comparison.
+fn check_scan(count: usize, questions: usize) {
     let dir = support::folder();
     let engine = open_with(dir.path(), Options { graph_from: 100_000, ..options() });
     for name in ["one", "two", "three"] {
@@ -27,22 +37,24 @@ fn long_scan_equals_exact_comparison_of_all_vectors() {
     }
     let projects = engine.projects().expect("projects");
     // First one project after another, then mixed, so that the slots of a project are in several runs.
-    let memories = (0..3_000)
+    let memories = (0..count)
         .map(|number| NewMemory {
-            project: Some(projects[if number < 1_500 { number / 500 } else { number % 3 }].name.clone()),
+            project: Some(
+                projects[if number < count / 2 { (number / (count / 6)).min(2) } else { number % 3 }].name.clone(),
+            ),
             ..NewMemory::new(text(number))
         })
         .collect::<Vec<_>>();
     let project_of: Vec<_> = memories.iter().map(|memory| memory.project.clone()).collect();
     engine.remember_many(memories).expect("a write");
     embed(&engine);
-    for number in 0..40 {
+    for number in 0..questions {
         let query = vector(&format!("question {number}"));
         let scope = match number % 2 {
             0 => Scope::Everything,
             _ => Scope::Project { name: projects[number % 3].name.clone(), with_global: true },
         };
-        let mut exact: Vec<(f32, String)> = (0..3_000)
+        let mut exact: Vec<(f32, String)> = (0..count)
             .filter(|memory| {
                 scope == Scope::Everything || project_of[*memory].as_ref() == Some(&projects[number % 3].name)
             })

@@ -1,7 +1,7 @@
 //! Exact comparison of half-precision vectors with a single-precision query, and selection of the best.
 //!
-//! Each vector is also stored in quantised form, by which a long scan selects the vectors to compare exactly. The
-//! kernel is chosen once, by the features of the processor. All kernels give equal scores up to rounding in the last
+//! Each vector is also stored in quantised form and as signs, by which a long scan selects the vectors to compare
+//! exactly. The kernel is chosen once, by the features of the processor. All kernels give equal scores up to rounding in the last
 //! bits, and a vector gets the same score from a scan as from the graph.
 
 use std::cmp::Ordering;
@@ -12,7 +12,7 @@ use std::sync::LazyLock;
 use half::f16;
 use half::slice::HalfBitsSliceExt;
 
-use super::quantised;
+use super::{quantised, signs};
 
 /// Number of rows per allocation. The slab grows by whole blocks, so existing rows are never copied.
 const BLOCK_ROWS: usize = 2048;
@@ -31,6 +31,7 @@ pub struct Slab {
 struct Block {
     exact: Vec<u16>,
     quantised: Vec<i8>,
+    signs: Vec<u64>,
 }
 
 impl Slab {
@@ -50,15 +51,17 @@ impl Slab {
         let values = BLOCK_ROWS * self.dimension;
         let block = slot as usize / BLOCK_ROWS;
         while self.blocks.len() <= block {
-            self.blocks.push(Block { exact: vec![0; values], quantised: vec![0; values] });
+            let signs = vec![0; BLOCK_ROWS * signs::words(self.dimension)];
+            self.blocks.push(Block { exact: vec![0; values], quantised: vec![0; values], signs });
         }
-        let within = self.within_block(slot);
-        let Block { exact, quantised } = &mut self.blocks[block];
+        let (within, of_signs) = (self.within_block(slot), self.signs_within_block(slot));
+        let Block { exact, quantised, signs } = &mut self.blocks[block];
         let exact = &mut exact[within.clone()];
         for (value, pair) in exact.iter_mut().zip(little_endian.as_chunks::<2>().0) {
             *value = u16::from_le_bytes(*pair);
         }
         quantised::quantise_into(exact.reinterpret_cast(), &mut quantised[within]);
+        signs::signs_into(exact.reinterpret_cast(), &mut signs[of_signs]);
     }
 
     /// The vector of a slot.
@@ -77,6 +80,13 @@ impl Slab {
     fn within_block(&self, slot: u32) -> Range<usize> {
         let start = (slot as usize % BLOCK_ROWS) * self.dimension;
         start..start + self.dimension
+    }
+
+    #[inline]
+    fn signs_within_block(&self, slot: u32) -> Range<usize> {
+        let words = signs::words(self.dimension);
+        let start = (slot as usize % BLOCK_ROWS) * words;
+        start..start + words
     }
 
     /// Prefetch a quantised vector into the processor's cache.
@@ -106,6 +116,12 @@ impl Slab {
     #[inline]
     pub fn rough_product(&self, query: &[i8], slot: u32) -> i32 {
         quantised::dot(query, self.quantised(slot))
+    }
+
+    /// Number of components whose sign differs between a query and a slot.
+    #[inline]
+    pub fn differing_signs(&self, query: &[u64], slot: u32) -> u32 {
+        signs::differing(query, &self.blocks[slot as usize / BLOCK_ROWS].signs[self.signs_within_block(slot)])
     }
 }
 

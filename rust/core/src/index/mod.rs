@@ -1,7 +1,7 @@
 //! Derived indexes. They contain no data of their own and can be rebuilt from the store at any time (I3).
 //!
 //! `lexical` searches words. `vector` is a graph over vectors, for stores that are too large to scan. `exact` compares
-//! vectors exactly, and `quantised` preselects the vectors to compare. `catch_up` is the only writer of derived files
+//! vectors exactly, and `quantised` and `signs` preselect the vectors to compare. `catch_up` is the only writer of derived files
 //! and holds the indexer lock while it writes (I4).
 
 pub mod bm25;
@@ -11,6 +11,7 @@ pub mod lexical;
 pub(crate) mod quantised;
 mod sealed;
 pub mod search_slots;
+pub(crate) mod signs;
 pub mod snapshot;
 pub mod turns;
 pub mod vector;

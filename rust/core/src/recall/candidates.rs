@@ -7,20 +7,17 @@ use rustc_hash::FxHashMap;
 
 use super::NONE;
 use super::filter::{Filter, Remaining};
+use super::scan::scan;
 use super::view::View;
 use crate::error::Result;
 use crate::index::bm25::ScoredTerm;
 use crate::index::exact::{Best, Scored};
-use crate::index::quantised::quantise;
 
 /// A filter that passes at least this share is applied to the graph's results instead of during its search.
 const NEARLY_ALL: f64 = 0.9;
 
 /// Number of candidates from each of the two searches.
 pub const DEPTH: usize = 64;
-
-/// Number of rows whose vectors are prefetched ahead of the comparison.
-const PREFETCHED: usize = 6;
 
 /// Find the best rows by words, best first.
 pub fn by_words(
@@ -117,39 +114,4 @@ pub fn by_meaning(
         best.offer(place, cosine);
     }
     Ok(best.into_sorted())
-}
-
-/// Compare all given rows. If they are many, a rough comparison first selects the rows for the exact one.
-fn scan(view: &View, places: &[u32], query: &[f32], depth: usize) -> Vec<Scored<u32>> {
-    let shortlisted = depth + depth / 2;
-    if places.len() > 2 * shortlisted {
-        let shortlist = shortlist(view, places, query, shortlisted);
-        return rank_exactly(view, shortlist.into_iter().map(|scored| scored.item), query, depth);
-    }
-    rank_exactly(view, places.iter().copied(), query, depth)
-}
-
-fn rank_exactly(view: &View, places: impl Iterator<Item = u32>, query: &[f32], depth: usize) -> Vec<Scored<u32>> {
-    let mut best = Best::new(depth);
-    for place in places {
-        if let Some(cosine) = view.mirror.cosine(query, place) {
-            best.offer(place, cosine);
-        }
-    }
-    best.into_sorted()
-}
-
-/// Select the rows for the exact comparison.
-fn shortlist(view: &View, places: &[u32], query: &[f32], limit: usize) -> Vec<Scored<u32>> {
-    let query = quantise(query);
-    let mut best = Best::new(limit);
-    for (at, &place) in places.iter().enumerate() {
-        if let Some(ahead) = places.get(at + PREFETCHED) {
-            view.mirror.prefetch(*ahead);
-        }
-        if let Some(product) = view.mirror.rough_product(&query, place) {
-            best.offer(place, product as f32);
-        }
-    }
-    best.into_sorted()
 }

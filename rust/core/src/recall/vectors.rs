@@ -165,6 +165,24 @@ impl Mirror {
         Some(later.map(|slot| (LATER * self.slab.rough_product(query, slot) as f32) as i32).fold(first, i32::max))
     }
 
+    /// Number of components whose sign differs between a query and a row's best chunk; `None` if the row has no vectors.
+    ///
+    /// Half of the components differ for unrelated vectors. A later chunk counts less, so its number moves to the half.
+    #[inline]
+    pub fn differing_signs(&self, query: &[u64], at: u32) -> Option<u32> {
+        let row = self.row(at);
+        if row.slots == 0 {
+            return None;
+        }
+        let mut best = self.slab.differing_signs(query, row.first_slot);
+        let half = self.slab.dimension() as f32 / 2.0;
+        for slot in row.first_slot + 1..row.first_slot + row.slots {
+            let count = self.slab.differing_signs(query, slot) as f32;
+            best = best.min((half - LATER * (half - count)).round() as u32);
+        }
+        Some(best)
+    }
+
     /// Cosine of a unit query with a row's nearest chunk; `None` if the row has no vectors.
     pub fn nearest(&self, query: &[f32], at: u32) -> Option<f32> {
         let row = self.row(at);
