@@ -7,7 +7,7 @@ a hit is shown, by a ``TurnTexts`` that the opener of the store provides. The in
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import accumulate, pairwise
@@ -192,8 +192,8 @@ class Turns:
         found = self._engine.recall_turns(query, vector, selection, min(_SPARE * limit, _MOST), explain)
         seen: set[bytes] = set()
         hits: list[SessionHit] = []
-        for one, turn in zip(found, self.texts.read([records.turn(one["turn"]) for one in found]), strict=True):
-            if turn is None or turn.digest in seen or len(hits) == limit:
+        for one, turn in self._with_texts(found, limit):
+            if turn is None or turn.digest in seen:
                 continue
             seen.add(turn.digest)
             explanation = records.explanation(one["signals"]) if explain else None
@@ -207,8 +207,19 @@ class Turns:
                     floor=one["floor"],
                 )
             )
+            if len(hits) == limit:
+                break
         ordered = put_amendments_first(hits, self._opening)
         return [replace(hit, rank=rank) for rank, hit in enumerate(ordered, 1)]
+
+    def _with_texts(
+        self, found: Sequence[dict[str, Any]], at_once: int
+    ) -> Iterator[tuple[dict[str, Any], Turn | None]]:
+        """Yield the rows with their turns. Texts are read in parts, because the last rows are rarely needed."""
+        for first in range(0, len(found), at_once):
+            part = found[first : first + at_once]
+            if self.texts is not None:
+                yield from zip(part, self.texts.read([records.turn(one["turn"]) for one in part]), strict=True)
 
     def _opening(self, hit: SessionHit) -> str:
         """Return what the person said first in the session of a hit."""

@@ -140,11 +140,21 @@ class OpenCodeDatabase:
 
         return self._reader.ask(ids)
 
-    def read_messages(self, session: str, ids: Collection[str], *, now_ms: int) -> dict[str, Message]:
-        """Return these messages of a session, by id; those that do not exist are left out."""
+    def read_messages(self, wanted: Mapping[str, Collection[str]], *, now_ms: int) -> dict[tuple[str, str], Message]:
+        """Return messages by session and id; those that do not exist are left out.
 
-        def read(connection: sqlite3.Connection) -> dict[str, Message]:
-            return read_some(connection, self._engines(connection), session, ids, now_ms=now_ms)
+        Args:
+            wanted: Ids of messages by session.
+            now_ms: The current time, in UTC milliseconds.
+        """
+
+        def read(connection: sqlite3.Connection) -> dict[tuple[str, str], Message]:
+            engines = self._engines(connection)
+            return {
+                (session, name): message
+                for session, ids in wanted.items()
+                for name, message in read_some(connection, engines, session, ids, now_ms=now_ms).items()
+            }
 
         return self._reader.ask(read)
 

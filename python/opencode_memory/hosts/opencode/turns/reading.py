@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -47,37 +47,34 @@ class DatabaseTexts:
         """
         if not self._switches.is_enabled("opencode"):
             return [None] * len(turns)
-        by_session: defaultdict[tuple[str, str], list[Turn]] = defaultdict(list)
+        by_database: defaultdict[str, list[Turn]] = defaultdict(list)
         for turn in turns:
-            by_session[turn.database, turn.session].append(turn)
+            by_database[turn.database].append(turn)
         found: dict[tuple[str, str, str], Turn] = {}
-        for database in dict.fromkeys(turn.database for turn in turns):
+        for database, wanted in by_database.items():
             try:
                 with OpenCodeDatabase(Path(database)) as opened:
-                    for (holder, session), wanted in by_session.items():
-                        if holder == database:
-                            found |= {_key(turn): turn for turn in self._read_session(opened, session, wanted)}
+                    found |= {_key(turn): turn for turn in self._read_database(opened, wanted)}
             except (StorageError, InvalidInputError, BusyError) as error:
                 _LOG.info("turns of sessions are not shown: %s", error)
         return [found.get(_key(turn)) for turn in turns]
 
-    def _read_session(self, database: OpenCodeDatabase, session: str, turns: Sequence[Turn]) -> list[Turn]:
-        info = database.find_infos([session]).get(session)
-        if info is None or any(self._switches.skips(self._store, project, info) for project in _projects(turns)):
-            return []
-        messages = database.read_messages(session, {turn.message for turn in turns}, now_ms=self._now_ms())
-        shown: list[Turn] = []
+    def _read_database(self, database: OpenCodeDatabase, turns: Sequence[Turn]) -> Iterator[Turn]:
+        infos = database.find_infos({turn.session for turn in turns})
+        wanted: defaultdict[str, set[str]] = defaultdict(set)
         for turn in turns:
-            message = messages.get(turn.message)
+            wanted[turn.session].add(turn.message)
+        for session, project in {(turn.session, turn.project) for turn in turns}:
+            info = infos.get(session)
+            if info is None or self._switches.skips(self._store, project, info):
+                wanted.pop(session, None)
+        messages = database.read_messages(wanted, now_ms=self._now_ms())
+        for turn in turns:
+            message = messages.get((turn.session, turn.message))
             said = None if message is None else read_turn(message)
             if said is not None and digest_of(said[1]) == turn.digest:
-                shown.append(replace(turn, title=info.title, text=said[1]))
-        return shown
+                yield replace(turn, title=infos[turn.session].title, text=said[1])
 
 
 def _key(turn: Turn) -> tuple[str, str, str]:
     return turn.database, turn.session, turn.message
-
-
-def _projects(turns: Sequence[Turn]) -> set[str | None]:
-    return {turn.project for turn in turns}
