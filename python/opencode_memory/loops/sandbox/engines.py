@@ -147,10 +147,9 @@ def _container(sandbox: Sandbox, folder: Path) -> Iterator[str]:
     yield from ("--label", f"{LABEL}={sandbox.loop}")
     yield f"--network={'bridge' if sandbox.network else 'none'}"
     yield from ("--cap-drop=ALL", "--security-opt=no-new-privileges", f"--pids-limit={_MOST_PROCESSES}")
+    # The first user inside podman is the user who runs it, so files that it makes belong to that user.
     if sandbox.engine is SandboxMode.DOCKER:
         yield f"--user={os.getuid()}:{os.getgid()}"
-    elif os.getuid() != 0:
-        yield "--userns=keep-id"
     yield from ("--volume", f"{tree}:{tree}", "--volume", f"{common}:{common}:ro")
     for name in (".git", *_CONFIGURATION):
         if os.path.lexists(f"{tree}/{name}"):

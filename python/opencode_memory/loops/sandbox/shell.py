@@ -33,7 +33,9 @@ _CONTAINER: Final = """\
 name="ocm-{loop}-$$"
 end() {{ {engine} rm --force "$name" >/dev/null 2>&1; exit 143; }}
 trap end TERM INT HUP
-{before} --name "$name" --workdir "$PWD" {after} bash "$@" &
+# A command in the background would have no input of its own.
+exec 3<&0
+{before} --name "$name" --workdir "$PWD" {after} bash "$@" <&3 3<&- &
 wait $!
 """
 _DIRECT: Final = """\
