@@ -2,9 +2,10 @@
 PYTHON ?= python3
 CARGO ?= cargo
 BENCH_N ?= 10000
+TARGET ?= $(shell rustc -vV | sed -n 's/^host: //p')
 
 .DEFAULT_GOAL := help
-.PHONY: help dev tools test test-rust test-python e2e lint format plugin soak bench quality ci lock clean
+.PHONY: help dev tools test test-rust test-python wheel e2e lint format plugin soak bench quality ci lock clean
 
 help: ## Show this list
 	@grep -E '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
@@ -25,9 +26,14 @@ test-python:
 	$(PYTHON) -m pytest
 
 # Fetch the programs first, so that an unreachable registry is reported before any test runs.
-e2e: tools ## Run the tests with real programs such as OpenCode (needs npm, git, and the installed package)
+e2e: tools wheel ## Run the tests with real programs such as OpenCode (needs npm, git, and the installed package)
 	$(PYTHON) scripts/install_third_party.py
 	$(PYTHON) -m pytest tests/e2e
+
+# Zig links against the C library of the oldest Linux that the wheel is for.
+wheel: tools ## Build the wheel for distribution into dist/
+	rm -f dist/*.whl
+	maturin build --release --locked --target $(TARGET) $(if $(findstring linux,$(TARGET)),--zig --compatibility manylinux_2_28) --out dist
 
 lint: tools ## Check formatting, types and lints
 	$(CARGO) fmt --check
