@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from opencode_memory.store.documents import Change
 from support.command_line import CommandLine
 from support.stores import open_store
 
@@ -61,6 +62,7 @@ def backup(cli: CommandLine, folder: Path) -> Path:
     with open_store(folder) as store:
         for text in TEXTS:
             store.remember(text)
+        store.documents.write([Change(kind="plan", name="a", expected=0, body={"title": "Parse empty files"})])
         store.indexes.catch_up()
     return Path(cli.ok("backup", "create", "--json").json["path"])
 
@@ -78,6 +80,8 @@ def test_backup_restores_every_memory(
     assert [entry["path"] for entry in listed["backups"]] == [str(backup)]
     restored = cli.ok("backup", "restore", "--yes", str(backup))
     assert f"Restored {len(TEXTS)} memories." in restored.out
+    with open_store(folder) as store:
+        assert [plan.body["title"] for plan in store.documents.list("plan")] == ["Parse empty files"]
 
     assert sorted(cli.contents("--all-projects")) == sorted(TEXTS)
     assert cli("verify").code == 0

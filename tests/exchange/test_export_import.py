@@ -81,7 +81,7 @@ def test_an_export_read_into_an_empty_store_gives_the_same_export(
 ) -> None:
     file = tmp_path / "export.json"
     report = export_memories(full, file)
-    assert report.counts == {"project": 2, "memory": 5, "link": 2, "kv": 2, "history": 12} | {
+    assert report.counts == {"project": 2, "memory": 5, "link": 2, "kv": 2, "history": 12, "document": 0} | {
         "history": report.counts["history"]
     }
     copy = open_store(tmp_path / "copy", project="app", clock_ms=NOW_MS + DAY_MS)

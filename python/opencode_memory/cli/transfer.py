@@ -19,7 +19,7 @@ from opencode_memory.text.formatting import format_count
 _EXPORT_FORMATS = ("json", "markdown")
 _IMPORT_FORMATS = (*_EXPORT_FORMATS, "opencode-semantic-memory", "ocm-mem-json", "ocm-mem-markdown")
 _MARKDOWN = (".md", ".markdown")
-_NOUNS = {"history": "change", "kv": "value"}
+_NOUNS = {"history": "change", "kv": "value", "document": "plan and loop record"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

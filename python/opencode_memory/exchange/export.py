@@ -11,6 +11,7 @@ from typing import IO, TYPE_CHECKING, Final, TextIO
 
 from opencode_memory.errors import InvalidInputError, OpencodeMemoryError, StorageError
 from opencode_memory.exchange import markdown, native_json
+from opencode_memory.exchange.plans_and_loops import EXPORTED
 from opencode_memory.exchange.results import ExportReport
 from opencode_memory.files.atomic import open_atomically
 from opencode_memory.models import Category, Memory, Scope, ScopeKind, Status
@@ -43,12 +44,12 @@ def export_memories(
     Args:
         store: Where they are.
         target: A file, which is replaced in one step when all is written, or a text stream.
-        format: ``json`` (complete: every status, links, key-value pairs and history) or ``markdown`` (for people:
-            active memories and candidates).
+        format: ``json`` (complete: every status, links, key-value pairs, history, plans and loops) or ``markdown``
+            (for people: active memories and candidates).
         project: Only this project and the global memories; None for everything.
         scope: ``global`` or ``project`` for only what belongs to none, or to one; None for both.
         categories: Only memories of these.
-        since: Only memories created at this time or later, with their links and history, and no key-value pairs.
+        since: Only memories created at this time or later, with their links and history, and nothing else.
 
     Raises:
         InvalidInputError: The format or a choice is unknown, or the file would lie among those of the store.
@@ -74,6 +75,8 @@ def export_memories(
     with _open_target(target) as out:
         if format == native_json.NAME:
             rows = store.rows.dump(project=project, scope=scope, categories=categories, since_ms=since_ms)
+            # A lease or a running command of a loop belongs to this machine.
+            rows = (row for row in rows if row[0] != "document" or row[1]["kind"] in EXPORTED)
             counts = native_json.write(rows, out, at=clock.now())
         else:
             groups = _groups(store, project, scope, categories, since_ms)

@@ -16,6 +16,7 @@ from typing import IO, TYPE_CHECKING, Any, Final
 
 from opencode_memory.errors import FormatVersionError, InvalidInputError
 from opencode_memory.exchange.foreign import UNTRUSTED
+from opencode_memory.exchange.plans_and_loops import EXPORTED, at_rest
 from opencode_memory.exchange.source import TextSource
 from opencode_memory.models import ScopeKind
 from opencode_memory.text.json_values import escape_separators
@@ -29,6 +30,7 @@ VERSION: Final = 1
 _BATCH: Final = 1000
 _ARRAYS: Final = {
     "project": "projects", "memory": "memories", "link": "links", "kv": "kv", "history": "history",
+    "document": "documents",
 }  # fmt: skip
 _KINDS: Final = {array: kind for kind, array in _ARRAYS.items()}
 _ARRAY_STARTS: Final = re.compile(r'"(?P<array>[a-z]+)":\[')
@@ -112,7 +114,7 @@ def load(
         store: The store to write to.
         source: An export that ``read`` has checked.
         as_own: Whether the file is this store's own past. Otherwise memories get the trust of an import, no pin and no
-            confirmation, directives wait for review, and the history is left out.
+            confirmation, directives wait for review, and the history, plans and loops are left out.
         with_projects: Whether the file may assign repositories to projects.
         progress: Called with the number of rows done.
 
@@ -124,10 +126,12 @@ def load(
     for kind, members in groupby(read(source), key=lambda row: row[1]):
         while batch := list(islice(members, _BATCH)):
             try:
-                if (kind == "history" and not as_own) or (kind == "project" and not with_projects):
+                if (kind in {"history", "document"} and not as_own) or (kind == "project" and not with_projects):
                     counts[kind]["left out"] += len(batch)
                 elif kind == "memory":
                     counts[kind].update(store.rows.load(kind, [_memory(row, as_own=as_own) for _, _, row in batch]))
+                elif kind == "document":
+                    counts[kind].update(store.rows.load(kind, [_document(source, row, line) for line, _, row in batch]))
                 else:
                     counts[kind].update(store.rows.load(kind, [row for _, _, row in batch]))
             except InvalidInputError as error:
@@ -144,6 +148,12 @@ def _memory(row: dict[str, Any], *, as_own: bool) -> dict[str, Any]:
     # A memory without a project is global. Without an explicit scope, the store would use its own project.
     scoped = {**row, "scope": ScopeKind.GLOBAL} if row.get("project") is None else row
     return scoped if as_own else {**scoped, **UNTRUSTED}
+
+
+def _document(source: TextSource, row: dict[str, Any], line: int) -> dict[str, Any]:
+    if row.get("kind") not in EXPORTED:
+        raise source.wrong(f"holds a document of the unknown kind {str(row.get('kind'))[:64]!r}", line=line)
+    return at_rest(row)
 
 
 def _read_whole(source: TextSource) -> Iterator[tuple[int, str, dict[str, Any]]]:

@@ -15,7 +15,7 @@ from opencode_memory.store.snapshots import temporary_copy
 if TYPE_CHECKING:
     from opencode_memory._core import Engine
 
-_KINDS: Final = ("project", "memory", "link", "history", "kv")
+_KINDS: Final = ("project", "memory", "link", "history", "kv", "document")
 _PAGE: Final = 1000
 _USE_COUNTERS: Final = ("uses", "used_at")
 
@@ -52,7 +52,7 @@ class RowFilter:
             return row["source"] in self._memories and row["target"] in self._memories
         if kind == "history":
             return row["memory"] in self._memories
-        return kind == "kv" and not self._is_part and self._accepts_project(row["project"])
+        return kind in {"kv", "document"} and not self._is_part and self._accepts_project(row["project"])
 
     @property
     def _is_part(self) -> bool:
@@ -102,7 +102,7 @@ class Rows:
             since_ms: Only memories created at this time or later, in UTC milliseconds, with their links and history.
 
         Yields:
-            ``project``, ``memory``, ``link``, ``history`` or ``kv``, and a JSON object.
+            ``project``, ``memory``, ``link``, ``history``, ``kv`` or ``document``, and a JSON object.
         """
         row_filter = RowFilter(
             arguments.project_name(project),

@@ -52,7 +52,7 @@ fn use_everything(dir: &Path) -> Result<BTreeSet<String>> {
     engine.kv_list(None, "")?;
     engine.stats()?;
     engine.pending_embeddings(0, 100)?;
-    for kind in ["project", "memory", "link", "history", "kv"] {
+    for kind in ["project", "memory", "link", "history", "kv", "document"] {
         engine.dump(kind, 0, 1_000)?;
     }
     let report = engine.verify()?;

@@ -19,16 +19,9 @@ impl Engine {
             let message = format!("has {} changes; at most {MOST_CHANGES} are written at once", changes.len());
             return Err(Error::over_limit("changes", message, MOST_CHANGES));
         }
-        for change in changes {
-            validate::name("kind", &change.kind)?;
-            validate::name("name", &change.name)?;
-            change.project.as_deref().map_or(Ok(()), validate::project_name)?;
-            if let Action::Put(body) = &change.action
-                && body.len() > limits::KV_VALUE_BYTES
-            {
-                let message = format!("has {} bytes as JSON; at most {} are kept", body.len(), limits::KV_VALUE_BYTES);
-                return Err(Error::over_limit("body", message, limits::KV_VALUE_BYTES));
-            }
+        for Change { kind, name, project, action, .. } in changes {
+            let body = if let Action::Put(body) = action { body } else { "" };
+            check(kind, name, project.as_deref(), body)?;
         }
         let shared = self.enter()?;
         shared.store.write(&shared.clock, self.actor, |write| write.write_documents(changes))
@@ -51,4 +44,16 @@ impl Engine {
             None => Ok(Vec::new()),
         }
     }
+}
+
+/// Refuse a document whose names are invalid, or whose body is too long.
+pub(super) fn check(kind: &str, name: &str, project: Option<&str>, body: &str) -> Result<()> {
+    validate::name("kind", kind)?;
+    validate::name("name", name)?;
+    project.map_or(Ok(()), validate::project_name)?;
+    if body.len() > limits::KV_VALUE_BYTES {
+        let message = format!("has {} bytes as JSON; at most {} are kept", body.len(), limits::KV_VALUE_BYTES);
+        return Err(Error::over_limit("body", message, limits::KV_VALUE_BYTES));
+    }
+    Ok(())
 }

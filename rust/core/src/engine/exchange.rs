@@ -3,11 +3,11 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{Engine, redaction};
+use super::{Engine, document as documents, redaction};
 use crate::error::{Error, Result};
 use crate::model::Trust;
 use crate::store::history::{self, Recorded};
-use crate::store::{kv, link, memory, project};
+use crate::store::{document, kv, link, memory, project};
 
 /// One page of an export.
 #[derive(Debug)]
@@ -63,6 +63,17 @@ struct KvRow {
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+struct DocumentRow {
+    kind: String,
+    name: String,
+    project: Option<String>,
+    created_at: i64,
+    updated_at: i64,
+    body: Value,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct ProjectRow {
     name: String,
     remotes: Vec<String>,
@@ -72,7 +83,7 @@ struct ProjectRow {
 }
 
 impl Engine {
-    /// Read a page of one kind: `project`, `memory`, `link`, `history` or `kv`. `cursor` is 0 for the first page.
+    /// Read a page of one kind: `project`, `memory`, `link`, `history`, `kv` or `document`. `cursor` is 0 for the first page.
     pub fn dump(&self, kind: &str, cursor: i64, limit: usize) -> Result<Dumped> {
         let shared = self.enter()?;
         let at = shared.store.read()?;
@@ -91,6 +102,16 @@ impl Engine {
                 let page = link::page(&at, cursor as usize, limit)?;
                 let next = cursor + page.len() as i64;
                 (page.into_iter().map(|row| to_json(&LinkRow::from(row))).collect::<Result<_>>()?, next)
+            }
+            "document" => {
+                let page = document::page(&at, cursor as usize, limit)?;
+                let next = cursor + page.len() as i64;
+                let rows = page.into_iter().map(|row| {
+                    let body = serde_json::from_str(&row.body).map_err(|error| unreadable(&row.name, &error))?;
+                    let document::Document { kind, name, project, created_at, updated_at, .. } = row;
+                    to_json(&DocumentRow { kind, name, project, created_at, updated_at, body })
+                });
+                (rows.collect::<Result<_>>()?, next)
             }
             "project" if cursor == 0 => (
                 project::list(&at)?.into_iter().map(|row| to_json(&ProjectRow::from(row))).collect::<Result<_>>()?,
@@ -113,7 +134,8 @@ impl Engine {
             "project" | "kv" => (Vec::new(), 0),
             other => return Err(Error::invalid("kind", format!("{other:?} is not a kind of row that is exported"))),
         };
-        let is_last = rows.is_empty() || (matches!(kind, "memory" | "history" | "link") && rows.len() < limit);
+        let is_last =
+            rows.is_empty() || (matches!(kind, "memory" | "history" | "link" | "document") && rows.len() < limit);
         Ok(Dumped { next: (!is_last).then_some(next), rows })
     }
 
@@ -179,6 +201,23 @@ impl Engine {
                             expires_at: row.expires_at,
                         };
                         added += write.kv_restore(project_id, &value)?;
+                    }
+                    added
+                }
+                "document" => {
+                    let mut added = 0;
+                    for row in parse::<DocumentRow>(&clean)? {
+                        let body = row.body.to_string();
+                        documents::check(&row.kind, &row.name, row.project.as_deref(), &body)?;
+                        added += write.restore_document(&document::Document {
+                            kind: row.kind,
+                            name: row.name,
+                            project: row.project,
+                            version: 1,
+                            created_at: row.created_at,
+                            updated_at: row.updated_at,
+                            body,
+                        })?;
                     }
                     added
                 }

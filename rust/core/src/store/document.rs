@@ -85,7 +85,27 @@ pub fn list(connection: &Connection, kind: &str, prefix: &str, project: Option<i
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
+/// Documents of all kinds, ordered by kind and name.
+pub fn page(connection: &Connection, offset: usize, limit: usize) -> Result<Vec<Document>> {
+    let sql = format!("{SELECT} ORDER BY d.kind, d.name LIMIT ?1 OFFSET ?2");
+    let mut statement = connection.prepare_cached(&sql)?;
+    let rows = statement.query_map((limit as i64, offset as i64), from_row)?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
+}
+
 impl WriteTx<'_> {
+    /// Add a document of an export with its times, unless there is one of its name; returns how many were added.
+    pub fn restore_document(&self, document: &Document) -> Result<usize> {
+        let project = self.project_named(document.project.as_deref())?;
+        let Document { kind, name, created_at, updated_at, body, .. } = document;
+        Ok(self
+            .prepare_cached(
+                "INSERT INTO document(kind, name, project, version, created_at, updated_at, body) \
+                 VALUES (?1, ?2, ?3, 1, ?4, ?5, ?6) ON CONFLICT DO NOTHING",
+            )?
+            .execute((kind, name, project, created_at, updated_at, body))?)
+    }
+
     /// Apply changes; returns the new version of each document, 0 for a deleted one.
     ///
     /// # Errors
