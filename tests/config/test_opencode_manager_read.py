@@ -85,6 +85,7 @@ def test_shipped_file_applies_without_notices(load_file: LoadFile, tmp_path: Pat
         "loop.enabled",
         "loop.max_iterations",
         "loop.min_audits",
+        "loop.remove_worktree",
         "loop.stall_seconds",
         "sandbox.image",
         "sandbox.mode",
@@ -205,7 +206,13 @@ def test_settings_of_loops_apply(load_file: LoadFile) -> None:
         {
             "executionModel": "a/fast",
             "auditorModel": "a/smart",
-            "loop": {"enabled": False, "model": "a/loop", "minAudits": 2, "stallTimeoutMs": 90_000},
+            "loop": {
+                "enabled": False,
+                "model": "a/loop",
+                "minAudits": 2,
+                "stallTimeoutMs": 90_000,
+                "cleanupWorktree": False,
+            },
             "sandbox": {"mode": "docker", "image": "mine:1"},
         }
     )
@@ -215,6 +222,7 @@ def test_settings_of_loops_apply(load_file: LoadFile) -> None:
         "a/smart",
     )
     assert (config.loop.enabled, config.loop.min_audits, config.loop.stall_seconds) == (False, 2, 90)
+    assert config.loop.remove_worktree is False
     assert (config.sandbox.mode, config.sandbox.image) == ("docker", "mine:1")
 
 

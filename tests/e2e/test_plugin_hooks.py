@@ -231,6 +231,46 @@ def test_server_selects_events_and_calls_opencode(plugged: Plugged, shop: Path) 
     assert [event["type"] for event in events] == ["todo.updated"]
 
 
+def test_state_of_a_session_is_told_when_it_changes(plugged: Plugged, shop: Path) -> None:
+    heard: list[dict[str, Any]] = []
+
+    def greets(connection: ServerConnection) -> None:
+        for text in connection:
+            heard.append(json.loads(text))
+            if heard[-1].get("method") == "hello":
+                greeted = {"protocol": 1, "events": ["session.status", "session.idle"], "deadline_ms": 400}
+                connection.send(json.dumps({"jsonrpc": "2.0", "id": heard[-1]["id"], "result": greeted}))
+                connection.send(json.dumps({"jsonrpc": "2.0", "id": 1, "method": "toast", "params": {}}))
+
+    def events() -> list[dict[str, Any]]:
+        return [
+            event for message in heard if message.get("method") == "events" for event in message["params"]["events"]
+        ]
+
+    told = [
+        ("ses_1", "busy"),
+        ("ses_1", "busy"),
+        ("ses_2", "busy"),
+        ("ses_1", "busy"),
+        ("ses_1", "idle"),
+        ("ses_1", "busy"),
+    ]
+    with serving(plugged, greets), Hooks(plugged, shop) as hooks:
+        until(lambda: any("method" not in message for message in heard), "the plugin is not connected")
+        for session, state in told:
+            properties = {"sessionID": session, "status": {"type": state}}
+            hooks.call("event", {"event": {"type": "session.status", "properties": properties}})
+        hooks.call("event", {"event": {"type": "session.idle", "properties": {"sessionID": "ses_1"}}})
+        until(lambda: events() and events()[-1]["type"] == "session.idle", "the events never came")
+    states = [event["properties"] for event in events()[:-1]]
+    assert [(found["sessionID"], found["status"]["type"]) for found in states] == [
+        ("ses_1", "busy"),
+        ("ses_2", "busy"),
+        ("ses_1", "idle"),
+        ("ses_1", "busy"),
+    ]
+
+
 def test_late_messages_are_reported_with_their_cause(plugged: Plugged, shop: Path) -> None:
     heard: list[dict[str, Any]] = []
 

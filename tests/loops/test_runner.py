@@ -8,6 +8,7 @@ import signal
 import subprocess
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -41,6 +42,16 @@ def test_happy_path(make: Callable[..., World]) -> None:
     assert loop.notes == ("1: I wrote it",)
     assert (loop.spent.input, loop.spent.output, loop.spent.cached) == (200, 20, 2000)
     assert Plans(world.store, PROJECT).get(loop.plan).status is PlanStatus.DONE
+
+
+@pytest.mark.parametrize("removes", [True, False])
+def test_worktree_of_a_completed_loop_is_removed_or_kept(make: Callable[..., World], *, removes: bool) -> None:
+    world = make(loop_remove_worktree=str(removes).lower())
+    loop = world.run()
+    assert loop.state is LoopState.COMPLETED
+    assert loop.worktree is not None
+    assert Path(loop.worktree).is_dir() is not removes
+    assert (loop.worktree in loop.reason) is not removes
 
 
 def test_sessions_get_denials_only(make: Callable[..., World]) -> None:

@@ -246,6 +246,7 @@ class LoopConfig:
         copy: Patterns of ignored files that are copied into a worktree.
         stall_seconds: Seconds without any progress of a model after which it is interrupted.
         own_host: Whether the server may start OpenCode for loops that were started on the command line.
+        remove_worktree: Whether the worktree of a completed loop is removed if all is committed.
         keep_days: Days after which the records of an ended loop are deleted; 0 for never.
     """
 
@@ -262,6 +263,7 @@ class LoopConfig:
     copy: tuple[str, ...]
     stall_seconds: int
     own_host: bool
+    remove_worktree: bool
     keep_days: int
 
     @property
@@ -508,6 +510,12 @@ SETTINGS: Final = (
         whole_number(10, 86_400),
     ),
     Setting("loop.own_host", "start OpenCode for loops of the command line where none is open", _always(True), FLAG),
+    Setting(
+        "loop.remove_worktree",
+        "remove the worktree of a completed loop if all is committed",
+        _always(True),
+        FLAG,
+    ),
     Setting(
         "loop.keep_days",
         "days after which the records of an ended loop are deleted; 0 for never",

@@ -146,6 +146,7 @@ class Loop:
         image: Image of a container.
         folders: More folders that the sandbox shows, read-only.
         program: Program of OpenCode that the server may start for it; None if it waits for an OpenCode that is open.
+        removes_worktree: Whether its worktree is removed at the end if all is committed.
         state: Its state.
         rest: What it needs to go on; None if it does not rest.
         reason: Why it is not running; empty if it is.
@@ -193,6 +194,7 @@ class Loop:
     image: str = ""
     folders: tuple[str, ...] = ()
     program: str | None = None
+    removes_worktree: bool = True
     state: LoopState = LoopState.RUNNING
     rest: Rest | None = None
     reason: str = ""

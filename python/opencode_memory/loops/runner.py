@@ -403,9 +403,10 @@ class Runner:
         if loop.place is Place.IN_PLACE:
             return {"said": "the changes are in your folder, not committed"}
         how = f"git merge {loop.branch}"
-        # The folder is gone if the server died after it had removed it.
+        if not loop.removes_worktree:
+            return {"said": f"done on branch {loop.branch} ({how}); its folder is {loop.worktree}"}
         tree = self._worktree(loop) if Path(loop.worktree or loop.directory).is_dir() else None
-        left = None if tree is None else tree.remove()
+        left = None if tree is None else tree.remove()  # It is gone if the server died after it had removed it.
         if tree is not None and left is not None:
             return {"said": f"done on branch {loop.branch} ({how}); the folder {tree.path} was left: {left}"}
         return {"said": f"done on branch {loop.branch}; merge it with: {how}"}

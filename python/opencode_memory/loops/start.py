@@ -104,6 +104,7 @@ def start_loop(store: MemoryStore, plan: Plan, wish: Wish, *, config: Config, at
         image=config.sandbox.image,
         folders=tuple(str(Path(folder).expanduser()) for folder in config.sandbox.folders),
         program=wish.program,
+        removes_worktree=settings.remove_worktree,
         base=repository.head,
     )
     plans.approve(plan, Approval(mode=mode, at=at, by=wish.by, loop=loop.id), also=[change_of(loop)])

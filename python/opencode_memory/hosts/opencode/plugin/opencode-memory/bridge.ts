@@ -35,6 +35,7 @@ export class Bridge {
   private events: unknown[] = []
   private notifications: [string, Params][] = []
   private types = new Set<string>()
+  private readonly statuses = new Map<string, string>()
   private readonly firstHooks = new Map<string, number>()
   private firstDeadline: number
   deadline: number
@@ -97,7 +98,7 @@ export class Bridge {
 
   // Queue an event of OpenCode's bus. Before the first connection, no types of events are known.
   forward(event: { type: string; properties?: unknown }): void {
-    if (!this.types.has(event.type)) return
+    if (!this.types.has(event.type) || this.isRepeated(event)) return
     // Drop all queued events and the connection if there are too many. If only some were dropped,
     // the server would take a part of a message for the whole message.
     if (this.events.push({ type: event.type, properties: event.properties }) > MAX_QUEUED) {
@@ -105,6 +106,22 @@ export class Bridge {
       if (this.isReady) this.socket?.close()
     }
     if (this.isReady) this.timer ??= setTimeout(() => this.flush(), FLUSH_MS)
+  }
+
+  // Whether a session is said to be in the state in which it was: OpenCode repeats it several times
+  // in a turn.
+  private isRepeated({ type, properties }: { type: string; properties?: unknown }): boolean {
+    const { sessionID, status } = (properties ?? {}) as Params
+    if (type !== "session.status" || typeof sessionID !== "string") return false
+    const now = JSON.stringify(status)
+    if (this.statuses.get(sessionID) === now) return true
+    this.statuses.delete(sessionID)
+    this.statuses.set(sessionID, now)
+    if (this.statuses.size > MAX_SESSIONS) {
+      const [oldest] = this.statuses.keys()
+      this.statuses.delete(oldest as string)
+    }
+    return false
   }
 
   async close(): Promise<void> {
