@@ -62,6 +62,12 @@ PARTS: Final = (
         (*_pytest("tests/loops/test_runner.py"), "-k", "deaths"),
         0.05,
     ),
+    Part(
+        "loop_kills",
+        "A loop in the real OpenCode under random SIGKILLs of both programs: no prompt twice, no commit lost.",
+        (*_pytest("tests/e2e/test_loops_kills.py"), "--capture=no"),
+        0.3,
+    ),
     Part("disk", "A loss of power or a failing disk loses no acknowledged write.", _cargo("disk"), 0.1),
     Part("kill", "An acknowledged write survives the death of any process.", _cargo("kill"), 0.2),
 )

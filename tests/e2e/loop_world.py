@@ -81,6 +81,17 @@ class World:
         return git(self.shop, *arguments)
 
 
+def assert_sent_once(world: World, found: dict[str, Any]) -> None:
+    """Check that no session has its prompt twice, in any request to the model."""
+    prompts = [step["prompt"] for step in found["steps"] if step["prompt"]]
+    for prompt in prompts:
+        counts = [request.users.count(prompt) for request in world.model.requests]
+        assert set(counts) <= {0, 1}, prompt
+        assert 1 in counts, prompt
+    sessions = [step["session"] for step in found["steps"] if step["session"]]
+    assert len(set(sessions)) == len(sessions) == len(prompts)
+
+
 def git(folder: Path, *arguments: str) -> str:
     ran = subprocess.run(["git", "-C", str(folder), *arguments], capture_output=True, text=True, check=True, timeout=30)
     return ran.stdout.strip()

@@ -231,6 +231,10 @@ class Instance:
             with suppress(httpx2.TransportError):
                 self._client.post("/global/dispose", timeout=10)
         self._client.close()
+        self.kill()
+
+    def kill(self) -> None:
+        """SIGKILL to it and to all that it has started in its group."""
         with suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()

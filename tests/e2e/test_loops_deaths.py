@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 import opencode_memory
-from e2e.loop_world import CHECK, RIGHT, World, audit, code, git, report, write
+from e2e.loop_world import CHECK, RIGHT, World, assert_sent_once, audit, code, git, report, write
 from e2e.plugged import Instance, MemoryServer, Plugged, free_port, until
 from e2e.scripted_model import Halting, Request, Said
 from e2e.served import command
@@ -86,17 +86,6 @@ def at_gate(gate: Gate, said: Said) -> Any:
     return turn
 
 
-def assert_sent_once(world: World, found: dict[str, Any]) -> None:
-    """Check that no session has its prompt twice, in any request to the model."""
-    prompts = [step["prompt"] for step in found["steps"] if step["prompt"]]
-    for prompt in prompts:
-        counts = [request.users.count(prompt) for request in world.model.requests]
-        assert set(counts) <= {0, 1}, prompt
-        assert 1 in counts, prompt
-    sessions = [step["session"] for step in found["steps"] if step["session"]]
-    assert len(set(sessions)) == len(sessions) == len(prompts)
-
-
 @pytest.mark.parametrize("step", TRIED)
 def test_killed_server_goes_on_with_the_same_step(
     opencode_binary: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
@@ -141,11 +130,6 @@ def test_killed_server_goes_on_with_the_same_step(
         assert not Path(found["loop"]["worktree"]).exists()
 
 
-def kill(opencode: Instance) -> None:
-    os.killpg(opencode.process.pid, signal.SIGKILL)
-    opencode.process.wait()
-
-
 def parts_of_answer(opencode: Instance, session: str) -> list[str]:
     """The kinds of the parts that the model has begun."""
     messages = opencode.get(f"/session/{session}/message")
@@ -170,7 +154,7 @@ def test_opencode_killed_while_a_tool_runs(world: World, tmp_path: Path) -> None
         world.model.script(("bash", {"command": f"sh {gate.script} tool", "description": "wait"}))
         loop = world.start_loop()
         gate.until_asked()
-        kill(opencode)
+        opencode.kill()
     gate.open()
     goes_on_in_the_next_opencode(world, loop)
 
@@ -186,7 +170,7 @@ def test_opencode_killed_while_the_model_streams(world: World, tmp_path: Path) -
         session = world.loop(loop)["steps"][-1]["session"]
         # OpenCode stores a text when it ends, and its place when it begins.
         until(lambda: "text" in parts_of_answer(worktree, session), "nothing is streamed")
-        kill(opencode)
+        opencode.kill()
     gate.open()
     goes_on_in_the_next_opencode(world, loop)
 
@@ -210,7 +194,7 @@ def test_opencode_killed_while_it_asks_for_a_permission(world: World, tmp_path: 
             until(lambda: worktree.get("/permission"), "nothing was asked")
             [question] = worktree.get("/permission")
             assert (question["sessionID"], question["permission"]) == (session, "bash")
-            kill(opencode)
+            opencode.kill()
         finally:
             world.server.signal(signal.SIGCONT)
     goes_on_in_the_next_opencode(world, loop)
