@@ -300,7 +300,8 @@ def test_20_texts_are_embedded_in_batches(open_store) -> None:
     store = open_store(embedder=HookedEmbedder(batches.append))
     store.remember_many({"content": f"walrus {number}"} for number in range(3000))
     store.indexes.embed_pending()
-    assert len(batches) <= 3
+    # The first pages are small, so that an interrupt loses little.
+    assert len(batches) <= 7
     assert sum(map(len, batches)) == 3000
 
 

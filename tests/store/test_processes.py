@@ -173,6 +173,7 @@ _USES: dict[str, Callable[[MemoryStore, str], object]] = {
     "reminders.advance": lambda store, id: store.reminders.advance(id),
     "reminders.due": lambda store, id: store.reminders.due(),
     "indexes.count_pending": lambda store, id: store.indexes.count_pending(),
+    "indexes.finish": lambda store, id: store.indexes.finish(seconds=0),
     "indexes.mismatch": lambda store, id: store.indexes.mismatch(),
     "indexes.embed_pending": lambda store, id: store.indexes.embed_pending(),
     "indexes.embed_some": lambda store, id: store.indexes.embed_some(limit=1, on_failure=lambda key, error: None),

@@ -10,23 +10,28 @@ import os
 import shutil
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from opencode_memory.cli.options import GlobalOptions
 from opencode_memory.cli.output import Output
 from opencode_memory.config.load import Config, environment, load
 from opencode_memory.config.settings import PREFIX, Color
-from opencode_memory.errors import InvalidInputError
+from opencode_memory.errors import InvalidInputError, OpencodeMemoryError
 from opencode_memory.text import clock
 
 if TYPE_CHECKING:
     from opencode_memory.embedding.base import Embedder
     from opencode_memory.store.memory_store import MemoryStore
+
+
+_EMBEDDING_SECONDS: Final = 3.0
+"""Time that a command may embed at its end. Otherwise `remember` after an interrupted import could take minutes."""
+_MANY: Final = 64
 
 
 @dataclass(frozen=True)
@@ -103,7 +108,12 @@ class Invocation:
             background=background,
         ) as store:
             self._read_sessions(store)
-            yield self.bind(store, creates_project=creates_project)
+            try:
+                yield self.bind(store, creates_project=creates_project)
+            finally:
+                # A store that cannot be read has failed the command already, and its error must not be hidden.
+                with suppress(OpencodeMemoryError):
+                    self._finish_embedding(store)
             if store.is_writable:
                 self.offer_relearning(store)
 
@@ -143,6 +153,14 @@ class Invocation:
 
         with opencode_memory.open(self.config.data_dir, embedder=self._embedder(), read_only=True) as store:
             yield store
+
+    def _finish_embedding(self, store: MemoryStore) -> None:
+        """Embed for some seconds what waits, for example what an interrupted command left, and tell what remains."""
+        waiting = store.indexes.finish(seconds=_EMBEDDING_SECONDS)
+        if waiting >= _MANY:
+            from opencode_memory.cli.unembedded import describe_rest  # noqa: PLC0415  see the module's docstring
+
+            self.out.note(describe_rest(waiting))
 
     def _is_read_only(self) -> bool:
         """Return whether there is a store that this process cannot write."""

@@ -18,7 +18,7 @@ from opencode_memory.cli.command import command
 from opencode_memory.cli.context import Invocation
 from opencode_memory.cli.memories import print_hits
 from opencode_memory.cli.output import bold, dim
-from opencode_memory.cli.progress import embed_pending
+from opencode_memory.cli.progress import progress
 from opencode_memory.context.results import Result, present
 from opencode_memory.models import Category, NewMemory
 from opencode_memory.text.formatting import format_count
@@ -58,7 +58,8 @@ def show(run: Invocation) -> None:
         notes = _FOLDER / "notes"
         report = ingest(store, notes, top=notes)
         messages = store.remember_many(read_conversation(_FOLDER / "conversation.jsonl"))
-        embed_pending(run, store)
+        with progress("embedding", quiet=run.out.as_json) as show:
+            store.indexes.embed_pending(progress=show)
         answers = [
             (question, present(store, store.recall(question.text, limit=_HITS, explain=True))) for question in QUESTIONS
         ]

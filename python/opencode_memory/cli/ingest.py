@@ -20,8 +20,10 @@ from opencode_memory.text.formatting import format_count
 
 if TYPE_CHECKING:
     from opencode_memory.hosts.opencode.feed.history_reader import OpenCodeReading, OpenCodeReport
+    from opencode_memory.notes.folder import IngestReport
     from opencode_memory.store.memory_store import MemoryStore
 
+_READ_SO_FAR: Final = "What was read so far is stored. The same command reads the rest."
 _OPENCODE: Final = "opencode"
 _SHOWN: Final = 20
 
@@ -78,7 +80,8 @@ def read_opencode(run: Invocation, request: OpenCodeRequest) -> None:
             reading = _build_reading(run, target, path)
             if request.dry_run:
                 reading.continue_from(store)
-            with progress("reading sessions", quiet=run.out.as_json) as show:
+            kept = "" if request.dry_run else _READ_SO_FAR
+            with progress("reading sessions", quiet=run.out.as_json, kept=kept) as show:
                 report = reading.read(at_ms=to_ms(run.started_at), progress=show)
             _print_report(run, target, report, dry_run=request.dry_run)
         if request.dry_run:
@@ -128,10 +131,15 @@ def read_notes(run: Invocation, request: IngestRequest) -> None:
     from opencode_memory.notes.folder import ingest as ingest_notes  # noqa: PLC0415  only here
 
     with run.open_store(creates_project=not request.dry_run, background=False) as store:
-        with progress("reading", quiet=run.out.as_json) as show:
+        kept = "" if request.dry_run else _READ_SO_FAR
+        with progress("reading", quiet=run.out.as_json, kept=kept) as show:
             report = ingest_notes(store, request.path, top=run.work_tree, dry_run=request.dry_run, progress=show)
+        _print_notes(run, report, dry_run=request.dry_run)
         if not request.dry_run:
             embed_pending(run, store)
+
+
+def _print_notes(run: Invocation, report: IngestReport, *, dry_run: bool) -> None:
     if run.out.as_json:
         run.out.json(report)
         return
@@ -143,7 +151,5 @@ def read_notes(run: Invocation, request: IngestRequest) -> None:
         "archived": report.archived,
         "unchanged": report.unchanged,
     }
-    summary = ", ".join(f"{number} {what}" for what, number in changes.items() if number) or "nothing to read"
-    run.out.line(
-        f"{format_count(report.files, 'note')}: {summary}.{' Nothing was written.' if request.dry_run else ''}"
-    )
+    summary = ", ".join(f"{number:,} {what}" for what, number in changes.items() if number) or "nothing to read"
+    run.out.line(f"{format_count(report.files, 'note')}: {summary}.{' Nothing was written.' if dry_run else ''}")

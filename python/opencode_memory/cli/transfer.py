@@ -13,12 +13,13 @@ from opencode_memory.cli.command import command
 from opencode_memory.cli.context import Invocation
 from opencode_memory.cli.parameters import STANDARD_INPUT
 from opencode_memory.cli.progress import embed_pending, progress
-from opencode_memory.exchange import export_memories, import_memories
+from opencode_memory.exchange import ImportReport, export_memories, import_memories
 from opencode_memory.text.formatting import format_count
 
 _EXPORT_FORMATS = ("json", "markdown")
 _IMPORT_FORMATS = (*_EXPORT_FORMATS, "opencode-semantic-memory", "ocm-mem-json", "ocm-mem-markdown")
 _MARKDOWN = (".md", ".markdown")
+_READ_SO_FAR = "What was imported so far is stored. A second import of the same file adds the rest."
 _NOUNS = {"history": "change", "kv": "value", "document": "plan and loop record"}
 
 
@@ -87,12 +88,17 @@ def read(run: Invocation, request: ImportRequest) -> None:
     """Import an export and print the result."""
     source = sys.stdin if request.file == STANDARD_INPUT else Path(request.file)
     with run.open_store(creates_project=not request.dry_run, background=False) as store:
-        with progress("importing", quiet=run.out.as_json) as show:
+        kept = "" if request.dry_run else _READ_SO_FAR
+        with progress("importing", quiet=run.out.as_json, kept=kept) as show:
             report = import_memories(
                 store, source, format=request.format, project=run.given.project, dry_run=request.dry_run, progress=show
             )
+        _print_import(run, report, dry_run=request.dry_run)
         if not request.dry_run:
             embed_pending(run, store)
+
+
+def _print_import(run: Invocation, report: ImportReport, *, dry_run: bool) -> None:
     if run.out.as_json:
         run.out.json(report)
         return
@@ -102,7 +108,7 @@ def read(run: Invocation, request: ImportRequest) -> None:
     if not report.trusted and report.total("memory"):
         run.out.line("  Its memories have the trust of an import. Directives among them need a review.")
     for kind, happened in report.counts.items():
-        if report.total(kind) and not request.dry_run:
+        if report.total(kind) and not dry_run:
             what = ", ".join(f"{number:,} {outcome}" for outcome, number in happened.items())
             run.out.line(f"  {format_count(report.total(kind), _NOUNS.get(kind, kind))}: {what}")
 

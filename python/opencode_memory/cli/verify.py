@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import time
+
 from opencode_memory.cli.command import command
 from opencode_memory.cli.context import Invocation
 from opencode_memory.cli.errors import DONE, NOTHING_FOUND
 from opencode_memory.cli.output import dim
 from opencode_memory.cli.progress import stages
 from opencode_memory.store.reports import NOT_CHECKED
-from opencode_memory.text.formatting import format_count
+from opencode_memory.text.formatting import format_count, format_duration
 
 
 @command("verify")
@@ -63,12 +65,16 @@ def repair(run: Invocation) -> int:
 @command("reindex")
 def reindex(run: Invocation) -> None:
     """Embed memories without vectors or with vectors of another model, and rebuild the indexes."""
-    with run.open_store() as store, stages(quiet=run.out.as_json) as show:
+    started = time.monotonic()
+    with (
+        run.open_store(background=False) as store,
+        stages(quiet=run.out.as_json, kept="What is embedded is stored. The same command does the rest.") as show,
+    ):
         report = store.indexes.reindex(progress=show)
     if run.out.as_json:
         run.out.json(report)
     else:
         run.out.line(
-            f"Embedded {report.embedded}; "
-            f"indexed {format_count(report.texts, 'text')}, {format_count(report.vectors, 'vector')}."
+            f"Embedded {report.embedded:,}; indexed {format_count(report.texts, 'text')}, "
+            f"{format_count(report.vectors, 'vector')}, in {format_duration(time.monotonic() - started)}."
         )

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from opencode_memory.store.memory_store import MemoryStore
 
 _PAGE: Final = 1000
+_BATCH: Final = 250
+"""Sections in one transaction, which an interrupt can lose."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,7 +131,7 @@ def ingest(
     if dry_run:
         _consume(changes)
     else:
-        results = store.remember_many(_restore_archived(store, known, changes))
+        results = store.remember_many(_restore_archived(store, known, changes), batch_size=_BATCH)
         if kept := sum(result.status is RememberStatus.KEPT for result in results):
             reason = f"{kept} memories have higher trust, so the file's text waits for review"
             tally.skipped.append(Skipped(str(path), reason))

@@ -6,6 +6,7 @@ process that died, waits until it is embedded. Until then a memory is found by f
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Final
 
@@ -15,7 +16,12 @@ if TYPE_CHECKING:
     from opencode_memory._core import Engine
     from opencode_memory.embedding.base import Embedder
 
-_PAGE: Final = 1024
+FIRST_PAGE: Final = 32
+"""Memories in the first transaction, and the least. Long texts are embedded equally fast in pages of 16 to 400."""
+_LARGEST_PAGE: Final = 1024
+_SHORT_SECONDS: Final = 0.5
+_LONG_SECONDS: Final = 2.0
+"""Bounds of the time for a page, because an interrupt loses the vectors of one page."""
 _PATIENCE: Final = 12
 """Number of failures in a row after which the model, not a text, is considered faulty. Finding one bad text in a page
 of 1024 takes 11."""
@@ -57,14 +63,17 @@ def embed_pending(
     total = engine.count_pending_embeddings()
     done = 0
     after_key = 0
+    size = FIRST_PAGE
     failures = _Failures(on_failure)
     while (limit is None or done < limit) and not should_stop():
-        page = engine.pending_embeddings(after_key, _PAGE if limit is None else min(_PAGE, limit - done))
+        begun = time.monotonic()
+        page = engine.pending_embeddings(after_key, size if limit is None else min(size, limit - done))
         if not page:
             break
         after_key = page[-1][0]
         page = [(key, text) for key, text in page if key not in skip]
         done += _embed_around_failures(engine, embedder, page, failures)
+        size = _choose_size(size, time.monotonic() - begun)
         if progress is not None:
             progress(min(done, total), total)
     while compare and not should_stop() and engine.compare_new():
@@ -72,6 +81,13 @@ def embed_pending(
     if failures.first is not None and on_failure is None:
         raise failures.first
     return done
+
+
+def _choose_size(size: int, seconds: float) -> int:
+    """Choose the size of the next page by the time that a page of ``size`` took."""
+    if seconds < _SHORT_SECONDS:
+        return min(2 * size, _LARGEST_PAGE)
+    return max(size // 2, FIRST_PAGE) if seconds > _LONG_SECONDS else size
 
 
 class _Failures:

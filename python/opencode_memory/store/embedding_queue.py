@@ -9,6 +9,7 @@ import fcntl
 import logging
 import os
 import threading
+import time
 import weakref
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
@@ -148,10 +149,19 @@ class EmbeddingQueue:
             background = self._background
         background.notify()
 
-    def close(self) -> None:
-        """Embed what this process wrote, and end the background thread."""
-        if self._background is not None:
-            self._background.close()
+    def close(self, *, seconds: float | None = None) -> bool:
+        """Embed what this process wrote, and end the background thread.
+
+        Args:
+            seconds: Time after which the rest is left to other processes; None for no limit.
+
+        Returns:
+            Whether there was such a thread.
+        """
+        if self._background is None:
+            return False
+        self._background.close(seconds=seconds)
+        return True
 
 
 def find_mismatch(engine: Engine, embedder: Embedder) -> str | None:
@@ -179,6 +189,7 @@ class BackgroundEmbedding:
         self._lock_folder = lock_folder
         self._wake = threading.Event()
         self._closing = threading.Event()
+        self._deadline: float | None = None
         self._start = threading.Lock()
         self._thread: threading.Thread | None = None
         self._process = os.getpid()
@@ -191,11 +202,17 @@ class BackgroundEmbedding:
                 self._thread = threading.Thread(target=self._run, name="opencode-memory-embedding", daemon=True)
                 self._thread.start()
 
-    def close(self) -> None:
-        """Embed what still waits, unless another process is embedding, and end the thread."""
+    def close(self, *, seconds: float | None = None) -> None:
+        """Embed what still waits, unless another process is embedding, and end the thread.
+
+        Args:
+            seconds: Time after which no further page of texts is embedded; None for no limit.
+        """
         if os.getpid() != self._process:
             return  # After a fork this process has no such thread, and its locks may be held forever.
         with self._start:
+            if seconds is not None:
+                self._deadline = time.monotonic() + seconds
             self._closing.set()
             thread = self._thread
         self._wake.set()
@@ -208,6 +225,9 @@ class BackgroundEmbedding:
             self._closing.set()
             self._wake.set()
 
+    def _is_late(self) -> bool:
+        return self._deadline is not None and time.monotonic() > self._deadline
+
     def _run(self) -> None:
         while True:
             self._wake.wait()
@@ -217,7 +237,7 @@ class BackgroundEmbedding:
                 with embedding_turn(self._lock_folder, give_up=self._closing.is_set) as has_turn:
                     # Another process may have changed the model since; then the texts wait for that process.
                     if has_turn and find_mismatch(self._engine, self._embedder) is None:
-                        embed_pending(self._engine, self._embedder)
+                        embed_pending(self._engine, self._embedder, should_stop=self._is_late)
             except ClosedError:
                 return  # The program ends without closing the store; the next process embeds the rest.
             except Exception:  # noqa: BLE001  an embedder may raise anything

@@ -105,6 +105,19 @@ class Indexes:
         report = self._engine.rebuild_indexes(progress)
         return RebuildReport(texts=report["lexical_added"], vectors=report["vectors_added"], embedded=embedded)
 
+    def finish(self, *, seconds: float) -> int:
+        """End the embedding in the background of this store, which is about to be closed.
+
+        Args:
+            seconds: Time after which the rest is left to other processes.
+
+        Returns:
+            How many memories still wait for their vectors, if this store has written; 0 otherwise.
+        """
+        has_written = self._queue.close(seconds=seconds)
+        waiting = self.count_pending()
+        return waiting if has_written else 0
+
     def count_pending(self) -> int:
         """Return the number of memories without vectors of the store's model. Does not load a model."""
         return self._engine.count_pending_embeddings()

@@ -7,6 +7,8 @@ from typing import Final
 ID_CHARACTERS: Final = 8
 """Characters by which an id is shown; that many tell the memories of a large store apart."""
 
+_MINUTE: Final = 60
+
 
 def short_id(id: str) -> str:
     """Return the end of an id. Its beginning is a time, which memories written together share."""
@@ -21,3 +23,18 @@ def format_count(number: int, noun: str) -> str:
     """
     plural = f"{noun.removesuffix('y')}ies" if noun.endswith("y") else f"{noun}s"
     return f"{number:,} {noun if number == 1 else plural}"
+
+
+def format_duration(seconds: float) -> str:
+    """Format a duration for people.
+
+    >>> format_duration(3.4), format_duration(75), format_duration(7_500)
+    ('3 s', '1 min 15 s', '2 h 5 min')
+    """
+    whole = round(seconds)
+    if whole < _MINUTE:
+        return f"{whole} s"
+    minutes, rest = divmod(whole, _MINUTE)
+    if minutes < _MINUTE:
+        return f"{minutes} min {rest} s"
+    return f"{minutes // _MINUTE} h {minutes % _MINUTE} min"
