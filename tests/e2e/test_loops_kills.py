@@ -20,21 +20,21 @@ IS_SOAK = "SOAK_MINUTES" in os.environ
 KILLS = int(os.environ.get("LOOP_KILLS", "200" if IS_SOAK else "3"))
 SEED = int(os.environ.get("LOOP_SEED", random.SystemRandom().randrange(10**6) if IS_SOAK else 1))
 ENDS = ("completed", "failed", "waiting", "cancelled")
-SECONDS = (0.2, 6.0)
+SECONDS = (0.1, 5.0)
 """Shortest and longest time between two kills."""
 SHARE_OF_SERVER = 0.7
 
 
 def answer(request: Request) -> Said:
-    """The model: it writes a file that the prompt names, and repeats what a kill has interrupted."""
+    """The model: it writes a file that the prompt names and reports, and repeats what a kill has made fail."""
     users = "\n".join(request.users)
-    done = len([result for result in request.tool_results if "interrupted" not in result])
+    has_reported = any(result.startswith("Recorded") for result in request.tool_results)
     if users.startswith("You audit"):
-        return report("I read it.", verdict="clean") if done == 0 else "The audit is done."
+        return "The audit is done." if has_reported else report("I read it.", verdict="clean")
     name = users.partition("Write file-")[2].partition(".txt")[0]
-    if done == 0:
+    if not any(result.startswith("Wrote") for result in request.tool_results):
         return ("write", {"filePath": f"file-{name}.txt", "content": name})
-    return report(f"I wrote {name}.") if done == 1 else "Done."
+    return "Done." if has_reported else report(f"I wrote {name}.")
 
 
 class Place:
@@ -73,7 +73,7 @@ def test_random_kills_send_no_prompt_twice_and_lose_no_commit(opencode_binary: P
                 place.kill(server=is_server)
                 kills["server" if is_server else "opencode"] += 1
             found = world.until_state(loop, *ENDS)
-            assert found["loop"]["state"] == "completed", (SEED, kills, found)
+            assert found["loop"]["state"] == "completed", (SEED, kills, found["loop"]["reason"], found["steps"][-1])
             assert_sent_once(world, found)
             branch = found["loop"]["branch"]
             assert world.git("rev-list", "--count", f"HEAD..{branch}") == "1"
