@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,28 @@ def make(
     return create(
         found, tmp_path / "trees" / "one", branch, base=found.head, takes_changes=takes_changes, copies=copies
     )
+
+
+class _Death(BaseException):
+    """The server dies: no code of ours runs afterwards."""
+
+
+def test_file_whose_copy_was_interrupted_comes_along_as_a_whole(
+    shop: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (shop / ".env").write_text("KEY=value\n")
+
+    def die_in_the_middle(_: Path, target: Path) -> None:
+        target.write_text("KEY=")
+        raise _Death
+
+    with monkeypatch.context() as patch:
+        patch.setattr(shutil, "copy2", die_in_the_middle)
+        with pytest.raises(_Death):
+            make(shop, tmp_path, copies=(".env",))
+    tree = make(shop, tmp_path, copies=(".env",))
+    assert (tree.path / ".env").read_text() == "KEY=value\n"
+    assert sorted(path.name for path in tree.path.parent.iterdir()) == ["one"]
 
 
 def test_worktree_has_a_branch_of_its_own_and_leaves_the_users(shop: Path, tmp_path: Path) -> None:

@@ -20,6 +20,8 @@ from opencode_memory.loops.git import Git, GitError
 
 _TAKEN_ALONG: Final = "Take uncommitted changes along"
 _MOST_COPIED: Final = 2_000
+_PART: Final = ".copying"
+"""A file that is being copied, beside the worktree."""
 _SUBMODULE_SECONDS: Final = 600.0
 _DIFF_CHARACTERS: Final = 60_000
 
@@ -284,4 +286,7 @@ def _copy(source: Path, target: Path, names: Iterable[str]) -> None:
             continue
         placed.parent.mkdir(parents=True, exist_ok=True)
         if not placed.exists():
-            shutil.copy2(given, placed)
+            # A file is there as a whole or not at all, also if the server dies meanwhile.
+            part = target.parent / _PART
+            shutil.copy2(given, part)
+            part.replace(placed)
