@@ -13,7 +13,7 @@ use crate::index::lexical::{self, Lexical};
 use crate::index::snapshot;
 use crate::model::report::{CatchUpReport, PurgeReport, VerifyReport};
 use crate::store::embedding::Model;
-use crate::store::{Snapshot, backup, check, counts, embedding, history, usage};
+use crate::store::{Snapshot, backup, check, counts, embedding, history, retention, usage};
 
 /// Days for which a deleted memory can be restored.
 const RETENTION_DAYS: i64 = 30;
@@ -190,15 +190,18 @@ impl Engine {
         Ok(report)
     }
 
-    /// Delete expired values, old sessions and decisions, the history of memories deleted long ago, and vectors that no
-    /// memory uses.
+    /// Delete expired values, old sessions and decisions, the history of memories deleted long ago, vectors that no memory
+    /// uses, and old rows that no memory owns.
     pub fn maintain(&self) -> Result<(usize, usize)> {
         let shared = self.enter()?;
         shared.flush_uses()?;
+        let half_a_year_ago = shared.clock.now_ms() - SIGHTING_DAYS * DAY_MS;
+        let gone = retention::find_gone(&*shared.store.read()?, half_a_year_ago)?;
         let cleaned = shared.store.write(&shared.clock, self.actor, |write| {
             let long_ago = write.now_ms - RETENTION_DAYS * DAY_MS;
             write.forget_sessions(long_ago)?;
-            write.forget_sightings(write.now_ms - SIGHTING_DAYS * DAY_MS)?;
+            write.forget_sightings(half_a_year_ago)?;
+            write.forget_leftovers(&gone, half_a_year_ago)?;
             write.forget_decisions(write.now_ms - LEDGER_DAYS * DAY_MS)?;
             usage::forget_days(write)?;
             let forgotten = history::forget_deleted(write, long_ago)?;

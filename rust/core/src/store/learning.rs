@@ -123,14 +123,10 @@ impl WriteTx<'_> {
         Ok(())
     }
 
-    /// Delete old statements that were seen once, and extraction states of sessions without recent messages.
+    /// Delete statements that were not seen again.
     pub fn forget_sightings(&self, before_ms: i64) -> Result<()> {
         // Decisions of the user are kept.
         self.execute("DELETE FROM sighting WHERE seen_at < ?1 AND what NOT LIKE 'settled:%'", [before_ms])?;
-        self.execute(
-            "UPDATE learning SET state = '{}', version = version + 1 WHERE updated_at < ?1 AND state <> '{}'",
-            [before_ms],
-        )?;
         Ok(())
     }
 }

@@ -24,6 +24,7 @@ pub mod project;
 pub mod project_merge;
 pub mod purge;
 pub mod recovery;
+pub mod retention;
 pub mod schema;
 pub mod session;
 pub mod turns;
