@@ -104,7 +104,7 @@ class Invocation:
             self.config.data_dir,
             project=self.config.project,
             embedder=self._embedder(),
-            read_only=self._is_read_only(),
+            read_only=self.is_read_only(),
             background=background,
         ) as store:
             self._read_sessions(store)
@@ -128,7 +128,7 @@ class Invocation:
 
     @contextmanager
     def open_unbound_store(self, *, actor: str, background: bool = True) -> Iterator[MemoryStore]:
-        """Open the store for a server or a worker, which serves all projects.
+        """Open the store for a server or a worker, which serves all projects; read-only as ``open_store`` does.
 
         Args:
             actor: The writer that the history names.
@@ -137,7 +137,11 @@ class Invocation:
         import opencode_memory  # noqa: PLC0415  see the module's docstring
 
         with opencode_memory.open(
-            self.config.data_dir, embedder=self._embedder(), actor=actor, background=background
+            self.config.data_dir,
+            embedder=self._embedder(),
+            actor=actor,
+            read_only=self.is_read_only(),
+            background=background,
         ) as store:
             self._read_sessions(store)
             yield store
@@ -162,7 +166,7 @@ class Invocation:
 
             self.out.note(describe_rest(waiting))
 
-    def _is_read_only(self) -> bool:
+    def is_read_only(self) -> bool:
         """Return whether there is a store that this process cannot write."""
         from opencode_memory.files import access  # noqa: PLC0415  see the module's docstring
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -152,12 +153,14 @@ def serve_all(run: Invocation, config: Config, request: ServeRequest) -> None:
     ]
     # The worker starts last: until the first answer, it would compete with the server for the processor.
     supervisor = Supervisor(command, on_start=metrics.worker_starts.inc, wait_first=warming.join)
+    is_read_only = run.is_read_only()
+    with_worker = request.with_worker and not is_read_only
     background = Background(supervisor.describe, supervisor.problems, supervisor.wake)
-    if not request.with_worker:
-        background = Background(describe=lambda: "left to others")
+    if not with_worker:
+        background = Background(describe=lambda: "none, the store is read-only" if is_read_only else "left to others")
 
     def ready() -> None:
-        if request.with_worker:
+        if with_worker:
             supervisor.start()
         run.out.note(f"opencode-memory serves http://{config.server.host}:{port}/mcp from {config.data_dir}")
         if (found := find_incumbent(config.environment)) is not None:
@@ -166,7 +169,8 @@ def serve_all(run: Invocation, config: Config, request: ServeRequest) -> None:
     # The worker embeds and indexes, so that this process stays responsive to its clients.
     with (
         listening,
-        hold_record(config.data_dir, record),
+        # Without a record, a read-only store may have several servers. None of them writes.
+        nullcontext() if is_read_only else hold_record(config.data_dir, record),
         run.open_unbound_store(actor="agent", background=False) as store,
     ):
         state = ServerState(store, config, metrics, background, operations=operations(config))

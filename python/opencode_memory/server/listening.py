@@ -6,7 +6,9 @@ The port is bound before the server loads its modules, so that clients connect e
 from __future__ import annotations
 
 import errno
+import logging
 import os
+import secrets
 import socket
 from dataclasses import dataclass
 from ipaddress import ip_address
@@ -14,11 +16,14 @@ from pathlib import Path
 from typing import Final
 
 from opencode_memory.errors import ConflictError, InvalidInputError, StorageError
+from opencode_memory.files import access
 from opencode_memory.hosts.opencode.token_file import create_token, token_file
 from opencode_memory.resident.peer_owner import supports_owner_check
 from opencode_memory.service.port_holder import explain_holder, find_port_holder, hint_for_holder
 
 _BACKLOG: Final = 256
+
+_log: Final = logging.getLogger(__name__)
 
 
 def bind(host: str, port: int) -> socket.socket:
@@ -111,14 +116,22 @@ def decide_access(host: str, configured: str | None, data_dir: Path) -> Access:
         )
         error.hint = "set server.api_key (or OPENCODE_MEMORY_API_KEY), or bind 127.0.0.1"
         raise error
-    token = _ensure_token(data_dir)
+    token = _ensure_token(data_dir, is_key=uid is None)
     return Access(None, uid, token) if uid is not None else Access(token, None, token)
 
 
-def _ensure_token(data_dir: Path) -> str:
-    """Return the token from a file that only its owner can read. Create the file if it does not exist."""
+def _ensure_token(data_dir: Path, *, is_key: bool = False) -> str:
+    """Return the token from a file that only its owner can read. Create the file if it does not exist.
+
+    Without write access to the folder and without a file, the token is random and the plugin cannot connect. Other
+    clients can, unless the token is their key.
+    """
+    file = token_file(data_dir)
+    if not is_key and not file.exists() and not access.is_writable(data_dir):
+        _log.warning("OpenCode's plugin cannot connect: %s is missing and cannot be written", file)
+        return secrets.token_urlsafe(32)
     create_token(data_dir)
-    return _read_token(token_file(data_dir))
+    return _read_token(file)
 
 
 def _read_token(file: Path) -> str:
