@@ -77,6 +77,10 @@ class FakeOpenCode:
     def close(self) -> None:
         self._closed.set()
 
+    def open_again(self) -> None:
+        """Be the next process, with the same sessions."""
+        self._closed = anyio.Event()
+
     async def wait_closed(self) -> None:
         await self._closed.wait()
 

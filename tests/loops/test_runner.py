@@ -27,6 +27,7 @@ from opencode_memory.loops.left_over import mark
 from opencode_memory.loops.model import LoopState, Rest, StepKind
 from opencode_memory.loops.process import ProcessId, identify
 from opencode_memory.loops.records import Lease, LostLeaseError
+from opencode_memory.loops.session_step import MOST_SENT
 from opencode_memory.loops.start import Raised, Wish, cancel_loop, pause_loop, resume_loop, start_loop
 from opencode_memory.plans import Plans, PlanStatus
 from opencode_memory.store.documents import Change
@@ -307,6 +308,54 @@ def test_check_that_outlived_its_server_is_ended_before_it_runs_again(
         assert left.wait(5) == -signal.SIGKILL
     outputs = [step.outcome["output"] for step in world.loops.steps(world.loop.id) if step.kind is StepKind.CHECK]
     assert outputs == [""]
+
+
+def test_deaths_of_opencode_are_no_failures_of_the_model(make: Callable[..., World]) -> None:
+    world = make()
+    usual = world.opencode.answer
+    deaths = MOST_SENT + 1
+
+    def answer(asked: Asked) -> dict[str, Any]:
+        if len(world.opencode.asked) > deaths:
+            return usual(asked)
+        world.opencode.close()
+        return {"time": {}}
+
+    world.opencode.answer = answer
+    for _ in range(deaths):
+        paused = world.run()
+        assert paused.rest is Rest.HOST, paused.reason
+        world.opencode.open_again()
+        resume_loop(world.store, paused, at=clock.now())
+    assert world.run().state is LoopState.COMPLETED
+    assert {asked.body["messageID"] for asked in world.opencode.asked[: deaths + 1]} == {
+        world.opencode.asked[0].body["messageID"]
+    }
+
+
+def test_message_is_not_sent_again_at_each_event(make: Callable[..., World]) -> None:
+    """OpenCode tells much before its state says that it works on a message."""
+    world = make()
+    usual, looks = world.opencode.request, 0
+
+    async def slow(method: str, path: str, **more: Any) -> Any:
+        nonlocal looks
+        answered = await usual(method, path, **more)
+        if len(world.opencode.asked) == 1 and looks < 3 * MOST_SENT:
+            looks += path == "/session/status"
+            runner.notify()
+        return answered
+
+    first = world.opencode.answer
+    world.opencode.answer = lambda asked: {"time": {}} if len(world.opencode.asked) == 1 else first(asked)
+    world.opencode.request = slow  # type: ignore[method-assign]
+    runner = world.runner()
+    runner.look_seconds = 1.0
+    anyio.run(runner.run)
+    assert world.loops.get(world.loop.id).state is LoopState.COMPLETED
+    assert looks > MOST_SENT
+    code = world.loops.steps(world.loop.id)[1]
+    assert code.attempts == 2
 
 
 def test_two_starts_of_one_plan_are_one_loop(make: Callable[..., World]) -> None:

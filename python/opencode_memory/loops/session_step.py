@@ -159,6 +159,7 @@ class SessionStep:
     async def _finish_turn(self) -> Turn:
         """Send the message until its turn has ended."""
         mark, seen_at, retrying_since = "", time.monotonic(), None
+        sent_at: float | None = None
         while True:
             wake = self.wake()
             turn = read_turn(await self._messages(), self.step.message or "")
@@ -191,7 +192,11 @@ class SessionStep:
                     await self._explain_abort()
                 if self.step.attempts >= MOST_SENT:
                     return replace(turn, progress=Progress.FAILED, said=turn.said or "it never ended its turn")
-                await self._send()
+                # OpenCode tells of many things before it says that it works on the message.
+                if sent_at is None or now - sent_at >= self.look_seconds:
+                    # A message that was sent before a death is sent again, which is no failure of the model.
+                    await self._send(counts=sent_at is not None or self.step.state is StepState.PLANNED)
+                    sent_at = now
             self.is_at_work = self.is_at_work or status is not None
             await self._pause(wake)
 
@@ -207,8 +212,9 @@ class SessionStep:
             raise RestError(Rest.HOST, "OpenCode was closed; the loop goes on when it is back")
         raise RestError(Rest.PERSON, "you stopped the session in OpenCode; resume the loop to go on")
 
-    async def _send(self) -> None:
-        await self._save(replace(self.step, state=StepState.SENT, attempts=self.step.attempts + 1))
+    async def _send(self, *, counts: bool) -> None:
+        attempts = self.step.attempts + 1 if counts else self.step.attempts
+        await self._save(replace(self.step, state=StepState.SENT, attempts=attempts))
         body: dict[str, Any] = {
             "messageID": self.step.message,
             "parts": [{"id": self.step.part, "type": "text", "text": self.step.prompt}],
