@@ -230,3 +230,15 @@ def test_key_file_that_others_can_read_is_refused(scene: Scene, tmp_path: Path) 
     [job] = [job for job in scene.store.jobs.list() if job.kind == "digest"]
     assert job.dead_at is not None
     assert "other users can read" in (job.error or "")
+
+
+def test_duty_without_a_due_session_writes_nothing(scene: Scene) -> None:
+    duties = scene.duties(scene.serve(digests(ITEM, summary=SUMMARY)))
+    scene.work_for(duties, 3_600)
+    assert scene.find()
+    file = scene.store.data_dir / "store.db-wal"
+    before = file.read_bytes()
+    for _ in range(5):
+        scene.work_for(duties, 60)
+    assert scene.store.jobs.list() == []
+    assert file.read_bytes() == before

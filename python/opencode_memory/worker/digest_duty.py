@@ -6,7 +6,7 @@ Sessions that a model of OpenCode digests are left to the server of the plugin.
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
 from opencode_memory.errors import InvalidInputError, StorageError
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from opencode_memory.config.settings import LearningConfig
     from opencode_memory.store.memory_store import MemoryStore
 
-LOOK_AGAIN: Final = timedelta(seconds=30)
 _OFFLINE_SECONDS: Final = 600.0
 _UNREADABLE_SECONDS: Final = 300.0
 _SPARE_SECONDS: Final = 60.0

@@ -6,7 +6,7 @@ import logging
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import datetime, timedelta
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -28,7 +28,7 @@ from opencode_memory.notes.fact_sheet import SOURCE, update_fact_sheet
 from opencode_memory.projects.resolver import ProjectResolver, work_tree
 from opencode_memory.text import clock
 from opencode_memory.text.clock import to_ms
-from opencode_memory.worker.duty import Duty, PermanentError, PostponedError, Work, always, look_every
+from opencode_memory.worker.duty import Duty, PermanentError, PostponedError, Work, look_every
 from opencode_memory.worker.session_duty import SessionDuty
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ NOTES: Final = "notes"
 MEMORY_FILE: Final = "memory_file"
 DIGEST: Final = "digest"
 _FILE_DELAY_SECONDS: Final = 2.0
-_NOT_THERE_SECONDS: Final = 30
+_DIGEST_SECONDS: Final = 30.0
 _UNREADABLE_SECONDS: Final = 300.0
 
 _log: Final = logging.getLogger(__name__)
@@ -77,7 +77,7 @@ class LearningDuties:
         if self._config.memory_file is not MemoryFile.OFF:
             found.append(Duty(kind=MEMORY_FILE, do=self._write_memory_file))
         if uses_server(self._config.learning):
-            found.append(Duty(kind=DIGEST, do=self._digest, is_due=always))
+            found.append(Duty(kind=DIGEST, do=self._digest, is_due=look_every(_DIGEST_SECONDS, self._has_digests)))
         return tuple(found)
 
     @contextmanager
@@ -221,13 +221,19 @@ class LearningDuties:
         queue = DigestQueue(store, now_ms=lambda: to_ms(clock.now()))
         queue.add(info, active_ms=active_ms, rest_seconds=self._config.learning.digest_rest_seconds)
 
-    def _digest(self, work: Work) -> datetime:
-        from opencode_memory.worker.digest_duty import LOOK_AGAIN, ServerDigests  # noqa: PLC0415  loads an HTTP client
+    def _has_digests(self, store: MemoryStore) -> bool:
+        path = self._config.learning.opencode_db or default_database(self._config.environment)
+        if path is None or not path.exists():
+            return False
+        return DigestQueue(store, now_ms=lambda: to_ms(clock.now())).has_due()
+
+    def _digest(self, work: Work) -> datetime | None:
+        from opencode_memory.worker.digest_duty import ServerDigests  # noqa: PLC0415  loads an HTTP client
 
         settings = self._config.learning
         path = settings.opencode_db or default_database(self._config.environment)
         if path is None or not path.exists():
-            return work.at + timedelta(seconds=_NOT_THERE_SECONDS)
+            return None
         if self._digests is None:
             try:
                 self._digests = ServerDigests(
@@ -242,7 +248,7 @@ class LearningDuties:
         report = self._digests.digest_next(work.job.worker or "worker")
         if isinstance(report, DigestReport):
             _log.info("a digest stored %d memories; %d wait", len(report.active), len(report.waiting))
-        return work.at + LOOK_AGAIN if report is None else work.at
+        return None if report is None else work.at
 
 
 def _enqueue_note(store: MemoryStore, path: Path) -> None:

@@ -199,6 +199,10 @@ class DigestQueue:
         found = [Entry.from_json(name.removeprefix(_ROW), progress.mark) for name, progress in rows.items()]
         return tuple(sorted(found, key=lambda entry: (not entry.is_due, entry.due_ms or 0, entry.session)))
 
+    def has_due(self) -> bool:
+        """Return whether a session is due and no process has it. Reads only."""
+        return any(self._is_free(entry) for entry in self.entries())
+
     def claim(
         self, worker: str, *, is_mine: Callable[[Entry], bool] = lambda _: True, lease_seconds: float = LEASE_SECONDS
     ) -> Due | None:
