@@ -1,8 +1,9 @@
 """Worker loop: claims jobs from the queue and runs them one after the other.
 
-Any number of workers can share a queue. A worker runs at low priority and may be killed at any time: the lease of its
-job expires, and another worker claims the job. A line on standard input wakes it, and it also polls for jobs of other
-processes. When standard input ends, the process that started the worker is gone, so the worker ends as well.
+Any number of workers can share a queue. A worker runs at low priority and may be killed at any time: the next worker
+that starts frees its job, or the lease of the job expires. A line on standard input wakes the worker, and it also
+polls for jobs of other processes. When standard input ends, the process that started the worker is gone, so the worker
+ends as well.
 """
 
 from __future__ import annotations
@@ -12,7 +13,6 @@ import os
 import select
 import sys
 import time
-import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -22,6 +22,7 @@ from opencode_memory._core import redact
 from opencode_memory.errors import BusyError, ClosedError, StorageError
 from opencode_memory.text import clock
 from opencode_memory.text.unicode import replace_surrogates
+from opencode_memory.worker.dead_workers import free_jobs_of_dead_workers, name_worker
 from opencode_memory.worker.duty import Duty, LeaseLostError, PermanentError, PostponedError, Work
 
 if TYPE_CHECKING:
@@ -73,11 +74,15 @@ def run_worker(
     """
     if lower_priority:
         os.nice(NICENESS)
-    name = f"{os.getpid()}-{uuid.uuid4().hex[:12]}"
+    name = name_worker()
     by_kind = {duty.kind: duty for duty in duties}
+    is_first = True
     while True:
         did_something, pause = False, _LOOK_SECONDS
         try:
+            if is_first:
+                free_jobs_of_dead_workers(store, at=now())
+                is_first = False
             enqueue_due_jobs(store, duties)
             did_something = run_next_job(store, by_kind, worker=name, now=now)
         except BusyError:
