@@ -1,7 +1,8 @@
 """Searches the sessions of sde-bench for the chats that govern bug reports: ``python -m benches.quality.sde``.
 
 The chats go into the session index, as those of OpenCode do. Printed is how often the right session stands first, and,
-for rules that a later chat amends, how often the later chat does.
+for rules that a later chat amends, how often the later chat does. Then each bug report is the first message of a
+session, and printed is how often the block beside it quotes the right session.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from pathlib import Path
 
 import opencode_memory
 from opencode_memory import MemoryStore
+from opencode_memory.config.load import load
+from opencode_memory.context.decide import Request, decide
 from opencode_memory.embedding import OnnxEmbedder
 from opencode_memory.models import SessionHit, Sources, Turn
 from opencode_memory.store.turns import NewTurn, SessionPage
@@ -58,7 +61,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _measure(conversation: Conversation, embedder: CachedEmbedder, *, verbose: bool) -> None:
     embedder.prepare(question.text for question in conversation.questions)
     clock_ms = round(conversation.asked_at.timestamp() * 1000)
-    first = 0
+    first = quoted = 0
+    config = load(environment={"HOME": tempfile.gettempdir()})
     with (
         tempfile.TemporaryDirectory(prefix="opencode-memory-sde-") as folder,
         opencode_memory.open(Path(folder), embedder=embedder, background=False, clock_ms=clock_ms) as store,
@@ -69,9 +73,27 @@ def _measure(conversation: Conversation, embedder: CachedEmbedder, *, verbose: b
             found = list(dict.fromkeys(hit.turn.session for hit in hits if isinstance(hit, SessionHit)))
             [wanted] = question.sessions
             first += found[:1] == [wanted]
+            decision = decide(
+                store,
+                Request(
+                    session="ses_now",
+                    message=f"msg_{question.id}",
+                    text=question.text,
+                    project="sde",
+                    visible=frozenset({f"msg_{question.id}"}),
+                ),
+                config=config.injection,
+                brief=config.brief,
+                count=len,
+                at=conversation.asked_at,
+            )
+            quoted += decision.about.get("quoted", {}).get("session") == wanted
             if verbose:
                 print(f"{question.id}: {', '.join(found[:5])}; earlier chat {earlier_session(wanted)}")
-    print(f"{conversation.id}: the right session stands first for {first} of {len(conversation.questions)}")
+    print(
+        f"{conversation.id}: of {len(conversation.questions)} questions, the right session stands first for {first}, "
+        f"and is quoted beside {quoted}"
+    )
 
 
 def _index(store: MemoryStore, conversation: Conversation) -> None:

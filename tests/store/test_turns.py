@@ -2,31 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
-from datetime import UTC, datetime
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
 import opencode_memory
 from opencode_memory.errors import InvalidInputError
-from opencode_memory.models import ALL_PROJECTS, Hit, SessionHit, Turn
+from opencode_memory.models import ALL_PROJECTS, Hit, SessionHit
 from opencode_memory.store.memory_store import MemoryStore
-from opencode_memory.store.turns import NewTurn, SessionPage
+from opencode_memory.store.turns import SessionPage
 from support.embedders import WordEmbedder
-
-AT = datetime(2026, 3, 1, tzinfo=UTC)
-
-
-class PlainTexts:
-    """Texts of turns by message; stands in for the database of an agent."""
-
-    def __init__(self, texts: Mapping[str, str]) -> None:
-        self.texts = dict(texts)
-
-    def read(self, turns: Sequence[Turn]) -> list[Turn | None]:
-        return [replace(turn, text=self.texts[turn.message]) if turn.message in self.texts else None for turn in turns]
+from support.turns import AT, PlainTexts, add, page
 
 
 @pytest.fixture
@@ -35,16 +22,6 @@ def store(tmp_path: Path) -> Iterator[MemoryStore]:
         tmp_path / "store", embedder=WordEmbedder(), background=False, clock_ms=int(AT.timestamp() * 1000)
     ) as store:
         yield store
-
-
-def page(session: str, texts: Mapping[str, str], *, project: str | None = "shop", restart: bool = False) -> SessionPage:
-    turns = [NewTurn(message=message, speaker="user", time=AT, text=text) for message, text in texts.items()]
-    return SessionPage(database="/agent.db", session=session, project=project, restart=restart, turns=turns)
-
-
-def add(store: MemoryStore, texts: Mapping[str, str], *, project: str | None = "shop") -> None:
-    store.turns.texts = PlainTexts(texts)
-    assert store.turns.add([page("ses", texts, project=project)])
 
 
 def labels(hits: Sequence[Hit | SessionHit]) -> list[str]:

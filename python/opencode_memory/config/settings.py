@@ -189,12 +189,14 @@ class InjectionConfig:
         max_tokens: Token budget of a block.
         max_results: Maximum number of memories in a block, not counting directives.
         subagent_tokens: Token budget of a block in a subagent's session.
+        quotes: Whether to quote the user's words of an earlier session beside a session's first message.
     """
 
     enabled: bool
     max_tokens: int
     max_results: int
     subagent_tokens: int
+    quotes: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -464,6 +466,7 @@ SETTINGS: Final = (
     Setting(
         "injection.subagent_tokens", "token budget in a subagent's session", _always(600), whole_number(0, 100_000)
     ),
+    Setting("injection.quotes", "quote an earlier session beside a first message", _always(True), FLAG),
     Setting("compaction.enabled", "add memories to compactions", _always(True), FLAG),
     Setting(
         "compaction.max_tokens",

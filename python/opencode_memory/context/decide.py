@@ -19,6 +19,7 @@ from opencode_memory.context.brief import NO_BRIEF, Brief, build_brief, render_b
 from opencode_memory.context.brief_entries import OTHERS, Wanted
 from opencode_memory.context.folding import fold_hits
 from opencode_memory.context.loaded_files import LoadedText
+from opencode_memory.context.quote import find_quote, quote_group
 from opencode_memory.context.relevance import POOL, TUNED, query_of, select_relevant
 from opencode_memory.context.usefulness import rank_by_usefulness
 from opencode_memory.models import Hit, Memory
@@ -96,10 +97,15 @@ def decide(
     begins = NO_BRIEF if has_brief else _brief(store, request, brief, in_sight, hits, found, budget, cache(count), at)
     in_full = {memory.id for memory in begins.full}
     group = Group(FOUND, tuple(one for one in found.memories if one.id not in in_full), before=found.before)
+    quote = None
+    is_first = not any(one.message in request.visible for one in past)
+    if config.quotes and is_first and not (found.hits or request.is_subagent):
+        quote = find_quote(store, request.text, session=request.session, project=request.project)
+    groups = (group,) if quote is None else (quote_group(quote, at=at),)
     if begins.lines:
-        block = render_brief(begins, (group,), max_tokens=budget, count=count, at=at)
+        block = render_brief(begins, groups, max_tokens=budget, count=count, at=at)
     else:
-        block = render((group,), max_tokens=budget, count=count, at=at, head=HEAD_MORE if has_brief else HEAD)
+        block = render(groups, max_tokens=budget, count=count, at=at, head=HEAD_MORE if has_brief else HEAD)
     if not block.text:
         return store.ledger.decide(_nothing(request, "nothing known is relevant", at))
     return store.ledger.decide(
@@ -112,7 +118,9 @@ def decide(
             text=block.text,
             tokens=block.tokens,
             shown=tuple(_shown(block.shown, found, begins)),
-            about=_about(request) | ({"brief": begins.tokens} if begins.lines else {}),
+            about=_about(request)
+            | ({"brief": begins.tokens} if begins.lines else {})
+            | ({} if quote is None else {"quoted": {"session": quote.session, "message": quote.message}}),
         )
     )
 

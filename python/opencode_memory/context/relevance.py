@@ -182,10 +182,7 @@ def query_of(text: str) -> str:
     Text that a memory or a tool added to the message, and quotations, are removed. Of pasted logs and code only
     informative lines stay; of a long text only its beginning and its end.
     """
-    text = strip_command(strip_private(text))
-    if len(text) > 2 * _READ_CHARACTERS:
-        text = f"{text[:_READ_CHARACTERS]}\n{text[-_READ_CHARACTERS:]}"
-    said, pasted = _parted(_GIVEN.sub("\n", text))
+    said, pasted = _parts_of(text)
     told = "\n".join(_telling(pasted))
     own = " ".join(said.split())
     if not told and all(word.casefold() in _GOES_ON or word.isdecimal() for word in _WORD.findall(own)):
@@ -201,7 +198,7 @@ def select_relevant(query: str, hits: Sequence[Hit], *, by: Tuning = TUNED) -> l
         hits: The result of ``recall(query, limit=POOL, explain=True)``; a smaller limit hides how far a hit stands out.
         by: The parameters of the selection.
     """
-    judged = [one for one in compute_features(query, hits) if not is_echo(query, one.hit.memory)]
+    judged = [one for one in compute_features(query, hits) if not _is_echo_of(query, one.hit.memory)]
     ranked = sorted(((by.chance(one.features), one) for one in judged), key=lambda one: -one[0])
     if not ranked or ranked[0][0] < by.first:
         return []
@@ -217,15 +214,20 @@ def is_summary(memory: Memory) -> bool:
     return memory.category is Category.CONVERSATION and memory.position is None
 
 
-def is_echo(query: str, memory: Memory) -> bool:
-    """Return whether a turn or summary of a conversation hardly says more than the query.
-
-    Files and commands of a summary say where something was done, not what the answer is.
-    """
-    if memory.category is not Category.CONVERSATION:
-        return False
-    told = set(terms(_OBSERVED.sub("", memory.content[:_JUDGED_CHARACTERS]))[0])
+def is_echo(query: str, text: str) -> bool:
+    """Return whether a text hardly says more than the query."""
+    told = set(terms(text[:_JUDGED_CHARACTERS])[0])
     return len(told - set(terms(query)[0])) <= _ECHO_SHARE * len(told)
+
+
+def typed_of(text: str) -> str:
+    """Return what the user typed of a message: without pasted lines, quotations, and text of a memory or a tool."""
+    return _parts_of(text)[0].strip()
+
+
+def _is_echo_of(query: str, memory: Memory) -> bool:
+    # Files and commands of a summary say where something was done, not what the answer is.
+    return memory.category is Category.CONVERSATION and is_echo(query, _OBSERVED.sub("", memory.content))
 
 
 def compute_features(query: str, hits: Sequence[Hit]) -> list[Judged]:
@@ -269,6 +271,14 @@ def _rarity(count: int, hits: int) -> float:
     # Count terms among the hits, not in the store: a term of all hits does not tell them apart. A short list is no
     # reason to consider a term common.
     return math.log1p((max(hits, POOL) - count + 0.5) / (count + 0.5))
+
+
+def _parts_of(text: str) -> tuple[str, list[str]]:
+    """Return the user's own text of a message, and its pasted lines."""
+    text = strip_command(strip_private(text))
+    if len(text) > 2 * _READ_CHARACTERS:
+        text = f"{text[:_READ_CHARACTERS]}\n{text[-_READ_CHARACTERS:]}"
+    return _parted(_GIVEN.sub("\n", text))
 
 
 def _parted(text: str) -> tuple[str, list[str]]:

@@ -1,0 +1,63 @@
+"""Quotes what the user said in an earlier session, beside a first message for which no memory is relevant.
+
+Only words that the user typed are quoted: an answer of an agent, and pasted text, may repeat a poisoned file. Only the
+first message that the model sees gets a quotation, because within a project most messages are near to an earlier one.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING, Final
+
+from opencode_memory.context.block import Group, escape
+from opencode_memory.context.relevance import is_echo, query_of, typed_of
+from opencode_memory.models import SessionHit, Sources, Turn
+from opencode_memory.text.clock import age
+from opencode_memory.text.display import cut, one_line
+
+if TYPE_CHECKING:
+    from opencode_memory.store.memory_store import MemoryStore
+
+LEAST_RELEVANCE: Final = 0.55
+"""Below it, the nearest turn is too often about something else; docs/quality.md has the figures."""
+_SEARCHED: Final = 10
+_FOLLOWING: Final = 6
+_TITLE: Final = 60
+_BYTES: Final = 600
+_USER: Final = "user"
+
+
+def find_quote(store: MemoryStore, text: str, *, session: str, project: str | None) -> Turn | None:
+    """Return what the user said in another session about the subject of a message; None if nothing is near enough.
+
+    Args:
+        store: The store with the session index.
+        text: The message.
+        session: Its session.
+        project: Its project.
+    """
+    query = query_of(text)
+    if not query:
+        return None
+    for hit in store.search(query, sources=Sources.SESSIONS, limit=_SEARCHED, project=project):
+        if not isinstance(hit, SessionHit) or hit.turn.speaker != _USER or hit.turn.session == session:
+            continue
+        if (hit.relevance or 0.0) < LEAST_RELEVANCE:
+            return None
+        if is_echo(query, typed_of(hit.turn.text)):
+            # The same was asked before, so what the user said next tells how it went on.
+            return next((turn for turn in _following(store, hit.turn) if not is_echo(query, typed_of(turn.text))), None)
+        return hit.turn
+    return None
+
+
+def _following(store: MemoryStore, turn: Turn) -> list[Turn]:
+    later = store.turns.around(turn, before=0, after=_FOLLOWING)
+    return [one for one in later if one.speaker == _USER and one.position > turn.position and query_of(one.text)]
+
+
+def quote_group(turn: Turn, *, at: datetime) -> Group:
+    """Return a turn as a group of a block."""
+    said = cut(" ".join(escape(typed_of(turn.text)).split()), _BYTES)[0]
+    facts = f"{age(turn.time, at=at)}, session “{one_line(turn.title, _TITLE)}”, {turn.message}"
+    return Group("The user said in an earlier session:", lines=(f"[{facts}] {said}",))
