@@ -156,6 +156,9 @@ def serve_all(run: Invocation, config: Config, request: ServeRequest) -> None:
     is_read_only = run.is_read_only()
     with_worker = request.with_worker and not is_read_only
     background = Background(supervisor.describe, supervisor.problems, supervisor.wake)
+    if request.detached:
+        # A server of a service or of a terminal learns as long as it runs. The plugin's own needs a plugin.
+        background = replace(background, let_learn=supervisor.let_learn)
     if not with_worker:
         background = Background(describe=lambda: "none, the store is read-only" if is_read_only else "left to others")
 
@@ -231,6 +234,7 @@ def _run_worker(
     import signal  # noqa: PLC0415  only here
 
     from opencode_memory.cli.log import start_log  # noqa: PLC0415  servers only
+    from opencode_memory.worker.learning_duties import FROM_SESSIONS  # noqa: PLC0415  only here
     from opencode_memory.worker.run import StdinWaiter, run_worker  # noqa: PLC0415  only here
 
     start_log(run.config.server)
@@ -238,4 +242,5 @@ def _run_worker(
         # Ctrl-C reaches the whole process group. Ignore it, because the server decides when its worker ends.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
     with learning.watch_notes(store):
-        run_worker(store, duties, wait=StdinWaiter(supervised))
+        wait = StdinWaiter(supervised=supervised)
+        run_worker(store, duties, wait=wait, is_active=lambda kind: wait.may_learn or kind not in FROM_SESSIONS)

@@ -60,11 +60,13 @@ class Background:
         describe: Returns a short description of it.
         problems: Returns descriptions of its problems.
         wake: Notifies it of new memories.
+        let_learn: Lets it learn from sessions, or pauses that.
     """
 
     describe: Callable[[], str] = lambda: "this process"
     problems: Callable[[], tuple[str, ...]] = tuple
     wake: Callable[[], None] = lambda: None
+    let_learn: Callable[[bool], None] = lambda _may_learn: None
 
 
 @dataclass(frozen=True, slots=True)

@@ -159,7 +159,9 @@ def _build_routes(
                 await running.enter_async_context(endpoint.running())
             tasks = await running.enter_async_context(anyio.create_task_group())
             tasks.start_soon(bridge.loops.serve)
+            bridge.learning.start()
             yield
+            bridge.learning.close()
             tasks.cancel_scope.cancel()
 
     return Starlette(

@@ -29,7 +29,7 @@ from opencode_memory.projects.resolver import ProjectResolver, work_tree
 from opencode_memory.text import clock
 from opencode_memory.text.clock import to_ms
 from opencode_memory.worker.duty import Duty, PermanentError, PostponedError, Work, look_every
-from opencode_memory.worker.session_duty import SessionDuty
+from opencode_memory.worker.session_duty import SESSIONS, SessionDuty
 
 if TYPE_CHECKING:
     from opencode_memory.config.load import Config
@@ -40,6 +40,9 @@ if TYPE_CHECKING:
 NOTES: Final = "notes"
 MEMORY_FILE: Final = "memory_file"
 DIGEST: Final = "digest"
+OPENCODE: Final = "opencode"
+FROM_SESSIONS: Final = frozenset({SESSIONS, OPENCODE, REST, DIGEST})
+"""Kinds of jobs that read sessions of OpenCode, which a server without a plugin does not run."""
 _FILE_DELAY_SECONDS: Final = 2.0
 _DIGEST_SECONDS: Final = 30.0
 _UNREADABLE_SECONDS: Final = 300.0
@@ -69,7 +72,7 @@ class LearningDuties:
         found = [SessionDuty(self._config, self._projects, self._switches).duty()]
         if self._switches.is_enabled("opencode"):
             is_due = look_every(self._config.learning.poll_seconds, self._has_news)
-            found.append(Duty(kind="opencode", do=self._read_opencode, is_due=is_due))
+            found.append(Duty(kind=OPENCODE, do=self._read_opencode, is_due=is_due))
         if self._switches.is_enabled("live"):
             found.append(Duty(kind=REST, do=self._finish_session))
         if self._switches.is_enabled("markdown"):

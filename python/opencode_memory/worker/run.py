@@ -14,7 +14,6 @@ import select
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
@@ -36,15 +35,21 @@ _REFUSED_SECONDS: Final = 30.0
 _log: Final = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
+LEARN: Final = b"L"
+PAUSE: Final = b"P"
+"""Bytes by which a supervisor lets its worker learn from sessions, and pauses that."""
+
+
 class StdinWaiter:
     """Waits between two rounds of a worker.
 
-    Attributes:
+    Args:
         supervised: Whether a supervisor holds the other end of standard input.
     """
 
-    supervised: bool
+    def __init__(self, *, supervised: bool) -> None:
+        self.supervised = supervised
+        self.may_learn = True
 
     def __call__(self, seconds: float) -> bool:
         """Wait until woken or for the given time; return False if the supervisor is gone."""
@@ -52,7 +57,14 @@ class StdinWaiter:
             time.sleep(seconds)
             return True
         ready, _, _ = select.select([sys.stdin.buffer], [], [], seconds)
-        return not ready or bool(os.read(sys.stdin.fileno(), 65_536))
+        return not ready or self._take(os.read(sys.stdin.fileno(), 65_536))
+
+    def _take(self, read: bytes) -> bool:
+        """Obey what the supervisor wrote; return False at the end of standard input."""
+        last = max(LEARN, PAUSE, key=read.rfind)
+        if last in read:
+            self.may_learn = last == LEARN
+        return bool(read)
 
 
 def run_worker(
@@ -61,6 +73,7 @@ def run_worker(
     *,
     wait: Callable[[float], bool],
     now: Callable[[], datetime] = clock.now,
+    is_active: Callable[[str], bool] = lambda _kind: True,
     lower_priority: bool = True,
 ) -> None:
     """Run jobs until ``wait`` returns False.
@@ -70,20 +83,21 @@ def run_worker(
         duties: Duties of this worker.
         wait: Waits for at most the given number of seconds; returns whether to continue.
         now: Returns the current time.
+        is_active: Returns whether jobs of a kind may run now; asked in each round.
         lower_priority: Whether to lower the priority of this process.
     """
     if lower_priority:
         os.nice(NICENESS)
     name = name_worker()
-    by_kind = {duty.kind: duty for duty in duties}
     is_first = True
     while True:
         did_something, pause = False, _LOOK_SECONDS
+        by_kind = {duty.kind: duty for duty in duties if is_active(duty.kind)}
         try:
             if is_first:
                 free_jobs_of_dead_workers(store, at=now())
                 is_first = False
-            enqueue_due_jobs(store, duties)
+            enqueue_due_jobs(store, tuple(by_kind.values()))
             did_something = run_next_job(store, by_kind, worker=name, now=now)
         except BusyError:
             _log.info("the store is busy; the worker tries again")

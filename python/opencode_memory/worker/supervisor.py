@@ -9,6 +9,8 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from opencode_memory.worker.run import LEARN, PAUSE
+
 _FIRST_PAUSE_SECONDS: Final = 0.5
 _LONGEST_PAUSE_SECONDS: Final = 60.0
 _SOUND_SECONDS: Final = 30.0
@@ -40,6 +42,7 @@ class Supervisor:
         self._closing = threading.Event()
         self._process: subprocess.Popen[bytes] | None = None
         self._deaths = 0
+        self._may_learn = True
         self._thread = threading.Thread(target=self._run, name="opencode-memory-supervisor", daemon=True)
 
     def start(self) -> None:
@@ -51,22 +54,33 @@ class Supervisor:
 
         Never raises, because the write is already committed.
         """
-        # The lock also covers closing the pipe, so that the byte never goes to a file that took over its number.
         with self._lock:
-            stdin = self._process.stdin if self._process is not None else None
-            if stdin is None or stdin.closed:
-                return
-            try:
-                stdin.write(b"\n")
-            except OSError as error:
-                # The worker has ended, or a wake-up is pending. The next worker looks for jobs when it starts.
-                _log.debug("the worker was not woken: %s", error)
+            self._write(b"\n")
+
+    def let_learn(self, may_learn: bool) -> None:
+        """Let the worker learn from sessions, or pause that. A worker that is restarted keeps the state."""
+        with self._lock:
+            self._may_learn = may_learn
+            self._write(LEARN if may_learn else PAUSE)
+
+    def _write(self, signal: bytes) -> None:
+        """Write to the worker. The caller holds the lock, so that no byte goes to a file that took over the number."""
+        stdin = self._process.stdin if self._process is not None else None
+        if stdin is None or stdin.closed:
+            return
+        try:
+            stdin.write(signal)
+        except OSError as error:
+            # The worker has ended, or a wake-up is pending. The next worker looks for jobs when it starts.
+            _log.debug("the worker was not woken: %s", error)
 
     def describe(self) -> str:
         """Describe the state of the worker."""
         with self._lock:
-            process = self._process
-        return f"worker {process.pid}" if process is not None and process.poll() is None else "no worker"
+            process, may_learn = self._process, self._may_learn
+        if process is None or process.poll() is not None:
+            return "no worker"
+        return f"worker {process.pid}{'' if may_learn else ', which learns again when an OpenCode connects'}"
 
     def problems(self) -> tuple[str, ...]:
         """Return problems of the worker; a single crash is not reported."""
@@ -114,6 +128,8 @@ class Supervisor:
             os.set_blocking(process.stdin.fileno(), False)
         with self._lock:
             self._process = process
+            if not self._may_learn:
+                self._write(PAUSE)
         self._on_start()
         if self._closing.is_set():
             _end(process)

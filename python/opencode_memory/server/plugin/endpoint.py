@@ -21,6 +21,7 @@ from opencode_memory.server.client_project import ClientProjects
 from opencode_memory.server.guards.refusal import OnRefused, headers_named
 from opencode_memory.server.plugin.connection import Connection
 from opencode_memory.server.plugin.digest_runner import DigestRunner
+from opencode_memory.server.plugin.learning_switch import LearningSwitch
 
 if TYPE_CHECKING:
     from starlette.websockets import WebSocket
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 MESSAGE_LIMIT: Final = 32 * 1024 * 1024
 """Bytes of a message. Events contain whole pictures, and a larger message would end the connection."""
 _REFUSED: Final = 1008
+_UNUSED_SECONDS: Final = 600.0
 _log: Final = logging.getLogger(__name__)
 
 
@@ -54,6 +56,8 @@ class Bridge:
         own = OwnHost(state.store.data_dir, state.config.environment)
         self.loops = Keeper(state.store, state.config.loop, state.projects.of_session, own)
         self._connections: set[Connection] = set()
+        seconds = max(_UNUSED_SECONDS, 2.0 * state.config.learning.rest_seconds)
+        self.learning = LearningSwitch(state.background.let_learn, seconds=seconds)
 
     @property
     def plugins(self) -> int:
@@ -76,7 +80,8 @@ class Bridge:
         connection = Connection(self.state, self.projects, self._digests, self.loops, send)
         self._connections.add(connection)
         try:
-            await connection.run(_texts(socket))
+            with self.learning.used():
+                await connection.run(_texts(socket))
         finally:
             self._connections.discard(connection)
 
