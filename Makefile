@@ -5,7 +5,7 @@ BENCH_N ?= 10000
 TARGET ?= $(shell rustc -vV | sed -n 's/^host: //p')
 
 .DEFAULT_GOAL := help
-.PHONY: help dev tools test test-rust test-python wheel e2e lint format plugin soak bench quality ci lock clean
+.PHONY: help dev tools test test-rust test-python wheel workflows e2e lint format plugin soak bench quality ci lock clean
 
 help: ## Show this list
 	@grep -E '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
@@ -42,6 +42,10 @@ lint: tools ## Check formatting, types and lints
 	$(PYTHON) -m ruff format --check
 	$(PYTHON) -m mypy
 	$(PYTHON) -m mypy.stubtest opencode_memory._core --ignore-missing-stub
+	zizmor --offline --quiet .github/workflows
+
+workflows: ## Check the syntax of GitHub's workflows (needs Go)
+	go run github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 
 format: ## Format the sources
 	$(CARGO) fmt
