@@ -189,3 +189,9 @@ def test_json_contains_the_whole_decision(cli: CommandLine, store: MemoryStore, 
             }
         ],
     }
+
+
+def test_quotation_of_an_earlier_session_is_named(cli: CommandLine, store: MemoryStore) -> None:
+    about = {"kind": "message", "quoted": {"session": "ses_earlier", "message": "msg_earlier"}}
+    decide(store, "msg_1", about=about)
+    assert "msg_earlier  quoted from session ses_earlier" in cli.ok("why", SESSION).out

@@ -42,6 +42,7 @@ def decided(
     visible: frozenset[str] = frozenset(),
     subagent: bool = False,
     on: bool = True,
+    max_tokens: int = 2000,
 ) -> Decision:
     config = load(environment={"HOME": str(store.data_dir)})
     request = Request(
@@ -52,7 +53,7 @@ def decided(
         visible=visible | {message},
         is_subagent=subagent,
     )
-    injection = replace(config.injection, quotes=on)
+    injection = replace(config.injection, quotes=on, max_tokens=max_tokens)
     return decide(store, request, config=injection, brief=config.brief, count=len, at=AT + timedelta(days=2))
 
 
@@ -116,6 +117,15 @@ def test_first_message_after_a_compaction_gets_a_quotation(store: MemoryStore) -
     add(store, {"m1": SAID})
     assert decided(store, "hello there, everybody", message="msg_first").text == ""
     assert "never to the card" in decided(store, ASKED).text
+
+
+def test_quotation_that_does_not_fit_is_not_recorded(store: MemoryStore) -> None:
+    add(store, {"m1": SAID})
+    store.remember("Answer in English.", project="shop", category="directive")
+    decision = decided(store, ASKED, max_tokens=10)
+    assert "Answer in English." in decision.text
+    assert "m1" not in decision.text
+    assert "quoted" not in decision.about
 
 
 def test_other_project_is_not_quoted(store: MemoryStore) -> None:

@@ -114,6 +114,8 @@ def _print_decision(
     if not decision.shown:
         for id_ in _memory_ids(decision):
             out.line(f"  {_format_title(id_, known[id_])}")
+    if quoted := decision.about.get("quoted"):
+        out.line(f"  {quoted['message']}", dim(f"  quoted from session {quoted['session']}"))
 
 
 def _memory_ids(decision: Decision) -> list[str]:

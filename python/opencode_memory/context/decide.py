@@ -19,7 +19,7 @@ from opencode_memory.context.brief import NO_BRIEF, Brief, build_brief, render_b
 from opencode_memory.context.brief_entries import OTHERS, Wanted
 from opencode_memory.context.folding import fold_hits
 from opencode_memory.context.loaded_files import LoadedText
-from opencode_memory.context.quote import find_quote, quote_group
+from opencode_memory.context.quote import SAID, find_quote, quote_group
 from opencode_memory.context.relevance import POOL, TUNED, query_of, select_relevant
 from opencode_memory.context.usefulness import rank_by_usefulness
 from opencode_memory.models import Hit, Memory
@@ -108,6 +108,11 @@ def decide(
         block = render(groups, max_tokens=budget, count=count, at=at, head=HEAD_MORE if has_brief else HEAD)
     if not block.text:
         return store.ledger.decide(_nothing(request, "nothing known is relevant", at))
+    about = _about(request)
+    if begins.lines:
+        about["brief"] = begins.tokens
+    if quote is not None and SAID in block.text.split("\n"):
+        about["quoted"] = {"session": quote.session, "message": quote.message}
     return store.ledger.decide(
         Decision(
             session=request.session,
@@ -118,9 +123,7 @@ def decide(
             text=block.text,
             tokens=block.tokens,
             shown=tuple(_shown(block.shown, found, begins)),
-            about=_about(request)
-            | ({"brief": begins.tokens} if begins.lines else {})
-            | ({} if quote is None else {"quoted": {"session": quote.session, "message": quote.message}}),
+            about=about,
         )
     )
 

@@ -18,6 +18,7 @@ from opencode_memory.text.display import cut, one_line
 if TYPE_CHECKING:
     from opencode_memory.store.memory_store import MemoryStore
 
+SAID: Final = "The user said in an earlier session:"
 LEAST_RELEVANCE: Final = 0.55
 """Below it, the nearest turn is too often about something else; docs/quality.md has the figures."""
 _SEARCHED: Final = 10
@@ -60,4 +61,4 @@ def quote_group(turn: Turn, *, at: datetime) -> Group:
     """Return a turn as a group of a block."""
     said = cut(" ".join(escape(typed_of(turn.text)).split()), _BYTES)[0]
     facts = f"{age(turn.time, at=at)}, session “{one_line(turn.title, _TITLE)}”, {turn.message}"
-    return Group("The user said in an earlier session:", lines=(f"[{facts}] {said}",))
+    return Group(SAID, lines=(f"[{facts}] {said}",))
