@@ -52,7 +52,7 @@ def test_provider_that_is_asked_again_much_later_counts_as_refusing(
             return usual(asked)
         due = clock.to_ms(clock.now()) + minutes * 60_000
         world.opencode.busy[asked.session] = {"type": "retry", "attempt": 1, "message": "Too many", "next": due}
-        return {"time": {}}
+        return {"time": {}, "finish": None}
 
     request = world.opencode.request
 

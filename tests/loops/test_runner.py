@@ -159,7 +159,7 @@ def test_questions_of_the_loops_sessions_are_rejected_and_no_others(make: Callab
                 {"id": "per_1", "sessionID": asked.session, "permission": "external_directory"},
                 {"id": "per_2", "sessionID": "ses_of_somebody_else", "permission": "bash"},
             ]
-            return {"time": {}}
+            return {"time": {}, "finish": None}
         return usual(asked)
 
     world.opencode.answer = answer
@@ -228,7 +228,7 @@ def test_paused_loop_goes_on_where_it_was(make: Callable[..., World]) -> None:
         if len(world.opencode.asked) == 1:
             pause_loop(world.store, world.loops.get(world.loop.id), at=clock.now())
             world.opencode.busy[asked.session] = {"type": "busy"}
-            return {"time": {}}
+            return {"time": {}, "finish": None}
         return usual(asked)
 
     world.opencode.answer = answer
@@ -319,7 +319,7 @@ def test_deaths_of_opencode_are_no_failures_of_the_model(make: Callable[..., Wor
         if len(world.opencode.asked) > deaths:
             return usual(asked)
         world.opencode.close()
-        return {"time": {}}
+        return {"time": {}, "finish": None}
 
     world.opencode.answer = answer
     for _ in range(deaths):
@@ -347,7 +347,9 @@ def test_message_is_not_sent_again_at_each_event(make: Callable[..., World]) -> 
         return answered
 
     first = world.opencode.answer
-    world.opencode.answer = lambda asked: {"time": {}} if len(world.opencode.asked) == 1 else first(asked)
+    world.opencode.answer = lambda asked: (
+        {"time": {}, "finish": None} if len(world.opencode.asked) == 1 else first(asked)
+    )
     world.opencode.request = slow  # type: ignore[method-assign]
     runner = world.runner()
     runner.look_seconds = 1.0
@@ -483,7 +485,7 @@ def test_stalled_turn_is_interrupted_and_sent_again(make: Callable[..., World]) 
     def answer(asked: Asked) -> dict[str, Any]:
         if len(world.opencode.asked) == 1:
             world.opencode.busy[asked.session] = {"type": "busy"}
-            return {"time": {}}
+            return {"time": {}, "finish": None}
         return usual(asked)
 
     world.opencode.answer = answer

@@ -34,6 +34,11 @@ def test_complete_answer_is_done() -> None:
     assert (turn.progress, turn.text) == (Progress.DONE, "It works.")
 
 
+def test_answer_of_a_killed_opencode_is_done_without_an_end_time() -> None:
+    """OpenCode writes the finish before the end time, and never adds the latter after its death."""
+    assert progress(ASKED, message(ANSWER, time={})) is Progress.DONE
+
+
 def test_message_that_opencode_does_not_have_is_absent() -> None:
     assert progress() is Progress.ABSENT
     assert progress(message(EARLIER), message(ANSWER)) is Progress.ABSENT
@@ -42,7 +47,7 @@ def test_message_that_opencode_does_not_have_is_absent() -> None:
 @pytest.mark.parametrize(
     "answer",
     [
-        message(ANSWER, time={}),
+        message(ANSWER, time={}, finish=None),
         message(ANSWER, finish="tool-calls"),
         message(ANSWER, finish=None),
         message(ANSWER, "user"),
@@ -74,7 +79,7 @@ def test_errors_are_told_apart(error: dict[str, Any], expected: Progress) -> Non
 def test_mark_changes_while_a_tool_runs() -> None:
     def running(output: str) -> str:
         state = {"status": "running", "metadata": {"output": output}}
-        turn = read_turn([ASKED, message(ANSWER, "assistant", {"type": "tool", "state": state}, time={})], OURS)
+        turn = read_turn([ASKED, message(ANSWER, "assistant", {"type": "tool", "state": state}, finish=None)], OURS)
         assert turn.runs_tool
         return turn.mark
 

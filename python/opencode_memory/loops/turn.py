@@ -103,8 +103,8 @@ def read_turn(messages: Sequence[Any], message: str) -> Turn:
     error = info.get("error")
     if isinstance(error, Mapping):
         return Turn(progress=_classify(error), said=_describe(error), mark=mark)
-    completed = (info.get("time") or {}).get("completed")
-    if not completed or info.get("finish") in {None, "tool-calls"}:
+    # An OpenCode that was killed between the two writes leaves a finish without an end time, and never adds one.
+    if info.get("finish") in {None, "tool-calls"}:
         return Turn(progress=Progress.OPEN, mark=mark, runs_tool=_runs_tool(last))
     text = "\n".join(
         part["text"]
