@@ -182,6 +182,21 @@ def test_a_subagent_gets_a_smaller_block_and_its_own_ledger(world: World, openco
     assert len(blocks(theirs)[0]) < len(blocks(mine)[0])
 
 
+def test_a_fork_sends_the_same_bytes(world: World, opencode: Instance) -> None:
+    world.model.script("With make -j1.", "Yes.")
+    session = opencode.session()
+    opencode.prompt(session, QUESTION)
+    first = world.model.requests[0].messages
+    # The memories change in the meantime, but a fork sees what its original saw.
+    id_ = world.plugged.remember(world.shop, "Walrus archives are built in winter.")
+    fork = opencode.post(f"/session/{session}/fork", {})["id"]
+    opencode.prompt(fork, "thanks")
+    world.plugged.memory("archive", id_, folder=world.shop)
+    assert fork != session
+    assert len(blocks(world.model.requests[-1])) == 1
+    assert world.model.requests[-1].messages[: len(first)] == first
+
+
 def test_a_restarted_opencode_sends_the_same_bytes(world: World) -> None:
     with world.plugged.running(world.shop) as before:
         world.server.until_warm()

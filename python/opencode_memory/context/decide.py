@@ -34,6 +34,8 @@ HEADLINE: Final = "headline"
 """The reason in the ledger of a memory that a brief shows only as a headline, so that it may still be shown in full."""
 IN_BRIEF: Final = "brief"
 BEFORE: Final = "earlier statement"
+CREATED: Final = "created"
+"""Key of the time of a message in ``Decision.about``. It is the same in a fork of the session."""
 _NOT_IN_FULL: Final = frozenset({HEADLINE, BEFORE})
 
 
@@ -47,6 +49,7 @@ class Request:
         text: The user's text; empty if OpenCode itself continues after a compaction.
         project: Its project.
         visible: Ids of the user's messages that the model still sees, including this one.
+        created: Time of creation of the message, in Unix milliseconds; None if it is unknown.
         is_subagent: Whether an agent, not the user, wrote the message.
         loaded: The text of files that the agent loads by itself.
     """
@@ -56,6 +59,7 @@ class Request:
     text: str
     project: str | None
     visible: frozenset[str]
+    created: int | None = None
     is_subagent: bool = False
     loaded: LoadedText = field(default_factory=LoadedText)
 
@@ -238,4 +242,9 @@ def _nothing(request: Request, reason: str, at: datetime) -> Decision:
 
 
 def _about(request: Request) -> dict[str, Any]:
-    return {"kind": "message", "subagent": True} if request.is_subagent else {"kind": "message"}
+    about: dict[str, Any] = {"kind": "message"}
+    if request.is_subagent:
+        about["subagent"] = True
+    if request.created is not None:
+        about[CREATED] = request.created
+    return about

@@ -185,6 +185,18 @@ class Ledger:
         """Return sessions whose id starts or ends with ``prefix``, newest first; for a full id only that session."""
         return self._engine.find_sessions(arguments.text(prefix, field="session"))
 
+    def find_original(self, *, project: str | None, created: Sequence[int]) -> str | None:
+        """Return a session that was shown a block beside a message created at one of these times.
+
+        A fork of a session copies its messages with their times. So it finds the session that it was forked from.
+
+        Args:
+            project: The project of the session; None if it has none.
+            created: Times of creation of messages, in Unix milliseconds.
+        """
+        times = [arguments.count(time, field="created") for time in created]
+        return self._engine.find_original_session(arguments.project_name(project), times)
+
     def note(self, session: str, memories: Sequence[str], outcome: Outcome) -> int:
         """Record the effect of memories that were shown to a session.
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from opencode_memory.context.compaction import build_compaction, collect_for_compaction
 from opencode_memory.context.decide import Request, decide
+from opencode_memory.context.fork import copy_decisions
 from opencode_memory.context.lateness import Cause
 from opencode_memory.context.loaded_files import read_loaded_files
 from opencode_memory.errors import ConflictError
@@ -84,9 +85,11 @@ def handle_messages(context: PluginContext, params: MessagesParams, facts: Sessi
     """Decide the block of a message, and return it with the blocks of the other visible messages."""
     if facts.is_ours:
         return {"blocks": {}}
+    created = {message: time for message, time in zip(params.visible, params.created, strict=False) if time}
     request = Request(
         session=params.session,
         message=params.message.id,
+        created=created.get(params.message.id),
         # If OpenCode continues by itself, the user wrote no text. Then the summary is the query.
         text=params.message.text or params.summary or "",
         project=context.project,
@@ -94,7 +97,11 @@ def handle_messages(context: PluginContext, params: MessagesParams, facts: Sessi
         is_subagent=facts.parent is not None,
         loaded=read_loaded_files(context.folder),
     )
-    past = context.server.store.ledger.decisions(params.session)
+    ledger = context.server.store.ledger
+    past = ledger.decisions(params.session)
+    if not past:
+        copied = {message: time for message, time in created.items() if message != params.message.id}
+        past = copy_decisions(ledger, params.session, project=request.project, created=copied)
     decision = _decide(context.server, request, past)
     blocks = {
         earlier.message: earlier.text

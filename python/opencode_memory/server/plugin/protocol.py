@@ -7,7 +7,7 @@ From the plugin, requests:
     hello        {protocol, version, directory, pid}  ->  {protocol, version, deadline_ms, first_deadline_ms, events}
                  or {refused, notice}
     turn         {sessionID, left_out}  ->  {settled}     before a message of the user is taken up
-    messages     {sessionID, visible: [id], message: {id, text}, summary?}  ->  {blocks: {id: text}}
+    messages     {sessionID, visible: [id], created?: [ms], message: {id, text}, summary?}  ->  {blocks: {id: text}}
     compacting   {sessionID}  ->  {context: [text], prompt?}
     command      {sessionID, command, arguments}  ->  {text?}
     tool         {sessionID, messageID, agent, tool, arguments}  ->  {text, is_error}
@@ -134,11 +134,13 @@ class MessagesParams(SessionParams):
         message: The message to decide on.
         summary: Text of the session's last summary, if the model still sees it.
         visible: Ids of the messages that the model still sees.
+        created: Times of their creation, in Unix milliseconds, in the same order, or 0; empty from an older plugin.
     """
 
     message: UserMessage
     summary: _OptionalText = None
     visible: _Names
+    created: Annotated[list[_Natural], Field(max_length=10_000)] = Field(default_factory=list)
 
 
 class TurnParams(SessionParams):

@@ -62,6 +62,12 @@ impl Engine {
         ledger::sessions_like(&*self.enter()?.store.read()?, part.trim())
     }
 
+    /// The session of a project that was shown a block beside a message created at one of these times, in Unix
+    /// milliseconds. A fork of a session copies its messages with their times.
+    pub fn find_original_session(&self, project: Option<&str>, created: &[i64]) -> Result<Option<String>> {
+        ledger::shown_at(&*self.enter()?.store.read()?, project, created)
+    }
+
     /// Record the outcome of memories that a session was shown; returns how many outcomes changed.
     pub fn note_outcome(&self, session: &str, memories: &[String], outcome: Outcome) -> Result<usize> {
         let shared = self.enter()?;

@@ -13,6 +13,7 @@ use crate::model::Scope;
 use crate::model::enums::{Outcome, State};
 use crate::model::ledger::{Decision, Shown, Summary, Usefulness};
 
+const LONGEST_QUEUE_MS: i64 = 24 * 60 * 60 * 1000;
 const SELECT: &str = "SELECT i.session, i.message, p.name, i.at, i.state, i.text, i.tokens, i.about FROM injection i \
      LEFT JOIN project p ON p.id = i.project";
 const SELECT_SHOWN: &str = "SELECT message, place, memory, key, score, why, outcome FROM injected";
@@ -108,6 +109,21 @@ pub fn sessions_like(connection: &Connection, part: &str) -> Result<Vec<String>>
     )?;
     let rows = statement.query_map([part], |row| row.get(0))?;
     Ok(rows.collect::<rusqlite::Result<_>>()?)
+}
+
+/// The session of a project that was shown a block beside a message that was created at one of these times; the one
+/// with the newest decision if there are several.
+pub fn shown_at(connection: &Connection, project: Option<&str>, created: &[i64]) -> Result<Option<String>> {
+    let (Some(first), Some(last)) = (created.iter().min(), created.iter().max()) else { return Ok(None) };
+    // A decision follows its message. Messages that wait in a queue are decided when the turn before them ends.
+    let until = last.saturating_add(LONGEST_QUEUE_MS);
+    let times = serde_json::to_string(created).map_err(|error| Error::invalid("created", error.to_string()))?;
+    let mut statement = connection.prepare_cached(
+        "SELECT session FROM injection INDEXED BY injection_by_time WHERE at BETWEEN ?1 AND ?2 \
+         AND project = iif(?3 IS NULL, 0, (SELECT id FROM project WHERE name = ?3)) AND state = 'shown' AND text <> '' \
+         AND json_extract(about, '$.created') IN (SELECT value FROM json_each(?4)) ORDER BY at DESC LIMIT 1",
+    )?;
+    Ok(statement.query_row((first, until, project, times), |row| row.get(0)).optional()?)
 }
 
 /// The usefulness of each memory.

@@ -85,6 +85,16 @@ impl Engine {
         self.run(py, || self.core.find_sessions(part))
     }
 
+    #[pyo3(signature = (project, created))]
+    fn find_original_session(
+        &self,
+        py: Python<'_>,
+        project: Option<&str>,
+        created: Vec<i64>,
+    ) -> PyResult<Option<String>> {
+        self.run(py, || self.core.find_original_session(project, &created))
+    }
+
     fn note_outcome(&self, py: Python<'_>, session: &str, memories: Vec<String>, outcome: &str) -> PyResult<usize> {
         self.run(py, || self.core.note_outcome(session, &memories, Outcome::parse(outcome)?))
     }

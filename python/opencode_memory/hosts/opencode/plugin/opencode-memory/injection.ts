@@ -17,7 +17,8 @@ export function createInjection(bridge: Bridge) {
   const compacting = new Set<string>()
 
   async function decide(sessionID: string, messages: Message[]): Promise<void> {
-    const visible = messages.filter(({ info }) => info.role === "user").map(({ info }) => info.id)
+    const users = messages.filter(({ info }) => info.role === "user").map(({ info }) => info)
+    const visible = users.map((info) => info.id)
     const [previous, id] = [visible.at(-2), visible.at(-1)]
     if (!id || blocks.has(id)) return
     const settle = (messageID: string, state: string, cause?: string) =>
@@ -28,6 +29,8 @@ export function createInjection(bridge: Bridge) {
     const params = {
       sessionID,
       visible,
+      // A fork has the same times under other ids, which tells the server where the messages come from.
+      created: users.map((info) => info.time?.created ?? 0),
       message: { id, text: unansweredText(messages) },
       summary: summaryText(messages),
     }
