@@ -62,6 +62,7 @@ from opencode_memory.models import (
 if TYPE_CHECKING:
     from opencode_memory.exchange.export import export_memories
     from opencode_memory.exchange.import_ import import_memories
+    from opencode_memory.hosts.opencode.turns.attach import read_sessions
     from opencode_memory.store.memory_store import MemoryStore
     from opencode_memory.store.open_store import open  # noqa: A004  the API's own word
 
@@ -110,6 +111,7 @@ __all__ = [
     "export_memories",
     "import_memories",
     "open",
+    "read_sessions",
 ]
 
 _LAZY = {
@@ -117,6 +119,7 @@ _LAZY = {
     "open": "opencode_memory.store.open_store",
     "export_memories": "opencode_memory.exchange.export",
     "import_memories": "opencode_memory.exchange.import_",
+    "read_sessions": "opencode_memory.hosts.opencode.turns.attach",
 }
 
 

@@ -15,9 +15,10 @@ from opencode_memory.config.settings import Tools
 from opencode_memory.server.app import INSTRUCTIONS
 from opencode_memory.server.tool_calls import select_tools
 from opencode_memory.text.formatting import short_id
-from support.mcp import HANDSHAKE, MODES, Agent, World
+from support.mcp import HANDSHAKE, MODES, PROJECT, Agent, World
 from support.mcp_http import Wire
 from support.mcp_scene import ALWAYS_FAILING, Scene, set_up
+from support.turns import add
 
 CORE = ["recall", "remember", "get_context", "get_boot_context", "edit_memory", "archive_memory", "get_memory"]
 ALL = [
@@ -279,3 +280,11 @@ def test_recall_says_where_a_memory_comes_from(world: World, agent: Agent) -> No
     assert "a/b.md" in reply.text.splitlines()[1]
     assert "words:" in reply.text
     assert reply.data["memories"][0]["source"]["file"] == "a/b.md"
+
+
+def test_status_counts_the_sessions_that_can_be_searched(world: World, agent: Agent) -> None:
+    assert agent.ok("memory_status").data["sessions"] == {"sessions": 0, "turns": 0}
+    add(world.store, {"m1": "The walrus sleeps.", "m2": "The bee flies."}, project=PROJECT)
+    reply = agent.ok("memory_status")
+    assert reply.data["sessions"] == {"sessions": 1, "turns": 2}
+    assert "Sessions that can be searched: 1, with 2 turns." in reply.text

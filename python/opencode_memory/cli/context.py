@@ -175,10 +175,9 @@ class Invocation:
 
     def _read_sessions(self, store: MemoryStore) -> None:
         """Let the store read the texts of turns from the databases that hold them."""
-        from opencode_memory.hosts.opencode.turns.reading import DatabaseTexts  # noqa: PLC0415  see the module's docstring
-        from opencode_memory.learning.switches import Switches  # noqa: PLC0415  see the module's docstring
+        from opencode_memory.hosts.opencode.turns.attach import read_sessions  # noqa: PLC0415  see the module's docstring
 
-        store.turns.texts = DatabaseTexts(store, Switches.from_config(self.config.learning))
+        read_sessions(store, self.config.learning)
 
     def offer_relearning(self, store: MemoryStore) -> None:
         """Tell a person at a terminal once that the rules of learning changed. Programs do not use up the offer."""

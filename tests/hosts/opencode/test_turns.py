@@ -107,6 +107,21 @@ def test_deleted_message_is_not_shown_and_leaves_the_index(store: MemoryStore, t
     assert store.turns.message_ids(str(talk.path), "ses_a") == {"msg_a1", "msg_a2", "msg_a4"}
 
 
+def test_program_reads_turns_with_the_switches_of_the_user(
+    store: MemoryStore, talk: FakeOpenCode, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index(store, talk)
+    store.close()
+    settings = tmp_path / "memory.toml"
+    monkeypatch.setenv("OPENCODE_MEMORY_CONFIG", str(settings))
+    for written, expected in (("", "msg_a3"), ("[learning]\nenabled = false\n", None)):
+        settings.write_text(written, encoding="utf-8")
+        with opencode_memory.open(store.data_dir, embedder=WordEmbedder(), background=False) as again:
+            assert messages(again, "warning audit log") == []
+            opencode_memory.read_sessions(again)
+            assert next(iter(messages(again, "warning audit log")), None) == expected
+
+
 def test_deleted_session_leaves_the_index(store: MemoryStore, talk: FakeOpenCode) -> None:
     index(store, talk)
     for table in ("part", "message"):
