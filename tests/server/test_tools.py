@@ -15,11 +15,12 @@ from opencode_memory.config.settings import Tools
 from opencode_memory.server.app import INSTRUCTIONS
 from opencode_memory.server.tool_calls import select_tools
 from opencode_memory.text.formatting import short_id
-from support.mcp import HANDSHAKE, MODES, PROJECT, Agent, World
+from support.mcp import HANDSHAKE, MODES, Agent, World
 from support.mcp_http import Wire
 from support.mcp_scene import ALWAYS_FAILING, Scene, set_up
 from support.turns import add
 
+PROJECT = "gitlab.com/group/walrus"
 CORE = ["recall", "remember", "get_context", "get_boot_context", "edit_memory", "archive_memory", "get_memory"]
 ALL = [
     *CORE,
