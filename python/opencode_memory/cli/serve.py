@@ -20,6 +20,7 @@ from opencode_memory.config.settings import Tools
 from opencode_memory.errors import ConfigError
 
 if TYPE_CHECKING:
+    from opencode_memory.resident.relay import ResidentLink
     from opencode_memory.server.server_state import Operation
     from opencode_memory.store.memory_store import MemoryStore
     from opencode_memory.worker.duty import Duty
@@ -97,16 +98,36 @@ def apply_request(config: Config, request: ServeRequest) -> Config:
 
 
 def serve_one(run: Invocation, config: Config) -> None:
-    """Serve one client over standard input and output."""
+    """Serve one client over standard input and output, or let the resident server do it."""
     from opencode_memory.cli.log import start_log  # noqa: PLC0415  servers only
     from opencode_memory.config.opencode_manager import log_notices  # noqa: PLC0415  servers only
-    from opencode_memory.server.server_state import ServerState  # noqa: PLC0415  loads what few commands need
-    from opencode_memory.server.stdio import serve_stdio  # noqa: PLC0415  loads the SDK
 
     start_log(config.server)
     log_notices(config.notices)
+    if _relay(run, config):
+        return
+    from opencode_memory.server.server_state import ServerState  # noqa: PLC0415  loads what few commands need
+    from opencode_memory.server.stdio import serve_stdio  # noqa: PLC0415  loads the SDK
+
     with run.open_unbound_store(actor="agent") as store:
         serve_stdio(ServerState(store, config), folder=run.folder)
+
+
+def _relay(run: Invocation, config: Config) -> bool:
+    """Relay the client to a resident server until the client ends; false if there is no such server."""
+    from opencode_memory.hosts.opencode.contract import TOKEN_FILE  # noqa: PLC0415  only here
+    from opencode_memory.resident.stdio_client import find_resident, start_child  # noqa: PLC0415  only here
+
+    def find() -> ResidentLink | None:
+        return find_resident(config, opencode_memory.__version__, config.data_dir / TOKEN_FILE, run.folder)
+
+    link = find()
+    if link is None:
+        return False
+    from opencode_memory.resident.relay import relay_standard_streams  # noqa: PLC0415  only with a resident server
+
+    relay_standard_streams(link, lambda: find() or start_child(config, run.folder))
+    return True
 
 
 def serve_all(run: Invocation, config: Config, request: ServeRequest) -> None:

@@ -551,7 +551,7 @@ SETTINGS: Final = (
     Setting("server.allowed_folders", "additional folders for export, import and ingest", _always(()), TEXTS),
     Setting("server.cross_project", "let clients access other projects than their own", _always(False), FLAG),
     Setting("server.tools", "tools to offer", _always(Tools.ALL), one_of(*Tools)),
-    Setting("server.delegate", "let a running server carry out commands that only read", _always(True), FLAG),
+    Setting("server.delegate", "let a running server do `recall` and `serve --stdio`", _always(True), FLAG),
     Setting("server.log_format", "format of the log", _always(LogFormat.TEXT), one_of(*LogFormat)),
     Setting("server.log_file", "log file, instead of standard error", _always(None), FOLDER),
 )

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 PATH: Final = "/delegate"
 LOOPS_PATH: Final = "/loops"
 UI_LINK_PATH: Final = "/ui/link"
+STDIO_PATH: Final = "/stdio"
 _LOOPBACK: Final = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}  # noqa: S104  nothing is bound here
 _CONNECT_SECONDS: Final = 0.25
 _ACCEPT_SECONDS: Final = 0.25
@@ -130,20 +131,46 @@ def _request(
     seconds: float = _ANSWER_SECONDS,
     trusts: bool = False,
 ) -> Answer | None:
-    address = _LOOPBACK.get(host, host)
-    with socket.create_connection((address, port), timeout=_CONNECT_SECONDS) as connection:
-        # Another user could listen at this port. Send neither the token nor the question before the owner is known.
-        is_unknown = trusts and sys.platform != "linux"
-        if not is_unknown and _find_server_owner(connection) != os.geteuid():
-            return None
+    connection = open_connection(host, port, trusts=trusts)
+    if connection is None:
+        return None
+    with connection:
         connection.settimeout(seconds)
-        name = f"[{address}]" if ":" in address else address
         head = (
-            f"{method} {path} HTTP/1.1\r\nHost: {name}:{port}\r\nAuthorization: Bearer {token}\r\n"
+            f"{method} {path} HTTP/1.1\r\nHost: {name_of(host)}:{port}\r\nAuthorization: Bearer {token}\r\n"
             f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"
         )
         connection.sendall(head.encode("latin-1") + body)
         return _parse(_read_all(connection))
+
+
+def open_connection(host: str, port: int, *, trusts: bool = False) -> socket.socket | None:
+    """Connect to a server of this user.
+
+    Args:
+        host: The address of the server.
+        port: Its port.
+        trusts: Whether to connect also where the system does not tell the owner of a port.
+
+    Returns:
+        None if a process of another user listens there.
+
+    Raises:
+        OSError: No process listens there.
+    """
+    connection = socket.create_connection((_LOOPBACK.get(host, host), port), timeout=_CONNECT_SECONDS)
+    # Another user could listen at this port. Send neither the token nor the question before the owner is known.
+    is_unknown = trusts and sys.platform != "linux"
+    if is_unknown or _find_server_owner(connection) == os.geteuid():
+        return connection
+    connection.close()
+    return None
+
+
+def name_of(host: str) -> str:
+    """Return the name of a server's address in a URL."""
+    address = _LOOPBACK.get(host, host)
+    return f"[{address}]" if ":" in address else address
 
 
 def _find_server_owner(connection: socket.socket) -> int | None:

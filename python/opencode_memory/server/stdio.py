@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import os
 import signal
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -33,19 +33,35 @@ def serve_stdio(state: ServerState, *, folder: Path) -> None:
         state: The state of the server.
         folder: The client's folder, unless the client names others.
     """
-    server = build_server(ToolCalls(state, folder=folder))
 
     async def serve() -> None:
         async with anyio.create_task_group() as group:
             group.start_soon(_end_on_signal)
-            output = _Output(_divert(1, "w"))
-            lines = _Input(_divert(0, "r"), output)
-            # The SDK uses only the methods that these classes have.
-            async with stdio_server(cast("Any", lines), cast("Any", output)) as (reads, writes):
-                await server.run(reads, writes, server.create_initialization_options())
+            output = _divert(1, "w")
+
+            async def write(line: str) -> None:
+                await output.write(line)
+                await output.flush()
+
+            await serve_lines(ToolCalls(state, folder=folder), _divert(0, "r"), write)
             group.cancel_scope.cancel()
 
     anyio.run(serve)
+
+
+async def serve_lines(calls: ToolCalls, lines: AsyncIterable[str], write: Callable[[str], Awaitable[None]]) -> None:
+    """Serve one client whose messages are lines, until its last line.
+
+    Args:
+        calls: The tools to offer.
+        lines: The messages of the client.
+        write: Writes a message, which ends with a line break, to the client.
+    """
+    server = build_server(calls)
+    output = _Output(write)
+    # The SDK uses only the methods that these classes have.
+    async with stdio_server(cast("Any", _Input(lines, output)), cast("Any", output)) as (reads, writes):
+        await server.run(reads, writes, server.create_initialization_options())
 
 
 def _divert(descriptor: int, mode: str) -> anyio.AsyncFile[str]:
@@ -68,41 +84,40 @@ def _divert(descriptor: int, mode: str) -> anyio.AsyncFile[str]:
 
 
 class _Output:
-    """Standard output, one message per line.
+    """The messages to the client, one per line.
 
     Args:
-        file: The file to write to.
+        write: Writes a line.
     """
 
-    def __init__(self, file: anyio.AsyncFile[str]) -> None:
-        self._file = file
+    def __init__(self, write: Callable[[str], Awaitable[None]]) -> None:
+        self._write = write
         self._lock = anyio.Lock()
 
     async def write(self, line: str) -> None:
         """Write one line."""
         async with self._lock:
-            await self._file.write(escape_separators(line))
-            await self._file.flush()
+            await self._write(escape_separators(line))
 
     async def flush(self) -> None:
         """Do nothing, because each line is flushed."""
 
 
 class _Input:
-    """Standard input, one message per line. Requests with an invalid id are answered here.
+    """The messages of the client, one per line. Requests with an invalid id are answered here.
 
     Args:
-        file: The file to read from.
+        lines: The lines.
         output: The output for the answers.
     """
 
-    def __init__(self, file: anyio.AsyncFile[str], output: _Output) -> None:
-        self._file = file
+    def __init__(self, lines: AsyncIterable[str], output: _Output) -> None:
+        self._lines = lines
         self._output = output
 
     async def __aiter__(self) -> AsyncIterator[str]:
         """Yield the lines for the SDK."""
-        async for line in self._file:
+        async for line in self._lines:
             refusal = refuse_invalid_id(line)
             if refusal is None:
                 yield line

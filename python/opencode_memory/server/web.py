@@ -1,8 +1,8 @@
 """The ASGI app of the resident server: its routes and the guards in front of them.
 
-``/mcp`` is for MCP clients, ``/bridge`` for OpenCode's plugin, ``/terminal`` for OpenCode's terminal, ``/delegate`` and
-``/loops`` for commands of the same user, ``/ui`` for the user's browser, ``/health`` for health checks, ``/stats`` and
-``/metrics`` for monitoring. No route allows a page of another origin to read its response.
+``/mcp`` is for MCP clients, ``/bridge`` for OpenCode's plugin, ``/terminal`` for OpenCode's terminal, ``/delegate``,
+``/loops`` and ``/stdio`` for commands of the same user, ``/ui`` for the user's browser, ``/health`` for health checks,
+``/stats`` and ``/metrics`` for monitoring. No route allows a page of another origin to read its response.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from starlette.routing import Mount, Route, WebSocketRoute
 
 import opencode_memory
 from opencode_memory.errors import OpencodeMemoryError
-from opencode_memory.resident.client import LOOPS_PATH
+from opencode_memory.resident.client import LOOPS_PATH, STDIO_PATH
 from opencode_memory.resident.client import PATH as DELEGATE
 from opencode_memory.server import NAME
 from opencode_memory.server.delegation import Delegation
@@ -34,6 +34,7 @@ from opencode_memory.server.pages import ROOT as PAGES
 from opencode_memory.server.pages.late_site import LateSite
 from opencode_memory.server.plugin.endpoint import Bridge
 from opencode_memory.server.plugin.protocol import PATH as BRIDGE
+from opencode_memory.server.stdio_endpoint import StdioEndpoint
 from opencode_memory.server.terminal_endpoint import PATH as TERMINAL
 from opencode_memory.server.terminal_endpoint import TerminalEndpoint
 from opencode_memory.text.json_values import to_json
@@ -173,6 +174,7 @@ def _build_routes(
             Route(DELEGATE, delegation.handle, methods=["POST"]),
             Route(LOOPS_PATH, LoopsEndpoint(state, bridge.loops, token=token).handle, methods=["GET", "POST"]),
             WebSocketRoute(BRIDGE, bridge.serve),
+            WebSocketRoute(STDIO_PATH, StdioEndpoint(state, token=token, on_refused=metrics.refuse).serve),
             Route(TERMINAL, TerminalEndpoint(state, token=token).handle, methods=["GET", "POST"]),
             Mount(PAGES, app=LateSite(state, token)),
         ],
