@@ -225,3 +225,23 @@ def test_first_recall_of_the_readme_finds_its_only_memory(cli: CommandLine) -> N
     cli.ok(*remember)
     [hit] = cli.ok(*recall, "--json").json["hits"]
     assert hit["memory"]["content"] == remember[1]
+
+
+def test_merge_puts_one_memory_in_the_place_of_several(cli: CommandLine) -> None:
+    ids = [cli.remember("Deploy on Thursdays.", "-t", "ops"), cli.remember("Deploy after the tests.", "-t", "tests")]
+    assert cli.ok("merge", *ids, "--dry-run").out.startswith("Would be merged into")
+    merged = cli.ok("merge", *ids, "--text", "Deploy on Thursdays, after the tests.", "--json").json
+    assert merged["superseded"] == [ids[1]]
+    assert (merged["memory"]["id"], merged["memory"]["tags"]) == (ids[0], ["ops", "tests"])
+    assert [found["content"] for found in cli.ok("list", "--json").json["memories"]] == [
+        "Deploy on Thursdays, after the tests."
+    ]
+    cli.ok("undo")
+    assert len(cli.ok("list", "--json").json["memories"]) == 2
+
+
+def test_merge_of_one_memory_is_refused(cli: CommandLine) -> None:
+    id = cli.remember("Deploy on Thursdays.")
+    refused = cli("merge", id, id, "--text", "Deploy.")
+    assert refused.code != 0
+    assert "two or more different memories are needed" in refused.err

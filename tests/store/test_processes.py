@@ -132,6 +132,7 @@ _USES: dict[str, Callable[[MemoryStore, str], object]] = {
     "search": lambda store, id: store.search("x"),
     "remember_many": lambda store, id: store.remember_many([{"content": "x"}]),
     "edit": lambda store, id: store.edit(id, content="x"),
+    "merge": lambda store, id: store.merge([id, id], "both"),
     "archive": lambda store, id: store.archive(id),
     "restore": lambda store, id: store.restore(id),
     "delete": lambda store, id: store.delete(id),

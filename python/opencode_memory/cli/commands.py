@@ -36,6 +36,7 @@ SECTIONS: Final = {
         "show": ("opencode_memory.cli.listing:show", "Show memories with all their fields."),
         "history": ("opencode_memory.cli.listing:history", "Show the history of a memory."),
         "edit": ("opencode_memory.cli.edit:edit", "Change a memory."),
+        "merge": ("opencode_memory.cli.merge:merge", "Merge several memories into one."),
         "remind": ("opencode_memory.cli.remind:remind", "Set and end reminders and reviews of memories."),
         "pin": ("opencode_memory.cli.curate:pin", "Rank memories first when they are relevant."),
         "unpin": ("opencode_memory.cli.curate:unpin", "Remove the pin from memories."),

@@ -31,6 +31,7 @@ _DONE: Final = {
     "create": "stored",
     "edit": "edited",
     "merge": "merged",
+    "combine": "merged",
     "update": "updated",
     "supersede": "replaced",
     "archive": "archived",

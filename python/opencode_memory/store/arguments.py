@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta, tzinfo
 from pathlib import Path
 from typing import Any, Final
@@ -16,6 +16,7 @@ from typing import Any, Final
 from opencode_memory.errors import InvalidInputError
 from opencode_memory.models import ALL_PROJECTS, ProjectIdentity
 from opencode_memory.text.clock import to_ms
+from opencode_memory.text.unicode import replace_surrogates
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _LONGEST_SECONDS: Final = 1e12
@@ -194,3 +195,15 @@ def ttl_ms(seconds: float) -> int:
     if not 0 < seconds < _LONGEST_SECONDS:
         raise InvalidInputError(f"ttl_seconds: {seconds} must be more than 0", field="ttl_seconds", limit="more than 0")
     return max(1, round(seconds * 1000))
+
+
+def ids(value: str | Sequence[str]) -> list[str]:
+    """Return one id or several as a list."""
+    return [text(value, field="id")] if isinstance(value, str) else texts(value, field="ids")
+
+
+def readable(query: object) -> str:
+    """Replace parts of a query that are not valid text, so that the rest can be answered."""
+    if not isinstance(query, str):
+        raise InvalidInputError(f"query: must be text, not {type(query).__name__}", field="query")
+    return replace_surrogates(query)

@@ -55,7 +55,6 @@ from opencode_memory.store.sessions import Sessions
 from opencode_memory.store.snapshots import remove_leftovers
 from opencode_memory.store.turns import Turns
 from opencode_memory.text.suggest import did_you_mean
-from opencode_memory.text.unicode import replace_surrogates
 
 _log: Final = logging.getLogger(__name__)
 
@@ -282,9 +281,23 @@ class MemoryStore:
         self._queue.notify()
         return changed
 
+    def merge(self, ids: Sequence[str], content: str) -> Memory:
+        """Merge memories of one scope into the first, which gets this text and all their tags and entities.
+
+        The others are superseded by it. ``undo`` takes all of it back at once. Only the user may merge.
+
+        Raises:
+            ConflictError: The writer is not the user, or a memory is not active or has another scope.
+        """
+        memories = [self.get(id_) for id_ in arguments.ids(ids)]
+        fields = records.fields_after_merge(memories, arguments.text(content, field="content"))
+        merged = records.memory(self._engine.merge([memory.id for memory in memories], fields))
+        self._queue.notify()
+        return merged
+
     def archive(self, ids: str | Sequence[str], *, reason: str | None = None) -> builtins.list[Memory]:
         """Archive memories; ``restore`` brings them back."""
-        found = self._engine.archive(_ids(ids), arguments.optional_text(reason, field="reason"))
+        found = self._engine.archive(arguments.ids(ids), arguments.optional_text(reason, field="reason"))
         return [records.memory(memory) for memory in found]
 
     def restore(self, ids: str | Sequence[str]) -> builtins.list[Memory]:
@@ -293,15 +306,15 @@ class MemoryStore:
         Raises:
             ConflictError: Another memory has the topic now.
         """
-        return [records.memory(memory) for memory in self._engine.restore(_ids(ids))]
+        return [records.memory(memory) for memory in self._engine.restore(arguments.ids(ids))]
 
     def delete(self, ids: str | Sequence[str]) -> builtins.list[str]:
         """Delete memories; for 30 days ``undo`` can bring them back. Returns their full ids."""
-        return self._engine.delete(_ids(ids))
+        return self._engine.delete(arguments.ids(ids))
 
     def purge(self, ids: str | Sequence[str]) -> PurgeReport:
         """Erase memories permanently, with their history, their vectors and the free space of the file."""
-        report = self._engine.purge(_ids(ids))
+        report = self._engine.purge(arguments.ids(ids))
         exports = [
             f"an export is running; its copy in {folder} holds the text until the export ends"
             for folder in remove_leftovers(self.data_dir)
@@ -314,11 +327,11 @@ class MemoryStore:
 
     def pin(self, ids: str | Sequence[str]) -> builtins.list[Memory]:
         """Pin memories, so that they stay visible."""
-        return [records.memory(memory) for memory in self._engine.pin(_ids(ids), True)]
+        return [records.memory(memory) for memory in self._engine.pin(arguments.ids(ids), True)]
 
     def unpin(self, ids: str | Sequence[str]) -> builtins.list[Memory]:
         """Unpin memories."""
-        return [records.memory(memory) for memory in self._engine.pin(_ids(ids), False)]
+        return [records.memory(memory) for memory in self._engine.pin(arguments.ids(ids), False)]
 
     def link(self, source: str, target: str, kind: str = "related", reason: str = "", *, weight: float = 1.0) -> None:
         """Link two memories; an earlier link of the same kind is replaced."""
@@ -339,7 +352,7 @@ class MemoryStore:
             NotFoundError: There is nothing to undo.
             ConflictError: A later change depends on it; undo that one first.
         """
-        undone = self._engine.undo(None if id is None else _ids(id))
+        undone = self._engine.undo(None if id is None else arguments.ids(id))
         self._queue.notify()
         return [records.history_entry(change) for change in undone]
 
@@ -370,7 +383,7 @@ class MemoryStore:
         Raises:
             InvalidInputError: An argument is invalid.
         """
-        question = _readable(query)
+        question = arguments.readable(query)
         selection = self._select(**filters)
         most = arguments.count(limit, field="limit", least=1)
         arguments.flag(explain, field="explain")
@@ -423,7 +436,7 @@ class MemoryStore:
                 "sources: sessions cannot be filtered by category, entity, tag, status or a past state", field="sources"
             )
         most = arguments.count(limit, field="limit", least=1)
-        turns = self.turns.recall(_readable(query), self._select(**filters), limit=most, explain=explain)
+        turns = self.turns.recall(arguments.readable(query), self._select(**filters), limit=most, explain=explain)
         return merge(memories, turns, limit=most)
 
     def note_uses(self, ids: Sequence[str]) -> None:
@@ -564,17 +577,6 @@ class MemoryStore:
 
     def _select(self, **filters: Unpack[Filter]) -> dict[str, Any]:
         return select(default=self._project, zone=self._zone, **filters)
-
-
-def _ids(ids: str | Sequence[str]) -> list[str]:
-    return [arguments.text(ids, field="id")] if isinstance(ids, str) else arguments.texts(ids, field="ids")
-
-
-def _readable(query: object) -> str:
-    """Replace parts of a query that are not valid text, so that the rest can be answered."""
-    if not isinstance(query, str):
-        raise InvalidInputError(f"query: must be text, not {type(query).__name__}", field="query")
-    return replace_surrogates(query)
 
 
 def _write(

@@ -140,6 +140,13 @@ def entities_after_edit(before: Memory, content: str) -> list[str]:
     return list(dict.fromkeys([*given, *find_entities(content, project=before.project)]))[:MOST_ENTITIES]
 
 
+def fields_after_merge(memories: Sequence[Memory], content: str) -> dict[str, Any]:
+    """Return the fields of the memory that takes the place of several, with this text."""
+    tags = dict.fromkeys(tag for memory in memories for tag in memory.tags)
+    entities = dict.fromkeys(name for memory in memories for name in entities_after_edit(memory, content))
+    return {"content": content, "tags": [*tags][:MOST_ENTITIES], "entities": [*entities][:MOST_ENTITIES]}
+
+
 def memory(found: Mapping[str, Any]) -> Memory:
     """Build a memory from the engine's dictionary. Fields that need no conversion are passed through by name."""
     project = found["project"]

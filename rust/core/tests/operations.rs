@@ -36,6 +36,27 @@ fn a_repeated_text_is_merged_and_a_topic_written_again_is_updated() {
 }
 
 #[test]
+fn a_merge_supersedes_the_others_in_one_operation() {
+    let dir = support::folder();
+    let engine = open(dir.path());
+    for (number, content) in [(1, "Deploy on Thursdays"), (2, "Deploy after the tests"), (3, "Bees sleep")] {
+        engine.remember(memory(number, content)).expect("a write");
+    }
+    let text = |content: &str| Patch { content: Some(content.into()), ..Patch::default() };
+    assert!(engine.merge(&[id(1), id(1)], text("Deploy")).is_err(), "one memory");
+    assert!(engine.merge(&[id(1), id(9)], text("Deploy")).is_err(), "an unknown memory");
+    let agent = engine.acting_as(Trust::Agent);
+    assert!(agent.merge(&[id(1), id(2)], text("Deploy")).is_err(), "an agent");
+    let merged = engine.merge(&[id(1), id(2)], text("Deploy on Thursdays, after the tests")).expect("a merge");
+    assert_eq!(merged.id, id(1));
+    assert_eq!(engine.get(&id(2)).expect("there").superseded_by, Some(id(1)));
+    assert!(engine.merge(&[id(3), id(2)], text("Deploy")).is_err(), "a superseded memory");
+    engine.undo(None).expect("undone");
+    assert_eq!(engine.get(&id(1)).expect("there").content, "Deploy on Thursdays");
+    assert_eq!(engine.get(&id(2)).expect("there").superseded_by, None);
+}
+
+#[test]
 fn undo_reverts_an_edit_an_archive_and_a_deletion() {
     let dir = support::folder();
     let engine = open(dir.path());

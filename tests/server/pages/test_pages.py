@@ -205,6 +205,46 @@ def test_several_are_refused_when_the_store_moved_on(browser: Browser) -> None:
     assert {status(browser, id) for id in ids} == {"active"}
 
 
+def test_several_are_merged_in_the_words_of_the_person(browser: Browser) -> None:
+    texts = ["Deploy on Thursdays.", "Deploy after the tests."]
+    ids = [stored(browser, text, project="shop") for text in texts]
+    browser.get("/ui/")
+    page = browser.post("/ui/several", {"id": ids, "action": "merge"})
+    assert "Merge 2 memories?" in page
+    assert "Deploy on Thursdays.\nDeploy after the tests.</textarea>" in page
+    merged = "Deploy on Thursdays, after the tests."
+    page = browser.post(
+        "/ui/several/apply", {"id": ids, "action": "merge", "mark": browser.value("mark"), "content": merged}
+    )
+    assert f'class="whole">{merged}' in page
+    assert [browser.world.store.get(id).status for id in ids] == ["active", "superseded"]
+    assert browser.world.store.get(ids[1]).superseded_by == ids[0]
+    undo = re.search(r'action="(/ui/log/\d+/undo)"', browser.page)
+    assert undo is not None
+    browser.post(undo[1])
+    assert [browser.world.store.get(id).content for id in ids] == texts
+    assert {status(browser, id) for id in ids} == {"active"}
+
+
+@pytest.mark.parametrize("count", [1, 21])
+def test_merge_needs_two_to_twenty_memories(browser: Browser, count: int) -> None:
+    ids = [stored(browser, f"number {n}", project="shop") for n in range(count)]
+    browser.get("/ui/")
+    browser.post("/ui/several", {"id": ids, "action": "merge"})
+    assert browser.answer.status == 400
+
+
+def test_merge_of_two_projects_changes_nothing(browser: Browser) -> None:
+    ids = [stored(browser, "Deploy on Thursdays.", project=project) for project in ("shop", "bank")]
+    browser.get("/ui/")
+    browser.post("/ui/several", {"id": ids, "action": "merge"})
+    browser.post(
+        "/ui/several/apply", {"id": ids, "action": "merge", "mark": browser.value("mark"), "content": "Never deploy."}
+    )
+    assert browser.answer.status == 409
+    assert {status(browser, id) for id in ids} == {"active"}
+
+
 @pytest.mark.parametrize("fields", [{"action": "archive"}, {"action": "zzz", "id": ["a"]}, {"id": ["a"]}])
 def test_bad_choice_of_several_is_refused(browser: Browser, fields: dict[str, str | list[str]]) -> None:
     stored(browser, "We deploy on Thursdays.")

@@ -16,7 +16,9 @@ from opencode_memory.server.pages.asked import Asked, Page, Redirect, read_numbe
 from opencode_memory.text.clock import to_ms
 from opencode_memory.text.formatting import format_count
 
+MERGE: Final = "merge"
 MOST_AT_ONCE: Final = 500
+MOST_MERGED: Final = 20
 
 
 def change_memory(asked: Asked) -> Redirect:
@@ -59,7 +61,13 @@ def preview(asked: Asked) -> Page:
     """Show what a change of several memories would do."""
     action, ids = _chosen(asked)
     memories = [asked.store.get(id_) for id_ in ids]
-    values = {"action": action, "memories": memories, "mark": _mark(memories), "back": asked.field("back")}
+    values = {
+        "action": action,
+        "memories": memories,
+        "text": "\n".join(memory.content for memory in memories) if action == MERGE else None,
+        "mark": _mark(memories),
+        "back": asked.field("back"),
+    }
     return Page(template="bulk.html", values=values)
 
 
@@ -73,6 +81,10 @@ def apply(asked: Asked) -> Redirect:
     store = asked.store
     if _mark([store.get(id_) for id_ in ids]) != asked.field("mark"):
         raise ConflictError("a memory was changed since the preview, so nothing was done; look again")
+    if action == MERGE:
+        merged = store.merge(ids, asked.field("content").strip())
+        asked.say(f"Merged: {format_count(len(ids), 'memory')}.", undoable=True)
+        return Redirect(path=f"{ROOT}/memories/{merged.id}")
     said, change = CHANGES[action]
     change(store, ids)
     asked.say(f"{said}: {format_count(len(ids), 'memory')}.", undoable=True)
@@ -99,10 +111,11 @@ def turn(asked: Asked) -> Redirect:
 
 def _chosen(asked: Asked) -> tuple[str, list[str]]:
     action, ids = asked.field("action"), list(dict.fromkeys(asked.form.get("id", ())))
-    if action not in CHANGES:
+    if action not in {*CHANGES, MERGE}:
         raise unknown("action", action)
-    if not 0 < len(ids) <= MOST_AT_ONCE:
-        raise InvalidInputError(f"id: choose 1 to {MOST_AT_ONCE} memories", field="id")
+    least, most = (2, MOST_MERGED) if action == MERGE else (1, MOST_AT_ONCE)
+    if not least <= len(ids) <= most:
+        raise InvalidInputError(f"id: choose {least} to {most} memories", field="id")
     return action, ids
 
 

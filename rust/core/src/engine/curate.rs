@@ -26,6 +26,37 @@ impl Engine {
         .and_then(only)
     }
 
+    /// Merge memories of one scope into the first one, which gets a new text; the others are superseded by it.
+    ///
+    /// # Errors
+    /// [`Error::Conflict`] if the writer is not the user, or if a memory is not active or has another scope.
+    pub fn merge(&self, ids: &[String], mut patch: Patch) -> Result<Memory> {
+        check(&mut patch)?;
+        let ids = self.resolve_ids(ids)?;
+        let [kept, _, ..] = ids.as_slice() else {
+            return Err(Error::invalid("ids", "two or more different memories are needed"));
+        };
+        let project = self.get(kept)?.project_id;
+        let mut merged = self.change(&ids, "combine", |write, before| {
+            if write.actor != Trust::User {
+                return Err(Error::Conflict("only the user can merge memories".into()));
+            }
+            if before.status != Status::Active || before.project_id != project {
+                let reason = "it is not active, or it is of another scope";
+                return Err(Error::Conflict(format!("memory {} cannot be merged: {reason}", before.id)));
+            }
+            let mut after = before.clone();
+            if before.id == *kept {
+                apply(write, &patch, &mut after)?;
+            } else {
+                after.status = Status::Superseded;
+                after.superseded_by = Some(kept.clone());
+            }
+            Ok(Some(after))
+        })?;
+        Ok(merged.swap_remove(0))
+    }
+
     /// Archive memories; `restore` reverses it.
     pub fn archive(&self, ids: &[String], reason: Option<&str>) -> Result<Vec<Memory>> {
         let mut kind = "archive".to_owned();

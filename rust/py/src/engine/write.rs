@@ -31,6 +31,17 @@ impl Engine {
         convert::memory(py, &memory)
     }
 
+    fn merge<'py>(
+        &self,
+        py: Python<'py>,
+        ids: Vec<String>,
+        fields: &Bound<'py, PyDict>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let (patch, _, _) = convert::patch(fields)?;
+        let memory = self.run(py, || self.core.merge(&ids, patch))?;
+        convert::memory(py, &memory)
+    }
+
     #[pyo3(signature = (ids, reason=None))]
     fn archive<'py>(&self, py: Python<'py>, ids: Vec<String>, reason: Option<String>) -> PyResult<Dicts<'py>> {
         self.run_change(py, || self.core.archive(&ids, reason.as_deref()))

@@ -1,0 +1,36 @@
+"""``opencode-memory merge``."""
+
+from __future__ import annotations
+
+import click
+
+from opencode_memory.cli.command import command
+from opencode_memory.cli.context import Invocation
+from opencode_memory.cli.output import dim
+from opencode_memory.cli.parameters import ids_argument
+from opencode_memory.errors import InvalidInputError
+from opencode_memory.text.formatting import short_id
+
+
+@command("merge")
+@ids_argument
+@click.option("--text", metavar="TEXT", help="The new text.  [default: write it in $EDITOR]")
+@click.option("--dry-run", is_flag=True, help="Only show what would be done.")
+def merge(run: Invocation, *, ids: tuple[str, ...], text: str | None, dry_run: bool) -> None:
+    """Merge memories into the first one, which gets a new text; the others are superseded. Undo takes it back."""
+    with run.open_store() as store:
+        memories = [store.get(id_) for id_ in dict.fromkeys(ids)]
+        first, *others = memories
+        if not others:
+            raise InvalidInputError("ids: two or more different memories are needed", field="ids")
+        if text is None and not dry_run:
+            text = click.edit("\n".join(memory.content for memory in memories), extension=".md")
+            if text is None or not text.strip():
+                raise InvalidInputError("text: nothing was saved in the editor, so nothing is merged", field="--text")
+        if not dry_run and text is not None:
+            first = store.merge([memory.id for memory in memories], text.strip())
+    if run.out.as_json:
+        run.out.json({"memory": first, "superseded": [memory.id for memory in others], "dry_run": dry_run})
+        return
+    names = dim(", ".join(short_id(memory.id) for memory in others))
+    run.out.line("Would be merged into " if dry_run else "Merged into ", dim(short_id(first.id)), ": ", names)
