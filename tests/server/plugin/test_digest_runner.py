@@ -49,6 +49,7 @@ class Working(OpenCode):
         prompts: Requests to the model.
         asks: Set when the model is asked.
         leave: The model answers when it is set.
+        refused: Number of deletions of a session that fail.
     """
 
     config: dict[str, Any] = field(default_factory=lambda: {"small_model": "forge/small"})
@@ -57,6 +58,7 @@ class Working(OpenCode):
     prompts: list[Any] = field(default_factory=list)
     asks: threading.Event = field(default_factory=threading.Event)
     leave: threading.Event = field(default_factory=threading.Event)
+    refused: int = 0
 
     def answer(self, method: str, params: Mapping[str, Any]) -> Any:
         asked = params.get("method"), *str(params.get("path", "")).split("/")[1:]
@@ -75,6 +77,9 @@ class Working(OpenCode):
             case "POST", "session", _, "abort":
                 self.leave.set()
                 return self._found(params, True)
+            case "DELETE", "session", _ if self.refused > 0:
+                self.refused -= 1
+                return self._found(params, {"error": "busy"}) | {"status": 500}
             case "DELETE", "session", name:
                 return self._found(params, self.sessions.pop(name, None) is not None)
             case "POST", "session", _, "message":
@@ -278,6 +283,28 @@ def test_leftover_child_is_deleted_when_opencode_connects(tmp_path: Path) -> Non
         opencode = Working(sessions={CHILD: left})
         with Parallel(server.url, world.repository("walrus"), opencode=opencode):
             until(lambda: opencode.sessions == {})
+
+
+@pytest.mark.parametrize("mode", ["small", "off"])
+def test_leftover_child_that_cannot_be_deleted_is_tried_again(tmp_path: Path, mode: str) -> None:
+    with World(tmp_path, learning__digest=mode) as world, world.serve() as server:
+        store = digest_runner.DigestRunner(world.state)._store_id
+        left = {"id": CHILD, "title": TITLE, "parentID": "ses_1", "metadata": {"opencode_memory_store": store}}
+        opencode = Working(sessions={CHILD: left}, refused=3)
+        with Parallel(server.url, world.repository("walrus"), opencode=opencode):
+            until(lambda: opencode.sessions == {})
+        assert opencode.asked.count(("DELETE", f"/session/{CHILD}")) == 4
+
+
+def test_child_of_a_digest_that_cannot_be_deleted_is_tried_again(tmp_path: Path) -> None:
+    with connect(tmp_path) as (world, opencode, plugin):
+        opencode.leave.set()
+        opencode.refused = 2
+        rest(world, plugin)
+        until(lambda: stored(world) != [])
+        until(lambda: CHILD not in opencode.sessions)
+        assert opencode.asked.count(("DELETE", f"/session/{CHILD}")) == 3
+        assert len(opencode.prompts) == 1
 
 
 def test_child_of_a_running_digest_is_not_deleted_when_another_opencode_connects(tmp_path: Path) -> None:

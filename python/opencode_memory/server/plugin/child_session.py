@@ -7,7 +7,7 @@ first repetition. A deleted session goes on working, so a child is aborted befor
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -86,7 +86,14 @@ async def has_agent(opencode: OpenCode) -> bool:
 
 
 async def ask_in_child(
-    opencode: OpenCode, *, parent: str, store: str, text: str, model: Model, seconds: float
+    opencode: OpenCode,
+    *,
+    parent: str,
+    store: str,
+    text: str,
+    model: Model,
+    seconds: float,
+    on_deleted: Callable[[], object] = lambda: None,
 ) -> Answer:
     """Ask a model in a child session, and delete the session, whatever happens.
 
@@ -97,6 +104,7 @@ async def ask_in_child(
         text: The request.
         model: The model to ask.
         seconds: Limit for the whole request.
+        on_deleted: Is called when the child is certainly deleted.
 
     Raises:
         ModelError: The model failed, gave an empty answer, or none in time.
@@ -113,15 +121,19 @@ async def ask_in_child(
     try:
         return await _ask(opencode, child, text, model, seconds)
     finally:
-        # Also if this task is cancelled. Only a lost connection leaves the child, and the next one deletes it.
+        # Also if this task is cancelled. If OpenCode does not answer, the child stays until `delete_leftovers`.
         with anyio.CancelScope(shield=True):
-            await _remove(opencode, child)
+            if await _remove(opencode, child):
+                on_deleted()
 
 
 async def delete_leftovers(opencode: OpenCode, *, store: str) -> int:
     """Delete the children that earlier connections of this store have left behind. Return how many.
 
     Children of other stores stay, because their servers may be at work.
+
+    Raises:
+        RemoteError: OpenCode listed no sessions, or did not delete all of them.
     """
     query = {"search": TITLE, "limit": str(_MOST_LEFT)}
     found = await opencode.request("GET", "/session", query=query)
@@ -130,8 +142,9 @@ async def delete_leftovers(opencode: OpenCode, *, store: str) -> int:
         for session in (found if isinstance(found, list) else [])
         if _is_child(session, store) and isinstance(session.get("id"), str)
     ]
-    for child in left:
-        await _remove(opencode, child)
+    kept = [child for child in left if not await _remove(opencode, child)]
+    if kept:
+        raise RemoteError(f"{len(kept)} of {len(left)} sessions were not deleted", path="/session")
     return len(left)
 
 
@@ -217,12 +230,14 @@ def _count_tokens(tokens: Any) -> int:
     return sum(round(count) for count in counts if isinstance(count, int | float) and count > 0)
 
 
-async def _remove(opencode: OpenCode, child: str) -> None:
-    """Abort and delete a child. If that fails, the next connection deletes it."""
+async def _remove(opencode: OpenCode, child: str) -> bool:
+    """Abort and delete a child. Return whether it is gone."""
     try:
         await opencode.request("POST", session_path(child, "abort"), seconds=_END_SECONDS)
         await opencode.request("DELETE", session_path(child), seconds=_END_SECONDS)
     except NotThereError:
-        pass
+        return True
     except RemoteError as error:
         _log.warning("session %s of opencode-memory is deleted later: %s", child, error)
+        return False
+    return True

@@ -46,6 +46,8 @@ if TYPE_CHECKING:
 
 _START_SECONDS: Final = 10.0
 """Pause after OpenCode has started, because the user may be about to write."""
+_MOST_LEFT_SECONDS: Final = 3_600.0
+"""Longest pause before sessions that could not be deleted are tried again."""
 _LOOK_SECONDS: Final = 15.0
 _LEAST_LOOK_SECONDS: Final = 0.2
 _LEASE_SECONDS: Final = 60.0
@@ -74,6 +76,19 @@ class Instance:
     opencode: OpenCode
     folder: Path
     pid: int
+
+
+@dataclass(slots=True)
+class _Left:
+    """A deletion of hidden sessions that is still to do in an instance.
+
+    Attributes:
+        due: Time of the next attempt, of the monotonic clock.
+        pause: Pause after that attempt if it fails, too.
+    """
+
+    due: float
+    pause: float
 
 
 class _BlockedError(OpencodeMemoryError):
@@ -118,18 +133,24 @@ class DigestRunner:
         self._limiter = anyio.CapacityLimiter(_THREADS)
         self._one_at_a_time = anyio.Lock()
         self._instances: set[Instance] = set()
+        self._left: dict[Instance, _Left] = {}
         self._running: tuple[int, anyio.CancelScope] | None = None
 
     async def serve(self, instance: Instance) -> None:
         """Digest the due sessions of an instance until it disconnects, which cancels this task."""
         self._instances.add(instance)
+        self._note_left(instance)  # An earlier connection may have left some.
         try:
             await self._delete_leftovers(instance)
             if not uses_opencode(self._config):
+                while (left := self._left.get(instance)) is not None:
+                    await anyio.sleep(max(0.0, left.due - anyio.current_time()))
+                    await self._delete_leftovers(instance)
                 return
             await anyio.sleep(self._start_seconds)
             while True:
                 try:
+                    await self._delete_leftovers(instance)
                     await self._digest_next(instance)
                 except OpencodeMemoryError as error:
                     _log.info("no session of OpenCode in %s is digested now: %s", instance.folder, error)
@@ -138,21 +159,33 @@ class DigestRunner:
                 await anyio.sleep(self._look_seconds)
         finally:
             self._instances.discard(instance)
+            self._left.pop(instance, None)
 
     def interrupt(self, pid: int) -> None:
         """Give up a running digest, because the user writes in the same process of OpenCode."""
         if self._running is not None and self._running[0] == pid:
             self._running[1].cancel()
 
+    def _note_left(self, instance: Instance) -> None:
+        """Note that an instance may have a hidden session which nobody uses any more."""
+        self._left[instance] = _Left(due=anyio.current_time(), pause=self._look_seconds)
+
     async def _delete_leftovers(self, instance: Instance) -> None:
-        try:
-            # A running digest has a child, too, and it may be in the database of this instance.
-            async with self._one_at_a_time:
+        """Delete hidden sessions that may be left. If that fails, the pause before the next attempt doubles."""
+        # A running digest has a child, too, and it may be in the database of this instance.
+        async with self._one_at_a_time:
+            left = self._left.get(instance)
+            if left is None or left.due > anyio.current_time():
+                return
+            try:
                 number = await delete_leftovers(instance.opencode, store=self._store_id)
-            if number:
-                _log.info("deleted %d sessions that a digest had left behind", number)
-        except RemoteError as error:
-            _log.info("sessions that a digest may have left behind are not deleted: %s", error)
+            except RemoteError as error:
+                left.due, left.pause = anyio.current_time() + left.pause, min(2 * left.pause, _MOST_LEFT_SECONDS)
+                _log.info("sessions that a digest may have left behind are not deleted: %s", error)
+                return
+            self._left.pop(instance, None)
+        if number:
+            _log.info("deleted %d sessions that a digest had left behind", number)
 
     async def _digest_next(self, instance: Instance) -> None:
         is_mine = partial(self._is_of, instance)
@@ -252,7 +285,7 @@ class DigestRunner:
         if isinstance(charge, BudgetExceeded):
             seconds = max(1.0, (charge.until - clock.now()).total_seconds())
             raise _BlockedError(f"the {charge.budget} of today are used up", seconds=seconds)
-        answer = await self._ask(opencode, session, request, model, charge)
+        answer = await self._ask(instance, session, request, model, charge)
         # From here on, the user's next message no longer stops the digest, because the tokens are spent.
         with anyio.CancelScope(shield=True):
             accept = partial(self._digester.accept, due, request, answer.text, tokens=answer.tokens, model=str(model))
@@ -261,14 +294,22 @@ class DigestRunner:
         return True
 
     async def _ask(
-        self, opencode: OpenCode, session: str, request: DigestRequest, model: Model, charge: Charge
+        self, instance: Instance, session: str, request: DigestRequest, model: Model, charge: Charge
     ) -> Answer:
         # The instructions come with each request, so that an agent of an earlier setup knows them, too.
         text = f"{request.system}\n\n{request.text}"
         seconds = float(self._config.digest_timeout_seconds)
+        # Noted first, because OpenCode may create the child without an answer, and may fail to delete it.
+        self._note_left(instance)
         try:
             answer = await ask_in_child(
-                opencode, parent=session, store=self._store_id, text=text, model=model, seconds=seconds
+                instance.opencode,
+                parent=session,
+                store=self._store_id,
+                text=text,
+                model=model,
+                seconds=seconds,
+                on_deleted=lambda: self._left.pop(instance, None),
             )
         except ModelError as error:
             if error.tokens is not None:
