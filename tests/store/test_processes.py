@@ -230,6 +230,7 @@ _USES: dict[str, Callable[[MemoryStore, str], object]] = {
     "ledger.settle": lambda store, id: store.ledger.settle("s", "m", State.SHOWN),
     "ledger.decisions": lambda store, id: store.ledger.decisions("s"),
     "ledger.sessions": lambda store, id: store.ledger.sessions(),
+    "ledger.find_original": lambda store, id: store.ledger.find_original(project=None, created=[1]),
     "ledger.find": lambda store, id: store.ledger.find("s"),
     "ledger.note": lambda store, id: store.ledger.note("s", [id], Outcome.USED),
     "ledger.usefulness": lambda store, id: store.ledger.usefulness([id]),
