@@ -17,6 +17,7 @@ from typing import Final
 
 from opencode_memory.errors import InvalidInputError, OpencodeMemoryError
 from opencode_memory.loops.git import Git, GitError
+from opencode_memory.loops.stale_locks import remove_stale_locks
 
 _TAKEN_ALONG: Final = "Take uncommitted changes along"
 _MOST_COPIED: Final = 2_000
@@ -92,13 +93,16 @@ class Worktree:
 
     @property
     def git(self) -> Git:
-        """Git for this folder.
+        """Git for this folder. Locks of git that a killed process has left in the loop's own worktree are removed.
 
         Raises:
             ChangedConfigError: The settings of git were changed since the start.
             GitError: The folder is no worktree any more.
         """
-        git = Git(work_tree=self.path, git_dir=_git_dir(self.common, self.path))
+        git_dir = _git_dir(self.common, self.path)
+        git = Git(work_tree=self.path, git_dir=git_dir)
+        if self.branch is not None and git_dir.parent == self.common / "worktrees":
+            remove_stale_locks(self.path, git_dir, self.common, self.branch)
         if git.config_mark() != self.config_mark:
             raise ChangedConfigError(
                 f"the configuration of git in {self.common} was changed while the loop ran; look at it with "
@@ -215,7 +219,7 @@ def in_place(repository: Repository, *, base: str) -> Worktree:
     return Worktree(path=repository.folder, branch=None, base=base, common=repository.common, config_mark=mark)
 
 
-def _git_dir(common: Path, path: Path) -> Path | None:
+def _git_dir(common: Path, path: Path) -> Path:
     """Return the folder of git for a worktree, without reading the ``.git`` file in it."""
     for entry in sorted((common / "worktrees").iterdir()) if (common / "worktrees").is_dir() else ():
         try:
