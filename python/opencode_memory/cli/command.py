@@ -8,6 +8,7 @@ runs; the list of commands with their one-line help is a table.
 from __future__ import annotations
 
 import importlib
+import sys
 from collections.abc import Callable, Mapping
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec
@@ -72,15 +73,28 @@ class Group(_TakesGlobalOptions, click.Group):
         return super().resolve_command(ctx, args)
 
 
-def command(name: str) -> Callable[[Callable[Concatenate[Invocation, P], int | None]], Command]:
-    """Declare a command. The function receives the invocation first, and returns the exit code; None means 0."""
+def command(
+    name: str, *, is_paged: bool = False
+) -> Callable[[Callable[Concatenate[Invocation, P], int | None]], Command]:
+    """Declare a command. The function receives the invocation first, and returns the exit code; None means 0.
+
+    Args:
+        name: Its name.
+        is_paged: Whether an answer that is longer than the screen opens the user's pager.
+    """
 
     def declare(function: Callable[Concatenate[Invocation, P], int | None]) -> Command:
         @wraps(function)
         def run(*args: P.args, **kwargs: P.kwargs) -> int | None:
             from opencode_memory.cli.context import Invocation  # noqa: PLC0415  not needed for help
 
-            return function(Invocation(click.get_current_context().obj), *args, **kwargs)
+            invocation = Invocation(click.get_current_context().obj)
+            if not is_paged or not sys.stdout.isatty():
+                return function(invocation, *args, **kwargs)
+            from opencode_memory.cli.pager import paged  # noqa: PLC0415  only on a terminal
+
+            with paged(invocation):
+                return function(invocation, *args, **kwargs)
 
         return click.command(name, cls=Command)(run)
 

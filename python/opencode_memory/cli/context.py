@@ -11,11 +11,11 @@ import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import IO, TYPE_CHECKING, Final
 
 from opencode_memory.cli.options import GlobalOptions
 from opencode_memory.cli.output import Output
@@ -65,6 +65,10 @@ class Invocation:
             terminal=terminal,
             width=min(shutil.get_terminal_size().columns, 100) if terminal else 80,
         )
+
+    def print_to(self, texts: IO[str]) -> None:
+        """Print the answer of the command to another place from now on."""
+        self.__dict__["out"] = replace(self.out, texts=texts)
 
     @cached_property
     def folder(self) -> Path:

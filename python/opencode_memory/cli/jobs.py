@@ -14,7 +14,7 @@ from opencode_memory.text.formatting import format_count
 _MAX_JOBS = 1000
 
 
-@command("jobs")
+@command("jobs", is_paged=True)
 @click.option("--retry", is_flag=True, help="Queue all permanently failed jobs again.")
 def jobs(run: Invocation, *, retry: bool) -> int:
     """List background jobs: permanently failed ones first, then by due time. Exits with 1 if any job failed."""

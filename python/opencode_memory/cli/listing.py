@@ -52,7 +52,7 @@ class ListRequest:
     all_projects: bool
 
 
-@command("list")
+@command("list", is_paged=True)
 @categories_option
 @scope_option
 @click.option(
@@ -119,7 +119,7 @@ def print_memories(run: Invocation, request: ListRequest) -> int:
     return DONE
 
 
-@command("show")
+@command("show", is_paged=True)
 @ids_argument
 @click.option("--related", is_flag=True, help="Also show related memories.")
 def show(run: Invocation, *, ids: tuple[str, ...], related: bool) -> None:
@@ -160,7 +160,7 @@ def find_around(store: MemoryStore, message: str) -> list[Turn]:
     return store.turns.around(found[0], before=_AROUND, after=_AROUND)
 
 
-@command("history")
+@command("history", is_paged=True)
 @id_argument
 def history(run: Invocation, *, id: str) -> None:
     """Show the history of a memory, oldest change first."""

@@ -140,7 +140,7 @@ def show(run: Invocation, *, name: str) -> None:
         run.out.line(f"  {describe_step(step)}")
 
 
-@command("logs")
+@command("logs", is_paged=True)
 @_name_argument
 @click.option("--output", "with_output", is_flag=True, help="Also show the output of the commands.")
 def logs(run: Invocation, *, name: str, with_output: bool) -> None:

@@ -48,7 +48,7 @@ _operation_option = click.option(
 _dry_run_option = click.option("--dry-run", is_flag=True, help="Only show what would be done.")
 
 
-@command("log")
+@command("log", is_paged=True)
 @_all_option
 @click.option("-n", "--limit", type=click.IntRange(1, _MOST), default=20, show_default=True, help="Most operations.")
 def log(run: Invocation, *, everything: bool, limit: int) -> int:

@@ -18,6 +18,7 @@ from unicodedata import combining, east_asian_width
 import click
 
 from opencode_memory.text.json_values import escape_separators, to_json
+from opencode_memory.text.reflow import reflow
 
 _CONTROLS: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 _GAP: Final = "  "
@@ -94,7 +95,7 @@ class Output:
     def excerpt(self, text: str, *, indent: str, lines: int) -> None:
         """Print the beginning of a text, wrapped to the width and without empty lines."""
         width = max(20, self.width - len(indent))
-        folded = (part for line in text.splitlines() if line.strip() for part in textwrap.wrap(line.strip(), width))
+        folded = (part for line in reflow(text) for part in textwrap.wrap(line.strip(), width))
         shown = list(islice(folded, lines + 1))
         if len(shown) > lines:
             shown = [*shown[: lines - 1], textwrap.wrap(shown[lines - 1], width - len(_MORE))[0] + _MORE]

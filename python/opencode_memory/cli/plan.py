@@ -39,7 +39,7 @@ def list_plans(run: Invocation, *, everything: bool) -> int:
     return DONE
 
 
-@command("show")
+@command("show", is_paged=True)
 @_plan_argument
 @click.option("--version", "number", type=click.IntRange(1), metavar="N", help="An earlier text.")
 def show_plan(run: Invocation, *, plan: str, number: int | None) -> None:

@@ -23,7 +23,7 @@ from opencode_memory.models import Category, Sources
 from opencode_memory.text.json_values import to_json
 
 
-@command("recall")
+@command("recall", is_paged=True)
 @text_argument
 @limit_option(None, "  [default: recall.limit]")
 @categories_option

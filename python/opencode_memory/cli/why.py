@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _WIDTH: Final = 76
 
 
-@command("why")
+@command("why", is_paged=True)
 @click.argument("session", required=False)
 @click.option("--text", "with_text", is_flag=True, help="Show the exact text that the model received.")
 @click.option(
