@@ -156,6 +156,24 @@ def test_approved_plan_is_tried_again_after_a_failure(
     assert len(world.opencode.sessions) == 1
 
 
+def test_plan_with_an_unknown_model_is_carried_out_by_the_default_and_says_so(make: Callable[..., World]) -> None:
+    world = make()
+    cancel_loop(world.store, world.loop, at=clock.now())
+    kept = Kept(world, OPENCODE_MEMORY_LOOP_EXECUTION_MODEL="forge/gone")
+
+    async def main() -> None:
+        async with serving(kept) as keeper:
+            plan = approved(world)
+            keeper.add(world.opencode)
+            await kept.until(lambda: Plans(world.store, PROJECT).get(plan.id).status is PlanStatus.RUNNING)
+
+    run(main)
+    [asked] = world.opencode.asked
+    assert "model" not in asked.body
+    said = "OpenCode has no model forge/gone (loop.execution_model), so its default is used"
+    assert [body["message"] for body in kept.called("POST", "/tui/show-toast")] == [said]
+
+
 def test_bug_in_one_loop_ends_neither_the_keeper_nor_the_other_loop(
     make: Callable[..., World], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -22,6 +22,7 @@ from loops.repositories import git
 from opencode_memory.config.load import load
 from opencode_memory.errors import InvalidInputError, NotFoundError
 from opencode_memory.loops import records
+from opencode_memory.loops.describe import describe_step
 from opencode_memory.loops.host import HostError
 from opencode_memory.loops.left_over import mark
 from opencode_memory.loops.model import LoopState, Rest, StepKind
@@ -78,6 +79,10 @@ def test_unknown_model_falls_back_to_the_default(make: Callable[..., World]) -> 
     world = make(loop_model="forge/gone")
     assert world.run().state is LoopState.COMPLETED
     assert "model" not in world.opencode.asked[0].body
+    said = [event.text for event in world.loops.events(world.loop.id) if "model" in event.text]
+    assert said == ["OpenCode has no model forge/gone, so its default is used"]
+    steps = [describe_step(step) for step in world.loops.steps(world.loop.id)]
+    assert [step for step in steps if "forge/gone" in step] == [steps[1]]
 
 
 def test_sections_follow_each_other(make: Callable[..., World]) -> None:

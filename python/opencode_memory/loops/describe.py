@@ -66,7 +66,9 @@ def describe_step(step: Step) -> str:
             said = "the commands succeed" if exit_code == 0 else f"`{outcome.get('command')}` ended with {exit_code}"
         case _:
             said = str(outcome.get("said") or "done")
-    return f"{step.number}. {step.kind} (iteration {step.iteration}): {one_line(said, 300)}"
+    missing = outcome.get("missing_model")
+    model = "" if missing is None else f" (OpenCode has no model {one_line(str(missing), 100)}; its default was used)"
+    return f"{step.number}. {step.kind} (iteration {step.iteration}): {one_line(said, 300)}{model}"
 
 
 def count_open(number: int) -> str:

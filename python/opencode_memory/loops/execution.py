@@ -5,7 +5,9 @@ The ids of the message are part of the approval, so the message is sent once how
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -16,12 +18,15 @@ from opencode_memory.loops.host import Host, HostError
 from opencode_memory.loops.models import has_model, parse_model
 from opencode_memory.loops.turn import Progress, read_turn
 from opencode_memory.plans import Approval, Mode, Plan, Plans
+from opencode_memory.text.display import one_line
 
 if TYPE_CHECKING:
     from opencode_memory.store.memory_store import MemoryStore
 
 _HEAD: Final = "The plan below was approved by the user. Carry it out, and run its verification commands at the end."
 _SECONDS: Final = 60.0
+_MODEL_BYTES: Final = 100
+_log: Final = logging.getLogger(__name__)
 _AGENTS: Final = ("code", "build")
 
 
@@ -85,7 +90,18 @@ async def _render_prompt(
         providers = await host.request("GET", "/config/providers", directory=directory)
         if has_model(providers, model):
             body["model"] = parse_model(model)
+        else:
+            await _say_missing(host, model)
     return body
+
+
+async def _say_missing(host: Host, model: str) -> None:
+    """Tell the person that OpenCode does not have the configured model."""
+    said = f"OpenCode has no model {one_line(model, _MODEL_BYTES)} (loop.execution_model), so its default is used"
+    _log.warning("%s", said)
+    body = {"title": "opencode-memory", "message": said, "variant": "warning"}
+    with suppress(HostError):  # OpenCode may have no screen; the log has the line.
+        await host.request("POST", "/tui/show-toast", directory=str(host.folder), body=body)
 
 
 async def _show(host: Host, session: str) -> None:

@@ -174,8 +174,8 @@ class Keeper:
     async def _announce(self, loop: Loop) -> None:
         """Tell the person what became of a loop, and archive the sessions of one that has ended."""
         host = self._hosts.find(loop)
-        if host is None:
-            return
+        if host is None or loop.rest is Rest.HOST:
+            return  # An OpenCode that has come meanwhile goes on with the loop at once.
         steps = await _on_thread(lambda: Loops(self._store).steps(loop.id)) if loop.state.has_ended else []
         archived = {"time": {"archived": to_ms(clock.now())}}
         folder = loop.worktree or loop.directory

@@ -164,9 +164,7 @@ class Loops:
         if step is not None:
             changes.append(_step_change(step, loop.project))
         if why is not None:
-            name = f"{loop.id}/{to_ms(at):015}-{secrets.token_hex(2)}"
-            event = to_json(Event(at=at, text=why))
-            changes.append(Change(kind=EVENT, name=name, expected=0, body=event, project=loop.project))
+            changes.append(event_change(loop, why, at=at))
         self._write(changes, lease)
         return replace(loop, revision=loop.revision + 1, changed_at=at)
 
@@ -196,10 +194,8 @@ class Loops:
     def acquire(self, loop: str, owner: str, *, at: datetime, seconds: float) -> Lease | None:
         """Take the lease of a loop, unless another server holds it, which is not known to be dead."""
         found = self._documents.get(LEASE, loop)
-        if found is not None and found.body["until"] > to_ms(at) and found.body["owner"] != owner:
-            holder = _process_of(found)
-            if holder is None or not holder.is_known_dead:
-                return None
+        if found is not None and found.body["owner"] != owner and self.is_held(loop, at=at):
+            return None
         return self._hold(loop, owner, found.version if found else 0, at=at, seconds=seconds)
 
     def dead_holder(self, loop: str) -> ProcessId | None:
@@ -207,6 +203,14 @@ class Loops:
         found = self._documents.get(LEASE, loop)
         holder = None if found is None else _process_of(found)
         return holder if holder is not None and holder.is_known_dead else None
+
+    def is_held(self, loop: str, *, at: datetime) -> bool:
+        """Return whether a server that is not known to be dead holds the lease of a loop."""
+        found = self._documents.get(LEASE, loop)
+        if found is None or found.body["until"] <= to_ms(at):
+            return False
+        holder = _process_of(found)
+        return holder is None or not holder.is_known_dead
 
     def renew(self, lease: Lease, *, at: datetime, seconds: float) -> Lease:
         """Extend a lease.
@@ -291,6 +295,12 @@ def session_change(session: str, step: Step) -> Change:
     """Return the change that notes to which step a session belongs."""
     body = {"loop": step.loop, "step": step.number}
     return Change(kind=SESSION, name=session, expected=0, body=body)
+
+
+def event_change(loop: Loop, why: str, *, at: datetime) -> Change:
+    """Return the change that adds a line to the log of a loop."""
+    name = f"{loop.id}/{to_ms(at):015}-{secrets.token_hex(2)}"
+    return Change(kind=EVENT, name=name, expected=0, body=to_json(Event(at=at, text=why)), project=loop.project)
 
 
 def change_of(loop: Loop) -> Change:

@@ -22,10 +22,11 @@ from opencode_memory.loops.message_ids import message_id, part_id
 from opencode_memory.loops.model import Loop, Rest, Spent, Step, StepKind, StepState
 from opencode_memory.loops.models import has_model, parse_model
 from opencode_memory.loops.prompts import VERDICT_MISSING
-from opencode_memory.loops.records import Loops, session_change
+from opencode_memory.loops.records import Loops, event_change, session_change
 from opencode_memory.loops.rules import refusal, session_rules
 from opencode_memory.loops.turn import Progress, Status, Turn, read_status, read_turn
 from opencode_memory.text import clock
+from opencode_memory.text.display import one_line
 
 MOST_SENT: Final = 8
 """How often a message is sent before the step counts as failed."""
@@ -37,6 +38,7 @@ _RETRY_SECONDS: Final = 600.0
 _CLOSING_SECONDS: Final = 2.0
 _CREATE_SECONDS: Final = 60.0
 _MOST_CHILDREN: Final = 100
+_MODEL_BYTES: Final = 100
 _PAUSES: Final = (0.0, 1.0, 2.0, 6.0)
 """Pauses before each try, as multiples of the time between two looks."""
 _log: Final = logging.getLogger(__name__)
@@ -68,6 +70,7 @@ class SessionStep:
         lease: The lease of the loop.
         wake: Returns an event that is set when OpenCode tells something about the session from now on.
         output: Pattern of the files with long outputs of tools.
+        missing_model: The configured model, if OpenCode does not have it.
     """
 
     loops: Loops
@@ -80,6 +83,7 @@ class SessionStep:
     stall_seconds: float = STALL_SECONDS
     look_seconds: float = LOOK_SECONDS
     is_at_work: bool = False
+    missing_model: str | None = None
 
     async def run(self) -> tuple[Step, dict[str, Any]]:
         """Return the step and its outcome: ``result`` is ``done`` or ``failed``.
@@ -88,15 +92,16 @@ class SessionStep:
             RestError: The person stopped the turn, the provider refuses, or OpenCode has gone.
         """
         turn = await self._try()
+        missing = {} if self.missing_model is None else {"missing_model": self.missing_model}
         match turn.progress:
             case Progress.DONE:
-                return self.step, {"result": "done", "text": turn.text[-2_000:]}
+                return self.step, {"result": "done", "text": turn.text[-2_000:], **missing}
             case Progress.REFUSED:
                 # OpenCode has ended this turn. A resumed loop goes on in the same session, by a message of its own.
                 await self._save(_with_new_message(self.step))
                 whose = "auditor" if self.step.kind is StepKind.AUDIT else "model"
                 raise RestError(Rest.PROVIDER, f"the {whose}'s provider refuses: {turn.said}")
-        return self.step, {"result": "failed", "said": turn.said}
+        return self.step, {"result": "failed", "said": turn.said, **missing}
 
     async def _try(self) -> Turn:
         """Carry the turn out; try again if OpenCode does not answer, because all calls can be repeated.
@@ -241,9 +246,21 @@ class SessionStep:
         if wanted is None:
             return None
         if not has_model(await self._ask("GET", "/config/providers"), wanted):
-            _log.warning("OpenCode has no model %s, so loop %s uses the default", wanted, self.loop.id)
+            await self._say_missing(wanted)
             return None
         return parse_model(wanted)
+
+    async def _say_missing(self, model: str) -> None:
+        """Record once for each step that OpenCode does not have its model."""
+        if self.missing_model is not None:
+            return
+        self.missing_model = model
+        why = f"OpenCode has no model {one_line(model, _MODEL_BYTES)}, so its default is used"
+        _log.warning("loop %s: %s", self.loop.id, why)
+        event = event_change(self.loop, why, at=clock.now())
+        self.step = await self._on_thread(
+            lambda: self.lease.write_step(self.step, project=self.loop.project, also=[event])
+        )
 
     async def _require_verdict(self, turn: Turn) -> Turn:
         """Ask an auditor once for the verdict that it has not given."""

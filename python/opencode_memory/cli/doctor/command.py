@@ -25,6 +25,7 @@ from opencode_memory.cli.doctor.checks import (
 from opencode_memory.cli.doctor.digest import check_digest
 from opencode_memory.cli.doctor.fix import apply
 from opencode_memory.cli.doctor.lateness import check_lateness
+from opencode_memory.cli.doctor.loops import check_loops
 from opencode_memory.cli.doctor.packages import check_other_packages
 from opencode_memory.cli.doctor.sessions import check_sessions
 from opencode_memory.cli.errors import DONE, NOTHING_FOUND
@@ -183,6 +184,7 @@ def _check_store(run: Invocation) -> Iterator[Check]:
         yield from check_digest(store, run.config.learning)
         yield from check_lateness(store)
         yield from check_sessions(store, run.config.learning)
+        yield from check_loops(store)
         if store.project is None:
             yield Check("project", Level.NOTE, f"{run.folder} has no memories yet")
         else:

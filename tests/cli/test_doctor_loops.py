@@ -1,0 +1,139 @@
+"""``opencode-memory doctor``: plans and loops that need the person or a server."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from opencode_memory import MemoryStore
+from opencode_memory.loops import records
+from opencode_memory.loops.model import Loop, LoopState, Rest
+from opencode_memory.loops.process import ProcessId, identify
+from opencode_memory.loops.records import Loops
+from opencode_memory.plans import Plans
+from opencode_memory.text import clock
+from opencode_memory.text.clock import to_ms
+from support.command_line import CommandLine
+from support.stores import open_store, set_clock
+
+PLAN = """\
+# Say hello
+## Objective
+hello.txt says hello.
+## Steps
+### 1. The file
+Files: hello.txt
+Acceptance: it says hello
+## Verification
+```sh
+grep -q hello hello.txt
+```
+"""
+
+
+@pytest.fixture
+def store(cli: CommandLine, monkeypatch: pytest.MonkeyPatch) -> Iterator[MemoryStore]:
+    """The store that the commands open, with a loop whose name is ``parser``. No OpenCode is started for it."""
+    monkeypatch.setenv("OPENCODE_MEMORY_LOOP_OWN_HOST", "false")
+    identity = ("-c", "user.name=t", "-c", "user.email=t@example.org")
+    subprocess.run(["git", "init", "--quiet"], cwd=cli.folder, check=True)
+    subprocess.run(["git", *identity, "commit", "--quiet", "--allow-empty", "-m", "x"], cwd=cli.folder, check=True)
+    cli.ok("loop", "start", "Mend the parser", "--check", "true", "--name", "parser")
+    with open_store(cli.folder.parent / "data" / "opencode-memory" / "store", project="app") as store:
+        set_clock(store, to_ms(clock.now()))
+        yield store
+
+
+def found(cli: CommandLine, name: str = "loops") -> list[tuple[str, str, str | None]]:
+    checks = cli("doctor", "--json").json["checks"]
+    return [(check["level"], check["text"], check["hint"]) for check in checks if check["name"] == name]
+
+
+def change(store: MemoryStore, *, days_ago: float = 0, **changes: Any) -> Loop:
+    """Change the loop some days ago."""
+    loops = Loops(store)
+    [loop] = loops.list_all()
+    at = clock.now() - timedelta(days=days_ago)
+    set_clock(store, to_ms(at))
+    return loops.write(replace(loop, **changes), at=at)
+
+
+def test_store_without_loops_has_no_check(cli: CommandLine) -> None:
+    cli.ok("remember", "something else")
+    assert found(cli) == found(cli, "plans") == []
+
+
+def test_loop_that_was_just_started_is_well(cli: CommandLine, store: MemoryStore) -> None:
+    assert found(cli) == [("ok", "1 loop at work, 0 ended", None)]
+
+
+@pytest.mark.parametrize("lease", ["none", "expired", "dead", "held"])
+def test_running_loop_needs_a_server(
+    cli: CommandLine, store: MemoryStore, monkeypatch: pytest.MonkeyPatch, lease: str
+) -> None:
+    loop = change(store, days_ago=1)
+    if lease == "dead":
+        ours = identify(1)
+        assert ours is not None
+        dead = ProcessId(pid=ours.pid, started=ours.started + 1, machine=ours.machine)
+        monkeypatch.setattr(records, "identify", lambda _: dead)
+    if lease != "none":
+        seconds = -1.0 if lease == "expired" else 60.0
+        assert Loops(store).acquire(loop.id, "a server", at=clock.now(), seconds=seconds)
+    [(level, text, hint)] = found(cli)
+    if lease == "held":
+        assert (level, hint) == ("ok", None)
+    else:
+        assert (level, hint) == ("problem", "opencode-memory serve --detach")
+        assert text == f"no server runs the loop parser in {loop.directory}, which is at work"
+
+
+@pytest.mark.parametrize(
+    ("state", "rest", "whom"),
+    [
+        (LoopState.WAITING, Rest.PROGRESS, "you"),
+        (LoopState.PAUSED, Rest.LIMIT, "you"),
+        (LoopState.PAUSED, Rest.HOST, "an OpenCode"),
+    ],
+)
+def test_resting_loop_is_named_with_its_reason(
+    cli: CommandLine, store: MemoryStore, state: LoopState, rest: Rest, whom: str
+) -> None:
+    change(store, days_ago=2, state=state, rest=rest, reason="the reason")
+    [(level, text, hint)] = found(cli)
+    assert level == "note"
+    assert f"waits for {whom}, 2 d ago: the reason" in text
+    assert ("open OpenCode" in str(hint)) is (rest is Rest.HOST)
+    assert "loop cancel parser" in str(hint)
+
+
+def test_ended_loop_is_well(cli: CommandLine, store: MemoryStore) -> None:
+    change(store, days_ago=2, state=LoopState.COMPLETED)
+    assert found(cli) == [("ok", "0 loops at work, 1 ended", None)]
+
+
+def test_folder_without_a_loop_is_named(cli: CommandLine, store: MemoryStore) -> None:
+    loop = change(store)
+    for name in (loop.id, "0123abcd"):
+        (store.data_dir / "loops" / name / "app").mkdir(parents=True)
+    [(level, text, _)] = found(cli)
+    left = store.data_dir / "loops" / "0123abcd" / "app"
+    assert (level, text) == ("note", f"1 folder of loops that are forgotten: {left}")
+
+
+def test_plan_that_waits_for_more_than_a_day_is_named(cli: CommandLine, store: MemoryStore) -> None:
+    plans = Plans(store, "app")
+    plans.submit(plans.write(PLAN, at=clock.now()).plan)
+    assert found(cli, "plans") == []
+    set_clock(store, to_ms(clock.now() - timedelta(days=3)))
+    plan = plans.submit(plans.write(PLAN, at=clock.now()).plan)
+    [(level, text, _)] = found(cli, "plans")
+    assert (level, text) == (
+        "note",
+        f"1 plan waits for your answer, the oldest of 3 d ago: Say hello ({plan.id}) in app",
+    )
