@@ -9,7 +9,7 @@ import pytest
 from opencode_memory import MemoryStore
 from opencode_memory.config.load import load
 from opencode_memory.worker.duty import Duty
-from opencode_memory.worker.learning_duties import MEMORY_FILE, LearningDuties
+from opencode_memory.worker.learning_duties import EDITED_FILES, MEMORY_FILE, LearningDuties
 from support.memory_files import git
 from support.worker_loop import (
     work_through_failures,
@@ -22,7 +22,7 @@ def file_duties(store: MemoryStore, tmp_path: Path, **settings: str) -> tuple[Du
     environment = {"HOME": str(tmp_path / "home"), "PATH": "/usr/bin:/bin", **changes}
     environment["XDG_CONFIG_HOME"] = str(tmp_path / "config")
     config = load(environment=environment)
-    return tuple(duty for duty in LearningDuties(store, config).duties() if duty.kind == MEMORY_FILE)
+    return tuple(duty for duty in LearningDuties(store, config).duties() if duty.kind in {MEMORY_FILE, EDITED_FILES})
 
 
 @pytest.fixture
@@ -62,6 +62,18 @@ def test_consented_memory_file_is_kept_up_to_date(store: MemoryStore, work_tree:
     ask(store, work_tree)
     work_until_idle(store, file_duties(store, tmp_path))
     assert "jest runs before the merge" in (work_tree / ".opencode" / "MEMORY.md").read_text()
+
+
+def test_edit_of_the_user_is_read_without_being_asked(store: MemoryStore, work_tree: Path, tmp_path: Path) -> None:
+    store.remember("the port is 5128", category="decision")
+    ask(store, work_tree)
+    duties = file_duties(store, tmp_path, memory_file="auto")
+    work_until_idle(store, duties)
+    path = work_tree / ".opencode" / "MEMORY.md"
+    path.write_text(path.read_text().replace("the port is 5128", "the port is 6000"))
+    work_until_idle(store, file_duties(store, tmp_path, memory_file="auto"))
+    assert [memory.content for memory in store.list(project="app")] == ["the port is 6000"]
+    assert store.jobs.list() == []
 
 
 def test_users_file_is_not_changed_without_consent(store: MemoryStore, work_tree: Path, tmp_path: Path) -> None:
