@@ -219,12 +219,16 @@ def test_users_own_denial_survives_and_pushes_do_not_leave(world: World, tmp_pat
     assert "root" not in results[3].lower() or "rule" in results[3], results[3]
 
 
-@pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is not installed")
-def test_sandboxed_loop_changes_nothing_outside(opencode_binary: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("engine", ["bwrap", "podman"])
+def test_sandboxed_loop_changes_nothing_outside(opencode_binary: Path, tmp_path: Path, engine: str) -> None:
+    image = os.environ.get("SANDBOX_IMAGE", "")
+    if shutil.which(engine) is None or (engine == "podman" and not image):
+        pytest.skip(f"{engine} is not installed, or SANDBOX_IMAGE names no image for it")
+    more = {"sandbox_image": image} if engine == "podman" else {}
     secret = tmp_path / "secret"
     secret.write_text("s3cret")
     with ScriptedModel() as model:
-        made = World.make(opencode_binary, tmp_path, model, sandbox_mode="bwrap", learning_sources="live")
+        made = World.make(opencode_binary, tmp_path, model, sandbox_mode=engine, learning_sources="live", **more)
         with made.plugged.served() as server, made.plugged.running(made.shop):
             server.until_warm()
             model.script(
@@ -247,7 +251,7 @@ def test_sandboxed_loop_changes_nothing_outside(opencode_binary: Path, tmp_path:
     assert not any("s3cret" in result for result in results), results
     assert any("42" in result for result in results), results
     # OpenCode itself was started by the same shell before, and sessions without a sandbox keep the user's own.
-    assert found["loop"]["sandbox"] == "bwrap"
+    assert found["loop"]["sandbox"] == engine
 
 
 @pytest.mark.skipif(shutil.which("tmux") is None, reason="there is no tmux")
