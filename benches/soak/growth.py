@@ -13,7 +13,7 @@ _UNBOUNDED: Final = {
     "rows: history": "kept until 30 days after the deletion of its memory",
     "rows: embedding": "vectors of deleted texts are dropped by the hourly maintenance",
     "rows: chunk": "as memory, by the number of chunks of a text",
-    "rows: change": "trimmed to 10,000 rows by the indexer",
+    "rows: change": "trimmed by the indexer to 10,000 rows behind the slower index",
     "rows: link": "as memory, by near neighbours",
     "rows: use_count": "dropped with the history of its memory",
     "rows: use_day": "kept for 8 days",

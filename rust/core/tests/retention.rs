@@ -5,13 +5,14 @@
 mod support;
 
 use std::path::Path;
+use std::time::{Duration, Instant};
 
-use opencode_memory_core::Engine;
 use opencode_memory_core::engine::Batch;
 use opencode_memory_core::store::job::Ending;
 use opencode_memory_core::store::project::Identity;
+use opencode_memory_core::{Engine, Options};
 
-use support::{BEGINNING, open};
+use support::{BEGINNING, embed, open, open_with, remember};
 
 const DAY_MS: i64 = 86_400_000;
 
@@ -101,4 +102,39 @@ fn gone_folders_of_a_project_with_a_remote_are_dropped_above_64() {
     assert_eq!(visit(&["host/app"], "/gone/5"), app);
     assert_eq!(visit(&[], &there), app);
     assert_eq!(visit(&[], "/gone/alone"), alone);
+}
+
+/// Wait until the indexer thread has trimmed the change log to at most `most` rows.
+#[track_caller]
+fn await_trimmed(dir: &Path, most: i64) {
+    let begun = Instant::now();
+    while rows(dir, "change") > most {
+        assert!(begun.elapsed() < Duration::from_secs(120), "{} changes are left", rows(dir, "change"));
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn change_log_of_a_store_without_a_graph_is_trimmed_in_the_background() {
+    let dir = support::folder();
+    let engine = open_with(dir.path(), Options { background: true, ..Options::default() });
+    remember(&engine, 0..12_000);
+    await_trimmed(dir.path(), 10_001);
+    assert_eq!(support::assert_clean(&engine).lexical_documents, 12_000);
+}
+
+#[test]
+fn change_log_is_trimmed_if_only_filter_columns_change() {
+    let dir = support::folder();
+    let engine = open_with(dir.path(), Options { background: true, ..support::options() });
+    let ids = remember(&engine, 0..5_000);
+    embed(&engine);
+    support::catch_up(&engine);
+    for round in 0..10 {
+        engine.pin(&ids, round % 2 == 0).expect("pinned");
+    }
+    await_trimmed(dir.path(), 30_000);
+    let report = support::assert_clean(&engine);
+    assert_eq!(report.lexical_documents, 5_000);
+    assert_eq!(engine.stats().expect("numbers").graph_vectors, 5_000);
 }

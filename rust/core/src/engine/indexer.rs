@@ -11,8 +11,9 @@ use parking_lot::{Condvar, Mutex};
 
 use super::Shared;
 use crate::error::{Error, Result};
-use crate::index::catch_up::{Control, Goals, catch_up};
+use crate::index::catch_up::{Control, Goals, catch_up, is_far_behind};
 use crate::model::report::CatchUpReport;
+use crate::store::change;
 
 /// A pause of this length ends a series of writes.
 const PAUSE: Duration = Duration::from_millis(150);
@@ -99,12 +100,17 @@ impl Shared {
     /// Catch up the indexes whose tail exceeds its threshold.
     fn catch_up_if_needed(&self) -> Result<CatchUpReport> {
         let (lexical, graph) = {
-            let (view, _at) = self.current()?;
+            let (view, at) = self.current()?;
+            let head = change::head(&at)?;
             let indexed = view.lexical.as_ref().map_or(0, crate::index::lexical::Lexical::documents);
-            let lexical = view.overlay.len() >= self.options.lexical_tail.max(indexed / TAIL_SHARE);
+            let lexical = view.overlay.len() >= self.options.lexical_tail.max(indexed / TAIL_SHARE)
+                || view.lexical.as_ref().is_some_and(|index| is_far_behind(&index.mark().head, &head));
             let vectors = view.mirror.live_slots();
             let graph = match view.usable_graph() {
-                Some(loaded) => view.outside_graph.len() >= GRAPH_TAIL.max(loaded.graph.len() / GRAPH_TAIL_SHARE),
+                Some(loaded) => {
+                    view.outside_graph.len() >= GRAPH_TAIL.max(loaded.graph.len() / GRAPH_TAIL_SHARE)
+                        || is_far_behind(&loaded.manifest.head, &head)
+                }
                 None => vectors >= self.options.graph_from,
             };
             (lexical, graph)

@@ -30,6 +30,9 @@ const PAGE: usize = 1_000;
 const VECTOR_PAGE: usize = 8_192;
 /// Number of changes kept before both watermarks, for processes whose mirror is slightly behind.
 const KEPT_CHANGES: i64 = 10_000;
+/// Number of changes by which an index may be behind. Changes of filter columns and deletions need no index write, so an
+/// index without new texts would otherwise keep its mark, and with it the change log, for ever.
+const MOST_BEHIND: i64 = 2 * KEPT_CHANGES;
 
 /// Goals of one run.
 #[derive(Debug, Clone, Copy)]
@@ -78,34 +81,28 @@ pub fn catch_up(
     };
     crate::crash::point("catch-up:locked");
     let mut report = CatchUpReport::default();
-    let mut marks = Vec::new();
     if goals.lexical {
         if goals.rebuild {
             LexicalWriter::remove(data_dir)?;
         }
-        let mark = match lexical(store, data_dir, control, &mut report) {
+        match lexical(store, data_dir, control, &mut report) {
             Err(Error::Index { .. }) => {
                 // The index is damaged or unusable. Rebuild it from the store.
                 LexicalWriter::remove(data_dir)?;
                 report = CatchUpReport { lexical_rebuilt: true, ..CatchUpReport::default() };
-                lexical(store, data_dir, control, &mut report)?
+                lexical(store, data_dir, control, &mut report)?;
             }
             other => other?,
-        };
-        marks.push(mark.head.seq);
+        }
     }
     if goals.graph {
         if goals.rebuild {
             snapshot::remove(data_dir)?;
         }
-        if let Some(manifest) = graph(store, data_dir, goals, control, &mut report)? {
-            marks.push(manifest.head.seq);
-        }
+        graph(store, data_dir, goals, control, &mut report)?;
     }
     crate::crash::point("catch-up:caught-up");
-    if goals.lexical && goals.graph {
-        trim(store, clock, &marks)?;
-    }
+    trim(store, clock, data_dir)?;
     Ok(report)
 }
 
@@ -131,7 +128,7 @@ pub fn try_lock(data_dir: &Path) -> Result<Option<Lock>> {
     }
 }
 
-fn lexical(store: &Store, data_dir: &Path, control: &Control<'_>, report: &mut CatchUpReport) -> Result<Mark> {
+fn lexical(store: &Store, data_dir: &Path, control: &Control<'_>, report: &mut CatchUpReport) -> Result<()> {
     let mut writer = LexicalWriter::open(data_dir)?;
     let at = store.read()?;
     let head = change::head(&at)?;
@@ -183,8 +180,7 @@ fn lexical(store: &Store, data_dir: &Path, control: &Control<'_>, report: &mut C
     }
     writer.finish()?;
     crate::crash::point("lexical:merged");
-    crate::store::make_private(&super::lexical::folder(data_dir))?;
-    Ok(reached)
+    crate::store::make_private(&super::lexical::folder(data_dir))
 }
 
 fn graph(
@@ -193,14 +189,13 @@ fn graph(
     goals: Goals,
     control: &Control<'_>,
     report: &mut CatchUpReport,
-) -> Result<Option<Manifest>> {
+) -> Result<()> {
     let at = store.read()?;
-    let Some(model) = embedding::active_model(&at)? else { return Ok(None) };
+    let Some(model) = embedding::active_model(&at)? else { return Ok(()) };
     let head = change::head(&at)?;
     let live = embedding::count_in_use(&at, &model)?;
     if live < goals.graph_from {
-        snapshot::remove(data_dir)?;
-        return Ok(None);
+        return snapshot::remove(data_dir);
     }
     let usable = snapshot::manifest(data_dir)
         .filter(|manifest| manifest.model == model.name && manifest.dimension == model.dimension)
@@ -210,21 +205,25 @@ fn graph(
         let dead = (manifest.vectors + tail).saturating_sub(live);
         if is_worth_keeping(manifest.vectors, dead) {
             if tail == 0 && snapshot::examine(data_dir, &manifest).is_ok() {
-                return Ok(Some(manifest));
+                return if is_far_behind(&manifest.head, &head) {
+                    snapshot::write_manifest(data_dir, &Manifest { head, ..manifest })
+                } else {
+                    Ok(())
+                };
             }
             // If the file cannot be loaded or extended, rebuild the graph.
             if let Ok(graph) = snapshot::load(data_dir, &manifest, goals.threads) {
                 let after = manifest.last_embedding;
                 match extend(&at, data_dir, &graph, after, tail, &model, head.clone(), goals, control, report) {
                     Err(Error::Index { .. }) => report.vectors_added = 0,
-                    extended => return extended.map(Some),
+                    extended => return extended,
                 }
             }
         }
     }
     let graph = Graph::new(model.dimension, live, goals.threads)?;
     report.graph_rebuilt = true;
-    extend(&at, data_dir, &graph, 0, live, &model, head, goals, control, report).map(Some)
+    extend(&at, data_dir, &graph, 0, live, &model, head, goals, control, report)
 }
 
 /// Whether at most three in ten vectors are dead. Otherwise rebuild the graph, because dead vectors slow each search
@@ -245,7 +244,7 @@ fn extend(
     goals: Goals,
     control: &Control<'_>,
     report: &mut CatchUpReport,
-) -> Result<Manifest> {
+) -> Result<()> {
     graph.grow(count, goals.threads)?;
     let mut last = after;
     loop {
@@ -259,11 +258,26 @@ fn extend(
     snapshot::save(data_dir, graph, head, last, &model.name, model.dimension)
 }
 
-fn trim(store: &Store, clock: &Clock, marks: &[i64]) -> Result<()> {
+/// Whether an index at `mark` is so far behind `head` that it keeps the change log from being trimmed.
+pub fn is_far_behind(mark: &Head, head: &Head) -> bool {
+    mark.store_id == head.store_id && head.seq - mark.seq > MOST_BEHIND
+}
+
+/// Trim the change log up to the index that is further behind. A missing index needs no log: it is built from the texts.
+fn trim(store: &Store, clock: &Clock, data_dir: &Path) -> Result<()> {
     let at = store.read()?;
-    let bound = marks.iter().copied().min().unwrap_or(0).min(change::head(&at)?.seq - KEPT_CHANGES);
+    let head = change::head(&at)?;
+    let model = embedding::active_model(&at)?.map(|model| model.name);
+    let lexical = super::lexical::committed_mark(data_dir).map(|mark| mark.head);
+    // A graph of a former model is not extended any more.
+    let graph = snapshot::manifest(data_dir)
+        .filter(|manifest| model.as_ref() == Some(&manifest.model))
+        .map(|manifest| manifest.head);
+    let marks = [lexical, graph].into_iter().flatten().filter(|mark| mark.store_id == head.store_id);
+    let bound = marks.map(|mark| mark.seq).min().unwrap_or(head.seq).min(head.seq - KEPT_CHANGES);
+    let has_older = change::has_before(&at, bound)?;
     drop(at);
-    if bound > 0 {
+    if has_older {
         store.write(clock, Trust::User, |write| change::trim(write, bound))?;
     }
     Ok(())

@@ -94,7 +94,7 @@ pub fn save(
     last_embedding: i64,
     model: &str,
     dimension: usize,
-) -> Result<Manifest> {
+) -> Result<()> {
     let folder = folder(data_dir);
     let generation = if let Some(old) = manifest(data_dir) {
         generation_of(&old.file).unwrap_or(0) + 1
@@ -129,13 +129,17 @@ pub fn save(
         bytes,
         checksum,
     };
-    let json = sealed::seal(&manifest).map_err(|error| Error::Index { index: "vector", message: error.to_string() })?;
-    durable::write_whole(&manifest_file(data_dir), json.as_bytes())?;
+    write_manifest(data_dir, &manifest)?;
     crate::crash::point("vector:manifest");
     remove_others(&folder, &manifest.file)?;
     crate::crash::point("vector:cleaned");
-    store::make_private(&folder)?;
-    Ok(manifest)
+    store::make_private(&folder)
+}
+
+/// Replace the manifest; the caller holds the indexer lock.
+pub fn write_manifest(data_dir: &Path, manifest: &Manifest) -> Result<()> {
+    let json = sealed::seal(manifest).map_err(|error| Error::Index { index: "vector", message: error.to_string() })?;
+    durable::write_whole(&manifest_file(data_dir), json.as_bytes())
 }
 
 /// Remove the manifest and then the graph. In the other order, the manifest could name a missing file.

@@ -113,6 +113,12 @@ pub fn since(connection: &Connection, seq: i64) -> Result<Vec<Change>> {
     Ok(changes)
 }
 
+/// Whether the log has changes before `seq`.
+pub fn has_before(connection: &Connection, seq: i64) -> Result<bool> {
+    let mut statement = connection.prepare_cached("SELECT EXISTS (SELECT 1 FROM change WHERE seq < ?1)")?;
+    Ok(statement.query_row([seq], |row| row.get(0))?)
+}
+
 /// Drop the log before `seq`; the row of `seq` itself stays, so that marks at it can still be checked.
 pub fn trim(write: &WriteTx<'_>, seq: i64) -> Result<usize> {
     let removed = write.execute("DELETE FROM change WHERE seq < ?1", [seq])?;

@@ -110,6 +110,11 @@ pub fn is_unreadable(data_dir: &Path) -> bool {
         && !Index::open_in_dir(folder(data_dir)).is_ok_and(|index| is_new(&index))
 }
 
+/// Position of the last commit; `None` if there is no readable index.
+pub fn committed_mark(data_dir: &Path) -> Option<Mark> {
+    mark_of(&Index::open_in_dir(folder(data_dir)).ok()?)
+}
+
 fn mark_of(index: &Index) -> Option<Mark> {
     sealed::unseal(index.load_metas().ok()?.payload.as_deref()?.as_bytes())
 }
