@@ -59,12 +59,14 @@ def test_doctor_and_health_agree(
     assert answer.status == (503 if level == "problem" else 200)
 
 
+@pytest.mark.parametrize("has_plugin", [True, False])
 def test_doctor_repeats_the_problems_of_the_running_server(
-    tmp_path: Path, cli: CommandLine, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, cli: CommandLine, monkeypatch: pytest.MonkeyPatch, has_plugin: bool
 ) -> None:
     problem = "the worker crashed 3 times in a row"
     with World(tmp_path, background=Background(problems=lambda: (problem,))) as world, world.serve() as server:
         monkeypatch.setenv("OPENCODE_MEMORY_PORT", server.url.rpartition(":")[2].partition("/")[0])
-        cli.ok("setup")
+        if has_plugin:
+            cli.ok("setup")
         checks = cli("--data-dir", str(world.store.data_dir), "doctor", "--json").json["checks"]
     assert any(check["level"] == "problem" and problem in check["text"] for check in checks), checks

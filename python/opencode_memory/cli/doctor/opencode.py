@@ -45,6 +45,7 @@ def check_opencode(run: Invocation) -> Iterator[Check]:
     if not installed:
         if program is not None:
             yield Check("plugin", Level.NOTE, "the plugin is not installed", "opencode-memory setup")
+        yield from check_server(run, has_plugin=False)
         return
     for place in installed:
         yield from _check_plugin(run, place)

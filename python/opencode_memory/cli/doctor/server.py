@@ -17,8 +17,13 @@ from opencode_memory.hosts.opencode.token_file import accepts_token
 from opencode_memory.service.port_holder import PortHolder, explain_holder, find_port_holder, hint_for_holder
 
 
-def check_server(run: Invocation) -> Iterator[Check]:
-    """Check that our server holds the port that the plugin connects to, and that it accepts the plugin's key."""
+def check_server(run: Invocation, *, has_plugin: bool = True) -> Iterator[Check]:
+    """Check that our server holds the port that the plugin connects to, and that it accepts the plugin's key.
+
+    Args:
+        run: The command.
+        has_plugin: Whether the plugin is installed. Without it, only the health of our running server is checked.
+    """
     try:
         url = server_url(run.config)
     except OpencodeMemoryError as error:
@@ -27,6 +32,8 @@ def check_server(run: Invocation) -> Iterator[Check]:
     host, port = run.config.server.host, run.config.server.port
     holder = find_port_holder(host, port)
     start = "opencode-memory serve --detach"
+    if not has_plugin and (holder is None or not holder.is_ours):
+        return
     if holder is None:
         text = f"no server runs at {url}; the plugin starts it when needed"
         yield FixableCheck("server", Level.NOTE, text, start, Fix(FixKind.START))
@@ -35,7 +42,7 @@ def check_server(run: Invocation) -> Iterator[Check]:
     else:
         restart = f"opencode-memory stop && {start}"
         yield _check_own_server(holder, url, restart=restart)
-        if holder.http_status is not None:
+        if holder.http_status is not None and has_plugin:
             # The process may serve another store, whose server `stop` does not end.
             restart = f"kill {holder.pid or 'PID'} && {start}"
             yield from _check_token(run.config.data_dir / TOKEN_FILE, url, restart=restart)
