@@ -91,8 +91,20 @@ fn run(weak: &Weak<Shared>) {
             return;
         }
         // An error here makes recalls slower, not wrong. The next write tries again, and `verify` reports the problem.
-        let _ = shared.catch_up_if_needed();
+        if shared.catch_up_if_needed().is_ok_and(|report| report != CatchUpReport::default()) {
+            release_memory();
+        }
         let _ = shared.flush_uses();
+    }
+}
+
+/// Return freed memory to the system. Each catch-up allocates from new threads, and glibc keeps the freed memory of each
+/// thread's arena: a worker with 300 memories grew from 33 to 54 MB within 3,000 writes, of which it used 34.
+fn release_memory() {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    // SAFETY: the function has no preconditions and locks each arena that it trims.
+    unsafe {
+        libc::malloc_trim(0);
     }
 }
 
