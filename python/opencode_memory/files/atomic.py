@@ -1,11 +1,12 @@
 """Replacement of a file in one step: after a crash, the path holds either the old or the new version.
 
-The new version is written to a temporary file in the same folder, synced, and renamed. No symbolic link is followed: a
-link at the path is replaced. Callers that want to keep a link pass its target.
+The new version is written to a temporary file in the same folder, synced, and renamed, and the folder is synced. No
+symbolic link is followed: a link at the path is replaced. Callers that want to keep a link pass its target.
 """
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 from collections.abc import Iterator
@@ -27,7 +28,7 @@ def write_atomically(path: Path, data: bytes, *, mode: int = PRIVATE_FILE) -> No
         mode: The permissions of the new version.
 
     Raises:
-        OSError: The file cannot be written. The old version, if any, is unchanged.
+        OSError: The file cannot be written. See ``open_atomically``.
     """
     with open_atomically(path, mode=mode) as out:
         out.buffer.write(data)
@@ -42,7 +43,8 @@ def open_atomically(path: Path, *, mode: int = PRIVATE_FILE) -> Iterator[TextIOW
         mode: The permissions of the new version.
 
     Raises:
-        OSError: The file cannot be written. The old version, if any, is unchanged.
+        OSError: The file cannot be written. The old version, if any, is unchanged, unless only the sync of the folder
+            failed: then the new version is there, and a loss of power may bring the old one back.
     """
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -60,3 +62,18 @@ def open_atomically(path: Path, *, mode: int = PRIVATE_FILE) -> Iterator[TextIOW
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+    descriptor = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        sync_names(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def sync_names(folder: int) -> None:
+    """Make changes of names in a folder, which is open as a descriptor, survive a loss of power."""
+    try:
+        os.fsync(folder)
+    except OSError as error:
+        # Some file systems cannot sync a folder, for example those that a virtual machine shares with its host.
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):
+            raise

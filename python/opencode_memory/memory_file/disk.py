@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Final
 
 from opencode_memory.errors import ConflictError, StorageError
+from opencode_memory.files.atomic import sync_names
 
 FOLDER: Final = ".opencode"
 NAME: Final = "MEMORY.md"
@@ -85,7 +86,7 @@ def write(work_tree: Path, data: bytes, *, before: Found | None, at: datetime) -
         except BaseException:
             os.unlink(temporary, dir_fd=folder)
             raise
-        os.fsync(folder)
+        sync_names(folder)
 
 
 @contextmanager
@@ -106,6 +107,7 @@ def _folder(work_tree: Path, *, create: bool = False) -> Iterator[int | None]:
     try:
         if create and _kind(FOLDER, top) is None:
             os.mkdir(FOLDER, dir_fd=top)
+            sync_names(top)
         kind = _kind(FOLDER, top)
         if kind is None:
             yield None
