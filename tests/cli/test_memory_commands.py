@@ -245,3 +245,23 @@ def test_merge_of_one_memory_is_refused(cli: CommandLine) -> None:
     refused = cli("merge", id, id, "--text", "Deploy.")
     assert refused.code != 0
     assert "two or more different memories are needed" in refused.err
+
+
+def test_edit_takes_the_text_as_an_option_but_only_once(cli: CommandLine) -> None:
+    id = cli.remember("Deploy on Thursdays.")
+    cli.ok("edit", id, "--content", "Deploy on Fridays.")
+    assert cli.ok("list", "--json").json["memories"][0]["content"] == "Deploy on Fridays."
+    refused = cli("edit", id, "Deploy daily.", "--content", "Deploy never.")
+    assert refused.code == 2
+    assert "give the text once" in refused.err
+
+
+def test_empty_review_is_no_failure(cli: CommandLine) -> None:
+    answer = cli.ok("review")
+    assert (answer.out, "No memory is pending." in answer.err) == ("", True)
+
+
+def test_unreadable_import_says_which_path_it_wants(cli: CommandLine) -> None:
+    refused = cli("import", "missing.json")
+    assert refused.code == 2
+    assert "a relative path begins in the current folder" in refused.err

@@ -30,6 +30,7 @@ class EditRequest:
 @command("edit")
 @id_argument
 @click.argument("text", nargs=-1)
+@click.option("--content", "--text", "written", metavar="TEXT", help="New text, instead of TEXT.")
 @click.option("--editor", "in_editor", is_flag=True, help="Edit the text in $EDITOR.")
 @click.option("-c", "--category", type=CategoryType(), help="New category.")
 @click.option("--topic", metavar="TOPIC|none", help="New topic.")
@@ -50,6 +51,7 @@ def edit(
     *,
     id: str,
     text: tuple[str, ...],
+    written: str | None,
     in_editor: bool,
     category: Category | None,
     topic: str | None,
@@ -59,8 +61,10 @@ def edit(
 ) -> None:
     """Change the TEXT of a memory (one or more words, or - for standard input), or its other fields."""
     changes: dict[str, Any] = {}
-    if text:
-        changes["content"] = read_text(text)
+    if text and written is not None:
+        raise click.UsageError("give the text once: as TEXT, or with --content", click.get_current_context())
+    if text or written is not None:
+        changes["content"] = read_text(text) if written is None else written
     if category is not None:
         changes["category"] = category
     if topic is not None:

@@ -10,7 +10,7 @@ import click
 
 from opencode_memory.cli.command import command
 from opencode_memory.cli.context import Invocation
-from opencode_memory.cli.errors import DONE, NOTHING_FOUND
+from opencode_memory.cli.errors import DONE
 from opencode_memory.cli.output import dim
 from opencode_memory.cli.review_screen import decide_each, print_waiting
 from opencode_memory.learning.review import accept, list_waiting, reject
@@ -53,10 +53,10 @@ def run_review(run: Invocation, request: ReviewRequest) -> int:
         waiting = list(list_waiting(store, everywhere=request.everywhere))
         if run.out.as_json:
             run.out.json({"waiting": waiting})
-            return DONE if waiting else NOTHING_FOUND
+            return DONE
         if not waiting:
             run.out.note("No memory is pending.")
-            return NOTHING_FOUND
+            return DONE
         if request.look or not sys.stdin.isatty():
             for number, memory in enumerate(waiting, start=1):
                 print_waiting(run, memory, f"{number:>2}")

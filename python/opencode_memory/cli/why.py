@@ -11,7 +11,7 @@ import click
 
 from opencode_memory.cli.command import command
 from opencode_memory.cli.context import Invocation
-from opencode_memory.cli.errors import DONE, NOTHING_FOUND
+from opencode_memory.cli.errors import DONE
 from opencode_memory.cli.output import Output, bold, dim, shorten
 from opencode_memory.context.lateness import DESCRIPTIONS, HINTS, Cause, cause_of
 from opencode_memory.errors import ConflictError, NotFoundError
@@ -80,10 +80,10 @@ def _print_sessions(run: Invocation, store: MemoryStore, limit: int) -> int:
     sessions = store.ledger.sessions(limit=limit)
     if run.out.as_json:
         run.out.json({"sessions": sessions})
-        return DONE if sessions else NOTHING_FOUND
+        return DONE
     if not sessions:
         run.out.note("No memories were added to messages yet.")
-        return NOTHING_FOUND
+        return DONE
     now = clock.now()
     rows = [
         (

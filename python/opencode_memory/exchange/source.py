@@ -88,7 +88,9 @@ def open_source(source: Path | str | TextIO) -> Iterator[TextSource]:
             try:
                 stream: IO[str] = stack.enter_context(Path(source).open(encoding="utf-8", newline="\n"))
             except OSError as error:
-                raise StorageError(f"cannot read {source}: {error.strerror}", path=name) from error
+                unreadable = StorageError(f"cannot read {source}: {error.strerror}", path=name)
+                unreadable.hint = "give the path of an export; a relative path begins in the current folder"
+                raise unreadable from error
         else:
             name, stream = str(getattr(source, "name", "the given text")), source
         yield TextSource(name, stream if stream.seekable() else stack.enter_context(_copied(name, stream)))
