@@ -45,7 +45,7 @@ PARTS: Final = (
     ),
     Part(
         "histories",
-        "Values and topics are linearizable, and a recall finds an own write first, under kills.",
+        "Values, topics and claims are linearizable, and own writes are found first, under kills and clock jumps.",
         _pytest("tests/server/test_histories.py"),
         0.2,
     ),

@@ -1,7 +1,8 @@
-"""Histories of concurrent clients under kills: values and topics are linearizable, and recall finds own writes first.
+"""Histories of concurrent clients: values, topics and claims are linearizable, and recall finds own writes first.
 
-Clients call a real server over HTTP. The server and its worker are killed while they work. A call without an answer
-has an unknown outcome. The long form runs for ``SOAK_MINUTES``.
+Clients call a real server over HTTP, and one client has a server of its own in another process. Servers and worker are
+killed while they work, and their wall clocks jump by hours. A call without an answer has an unknown outcome. The long
+form runs for ``SOAK_MINUTES``.
 """
 
 from __future__ import annotations
@@ -9,11 +10,13 @@ from __future__ import annotations
 import math
 import os
 import random
+import re
 import threading
 import time
 from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -22,9 +25,15 @@ from benches.soak.client import RefusedError, ToolClient, UnknownOutcomeError
 from benches.soak.life import make_project
 from benches.soak.server import KilledServer
 from support.histories import Operation, find_linearization
+from support.shifted_clock import ShiftedClock
+from support.stdio_client import StdioClient
 
 CLIENTS = 4
-KILLS = 3
+KILLS = 4
+JUMP_SECONDS = 5 * 3600
+"""Greatest distance of a wall clock from the true time, either way: less than half of a lease and of a time to live."""
+LEASE_SECONDS = 24 * 3600
+ITEMS = 2
 KEYS = 3
 TOPICS = 2
 
@@ -35,6 +44,14 @@ def write(value: object, begun: float, ended: float) -> Operation:
 
 def read(value: object, begun: float, ended: float) -> Operation:
     return Operation("read", value, begun, ended)
+
+
+def claim(owner: str, begun: float, ended: float) -> Operation:
+    return Operation("claim", owner, begun, ended)
+
+
+def release(owner: str, begun: float, ended: float) -> Operation:
+    return Operation("release", owner, begun, ended)
 
 
 @pytest.mark.parametrize(
@@ -49,6 +66,12 @@ def read(value: object, begun: float, ended: float) -> Operation:
         ([write(1, 0, math.inf), read(1, 9, 10)], True),
         ([write(1, 0, math.inf), read(None, 9, 10)], True),
         ([write(1, 0, math.inf), read(1, 3, 4), read(None, 9, 10)], False),
+        ([claim("a", 0, 1), claim("a", 2, 3), release("a", 4, 5), claim("b", 6, 7)], True),
+        ([claim("a", 0, 1), claim("b", 2, 3)], False),  # two owners
+        ([claim("a", 0, 1), release("a", 2, math.inf), claim("b", 4, 5)], True),
+        ([claim("a", 0, 1), release("a", 4, math.inf), claim("b", 2, 3)], False),
+        ([claim("a", 0, math.inf), claim("b", 2, 3), read("b", 4, 5)], True),
+        ([claim("a", 0, 1), read(None, 2, 3)], False),  # a lost claim
     ],
 )
 def test_checker_accepts_only_linear_histories(operations: list[Operation], is_linear: bool) -> None:
@@ -58,11 +81,11 @@ def test_checker_accepts_only_linear_histories(operations: list[Operation], is_l
 class Historian:
     """A client that records its operations on shared values and topics, and checks its own memories by recall."""
 
-    def __init__(self, server: KilledServer, folder: Path, number: int, name: str) -> None:
+    def __init__(self, tools: ToolClient | StdioClient, number: int, name: str) -> None:
         self.history: dict[str, list[Operation]] = defaultdict(list)
         self.problems: list[str] = []
         self.acknowledged: dict[str, str] = {}
-        self._tools = ToolClient(server.port, folder)
+        self._tools = tools
         self._random = random.Random(f"{name} {number}")
         self._number = number
         self._name = name
@@ -72,17 +95,44 @@ class Historian:
         with closing(self._tools):
             self.work_until(stop)
 
+    def kill(self) -> None:
+        """Kill the client's own server, if it has one."""
+        if isinstance(self._tools, StdioClient):
+            self._tools.kill()
+
     def work_until(self, stop: threading.Event) -> None:
         writes = (self.set_value, self.set_value, self.delete_value, self.set_topic, self.keep_memory)
-        calls = (*writes, *(self.get_value,) * 4, self.get_topic, self.get_topic)
+        calls = (*writes, *(self.get_value,) * 4, self.get_topic, self.get_topic, self.claim, self.claim, self.release)
         while not stop.is_set():
             self._step += 1
             try:
                 self._random.choice(calls)()
             except UnknownOutcomeError:
-                stop.wait(0.05)
+                stop.wait(0.2)
             except RefusedError as error:
                 self.problems.append(f"refused: {error}")
+
+    def claim(self) -> None:
+        self.record_claim("claim", "claim_item")
+
+    def release(self) -> None:
+        self.record_claim("release", "release_item")
+
+    def record_claim(self, kind: str, tool: str) -> None:
+        item, session = f"{self._name} item {self._random.randrange(ITEMS)}", f"{self._name}s{self._number}"
+        begun, ended = time.monotonic(), math.inf
+        operation = Operation(kind, session, begun, ended)
+        try:
+            reply = self._tools.call(tool, session_id=session, item_ref=item)
+            if kind == "release" and not reply.data["released"]:
+                operation = read(None, begun, ended)
+            ended = time.monotonic()
+        except RefusedError as error:
+            owner = re.search(r"is claimed by session \"?(\w+)", str(error))
+            assert owner is not None, str(error)
+            operation, ended = read(owner[1], begun, ended), time.monotonic()
+        finally:
+            self.history[item].append(replace(operation, ended=ended))
 
     def record_write(self, register: str, value: str | None, tool: str, /, **arguments: object) -> None:
         begun, ended = time.monotonic(), math.inf
@@ -155,28 +205,55 @@ def read_topic(tools: ToolClient, topic: str) -> str | None:
     return texts[0] if texts else None
 
 
-def test_values_and_topics_are_linearizable_and_own_writes_rank_first_under_kills(tmp_path: Path) -> None:
+def read_owner(tools: ToolClient, item: str) -> str | None:
+    try:
+        tools.call("claim_item", session_id="reader", item_ref=item)
+    except RefusedError as error:
+        owner = re.search(r"is claimed by session (\w+)", str(error))
+        assert owner is not None, str(error)
+        return owner[1]
+    return None
+
+
+READERS = {"key": read_value, "subject": read_topic, "item": read_owner}
+
+
+def test_histories_are_linearizable_and_own_writes_rank_first_under_kills_and_clock_jumps(tmp_path: Path) -> None:
     minutes = float(os.environ.get("SOAK_MINUTES", "0"))
     seed = time.time_ns() if minutes else 5
     print(f"seed {seed}")  # noqa: T201  a failure of the long form is repeated with it
     begun, rounds = time.monotonic(), 0
     folder = make_project(tmp_path, 0)
-    with KilledServer(tmp_path) as server:
+    clock = ShiftedClock(tmp_path) if ShiftedClock.is_possible() else None
+    settings = dict(clock.settings if clock is not None else {})
+    settings["OPENCODE_MEMORY_SESSION_LEASE_SECONDS"] = str(LEASE_SECONDS)
+    with KilledServer(tmp_path, settings) as server:
+        own = settings | {"HOME": str(tmp_path), "OPENCODE_MEMORY_DATA_DIR": str(server.data_dir)}
         while rounds == 0 or time.monotonic() < begun + minutes * 60:
-            check_round(server, folder, f"r{seed}t{rounds}")
+            name = f"r{seed}t{rounds}"
+            tools = [*(ToolClient(server.port, folder) for _ in range(CLIENTS - 1)), StdioClient(folder, own)]
+            clients = [Historian(client, number, name) for number, client in enumerate(tools)]
+            work_under_kills(server, clock, clients, random.Random(name))
+            check_histories(clients, ToolClient(server.port, folder))
             rounds += 1
 
 
-def check_round(server: KilledServer, folder: Path, name: str) -> None:
-    clients = [Historian(server, folder, number, name) for number in range(CLIENTS)]
-    stop, kills = threading.Event(), random.Random(name)
+def work_under_kills(
+    server: KilledServer, clock: ShiftedClock | None, clients: list[Historian], chance: random.Random
+) -> None:
+    """Let the clients work, and kill the worker, the server, and the server of the last client in turn."""
+    stop = threading.Event()
     with ThreadPoolExecutor(CLIENTS) as pool:
         running = [pool.submit(client.run, stop) for client in clients]
         try:
             for kill in range(KILLS):
-                stop.wait(kills.uniform(0.3, 1.0))  # The clients work until the kill.
+                stop.wait(chance.uniform(0.8, 1.6))  # The clients work until the kill.
+                if clock is not None:
+                    clock.shift(chance.randint(-JUMP_SECONDS, JUMP_SECONDS))
                 if kill == 0:
                     server.kill_worker()
+                elif kill == 1:
+                    clients[-1].kill()
                 else:
                     server.kill()
                     server.start()
@@ -184,13 +261,15 @@ def check_round(server: KilledServer, folder: Path, name: str) -> None:
             stop.set()
         for client in running:
             client.result()
+
+
+def check_histories(clients: list[Historian], reader: ToolClient) -> None:
     assert [problem for client in clients for problem in client.problems] == []
-    reader = ToolClient(server.port, folder)
     registers = {register for client in clients for register in client.history}
     for register in sorted(registers):
         operations = [operation for client in clients for operation in client.history[register]]
         begun = time.monotonic()
-        last = (read_value if " key " in register else read_topic)(reader, register)
+        last = next(read for kind, read in READERS.items() if f" {kind} " in register)(reader, register)
         operations.append(read(last, begun, time.monotonic()))
         assert find_linearization(operations) is not None, (register, operations)
     acknowledged = {id: text for client in clients for id, text in client.acknowledged.items()}

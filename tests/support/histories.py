@@ -13,8 +13,9 @@ class Operation:
     """An operation of a client on one register.
 
     Attributes:
-        kind: ``write`` or ``read``. A deletion writes None.
-        value: The written or the read value.
+        kind: ``write`` or ``read``; on a lock, whose value is its owner, also ``claim`` and ``release``. A deletion
+            writes None.
+        value: The written or the read value, or the owner that claims or releases.
         begun: When the client sent it.
         ended: When the client got the answer; infinity if the outcome is unknown.
     """
@@ -33,10 +34,11 @@ class Operation:
 def find_linearization(operations: Sequence[Operation], *, initial: Any = None) -> list[Operation] | None:
     """Return an order in which a register gives the same answers; None if there is none.
 
-    Each operation takes effect at one moment between its begin and its end. A write of unknown outcome takes effect at
-    any later moment, or never. Reads of unknown outcome say nothing.
+    Each operation takes effect at one moment between its begin and its end. A change of unknown outcome takes effect at
+    any later moment, or never. Reads of unknown outcome say nothing. A claim needs a lock that is free or already its
+    own, and a release needs its own lock.
     """
-    wanted = [operation for operation in operations if operation.is_known or operation.kind == "write"]
+    wanted = [operation for operation in operations if operation.is_known or operation.kind != "read"]
     known = frozenset(place for place, operation in enumerate(wanted) if operation.is_known)
     seen: set[tuple[frozenset[int], Any]] = set()
     stack: list[tuple[frozenset[int], Any, tuple[int, ...]]] = [(frozenset(), initial, ())]
@@ -52,8 +54,17 @@ def find_linearization(operations: Sequence[Operation], *, initial: Any = None) 
         for place, operation in enumerate(wanted):
             if place in done or operation.begun > first_end:
                 continue
-            if operation.kind == "write":
-                stack.append((done | {place}, operation.value, (*order, place)))
-            elif operation.value == value:
-                stack.append((done | {place}, value, (*order, place)))
+            if _is_possible(operation, value):
+                after = {"read": value, "release": None}.get(operation.kind, operation.value)
+                stack.append((done | {place}, after, (*order, place)))
     return None
+
+
+def _is_possible(operation: Operation, value: Any) -> bool:
+    match operation.kind:
+        case "write":
+            return True
+        case "claim":
+            return value in {None, operation.value}
+        case _:
+            return bool(value == operation.value)
