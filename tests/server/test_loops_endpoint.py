@@ -16,6 +16,7 @@ from loops.repositories import git
 from opencode_memory.loops.keeper import Keeper
 from opencode_memory.loops.model import LoopState
 from opencode_memory.loops.records import Loops
+from opencode_memory.loops.todos import Todos
 from opencode_memory.plans import Plan, Plans, PlanStatus
 from opencode_memory.server.loops_endpoint import LoopsEndpoint
 from opencode_memory.text import clock
@@ -31,6 +32,7 @@ class Waking:
     """Stands for the keeper, and counts how often it is woken."""
 
     wakes: int = 0
+    todos: Todos = field(default_factory=Todos)
 
     def wake(self) -> None:
         self.wakes += 1
@@ -44,11 +46,13 @@ class Endpoint:
     folder: Path
     keeper: Waking = field(default_factory=Waking)
 
-    def call(self, method: str, body: Any = None, *, token: tuple[bytes, bytes] = TOKEN) -> tuple[int, dict[str, Any]]:
+    def call(
+        self, method: str, body: Any = None, *, token: tuple[bytes, bytes] = TOKEN, query: str = ""
+    ) -> tuple[int, dict[str, Any]]:
         endpoint = LoopsEndpoint(self.world.state, cast(Keeper, self.keeper), token="t0ken")
         app = Starlette(routes=[Route("/loops", endpoint.handle, methods=["GET", "POST"])])
         scope = http_scope(
-            (OUR_HOST, token), path="/loops", query_string=f"directory={quote(str(self.folder))}".encode()
+            (OUR_HOST, token), path="/loops", query_string=f"directory={quote(str(self.folder))}{query}".encode()
         )
         sent = b"" if body is None else json.dumps(body).encode()
         answer = ask(app, {**scope, "method": method}, body_messages(sent))
@@ -86,6 +90,13 @@ def test_waiting_plan_is_listed_and_approved_once(endpoint: Endpoint) -> None:
     assert endpoint.call("GET")[1]["plans"] == []
     assert [loop["phase"] for loop in endpoint.call("GET")[1]["loops"]] == ["starting 0/15"]
     assert endpoint.keeper.wakes == 2
+
+
+def test_text_of_a_plan_is_shown(endpoint: Endpoint) -> None:
+    plan = endpoint.submitted()
+    assert endpoint.call("GET", query=f"&plan={plan.id}") == (200, {"text": PLAN})
+    status, said = endpoint.call("GET", query="&plan=0123abcd")
+    assert (status, "no plan" in said["error"]) == (400, True)
 
 
 def test_plan_is_sent_back(endpoint: Endpoint) -> None:

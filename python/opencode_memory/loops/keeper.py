@@ -25,6 +25,7 @@ from opencode_memory.loops.model import Loop, LoopState, Rest
 from opencode_memory.loops.records import Loops
 from opencode_memory.loops.retention import forget_old_loops
 from opencode_memory.loops.runner import LEASE_SECONDS, Runner
+from opencode_memory.loops.todos import Todos
 from opencode_memory.loops.transition import resume
 from opencode_memory.plans import Mode, Plan, PlanStatus
 from opencode_memory.plans.plans import KIND, to_plan
@@ -53,6 +54,9 @@ class Keeper:
         config: The settings of loops.
         project_of: Finds the project of a folder.
         own: The OpenCode that it may start.
+
+    Attributes:
+        todos: What the sessions work at, by their todo lists.
     """
 
     def __init__(
@@ -70,6 +74,7 @@ class Keeper:
         self._later: dict[str, float] = {}
         self._wake = anyio.Event()
         self._forgets_at = 0.0
+        self.todos = Todos()
 
     def add(self, host: Host) -> None:
         """Use a connection of OpenCode from now on."""

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 _UNAUTHORIZED: Final = 401
 _REFUSED: Final = 400
 _MOST_LISTED: Final = 50
+_MOST_SHOWN: Final = 40_000
 
 
 class LoopsEndpoint:
@@ -44,11 +45,19 @@ class LoopsEndpoint:
         self._authorization = f"Bearer {token}".encode()
 
     async def handle(self, request: Request) -> Response:
-        """Answer GET with the loops and waiting plans of a folder's project. POST does what a person chose."""
+        """Answer GET with the loops and waiting plans of a folder's project, or with the text of one plan.
+
+        POST does what a person chose.
+        """
         given = request.headers.get("authorization", "").encode("latin-1")
         if not hmac.compare_digest(given, self._authorization):
             return JSONResponse({"error": "the token of the store is required"}, status_code=_UNAUTHORIZED)
         directory = request.query_params.get("directory", "")
+        if request.method == "GET" and (plan := request.query_params.get("plan")) is not None:
+            try:
+                return JSONResponse({"text": await anyio.to_thread.run_sync(self._show, directory, plan)})
+            except OpencodeMemoryError as error:
+                return JSONResponse({"error": str(error)}, status_code=_REFUSED)
         if request.method == "GET":
             return JSONResponse(await anyio.to_thread.run_sync(self._list, directory))
         try:
@@ -64,6 +73,12 @@ class LoopsEndpoint:
             said = ""
         self._keeper.wake()
         return JSONResponse({"said": said})
+
+    def _show(self, directory: str, plan: str) -> str:
+        """Return the text of a plan; a long one is cut."""
+        plans = Plans(self._state.store, self._state.projects.of_session(directory))
+        text = plans.text(plans.get(plan))
+        return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}\n… (`opencode-memory plan show {plan}`)"
 
     def _act(self, directory: str, asked: Any) -> str:
         """Do what a person chose in a dialog, and say what was done."""
@@ -96,6 +111,7 @@ class LoopsEndpoint:
         for loop in loops.list(project)[:_MOST_LISTED]:
             step = loops.step(loop.id, loop.steps)
             session = None if step is None else step.session
-            found.append({**to_json(loop), "phase": describe_phase(loop, step), "session": session})
+            todo = None if session is None or loop.state.has_ended else self._keeper.todos.find(session)
+            found.append({**to_json(loop), "phase": describe_phase(loop, step), "session": session, "todo": todo})
         waiting = [plan for plan in Plans(store, project).list() if plan.status is PlanStatus.SUBMITTED]
         return {"loops": found, "plans": [to_json(plan) for plan in waiting[:_MOST_LISTED]]}

@@ -262,6 +262,7 @@ class Connection:
         # Skip sessions that opencode-memory started itself for a digest: their prompts are not written by a person.
         others = drop_sessions(params, self._is_ours)
         self._loops.notify()
+        self._loops.todos.take(others)
         if await self._on_thread(partial(self._questions.take, self._require_context(), others)):
             self._loops.wake()
         if has_user_message(others):

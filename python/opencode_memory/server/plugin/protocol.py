@@ -53,6 +53,7 @@ EVENTS: Final = (
     "permission.asked",
     "question.asked",
     "question.replied",
+    "todo.updated",
 )
 """Types of events of OpenCode's bus that the plugin forwards."""
 

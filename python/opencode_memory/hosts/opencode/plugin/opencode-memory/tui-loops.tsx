@@ -70,6 +70,7 @@ export function createLoops(api, ask, select) {
         description: `$${spent.cost.toFixed(2)}`,
       },
       { title: "Latest", value: "", description: loop.notes.at(-1) ?? "nothing yet" },
+      ...(loop.todo ? [{ title: "Now", value: "", description: loop.todo }] : []),
     ]
     const isOpen = !["completed", "cancelled", "failed"].includes(loop.state)
     const actions = [
@@ -97,12 +98,29 @@ export function createLoops(api, ask, select) {
     select("Loops", options, showLoop)
   }
 
+  async function showPlan(plan) {
+    let text = "opencode-memory does not answer"
+    try {
+      const found = await ask("/loops", "GET", undefined, { plan: plan.id })
+      text = String(found.text ?? found.error ?? text)
+    } catch {}
+    const lines = text
+      .split("\n")
+      .map((line) => ({ title: line || " ", value: "", category: "Text" }))
+    const back = { title: "Back", value: "back", category: "Actions" }
+    select(`Plan: ${shorten(plan.title)}`, [back, ...lines], (value) => {
+      if (value === "back") approve(plan)
+    })
+  }
+
   function approve(plan) {
     const options = [
       ...MODES,
+      { value: "show", title: "Show", description: "its whole text" },
       { value: "remark", title: "Send back with a remark", description: "" },
     ]
     select(`Plan: ${shorten(plan.title)}`, options, (value) => {
+      if (value === "show") return void showPlan(plan)
       if (value !== "remark") return void choose({ plan: plan.id, action: "approve", mode: value })
       api.ui.dialog.replace(() => (
         <api.ui.DialogPrompt
