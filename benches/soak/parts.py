@@ -50,6 +50,7 @@ PARTS: Final = (
         0.2,
     ),
     Part("brute_force", "A recall by meaning equals a comparison of all memories.", _cargo("brute_force"), 0.1),
+    Part("fused_scores", "Scores of recalls equal those of a naive scorer.", _cargo("fused_scores"), 0.05),
     Part(
         "fuzz",
         "Any call, request and damaged file is answered or refused, and the store stays sound.",

@@ -1,11 +1,14 @@
 //! Recall by meaning equals a comparison of all permitted memories, in one thread, in 32 threads and in four processes.
 //!
-//! Stores are random: a share of the memories has no vector, others are archived, expired or of another project. The long
-//! form has 100,000 memories.
+//! Stores are random: a share of the memories has no vector, others are archived, expired or of another project. While
+//! threads and processes recall, another engine writes memories and replaces the indexes. The long form has 100,000
+//! memories.
 
 #![allow(missing_docs, clippy::pedantic, clippy::unwrap_used, clippy::expect_used)] // a test fails by panicking
 
 mod support;
+
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use opencode_memory_core::model::query::{RecallRequest, Scope, Selection};
 use opencode_memory_core::model::{Memory, NewMemory, Status};
@@ -67,7 +70,9 @@ fn is_permitted(memory: &Memory, project: Option<&str>) -> bool {
 }
 
 /// Compare recalls with all cosines. Return the number of hits that are not among the best, and of all hits.
-fn compare(engine: &Engine, seed: u64) -> (usize, usize) {
+///
+/// While other memories are written, only recalls in one project have a constant answer.
+fn compare(engine: &Engine, seed: u64, writes_go_on: bool) -> (usize, usize) {
     let mut random = Random(seed);
     let memories = support::all(engine);
     let pending: std::collections::HashSet<String> =
@@ -76,7 +81,7 @@ fn compare(engine: &Engine, seed: u64) -> (usize, usize) {
     for round in 0..QUERIES {
         let asked = text(random.below(memories.len()));
         let query = vector(&asked);
-        let project = (round % 2 == 1).then(|| PROJECTS[random.below(3)]);
+        let project = (writes_go_on || round % 2 == 1).then(|| PROJECTS[random.below(3)]);
         let cosine = |content: &str| vector(content).iter().zip(&query).map(|(a, b)| a * b).sum::<f32>();
         let mut expected: Vec<f32> = memories
             .iter()
@@ -111,7 +116,7 @@ fn child() {
     engine.clock().set(BEGINNING + 2);
     say("ready");
     listen();
-    assert_equal(compare(&engine, words[0].parse().expect("a seed")));
+    assert_equal(compare(&engine, words[0].parse().expect("a seed"), true));
     say("equal");
 }
 
@@ -122,7 +127,7 @@ fn i2_i7_recall_equals_brute_force_with_any_share_of_missing_vectors() {
         for size in [40, 900, 3_000] {
             let dir = support::folder();
             let engine = create_store(dir.path(), size, share, &mut random);
-            let (missed, hits) = compare(&engine, random.next());
+            let (missed, hits) = compare(&engine, random.next(), false);
             if size < 1_000 {
                 assert_eq!(missed, 0, "{missed} of {hits} hits among {size} memories, {share} % with vectors");
             }
@@ -139,12 +144,45 @@ fn i2_i7_recall_equals_brute_force_in_32_threads_and_four_processes() {
     let mut children: Vec<_> = (0..4).map(|seed| child::start(dir.path(), &[&seed.to_string()])).collect();
     children.iter_mut().for_each(|child| child.expect("ready"));
     children.iter_mut().for_each(|child| child.tell("go"));
-    let engine = &engine;
+    let writer = open_with(dir.path(), options());
+    let (engine, ended) = (&engine, &AtomicBool::new(false));
     std::thread::scope(|scope| {
-        for seed in 0..32 {
-            scope.spawn(move || assert_equal(compare(engine, 100 + seed)));
-        }
+        let _end = EndOnDrop(ended);
+        scope.spawn(|| write_until(&writer, size(), ended));
+        std::thread::scope(|readers| {
+            for seed in 0..32 {
+                readers.spawn(move || assert_equal(compare(engine, 100 + seed, true)));
+            }
+        });
+        children.iter_mut().for_each(|child| child.expect("equal"));
+        children.iter_mut().for_each(child::Child::assert_done);
     });
-    children.iter_mut().for_each(|child| child.expect("equal"));
-    children.iter_mut().for_each(child::Child::assert_done);
+    assert!(support::all(engine).len() > size(), "memories were written meanwhile");
+}
+
+/// Ends the writer even if an assertion fails. Otherwise the scope would wait for it forever.
+struct EndOnDrop<'a>(&'a AtomicBool);
+
+impl Drop for EndOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Write, embed and index memories of another project.
+fn write_until(engine: &Engine, mut number: usize, ended: &AtomicBool) {
+    while !ended.load(Ordering::Relaxed) {
+        let memories = (number..number + 70)
+            .map(|number| NewMemory { project: Some("yard".to_owned()), ..NewMemory::new(text(number)) })
+            .collect();
+        let written = engine.remember_many(memories).expect("a write");
+        let chunks: Vec<_> = written
+            .into_iter()
+            .map(|written| engine.get(&written.id).expect("a memory"))
+            .map(|one| (one.key, vec![Chunk { vector: Some(vector(&one.content)), text: one.content }]))
+            .collect();
+        engine.store_embeddings(MODEL, &chunks).expect("vectors stored");
+        support::catch_up(engine);
+        number += 70;
+    }
 }
