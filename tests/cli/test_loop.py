@@ -1,0 +1,134 @@
+"""``opencode-memory loop`` and ``plan``: every command, without an OpenCode."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from opencode_memory.plans import Plans
+from opencode_memory.text import clock
+from support.command_line import CommandLine
+from support.stores import open_store
+
+PLAN = """\
+# Say hello
+## Objective
+hello.txt says hello.
+## Steps
+### 1. The file
+Files: hello.txt
+Acceptance: it says hello
+## Verification
+```sh
+grep -q hello hello.txt
+```
+"""
+
+
+@pytest.fixture
+def shop(cli: CommandLine, monkeypatch: pytest.MonkeyPatch) -> CommandLine:
+    """A repository with a commit; no server starts an OpenCode for its loops."""
+    monkeypatch.setenv("OPENCODE_MEMORY_LOOP_OWN_HOST", "false")
+    identity = ("-c", "user.name=t", "-c", "user.email=t@example.org")
+    subprocess.run(["git", "init", "--quiet"], cwd=cli.folder, check=True)
+    subprocess.run(["git", *identity, "commit", "--quiet", "--allow-empty", "-m", "x"], cwd=cli.folder, check=True)
+    return cli
+
+
+def start(cli: CommandLine, *options: str) -> dict[str, Any]:
+    said = cli.ok("loop", "start", "Mend the parser", "--check", "true", "--json", *options)
+    loop: dict[str, Any] = json.loads(said.out)["loop"]
+    return loop
+
+
+def state(cli: CommandLine, name: str = "mend-the-parser") -> str:
+    return str(cli.ok("loop", "show", name, "--json").json["loop"]["state"])
+
+
+def test_loop_is_paused_resumed_cancelled_and_started_again(shop: CommandLine) -> None:
+    first = start(shop, "--iterations", "3")
+    assert (first["name"], first["state"], first["limits"]["iterations"]) == ("mend-the-parser", "running", 3)
+    shop.ok("loop", "pause", "mend-the-parser")
+    assert state(shop) == "paused"
+    shop.ok("loop", "resume", "mend-the-parser", "--iterations", "9")
+    assert shop.ok("loop", "show", first["id"], "--json").json["loop"]["limits"]["iterations"] == 9
+    refused = shop("loop", "restart", "mend-the-parser")
+    assert (refused.code, "loop resume mend-the-parser" in refused.err) == (2, True)
+    shop.ok("cancel", "mend-the-parser", "--yes")
+    assert state(shop) == "cancelled"
+    again = shop.ok("loop", "restart", "mend-the-parser", "--json").json["loop"]
+    assert (again["state"], again["id"] != first["id"]) == ("running", True)
+    events = [event["text"] for event in shop.ok("loop", "logs", first["id"], "--json").json["events"]]
+    assert any("paused" in event for event in events), events
+
+
+@pytest.mark.parametrize("command", [("status",), ("loop", "list")])
+def test_open_loops_are_listed_and_ended_ones_on_request(shop: CommandLine, command: tuple[str, ...]) -> None:
+    id_ = start(shop)["id"]
+    assert f"{id_}  mend-the-parser  starting 0/15" in shop.ok(*command).out
+    shop.ok("loop", "cancel", id_, "--yes")
+    assert [loop["id"] for loop in shop.ok(*command, "--json").json["loops"]] == []
+    assert [loop["id"] for loop in shop.ok(*command, "--all", "--json").json["loops"]] == [id_]
+
+
+def test_file_with_a_plan_starts_a_loop(shop: CommandLine) -> None:
+    (shop.folder / "plan.md").write_text(PLAN)
+    loop = shop.ok("loop", "start", "plan.md", "--json").json["loop"]
+    assert (loop["name"], loop["commands"]) == ("say-hello", ["grep -q hello hello.txt"])
+
+
+def test_plan_without_a_check_starts_no_loop(shop: CommandLine) -> None:
+    (shop.folder / "plan.md").write_text(PLAN.partition("## Verification")[0])
+    answer = shop("loop", "start", "plan.md")
+    assert (answer.code, "verification" in answer.err.lower()) == (2, True)
+    assert shop.ok("loop", "list", "--all", "--json").json["loops"] == []
+
+
+def test_folder_without_a_repository_starts_no_loop(cli: CommandLine) -> None:
+    answer = cli("loop", "start", "Mend it", "--check", "true")
+    assert (answer.code, "git repository" in answer.err) == (2, True)
+
+
+def test_unknown_loop_is_named_with_a_way_on(shop: CommandLine) -> None:
+    for command in ("show", "logs", "pause", "resume", "restart"):
+        answer = shop("loop", command, "nothing")
+        assert (answer.code != 0, "'nothing'" in answer.err, "loop list" in answer.err) == (True, True, True), command
+
+
+def test_plan_is_sent_back_edited_and_approved_once(shop: CommandLine, tmp_path: Path) -> None:
+    plan = submitted(shop)
+    assert shop.ok("plan", "send-back", plan, "smaller", "steps").out.startswith("Draft: Say hello")
+    assert "Sent back: smaller steps" in shop.ok("plan", "show", plan).out
+    text = tmp_path / "other.md"
+    text.write_text(PLAN.replace("says hello.", "says goodbye."))
+    assert shop.ok("plan", "edit", plan, "--file", str(text), "--submit").out.startswith("Submitted: Say hello")
+    assert "says goodbye." in shop.ok("plan", "show", plan).out
+    assert "says hello." in shop.ok("plan", "show", plan, "--version", "1").out
+    for _ in range(2):
+        assert shop.ok("plan", "approve", plan, "--in", "loop").out.startswith("Approved (loop): Say hello")
+    assert [loop["plan"] for loop in shop.ok("loop", "list", "--json").json["loops"]] == [plan]
+    assert shop("plan", "send-back", plan, "too late").code == 2
+    text.write_text(PLAN)
+    assert shop("plan", "edit", plan, "--file", str(text)).code == 2
+    assert shop.ok("plan", "show", plan, "--json").json["plan"]["status"] == "approved"
+
+
+def test_abandoned_plan_is_kept_but_not_listed(shop: CommandLine) -> None:
+    plan = submitted(shop)
+    shop.ok("plan", "abandon", plan, "--yes")
+    assert plan not in shop("plan", "list").out
+    assert plan in shop.ok("plan", "list", "--all").out
+    assert shop("plan", "approve", plan).code == 2
+
+
+def submitted(cli: CommandLine) -> str:
+    """Write and submit a plan in the project of the folder, as an agent does; return its id."""
+    cli.ok("remember", "something else")
+    project = cli.ok("list", "--json").json["memories"][0]["project"]
+    with open_store(cli.folder.parent / "data" / "opencode-memory" / "store", project=project) as store:
+        plans = Plans(store, project)
+        return plans.submit(plans.write(PLAN, at=clock.now()).plan).id
