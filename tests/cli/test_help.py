@@ -14,7 +14,7 @@ import click
 from opencode_memory.cli.command import Command, Group
 from opencode_memory.cli.commands import SECTIONS, application
 from opencode_memory.cli.options import COLORS
-from opencode_memory.config.settings import Color
+from opencode_memory.config.sections import Color
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "cli.md"
 LAYOUT: dict[str, Any] = {"max_content_width": 100, "terminal_width": 100, "help_option_names": ["-h", "--help"]}

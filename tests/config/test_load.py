@@ -10,7 +10,8 @@ import pytest
 
 from opencode_memory.config.edit import set_value, unset_value
 from opencode_memory.config.load import load
-from opencode_memory.config.settings import SETTINGS, Color
+from opencode_memory.config.sections import Color
+from opencode_memory.config.settings import SETTINGS
 from opencode_memory.errors import ConfigError
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opencode_memory.config.settings import Tools
+from opencode_memory.config.sections import Tools
 from opencode_memory.server.tool_calls import select_tools
 from support.mcp import World
 from support.mcp_scene import PROJECT, Scene, set_up

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from opencode_memory.config.settings import Tools
+from opencode_memory.config.sections import Tools
 from opencode_memory.server.tool_calls import select_tools
 from support.mcp import MODES, World
 from support.mcp_http import Wire

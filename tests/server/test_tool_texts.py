@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from opencode_memory.config.settings import Tools
+from opencode_memory.config.sections import Tools
 from opencode_memory.server.app import INSTRUCTIONS, PLUGGED_INSTRUCTIONS, describe_tools
 from opencode_memory.server.plugin.tools import TOOLS
 from opencode_memory.server.tool_calls import select_tools

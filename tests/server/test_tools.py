@@ -11,7 +11,7 @@ from typing import Any
 import jsonschema  # type: ignore[import-untyped]
 import pytest
 
-from opencode_memory.config.settings import Tools
+from opencode_memory.config.sections import Tools
 from opencode_memory.server.app import INSTRUCTIONS
 from opencode_memory.server.tool_calls import select_tools
 from opencode_memory.text.formatting import short_id

@@ -20,7 +20,8 @@ from typing import IO, TYPE_CHECKING, Final
 from opencode_memory.cli.options import GlobalOptions
 from opencode_memory.cli.output import Output
 from opencode_memory.config.load import Config, environment, load
-from opencode_memory.config.settings import PREFIX, Color
+from opencode_memory.config.sections import Color
+from opencode_memory.config.settings import PREFIX
 from opencode_memory.errors import InvalidInputError, OpencodeMemoryError
 from opencode_memory.text import clock
 

@@ -11,7 +11,7 @@ from opencode_memory.cli.command import command
 from opencode_memory.cli.context import Invocation
 from opencode_memory.cli.errors import DONE, NOTHING_FOUND
 from opencode_memory.cli.output import dim
-from opencode_memory.config.settings import Digest, LearningConfig
+from opencode_memory.config.sections import Digest, LearningConfig
 from opencode_memory.errors import InvalidInputError
 from opencode_memory.hosts.opencode.feed.database import default_database
 from opencode_memory.hosts.opencode.feed.transcripts import DatabaseTranscripts

@@ -8,7 +8,7 @@ from typing import Final
 import click
 
 from opencode_memory.cli.context import Invocation
-from opencode_memory.config.settings import Digest
+from opencode_memory.config.sections import Digest
 
 DIGESTS: Final = (Digest.SMALL.value, Digest.SESSION.value, Digest.OFF.value)
 _KEY: Final = "learning.digest"

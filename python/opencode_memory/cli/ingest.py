@@ -102,7 +102,7 @@ def _build_reading(run: Invocation, store: MemoryStore, path: Path) -> OpenCodeR
 
 
 def _request_memory_files(run: Invocation, store: MemoryStore, report: OpenCodeReport) -> None:
-    from opencode_memory.config.settings import MemoryFile  # noqa: PLC0415  only here
+    from opencode_memory.config.sections import MemoryFile  # noqa: PLC0415  only here
     from opencode_memory.worker.learning_duties import enqueue_memory_file  # noqa: PLC0415  only here
 
     if run.config.memory_file is not MemoryFile.OFF:

@@ -9,7 +9,7 @@ from opencode_memory.cli.command import command
 from opencode_memory.cli.context import Invocation
 from opencode_memory.cli.digest import HOW_TO_AGREE
 from opencode_memory.cli.output import dim
-from opencode_memory.config.settings import Digest, LearningConfig
+from opencode_memory.config.sections import Digest, LearningConfig
 from opencode_memory.hosts.opencode.feed.database import default_database
 from opencode_memory.learning import switches
 from opencode_memory.learning.digest import DigestQueue, StoredUsage

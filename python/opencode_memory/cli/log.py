@@ -9,12 +9,12 @@ import sys
 from logging.handlers import RotatingFileHandler
 from typing import TYPE_CHECKING, Any, Final
 
-from opencode_memory.config.settings import LogFormat
+from opencode_memory.config.sections import LogFormat
 from opencode_memory.errors import StorageError
 from opencode_memory.text.json_values import escape_separators
 
 if TYPE_CHECKING:
-    from opencode_memory.config.settings import ServerConfig
+    from opencode_memory.config.sections import ServerConfig
 
 _TEXT: Final = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 _FILE_BYTES: Final = 5_000_000

@@ -15,7 +15,7 @@ from opencode_memory.cli.errors import DONE, NOTHING_FOUND
 from opencode_memory.cli.loop_server import tell_server_or_note
 from opencode_memory.cli.output import dim
 from opencode_memory.cli.parameters import confirm, yes_option
-from opencode_memory.config.settings import SandboxMode
+from opencode_memory.config.sections import SandboxMode
 from opencode_memory.errors import InvalidInputError
 from opencode_memory.loops.describe import describe_loop, describe_phase, describe_step
 from opencode_memory.loops.model import Loop, Place

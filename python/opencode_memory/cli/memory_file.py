@@ -10,7 +10,7 @@ import click
 from opencode_memory.cli.command import command
 from opencode_memory.cli.context import Invocation
 from opencode_memory.cli.errors import DONE, NOTHING_FOUND
-from opencode_memory.config.settings import MemoryFile
+from opencode_memory.config.sections import MemoryFile
 from opencode_memory.errors import InvalidInputError
 from opencode_memory.text.formatting import format_count
 

@@ -16,7 +16,7 @@ from opencode_memory.cli.command import command
 from opencode_memory.cli.context import Invocation
 from opencode_memory.cli.errors import DONE
 from opencode_memory.config.load import Config
-from opencode_memory.config.settings import Tools
+from opencode_memory.config.sections import Tools
 from opencode_memory.errors import ConfigError
 
 if TYPE_CHECKING:

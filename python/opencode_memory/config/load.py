@@ -16,12 +16,8 @@ from typing import Any
 
 from opencode_memory.config.opencode_manager import Notice, find
 from opencode_memory.config.paths import default_config_file
-from opencode_memory.config.settings import (
-    BY_KEY,
-    PREFIX,
-    REPLACED,
+from opencode_memory.config.sections import (
     SECTIONS,
-    SETTINGS,
     BackupConfig,
     BriefConfig,
     Color,
@@ -38,10 +34,9 @@ from opencode_memory.config.settings import (
     SandboxConfig,
     ServerConfig,
     SessionConfig,
-    Setting,
     TerminalConfig,
-    resolve_folder,
 )
+from opencode_memory.config.settings import BY_KEY, PREFIX, REPLACED, SETTINGS, Setting, resolve_folder
 from opencode_memory.errors import ConfigError
 from opencode_memory.text.suggest import did_you_mean
 

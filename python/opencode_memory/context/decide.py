@@ -26,7 +26,7 @@ from opencode_memory.models import Hit, Memory
 from opencode_memory.store.ledger import Decision, Shown, State
 
 if TYPE_CHECKING:
-    from opencode_memory.config.settings import BriefConfig, InjectionConfig
+    from opencode_memory.config.sections import BriefConfig, InjectionConfig
     from opencode_memory.store.memory_store import MemoryStore
 
 FOUND: Final = "Found for this message:"

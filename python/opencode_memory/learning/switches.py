@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from opencode_memory.learning import off_times
 
 if TYPE_CHECKING:
-    from opencode_memory.config.settings import LearningConfig
+    from opencode_memory.config.sections import LearningConfig
     from opencode_memory.learning.extraction.events import SessionInfo
     from opencode_memory.store.memory_store import MemoryStore
 

@@ -34,7 +34,7 @@ from opencode_memory.text.clock import to_ms
 from opencode_memory.text.display import one_line
 
 if TYPE_CHECKING:
-    from opencode_memory.config.settings import LoopConfig
+    from opencode_memory.config.sections import LoopConfig
     from opencode_memory.loops.own_host import OwnHost
     from opencode_memory.store.memory_store import MemoryStore
 

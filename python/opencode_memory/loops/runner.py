@@ -18,7 +18,7 @@ import anyio
 import anyio.to_thread
 
 from opencode_memory._core import redact
-from opencode_memory.config.settings import SandboxMode
+from opencode_memory.config.sections import SandboxMode
 from opencode_memory.errors import ConflictError, OpencodeMemoryError
 from opencode_memory.loops.command import KEPT_CHARACTERS, Ran, run_all
 from opencode_memory.loops.git import Git, no_push_environment

@@ -7,7 +7,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from opencode_memory.config.settings import SandboxMode
+from opencode_memory.config.sections import SandboxMode
 from opencode_memory.errors import ConflictError, InvalidInputError
 from opencode_memory.loops.model import Limits, Loop, LoopState, Place, Rest
 from opencode_memory.loops.records import Loops, change_of, name_of

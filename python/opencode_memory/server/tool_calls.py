@@ -13,7 +13,7 @@ from typing import Any, Final
 import anyio
 import anyio.to_thread
 
-from opencode_memory.config.settings import Tools
+from opencode_memory.config.sections import Tools
 from opencode_memory.server.call import Call
 from opencode_memory.server.client_project import ClientProjects
 from opencode_memory.server.server_state import ServerState

@@ -28,7 +28,7 @@ from opencode_memory.learning.switches import Switches
 from opencode_memory.text.clock import to_ms
 
 if TYPE_CHECKING:
-    from opencode_memory.config.settings import LearningConfig
+    from opencode_memory.config.sections import LearningConfig
     from opencode_memory.store.memory_store import MemoryStore
 
 _OFFLINE_SECONDS: Final = 600.0

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from opencode_memory.config.paths import EXPORTS
-from opencode_memory.config.settings import MemoryFile
+from opencode_memory.config.sections import MemoryFile
 from opencode_memory.errors import InvalidInputError, StorageError
 from opencode_memory.hosts.opencode.contract import OWN_TITLE
 from opencode_memory.hosts.opencode.feed.database import default_database

@@ -21,7 +21,7 @@ from typing import IO, Any
 import pytest
 
 from loops.repositories import repository
-from opencode_memory.config.settings import SandboxMode
+from opencode_memory.config.sections import SandboxMode
 from opencode_memory.loops.sandbox import Sandbox, SandboxError, choose_engine, write_loop_shell, write_shim
 from opencode_memory.loops.sandbox.shell import VARIABLE
 from opencode_memory.loops.worktree import create, find_repository

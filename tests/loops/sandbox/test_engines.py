@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from opencode_memory.config.settings import SandboxMode
+from opencode_memory.config.sections import SandboxMode
 from opencode_memory.loops.sandbox import (
     Sandbox,
     SandboxError,

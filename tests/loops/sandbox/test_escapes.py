@@ -15,7 +15,7 @@ import pytest
 
 from loops.repositories import git
 from loops.sandbox.cells import KINDS, Cell, containers, make_cell
-from opencode_memory.config.settings import SandboxMode
+from opencode_memory.config.sections import SandboxMode
 from opencode_memory.loops.sandbox import Sandbox, wrap
 from opencode_memory.loops.sandbox.shell import VARIABLE
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from opencode_memory.config.settings import Tools
+from opencode_memory.config.sections import Tools
 from opencode_memory.server.tool_calls import select_tools
 from opencode_memory.server.web import MCP, PLUGGED_MCP
 from support.mcp import World

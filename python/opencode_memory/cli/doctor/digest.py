@@ -11,7 +11,7 @@ from opencode_memory.text.clock import to_ms
 from opencode_memory.text.formatting import format_count
 
 if TYPE_CHECKING:
-    from opencode_memory.config.settings import LearningConfig
+    from opencode_memory.config.sections import LearningConfig
     from opencode_memory.store.memory_store import MemoryStore
 
 _WAITS_TOO_LONG_MS: Final = 86_400_000

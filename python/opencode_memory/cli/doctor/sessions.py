@@ -10,7 +10,7 @@ from opencode_memory.cli.doctor.checks import Check, Level
 from opencode_memory.text.formatting import format_count
 
 if TYPE_CHECKING:
-    from opencode_memory.config.settings import LearningConfig
+    from opencode_memory.config.sections import LearningConfig
     from opencode_memory.store.memory_store import MemoryStore
 
 

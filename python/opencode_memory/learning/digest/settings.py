@@ -12,11 +12,11 @@ from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from opencode_memory.config.settings import Digest
+from opencode_memory.config.sections import Digest
 from opencode_memory.errors import InvalidInputError
 
 if TYPE_CHECKING:
-    from opencode_memory.config.settings import LearningConfig
+    from opencode_memory.config.sections import LearningConfig
 
 MOST_SECONDS: Final = 600.0
 LEAST_ANSWER_TOKENS: Final = 64

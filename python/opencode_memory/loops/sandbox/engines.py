@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from opencode_memory.config.load import environment
-from opencode_memory.config.settings import SandboxMode
+from opencode_memory.config.sections import SandboxMode
 from opencode_memory.errors import OpencodeMemoryError
 
 LABEL: Final = "opencode-memory.loop"

@@ -10,7 +10,7 @@ import shlex
 from pathlib import Path
 from typing import Final
 
-from opencode_memory.config.settings import SandboxMode
+from opencode_memory.config.sections import SandboxMode
 from opencode_memory.files.atomic import write_atomically
 from opencode_memory.loops.sandbox.engines import Sandbox, wrap
 

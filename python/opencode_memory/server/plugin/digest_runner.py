@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import anyio
 import anyio.to_thread
 
-from opencode_memory.config.settings import Digest
+from opencode_memory.config.sections import Digest
 from opencode_memory.errors import OpencodeMemoryError
 from opencode_memory.hosts.opencode.feed.messages import read_message
 from opencode_memory.learning.digest.budget import BudgetExceeded, Charge, DailyBudget, StoredUsage

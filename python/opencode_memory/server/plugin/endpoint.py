@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from starlette.websockets import WebSocketDisconnect
 
-from opencode_memory.config.settings import SandboxMode
+from opencode_memory.config.sections import SandboxMode
 from opencode_memory.loops.keeper import Keeper
 from opencode_memory.loops.own_host import OwnHost
 from opencode_memory.loops.sandbox import write_shim

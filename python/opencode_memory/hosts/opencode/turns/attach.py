@@ -9,7 +9,7 @@ from opencode_memory.hosts.opencode.turns.reading import DatabaseTexts
 from opencode_memory.learning.switches import Switches
 
 if TYPE_CHECKING:
-    from opencode_memory.config.settings import LearningConfig
+    from opencode_memory.config.sections import LearningConfig
     from opencode_memory.store.memory_store import MemoryStore
 
 
