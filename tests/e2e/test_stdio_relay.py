@@ -12,10 +12,13 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+from mcp.client.stdio import StdioServerParameters
 
+from e2e.agents import connected
 from e2e.messages import INITIALIZED, answered, call, greeting
 from e2e.repositories import repository
 from e2e.served import Served, command, environment
+from support.mcp import Roots
 
 PROJECT = "forge.example/team/shop"
 WALRUS = "The walrus build needs make -j1."
@@ -91,6 +94,15 @@ def test_relay_serves_the_project_of_its_folder_and_stays_small(served: Served, 
         assert client.resident_kb <= MOST_RESIDENT_KB, client.resident_kb
         client.input.close()
         assert client.process.wait(30) == 0
+
+
+def test_relay_passes_the_question_for_roots_to_its_client(served: Served, shop: Path, tmp_path: Path) -> None:
+    other = repository(tmp_path / "bank", remote="https://forge.example/team/bank.git")
+    program, *arguments = command("serve", "--stdio", "--data-dir", str(served.data_dir))
+    port = {"OPENCODE_MEMORY_PORT": str(urlsplit(served.url).port)}
+    process = StdioServerParameters(command=program, args=arguments, cwd=shop, env=environment(served.home) | port)
+    with connected(process, list_roots_callback=Roots(other)) as agent:
+        assert agent.ok("memory_status").data["project"] == "forge.example/team/bank"
 
 
 def test_client_goes_on_with_a_local_server_when_the_resident_one_is_killed(served: Served, shop: Path) -> None:
