@@ -58,6 +58,15 @@ class Screen:
 
         until(shows, f"{texts} never came")
 
+    def click(self, text: str) -> None:
+        """Click on the first place of a text."""
+        self.until_shows(text)
+        lines = self.text.splitlines()
+        row = next(number for number, line in enumerate(lines, start=1) if text in line)
+        column = lines[row - 1].index(text) + 1
+        for end in "Mm":
+            self.tmux("send-keys", "-l", f"\x1b[<0;{column};{row}{end}")
+
     def run(self, command: str) -> None:
         """Run a command of the palette."""
         self.press("C-p")

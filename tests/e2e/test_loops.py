@@ -19,6 +19,11 @@ from e2e.plugged import Instance, until
 from e2e.screen import screen
 from e2e.scripted_model import ScriptedModel
 
+PLAN = (
+    "# Add numbers\n## Objective\nadd adds.\n## Steps\n### 1. add\nFiles: calc.py\nAcceptance: it adds\n"
+    f"## Verification\n```sh\n{CHECK}\n```\n"
+)
+
 
 @pytest.fixture
 def world(opencode_binary: Path, tmp_path: Path) -> Iterator[World]:
@@ -283,14 +288,56 @@ def test_terminal_shows_the_loop_and_cancels_it(world: World) -> None:
         leave.set()
 
 
+@pytest.mark.skipif(shutil.which("tmux") is None, reason="there is no tmux")
+def test_terminal_shows_a_plan_sends_it_back_and_approves_it(world: World) -> None:
+    world.model.script(
+        ("memory-plan", {"action": "write", "text": PLAN}), ("memory-plan", {"action": "submit"}), "Submitted."
+    )
+
+    def plans() -> list[dict[str, Any]]:
+        said = world.plugged.memory("plan", "list", "--all", "--json", folder=world.shop, may_be_nothing=True)
+        found: list[dict[str, Any]] = json.loads(said)["plans"]
+        return found
+
+    with screen(world.plugged, world.shop) as terminal:
+        world.server.until_warm()
+        terminal.press("Plan it.", "Enter")
+        terminal.until_shows("Submitted.", "plan waits: Add numbers")
+        terminal.click("plan waits: Add numbers")
+        terminal.until_shows("New session", "Execute here", "Loop (worktree)", "Loop here")
+        terminal.press("Show", "Enter")
+        terminal.until_shows("Actions", "Text", "# Add numbers")
+        terminal.press("Back", "Enter")
+        terminal.until_shows("Send back with a remark")
+        terminal.press("Send back", "Enter")
+        terminal.until_shows("What should change?")
+        terminal.press("Smaller steps", "Enter")
+        until(lambda: plans()[0]["remark"] == "Smaller steps", "the plan was not sent back")
+        assert plans()[0]["status"] == "draft"
+
+        world.plugged.memory("plan", "edit", plans()[0]["id"], "--file", again(world), "--submit", folder=world.shop)
+        world.model.script(*code(RIGHT), *audit("clean"))
+        terminal.run("Memory: Show plans")
+        terminal.until_shows("Plans that wait for you", "Add small numbers")
+        terminal.press("Enter")
+        terminal.until_shows("Loop (worktree)")
+        terminal.press("worktree", "Enter")
+        until(lambda: plans()[0]["status"] == "done", "the loop did not end", seconds=120)
+        [loop] = world.listed()
+        assert (loop["name"], loop["state"]) == ("add-small-numbers", "completed")
+
+
+def again(world: World) -> str:
+    """A file with the second text of the plan."""
+    file = world.shop.parent / "again.md"
+    file.write_text(PLAN.replace("Add numbers", "Add small numbers"))
+    return str(file)
+
+
 @pytest.mark.parametrize("mode", ["new", "here"])
 def test_plan_is_carried_out_in_a_session_once(world: World, opencode: Instance, mode: str) -> None:
-    plan = (
-        "# Add numbers\n## Objective\nadd adds.\n## Steps\n### 1. add\nFiles: calc.py\nAcceptance: it adds\n"
-        f"## Verification\n```sh\n{CHECK}\n```\n"
-    )
     world.model.script(
-        ("memory-plan", {"action": "write", "text": plan}), ("memory-plan", {"action": "submit"}), "Submitted."
+        ("memory-plan", {"action": "write", "text": PLAN}), ("memory-plan", {"action": "submit"}), "Submitted."
     )
     session = opencode.session()
     opencode.prompt(session, "Plan it.")

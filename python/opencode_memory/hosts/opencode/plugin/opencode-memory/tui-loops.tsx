@@ -167,9 +167,21 @@ export function createLoops(api, ask, select) {
     </Show>
   )
 
+  // A dialog keeps the options that it was opened with, so they are read before.
+  const fresh = (open) => () => void refresh().then(open)
   const commands = [
-    { name: "memory.loops", title: "Memory: Show loops", slashName: "loops", run: listLoops },
-    { name: "memory.plans", title: "Memory: Show plans", slashName: "plans", run: listPlans },
+    {
+      name: "memory.loops",
+      title: "Memory: Show loops",
+      slashName: "loops",
+      run: fresh(listLoops),
+    },
+    {
+      name: "memory.plans",
+      title: "Memory: Show plans",
+      slashName: "plans",
+      run: fresh(listPlans),
+    },
   ]
   return { refresh, isActive, sidebar, commands }
 }
