@@ -111,7 +111,12 @@ class Engine:
     def turns_of_session(self, session: str, first: int, last: int) -> list[_Dict]: ...
     def turn_counts(self) -> tuple[int, int, list[str]]: ...
     def recall_turns(
-        self, query: str, vector: _Vectors | None, selection: Mapping[str, Any], limit: int, explain: bool
+        self,
+        query: str,
+        vector: tuple[str, _Vectors] | None,
+        selection: Mapping[str, Any],
+        limit: int,
+        explain: bool,
     ) -> list[_Dict]: ...
     # session
     def session_start(self, project: str | None, name: str, working_on: str | None, lease_ms: int) -> _Dict: ...

@@ -128,6 +128,15 @@ def test_other_model_starts_a_new_index(store: MemoryStore) -> None:
         assert other.turns.add([page("ses", {"m2": "The ledger is yearly."})])
 
 
+def test_vector_of_another_model_is_not_compared(store: MemoryStore) -> None:
+    add(store, {"m1": "The carrier is Hermes."})
+    same = WordEmbedder(synonyms={"zebra": "carrier"})
+    for embedder, found in ((same, ["m1"]), (WordEmbedder("others", synonyms={"zebra": "carrier"}), [])):
+        with opencode_memory.open(store.data_dir, embedder=embedder, read_only=True) as other:
+            other.turns.texts = store.turns.texts
+            assert labels(other.search("zebra", project="shop", sources="sessions")) == found
+
+
 def test_damaged_full_text_index_starts_a_new_index(store: MemoryStore) -> None:
     add(store, {"m1": "The carrier is Hermes."})
     for path in (store.data_dir / "sessions" / "lexical").glob("*.term"):

@@ -189,7 +189,8 @@ class Turns:
         if self.texts is None:
             return []
         vector = self._queue.embed_query(query, of_sessions=True)
-        found = self._engine.recall_turns(query, vector, selection, min(_SPARE * limit, _MOST), explain)
+        stamped = None if vector is None else (self._queue.embedder().model_id, vector)
+        found = self._engine.recall_turns(query, stamped, selection, min(_SPARE * limit, _MOST), explain)
         seen: set[bytes] = set()
         hits: list[SessionHit] = []
         for one, turn in self._with_texts(found, limit):

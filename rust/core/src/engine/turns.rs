@@ -39,8 +39,8 @@ pub struct TurnHit {
 pub struct TurnRequest {
     /// Free text.
     pub query: String,
-    /// Its vector.
-    pub vector: Option<Vec<f32>>,
+    /// Its vector, and the name of the model that made it.
+    pub vector: Option<(String, Vec<f32>)>,
     /// The projects.
     pub scope: Scope,
     /// Only turns of this time or later.
@@ -224,11 +224,11 @@ impl Engine {
             }
         };
         let filter = Filter::of_turns(projects, request.since, request.until);
-        // Without a vector of the index's model, only words are compared.
-        let vector = request
-            .vector
-            .as_deref()
-            .filter(|vector| view.mirror.model().is_some_and(|model| model.dimension == vector.len()));
+        // Without a vector of the index's model, only words are compared. Models may share a dimension.
+        let vector = request.vector.as_ref().and_then(|(name, vector)| {
+            let model = view.mirror.model()?;
+            (model.name == *name && model.dimension == vector.len()).then_some(vector.as_slice())
+        });
         let now_ms = shared.clock.now_ms();
         let ranking = answer::rank(view, &filter, &query, vector, now_ms, false)?;
         store.read(|at| {

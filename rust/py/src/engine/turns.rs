@@ -118,12 +118,12 @@ impl Engine {
         &self,
         py: Python<'py>,
         query: String,
-        vector: Option<PyReadonlyArray1<'py, f32>>,
+        vector: Option<(String, PyReadonlyArray1<'py, f32>)>,
         selection: GivenSelection,
         limit: usize,
         explain: bool,
     ) -> PyResult<Dicts<'py>> {
-        let vector = vector.map(|vector| vector.as_array().to_vec());
+        let vector = vector.map(|(model, vector)| (model, vector.as_array().to_vec()));
         let hits = self.run(py, || {
             let selection = selection.into_core()?;
             let (scope, since, until) = (selection.scope, selection.since, selection.until);
