@@ -58,6 +58,10 @@ class Screen:
 
         until(shows, f"{texts} never came")
 
+    def until_hides(self, text: str) -> None:
+        """Wait until a text is gone from the screen."""
+        until(lambda: text not in self.text, f"{text!r} stayed")
+
     def click(self, text: str) -> None:
         """Click on the first place of a text."""
         self.until_shows(text)

@@ -99,6 +99,15 @@ def test_model_that_changes_nothing_waits_for_the_person(world: World, opencode:
     assert world.until_state(name, "completed", "failed")["loop"]["state"] == "completed"
 
 
+def test_finding_that_comes_back_three_times_waits_for_the_person(world: World, opencode: Instance) -> None:
+    finding = ("memory-findings", {"action": "record", "file": "calc.py", "severity": "bug", "text": "no docstring"})
+    turns = [(*code(f"{RIGHT}# {number}\n"), finding, *audit("dirty")) for number in range(3)]
+    world.model.script(*(call for turn in turns for call in turn))
+    found = world.until_state(world.start_loop(), "completed", "failed", "waiting")
+    assert found["loop"]["state"] == "waiting", found
+    assert "was reported 3 times" in found["loop"]["reason"]
+
+
 def test_reached_limit_pauses_and_a_higher_one_goes_on(world: World, opencode: Instance) -> None:
     world.model.script(*code(WRONG))
     name = world.start_loop("--iterations", "1")
@@ -278,6 +287,10 @@ def test_terminal_shows_the_loop_and_cancels_it(world: World) -> None:
             loop = world.start_loop()
             assert asked.wait(60)
             terminal.until_shows("Loops", f"{loop[:12]}", "coding 1/15")
+            terminal.click("coding 1/15")
+            terminal.until_shows("Status: coding", "Open its session", "Cancel")
+            terminal.press("Escape")
+            terminal.until_hides("Open its session")
             terminal.run("Memory: Show loops")
             terminal.until_shows("Loops", "esc")
             terminal.press("Enter")
@@ -286,6 +299,34 @@ def test_terminal_shows_the_loop_and_cancels_it(world: World) -> None:
             until(lambda: world.loop(loop)["loop"]["state"] == "cancelled", "the loop goes on")
     finally:
         leave.set()
+
+
+@pytest.mark.skipif(shutil.which("tmux") is None, reason="there is no tmux")
+def test_loop_goes_on_when_the_terminal_is_opened_again(world: World) -> None:
+    asked, leave = threading.Event(), threading.Event()
+
+    def wait() -> str:
+        asked.set()
+        leave.wait(60)
+        return "Done."
+
+    try:
+        with screen(world.plugged, world.shop) as terminal:
+            world.server.until_warm()
+            # OpenCode's terminal loads its plugins with the first message.
+            world.model.script("Hello.")
+            terminal.press("Hello", "Enter")
+            terminal.until_shows("Hello.")
+            world.model.script(wait)
+            loop = world.start_loop()
+            assert asked.wait(60)
+    finally:
+        leave.set()
+    assert "OpenCode" in world.until_state(loop, "paused")["loop"]["reason"]
+    world.model.script(*code(RIGHT), *audit("clean"))
+    with screen(world.plugged, world.shop):
+        found = world.until_state(loop, "completed", "failed", "waiting")
+    assert found["loop"]["state"] == "completed", found
 
 
 @pytest.mark.skipif(shutil.which("tmux") is None, reason="there is no tmux")
