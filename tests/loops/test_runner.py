@@ -140,6 +140,29 @@ def test_open_finding_leads_back_to_code_with_its_text(make: Callable[..., World
     assert world.kinds().count("audit") == 2
 
 
+def test_next_loop_of_a_plan_learns_what_the_last_one_left(make: Callable[..., World]) -> None:
+    first = make()
+
+    def answer(asked: Asked) -> dict[str, Any]:
+        first.findings.record("no newline at the end", at=clock.now(), file="hello.txt")
+        first.report(asked, "I tried it with printf.")
+        cancel_loop(first.store, first.loops.get(first.loop.id), at=clock.now())
+        return {}
+
+    first.opencode.answer = answer
+    assert first.run().state is LoopState.CANCELLED
+    second = make()
+    assert second.run().state is LoopState.COMPLETED
+    code, audit = second.opencode.asked[:2]
+    assert "An earlier loop of this plan did not complete" in code.text
+    assert "open finding" in code.text
+    assert "no newline at the end" in code.text
+    assert "An earlier loop" not in audit.text
+    third = make()
+    assert third.run().state is LoopState.COMPLETED
+    assert "An earlier loop" not in third.opencode.asked[0].text
+
+
 def test_error_of_the_model_is_tried_again(make: Callable[..., World]) -> None:
     world = make()
     usual, errors = world.opencode.answer, [{"name": "APIError", "data": {"statusCode": 500, "message": "later"}}]

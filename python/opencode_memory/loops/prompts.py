@@ -32,7 +32,15 @@ VERDICT_MISSING: Final = (
 )
 
 
-def code_prompt(loop: Loop, plan: PlanText, *, why: str, last: Mapping[str, Any], findings: Sequence[str]) -> str:
+def code_prompt(
+    loop: Loop,
+    plan: PlanText,
+    *,
+    why: str,
+    last: Mapping[str, Any],
+    findings: Sequence[str],
+    earlier: Sequence[str] = (),
+) -> str:
     """Return the request of a coding step.
 
     Args:
@@ -41,11 +49,13 @@ def code_prompt(loop: Loop, plan: PlanText, *, why: str, last: Mapping[str, Any]
         why: The reason for the step.
         last: The outcome of the last step.
         findings: The open findings, a line each.
+        earlier: What an earlier loop of the plan left, a line each.
     """
     return _join(
         _CODE_RULES,
         _head(loop, plan),
         _section(plan.sections, loop.section),
+        _list("An earlier loop of this plan did not complete. Look whether this still holds", earlier),
         _done(loop),
         _output(last),
         _list("Open findings, to resolve in this step", findings),

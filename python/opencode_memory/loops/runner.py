@@ -21,6 +21,7 @@ from opencode_memory._core import redact
 from opencode_memory.config.sections import SandboxMode
 from opencode_memory.errors import ConflictError, OpencodeMemoryError
 from opencode_memory.loops.command import KEPT_CHARACTERS, Ran, run_all
+from opencode_memory.loops.earlier import describe_earlier
 from opencode_memory.loops.git import Git, no_push_environment
 from opencode_memory.loops.host import Host
 from opencode_memory.loops.lease import HeldLease
@@ -214,7 +215,8 @@ class Runner:
             return ""
         plan, lines = await _on_thread(lambda: self._read_plan(loop)), [finding.line_of_text for finding in findings]
         if kind is StepKind.CODE:
-            return code_prompt(loop, plan, why=why, last=last.outcome if last else {}, findings=lines)
+            earlier = await _on_thread(lambda: describe_earlier(self.store, loop)) if loop.iteration <= 1 else ()
+            return code_prompt(loop, plan, why=why, last=last.outcome if last else {}, findings=lines, earlier=earlier)
         diff = await _on_thread(self._worktree(loop).diff)
         return audit_prompt(loop, plan, diff=redact(diff)[0], findings=lines)
 
