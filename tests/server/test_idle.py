@@ -23,6 +23,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 
 PATIENCE_SECONDS = 60
 WINDOW_SECONDS = 5
+_WINDOWS = 3
 _SLACK = 4
 """Wake-ups in the window that the kernel or a garbage collection may add."""
 
@@ -124,10 +125,17 @@ def test_idle_server_and_worker_wake_once_a_second_and_write_nothing(
     worker = find_worker(process.pid)
     assert worker is not None
     files = {path: path.stat().st_mtime_ns for path in data_dir.rglob("*") if path.name != "store.db-shm"}
-    before = {pid: measure(pid) for pid in (process.pid, worker)}
-    threading.Event().wait(WINDOW_SECONDS)  # The window of the measurement: no event may happen in it.
-    for pid, earlier in before.items():
-        activity = measure(pid) - earlier
-        assert activity.written == 0
-        assert activity.wakes <= WINDOW_SECONDS + _SLACK, "the worker" if pid == worker else "the server"
+    fewest = {process.pid: sys.maxsize, worker: sys.maxsize}
+    # What follows the last request and the last job ends within the first windows. Lasting activity is in each of them.
+    for _ in range(_WINDOWS):
+        before = {pid: measure(pid) for pid in fewest}
+        threading.Event().wait(WINDOW_SECONDS)  # The window of the measurement: no event may happen in it.
+        for pid, earlier in before.items():
+            activity = measure(pid) - earlier
+            assert activity.written == 0
+            fewest[pid] = min(fewest[pid], activity.wakes)
+        if max(fewest.values()) <= WINDOW_SECONDS + _SLACK:
+            break
+    assert fewest[worker] <= WINDOW_SECONDS + _SLACK, "the worker"
+    assert fewest[process.pid] <= WINDOW_SECONDS + _SLACK, "the server"
     assert {path: path.stat().st_mtime_ns for path in files} == files
