@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
@@ -33,7 +33,6 @@ from opencode_memory.worker.session_duty import SESSIONS, SessionDuty
 
 if TYPE_CHECKING:
     from opencode_memory.config.load import Config
-    from opencode_memory.memory_file.watch import EditedFile, FileWatch
     from opencode_memory.notes.reread import SkipLog
     from opencode_memory.store.memory_store import MemoryStore
     from opencode_memory.worker.digest_duty import ServerDigests
@@ -64,7 +63,6 @@ class LearningDuties:
         self._folders = [Path(folder).expanduser().absolute() for folder in config.learning.watch]
         self._skips: SkipLog | None = None
         self._digests: ServerDigests | None = None
-        self._files: FileWatch | None = None
 
     @property
     def projects(self) -> ProjectResolver:
@@ -83,8 +81,7 @@ class LearningDuties:
             found.append(Duty(kind=NOTES, do=self._read_notes))
         if self._config.memory_file is not MemoryFile.OFF:
             found.append(Duty(kind=MEMORY_FILE, do=self._write_memory_file))
-            is_edited = look_every(_LOOK_SECONDS, self._has_edited_files)
-            found.append(Duty(kind=EDITED_FILES, do=self._read_edited_files, is_due=is_edited))
+            found.append(self._edited_files())
         if uses_server(self._config.learning):
             found.append(Duty(kind=DIGEST, do=self._digest, is_due=look_every(_DIGEST_SECONDS, self._has_digests)))
         return tuple(found)
@@ -223,21 +220,19 @@ class LearningDuties:
         if report.problem is not None:
             _log.warning("%s was not changed: %s", report.path, report.problem)
 
-    def _edited_files(self, store: MemoryStore) -> tuple[FileWatch, Sequence[EditedFile]]:
+    def _edited_files(self) -> Duty:
+        """Return the duty that queues the files that the user has edited. A job of its own reads each of them."""
         from opencode_memory.memory_file.watch import FileWatch  # noqa: PLC0415  only where there is such a file
 
-        self._files = self._files or FileWatch()
-        return self._files, self._files.find_edited(store)
+        watch = FileWatch()
 
-    def _has_edited_files(self, store: MemoryStore) -> bool:
-        return bool(self._edited_files(store)[1])
+        def queue(work: Work) -> None:
+            for file in watch.find_edited(work.store):
+                work.store.jobs.enqueue(MEMORY_FILE, str(file.work_tree), payload={"project": file.project})
+                watch.mark_handled(file)
 
-    def _read_edited_files(self, work: Work) -> None:
-        """Queue the files that the user has edited. A job of its own reads each of them."""
-        watch, edited = self._edited_files(work.store)
-        for file in edited:
-            work.store.jobs.enqueue(MEMORY_FILE, str(file.work_tree), payload={"project": file.project})
-            watch.mark_handled(file)
+        is_due = look_every(_LOOK_SECONDS, lambda store: bool(watch.find_edited(store)))
+        return Duty(kind=EDITED_FILES, do=queue, is_due=is_due)
 
     def _queue_digest(self, store: MemoryStore, info: SessionInfo, active_ms: int) -> None:
         """Queue a session that came to rest, before its last messages are processed, so that a crash loses nothing."""
