@@ -7,7 +7,6 @@ what got no answer.
 
 from __future__ import annotations
 
-import hmac
 import logging
 from typing import TYPE_CHECKING, Any, Final
 
@@ -17,6 +16,7 @@ from starlette.responses import JSONResponse, Response
 
 import opencode_memory
 from opencode_memory.resident.client import describe
+from opencode_memory.server.guards.owner_token import OwnerToken, refuse_without_token
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from opencode_memory.server.server_state import ServerState
 
 _THREADS: Final = 4
-_UNAUTHORIZED: Final = 401
 _DECLINED: Final = 409
 _log: Final = logging.getLogger(__name__)
 
@@ -39,15 +38,14 @@ class Delegation:
 
     def __init__(self, state: ServerState, *, token: str) -> None:
         self._state = state
-        self._authorization = f"Bearer {token}".encode()
+        self._token = OwnerToken(token)
         self._common = describe(state.config, opencode_memory.__version__)
         self._limiter = anyio.CapacityLimiter(_THREADS)
 
     async def handle(self, request: Request) -> Response:
         """Carry out an operation, or decline it."""
-        given = request.headers.get("authorization", "").encode("latin-1")
-        if not hmac.compare_digest(given, self._authorization):
-            return JSONResponse({"error": "the token of the store is required"}, status_code=_UNAUTHORIZED)
+        if not self._token.is_in(request.scope):
+            return refuse_without_token()
         try:
             document = await request.json()
         except (ValueError, RecursionError):

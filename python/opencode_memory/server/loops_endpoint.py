@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hmac
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -15,6 +14,7 @@ from opencode_memory.loops.describe import describe_phase
 from opencode_memory.loops.records import Loops
 from opencode_memory.loops.start import cancel_loop, pause_loop, resume_loop
 from opencode_memory.plans import Mode, Plans, PlanStatus
+from opencode_memory.server.guards.owner_token import OwnerToken, refuse_without_token
 from opencode_memory.text import clock
 from opencode_memory.text.json_values import to_json
 
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from opencode_memory.loops.keeper import Keeper
     from opencode_memory.server.server_state import ServerState
 
-_UNAUTHORIZED: Final = 401
 _REFUSED: Final = 400
 _MOST_LISTED: Final = 50
 _MOST_SHOWN: Final = 40_000
@@ -42,16 +41,15 @@ class LoopsEndpoint:
     def __init__(self, state: ServerState, keeper: Keeper, *, token: str) -> None:
         self._state = state
         self._keeper = keeper
-        self._authorization = f"Bearer {token}".encode()
+        self._token = OwnerToken(token)
 
     async def handle(self, request: Request) -> Response:
         """Answer GET with the loops and waiting plans of a folder's project, or with the text of one plan.
 
         POST does what a person chose.
         """
-        given = request.headers.get("authorization", "").encode("latin-1")
-        if not hmac.compare_digest(given, self._authorization):
-            return JSONResponse({"error": "the token of the store is required"}, status_code=_UNAUTHORIZED)
+        if not self._token.is_in(request.scope):
+            return refuse_without_token()
         directory = request.query_params.get("directory", "")
         if request.method == "GET" and (plan := request.query_params.get("plan")) is not None:
             try:

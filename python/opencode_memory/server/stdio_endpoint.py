@@ -6,7 +6,6 @@ process serves its client itself.
 
 from __future__ import annotations
 
-import hmac
 import json
 from collections.abc import AsyncIterator
 from contextlib import suppress
@@ -19,7 +18,7 @@ from starlette.websockets import WebSocketDisconnect
 import opencode_memory
 from opencode_memory.resident.client import describe
 from opencode_memory.resident.stdio_client import ACCEPTED, describe_tools
-from opencode_memory.server.guards.refusal import headers_named
+from opencode_memory.server.guards.owner_token import OwnerToken
 
 if TYPE_CHECKING:
     from starlette.websockets import WebSocket
@@ -42,14 +41,13 @@ class StdioEndpoint:
 
     def __init__(self, state: ServerState, *, token: str, on_refused: OnRefused) -> None:
         self._state = state
-        self._authorization = f"Bearer {token}".encode()
+        self._token = OwnerToken(token)
         self._on_refused = on_refused
         self._common = describe(state.config, opencode_memory.__version__) | describe_tools(state.config)
 
     async def serve(self, socket: WebSocket) -> None:
         """Serve one client until its process disconnects."""
-        given = headers_named(socket.scope, b"authorization")
-        if len(given) != 1 or not hmac.compare_digest(given[0], self._authorization):
+        if not self._token.is_in(socket.scope):
             self._on_refused("token")
             await socket.close(_REFUSED, "the token is not the server's")
             return

@@ -5,7 +5,6 @@ The server words every line, so the terminal decides nothing.
 
 from __future__ import annotations
 
-import hmac
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from itertools import islice
@@ -21,6 +20,7 @@ from opencode_memory.learning.rejections import undo_operation
 from opencode_memory.learning.review import accept, list_waiting, reject
 from opencode_memory.models import Memory, Operation, Status, Trust
 from opencode_memory.server.changes import CHANGES
+from opencode_memory.server.guards.owner_token import OwnerToken, refuse_without_token
 from opencode_memory.store.ledger import State
 from opencode_memory.text import clock
 from opencode_memory.text.display import one_line
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from opencode_memory.store.memory_store import MemoryStore
 
 PATH: Final = "/terminal"
-_UNAUTHORIZED: Final = 401
 _REFUSED: Final = 400
 _LISTED: Final = 100
 _WAITING: Final = 50
@@ -57,14 +56,13 @@ class TerminalEndpoint:
 
     def __init__(self, state: ServerState, *, token: str) -> None:
         self._state = state
-        self._authorization = f"Bearer {token}".encode()
+        self._token = OwnerToken(token)
         self._recent: OrderedDict[str | None, tuple[int, list[Operation]]] = OrderedDict()
 
     async def handle(self, request: Request) -> Response:
         """Answer GET with the lines of the sidebar and new messages. POST lists memories, or changes one."""
-        given = request.headers.get("authorization", "").encode("latin-1")
-        if not hmac.compare_digest(given, self._authorization):
-            return JSONResponse({"error": "the token of the store is required"}, status_code=_UNAUTHORIZED)
+        if not self._token.is_in(request.scope):
+            return refuse_without_token()
         query = dict(request.query_params)
         asked: Any = None
         if request.method == "POST":

@@ -57,7 +57,7 @@ class ApiKey:
         if scope["type"] not in {"http", "websocket"} or (scope["type"] == "http" and self._is_open(scope["path"])):
             await self._app(scope, receive, send)
             return
-        credentials = [_parse_bearer(value) for value in headers_named(scope, b"authorization")]
+        credentials = [parse_bearer(value) for value in headers_named(scope, b"authorization")]
         credentials += headers_named(scope, b"x-api-key")
         # All credentials must match the same key. Two different keys may come from two different parties.
         if credentials and any(all(hmac.compare_digest(one, key) for one in credentials) for key in self._keys):
@@ -72,7 +72,7 @@ class ApiKey:
         return path in self._open_paths or bool(self._open_below and path.startswith(self._open_below))
 
 
-def _parse_bearer(value: bytes) -> bytes:
+def parse_bearer(value: bytes) -> bytes:
     """Return the key of an ``Authorization`` header; empty, which is never a valid key, for other schemes."""
     scheme, _, credential = value.partition(b" ")
     return credential.strip(b" ") if scheme.lower() == b"bearer" else b""

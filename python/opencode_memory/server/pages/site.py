@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hmac
 import logging
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Final
@@ -16,6 +15,7 @@ from starlette.routing import Route
 
 import opencode_memory
 from opencode_memory.errors import ConflictError, InvalidInputError, NotFoundError, OpencodeMemoryError
+from opencode_memory.server.guards.owner_token import OwnerToken, refuse_without_token
 from opencode_memory.server.pages import ROOT, browse, change, overview
 from opencode_memory.server.pages.access import SESSION_SECONDS, Access, Visit
 from opencode_memory.server.pages.asked import Asked, Page, Redirect
@@ -57,7 +57,7 @@ def build_site(state: ServerState, *, token: str) -> ASGIApp:
 class _Site:
     def __init__(self, state: ServerState, token: str) -> None:
         self._state = state
-        self._authorization = f"Bearer {token}".encode()
+        self._token = OwnerToken(token)
         self._access = Access()
         self._limiter = anyio.CapacityLimiter(_THREADS)
         # Cookies are shared by all ports of a host, and another store may be served on another port.
@@ -90,9 +90,8 @@ class _Site:
 
     async def _give_link(self, request: Request) -> Response:
         """Give a command of the same user a link that works once."""
-        given = request.headers.get("authorization", "").encode("latin-1")
-        if not hmac.compare_digest(given, self._authorization):
-            return JSONResponse({"error": "the token of the store is required"}, status_code=_UNAUTHORIZED)
+        if not self._token.is_in(request.scope):
+            return refuse_without_token()
         return JSONResponse({"path": f"{ROOT}/enter?code={self._access.new_code()}"})
 
     async def _enter(self, request: Request) -> Response:

@@ -5,9 +5,8 @@ A plugin sends the token from a file that only its user can read.
 
 from __future__ import annotations
 
-import hmac
 import logging
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
@@ -18,7 +17,8 @@ from opencode_memory.loops.keeper import Keeper
 from opencode_memory.loops.own_host import OwnHost
 from opencode_memory.loops.sandbox import write_shim
 from opencode_memory.server.client_project import ClientProjects
-from opencode_memory.server.guards.refusal import OnRefused, headers_named
+from opencode_memory.server.guards.owner_token import OwnerToken
+from opencode_memory.server.guards.refusal import OnRefused
 from opencode_memory.server.plugin.connection import Connection
 from opencode_memory.server.plugin.digest_runner import DigestRunner
 from opencode_memory.server.plugin.learning_switch import LearningSwitch
@@ -47,7 +47,7 @@ class Bridge:
     def __init__(self, state: ServerState, *, token: str, on_refused: OnRefused) -> None:
         self.state = state
         self.projects = ClientProjects(state, None)
-        self._token = token.encode()
+        self._token = OwnerToken(token)
         self._on_refused = on_refused
         self._digests = DigestRunner(state)
         if state.config.sandbox.mode is not SandboxMode.OFF:
@@ -66,7 +66,7 @@ class Bridge:
 
     async def serve(self, socket: WebSocket) -> None:
         """Serve one plugin until it disconnects."""
-        if not self._has_token(headers_named(socket.scope, b"authorization")):
+        if not self._token.is_in(socket.scope):
             self._on_refused("token")
             await socket.close(_REFUSED, "the token is not the server's")
             return
@@ -84,12 +84,6 @@ class Bridge:
                 await connection.run(_texts(socket))
         finally:
             self._connections.discard(connection)
-
-    def _has_token(self, credentials: Sequence[bytes]) -> bool:
-        if len(credentials) != 1:
-            return False
-        scheme, _, shown = credentials[0].partition(b" ")
-        return scheme.lower() == b"bearer" and hmac.compare_digest(shown.strip(b" "), self._token)
 
 
 async def _texts(socket: WebSocket) -> AsyncIterator[str]:
