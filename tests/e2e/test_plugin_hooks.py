@@ -271,6 +271,31 @@ def test_state_of_a_session_is_told_when_it_changes(plugged: Plugged, shop: Path
     ]
 
 
+def test_request_that_a_replaced_server_did_not_read_goes_to_the_next_one(plugged: Plugged, shop: Path) -> None:
+    asked: list[list[Any]] = []
+
+    def answers_in_its_second_life(connection: ServerConnection) -> None:
+        asked.append([])
+        for text in connection:
+            message = json.loads(text)
+            if message.get("method") == "hello":
+                greeted = {"protocol": 1, "events": [], "deadline_ms": 20_000, "first_deadline_ms": 20_000}
+                connection.send(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": greeted}))
+            elif message.get("method") == "command":
+                asked[-1].append(message["id"])
+                if len(asked) == 1:
+                    connection.close(4010, "the server is replaced")
+                else:
+                    connection.send(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": {"text": "found"}}))
+
+    with serving(plugged, answers_in_its_second_life), Hooks(plugged, shop) as hooks:
+        until(lambda: bool(asked), "the plugin did not connect")
+        called = hooks.call("command.execute.before", {"command": "memory", "sessionID": "ses_1"}, {"parts": []})
+    assert called.failed is None
+    [first], [second] = asked
+    assert first == second
+
+
 def test_late_messages_are_reported_with_their_cause(plugged: Plugged, shop: Path) -> None:
     heard: list[dict[str, Any]] = []
 

@@ -27,6 +27,7 @@ class FakeLink:
     def __init__(self) -> None:
         self.received: SimpleQueue[dict[str, Any]] = SimpleQueue()
         self.closed = threading.Event()
+        self.is_replaced = False
         self._lines: SimpleQueue[bytes | None] = SimpleQueue()
         self._is_gone = False
 
@@ -149,6 +150,21 @@ def test_unanswered_call_gets_an_error_when_its_server_ends(client: Client) -> N
     assert refused["id"] == 7
     assert "unknown whether the call was carried out" in refused["error"]["message"]
     assert second.received.empty(), "a call that may have been carried out is not repeated"
+
+
+def test_unread_call_is_repeated_when_its_server_was_replaced(client: Client) -> None:
+    first, second, _ = client.links
+    client.say(GREETING)
+    first.answer(first.next()["id"], "hello")
+    client.hear()
+    client.say(CALL)
+    assert first.next() == CALL
+    first.is_replaced = True
+    first.end()
+    second.answer(second.next()["id"], "hello again")
+    assert second.next() == CALL
+    second.answer(7, "found")
+    assert client.hear()["result"] == "found"
 
 
 def test_unanswered_greeting_is_answered_by_the_next_link(client: Client) -> None:

@@ -72,7 +72,9 @@ def test_newer_program_replaces_server_of_older_version(
     assert health_of(config)["pid"] == first["pid"]
     replaced = end_replaced_server(config, is_configured=True, find_service=lambda _: None)
     assert replaced is not None
-    assert replaced.pid == first["pid"]
+    assert replaced.server.pid == first["pid"]
+    assert replaced.inherited is not None
+    replaced.inherited.close()
     assert health_of(config) is None
 
 

@@ -13,7 +13,7 @@ from websockets.sync.client import ClientConnection, connect
 
 import opencode_memory
 from opencode_memory.resident.client import describe
-from opencode_memory.resident.stdio_client import ACCEPTED, describe_tools
+from opencode_memory.resident.stdio_client import ACCEPTED, describe_server
 from support.mcp import TOKEN, Resident, World
 
 PATIENCE_SECONDS = 30
@@ -34,7 +34,7 @@ def open_socket(server: Resident, token: str = TOKEN) -> ClientConnection:
 
 def greeting(world: World, own: Path, **other: Any) -> str:
     config = world.state.config
-    common = describe(config, opencode_memory.__version__) | describe_tools(config)
+    common = describe(config, opencode_memory.__version__) | describe_server(config)
     return json.dumps(common | {"folder": str(own)} | other)
 
 

@@ -52,6 +52,7 @@ class Wire:
     """A client of an app inside ``with``. Exceptions of the app become status 500."""
 
     def __init__(self, app: Any) -> None:
+        self.app = app
         self._client = TestClient(app, base_url=HOST, client=("127.0.0.1", 50_000), raise_server_exceptions=False)
 
     def __enter__(self) -> Self:

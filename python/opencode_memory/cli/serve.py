@@ -37,6 +37,7 @@ class ServeRequest:
     tools: str | None
     with_worker: bool
     detached: bool = False
+    inherited: str | None = None
 
 
 @command("serve")
@@ -62,6 +63,7 @@ class ServeRequest:
     "--detach", is_flag=True, help="Start the server in the background unless it runs, and return when it answers."
 )
 @click.option("--detached", is_flag=True, hidden=True, help="Record that this process was started by --detach.")
+@click.option("--inherited", hidden=True, help="Open files that an older server has left to this one.")
 def serve(
     run: Invocation,
     *,
@@ -72,9 +74,18 @@ def serve(
     no_worker: bool,
     detach: bool,
     detached: bool,
+    inherited: str | None,
 ) -> int:
     """Serve MCP clients over HTTP, or with --stdio the client that starts this process."""
-    request = ServeRequest(stdio=stdio, host=host, port=port, tools=tools, with_worker=not no_worker, detached=detached)
+    request = ServeRequest(
+        stdio=stdio,
+        host=host,
+        port=port,
+        tools=tools,
+        with_worker=not no_worker,
+        detached=detached,
+        inherited=inherited,
+    )
     config = apply_request(run.config, request)
     if detach:
         from opencode_memory.cli.detach import serve_detached  # noqa: PLC0415  only here
@@ -153,7 +164,13 @@ def serve_all(run: Invocation, config: Config, request: ServeRequest) -> None:
     # Check before binding, because the port of the first server gives a less useful error.
     refuse_second_server(config.data_dir)
     access = decide_access(config.server.host, config.server.api_key, config.data_dir)
-    listening = bind(config.server.host, config.server.port)
+    adopted: dict[str, Any] = {}
+    if request.inherited is not None:
+        from opencode_memory.server.takeover import Inherited  # noqa: PLC0415  only after an older server
+
+        listening, adopted = Inherited.parse(request.inherited).open()
+    else:
+        listening = bind(config.server.host, config.server.port)
     port = listening.getsockname()[1]
     record = ServerRecord(
         pid=os.getpid(),
@@ -202,7 +219,7 @@ def serve_all(run: Invocation, config: Config, request: ServeRequest) -> None:
             from opencode_memory.server.http import serve_http  # noqa: PLC0415  loads for long, so the model loads beside it
 
             try:
-                serve_http(state, metrics, listening, access=access, on_ready=ready)
+                serve_http(state, metrics, listening, access=access, adopted=adopted, on_ready=ready)
             finally:
                 supervisor.close()
 

@@ -30,6 +30,10 @@ PATH: Final = "/delegate"
 LOOPS_PATH: Final = "/loops"
 UI_LINK_PATH: Final = "/ui/link"
 STDIO_PATH: Final = "/stdio"
+HANDOVER_PATH: Final = "/handover"
+ACCEPTED_STATUS: Final = 202
+MOVED: Final = 4010
+"""Close code of a WebSocket whose server is replaced: it has answered every request that it read."""
 _LOOPBACK: Final = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}  # noqa: S104  nothing is bound here
 _CONNECT_SECONDS: Final = 0.25
 _ACCEPT_SECONDS: Final = 0.25

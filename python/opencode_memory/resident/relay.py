@@ -16,6 +16,8 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from typing import IO, TYPE_CHECKING, Any, Final, Protocol
 
+from opencode_memory.resident.client import MOVED
+
 if TYPE_CHECKING:
     from contextlib import ExitStack
     from pathlib import Path
@@ -52,6 +54,10 @@ class Link(Protocol):
     def close(self) -> None:
         """Tell the server that the client is gone."""
 
+    @property
+    def is_replaced(self) -> bool:
+        """Whether the server ended because a newer one replaces it, and had answered every message that it read."""
+
 
 class ResidentLink:
     """A connection to a resident server.
@@ -64,6 +70,7 @@ class ResidentLink:
     def __init__(self, socket: ClientConnection, opened: ExitStack) -> None:
         self._socket = socket
         self._opened = opened
+        self.is_replaced = False
 
     def send(self, line: bytes) -> None:
         """Send one message."""
@@ -81,7 +88,8 @@ class ResidentLink:
         while True:
             try:
                 yield self._socket.recv(decode=False)
-            except ConnectionClosed:
+            except ConnectionClosed as closed:
+                self.is_replaced = closed.rcvd is not None and closed.rcvd.code == MOVED
                 return
 
     def close(self) -> None:
@@ -97,6 +105,8 @@ class ChildLink:
         environment: Its environment.
         folder: Its working directory.
     """
+
+    is_replaced = False
 
     def __init__(self, command: list[str], environment: Mapping[str, str], folder: Path) -> None:
         self._child = subprocess.Popen(  # noqa: S603  this very program
@@ -147,7 +157,7 @@ class Relay:
         self._output = output
         self._changed = threading.Condition(threading.RLock())
         self._writing = threading.Lock()
-        self._pending: dict[Any, None] = {}
+        self._pending: dict[Any, bytes] = {}
         self._initialize: bytes | None = None
         self._initialized: bytes | None = None
         self._is_ending = False
@@ -177,7 +187,7 @@ class Relay:
             elif method == "notifications/initialized":
                 self._initialized = line
             if method is not None and id_ is not None:
-                self._pending[id_] = None
+                self._pending[id_] = line
             link = self._link
         try:
             link.send(line)
@@ -200,8 +210,12 @@ class Relay:
                 self._take_over()
 
     def _take_over(self) -> None:
-        """Open the next link, repeat the handshake there, and answer the calls that the lost one took along."""
-        unanswered = [*self._pending]
+        """Open the next link, and repeat the handshake there.
+
+        The calls that the lost link took along get an error, unless its server never read them. Those are repeated.
+        """
+        unanswered = dict(self._pending)
+        is_unread = self._link.is_replaced
         greeting = _id_of(_parse(self._initialize)) if self._initialize is not None else None
         greets = greeting is not None and greeting in self._pending
         self._link = self._replace()
@@ -214,10 +228,13 @@ class Relay:
                     self._write(answer)
             if self._initialized is not None:
                 self._link.send(self._initialized)
+            for id_, line in unanswered.items():
+                if is_unread and id_ != greeting:
+                    self._link.send(line)
         except LinkLostError:
             pass  # The reading loop finds the end of this link, too, and opens another one.
         for id_ in unanswered:
-            if id_ != greeting:
+            if not is_unread and id_ != greeting:
                 self._settle(id_)
                 self._refuse(id_, _INTERNAL_ERROR, _LOST)
 

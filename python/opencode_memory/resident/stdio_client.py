@@ -22,8 +22,8 @@ _ACCEPT_SECONDS: Final = 10.0
 """A server that never served such a client loads the protocol first."""
 
 
-def describe_tools(config: Config) -> dict[str, Any]:
-    """Return the settings of a server that change what its clients see."""
+def describe_server(config: Config) -> dict[str, Any]:
+    """Return the settings of the server itself that a process and a resident server must have in common."""
     return {"tools": config.server.tools.value, "cross_project": config.server.cross_project}
 
 
@@ -53,7 +53,7 @@ def find_resident(config: Config, version: str, token_file: Path, folder: Path) 
 
     from opencode_memory.resident.relay import ResidentLink  # noqa: PLC0415  only with a resident server
 
-    greeting = describe(config, version) | describe_tools(config) | {"folder": str(folder)}
+    greeting = describe(config, version) | describe_server(config) | {"folder": str(folder)}
     with ExitStack() as opened, suppress(OSError, WebSocketException):
         opened.callback(connection.close)
         connecting = connect(

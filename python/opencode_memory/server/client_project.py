@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote, urlsplit
@@ -29,6 +29,8 @@ SESSION_HEADER: Final = "mcp-session-id"
 _ROOTS_PATIENCE_SECONDS: Final = 5.0
 _MOST_SESSIONS: Final = 10_000
 _MOST_ROOTS: Final = 50
+Described = Mapping[str, Sequence[str] | None]
+"""Sessions and their folders, as JSON values; None for folders that only the header of each request tells."""
 _log: Final = logging.getLogger(__name__)
 
 
@@ -45,6 +47,11 @@ class ClientProjects:
         self._own_folder = folder
         self._lock = threading.Lock()
         self._roots: OrderedDict[str, tuple[Path, ...]] = OrderedDict()
+        self.adopted: dict[str, tuple[Path, ...] | None] = {}
+        """The sessions that another server started, which this one has replaced, and their folders.
+
+        The folders are None if only the header of each request tells them.
+        """
 
     async def folders(
         self, context: ServerRequestContext[Any, Any], params: CallToolRequestParams
@@ -58,6 +65,8 @@ class ClientProjects:
         if value := headers.get(HEADER):
             return (_parse_header(value),)
         session = headers.get(SESSION_HEADER, "")
+        if (adopted := self.adopted.get(session)) is not None:
+            return adopted
         capabilities = context.session.client_capabilities
         if capabilities is not None and capabilities.roots is not None:
             from mcp_types import InputRequiredResult, ListRootsRequest  # noqa: PLC0415  as in ``_request_roots``
@@ -85,8 +94,21 @@ class ClientProjects:
             return (_parse_header(directory),)
         if session is None:
             return ()
+        if session in self.adopted:
+            return self.adopted[session]
         with self._lock:
             return self._roots.get(session)
+
+    def describe(self, sessions: Iterable[str]) -> Described:
+        """Return what is known of the folders of sessions, as ``adopt`` takes it."""
+        with self._lock:
+            known = {session: self._roots.get(session) for session in sessions} | self.adopted
+        return {session: None if folders is None else [*map(str, folders)] for session, folders in known.items()}
+
+    def adopt(self, sessions: Described) -> None:
+        """Serve the sessions that another server has described."""
+        for session, folders in sessions.items():
+            self.adopted[session] = None if folders is None else tuple(map(Path, folders))
 
     def forget_roots(self, context: ServerRequestContext[Any, Any]) -> None:
         """Drop the cached roots of a client that has changed them. The next call requests them again."""

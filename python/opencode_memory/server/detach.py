@@ -19,8 +19,9 @@ from typing import IO, Final
 from opencode_memory.config.load import Config
 from opencode_memory.config.settings import PREFIX
 from opencode_memory.errors import ConfigError, ConflictError, OpencodeMemoryError, StorageError
-from opencode_memory.server.replace import is_older
+from opencode_memory.server.replace import Replaced, is_older
 from opencode_memory.server.stop import RunningServer
+from opencode_memory.server.takeover import Inherited
 from opencode_memory.service.port_holder import PortHolder, explain_holder, find_port_holder, hint_for_holder
 
 LOG_FILE: Final = "server.log"
@@ -55,7 +56,7 @@ def start_detached(
     config: Config,
     command: Sequence[str],
     *,
-    end_old: Callable[[], RunningServer | None] = lambda: None,
+    end_old: Callable[[], Replaced | None] = lambda: None,
     patience_seconds: float = _PATIENCE_SECONDS,
 ) -> DetachedServer:
     """Start a server unless one of this user is running, and return when it is ready.
@@ -80,26 +81,41 @@ def start_detached(
         config.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
         with _start_lock(config.data_dir / _LOCK_FILE), _open_log(log) as out:
             replaced = end_old()
-            # Another process may have started the server while this one waited for the lock.
-            if (running := _find_running(config)) is not None:
+            inherited = None if replaced is None else replaced.inherited
+            # Another process may have started the server while this one waited for the lock. None can have done so if
+            # this process holds the port.
+            if inherited is None and (running := _find_running(config)) is not None:
                 return DetachedServer(pid=running.pid, version=running.version, started=False, log=log)
             begin = out.tell()
-            child = subprocess.Popen(  # noqa: S603  our own program
-                command,
-                cwd="/",
-                env=_environment(config),
-                stdin=subprocess.DEVNULL,
-                stdout=out,
-                stderr=out,
-                start_new_session=True,
-            )
+            child = _start_child(config, command, inherited, out)
             until = time.monotonic() + patience_seconds
-            return replace(_wait_until_ready(config, child, log, begin, until), replaced=replaced)
+            ended = None if replaced is None else replaced.server
+            return replace(_wait_until_ready(config, child, log, begin, until), replaced=ended)
     except OSError as error:
         if isinstance(error, OpencodeMemoryError):
             raise
         where = error.filename or config.data_dir
         raise StorageError(f"cannot start a server: {where}: {error.strerror or error}", path=str(where)) from error
+
+
+def _start_child(
+    config: Config, command: Sequence[str], inherited: Inherited | None, out: IO[bytes]
+) -> subprocess.Popen[bytes]:
+    try:
+        return subprocess.Popen(  # noqa: S603  our own program
+            [*command, "--inherited", str(inherited)] if inherited is not None else command,
+            cwd="/",
+            env=_environment(config),
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=out,
+            start_new_session=True,
+            pass_fds=() if inherited is None else inherited.descriptors,
+        )
+    finally:
+        if inherited is not None:
+            # Only the server may hold the port. Otherwise it would stay open without it.
+            inherited.close()
 
 
 def _wait_until_ready(

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import signal
 import socket
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import TYPE_CHECKING, Final
@@ -17,6 +18,7 @@ from opencode_memory.server.plugin.endpoint import MESSAGE_LIMIT
 from opencode_memory.server.web import WebApp, build_app
 
 if TYPE_CHECKING:
+    from opencode_memory.server.client_project import Described
     from opencode_memory.server.listening import Access
     from opencode_memory.server.metrics import Metrics
     from opencode_memory.server.server_state import ServerState
@@ -30,7 +32,13 @@ _log: Final = logging.getLogger(__name__)
 
 
 def serve_http(
-    state: ServerState, metrics: Metrics, listening: socket.socket, *, access: Access, on_ready: Callable[[], None]
+    state: ServerState,
+    metrics: Metrics,
+    listening: socket.socket,
+    *,
+    access: Access,
+    adopted: Mapping[str, Described],
+    on_ready: Callable[[], None],
 ) -> None:
     """Serve until SIGTERM or SIGINT. Acknowledged writes are durable, so the end only waits for running calls.
 
@@ -39,9 +47,10 @@ def serve_http(
         metrics: The metrics of the server.
         listening: The result of ``bind``.
         access: The result of ``decide_access``.
+        adopted: The sessions of the server that this one replaces, by path.
         on_ready: Called when clients can connect.
     """
-    web = build_app(state, metrics, host=state.config.server.host, key=access.key, token=access.token)
+    web = build_app(state, metrics, host=state.config.server.host, key=access.key, token=access.token, adopted=adopted)
     protocol: type[asyncio.Protocol] = limited_protocol()
     if access.uid is not None:
         protocol = guarded_protocol(protocol, uid=access.uid, on_refused=metrics.refuse)
@@ -84,7 +93,15 @@ class _Server(uvicorn.Server):
         await super().startup(sockets)
         self._loop = asyncio.get_running_loop()
         if self.started:
+            self._web.handover.allow(stop_listening=self._stop_listening, end=lambda: self._exit(signal.SIGTERM, None))
             self._on_ready()
+
+    def _stop_listening(self) -> socket.socket:
+        """Stop accepting connections, and return the socket, whose queue keeps those that come."""
+        listening = self.servers[0].sockets[0].dup()
+        for server in self.servers:
+            server.close()
+        return listening
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Drain running calls and exit. A second signal exits without waiting for them."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import anyio
@@ -16,6 +17,7 @@ import anyio.to_thread
 if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send
 
+    from opencode_memory.server.client_project import Described
     from opencode_memory.server.mcp_endpoint import McpEndpoint
     from opencode_memory.server.server_state import ServerState
 
@@ -25,10 +27,12 @@ class LateEndpoint:
 
     Args:
         build: Imports and builds the endpoint. Called on a thread, once, when the server starts.
+        adopted: The sessions of the server that this one replaces.
     """
 
-    def __init__(self, build: Callable[[], McpEndpoint]) -> None:
+    def __init__(self, build: Callable[[], McpEndpoint], adopted: Described = MappingProxyType({})) -> None:
         self._build = build
+        self._adopted = adopted
         self._endpoint: McpEndpoint | None = None
         self._is_built = anyio.Event()
         self._is_ending = anyio.Event()
@@ -40,8 +44,12 @@ class LateEndpoint:
             await self._endpoint.drain()
 
     def knows(self, session: str) -> bool:
-        """Check whether a session was started here and is not known to have ended."""
-        return self._endpoint is not None and self._endpoint.knows(session)
+        """Check whether a session was started or adopted here and is not known to have ended."""
+        return session in self._adopted if self._endpoint is None else self._endpoint.knows(session)
+
+    def describe_sessions(self) -> Described:
+        """Return the sessions and what is known of their folders, for a server that replaces this one."""
+        return self._adopted if self._endpoint is None else self._endpoint.describe_sessions()
 
     @property
     def sessions(self) -> int:
@@ -60,6 +68,7 @@ class LateEndpoint:
 
     async def _run(self) -> None:
         endpoint = await anyio.to_thread.run_sync(self._build)
+        endpoint.adopt(self._adopted)
         async with endpoint.running():
             self._endpoint = endpoint
             self._is_built.set()

@@ -3,6 +3,9 @@
 A request that starts a session or belongs to one goes to the SDK's session manager. Any other request is handled
 statelessly. So clients that ignore session ids also work, and clients that have dropped an expired session id.
 
+A session that this server adopted from the one that it replaced is handled statelessly. Its folders are those that the
+other one knew.
+
 Calls of reading tools are answered directly (``direct_calls``). A session's first request, and one each minute, goes to
 the SDK nevertheless, so that the SDK's timeout of idle sessions sees that the session is in use.
 """
@@ -17,13 +20,13 @@ from collections.abc import AsyncIterator, MutableMapping
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Final
 
-import anyio
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from starlette.responses import JSONResponse
 
 from opencode_memory.server.app import build_server
-from opencode_memory.server.client_project import SESSION_HEADER
+from opencode_memory.server.client_project import HEADER, SESSION_HEADER, Described
 from opencode_memory.server.direct_calls import DirectCalls
+from opencode_memory.server.in_flight import InFlight
 from opencode_memory.server.request_ids import refuse_invalid_id
 from opencode_memory.text.json_values import escape_separators
 
@@ -35,8 +38,10 @@ if TYPE_CHECKING:
 _MOST_SESSIONS: Final = 10_000
 _BAD_REQUEST: Final = 400
 _NOT_FOUND: Final = 404
+_NO_STREAM: Final = 405
 _FAILURES_FROM: Final = 400
 _HEADER: Final = SESSION_HEADER.encode()
+_DIRECTORY: Final = HEADER.encode()
 _NEVER: Final = -math.inf
 _SDK_PERIOD_SECONDS: Final = 60.0
 """Far below the SDK's timeout of idle sessions, 30 minutes."""
@@ -56,26 +61,34 @@ class McpEndpoint:
         self._with_session = StreamableHTTPSessionManager(server, max_request_body_size=body_limit)
         self._without = StreamableHTTPSessionManager(server, stateless=True, max_request_body_size=body_limit)
         self._direct = DirectCalls(calls)
+        self._projects = calls.projects
+        self._adopted = self._projects.adopted
         # The time of the last request that the SDK accepted; a session has none before its first request.
         self._sessions: OrderedDict[str, float] = OrderedDict()
-        self._answering = 0
+        self._in_flight = InFlight()
         self._draining = False
-        self._drained = anyio.Event()
 
     async def drain(self) -> None:
         """Refuse new requests, and wait until running requests are answered."""
         self._draining = True
-        if self._answering:
-            await self._drained.wait()
+        await self._in_flight.wait_idle()
+
+    def adopt(self, sessions: Described) -> None:
+        """Serve the sessions that another server has described."""
+        self._projects.adopt(sessions)
+
+    def describe_sessions(self) -> Described:
+        """Return the sessions and what is known of their folders, for a server that replaces this one."""
+        return self._projects.describe(self._sessions)
 
     def knows(self, session: str) -> bool:
-        """Check whether a session was started here and is not known to have ended."""
-        return session in self._sessions
+        """Check whether a session was started or adopted here and is not known to have ended."""
+        return session in self._sessions or session in self._adopted
 
     @property
     def sessions(self) -> int:
         """The number of known sessions."""
-        return len(self._sessions)
+        return len(self._sessions) + len(self._adopted)
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -93,17 +106,15 @@ class McpEndpoint:
             body = {"error": "the server is shutting down", "hint": "try again"}
             await JSONResponse(body, status_code=503, headers={"retry-after": "1"})(scope, receive, send)
             return
-        self._answering += 1
-        try:
+        with self._in_flight.one():
             await self._answer(scope, receive, send)
-        finally:
-            self._answering -= 1
-            if self._draining and not self._answering:
-                self._drained.set()
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         session = _session_of(scope["headers"])
         manager = self._with_session
+        if session is not None and session in self._adopted and scope["method"] != "POST":
+            await self._answer_adopted(scope, receive, send, session)
+            return
         if scope["method"] == "POST":
             body, receive = await _read_body(receive)
             if self._may_answer(session) and (call := self._direct.parse(scope["headers"], body)) is not None:
@@ -112,14 +123,39 @@ class McpEndpoint:
             if (refusal := refuse_invalid_id(body)) is not None:
                 await JSONResponse(refusal, status_code=_BAD_REQUEST)(scope, receive, send)
                 return
-            if session is None and not _is_initialize(body):
+            self._check_adopted(session, scope["headers"], body)
+            if session in self._adopted or (session is None and not _is_initialize(body)):
                 manager = self._without
         watch = self._track_sessions(_escape_events(send), session, scope["method"] == "DELETE")
         await manager.handle_request(scope, receive, watch)
 
+    def _check_adopted(self, session: str | None, headers: Any, body: bytes) -> None:
+        """Drop an adopted session whose folders are not known or have changed.
+
+        The SDK does not know the session and refuses it. Then the client starts a new one, and lists its roots.
+        """
+        if session is None or session not in self._adopted:
+            return
+        is_unknown = self._adopted[session] is None and all(name.lower() != _DIRECTORY for name, _ in headers)
+        if is_unknown or b"roots/list_changed" in body:
+            self._adopted.pop(session)
+
+    async def _answer_adopted(self, scope: Scope, receive: Receive, send: Send, session: str) -> None:
+        """End an adopted session, or say that it has no stream for messages of the server."""
+        if scope["method"] == "DELETE":
+            self._adopted.pop(session)
+            await JSONResponse({})(scope, receive, send)
+            return
+        body = {"error": "this session has no stream", "hint": "a stream needs a new session"}
+        await JSONResponse(body, status_code=_NO_STREAM, headers={"allow": "POST, DELETE"})(scope, receive, send)
+
     def _may_answer(self, session: str | None) -> bool:
-        """Check whether the SDK has seen the session lately. A request without a session needs no SDK."""
-        return session is None or time.monotonic() - self._sessions.get(session, _NEVER) < _SDK_PERIOD_SECONDS
+        """Check whether the SDK has seen the session lately. Only a session that it started needs the SDK."""
+        return (
+            session is None
+            or session in self._adopted
+            or time.monotonic() - self._sessions.get(session, _NEVER) < _SDK_PERIOD_SECONDS
+        )
 
     def _track_sessions(self, send: Send, session: str | None, ends: bool) -> Send:
         """Wrap ``send`` so that responses update the set of known sessions."""

@@ -4,18 +4,35 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import opencode_memory
 from opencode_memory.config.load import Config
 from opencode_memory.errors import ConflictError
 from opencode_memory.server.stop import RunningServer, end_server, find_running_server, refuse_managed
+from opencode_memory.server.takeover import Inherited, take_over
 from opencode_memory.service.managed import Managed
+
+
+@dataclass(frozen=True, slots=True)
+class Replaced:
+    """A server that has ended.
+
+    Attributes:
+        server: The server.
+        inherited: What it has left to its successor; None if it was ended without that.
+    """
+
+    server: RunningServer
+    inherited: Inherited | None = None
 
 
 def end_replaced_server(
     config: Config, *, is_configured: bool, find_service: Callable[[int], Managed | None]
-) -> RunningServer | None:
+) -> Replaced | None:
     """End the server of the store if it has another address or an older version, and return it.
+
+    One of an older version at the same address hands over its port, so that its clients notice nothing.
 
     A plugin that was set up before the port was changed still asks for the earlier port. Only the configured address
     replaces another one. Otherwise two plugins would end each other's servers again and again.
@@ -36,6 +53,11 @@ def end_replaced_server(
         # A service is restarted by its manager, as the doctor says.
         if not is_older(server.version) or find_service(server.pid) is not None:
             return None
+        if (inherited := take_over(config, server)) is not None:
+            return Replaced(server, inherited)
+        # It may have begun to hand over, and end by itself.
+        if find_running_server(config) is None:
+            return Replaced(server)
     elif not is_configured:
         error = ConflictError(f"the server of this store runs at {server.url} (process {server.pid})")
         error.hint = "`opencode-memory setup` writes the configured address into the plugin; then restart OpenCode"
@@ -43,7 +65,7 @@ def end_replaced_server(
     else:
         refuse_managed(server, find_service(server.pid))
     end_server(config, server)
-    return server
+    return Replaced(server)
 
 
 def is_older(version: str | None) -> bool:

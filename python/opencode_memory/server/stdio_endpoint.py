@@ -12,13 +12,15 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+import anyio
 import anyio.to_thread
 from starlette.websockets import WebSocketDisconnect
 
 import opencode_memory
-from opencode_memory.resident.client import describe
-from opencode_memory.resident.stdio_client import ACCEPTED, describe_tools
+from opencode_memory.resident.client import MOVED, describe
+from opencode_memory.resident.stdio_client import ACCEPTED, describe_server
 from opencode_memory.server.guards.owner_token import OwnerToken
+from opencode_memory.server.in_flight import InFlight
 
 if TYPE_CHECKING:
     from starlette.websockets import WebSocket
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
 
 _REFUSED: Final = 1008
 _DECLINED: Final = 4009
+_GREETING_SECONDS: Final = 10.0
 
 
 class StdioEndpoint:
@@ -43,7 +46,14 @@ class StdioEndpoint:
         self._state = state
         self._token = OwnerToken(token)
         self._on_refused = on_refused
-        self._common = describe(state.config, opencode_memory.__version__) | describe_tools(state.config)
+        self._common = describe(state.config, opencode_memory.__version__) | describe_server(state.config)
+        self._clients: set[_Client] = set()
+
+    async def leave(self) -> None:
+        """Answer the requests that were read, and disconnect the processes, which send the others elsewhere."""
+        async with anyio.create_task_group() as tasks:
+            for client in tuple(self._clients):
+                tasks.start_soon(client.leave)
 
     async def serve(self, socket: WebSocket) -> None:
         """Serve one client until its process disconnects."""
@@ -52,23 +62,22 @@ class StdioEndpoint:
             await socket.close(_REFUSED, "the token is not the server's")
             return
         await socket.accept()
-        lines = _lines(socket)
-        folder = self._read_greeting(await anext(lines, ""))
+        client = _Client(socket)
+        greeting = ""
+        with anyio.move_on_after(_GREETING_SECONDS):
+            greeting = await anext(client.lines(), "")
+        folder = self._read_greeting(greeting)
         if folder is None:
-            await socket.close(_DECLINED, "this server cannot do it for the process")
+            with suppress(WebSocketDisconnect, RuntimeError):  # It may have disconnected.
+                await socket.close(_DECLINED, "this server cannot do it for the process")
             return
-        from opencode_memory.server.tool_calls import ToolCalls  # noqa: PLC0415  see below
-
-        # Importing the SDK takes long, so do it on a thread, and not before it is needed.
-        serve_lines = await anyio.to_thread.run_sync(_load)
+        serve_client = await anyio.to_thread.run_sync(_load)
         await socket.send_text(ACCEPTED)
-
-        async def write(line: str) -> None:
-            # A client that has disconnected cannot get an answer. ``_lines`` notices its end.
-            with suppress(WebSocketDisconnect, RuntimeError):
-                await socket.send_text(line.rstrip("\n"))
-
-        await serve_lines(ToolCalls(self._state, folder=folder), lines, write)
+        self._clients.add(client)
+        try:
+            await serve_client(self._state, folder, client)
+        finally:
+            self._clients.discard(client)
 
     def _read_greeting(self, text: str) -> Path | None:
         """Return the folder of the client; None if this server must not serve it."""
@@ -84,16 +93,61 @@ class StdioEndpoint:
         return Path(folder)
 
 
+class _Client:
+    """The messages of one client, one per line."""
+
+    def __init__(self, socket: WebSocket) -> None:
+        self._socket = socket
+        self._in_flight = InFlight()
+        self._is_leaving = False
+
+    async def leave(self) -> None:
+        """Ignore requests from now on, answer the earlier ones, and disconnect."""
+        self._is_leaving = True
+        await self._in_flight.wait_idle()
+        with suppress(WebSocketDisconnect, RuntimeError):
+            await self._socket.close(MOVED, "the server is replaced")
+
+    async def lines(self) -> AsyncIterator[str]:
+        """Yield the messages of the client until it disconnects."""
+        while True:
+            try:
+                line = await self._socket.receive_text()
+            except (WebSocketDisconnect, KeyError):
+                # The process has ended, or it sends bytes, which it never does.
+                return
+            if _has(line, method=True):
+                if self._is_leaving:
+                    continue
+                self._in_flight.begin()
+            yield line
+
+    async def write(self, line: str) -> None:
+        """Send a message to the client."""
+        # A client that has disconnected cannot get an answer. ``lines`` notices its end.
+        with suppress(WebSocketDisconnect, RuntimeError):
+            await self._socket.send_text(line.rstrip("\n"))
+        if _has(line, method=False):
+            self._in_flight.end()
+
+
+def _has(line: str, *, method: bool) -> bool:
+    """Check whether a line is a message with an id, and has a method or not: a request, or an answer."""
+    try:
+        message = json.loads(line)
+    except (ValueError, RecursionError):
+        return False
+    if not isinstance(message, dict) or ("method" in message) != method:
+        return False
+    return type(message.get("id")) in (int, str)
+
+
 def _load() -> Any:
-    from opencode_memory.server.stdio import serve_lines  # noqa: PLC0415  the point of this function
+    """Import the SDK and the tools, which takes long, so it runs on a thread and not before the first client."""
+    from opencode_memory.server.stdio import serve_lines  # noqa: PLC0415  see above
+    from opencode_memory.server.tool_calls import ToolCalls  # noqa: PLC0415  see above
 
-    return serve_lines
+    async def serve_client(state: ServerState, folder: Path, client: _Client) -> None:
+        await serve_lines(ToolCalls(state, folder=folder), client.lines(), client.write)
 
-
-async def _lines(socket: WebSocket) -> AsyncIterator[str]:
-    while True:
-        try:
-            yield await socket.receive_text()
-        except (WebSocketDisconnect, KeyError):
-            # The process has ended, or it sends bytes, which it never does.
-            return
+    return serve_client

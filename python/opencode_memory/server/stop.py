@@ -13,6 +13,8 @@ import select
 import signal
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
 
@@ -93,24 +95,61 @@ def end_server(config: Config, server: RunningServer, *, patience_seconds: float
         ConflictError: Meanwhile another server took its place, or its process belongs to another user.
         OpencodeMemoryError: The process did not end in time.
     """
-    handle = _open_process(server.pid)
-    try:
-        # The handle refers to this process even after its id is used again. Check once more that it is the server.
-        if find_running_server(config) != server:
-            raise ConflictError(f"process {server.pid} is no longer the server of this store; try again")
+    with hold_process(config, server) as handle:
         try:
             os.kill(server.pid, signal.SIGTERM)
         except ProcessLookupError:
             return
         except PermissionError as error:
             raise ConflictError(f"this user may not end the server (process {server.pid})") from error
-        if not _wait_for_end(server.pid, handle, patience_seconds):
+        if not wait_for_end(server.pid, handle, patience_seconds):
             late = OpencodeMemoryError(f"the server (process {server.pid}) did not end within {patience_seconds:.0f} s")
             late.hint = f"its acknowledged writes are durable; `kill -KILL {server.pid}` ends it at once"
             raise late
+
+
+@contextmanager
+def hold_process(config: Config, server: RunningServer) -> Iterator[int | None]:
+    """Hold a handle of a server's process, which refers to it even after its id is used again.
+
+    Args:
+        config: The configuration with the store.
+        server: The result of ``find_running_server``.
+
+    Yields:
+        The handle; None on systems without handles.
+
+    Raises:
+        ConflictError: Meanwhile another server took its place.
+    """
+    handle = _open_process(server.pid)
+    try:
+        if find_running_server(config) != server:
+            raise ConflictError(f"process {server.pid} is no longer the server of this store; try again")
+        yield handle
     finally:
         if handle is not None:
             os.close(handle)
+
+
+def wait_for_end(pid: int, handle: int | None, patience_seconds: float) -> bool:
+    """Wait until a process has ended; false if it takes too long.
+
+    Args:
+        pid: Its id.
+        handle: The result of ``hold_process``.
+        patience_seconds: Time for the process to end.
+    """
+    if handle is not None:
+        return bool(select.select([handle], [], [], patience_seconds)[0])
+    until = time.monotonic() + patience_seconds
+    while time.monotonic() < until:
+        try:
+            os.kill(pid, 0)
+        except ProcessLookupError:
+            return True
+        time.sleep(_PAUSE_SECONDS)
+    return False
 
 
 def count_plugins(config: Config, server: RunningServer) -> int | None:
@@ -195,16 +234,3 @@ def _open_process(pid: int) -> int | None:
         return os.pidfd_open(pid)
     except OSError:  # The process has ended, or the kernel is older than 5.3.
         return None
-
-
-def _wait_for_end(pid: int, handle: int | None, patience_seconds: float) -> bool:
-    if handle is not None:
-        return bool(select.select([handle], [], [], patience_seconds)[0])
-    until = time.monotonic() + patience_seconds
-    while time.monotonic() < until:
-        try:
-            os.kill(pid, 0)
-        except ProcessLookupError:
-            return True
-        time.sleep(_PAUSE_SECONDS)
-    return False

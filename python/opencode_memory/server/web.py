@@ -1,8 +1,8 @@
 """The ASGI app of the resident server: its routes and the guards in front of them.
 
 ``/mcp`` is for MCP clients, ``/bridge`` for OpenCode's plugin, ``/terminal`` for OpenCode's terminal, ``/delegate``,
-``/loops`` and ``/stdio`` for commands of the same user, ``/ui`` for the user's browser, ``/health`` for health checks,
-``/stats`` and ``/metrics`` for monitoring. No route allows a page of another origin to read its response.
+``/loops``, ``/stdio`` and ``/handover`` for commands of the same user, ``/ui`` for the user's browser, ``/health`` for
+health checks, ``/stats`` and ``/metrics`` for monitoring. No route lets a page of another origin read its response.
 """
 
 from __future__ import annotations
@@ -10,8 +10,9 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
 from functools import partial
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 import anyio
@@ -22,11 +23,13 @@ from starlette.routing import Mount, Route, WebSocketRoute
 
 import opencode_memory
 from opencode_memory.errors import OpencodeMemoryError
-from opencode_memory.resident.client import LOOPS_PATH, STDIO_PATH
+from opencode_memory.resident.client import HANDOVER_PATH, LOOPS_PATH, STDIO_PATH
 from opencode_memory.resident.client import PATH as DELEGATE
 from opencode_memory.server import NAME
 from opencode_memory.server.delegation import Delegation
 from opencode_memory.server.guards import ApiKey, BodyLimit, Fence, RateLimit, default_hosts, default_origins
+from opencode_memory.server.handover import Handover
+from opencode_memory.server.in_flight import InFlight
 from opencode_memory.server.late_endpoint import LateEndpoint, load_endpoint
 from opencode_memory.server.loops_endpoint import LoopsEndpoint
 from opencode_memory.server.metrics import CONTENT_TYPE, Metrics
@@ -43,6 +46,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+    from opencode_memory.server.client_project import Described
     from opencode_memory.server.server_state import ServerState
     from opencode_memory.store.reports import Stats
 
@@ -55,7 +59,15 @@ PLUGGED_MCP: Final = "/mcp/opencode"
 _PATHS: Final = frozenset({MCP, PLUGGED_MCP, HEALTH, "/stats", "/metrics", DELEGATE, LOOPS_PATH, TERMINAL})
 
 
-def build_app(state: ServerState, metrics: Metrics, *, host: str, key: str | None, token: str) -> WebApp:
+def build_app(
+    state: ServerState,
+    metrics: Metrics,
+    *,
+    host: str,
+    key: str | None,
+    token: str,
+    adopted: Mapping[str, Described] = MappingProxyType({}),
+) -> WebApp:
     """Build the ASGI app with its guards.
 
     Args:
@@ -65,16 +77,30 @@ def build_app(state: ServerState, metrics: Metrics, *, host: str, key: str | Non
         key: The API key that every request must carry, except to ``/health`` and below ``/ui``, which has sessions of
             its own; None if no key is required.
         token: The token of OpenCode's plugin; it is valid like the key.
+        adopted: The sessions of the server that this one replaces, by path.
     """
     config = state.config.server
     endpoints = {
-        MCP: LateEndpoint(partial(load_endpoint, state, plugged=False, body_limit=BODY_LIMIT)),
-        PLUGGED_MCP: LateEndpoint(partial(load_endpoint, state, plugged=True, body_limit=BODY_LIMIT)),
+        MCP: LateEndpoint(partial(load_endpoint, state, plugged=False, body_limit=BODY_LIMIT), adopted.get(MCP, {})),
+        PLUGGED_MCP: LateEndpoint(
+            partial(load_endpoint, state, plugged=True, body_limit=BODY_LIMIT), adopted.get(PLUGGED_MCP, {})
+        ),
     }
     metrics.add_gauge("mcp_sessions", "Known MCP sessions.", lambda: _count_sessions(endpoints))
     bridge = Bridge(state, token=token, on_refused=metrics.refuse)
     metrics.add_gauge("plugins", "Connected OpenCode plugins.", lambda: bridge.plugins)
-    app: ASGIApp = _build_routes(state, metrics, endpoints, bridge, Delegation(state, token=token), token=token)
+    stdio = StdioEndpoint(state, token=token, on_refused=metrics.refuse)
+    in_flight = InFlight()
+
+    async def settle() -> None:
+        async with anyio.create_task_group() as tasks:
+            for wait in (in_flight.wait_idle, bridge.leave, stdio.leave):
+                tasks.start_soon(wait)
+
+    handover = Handover(
+        token, settle=settle, describe=lambda: {path: one.describe_sessions() for path, one in endpoints.items()}
+    )
+    app: ASGIApp = _build_routes(state, metrics, endpoints, bridge, stdio, handover, token=token)
     app = BodyLimit(app, limit=BODY_LIMIT, on_refused=metrics.refuse)
     if key is not None:
         app = ApiKey(
@@ -94,7 +120,7 @@ def build_app(state: ServerState, metrics: Metrics, *, host: str, key: str | Non
         origins=default_origins(host) | frozenset(config.allowed_origins),
         on_refused=metrics.refuse,
     )
-    return WebApp(app, metrics, lambda: _drain(endpoints))
+    return WebApp(app, metrics, lambda: _drain(endpoints), handover, in_flight)
 
 
 def _count_sessions(endpoints: Mapping[str, LateEndpoint]) -> int:
@@ -112,7 +138,8 @@ def _build_routes(
     metrics: Metrics,
     endpoints: Mapping[str, LateEndpoint],
     bridge: Bridge,
-    delegation: Delegation,
+    stdio: StdioEndpoint,
+    handover: Handover,
     *,
     token: str,
 ) -> Starlette:
@@ -171,10 +198,11 @@ def _build_routes(
             Route(HEALTH, health),
             Route("/stats", stats),
             Route("/metrics", read_metrics),
-            Route(DELEGATE, delegation.handle, methods=["POST"]),
+            Route(DELEGATE, Delegation(state, token=token).handle, methods=["POST"]),
+            Route(HANDOVER_PATH, handover.handle, methods=["POST"]),
             Route(LOOPS_PATH, LoopsEndpoint(state, bridge.loops, token=token).handle, methods=["GET", "POST"]),
             WebSocketRoute(BRIDGE, bridge.serve),
-            WebSocketRoute(STDIO_PATH, StdioEndpoint(state, token=token, on_refused=metrics.refuse).serve),
+            WebSocketRoute(STDIO_PATH, stdio.serve),
             Route(TERMINAL, TerminalEndpoint(state, token=token).handle, methods=["GET", "POST"]),
             Mount(PAGES, app=LateSite(state, token)),
         ],
@@ -199,12 +227,23 @@ class WebApp:
         app: The app with its guards.
         metrics: The metrics of the server.
         drain: Refuses new calls, and waits until running calls are answered.
+        handover: Hands over to a newer server.
+        in_flight: Counts the requests that have to be answered before that.
     """
 
-    def __init__(self, app: ASGIApp, metrics: Metrics, drain: Callable[[], Awaitable[None]]) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        metrics: Metrics,
+        drain: Callable[[], Awaitable[None]],
+        handover: Handover,
+        in_flight: InFlight,
+    ) -> None:
         self._app = app
         self._metrics = metrics
         self.drain = drain
+        self.handover = handover
+        self._in_flight = in_flight
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle a request."""
@@ -218,11 +257,16 @@ class WebApp:
         async def count(message: Message) -> None:
             nonlocal is_open
             if message["type"] == "http.response.start":
+                if self.handover.is_moving:
+                    # The next request of the client is for the next server.
+                    message["headers"] = [*message.get("headers", ()), (b"connection", b"close")]
                 self._metrics.requests.labels(path, str(message["status"])).inc()
             is_open = message["type"] == "http.response.start" or bool(message.get("more_body", False))
             await send(message)
 
-        await self._app(scope, receive, count)
+        # A request by GET may get a stream, which does not end by itself.
+        with self._in_flight.one() if scope["method"] == "POST" else nullcontext():
+            await self._app(scope, receive, count)
         if is_open:
             # The stream of a session does not end by itself; end it when the server shuts down.
             await send({"type": "http.response.body", "body": b"", "more_body": False})

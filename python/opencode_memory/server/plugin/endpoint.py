@@ -10,12 +10,14 @@ from collections.abc import AsyncIterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
+import anyio
 from starlette.websockets import WebSocketDisconnect
 
 from opencode_memory.config.sections import SandboxMode
 from opencode_memory.loops.keeper import Keeper
 from opencode_memory.loops.own_host import OwnHost
 from opencode_memory.loops.sandbox import write_shim
+from opencode_memory.resident.client import MOVED
 from opencode_memory.server.client_project import ClientProjects
 from opencode_memory.server.guards.owner_token import OwnerToken
 from opencode_memory.server.guards.refusal import OnRefused
@@ -55,7 +57,7 @@ class Bridge:
             write_shim(state.store.data_dir)
         own = OwnHost(state.store.data_dir, state.config.environment)
         self.loops = Keeper(state.store, state.config.loop, state.projects.of_session, own)
-        self._connections: set[Connection] = set()
+        self._connections: dict[Connection, WebSocket] = {}
         seconds = max(_UNUSED_SECONDS, 2.0 * state.config.learning.rest_seconds)
         self.learning = LearningSwitch(state.background.let_learn, seconds=seconds)
 
@@ -63,6 +65,18 @@ class Bridge:
     def plugins(self) -> int:
         """Number of plugins that are connected and warmed up."""
         return sum(connection.is_ready for connection in tuple(self._connections))
+
+    async def leave(self) -> None:
+        """Answer the requests that were read, and disconnect the plugins, which send the others to the next server."""
+
+        async def leave_one(connection: Connection, socket: WebSocket) -> None:
+            await connection.peer.leave()
+            with suppress(WebSocketDisconnect, RuntimeError):
+                await socket.close(MOVED, "the server is replaced")
+
+        async with anyio.create_task_group() as tasks:
+            for connection, socket in tuple(self._connections.items()):
+                tasks.start_soon(leave_one, connection, socket)
 
     async def serve(self, socket: WebSocket) -> None:
         """Serve one plugin until it disconnects."""
@@ -78,12 +92,12 @@ class Bridge:
                 await socket.send_text(text)
 
         connection = Connection(self.state, self.projects, self._digests, self.loops, send)
-        self._connections.add(connection)
+        self._connections[connection] = socket
         try:
             with self.learning.used():
                 await connection.run(_texts(socket))
         finally:
-            self._connections.discard(connection)
+            del self._connections[connection]
 
 
 async def _texts(socket: WebSocket) -> AsyncIterator[str]:

@@ -19,6 +19,7 @@ from anyio.abc import TaskGroup
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
 from opencode_memory.errors import OpencodeMemoryError, StorageError
+from opencode_memory.server.in_flight import InFlight
 from opencode_memory.text.unicode import replace_surrogates
 
 PARSE_ERROR: Final = -32700
@@ -65,6 +66,13 @@ class Peer:
         self._asked: dict[int, _PendingRequest] = {}
         self._lanes: dict[str, MemoryObjectSendStream[Any]] = {}
         self._is_closed = False
+        self._is_leaving = False
+        self._in_flight = InFlight()
+
+    async def leave(self) -> None:
+        """Ignore requests from now on, which the other side sends again elsewhere, and answer the earlier ones."""
+        self._is_leaving = True
+        await self._in_flight.wait_idle()
 
     async def run(self, texts: AsyncIterable[str]) -> None:
         """Dispatch messages until the other side disconnects.
@@ -133,7 +141,9 @@ class Peer:
             return
         match message:
             case {"jsonrpc": "2.0", "method": str(method), "id": int() | str() as id_} if not isinstance(id_, bool):
-                tasks.start_soon(self._answer, id_, method, message.get("params"))
+                if not self._is_leaving:
+                    self._in_flight.begin()
+                    tasks.start_soon(self._answer, id_, method, message.get("params"))
             case {"jsonrpc": "2.0", "method": str(method)} if "id" not in message:
                 if (lane := self._lanes.get(method)) is not None:
                     await lane.send((message.get("params"),))
@@ -156,6 +166,12 @@ class Peer:
                     _log.exception("the handler of a notification failed")
 
     async def _answer(self, id_: int | str, method: str, params: Any) -> None:
+        try:
+            await self._carry_out(id_, method, params)
+        finally:
+            self._in_flight.end()
+
+    async def _carry_out(self, id_: int | str, method: str, params: Any) -> None:
         known = self._requests.get(method)
         if known is None:
             await self._fail(id_, METHOD_NOT_FOUND, f"there is no method {method[:80]!r}")

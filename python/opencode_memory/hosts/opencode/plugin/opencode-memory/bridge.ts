@@ -7,6 +7,7 @@ import { authorization, type Manifest, type Params, startServer } from "./manife
 import { request as requestOpenCode, toast } from "./opencode"
 
 type Answer = Params | undefined
+type Pending = { method: string; params: Params; resolve: (answer: Answer) => void }
 
 const FLUSH_MS = 50
 const DISPOSE_MS = 900
@@ -16,6 +17,8 @@ const MAX_PAUSE_MS = 30_000
 const MAX_QUEUED = 1_000
 const MAX_UNSENT_BYTES = 16_000_000
 const MAX_SESSIONS = 1_000
+// The server is replaced, and has answered every request that it read.
+const MOVED = 4010
 
 export class Bridge {
   private socket: WebSocket | undefined
@@ -31,7 +34,7 @@ export class Bridge {
   private pause = FIRST_PAUSE_MS
   private timer: ReturnType<typeof setTimeout> | undefined
   private lastId = 0
-  private readonly pending = new Map<number, (answer: Answer) => void>()
+  private readonly pending = new Map<number, Pending>()
   private events: unknown[] = []
   private notifications: [string, Params][] = []
   private types = new Set<string>()
@@ -141,11 +144,13 @@ export class Bridge {
     this.socket = socket
     socket.onopen = () => void this.greet(socket).catch(() => socket.close())
     socket.onmessage = (message) => this.dispatch(socket, String(message.data))
-    socket.onclose = () => this.reconnect()
+    socket.onclose = (event) => this.reconnect(event.code === MOVED)
   }
 
-  private reconnect(): void {
-    for (const id of this.pending.keys()) this.resolve(id, undefined)
+  private reconnect(hasMoved: boolean): void {
+    for (const [id, { method }] of this.pending) {
+      if (!hasMoved || method === "hello") this.resolve(id, undefined)
+    }
     if (this.isClosed) return
     // A connection that never became ready means that no server is running.
     if (!this.isReady) this.start()
@@ -188,19 +193,22 @@ export class Bridge {
     this.isReady = this.wasReady = true
     this.isHopeless = false
     this.flush()
+    for (const [id, { method, params }] of this.pending) this.send({ id, method, params })
     this.wake()
   }
 
   private request(method: string, params: Params, ms: number): Promise<Answer> {
     const id = ++this.lastId
-    const answer = new Promise<Answer>((resolve) => this.pending.set(id, resolve))
+    const answer = new Promise<Answer>((resolve) =>
+      this.pending.set(id, { method, params, resolve }),
+    )
     const late = setTimeout(() => this.resolve(id, undefined), ms)
     this.send({ id, method, params })
     return answer.finally(() => clearTimeout(late))
   }
 
   private resolve(id: number, answer: Answer): void {
-    this.pending.get(id)?.(answer)
+    this.pending.get(id)?.resolve(answer)
     this.pending.delete(id)
   }
 
