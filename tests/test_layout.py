@@ -16,10 +16,10 @@ CORE = ROOT / "rust" / "core" / "src"
 PACKAGE = "opencode_memory"
 LEVELS = (
     ("errors", "models", "entities", "files", "demo"),
-    ("text", "embedding"),
+    ("text", "embedding", "http_client"),
     ("config",),
     ("store", "service", "resident"),
-    ("exchange", "learning", "maintenance", "plans", "projects"),
+    ("exchange", "forges", "learning", "maintenance", "plans", "projects"),
     ("context", "hosts", "notes", "reviews"),
     ("loops", "memory_file"),
     ("server",),

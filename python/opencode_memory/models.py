@@ -222,6 +222,9 @@ class MemoryFields(TypedDict, total=False):
     metadata: Mapping[str, Any]
 
 
+FORGE: Final = "forge"
+"""The source of facts that were fetched from GitHub or GitLab, and their tag."""
+
 RESOLVED: Final = "resolved"
 """The tag of a blocker that is resolved."""
 
@@ -278,6 +281,16 @@ class Memory:
     def is_withheld(self) -> bool:
         """Whether the memory is a directive that the user neither typed nor confirmed. It is shown only on request."""
         return self.category is Category.DIRECTIVE and not self.is_confirmed
+
+    @property
+    def is_from_forge(self) -> bool:
+        """Whether the memory states what GitHub or GitLab say about an item. Its text is a stranger's."""
+        return self.source.tool == FORGE and self.trust is Trust.TOOL
+
+    @property
+    def is_on_request(self) -> bool:
+        """Whether the memory is shown only on request, and never added to a prompt or to a file that agents load."""
+        return self.is_withheld or (self.source.tool == FORGE and not self.is_confirmed)
 
     @property
     def is_learned(self) -> bool:

@@ -11,7 +11,8 @@ import pytest
 from docs.tables import check_tables
 from opencode_memory.config.opencode_manager.file import MAX_BYTES
 from opencode_memory.config.opencode_manager.keys import KEYS, Key
-from opencode_memory.config.settings import SETTINGS, Setting
+from opencode_memory.config.setting import Setting
+from opencode_memory.config.settings import SETTINGS
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "configuration.md"
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -123,13 +123,21 @@ class World:
     Args:
         folder: The folder of the store and the repositories.
         background: The background process that the server reports.
+        environment: Variables of the server beside ``HOME``.
         settings: Configuration keys with two underscores instead of dots: ``server__tools="core"``.
     """
 
-    def __init__(self, folder: Path, *, background: Background | None = None, **settings: str) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        background: Background | None = None,
+        environment: Mapping[str, str] | None = None,
+        **settings: str,
+    ) -> None:
         self.folder = folder
         options: dict[str, str | None] = {name.replace("__", "."): value for name, value in settings.items()}
-        self.config: Config = load(environment={"HOME": str(folder / "home")}, options=options)
+        self.config: Config = load(environment={"HOME": str(folder / "home"), **(environment or {})}, options=options)
         self.store = open_store(folder / "data", actor="agent")
         self.metrics = Metrics()
         self.state = ServerState(

@@ -16,6 +16,7 @@ SECTIONS: Final = {
         "remember": ("opencode_memory.cli.remember:remember", "Store a memory."),
         "recall": ("opencode_memory.cli.recall:recall", "Search memories by words and by meaning."),
         "ingest": ("opencode_memory.cli.ingest:ingest", "Learn from OpenCode's sessions or from notes."),
+        "enrich": ("opencode_memory.cli.enrich:enrich", "Fetch titles and states of issues from GitHub and GitLab."),
         "kv": ("opencode_memory.cli.kv:kv", "Store short-lived values by key."),
     },
     "Learn": {

@@ -10,7 +10,8 @@ from opencode_memory.cli.command import Group, command
 from opencode_memory.cli.context import Invocation
 from opencode_memory.cli.output import Styled, dim
 from opencode_memory.config.load import Config
-from opencode_memory.config.settings import BY_KEY, SETTINGS, Setting
+from opencode_memory.config.setting import Setting
+from opencode_memory.config.settings import BY_KEY, SETTINGS
 
 _COLORS: Final = {"error": "red", "note": "yellow"}
 

@@ -21,7 +21,7 @@ from opencode_memory.cli.options import GlobalOptions
 from opencode_memory.cli.output import Output
 from opencode_memory.config.load import Config, environment, load
 from opencode_memory.config.sections import Color
-from opencode_memory.config.settings import PREFIX
+from opencode_memory.config.setting import PREFIX
 from opencode_memory.errors import InvalidInputError, OpencodeMemoryError
 from opencode_memory.text import clock
 

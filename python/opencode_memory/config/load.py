@@ -14,6 +14,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from opencode_memory.config.forge import ForgeConfig
 from opencode_memory.config.opencode_manager import Notice, find
 from opencode_memory.config.paths import default_config_file
 from opencode_memory.config.sections import (
@@ -36,7 +37,8 @@ from opencode_memory.config.sections import (
     SessionConfig,
     TerminalConfig,
 )
-from opencode_memory.config.settings import BY_KEY, PREFIX, REPLACED, SETTINGS, Setting, resolve_folder
+from opencode_memory.config.setting import PREFIX, Setting, resolve_folder
+from opencode_memory.config.settings import BY_KEY, REPLACED, SETTINGS
 from opencode_memory.errors import ConfigError
 from opencode_memory.text.suggest import did_you_mean
 
@@ -62,6 +64,7 @@ class Config:
         opencode: Settings of the plugin in OpenCode.
         loop: Settings of plans and loops.
         sandbox: Settings of the sandbox of loops.
+        forge: Settings of forges.
         server: Settings of the server.
         memory_file: Whether a project's memories are also kept in a file.
         max_memory_lines: Maximum number of lines in that file.
@@ -89,6 +92,7 @@ class Config:
     loop: LoopConfig
     terminal: TerminalConfig
     sandbox: SandboxConfig
+    forge: ForgeConfig
     server: ServerConfig
     memory_file: MemoryFile
     max_memory_lines: int

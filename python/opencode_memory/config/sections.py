@@ -12,6 +12,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
+from opencode_memory.config.forge import ForgeConfig
+
 
 class Color(StrEnum):
     """When to color the output."""
@@ -325,6 +327,7 @@ SECTIONS: Final[Mapping[str, type[Any]]] = MappingProxyType(
         "loop": LoopConfig,
         "terminal": TerminalConfig,
         "sandbox": SandboxConfig,
+        "forge": ForgeConfig,
         "server": ServerConfig,
     }
 )

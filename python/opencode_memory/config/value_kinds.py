@@ -156,5 +156,5 @@ LINE: Final = ValueKind("a text on one line", _validate_line)
 MODEL: Final = ValueKind('"provider/model", or ""', _validate_model)
 PATH: Final = ValueKind('a path that begins with / or ~/, or ""', _validate_path)
 FOLDER: Final = ValueKind("a path that is not empty", _validate_text)
-"""A path that may begin with ``~``; ``settings.resolve_folder`` makes it absolute."""
+"""A path that may begin with ``~``; ``setting.resolve_folder`` makes it absolute."""
 KEY: Final = ValueKind("visible ASCII characters without spaces", _validate_key)

@@ -182,7 +182,7 @@ def _fold(store: MemoryStore, memories: Sequence[Memory]) -> list[Folded]:
 
 def _may_show(memory: Memory, wanted: Wanted) -> bool:
     return not (
-        memory.is_withheld
+        memory.is_on_request
         or (memory.category is Category.BLOCKER and memory.is_resolved)
         or memory.id in wanted.known
         or memory.category is Category.CONVERSATION

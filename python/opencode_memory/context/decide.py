@@ -167,7 +167,7 @@ def _find(store: MemoryStore, request: Request, hits: Sequence[Hit], most: int, 
     found = [
         (hit, reasons.setdefault(hit.memory.id, "changes a relevant memory"))
         for hit, _ in folded
-        if hit.memory.id not in in_sight and not hit.memory.is_withheld and not _is_of(hit.memory, request)
+        if hit.memory.id not in in_sight and not hit.memory.is_on_request and not _is_of(hit.memory, request)
     ]
     useful = store.ledger.usefulness([hit.memory.id for hit, _ in found])
     ranked = rank_by_usefulness(found, useful)[:most]

@@ -76,7 +76,7 @@ def before_of(id_: str, earlier: Mapping[str, Sequence[Earlier]]) -> tuple[Memor
     waiting = [id_]
     while waiting:
         for one in earlier.get(waiting.pop(), ()):
-            if one.is_replaced and one.memory.id not in found and not one.memory.is_withheld:
+            if one.is_replaced and one.memory.id not in found and not one.memory.is_on_request:
                 found[one.memory.id] = one.memory
                 waiting.append(one.memory.id)
     return tuple(sorted(found.values(), key=lambda memory: memory.time, reverse=True))

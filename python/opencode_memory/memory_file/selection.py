@@ -83,7 +83,7 @@ def memories_to_show(
     while len(yielded) < most and batches:
         found = [memory for memory in batches.pop() if memory.id not in yielded and is_live(memory, at=at)]
         for memory in sorted(found, key=_usefulness):
-            if heading_of(memory) is not None and not memory.is_withheld:
+            if heading_of(memory) is not None and not memory.is_on_request:
                 yielded.add(memory.id)
                 yield memory
         if categories:

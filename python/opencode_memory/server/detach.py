@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import IO, Final
 
 from opencode_memory.config.load import Config
-from opencode_memory.config.settings import PREFIX
+from opencode_memory.config.setting import PREFIX
 from opencode_memory.errors import ConfigError, ConflictError, OpencodeMemoryError, StorageError
 from opencode_memory.server.replace import Replaced, is_older
 from opencode_memory.server.stop import RunningServer

@@ -17,7 +17,8 @@ from typing import Any, Final
 
 from opencode_memory.config.load import Config, load
 from opencode_memory.config.paths import default_config_file
-from opencode_memory.config.settings import PREFIX, SETTINGS, Setting
+from opencode_memory.config.setting import PREFIX, Setting
+from opencode_memory.config.settings import SETTINGS
 from opencode_memory.errors import ConfigError, InvalidInputError
 
 _CONFIG: Final = PREFIX + "CONFIG"

@@ -86,7 +86,7 @@ def test_refused_connection_is_not_charged(scene: Scene) -> None:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="a full queue of connections is refused elsewhere")
 def test_connect_timeout_is_not_charged(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("opencode_memory.learning.digest.request.CONNECT_SECONDS", 0.1)
+    monkeypatch.setattr("opencode_memory.http_client.request.CONNECT_SECONDS", 0.1)
     # The listener never accepts, so its queue is full after one connection. The system does not answer the next one.
     with (
         socket.create_server(("127.0.0.1", 0), backlog=0) as listener,

@@ -18,7 +18,7 @@ import opencode_memory
 from opencode_memory.config.load import Config
 from opencode_memory.config.paths import default_config_file
 from opencode_memory.config.sections import SandboxMode
-from opencode_memory.config.settings import PREFIX
+from opencode_memory.config.setting import PREFIX
 from opencode_memory.errors import ConfigError, InvalidInputError
 from opencode_memory.hosts.opencode.contract import LOOP_TITLE, MCP_NAME, PROTOCOL, TOKEN_FILE
 from opencode_memory.hosts.opencode.slash_commands import COMMANDS

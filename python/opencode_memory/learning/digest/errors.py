@@ -5,17 +5,14 @@ Messages name the server and the status, never the request or the response, beca
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
+from datetime import datetime
 from http import HTTPStatus
 from typing import Final
 
 from opencode_memory.errors import OpencodeMemoryError
+from opencode_memory.http_client.retry_after import parse_retry_after
 
-_LONGEST_RETRY_SECONDS: Final = 86_400.0
-_SECONDS: Final = re.compile(r"\d{1,9}")
 _PASSING: Final = frozenset(
     {HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.CONFLICT, HTTPStatus.TOO_EARLY, HTTPStatus.TOO_MANY_REQUESTS}
 )
@@ -66,21 +63,6 @@ def error_for_status(status: int, retry_after: str | None, origin: str, *, at: d
     return DigestError(
         f"the LLM server at {origin} refused the request with status {status}",
         is_final=status < HTTPStatus.INTERNAL_SERVER_ERROR and status not in _PASSING,
-        retry_after_seconds=_retry_after_seconds(retry_after, at),
+        retry_after_seconds=parse_retry_after(retry_after, at=at),
         hint=_HINTS.get(status),
     )
-
-
-def _retry_after_seconds(written: str | None, at: datetime) -> float | None:
-    if written is None:
-        return None
-    if _SECONDS.fullmatch(written.strip()):
-        seconds = float(written)
-    else:
-        try:
-            moment = parsedate_to_datetime(written)
-        except (ValueError, OverflowError):
-            return None
-        # HTTP dates are in GMT, even if the zone is missing.
-        seconds = ((moment if moment.tzinfo else moment.replace(tzinfo=UTC)) - at).total_seconds()
-    return min(max(seconds, 0.0), _LONGEST_RETRY_SECONDS)

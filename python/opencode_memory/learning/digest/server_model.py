@@ -22,7 +22,7 @@ from opencode_memory.learning.digest.prompt import estimate_tokens
 from opencode_memory.learning.digest.settings import DigestSettings, parse_endpoint
 
 if TYPE_CHECKING:
-    from opencode_memory.learning.digest.request import HttpAnswer
+    from opencode_memory.http_client.request import HttpAnswer
 
 _SHOWN_OF_REFUSAL: Final = 500
 

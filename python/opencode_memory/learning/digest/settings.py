@@ -1,19 +1,14 @@
-"""Settings of the model behind an OpenAI-compatible server, validated when they are built.
-
-Texts and the key leave this machine only encrypted: ``http`` is allowed for loopback addresses alone. The URL of
-the endpoint is rebuilt from its validated parts, so that two parsers of an unusual URL cannot disagree about its host.
-"""
+"""Settings of the model behind an OpenAI-compatible server, validated when they are built."""
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
-from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from opencode_memory.config.sections import Digest
 from opencode_memory.errors import InvalidInputError
+from opencode_memory.http_client.address import parse_address
 
 if TYPE_CHECKING:
     from opencode_memory.config.sections import LearningConfig
@@ -25,15 +20,7 @@ LEAST_TOKENS_PER_DAY: Final = 1_000
 MOST_TOKENS_PER_DAY: Final = 1_000_000_000
 MOST_CALLS_PER_DAY: Final = 100_000
 _LONGEST_MODEL: Final = 200
-_BASE: Final = re.compile(
-    r"""(?P<scheme>https?)://
-    (?P<host>[a-z0-9](?:[a-z0-9._-]*[a-z0-9])?|\[[0-9a-f:.]+\])
-    (?::(?P<port>\d{1,5}))?
-    (?P<path>(?:/[a-z0-9._~%@:+-]+)*)/?""",
-    re.VERBOSE | re.IGNORECASE,
-)
 _COMPLETIONS: Final = "/chat/completions"
-_HIGHEST_PORT: Final = 65_535
 _OTHERS: Final = 0o077
 _FORM: Final = "http(s)://host[:port][/path], such as http://127.0.0.1:11434/v1"
 
@@ -164,25 +151,9 @@ def parse_endpoint(base: str) -> Endpoint:
         InvalidInputError: The URL is invalid, contains a user, a query or a fragment, or would send texts of memories
             to another machine unencrypted.
     """
-    # The messages do not repeat the input, because users put passwords into URLs.
-    parts = _BASE.fullmatch(base.strip())
-    if parts is None or int(parts["port"] or 0) > _HIGHEST_PORT:
-        message = f"learning.digest_url: the address of the model's server is not of the form {_FORM}"
-        raise InvalidInputError(message, field="learning.digest_url", limit=_FORM)
-    scheme, host = parts["scheme"].lower(), parts["host"].lower()
-    is_loopback = _is_loopback(host)
-    if scheme == "http" and not is_loopback:
-        message = f"learning.digest_url: {host} must use https; http is allowed for loopback addresses only"
-        raise InvalidInputError(message, field="learning.digest_url", limit="https, or a loopback address")
-    origin = f"{scheme}://{host}" + (f":{parts['port']}" if parts["port"] else "")
-    return Endpoint(origin + parts["path"].removesuffix(_COMPLETIONS) + _COMPLETIONS, origin, is_loopback)
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return host == "localhost"
+    address = parse_address(base, field="learning.digest_url", about="the model's server", form=_FORM)
+    url = address.origin + address.path.removesuffix(_COMPLETIONS) + _COMPLETIONS
+    return Endpoint(url, address.origin, address.is_loopback)
 
 
 def _check_range(name: str, value: float, least: float, most: float) -> None:

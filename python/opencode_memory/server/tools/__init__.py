@@ -5,7 +5,19 @@ from __future__ import annotations
 from typing import Final
 
 from opencode_memory.server.toolbox import Tool
-from opencode_memory.server.tools import boot, bulk, curate, exchange, kv, recall, reminders, sessions, status, write
+from opencode_memory.server.tools import (
+    boot,
+    bulk,
+    curate,
+    exchange,
+    forges,
+    kv,
+    recall,
+    reminders,
+    sessions,
+    status,
+    write,
+)
 
 TOOLS: Final[tuple[Tool, ...]] = (
     recall.recall,
@@ -40,7 +52,7 @@ TOOLS: Final[tuple[Tool, ...]] = (
     exchange.import_memories,
     exchange.ingest_file,
     exchange.bootstrap_memory,
-    exchange.enrich_entity,
+    forges.enrich_entity,
     kv.kv_set,
     kv.kv_get,
     kv.kv_list,

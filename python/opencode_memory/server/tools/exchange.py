@@ -8,8 +8,8 @@ from typing import Annotated, Any, Final
 
 from pydantic import Field
 
-from opencode_memory import entities, exchange
-from opencode_memory.errors import ConflictError, InvalidInputError, StorageError
+from opencode_memory import exchange
+from opencode_memory.errors import InvalidInputError, StorageError
 from opencode_memory.exchange import markdown, native_json
 from opencode_memory.models import ALL_PROJECTS, ScopeKind
 from opencode_memory.notes.bootstrap import bootstrap
@@ -120,17 +120,6 @@ def bootstrap_memory(call: Call, path: Annotated[str, Field(max_length=4096)] = 
     )
     data: dict[str, Any] = to_json(report)
     return Answer(text, data)
-
-
-@tool(reads=True, reaches_out=True)
-def enrich_entity(
-    call: Call, entity_ref: Annotated[str, Field(min_length=1, max_length=512)], project: Project = None
-) -> Answer:
-    """Fetch title and state of a merge request, issue or epic from its forge."""
-    name = entities.canonical(entity_ref, project=call.resolve_project(project))
-    error = ConflictError(f"{one_line(name, 120)} cannot be enriched: no forge is configured")
-    error.hint = "get_context lists the memories about it"
-    raise error
 
 
 def _find_work_tree(path: Path) -> Path | None:
