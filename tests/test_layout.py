@@ -22,6 +22,7 @@ LEVELS = (
     ("exchange", "forges", "learning", "maintenance", "plans", "projects"),
     ("context", "hosts", "notes", "reviews"),
     ("loops", "memory_file"),
+    ("mirror",),
     ("server",),
     ("worker",),
     ("cli",),

@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from opencode_memory.errors import ConflictError, StorageError
-from opencode_memory.memory_file import disk
-from opencode_memory.memory_file.disk import Found, read, write
+from opencode_memory.memory_file import confined
+from opencode_memory.memory_file.confined import Found
+from opencode_memory.memory_file.disk import read, write
 from support.memory_files import AT
 
 
@@ -146,7 +147,7 @@ def test_failure_before_the_end_leaves_the_old_version_and_nothing_else(
     def full(_: int) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(disk.os, "fsync", full)
+    monkeypatch.setattr(confined.os, "fsync", full)
     with pytest.raises(StorageError, match=r"cannot write .*MEMORY\.md: No space left"):
         write(work_tree, b"new", before=before, at=AT)
     assert names(work_tree) == ["MEMORY.md"]

@@ -24,6 +24,7 @@ SECTIONS: Final = {
         "learning": ("opencode_memory.cli.learning:learning", "Turn learning on or off."),
         "why": ("opencode_memory.cli.why:why", "Show which memories were added to messages, and why."),
         "memory-file": ("opencode_memory.cli.memory_file:memory_file", "Synchronize .opencode/MEMORY.md."),
+        "files": ("opencode_memory.cli.files:files", "Keep memories as one Markdown file each."),
     },
     "Plan and build": {
         "plan": ("opencode_memory.cli.plan:plan", "List, show and approve plans that agents wrote."),

@@ -24,6 +24,7 @@ from opencode_memory.config.sections import (
     Color,
     CompactionConfig,
     EmbeddingConfig,
+    Files,
     IdentityConfig,
     InjectionConfig,
     KvConfig,
@@ -68,6 +69,7 @@ class Config:
         server: Settings of the server.
         memory_file: Whether a project's memories are also kept in a file.
         max_memory_lines: Maximum number of lines in that file.
+        files: Which memories are also kept as one Markdown file each.
         file: Path of the configuration file; it need not exist.
         memory_config: The ``memory-config.jsonc`` that was also read, if any.
         notices: Errors in that file, and keys without effect.
@@ -96,6 +98,7 @@ class Config:
     server: ServerConfig
     memory_file: MemoryFile
     max_memory_lines: int
+    files: Files
     file: Path
     memory_config: Path | None
     notices: tuple[Notice, ...]

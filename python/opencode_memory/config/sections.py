@@ -38,6 +38,15 @@ class MemoryFile(StrEnum):
     ASK = "ask"
 
 
+class Files(StrEnum):
+    """Which memories are also kept as one Markdown file each."""
+
+    OFF = "off"
+    GLOBAL = "global"
+    PROJECT = "project"
+    BOTH = "both"
+
+
 class LogFormat(StrEnum):
     """Format of a server's log."""
 

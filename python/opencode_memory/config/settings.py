@@ -11,7 +11,7 @@ from typing import Final
 
 from opencode_memory.config.forge import FORGE_SETTINGS
 from opencode_memory.config.paths import default_data_dir
-from opencode_memory.config.sections import Color, Digest, LogFormat, MemoryFile, SandboxMode, Tools
+from opencode_memory.config.sections import Color, Digest, Files, LogFormat, MemoryFile, SandboxMode, Tools
 from opencode_memory.config.setting import Setting, always
 from opencode_memory.config.value_kinds import (
     FLAG,
@@ -68,6 +68,7 @@ SETTINGS: Final = (
     Setting(
         "max_memory_lines", "maximum number of lines in that file; 0 for none", always(200), whole_number(0, 10_000)
     ),
+    Setting("files", "memories to keep as one Markdown file each", always(Files.OFF), one_of(*Files)),
     Setting("learning.enabled", "learn from sessions and notes", always(True), FLAG),
     Setting("learning.sources", "sources to learn from", always(LEARNING_SOURCES), some_of(*LEARNING_SOURCES)),
     Setting("learning.skip_projects", "projects that are excluded from learning", always(()), TEXTS),

@@ -99,7 +99,7 @@ def propose(store: MemoryStore, changes: Iterable[Change], done: Done, *, projec
         if change.kind is not Kind.ADD or change.content is None:
             done.proposed.append(to_bullet_change(change))
             continue
-        refused = _put_away(store, project) if refused is None else refused
+        refused = texts_put_away(store, project) if refused is None else refused
         # Do not propose a memory again after the user rejected it; otherwise every checkout would.
         if one_line(change.content) in refused:
             continue
@@ -153,18 +153,14 @@ def _archive(store: MemoryStore, change: Change, known: Mapping[str, Memory], do
         )
         return
     if not dry_run:
-        record_rejection(store, known[whose])
-        store.archive(whose, reason=REASON)
+        put_away(store, known[whose], reason=REASON)
     done.archived.append(to_bullet_change(change))
 
 
 def _restore(store: MemoryStore, change: Change, done: Done, *, dry_run: bool) -> None:
     whose = change.id or ""
     if not dry_run:
-        if store.get(whose).status is Status.ACTIVE:
-            store.edit(whose, expires_at=None, verified=True)
-        else:
-            withdraw_rejection(store, *store.restore(whose))
+        bring_back(store, whose)
     done.restored.append(to_bullet_change(change))
 
 
@@ -178,8 +174,24 @@ def _keep(change: Change, reason: str, known: Mapping[str, Memory], done: Done) 
     done.kept.append(KeptBullet(heading, change.bullet.lines, change.id))
 
 
-def _put_away(store: MemoryStore, project: str) -> Collection[str]:
-    away = store.list(project=project, scope=ScopeKind.PROJECT, status=Status.ARCHIVED, limit=_MOST_LOOKED_AT)
+def put_away(store: MemoryStore, memory: Memory, *, reason: str) -> None:
+    """Archive a memory that the user deleted in a file, and never learn the same statement again."""
+    record_rejection(store, memory)
+    store.archive(memory.id, reason=reason)
+
+
+def bring_back(store: MemoryStore, id_: str) -> None:
+    """Restore a memory that the user put back into a file, also an expired one."""
+    if store.get(id_).status is Status.ACTIVE:
+        store.edit(id_, expires_at=None, verified=True)
+    else:
+        withdraw_rejection(store, *store.restore(id_))
+
+
+def texts_put_away(store: MemoryStore, project: str | None) -> Collection[str]:
+    """Return the texts of archived memories of a project, or of the global ones, each on one line."""
+    scope = ScopeKind.GLOBAL if project is None else ScopeKind.PROJECT
+    away = store.list(project=project, scope=scope, status=Status.ARCHIVED, limit=_MOST_LOOKED_AT)
     return frozenset(one_line(memory.content) for memory in away)
 
 

@@ -104,8 +104,12 @@ def diff_part(text: str | Sequence[str], known: Mapping[str, Known]) -> Changes:
     showed = {one.id: one.is_live for one in known.values() if one.was_shown}
     gone = [one for one, is_live in showed.items() if is_live and one not in present]
     changes += [Change(kind=Kind.DELETE, id=one) for one in gone]
-    is_mass = len(gone) >= _FEWEST_OF_A_MASS and 2 * len(gone) > len(showed)
-    return Changes(tuple(changes), part.foreign, is_mass)
+    return Changes(tuple(changes), part.foreign, is_mass(len(gone), len(showed)))
+
+
+def is_mass(gone: int, shown: int) -> bool:
+    """Return whether so many of the shown memories are missing that it was probably not intended."""
+    return gone >= _FEWEST_OF_A_MASS and 2 * gone > shown
 
 
 def _owners(bullets: Sequence[Bullet], known: Mapping[str, Known]) -> dict[int, Known]:

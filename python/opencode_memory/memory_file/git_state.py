@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -94,7 +94,26 @@ def versions(
     Returns:
         The existing versions; None if git cannot tell.
     """
-    if "\n" in path:
+    names = (f"HEAD:{path}", f":{path}")
+    found = read_blobs(repository, names, environment=environment, timeout_seconds=timeout_seconds)
+    return None if found is None else tuple(data for data in found if data is not None)
+
+
+def read_blobs(
+    repository: Repository, names: Sequence[str], *, environment: Mapping[str, str], timeout_seconds: float = 5.0
+) -> tuple[bytes | None, ...] | None:
+    """Return versions of files that git has.
+
+    Args:
+        repository: The repository of the files.
+        names: The versions, as git names them: ``HEAD:path`` is the committed one, ``:path`` the staged one.
+        environment: Environment of the calling process; git's own variables are removed from it.
+        timeout_seconds: After this time git counts as unable to tell.
+
+    Returns:
+        The contents in the same order, None for a version that does not exist; None if git cannot tell.
+    """
+    if any("\n" in name for name in names):
         return None
     inherited = {name: value for name, value in environment.items() if not name.startswith("GIT_")}
     command = ("git", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null")
@@ -102,31 +121,33 @@ def versions(
         done = subprocess.run(  # noqa: S603  a fixed program with fixed arguments
             (*command, f"--git-dir={repository.git_dir}", "cat-file", "--batch"),
             env=inherited | _SETTINGS,
-            input=f"HEAD:{path}\n:{path}\n".encode("utf-8", errors="surrogateescape"),
+            input="".join(f"{name}\n" for name in names).encode("utf-8", errors="surrogateescape"),
             capture_output=True,
             timeout=timeout_seconds,
             check=False,
         )
     except (OSError, subprocess.TimeoutExpired):
         return None
-    return _objects(done.stdout) if done.returncode == 0 else None
+    return _objects(done.stdout, len(names)) if done.returncode == 0 else None
 
 
-def _objects(output: bytes) -> tuple[bytes, ...] | None:
-    """Parse the output of ``cat-file --batch``; None if it does not hold two answers."""
-    found: list[bytes] = []
-    answers = 0
-    while output:
-        head, _, output = output.partition(b"\n")
-        answers += 1
+def _objects(output: bytes, wanted: int) -> tuple[bytes | None, ...] | None:
+    """Parse the output of ``cat-file --batch``; None if it does not hold the wanted number of answers."""
+    found: list[bytes | None] = []
+    at = 0
+    while at < len(output):
+        end = output.find(b"\n", at)
+        end = len(output) if end < 0 else end
+        head, at = output[at:end], end + 1
         if head.endswith(b" missing"):
+            found.append(None)
             continue
         _, kind, size = head.rsplit(b" ", 2) if head.count(b" ") >= 2 else (b"", b"", b"")  # noqa: PLR2004  three words
         if kind != b"blob" or not size.isdigit():
             return None
-        found.append(output[: int(size)])
-        output = output[int(size) + 1 :]
-    return tuple(found) if answers == 2 else None  # noqa: PLR2004  as many as were asked for
+        found.append(output[at : at + int(size)])
+        at += int(size) + 1
+    return tuple(found) if len(found) == wanted else None
 
 
 def _packed(common_dir: Path, name: str) -> str | None:

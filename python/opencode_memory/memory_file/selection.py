@@ -63,6 +63,11 @@ def is_live(memory: Memory, *, at: datetime) -> bool:
     return memory.status is Status.ACTIVE and (memory.expires_at is None or memory.expires_at > at)
 
 
+def may_be_shown(memory: Memory, *, at: datetime) -> bool:
+    """Return whether a memory may be in a file: active, with a heading, and not only on request."""
+    return is_live(memory, at=at) and heading_of(memory) is not None and not memory.is_on_request
+
+
 def memories_to_show(
     store: MemoryStore, *, project: str, with_global: bool, most: int, at: datetime
 ) -> Iterator[Memory]:
@@ -81,11 +86,10 @@ def memories_to_show(
     categories = list(dict.fromkeys(heading.category for heading in HEADINGS))
     batches = [pinned]
     while len(yielded) < most and batches:
-        found = [memory for memory in batches.pop() if memory.id not in yielded and is_live(memory, at=at)]
+        found = [memory for memory in batches.pop() if memory.id not in yielded and may_be_shown(memory, at=at)]
         for memory in sorted(found, key=_usefulness):
-            if heading_of(memory) is not None and not memory.is_on_request:
-                yielded.add(memory.id)
-                yield memory
+            yielded.add(memory.id)
+            yield memory
         if categories:
             batches.append(store.list(project=project, scope=scope, category=categories.pop(0), limit=_MOST_LOOKED_AT))
 

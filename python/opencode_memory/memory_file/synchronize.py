@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Final
 from opencode_memory.errors import ConflictError, InvalidInputError, StorageError
 from opencode_memory.memory_file import disk
 from opencode_memory.memory_file.apply import Done, apply_changes, memories_of, propose
+from opencode_memory.memory_file.confined import Found
 from opencode_memory.memory_file.diff import Kind, diff_part
-from opencode_memory.memory_file.disk import RELATIVE, Found
+from opencode_memory.memory_file.disk import RELATIVE
 from opencode_memory.memory_file.frame import NEW, Frame, fingerprint, read_frame
 from opencode_memory.memory_file.git_state import NO_REPOSITORY, Head, read_head, unfinished_operation, versions
 from opencode_memory.memory_file.last_written import LastWritten, read_last, record_last

@@ -53,7 +53,7 @@ def read_front_matter(text: str) -> tuple[FrontMatter, str]:
     found = FrontMatter(
         raw=match[0],
         title=_scalar(values, "title"),
-        tags=_labels(values.get("tags", values.get("tag"))),
+        tags=split_labels(values.get("tags", values.get("tag"))),
         category=_scalar(values, "category"),
         date=_scalar(values, "date"),
     )
@@ -76,7 +76,7 @@ def _yaml(inside: str) -> dict[str, Any] | None:
             continue
         if match := _LINE.fullmatch(line.rstrip()):
             key = match["key"].strip().lower()
-            values[key] = _yaml_value(match["value"] or "")
+            values[key] = parse_value(match["value"] or "")
         elif key is None:
             return None
         elif content.startswith("- ") and isinstance(values[key], list | str) and not values[key]:
@@ -86,7 +86,8 @@ def _yaml(inside: str) -> dict[str, Any] | None:
     return values if key is not None else None
 
 
-def _yaml_value(text: str) -> str | list[str]:
+def parse_value(text: str) -> str | list[str]:
+    """Parse a value: a text, quoted or not, or a list in brackets."""
     text = text.strip()
     if text.startswith("[") and (end := text.rfind("]")) > 0:
         return [label for part in text[1:end].split(",") if (label := _unquote(part))]
@@ -105,6 +106,7 @@ def _scalar(values: Mapping[str, Any], key: str) -> str | None:
     return str(value).strip() or None if value is not None and not isinstance(value, list | dict) else None
 
 
-def _labels(value: Any) -> tuple[str, ...]:
+def split_labels(value: Any) -> tuple[str, ...]:
+    """Return labels that are given as a list, or as one text with commas."""
     labels = value.split(",") if isinstance(value, str) else value if isinstance(value, list) else []
     return tuple(dict.fromkeys(text for label in labels if (text := str(label).strip().removeprefix("#"))))

@@ -29,6 +29,7 @@ from opencode_memory.projects.resolver import ProjectResolver, work_tree
 from opencode_memory.text import clock
 from opencode_memory.text.clock import to_ms
 from opencode_memory.worker.duty import Duty, PermanentError, PostponedError, Work, look_every
+from opencode_memory.worker.mirror_duty import MirrorDuty
 from opencode_memory.worker.session_duty import SESSIONS, SessionDuty
 
 if TYPE_CHECKING:
@@ -63,6 +64,7 @@ class LearningDuties:
         self._folders = [Path(folder).expanduser().absolute() for folder in config.learning.watch]
         self._skips: SkipLog | None = None
         self._digests: ServerDigests | None = None
+        self._mirror = MirrorDuty(config, self._projects)
 
     @property
     def projects(self) -> ProjectResolver:
@@ -82,6 +84,7 @@ class LearningDuties:
         if self._config.memory_file is not MemoryFile.OFF:
             found.append(Duty(kind=MEMORY_FILE, do=self._write_memory_file))
             found.append(self._edited_files())
+        found += self._mirror.duties()
         if uses_server(self._config.learning):
             found.append(Duty(kind=DIGEST, do=self._digest, is_due=look_every(_DIGEST_SECONDS, self._has_digests)))
         return tuple(found)
@@ -201,6 +204,7 @@ class LearningDuties:
             update_fact_sheet(store, top, project=project)
 
     def _enqueue_memory_file(self, store: MemoryStore, folder: str, project: str | None) -> None:
+        self._mirror.add(folder)
         if self._config.memory_file is not MemoryFile.OFF:
             enqueue_memory_file(store, folder, project)
 

@@ -1,0 +1,123 @@
+"""``opencode-memory files``: memories as one Markdown file each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from opencode_memory.cli.command import Group, command
+from opencode_memory.cli.context import Invocation
+from opencode_memory.cli.errors import DONE, NOTHING_FOUND
+from opencode_memory.config.sections import Files
+from opencode_memory.text.formatting import format_count
+
+if TYPE_CHECKING:
+    from opencode_memory.mirror import MirrorReport, Place
+    from opencode_memory.store.memory_store import MemoryStore
+
+_MOST_NAMED: Final = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SyncRequest:
+    """How to synchronize: without writing, with all changes as the user's own, or with files of others rewritten."""
+
+    dry_run: bool
+    mine: bool = False
+    rewrite: bool = False
+
+
+@command("status")
+def status(run: Invocation) -> int:
+    """Show where the files are, and what a synchronization would change."""
+    return sync_files(run, SyncRequest(dry_run=True))
+
+
+@command("sync")
+@click.option("--dry-run", is_flag=True, help="Show the changes without writing.")
+@click.option("--mine", is_flag=True, help="All changes of the files are yours, also those that came with git.")
+@click.option("--rewrite", is_flag=True, help="Write also files that are kept as another author left them.")
+def sync(run: Invocation, *, dry_run: bool, mine: bool, rewrite: bool) -> int:
+    """Apply your changes of the files to the memories, and write the files that differ.
+
+    A running server does this within seconds.
+    """
+    return sync_files(run, SyncRequest(dry_run=dry_run, mine=mine, rewrite=rewrite))
+
+
+files: Final = Group(
+    "files",
+    help="Keep memories as one Markdown file each, in ~/.opencode/memory and in .opencode/memory of a project.",
+    commands=[status, sync],
+)
+
+
+def sync_files(run: Invocation, request: SyncRequest) -> int:
+    """Synchronize the folders of the global memories and of this project, as far as the settings say so."""
+    if run.config.files is Files.OFF:
+        if run.out.as_json:
+            run.out.json({"files": run.config.files, "folders": []})
+        else:
+            run.out.line("No memories are kept as files. `opencode-memory config set files both` turns them on.")
+        return NOTHING_FOUND
+    with run.open_store(creates_project=not request.dry_run) as store:
+        reports = [_sync_place(run, store, place, request) for place in _places(run, store)]
+    if run.out.as_json:
+        run.out.json({"files": run.config.files, "folders": reports})
+    else:
+        for report in reports:
+            _print_report(run, report)
+        if not reports:
+            run.out.line("This folder does not belong to a project in a repository, so it has no files.")
+    return NOTHING_FOUND if not reports or any(report.problem is not None for report in reports) else DONE
+
+
+def _places(run: Invocation, store: MemoryStore) -> Iterator[Place]:
+    from opencode_memory.mirror import global_place, project_place, shows_global, shows_projects  # noqa: PLC0415
+
+    environment = run.config.environment
+    place = global_place(environment) if shows_global(run.config.files) else None
+    if place is not None:
+        yield place
+    if shows_projects(run.config.files) and store.project is not None:
+        place = project_place(run.folder, store.project, environment)
+        if place is not None:
+            yield place
+
+
+def _sync_place(run: Invocation, store: MemoryStore, place: Place, request: SyncRequest) -> MirrorReport:
+    from opencode_memory.memory_file import ChangedBy  # noqa: PLC0415  only here
+    from opencode_memory.mirror import sync as synchronize  # noqa: PLC0415  only here
+    from opencode_memory.mirror.place import MOST_FILES  # noqa: PLC0415  only here
+
+    return synchronize(
+        store,
+        place,
+        at=run.started_at,
+        dry_run=request.dry_run,
+        changed_by=ChangedBy.PERSON if request.mine else None,
+        rewrites=request.rewrite,
+        most_files=MOST_FILES,
+        environment=run.config.environment,
+    )
+
+
+def _print_report(run: Invocation, report: MirrorReport) -> None:
+    out = run.out
+    whose = "global" if report.project is None else f"of {report.project}"
+    for what, changes in (("applied", report.applied), ("proposed", report.proposed), ("unclear", report.unclear)):
+        for change in changes[:_MOST_NAMED]:
+            out.line(f"{what:<9} {change.kind:<8} {change.name}{f' ({change.reason})' if change.reason else ''}")
+        if len(changes) > _MOST_NAMED:
+            out.line(f"{what:<9} … and {format_count(len(changes) - _MOST_NAMED, 'more file')}")
+    if report.proposed and not report.dry_run:
+        out.line("Proposed texts wait for `opencode-memory review`. If the changes are yours, add --mine.")
+    if report.problem is not None:
+        out.line(report.problem)
+        return
+    verb = "would be " if report.dry_run else ""
+    done = f"{format_count(len(report.written), 'file')} {verb}written, {len(report.removed)} {verb}removed"
+    out.line(f"{report.path}: {format_count(report.shown, 'memory')} ({whose}); {done}.")

@@ -1,0 +1,54 @@
+"""``opencode-memory files``: memories as one Markdown file each."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from support.command_line import CommandLine
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "home-of-files"
+    folder.mkdir()
+    monkeypatch.setenv("HOME", str(folder))
+    monkeypatch.setenv("OPENCODE_MEMORY_FILES", "global")
+    return folder
+
+
+def test_files_are_off_by_default(cli: CommandLine) -> None:
+    answer = cli("files", "status")
+    assert answer.code == 1
+    assert "config set files both" in answer.out
+
+
+def test_status_writes_nothing_and_sync_writes_the_files(cli: CommandLine, home: Path) -> None:
+    cli.remember("Answer in short sentences", "--global")
+    assert "1 file would be written" in cli.ok("files", "status").out
+    assert not (home / ".opencode").exists()
+    assert "1 memory (global); 1 file written, 0 removed" in cli.ok("files", "sync").out
+    [path] = (home / ".opencode" / "memory").glob("*.md")
+    path.write_text(path.read_text().replace("short", "long"))
+    assert "applied   edit" in cli.ok("files", "sync", "--dry-run").out
+    assert cli.contents() == ["Answer in short sentences"]
+    [folder] = cli.ok("files", "sync", "--json").json["folders"]
+    assert [change["kind"] for change in folder["applied"]] == ["edit"]
+    assert cli.contents() == ["Answer in long sentences"]
+
+
+def test_folder_that_is_a_link_is_a_problem(cli: CommandLine, home: Path, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (home / ".opencode").symlink_to(elsewhere)
+    cli.remember("Answer in short sentences", "--global")
+    answer = cli("files", "sync")
+    assert (answer.code, "symbolic link" in answer.out) == (1, True)
+    assert list(elsewhere.iterdir()) == []
+
+
+def test_unknown_value_of_the_setting_is_refused(cli: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENCODE_MEMORY_FILES", "all")
+    answer = cli("files", "status")
+    assert (answer.code, "off, global, project or both" in answer.err) == (2, True)
