@@ -35,16 +35,16 @@ def enrich(run: Invocation, *, reference: str | None, limit: int, dry_run: bool)
         enricher = Enricher(store, run.config.forge, run.config.environment, now=clock.now)
         if reference is not None:
             name = canonical(reference, project=store.project)
-            due = Due(names=(name,), without_token=())
+            due = Due(names=(name,))
         else:
             due = enricher.find_due(store.project, limit=limit)
         if dry_run:
-            return _print_plan(run, due)
+            return _print_plan(run, due, enricher)
         if reference is not None:
             batch = Batch(results=(_fetch(enricher, name, store.project),), problems={}, failed=0)
         else:
             batch = enricher.enrich_all(due.names, project=store.project)
-    return _print(run, batch, due)
+    return _print(run, batch, due, enricher)
 
 
 def _fetch(enricher: Enricher, name: str, project: str | None) -> Result:
@@ -56,18 +56,18 @@ def _fetch(enricher: Enricher, name: str, project: str | None) -> Result:
     return result
 
 
-def _print_plan(run: Invocation, due: Due) -> int:
+def _print_plan(run: Invocation, due: Due, enricher: Enricher) -> int:
     if run.out.as_json:
-        run.out.json({"would_fetch": due.names, "without_token": due.without_token})
+        run.out.json({"would_fetch": due.names, "without_token": due.without_token, "paused": due.paused})
         return DONE
     for name in due.names:
         run.out.line(name)
     run.out.note(f"{format_count(len(due.names), 'item')} would be fetched; nothing was sent.")
-    _note_hosts(run, due)
+    _note_hosts(run, due, enricher)
     return DONE
 
 
-def _print(run: Invocation, batch: Batch, due: Due) -> int:
+def _print(run: Invocation, batch: Batch, due: Due, enricher: Enricher) -> int:
     if run.out.as_json:
         run.out.json(
             {
@@ -75,6 +75,7 @@ def _print(run: Invocation, batch: Batch, due: Due) -> int:
                 "problems": batch.problems,
                 "failed": batch.failed,
                 "without_token": due.without_token,
+                "paused": due.paused,
             }
         )
     else:
@@ -82,9 +83,9 @@ def _print(run: Invocation, batch: Batch, due: Due) -> int:
             _print_result(run, result)
         for name, problem in batch.problems.items():
             run.out.note(f"{name}: {problem}")
-        if not batch.results and not batch.failed:
+        if not batch.results and not batch.failed and not due.paused:
             run.out.note("No memory of this project names an item that is due.")
-        _note_hosts(run, due)
+        _note_hosts(run, due, enricher)
     return NOTHING_FOUND if batch.failed else DONE
 
 
@@ -98,9 +99,11 @@ def _print_result(run: Invocation, result: Result) -> None:
         run.out.line(f"  still a blocker: {short_id(blocker.id)}  {one_line(blocker.content, 80)}")
 
 
-def _note_hosts(run: Invocation, due: Due) -> None:
+def _note_hosts(run: Invocation, due: Due, enricher: Enricher) -> None:
     for host in due.without_token:
-        run.out.note(f"There is no token for {host}; opencode-memory doctor tells how to give one.")
+        run.out.note(f"There is no token for {host}: {enricher.forges.describe_missing(host)}.")
+    for pause in due.paused:
+        run.out.note(f"{pause}.")
 
 
 def _to_fields(result: Result) -> dict[str, Any]:

@@ -244,11 +244,13 @@ def _answer_recall(run: Invocation, fields: Mapping[str, Any]) -> int:
 def worker(run: Invocation, *, supervised: bool) -> int:
     """Learn, embed, link similar memories and clean up, until stopped. Several workers may run at once."""
     from opencode_memory.worker.duties import maintenance_duties  # noqa: PLC0415  only here
+    from opencode_memory.worker.forge_duty import ForgeDuty  # noqa: PLC0415  only here
     from opencode_memory.worker.learning_duties import LearningDuties  # noqa: PLC0415  only here
 
     with run.open_unbound_store(actor="extracted") as store:
         learning = LearningDuties(store, run.config)
-        _run_worker(run, store, learning, (*maintenance_duties(), *learning.duties()), supervised=supervised)
+        duties = (*maintenance_duties(), *learning.duties(), *ForgeDuty(run.config).duties())
+        _run_worker(run, store, learning, duties, supervised=supervised)
     return DONE
 
 

@@ -36,6 +36,8 @@ IN_BRIEF: Final = "brief"
 BEFORE: Final = "earlier statement"
 CREATED: Final = "created"
 """Key of the time of a message in ``Decision.about``. It is the same in a fork of the session."""
+_WIDE: Final = 128
+"""The number of candidates that a recall has at most."""
 _NOT_IN_FULL: Final = frozenset({HEADLINE, BEFORE})
 
 
@@ -156,7 +158,12 @@ def _recall(store: MemoryStore, request: Request) -> list[Hit]:
     query = query_of(request.text)
     if not query:
         return []
-    return store.recall(query, limit=POOL, project=request.project, explain=True, unasked=True)
+    hits = store.recall(query, limit=POOL, project=request.project, explain=True, unasked=True)
+    if any(hit.memory.is_from_forge for hit in hits):
+        # Titles of issues share their words with the memories about them, and must not take the place of memories.
+        more = store.recall(query, limit=_WIDE, project=request.project, explain=True, unasked=True)
+        hits = [hit for hit in more if not hit.memory.is_from_forge][:POOL]
+    return hits
 
 
 def _find(store: MemoryStore, request: Request, hits: Sequence[Hit], most: int, in_sight: frozenset[str]) -> _Found:

@@ -72,10 +72,12 @@ class Due:
     Attributes:
         names: Their canonical names.
         without_token: Hosts that are left out, because there is no token for them.
+        paused: Why other hosts are left out.
     """
 
     names: tuple[str, ...]
-    without_token: tuple[str, ...]
+    without_token: tuple[str, ...] = ()
+    paused: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,10 +143,9 @@ class Enricher:
             message = f"entity_ref: {forge.kind.capitalize()} has no {one_line(name, 120)}"
             raise InvalidInputError(message, field="entity_ref")
         at = self._now()
-        pause = self._cache.pause_of(forge.host, at=at)
+        pause = self.describe_pause(forge.host)
         if pause is not None:
-            left = format_duration((pause.until_ms - to_ms(at)) / 1000)
-            raise NotAskedError(f"{forge.host} is left alone for {left}: {pause.reason}", hint="try again later")
+            raise NotAskedError(pause, hint="try again later")
         known = self._cache.get(reference.name)
         try:
             response = fetch(forge, reference, etag=None if known is None else known.etag, at=at)
@@ -168,6 +169,15 @@ class Enricher:
         self._cache.put(reference.name, item=item, etag=etag, at=at)
         return result if not response.is_unchanged else _as_unchanged(result)
 
+    def describe_pause(self, host: str) -> str | None:
+        """Say until when and why a host is left alone; None if it may be asked."""
+        at = self._now()
+        pause = self._cache.pause_of(host, at=at)
+        if pause is None:
+            return None
+        left = format_duration((pause.until_ms - to_ms(at)) / 1000)
+        return f"{host} is left alone for {left}: {pause.reason}"
+
     def find_due(self, project: str | None, *, limit: int) -> Due:
         """Return the items that memories of a project name and that are due, newest memory first.
 
@@ -177,6 +187,7 @@ class Enricher:
         """
         names: dict[str, None] = {}
         without_token: set[str] = set()
+        paused: dict[str, str | None] = {}
         at = self._now()
         has_fact = read_known_names(self._store, project)
         for reference in self._find_references(project):
@@ -185,10 +196,18 @@ class Enricher:
             if self.forges.find(reference.host) is None:
                 without_token.add(reference.host)
                 continue
+            if reference.host not in paused:
+                paused[reference.host] = self.describe_pause(reference.host)
+            if paused[reference.host] is not None:
+                continue
             names[reference.name] = None
             if len(names) == limit:
                 break
-        return Due(names=tuple(names), without_token=tuple(sorted(without_token)))
+        return Due(
+            names=tuple(names),
+            without_token=tuple(sorted(without_token)),
+            paused=tuple(pause for pause in paused.values() if pause is not None),
+        )
 
     def enrich_all(
         self, names: Iterable[str], *, project: str | None, after_each: Callable[[], None] = lambda: None

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
-from opencode_memory.forges.item import Item
+from opencode_memory.forges.item import Item, parse_item
 from opencode_memory.models import FORGE, Category, Memory, Scope, Source, Status, Trust
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ def find_fact(store: MemoryStore, name: str, project: str | None) -> Memory | No
     found = store.list(
         scope=Scope.owned_by(project), entity=name, tag=FORGE, status=(Status.ACTIVE, Status.ARCHIVED), limit=_MOST
     )
-    return next((memory for memory in found if memory.is_from_forge and memory.topic == _TOPIC + name), None)
+    return next((memory for memory in found if memory.topic == _TOPIC + name), None)
 
 
 def store_fact(store: MemoryStore, name: str, item: Item, *, project: str | None, is_asked: bool) -> Memory | None:
@@ -45,9 +45,11 @@ def store_fact(store: MemoryStore, name: str, item: Item, *, project: str | None
         if not is_asked:
             return None
         fact = store.restore(fact.id)[0]
-    # The engine would keep the words of the user and store ours as a candidate for review.
-    if fact is not None and (fact.content == text or fact.trust is not Trust.TOOL):
+    if fact is not None and (fact.content == text or not _is_ours(fact, name)):
         return fact
+    metadata = item.to_json()
+    if fact is not None and item.is_done and _OFFERED in fact.metadata:
+        metadata[_OFFERED] = fact.metadata[_OFFERED]
     written = store.remember(
         text,
         category=Category.FACT,
@@ -57,9 +59,15 @@ def store_fact(store: MemoryStore, name: str, item: Item, *, project: str | None
         tags=[FORGE],
         trust=Trust.TOOL,
         source=Source(tool=FORGE),
-        metadata=item.to_json(),
+        metadata=metadata,
     )
     return store.get(written.id)
+
+
+def _is_ours(fact: Memory, name: str) -> bool:
+    """Return whether nobody has changed the text of a fact since it was fetched."""
+    item = parse_item(fact.metadata)
+    return fact.is_from_forge and item is not None and fact.content == item.describe(name)
 
 
 def find_blockers(store: MemoryStore, name: str, project: str | None) -> Iterator[Memory]:
@@ -90,4 +98,4 @@ def read_known_names(store: MemoryStore, project: str | None) -> frozenset[str]:
     found = store.list(
         scope=Scope.owned_by(project), tag=FORGE, status=(Status.ACTIVE, Status.ARCHIVED), limit=_MOST_FACTS
     )
-    return frozenset((memory.topic or "").removeprefix(_TOPIC) for memory in found if memory.is_from_forge)
+    return frozenset((memory.topic or "").removeprefix(_TOPIC) for memory in found)

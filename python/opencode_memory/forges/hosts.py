@@ -80,6 +80,10 @@ class Forges:
         """Return the hosts that may be forges, whether there is a token or not."""
         return tuple(sorted({*_PUBLIC, *self._configured, *self._tokens, *self._remotes}))
 
+    def expected(self) -> tuple[str, ...]:
+        """Return the hosts that the user has configured, and the public ones that projects have as a remote."""
+        return tuple(sorted({*self._configured, *(self._remotes & _PUBLIC.keys())}))
+
     def may_ask(self, host: str) -> bool:
         """Return whether a host may be a forge of the user."""
         return host in _PUBLIC or host in self._configured or host in self._tokens or host in self._remotes
@@ -104,7 +108,20 @@ class Forges:
         if not self.may_ask(host):
             message = f"{host} is neither a remote of a project nor in forge.hosts"
             raise NotAskedError(message, hint=f"opencode-memory config set forge.hosts {_FORM.replace('HOST', host)}")
-        raise NotAskedError(f"there is no token for {host}", hint=self._describe_missing(host))
+        raise NotAskedError(f"there is no token for {host}", hint=self.describe_missing(host))
+
+    def describe_missing(self, host: str) -> str:
+        """Say how to give a host its token."""
+        if host == GITHUB:
+            return "set GITHUB_TOKEN, or run `gh auth login`"
+        if host == GITLAB:
+            return "set GITLAB_TOKEN, or run `glab auth login`"
+        known = self._configured.get(host)
+        ways = {
+            ForgeKind.GITLAB: f"set GITLAB_HOST={host} and GITLAB_TOKEN, or run `glab auth login --hostname {host}`",
+            ForgeKind.GITHUB: f"set GH_HOST={host} and GH_ENTERPRISE_TOKEN, or run `gh auth login --hostname {host}`",
+        }
+        return ways[known[0]] if known is not None else f"for GitLab, {ways[ForgeKind.GITLAB]}"
 
     def _look_up(self, host: str) -> Forge | None:
         known = self._configured.get(host)
@@ -126,18 +143,6 @@ class Forges:
         else:
             api, is_loopback = _PUBLIC[host][1] if host in _PUBLIC else f"https://{host}{_API[kind]}", False
         return Forge(host=host, kind=kind, api=api, is_loopback=is_loopback, token=token, token_source=source)
-
-    def _describe_missing(self, host: str) -> str:
-        if host == GITHUB:
-            return "set GITHUB_TOKEN, or run `gh auth login`"
-        if host == GITLAB:
-            return "set GITLAB_TOKEN, or run `glab auth login`"
-        known = self._configured.get(host)
-        ways = {
-            ForgeKind.GITLAB: f"set GITLAB_HOST={host} and GITLAB_TOKEN, or run `glab auth login --hostname {host}`",
-            ForgeKind.GITHUB: f"set GH_HOST={host} and GH_ENTERPRISE_TOKEN, or run `gh auth login --hostname {host}`",
-        }
-        return ways[known[0]] if known is not None else f"for GitLab, {ways[ForgeKind.GITLAB]}"
 
 
 def _parse_hosts(entries: Iterable[str]) -> Iterator[tuple[str, tuple[ForgeKind, Address]]]:

@@ -24,6 +24,7 @@ from opencode_memory.cli.doctor.checks import (
 )
 from opencode_memory.cli.doctor.digest import check_digest
 from opencode_memory.cli.doctor.fix import apply
+from opencode_memory.cli.doctor.forges import check_forges
 from opencode_memory.cli.doctor.lateness import check_lateness
 from opencode_memory.cli.doctor.loops import check_loops
 from opencode_memory.cli.doctor.packages import check_other_packages
@@ -185,6 +186,7 @@ def _check_store(run: Invocation) -> Iterator[Check]:
         yield from check_lateness(store)
         yield from check_sessions(store, run.config.learning)
         yield from check_loops(store)
+        yield from check_forges(store, run.config)
         if store.project is None:
             yield Check("project", Level.NOTE, f"{run.folder} has no memories yet")
         else:
