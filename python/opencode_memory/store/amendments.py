@@ -38,12 +38,13 @@ def announces_change(text: str) -> bool:
     return _ANNOUNCES.search(text) is not None
 
 
-def put_amendments_first(hits: Sequence[SessionHit], opening: Callable[[SessionHit], str]) -> list[SessionHit]:
+def put_amendments_first(hits: Sequence[SessionHit], announces: Callable[[SessionHit], bool]) -> list[SessionHit]:
     """Move the best hit of an amending session directly above that of the earlier session.
 
     Args:
         hits: Hits, best first.
-        opening: Returns what the person said first in the session of a hit; called for few sessions only.
+        announces: Tells whether what the person said first in the session of a hit announces a change; called for few
+            sessions only.
     """
     firsts: dict[tuple[str, str], SessionHit] = {}
     for hit in hits:
@@ -58,7 +59,7 @@ def put_amendments_first(hits: Sequence[SessionHit], opening: Callable[[SessionH
             and earlier.turn.project == later.turn.project
             and (later.relevance or 0.0) >= _SHARE * (earlier.relevance or 0.0)
         ]
-        if above and announces_change(opening(later)):
+        if above and announces(later):
             ordered.remove(later)
             ordered.insert(ordered.index(above[0]), later)
     return ordered

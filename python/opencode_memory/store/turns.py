@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from opencode_memory._core import redact
 from opencode_memory.models import SessionHit, Turn
 from opencode_memory.store import arguments, records
-from opencode_memory.store.amendments import put_amendments_first
+from opencode_memory.store.amendments import announces_change, put_amendments_first
 from opencode_memory.text.clock import to_ms
 
 if TYPE_CHECKING:
@@ -30,6 +30,8 @@ _SPARE: Final = 2
 """Turns are requested so many times as often as hits, because copies and turns without a text are left out."""
 _MOST: Final = 1_000
 _OPENING_TURNS: Final = 3
+_MOST_OPENINGS: Final = 10_000
+"""Texts of which is remembered what they announce."""
 _PERSON: Final = "user"
 
 
@@ -116,6 +118,7 @@ class Turns:
         self._engine = engine
         self._queue = queue
         self.texts: TurnTexts | None = None
+        self._announcing: dict[bytes, bool] = {}
 
     def add(self, pages: Sequence[SessionPage]) -> bool:
         """Embed and index the turns of some pages.
@@ -210,7 +213,7 @@ class Turns:
             )
             if len(hits) == limit:
                 break
-        ordered = put_amendments_first(hits, self._opening)
+        ordered = put_amendments_first(hits, self._announces_change)
         return [replace(hit, rank=rank) for rank, hit in enumerate(ordered, 1)]
 
     def _with_texts(
@@ -222,11 +225,23 @@ class Turns:
             if self.texts is not None:
                 yield from zip(part, self.texts.read([records.turn(one["turn"]) for one in part]), strict=True)
 
-    def _opening(self, hit: SessionHit) -> str:
-        """Return what the person said first in the session of a hit."""
-        begun = self.of_session(hit.turn.session, limit=_OPENING_TURNS)
-        said = [turn.text for turn in begun if (turn.database, turn.speaker) == (hit.turn.database, _PERSON)]
-        return said[0] if said else ""
+    def _announces_change(self, hit: SessionHit) -> bool:
+        """Tell whether what the person said first in the session of a hit announces a change.
+
+        What a text announces is remembered, because reading the text takes longer than the rest.
+        """
+        begun = self._engine.turns_of_session(hit.turn.session, 0, _OPENING_TURNS - 1)
+        for one in begun:
+            if (one["database"], one["speaker"]) != (hit.turn.database, _PERSON):
+                continue
+            known = self._announcing.get(one["digest"])
+            if known is None and (said := self._read([one])):
+                if len(self._announcing) >= _MOST_OPENINGS:
+                    self._announcing.clear()
+                known = self._announcing[one["digest"]] = announces_change(said[0].text)
+            if known is not None:
+                return known
+        return False
 
     def _read(self, found: Iterable[dict[str, Any]]) -> list[Turn]:
         if self.texts is None:

@@ -24,11 +24,11 @@ from typing import Final, Self
 from opencode_memory.errors import InvalidInputError
 from opencode_memory.hosts.opencode.contract import find_parent
 from opencode_memory.hosts.opencode.feed.pages import Page, read_page, read_some
+from opencode_memory.hosts.opencode.feed.schema import Schema, Schemas
 from opencode_memory.hosts.opencode.feed.sqlite_reader import BesideReader
-from opencode_memory.hosts.opencode.feed.tables import Engine, columns, engines_of, is_sound
+from opencode_memory.hosts.opencode.feed.tables import is_sound
 from opencode_memory.learning.extraction.events import Message, SessionInfo
 
-_SESSION_TABLES: Final = ("session_v2", "session")
 _BATCH: Final = 100
 _NEWEST: Final = 4
 _NO_MARKS: Final[Mapping[str, str]] = MappingProxyType({})
@@ -55,17 +55,22 @@ class OpenCodeDatabase:
 
     Every method checks the file again and can raise the same errors.
 
+    Args:
+        path: The file.
+        schemas: The schemas of databases that the caller has opened before.
+
     Raises:
         StorageError: The file is missing, damaged or not readable.
         InvalidInputError: The file is not a SQLite database, or not OpenCode's.
         BusyError: Another program keeps it locked.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, schemas: Schemas | None = None) -> None:
         self._path = path
         self._reader = BesideReader(path)
+        self._schemas = Schemas() if schemas is None else schemas
         try:
-            self._reader.ask(self._engines)
+            self._reader.ask(self._schema)
         except BaseException:
             self.close()
             raise
@@ -124,7 +129,7 @@ class OpenCodeDatabase:
             )
 
         def page(connection: sqlite3.Connection) -> Page:
-            return read_page(connection, self._engines(connection), session, after, now_ms=now_ms, limit=limit)
+            return read_page(connection, self._schema(connection).engines, session, after, now_ms=now_ms, limit=limit)
 
         return self._reader.ask(page)
 
@@ -133,7 +138,7 @@ class OpenCodeDatabase:
 
         def ids(connection: sqlite3.Connection) -> frozenset[str]:
             found: set[str] = set()
-            for engine in self._engines(connection):
+            for engine in self._schema(connection).engines:
                 rows = connection.execute(f"SELECT id FROM {engine.table} WHERE session_id = ?", (session,))
                 found.update(name for (name,) in rows if is_sound(name))
             return frozenset(found)
@@ -147,14 +152,16 @@ class OpenCodeDatabase:
             wanted: Ids of messages by session.
             now_ms: The current time, in UTC milliseconds.
         """
+        return self._reader.ask(partial(self._messages, wanted=wanted, now_ms=now_ms))
 
-        def read(connection: sqlite3.Connection) -> dict[tuple[str, str], Message]:
-            engines = self._engines(connection)
-            return {
-                (session, name): message
-                for session, ids in wanted.items()
-                for name, message in read_some(connection, engines, session, ids, now_ms=now_ms).items()
-            }
+    def read_messages_with_infos(
+        self, wanted: Mapping[str, Collection[str]], *, now_ms: int
+    ) -> tuple[dict[tuple[str, str], Message], dict[str, SessionInfo]]:
+        """Return messages as ``read_messages`` does, and their sessions, in one step."""
+
+        def read(connection: sqlite3.Connection) -> tuple[dict[tuple[str, str], Message], dict[str, SessionInfo]]:
+            messages = self._messages(connection, wanted=wanted, now_ms=now_ms)
+            return messages, self._infos(connection, [*wanted])
 
         return self._reader.ask(read)
 
@@ -162,20 +169,30 @@ class OpenCodeDatabase:
         """Return these sessions, by id; those that do not exist are left out."""
         return self._reader.ask(partial(self._infos, names=list(sessions)))
 
-    def _engines(self, connection: sqlite3.Connection) -> list[Engine]:
-        engines = engines_of(connection)
-        if not engines or not _session_tables(connection):
+    def _schema(self, connection: sqlite3.Connection) -> Schema:
+        schema = self._schemas.of(connection, self._reader.identity)
+        if not schema.engines or not schema.sessions:
             error = InvalidInputError(
                 f"{self._path} is not a database of OpenCode, or its version is unknown", field="db"
             )
             error.hint = "`opencode db path` says where OpenCode keeps it"
             raise error
-        return engines
+        return schema
+
+    def _messages(
+        self, connection: sqlite3.Connection, *, wanted: Mapping[str, Collection[str]], now_ms: int
+    ) -> dict[tuple[str, str], Message]:
+        engines = self._schema(connection).engines
+        return {
+            (session, name): message
+            for session, ids in wanted.items()
+            for name, message in read_some(connection, engines, session, ids, now_ms=now_ms).items()
+        }
 
     def _marks(self, connection: sqlite3.Connection, only: str | None = None) -> dict[str, tuple[str, int]]:
         """Return mark and last activity of each session with messages, or of one."""
         asked = ["s.id", "s.time_updated"]
-        for engine in self._engines(connection):
+        for engine in self._schema(connection).engines:
             asked.append(f"(SELECT count(*) FROM {engine.table} m WHERE m.session_id = s.id)")
             # An active message is among the newest. Rows of older messages need not be read.
             newest = (
@@ -184,7 +201,7 @@ class OpenCodeDatabase:
             )
             asked.append(f"(SELECT max(moment) FROM ({newest}))")
         found: dict[str, tuple[str, int]] = {}
-        for table, known in _session_tables(connection).items():
+        for table, known in self._schema(connection).sessions.items():
             updated = "time_updated" if "time_updated" in known else "NULL AS time_updated"
             chosen = "" if only is None else " WHERE id = ?"
             statement = f"SELECT {', '.join(asked)} FROM (SELECT id, {updated} FROM {table}{chosen}) s"
@@ -196,7 +213,7 @@ class OpenCodeDatabase:
 
     def _infos(self, connection: sqlite3.Connection, names: list[str]) -> dict[str, SessionInfo]:
         found: dict[str, SessionInfo] = {}
-        for table, known in _session_tables(connection).items():
+        for table, known in self._schema(connection).sessions.items():
             asked = ", ".join(name if name in known else "NULL" for name in ("directory", "parent_id", "title"))
             places = ", ".join("?" * len(names))
             for name, *values in connection.execute(f"SELECT id, {asked} FROM {table} WHERE id IN ({places})", names):
@@ -222,9 +239,3 @@ def default_database(environment: Mapping[str, str]) -> Path | None:
         return None
     data = Path(configured) if configured else Path(home or "") / ".local" / "share"
     return data / "opencode" / (named or "opencode.db")
-
-
-def _session_tables(connection: sqlite3.Connection) -> dict[str, set[str]]:
-    """Return the session tables with their columns, the preferred table first."""
-    known = {table: columns(connection, table) for table in _SESSION_TABLES}
-    return {table: names for table, names in known.items() if "id" in names}

@@ -9,7 +9,7 @@ change during the query.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from pathlib import Path
 from typing import Any, Final, TypeAlias, TypeVar
 
@@ -66,6 +66,11 @@ class BesideReader:
                     return answer
             self.close()
         raise BusyError(f"{self._path} changes faster than it can be read")
+
+    @property
+    def identity(self) -> Hashable:
+        """Identifies the file that a running query reads."""
+        return self._path, self._state[1:3] if self._state is not None else None
 
     def close(self) -> None:
         """Close the file."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from opencode_memory.errors import BusyError, InvalidInputError, StorageError
 from opencode_memory.hosts.opencode.feed.database import OpenCodeDatabase
+from opencode_memory.hosts.opencode.feed.schema import Schemas
 from opencode_memory.hosts.opencode.turns.texts import read_turn
 from opencode_memory.models import Turn
 from opencode_memory.store.turns import digest_of
@@ -39,6 +40,7 @@ class DatabaseTexts:
         self._store = store
         self._switches = switches
         self._now_ms = now_ms
+        self._schemas = Schemas()
 
     def read(self, turns: Sequence[Turn]) -> list[Turn | None]:
         """Return the turns with title and text, in order; None for those that must not be shown.
@@ -53,24 +55,24 @@ class DatabaseTexts:
         found: dict[tuple[str, str, str], Turn] = {}
         for database, wanted in by_database.items():
             try:
-                with OpenCodeDatabase(Path(database)) as opened:
+                with OpenCodeDatabase(Path(database), self._schemas) as opened:
                     found |= {_key(turn): turn for turn in self._read_database(opened, wanted)}
             except (StorageError, InvalidInputError, BusyError) as error:
                 _LOG.info("turns of sessions are not shown: %s", error)
         return [found.get(_key(turn)) for turn in turns]
 
     def _read_database(self, database: OpenCodeDatabase, turns: Sequence[Turn]) -> Iterator[Turn]:
-        infos = database.find_infos({turn.session for turn in turns})
         wanted: defaultdict[str, set[str]] = defaultdict(set)
         for turn in turns:
             wanted[turn.session].add(turn.message)
-        for session, project in {(turn.session, turn.project) for turn in turns}:
-            info = infos.get(session)
-            if info is None or self._switches.skips(self._store, project, info):
-                wanted.pop(session, None)
-        messages = database.read_messages(wanted, now_ms=self._now_ms())
+        messages, infos = database.read_messages_with_infos(wanted, now_ms=self._now_ms())
+        skipped = {
+            session
+            for session, project in {(turn.session, turn.project) for turn in turns}
+            if session not in infos or self._switches.skips(self._store, project, infos[session])
+        }
         for turn in turns:
-            message = messages.get((turn.session, turn.message))
+            message = None if turn.session in skipped else messages.get((turn.session, turn.message))
             said = None if message is None else read_turn(message)
             if said is not None and digest_of(said[1]) == turn.digest:
                 yield replace(turn, title=infos[turn.session].title, text=said[1])
