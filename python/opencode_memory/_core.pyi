@@ -118,6 +118,18 @@ class Engine:
         limit: int,
         explain: bool,
     ) -> list[_Dict]: ...
+    def recall_all(
+        self,
+        query: str,
+        vector: _Vectors | None,
+        turn_vector: tuple[str, _Vectors] | None,
+        selection: Mapping[str, Any],
+        limit: int,
+        turn_limit: int,
+        explain: bool,
+        unasked: bool,
+        nearest: bool,
+    ) -> tuple[list[_Dict], list[_Dict]]: ...
     # session
     def session_start(self, project: str | None, name: str, working_on: str | None, lease_ms: int) -> _Dict: ...
     def session_heartbeat(self, project: str | None, name: str, lease_ms: int) -> _Dict: ...

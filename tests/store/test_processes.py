@@ -166,6 +166,9 @@ _USES: dict[str, Callable[[MemoryStore, str], object]] = {
     "turns.message_ids": lambda store, id: store.turns.message_ids("/agent.db", "ses"),
     "turns.counts": lambda store, id: store.turns.counts(),
     "turns.recall": _recall_turns,
+    "turns.recall_with_memories": lambda store, id: store.turns.recall_with_memories(
+        "x", select(default=None, zone=None), limit=1, explain=False, nearest=False
+    ),
     "turns.around": lambda store, id: store.turns.around(_TURN, before=1, after=1),
     "turns.find": lambda store, id: store.turns.find("msg"),
     "turns.of_session": lambda store, id: store.turns.of_session("ses"),

@@ -44,7 +44,7 @@ from opencode_memory.store.jobs import Jobs
 from opencode_memory.store.kv import KeyValues
 from opencode_memory.store.learning_state import LearningState
 from opencode_memory.store.ledger import Ledger
-from opencode_memory.store.merge import merge, parse_sources
+from opencode_memory.store.merge import merge, with_turns
 from opencode_memory.store.operations import Operations
 from opencode_memory.store.projects import Projects
 from opencode_memory.store.reminders import Reminders
@@ -60,7 +60,6 @@ _log: Final = logging.getLogger(__name__)
 
 _UNCHANGED: Final = object()
 _MOST_RELATED: Final = 1000
-_ONLY_MEMORIES: Final = ("category", "entity", "tag", "status", "older_than", "pinned", "with_expired")
 
 
 class MemoryStore:
@@ -422,22 +421,22 @@ class MemoryStore:
         Raises:
             InvalidInputError: An argument is invalid.
         """
-        wanted = parse_sources(sources)
-        memories: builtins.list[Hit] = []
-        if wanted is not Sources.SESSIONS:
-            memories = self.recall(
+        wanted = with_turns(sources, filters, as_of=as_of, can_read=self.turns.texts is not None)
+        if wanted is Sources.MEMORIES:
+            found = self.recall(
                 query, limit=limit, as_of=as_of, explain=explain, nearest=nearest, unasked=nearest, **filters
             )
-        narrows = as_of is not None or any(filters.get(name) for name in _ONLY_MEMORIES)
-        if wanted is Sources.MEMORIES or (wanted is Sources.ALL and narrows):
-            return [*memories]
-        if narrows:
-            raise InvalidInputError(
-                "sources: sessions cannot be filtered by category, entity, tag, status or a past state", field="sources"
-            )
+            return [*found]
+        question, selection = arguments.readable(query), self._select(**filters)
         most = arguments.count(limit, field="limit", least=1)
-        turns = self.turns.recall(arguments.readable(query), self._select(**filters), limit=most, explain=explain)
-        return merge(memories, turns, limit=most)
+        arguments.flag(explain, field="explain")
+        arguments.flag(nearest, field="nearest")
+        if wanted is Sources.SESSIONS:
+            return [*self.turns.recall(question, selection, limit=most, explain=explain)]
+        return merge(
+            *self.turns.recall_with_memories(question, selection, limit=most, explain=explain, nearest=nearest),
+            limit=most,
+        )
 
     def note_uses(self, ids: Sequence[str]) -> None:
         """Count a use of each memory, as a recall does for its hits."""

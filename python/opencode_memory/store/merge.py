@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import accumulate
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from opencode_memory.errors import InvalidInputError
 from opencode_memory.models import Hit, SessionHit, Sources
 
 _Found = TypeVar("_Found", Hit, SessionHit)
 
+_ONLY_MEMORIES: Final = ("category", "entity", "tag", "status", "older_than", "pinned", "with_expired")
 MEMORIES_FIRST: Final = 0.05
 """Relevance by which a turn must exceed a memory to stand above it, because a memory was chosen and a turn was not."""
 
@@ -26,6 +27,27 @@ def parse_sources(name: str) -> Sources:
         known = ", ".join(Sources)
         raise InvalidInputError(f"sources: {name!r} is none of {known}", field="sources", limit=known)
     return Sources(name)
+
+
+def with_turns(sources: str, filters: Mapping[str, Any], *, as_of: object, can_read: bool) -> Sources:
+    """Return what a search has to look at: ``ALL`` is narrowed to memories if no turn can pass.
+
+    Args:
+        sources: The name of the wanted sources.
+        filters: See ``Filter``.
+        as_of: A past state of the store, which has no turns; None for the present.
+        can_read: Whether the texts of turns can be read.
+
+    Raises:
+        InvalidInputError: The name is unknown, or only turns are wanted and none can pass.
+    """
+    wanted = parse_sources(sources)
+    narrows = as_of is not None or any(filters.get(name) for name in _ONLY_MEMORIES)
+    if wanted is Sources.SESSIONS and narrows:
+        raise InvalidInputError(
+            "sources: sessions cannot be filtered by category, entity, tag, status or a past state", field="sources"
+        )
+    return Sources.MEMORIES if wanted is Sources.ALL and (narrows or not can_read) else wanted
 
 
 def merge(memories: Sequence[Hit], turns: Sequence[SessionHit], *, limit: int) -> list[Hit | SessionHit]:

@@ -14,12 +14,15 @@ from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from opencode_memory._core import redact
-from opencode_memory.models import SessionHit, Turn
+from opencode_memory.models import Hit, SessionHit, Turn
 from opencode_memory.store import arguments, records
 from opencode_memory.store.amendments import announces_change, put_amendments_first
 from opencode_memory.text.clock import to_ms
 
 if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
     from opencode_memory._core import Engine
     from opencode_memory.store.embedding_queue import EmbeddingQueue
 
@@ -191,9 +194,27 @@ class Turns:
         """
         if self.texts is None:
             return []
+        vector = self._embed(query)
+        found = self._engine.recall_turns(query, vector, selection, min(_SPARE * limit, _MOST), explain)
+        return self._to_hits(found, limit, explain=explain)
+
+    def recall_with_memories(
+        self, query: str, selection: dict[str, Any], *, limit: int, explain: bool, nearest: bool
+    ) -> tuple[list[Hit], list[SessionHit]]:
+        """Find memories and turns at the same time; see ``MemoryStore.recall`` for ``nearest``."""
+        vectors = self._queue.embed_query(query), self._embed(query)
+        memories, turns = self._engine.recall_all(
+            query, *vectors, selection, limit, min(_SPARE * limit, _MOST), explain, nearest, nearest
+        )
+        return [records.hit(hit, explained=explain) for hit in memories], self._to_hits(turns, limit, explain=explain)
+
+    def _embed(self, query: str) -> tuple[str, npt.NDArray[np.float32]] | None:
+        """Return the name of the model of the session index, and the vector of a query."""
         vector = self._queue.embed_query(query, of_sessions=True)
-        stamped = None if vector is None else (self._queue.embedder().model_id, vector)
-        found = self._engine.recall_turns(query, stamped, selection, min(_SPARE * limit, _MOST), explain)
+        return None if vector is None else (self._queue.embedder().model_id, vector)
+
+    def _to_hits(self, found: Sequence[dict[str, Any]], limit: int, *, explain: bool) -> list[SessionHit]:
+        """Return the hits whose texts may be shown, amendments first."""
         seen: set[bytes] = set()
         hits: list[SessionHit] = []
         for one, turn in self._with_texts(found, limit):

@@ -9,7 +9,7 @@ use super::Engine;
 use crate::error::{Error, Result};
 use crate::index::catch_up::try_lock;
 use crate::index::turns as writer;
-use crate::model::{Scope, Signal, limits, validate};
+use crate::model::{Hit, RecallRequest, Scope, Signal, limits, validate};
 use crate::recall::answer;
 use crate::recall::filter::Filter;
 use crate::recall::view::View;
@@ -203,6 +203,16 @@ impl Engine {
             Some(store) => body(&store),
             None => Ok(T::default()),
         }
+    }
+
+    /// Find memories and turns at the same time, each as its own method does.
+    pub fn recall_all(&self, memories: RecallRequest, turns: &TurnRequest) -> Result<(Vec<Hit>, Vec<TurnHit>)> {
+        std::thread::scope(|scope| {
+            let found = scope.spawn(|| self.recall_turns(turns));
+            let memories = self.recall(memories);
+            let turns = found.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            Ok((memories?, turns?))
+        })
     }
 
     /// Find turns by words and by meaning, best first. The result may be empty.

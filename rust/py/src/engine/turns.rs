@@ -3,6 +3,7 @@
 use numpy::{PyReadonlyArray1, PyReadonlyArray2};
 use opencode_memory_core::Error;
 use opencode_memory_core::engine::{TurnHit, TurnRequest};
+use opencode_memory_core::model::{RecallRequest, Selection};
 use opencode_memory_core::store::turns::{NewTurn, Page, Turn};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -123,14 +124,54 @@ impl Engine {
         limit: usize,
         explain: bool,
     ) -> PyResult<Dicts<'py>> {
-        let vector = vector.map(|(model, vector)| (model, vector.as_array().to_vec()));
+        let vector = owned(vector);
         let hits = self.run(py, || {
-            let selection = selection.into_core()?;
-            let (scope, since, until) = (selection.scope, selection.since, selection.until);
-            self.core.recall_turns(&TurnRequest { query, vector, scope, since, until, limit, explain })
+            self.core.recall_turns(&turn_request(&selection.into_core()?, query, vector, limit, explain))
         })?;
         hits.iter().map(|found| hit(py, found)).collect()
     }
+
+    #[allow(clippy::too_many_arguments)] // the arguments of one search
+    fn recall_all<'py>(
+        &self,
+        py: Python<'py>,
+        query: String,
+        vector: Option<PyReadonlyArray1<'py, f32>>,
+        turn_vector: Option<(String, PyReadonlyArray1<'py, f32>)>,
+        selection: GivenSelection,
+        limit: usize,
+        turn_limit: usize,
+        explain: bool,
+        unasked: bool,
+        nearest: bool,
+    ) -> PyResult<(Dicts<'py>, Dicts<'py>)> {
+        let vector = vector.map(|vector| vector.as_array().to_vec());
+        let turn_vector = owned(turn_vector);
+        let (memories, turns) = self.run(py, || {
+            let selection = selection.into_core()?;
+            let turns = turn_request(&selection, query.clone(), turn_vector, turn_limit, explain);
+            let as_of = None;
+            let memories = RecallRequest { query, vector, selection, limit, as_of, explain, unasked, nearest };
+            self.core.recall_all(memories, &turns)
+        })?;
+        let memories = memories.iter().map(|hit| convert::hit(py, hit)).collect::<PyResult<_>>()?;
+        Ok((memories, turns.iter().map(|found| hit(py, found)).collect::<PyResult<_>>()?))
+    }
+}
+
+fn owned(vector: Option<(String, PyReadonlyArray1<'_, f32>)>) -> Option<(String, Vec<f32>)> {
+    vector.map(|(model, vector)| (model, vector.as_array().to_vec()))
+}
+
+fn turn_request(
+    selection: &Selection,
+    query: String,
+    vector: Option<(String, Vec<f32>)>,
+    limit: usize,
+    explain: bool,
+) -> TurnRequest {
+    let (scope, since, until) = (selection.scope.clone(), selection.since, selection.until);
+    TurnRequest { query, vector, scope, since, until, limit, explain }
 }
 
 fn turn<'py>(py: Python<'py>, turn: &Turn) -> PyResult<Bound<'py, PyDict>> {
