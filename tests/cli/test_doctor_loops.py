@@ -19,21 +19,8 @@ from opencode_memory.plans import Plans
 from opencode_memory.text import clock
 from opencode_memory.text.clock import to_ms
 from support.command_line import CommandLine
+from support.plans import PLAN
 from support.stores import open_store, set_clock
-
-PLAN = """\
-# Say hello
-## Objective
-hello.txt says hello.
-## Steps
-### 1. The file
-Files: hello.txt
-Acceptance: it says hello
-## Verification
-```sh
-grep -q hello hello.txt
-```
-"""
 
 
 @pytest.fixture

@@ -12,21 +12,8 @@ import pytest
 from opencode_memory.plans import Plans
 from opencode_memory.text import clock
 from support.command_line import CommandLine
+from support.plans import PLAN
 from support.stores import open_store
-
-PLAN = """\
-# Say hello
-## Objective
-hello.txt says hello.
-## Steps
-### 1. The file
-Files: hello.txt
-Acceptance: it says hello
-## Verification
-```sh
-grep -q hello hello.txt
-```
-"""
 
 
 @pytest.fixture

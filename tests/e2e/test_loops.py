@@ -8,6 +8,7 @@ import shutil
 import signal
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ import pytest
 
 from e2e.loop_world import CHECK, PATIENCE_SECONDS, RIGHT, WRONG, World, audit, code, git, report, write
 from e2e.plugged import Instance, until
-from e2e.screen import screen
+from e2e.screen import Screen, screen
 from e2e.scripted_model import ScriptedModel
 
 PLAN = (
@@ -268,41 +269,9 @@ def test_sandboxed_loop_changes_nothing_outside(opencode_binary: Path, tmp_path:
     assert found["loop"]["sandbox"] == engine
 
 
-@pytest.mark.skipif(shutil.which("tmux") is None, reason="there is no tmux")
-def test_terminal_shows_the_loop_and_cancels_it(world: World) -> None:
-    asked, leave = threading.Event(), threading.Event()
-
-    def wait() -> str:
-        asked.set()
-        leave.wait(60)
-        return "Done."
-
-    try:
-        with screen(world.plugged, world.shop) as terminal:
-            world.server.until_warm()
-            world.model.script("Hello.")
-            terminal.press("Hello", "Enter")
-            terminal.until_shows("Hello.")
-            world.model.script(wait)
-            loop = world.start_loop()
-            assert asked.wait(60)
-            terminal.until_shows("Loops", f"{loop[:12]}", "coding 1/15")
-            terminal.click("coding 1/15")
-            terminal.until_shows("Status: coding", "Open its session", "Cancel")
-            terminal.press("Escape")
-            terminal.until_hides("Open its session")
-            terminal.run("Memory: Show loops")
-            terminal.until_shows("Loops", "esc")
-            terminal.press("Enter")
-            terminal.until_shows("Open its session", "Cancel")
-            terminal.press("Cancel", "Enter")
-            until(lambda: world.loop(loop)["loop"]["state"] == "cancelled", "the loop goes on")
-    finally:
-        leave.set()
-
-
-@pytest.mark.skipif(shutil.which("tmux") is None, reason="there is no tmux")
-def test_loop_goes_on_when_the_terminal_is_opened_again(world: World) -> None:
+@contextmanager
+def working_loop(world: World) -> Iterator[tuple[Screen, str]]:
+    """Open OpenCode's terminal, and start a loop there whose model answers at the end of the block."""
     asked, leave = threading.Event(), threading.Event()
 
     def wait() -> str:
@@ -320,8 +289,31 @@ def test_loop_goes_on_when_the_terminal_is_opened_again(world: World) -> None:
             world.model.script(wait)
             loop = world.start_loop()
             assert asked.wait(60)
+            yield terminal, loop
     finally:
         leave.set()
+
+
+@pytest.mark.skipif(shutil.which("tmux") is None, reason="there is no tmux")
+def test_terminal_shows_the_loop_and_cancels_it(world: World) -> None:
+    with working_loop(world) as (terminal, loop):
+        terminal.until_shows("Loops", f"{loop[:12]}", "coding 1/15")
+        terminal.click("coding 1/15")
+        terminal.until_shows("Status: coding", "Open its session", "Cancel")
+        terminal.press("Escape")
+        terminal.until_hides("Open its session")
+        terminal.run("Memory: Show loops")
+        terminal.until_shows("Loops", "esc")
+        terminal.press("Enter")
+        terminal.until_shows("Open its session", "Cancel")
+        terminal.press("Cancel", "Enter")
+        until(lambda: world.loop(loop)["loop"]["state"] == "cancelled", "the loop goes on")
+
+
+@pytest.mark.skipif(shutil.which("tmux") is None, reason="there is no tmux")
+def test_loop_goes_on_when_the_terminal_is_opened_again(world: World) -> None:
+    with working_loop(world) as (_, loop):
+        pass
     assert "OpenCode" in world.until_state(loop, "paused")["loop"]["reason"]
     world.model.script(*code(RIGHT), *audit("clean"))
     with screen(world.plugged, world.shop):

@@ -10,12 +10,13 @@ import pytest
 
 import opencode_memory
 from loops.fake_opencode import Asked, FakeOpenCode
-from loops.loop_world import PLAN, PROJECT, World, is_audit
+from loops.loop_world import PROJECT, World, is_audit
 from loops.repositories import repository
 from opencode_memory.config.load import load
 from opencode_memory.loops.start import Wish, start_loop
 from opencode_memory.plans import Plans
 from opencode_memory.text import clock
+from support.plans import PLAN
 
 
 @pytest.fixture

@@ -14,19 +14,6 @@ from opencode_memory.loops.runner import Runner
 from opencode_memory.reviews import Findings
 from opencode_memory.store.memory_store import MemoryStore
 
-PLAN = """\
-# Say hello
-## Objective
-hello.txt says hello.
-## Steps
-### 1. The file
-Files: hello.txt
-Acceptance: it says hello
-## Verification
-```sh
-grep -q hello hello.txt
-```
-"""
 PROJECT = "shop"
 
 

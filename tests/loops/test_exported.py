@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import opencode_memory
-from loops.loop_world import PLAN, PROJECT, World
+from loops.loop_world import PROJECT, World
 from opencode_memory.errors import InvalidInputError
 from opencode_memory.exchange import export_memories, import_memories
 from opencode_memory.exchange.plans_and_loops import EXPORTED
@@ -22,6 +22,7 @@ from opencode_memory.plans import Approval, Mode, Plans, PlanStatus
 from opencode_memory.plans import plans as plan_records
 from opencode_memory.store.memory_store import MemoryStore
 from opencode_memory.text import clock
+from support.plans import PLAN
 
 
 def exported(store: MemoryStore, **options: Any) -> str:

@@ -12,7 +12,7 @@ from typing import Any, cast
 import anyio
 import pytest
 
-from loops.loop_world import PLAN, PROJECT, World
+from loops.loop_world import PROJECT, World
 from opencode_memory.config.load import load
 from opencode_memory.loops import keeper as keeper_module
 from opencode_memory.loops.host import HostError
@@ -23,6 +23,7 @@ from opencode_memory.loops.runner import Runner
 from opencode_memory.loops.start import cancel_loop, pause_loop, resume_loop
 from opencode_memory.plans import Approval, Mode, Plan, Plans, PlanStatus
 from opencode_memory.text import clock
+from support.plans import PLAN
 
 Done = Callable[[], bool]
 

@@ -16,7 +16,7 @@ import pytest
 
 import opencode_memory
 from loops.fake_opencode import Asked
-from loops.loop_world import PLAN, PROJECT, World, is_audit
+from loops.loop_world import PROJECT, World, is_audit
 from loops.processes import dead_process, elsewhere
 from loops.repositories import git
 from opencode_memory.config.load import load
@@ -33,6 +33,7 @@ from opencode_memory.loops.start import Raised, Wish, cancel_loop, pause_loop, r
 from opencode_memory.plans import Plans, PlanStatus
 from opencode_memory.store.documents import Change
 from opencode_memory.text import clock
+from support.plans import PLAN
 
 
 def test_happy_path(make: Callable[..., World]) -> None:

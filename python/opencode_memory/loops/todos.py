@@ -35,7 +35,7 @@ class Todos:
             self._items.popitem(last=False)
 
     def find(self, session: str) -> str | None:
-        """Return the item at which a session works, with its place in the list; None if it has told of none."""
+        """Return the item at which a session works, with its place in the list; None if no item is known."""
         return self._items.get(session)
 
 

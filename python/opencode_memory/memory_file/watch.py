@@ -56,7 +56,7 @@ class FileWatch:
         self._handled: dict[Path, _Sign] = {}
 
     def find_edited(self, store: MemoryStore) -> list[EditedFile]:
-        """Return the files that were edited and are not handled yet. Writes nothing."""
+        """Return the edited files, except those of ``mark_handled``. Writes nothing to the store."""
         now = self._seconds()
         if self._listed_at is None or now - self._listed_at >= _LIST_SECONDS:
             self._files, self._listed_at = dict(_written_files(store)), now

@@ -18,22 +18,10 @@ from opencode_memory.plans import Plans
 from opencode_memory.text import clock
 from support.bridge import DIRECTIVE, PROJECT, QUESTION, Plugin, answered, began, idle, known, said
 from support.mcp import World
+from support.plans import PLAN
 from support.session_calls import Session
 from support.stores import NOW_MS
 
-PLAN = """\
-# Say hello
-## Objective
-hello.txt says hello.
-## Steps
-### 1. The file
-Files: hello.txt
-Acceptance: it says hello
-## Verification
-```sh
-grep -q hello hello.txt
-```
-"""
 RULE = "From now on, always run the linter before committing."
 
 

@@ -167,7 +167,7 @@ class DigestRunner:
             self._running[1].cancel()
 
     def _note_left(self, instance: Instance) -> None:
-        """Note that an instance may have a hidden session which nobody uses any more."""
+        """Note that a digest may have left its hidden session in an instance."""
         self._left[instance] = _Left(due=anyio.current_time(), pause=self._look_seconds)
 
     async def _delete_leftovers(self, instance: Instance) -> None:
