@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from opencode_memory.errors import ConflictError, InvalidInputError, NotFoundError
+from opencode_memory.learning.review import accept
 from opencode_memory.memory_file.apply import bring_back, put_away, texts_put_away
 from opencode_memory.memory_file.bullet_text import one_line
 from opencode_memory.memory_file.headings import PLAIN
@@ -138,7 +139,7 @@ def _add(store: MemoryStore, change: Change, project: str | None) -> str:
     page = None if change.version is None else change.version.page
     if page is None:
         raise ConflictError("the file cannot be read")
-    return store.remember(
+    id_ = store.remember(
         page.fields.content,
         category=page.fields.category or PLAIN.category,
         scope=Scope.owned_by(project),
@@ -148,6 +149,12 @@ def _add(store: MemoryStore, change: Change, project: str | None) -> str:
         trust=Trust.USER,
         status=Status.ACTIVE,
     ).id
+    memory = store.get(id_)
+    if memory.status is Status.CANDIDATE:
+        # The same text waited for a review.
+        accept(store, memory)
+        store.edit(id_, trust=Trust.USER)
+    return id_
 
 
 def _edit(store: MemoryStore, id_: str, edits: Mapping[str, Any]) -> None:

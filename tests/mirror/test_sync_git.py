@@ -1,0 +1,151 @@
+"""What comes with git is a proposal: a checkout, a merge or a clone changes no memory."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from opencode_memory import MemoryStore
+from opencode_memory.learning.review import accept, reject
+from opencode_memory.mirror import Kind, MirrorReport
+from opencode_memory.models import Status, Trust
+from support.memory_files import git
+from support.mirrors import Scene, project_scene
+
+
+def proposed(report: MirrorReport) -> list[tuple[Kind, str]]:
+    return [(change.kind, change.name[:8]) for change in report.proposed]
+
+
+@pytest.fixture
+def branches(scene: Scene) -> Scene:
+    """A repository with the files on ``main``; on ``other``, one is edited, one is removed and one is new."""
+    scene.track()
+    scene.sync()
+    scene.git("checkout", "--quiet", "-b", "other")
+    path = scene.file("port")
+    path.write_text(path.read_text().replace("5128", "7000"))
+    scene.file("pnpm").unlink()
+    (scene.place.path / "new.md").write_text("Deploy with make ship.\n")
+    scene.track()
+    scene.git("checkout", "--quiet", "main")
+    assert scene.sync().applied == ()
+    return scene
+
+
+def test_checkout_proposes_and_changes_no_memory(branches: Scene) -> None:
+    branches.git("checkout", "--quiet", "other")
+    report = branches.sync()
+    assert report.applied == ()
+    assert proposed(report) == [(Kind.ADD, "new.md"), (Kind.EDIT, "the-port"), (Kind.DELETE, "use-pnpm")]
+    assert branches.texts() == ["The port is 5128", "Use pnpm, not npm"]
+    assert branches.texts(Status.CANDIDATE) == ["Deploy with make ship.", "The port is 7000"]
+    assert {memory.trust for memory in branches.memories(Status.CANDIDATE)} == {Trust.IMPORTED}
+    assert branches.git("status", "--porcelain") == ""
+
+
+def test_checkout_there_and_back_leaves_everything_as_it_was(branches: Scene) -> None:
+    branches.git("checkout", "--quiet", "other")
+    branches.sync()
+    assert branches.sync().proposed == ()
+    branches.git("checkout", "--quiet", "main")
+    report = branches.sync()
+    assert (report.applied, report.written, report.proposed) == ((), (), ())
+    assert branches.git("status", "--porcelain") == ""
+    branches.replace("5128", "8000")
+    assert [change.kind for change in branches.sync().applied] == [Kind.EDIT]
+
+
+def test_accepted_text_gets_the_file_it_came_in(branches: Scene) -> None:
+    branches.git("checkout", "--quiet", "other")
+    branches.sync()
+    [memory] = [one for one in branches.memories(Status.CANDIDATE) if "ship" in one.content]
+    accept(branches.store, memory)
+    branches.sync()
+    assert f"id: {memory.id}" in (branches.place.path / "new.md").read_text()
+    assert len([path for path in branches.files() if "ship" in path.read_text()]) == 1
+
+
+def test_rejected_text_is_not_proposed_again(branches: Scene) -> None:
+    branches.git("checkout", "--quiet", "other")
+    branches.sync()
+    for memory in branches.memories(Status.CANDIDATE):
+        reject(branches.store, memory)
+    branches.sync()
+    for branch in ("main", "other"):
+        branches.git("checkout", "--quiet", "--force", branch)
+        branches.sync()
+    assert branches.texts(Status.CANDIDATE) == []
+
+
+def test_changes_that_came_with_git_are_applied_if_they_are_mine(branches: Scene) -> None:
+    from opencode_memory.memory_file import ChangedBy
+
+    branches.git("checkout", "--quiet", "other")
+    branches.sync()
+    branches.sync(changed_by=ChangedBy.PERSON)
+    assert "The port is 7000" in branches.texts()
+    assert "Use pnpm, not npm" in branches.texts(Status.ARCHIVED)
+    assert "Deploy with make ship." in branches.texts()
+
+
+def test_edit_on_top_of_a_checkout_is_mine(branches: Scene) -> None:
+    branches.git("checkout", "--quiet", "other")
+    branches.sync()
+    branches.replace("7000", "9000")
+    assert [change.kind for change in branches.sync().applied] == [Kind.EDIT]
+    assert "The port is 9000" in branches.texts()
+
+
+def test_unfinished_merge_is_waited_for(branches: Scene) -> None:
+    (branches.place.repository.git_dir / "MERGE_HEAD").write_text("0" * 40)  # type: ignore[union-attr]
+    branches.replace("5128", "7000")
+    report = branches.sync()
+    assert "a merge is under way" in (report.problem or "")
+    assert "The port is 5128" in branches.texts()
+    (branches.place.repository.git_dir / "MERGE_HEAD").unlink()  # type: ignore[union-attr]
+    assert [change.kind for change in branches.sync().applied] == [Kind.EDIT]
+
+
+def test_deletion_of_an_ignored_file_beside_a_commit_is_mine(scene: Scene) -> None:
+    (scene.place.top / "code.py").write_text("pass\n")
+    scene.git("add", "code.py")
+    scene.git("commit", "--quiet", "--message", "code")
+    scene.file("port").unlink()
+    assert [change.kind for change in scene.sync().applied] == [Kind.DELETE]
+
+
+def test_clone_proposes_its_files(scene: Scene, store: MemoryStore, tmp_path: Path) -> None:
+    scene.track()
+    git(tmp_path, "clone", "--quiet", "shop", "clone")
+    store.remember("Only here", project="copy")
+    from opencode_memory.mirror import project_place
+
+    place = project_place(tmp_path / "clone", "copy", {})
+    assert place is not None
+    clone = Scene(store, place)
+    report = clone.sync()
+    assert [change.kind for change in report.proposed] == [Kind.ADD, Kind.ADD]
+    assert (report.applied, clone.texts()) == ((), ["Only here"])
+    assert clone.git("status", "--porcelain", "--untracked-files=no") == ""
+
+
+def test_many_new_files_of_others_are_refused_with_a_way_out(store: MemoryStore, tmp_path: Path) -> None:
+    scene = project_scene(store, tmp_path / "shop")
+    scene.place.path.mkdir(parents=True)
+    for number in range(201):
+        (scene.place.path / f"{number}.md").write_text(f"Service {number} has a socket of its own\n")
+    report = scene.sync()
+    assert "--mine" in (report.problem or "")
+    assert scene.texts(Status.CANDIDATE) == []
+
+
+def test_linked_work_tree_shows_the_folder_of_the_main_one(scene: Scene, tmp_path: Path) -> None:
+    from opencode_memory.mirror import project_place
+
+    scene.track()
+    scene.git("worktree", "add", "--quiet", str(tmp_path / "linked"))
+    place = project_place(tmp_path / "linked", "app", {})
+    assert place is not None
+    assert place.path == scene.place.path
