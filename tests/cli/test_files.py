@@ -52,3 +52,11 @@ def test_unknown_value_of_the_setting_is_refused(cli: CommandLine, monkeypatch: 
     monkeypatch.setenv("OPENCODE_MEMORY_FILES", "all")
     answer = cli("files", "status")
     assert (answer.code, "off, global, project or both" in answer.err) == (2, True)
+
+
+def test_share_writes_a_file_into_the_repository(cli: CommandLine, repository: Path) -> None:
+    id_ = cli.remember("The port is 5128")
+    [path] = cli.ok("share", id_, "--json").json["files"]
+    assert Path(path).parent == repository / ".opencode" / "memory" / "team"
+    assert "The port is 5128" in Path(path).read_text()
+    assert cli("share", "0123456789").code == 1

@@ -54,6 +54,7 @@ SECTIONS: Final = {
     "Move": {
         "export": ("opencode_memory.cli.transfer:export", "Export memories as JSON or Markdown."),
         "import": ("opencode_memory.cli.transfer:import_", "Import an export of this or another system."),
+        "share": ("opencode_memory.cli.files:share", "Share memories with your team through the repository."),
         "projects": ("opencode_memory.cli.projects:projects", "List, rename and merge projects."),
         "backup": ("opencode_memory.cli.backup:backup", "Create, list and restore backups."),
     },

@@ -11,7 +11,9 @@ import click
 from opencode_memory.cli.command import Group, command
 from opencode_memory.cli.context import Invocation
 from opencode_memory.cli.errors import DONE, NOTHING_FOUND
+from opencode_memory.cli.parameters import ids_argument
 from opencode_memory.config.sections import Files
+from opencode_memory.errors import InvalidInputError
 from opencode_memory.text.formatting import format_count
 
 if TYPE_CHECKING:
@@ -48,6 +50,16 @@ def sync(run: Invocation, *, dry_run: bool, mine: bool, rewrite: bool) -> int:
     return sync_files(run, SyncRequest(dry_run=dry_run, mine=mine, rewrite=rewrite))
 
 
+@command("share")
+@ids_argument
+def share(run: Invocation, *, ids: tuple[str, ...]) -> None:
+    """Write memories into .opencode/memory/team of this project's repository.
+
+    Commit the files to share them. The memories of your team mates wait for review.
+    """
+    share_memories(run, ids)
+
+
 files: Final = Group(
     "files",
     help="Keep memories as one Markdown file each, in ~/.opencode/memory and in .opencode/memory of a project.",
@@ -73,6 +85,23 @@ def sync_files(run: Invocation, request: SyncRequest) -> int:
         if not reports:
             run.out.line("This folder does not belong to a project in a repository, so it has no files.")
     return NOTHING_FOUND if not reports or any(report.problem is not None for report in reports) else DONE
+
+
+def share_memories(run: Invocation, ids: tuple[str, ...]) -> None:
+    """Share memories, and print their files."""
+    from opencode_memory.mirror import project_place  # noqa: PLC0415  only here
+    from opencode_memory.mirror import share as write_shared  # noqa: PLC0415  only here
+
+    with run.open_store() as store:
+        place = None if store.project is None else project_place(run.folder, store.project, run.config.environment)
+        if place is None:
+            raise InvalidInputError("this folder does not belong to a project in a repository", field="--dir")
+        paths = [write_shared(store, place, id_, at=run.started_at) for id_ in ids]
+    if run.out.as_json:
+        run.out.json({"files": paths})
+        return
+    for path in paths:
+        run.out.line(f"Shared in {path}; commit it.")
 
 
 def _places(run: Invocation, store: MemoryStore) -> Iterator[Place]:

@@ -17,6 +17,7 @@ from opencode_memory.mirror.place import (
 )
 from opencode_memory.mirror.report import FileChange, Kind, MirrorReport
 from opencode_memory.mirror.synchronize import sync
+from opencode_memory.mirror.team import share
 
 __all__ = [
     "RELATIVE",
@@ -27,6 +28,7 @@ __all__ = [
     "Place",
     "global_place",
     "project_place",
+    "share",
     "shows_global",
     "shows_projects",
     "sync",

@@ -83,13 +83,11 @@ class Proposals:
     Args:
         store: The store of the memories.
         project: The project of the folder; None for the global memories.
-        file: The folder, for the source of the candidates.
     """
 
-    def __init__(self, store: MemoryStore, project: str | None, *, file: str = RELATIVE) -> None:
+    def __init__(self, store: MemoryStore, project: str | None) -> None:
         self._store = store
         self._project = project
-        self._file = file
         self._refused: Collection[str] | None = None
 
     def propose(self, change: Change, done: Done, outcome: Outcome, *, dry_run: bool) -> None:
@@ -128,7 +126,7 @@ class Proposals:
             category=(fields.category if fields is not None else None) or PLAIN.category,
             scope=Scope.owned_by(self._project),
             tags=() if fields is None else fields.tags,
-            source=Source(tool=TOOL, file=f"{self._file}/{change.name}"),
+            source=Source(tool=TOOL, file=f"{RELATIVE}/{change.name}"),
             trust=Trust.IMPORTED,
             status=Status.CANDIDATE,
             metadata={} if change.id is None else {REPLACES: change.id},

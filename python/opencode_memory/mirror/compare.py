@@ -152,12 +152,8 @@ def _change(
         same = other is not None and fields_of(other).content == page.fields.content
         if same and entry is None:
             return Change(kind=Kind.RESTORE, name=name, id=id_, version=version)
-        if (
-            other is not None
-            and entry is not None
-            and not entry.held
-            and (same or entry.base[0] == base_of(page.fields)[0])
-        ):
+        is_agreed = entry is not None and not entry.held
+        if other is not None and is_agreed and (same or (entry and entry.base[0] == base_of(page.fields)[0])):
             return None  # The memory was put away; another field of its file does not bring it back.
         return Change(kind=Kind.ADD, name=name, version=version)
     edits = _edits(page, memory, entry)

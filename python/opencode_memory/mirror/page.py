@@ -23,6 +23,7 @@ _MOST_HEAD_LINES: Final = 200
 _MOST_HEAD_CHARACTERS: Final = 16_384
 _KEY: Final = re.compile(r"[A-Za-z][\w-]{0,40}")
 _ITEM: Final = re.compile(r"\s*-\s")
+_PERSONAL: Final = frozenset({"pinned", "by"})
 _OURS: Final = ("id", "category", "tags", "pinned", "date", "by")
 _YES: Final = frozenset({"true", "yes", "on", "1"})
 _NO: Final = frozenset({"false", "no", "off", "0", ""})
@@ -68,11 +69,17 @@ class Page:
     id: str
     fields: Fields
 
-    def with_memory(self, memory: Memory) -> bytes:
-        """Return the file with the fields of a memory; what is the same stays as it is written."""
+    def with_memory(self, memory: Memory, *, is_shared: bool = False) -> bytes:
+        """Return the file with the fields of a memory; what is the same stays as it is written.
+
+        Args:
+            memory: The memory.
+            is_shared: Whether to leave out what is only true for the user: the pin, and the origin of the memory.
+        """
         head = list(self.head) if self.head is not None else []
         for key, wanted in _values_of(memory).items():
-            _set(head, key, wanted)
+            if not is_shared or key not in _PERSONAL:
+                _set(head, key, wanted)
         content = normalize(memory.content)
         is_same = self.fields.content == content
         body = self.body if is_same and self.head is not None else f"{self.newline}{_with(content, self.newline)}"

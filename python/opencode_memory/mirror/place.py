@@ -19,7 +19,15 @@ from typing import Final
 from opencode_memory.config.sections import Files
 from opencode_memory.errors import ConflictError
 from opencode_memory.files.atomic import PRIVATE_FILE, PRIVATE_FOLDER, sync_names
-from opencode_memory.memory_file.confined import Found, open_folder, read_in, refusals, remove_abandoned, replace_in
+from opencode_memory.memory_file.confined import (
+    Found,
+    kind_of,
+    open_folder,
+    read_in,
+    refusals,
+    remove_abandoned,
+    replace_in,
+)
 from opencode_memory.mirror.page import MOST_BYTES
 from opencode_memory.projects.identity import Repository, find_repository, real
 
@@ -172,18 +180,24 @@ class Place:
             remove_abandoned(descriptor, at)
             yield Folder(descriptor, at)
 
-    def create(self, at: datetime) -> None:
-        """Create the folder. In a repository, all but the shared memories in it is ignored by git.
+    def create(self, at: datetime, *, is_new: bool) -> None:
+        """Create the folder. In a repository, git ignores all in it but the shared memories.
+
+        Args:
+            at: The current time.
+            is_new: Whether the folder was never written before. A list of what git ignores that the user removed later
+                is not written again, and neither is one for a folder whose files came with the repository.
 
         Raises:
             ConflictError: A part of the path is a link or not a folder.
             StorageError: The file system refuses.
         """
         with self.open(at) as existing:
-            if existing is not None:
-                return
+            is_new = is_new or existing is None
         with self.open(at, create=True) as folder:
-            if folder is not None and self.repository is not None:
+            if folder is None or self.repository is None or not is_new or folder.list().signs:
+                return
+            if kind_of(_IGNORE_NAME, folder.descriptor) is None:
                 replace_in(
                     folder.descriptor,
                     _IGNORE_NAME,

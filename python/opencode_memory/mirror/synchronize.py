@@ -36,6 +36,7 @@ from opencode_memory.mirror.record import (
     write_record,
 )
 from opencode_memory.mirror.report import Done, FileChange, Kind, MirrorReport
+from opencode_memory.mirror.team import read_team
 from opencode_memory.models import Memory, Scope, Status
 
 if TYPE_CHECKING:
@@ -111,6 +112,7 @@ def sync(
         record = read_record(store.data_dir, place)
         run = _Run(store, place, dict(record.files if record else NO_FILES), {}, at, dry_run)
         is_complete = True
+        team: Mapping[str, str] = {} if record is None else record.team
         try:
             with place.open(at) as folder:
                 listing = _NO_LISTING if folder is None else folder.list()
@@ -121,16 +123,18 @@ def sync(
                 run.live = _memories(run)
                 _take_up(run, folder, listing, record, head=head, changed_by=changed_by, environment=environment)
             if run.problem is None and not dry_run:
-                place.create(at)
+                place.create(at, is_new=record is None)
             if run.problem is None:
                 with place.open(at) as folder:
                     is_complete = _write(run, folder, listing, most_files=most_files, rewrites=rewrites)
+                if place.project is not None:
+                    team = read_team(store, place, team, run.done, at=at, dry_run=dry_run)
         except (ConflictError, StorageError) as error:
             run.problem = str(error)
         if not dry_run and (record is not None or run.problem is None):
             # After a problem, changes may be left that came with a move of HEAD. They must still be found.
             kept = head if record is None or run.problem is None else record.head
-            new = Record(head=kept, files=run.files, team={} if record is None else record.team)
+            new = Record(head=kept, files=run.files, team=team)
             if new != record:
                 write_record(store.data_dir, place, new)
     done = run.done
