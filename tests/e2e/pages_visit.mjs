@@ -40,7 +40,7 @@ async function check(page, name) {
   await page.screenshot({ path: path.join(folder, `${name}.png`), fullPage: true })
 }
 
-const PAGES = ["", "search?q=deploy", "review", "log", "sessions", "projects", "health"]
+const PAGES = ["", "search?q=deploy", "timeline", "map", "review", "log", "sessions", "projects", "health"]
 const page = await open({ colorScheme: "light", viewport: { width: 1000, height: 800 } })
 await page.goto(link)
 const cookies = await page.context().cookies()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
@@ -12,6 +12,9 @@ from opencode_memory.store import arguments
 from opencode_memory.store.reports import RebuildReport, RepairReport, VerifyReport
 
 if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
     from opencode_memory._core import Engine
     from opencode_memory.store.embedding_queue import EmbeddingQueue
 
@@ -65,6 +68,14 @@ class Indexes:
         return self._queue.embed_unless_busy(
             self._queue.matching_embedder(), limit=most, skip=skip, on_failure=on_failure
         )
+
+    def vectors_of(self, ids: Sequence[str]) -> list[npt.NDArray[np.float32] | None]:
+        """Return the vector of the first chunk of each memory, by full id; None for a memory that has none yet.
+
+        Returns:
+            Unit vectors of shape (dimension,), in the order of ``ids``.
+        """
+        return self._engine.vectors_of(arguments.texts(ids, field="ids"))
 
     def waits_for_vectors(self, *, without: Collection[int] = (), key: int | None = None) -> bool:
         """Return whether a memory waits for its vectors.

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from opencode_memory.server.server_state import ServerState
     from opencode_memory.store.memory_store import MemoryStore
 
+FILTERS: Final = ("project", "category", "status", "tag", "entity", "since", "until")
+"""Parameters of an address that narrow a list. The last two are days; the last is not included."""
 _LONGEST: Final = 2_000
 _FIRST: Final = 0
 _MOST_PAGES: Final = 1_000_000
@@ -87,7 +89,7 @@ class Asked:
         return given[_FIRST] if given else ""
 
     def filters(self) -> dict[str, Any]:
-        """Return the filters of a list or search: project, category, status, tag and entity.
+        """Return the filters of a list or search; see ``FILTERS``.
 
         Raises:
             InvalidInputError: One is unknown.
@@ -97,7 +99,7 @@ class Asked:
             raise InvalidInputError(f"category: {category[:40]!r} is unknown", field="category")
         if (status := self.text("status")) and status not in set(Status):
             raise InvalidInputError(f"status: {status[:40]!r} is unknown", field="status")
-        given = {"category": category, "status": status, "tag": self.text("tag"), "entity": self.text("entity")}
+        given = {name: self.text(name) for name in FILTERS if name != "project"}
         return found | {name: value for name, value in given.items() if value}
 
     def link(self, **changed: object) -> str:

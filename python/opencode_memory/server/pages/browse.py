@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from opencode_memory.errors import ConflictError, NotFoundError
 from opencode_memory.models import Category, HistoryEntry, Hit, Memory, Status, Trust
-from opencode_memory.server.pages.asked import Asked, Page, project_names
+from opencode_memory.server.pages.asked import FILTERS, Asked, Page, project_names
 
 _PAGE: Final = 50
 _HITS: Final = 30
@@ -30,7 +30,7 @@ def show_newest(asked: Asked) -> Page:
     filters = asked.filters()
     found = asked.store.list(limit=_PAGE + 1, offset=asked.page * _PAGE, **filters)
     values = {
-        **_choices(asked),
+        **choices(asked),
         "memories": found[:_PAGE],
         "waiting": _count_waiting(asked),
         "has_more": len(found) > _PAGE,
@@ -47,7 +47,7 @@ def search(asked: Asked) -> Page:
     if query:
         hits = list(asked.store.search(query, limit=_HITS, explain=True, **filters))
     most = max((hit.score for hit in hits if isinstance(hit, Hit)), default=1.0) or 1.0
-    values = {**_choices(asked), "query": query, "hits": hits, "most": most}
+    values = {**choices(asked), "query": query, "hits": hits, "most": most}
     return Page(template="search.html", values=values)
 
 
@@ -91,9 +91,9 @@ def _find_later(asked: Asked, memory: Memory | None) -> Memory | None:
     return None
 
 
-def _choices(asked: Asked) -> dict[str, Any]:
+def choices(asked: Asked) -> dict[str, Any]:
     """Return what the filters offer, and what is chosen."""
-    chosen = {name: asked.text(name) for name in ("project", "category", "status", "tag", "entity")}
+    chosen = {name: asked.text(name) for name in FILTERS}
     return {
         "chosen": chosen,
         "projects": project_names(asked.store),

@@ -16,7 +16,7 @@ from starlette.routing import Route
 import opencode_memory
 from opencode_memory.errors import ConflictError, InvalidInputError, NotFoundError, OpencodeMemoryError
 from opencode_memory.server.guards.owner_token import OwnerToken, refuse_without_token
-from opencode_memory.server.pages import ROOT, browse, change, overview
+from opencode_memory.server.pages import ROOT, browse, change, overview, plots
 from opencode_memory.server.pages.access import SESSION_SECONDS, Access, Visit
 from opencode_memory.server.pages.asked import Asked, Page, Redirect
 from opencode_memory.server.pages.render import HEADERS, STATIC, render, static_file
@@ -65,6 +65,8 @@ class _Site:
         pages: list[tuple[str, str, Make]] = [
             ("/", "GET", browse.show_newest),
             ("/search", "GET", browse.search),
+            ("/timeline", "GET", plots.show_timeline),
+            ("/map", "GET", plots.show_map),
             ("/memories/{id}", "GET", browse.show_memory),
             ("/memories/{id}/{action}", "POST", change.change_memory),
             ("/review", "GET", overview.show_waiting),

@@ -120,6 +120,13 @@ impl Engine {
         Ok(Filter::new(&at, selection, shared.clock.now_ms())?.places(&view.mirror).len())
     }
 
+    /// The vector of the first chunk of each memory, by full id; `None` for a memory that has none yet.
+    pub fn vectors_of(&self, ids: &[String]) -> Result<Vec<Option<Vec<f32>>>> {
+        let shared = self.enter()?;
+        let (view, at) = &shared.current()?;
+        ids.iter().map(|id| Ok(memory::by_id(at, id)?.and_then(|memory| view.mirror.vector_of(memory.key)))).collect()
+    }
+
     /// Memories linked to a memory, then memories near in meaning, at most `limit`.
     pub fn related(&self, id: &str, limit: usize) -> Result<Vec<Related>> {
         let id = self.resolve_id(id)?;

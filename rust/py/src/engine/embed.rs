@@ -1,6 +1,6 @@
 //! Methods for computing and storing embeddings.
 
-use numpy::PyReadonlyArray2;
+use numpy::{PyArray1, PyReadonlyArray2};
 use opencode_memory_core::Error;
 use opencode_memory_core::store::embedding::Chunk;
 use pyo3::prelude::*;
@@ -62,6 +62,11 @@ impl Engine {
             self.core.store_embeddings(model, &owned)
         })?;
         Ok((batch.stored, batch.outdated))
+    }
+
+    fn vectors_of<'py>(&self, py: Python<'py>, ids: Vec<String>) -> PyResult<Vec<Option<Bound<'py, PyArray1<f32>>>>> {
+        let found = self.run(py, || self.core.vectors_of(&ids))?;
+        Ok(found.into_iter().map(|vector| vector.map(|vector| PyArray1::from_vec(py, vector))).collect())
     }
 
     fn compare_new(&self, py: Python<'_>) -> PyResult<usize> {
