@@ -8,7 +8,7 @@ use std::fs;
 use std::path::Path;
 
 use opencode_memory_core::model::{NewMemory, Trust};
-use opencode_memory_core::store::{FILE, Store, recovery};
+use opencode_memory_core::store::{FILE, Store, recovery, wal_of};
 use opencode_memory_core::{Clock, ErrorKind};
 
 use support::{BEGINNING, assert_holds, open, remember};
@@ -46,6 +46,48 @@ fn write_to_a_lost_file_is_refused() {
         assert!(refused.to_string().contains("while it was open"), "{refused}");
         assert_eq!(engine.check_place().expect_err("an alarm").kind(), ErrorKind::Storage);
         assert_eq!(engine.kv_set(None, "key", "1", None).expect_err("a refusal").kind(), ErrorKind::Storage);
+    }
+}
+
+fn remove_wal(file: &Path) {
+    remove(&wal_of(file));
+}
+
+/// As `rm store.db-*` does.
+fn remove_wal_and_shared_memory(file: &Path) {
+    remove_wal(file);
+    fs::remove_file(file.with_extension("db-shm")).expect("removed");
+}
+
+/// As another process does that opens the store after that.
+fn replace_wal(file: &Path) {
+    remove_wal_and_shared_memory(file);
+    fs::write(wal_of(file), []).expect("written");
+}
+
+#[test]
+fn write_beside_a_lost_wal_is_refused() {
+    for way in [remove_wal, remove_wal_and_shared_memory, replace_wal] {
+        let dir = support::folder();
+        let engine = open(dir.path());
+        remember(&engine, 0..5);
+        way(&dir.path().join(FILE));
+        let refused = engine.remember(NewMemory::new("lost")).expect_err("a refusal");
+        assert!(refused.to_string().contains("store.db-wal: the file was"), "{refused}");
+        assert_eq!(engine.check_place().expect_err("an alarm").kind(), ErrorKind::Storage);
+    }
+}
+
+/// A process writes, loses its WAL and ends as usual: the next one has every acknowledged write.
+#[test]
+fn closing_a_store_without_its_wal_keeps_its_writes() {
+    for way in [remove_wal, remove_wal_and_shared_memory] {
+        let dir = support::folder();
+        let engine = open(dir.path());
+        remember(&engine, 0..5);
+        way(&dir.path().join(FILE));
+        engine.close().ok(); // it cannot write its use counters any more
+        assert_holds(&open(dir.path()), 0..5);
     }
 }
 
@@ -88,7 +130,7 @@ fn closing_a_replaced_store_leaves_the_wal_of_the_new_one() {
     recovery::restore_beside(dir.path(), &backup, BEGINNING).expect("restored");
     let new = open(dir.path());
     remember(&new, 5..8);
-    let wal = opencode_memory_core::store::wal_of(&dir.path().join(FILE));
+    let wal = wal_of(&dir.path().join(FILE));
     let before = fs::read(&wal).expect("a WAL");
     former.close().ok(); // it cannot write its use counters any more
     assert_eq!(fs::read(&wal).expect("a WAL"), before);

@@ -20,6 +20,7 @@ pub mod memory;
 mod migration;
 mod open;
 pub mod operation;
+mod place;
 pub mod project;
 pub mod project_merge;
 pub mod purge;
@@ -34,7 +35,6 @@ pub use open::{Access, create_file, create_folder, make_private, remove_if_there
 pub use rusqlite::Connection;
 
 use std::cell::Cell;
-use std::io;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 
@@ -45,6 +45,7 @@ use crate::clock::Clock;
 use crate::error::{Error, Result};
 use crate::ids;
 use crate::model::Trust;
+use place::Place;
 
 /// Connections kept for readers; more than this many at once open and close their own.
 const POOLED_READERS: usize = 4;
@@ -57,8 +58,7 @@ pub const FILE: &str = "store.db";
 pub struct Store {
     file: PathBuf,
     access: open::Access,
-    /// Device and inode of the file.
-    identity: (u64, u64),
+    place: Place,
     writer: Mutex<Option<Connection>>,
     readers: Mutex<Vec<Connection>>,
 }
@@ -67,7 +67,8 @@ impl Store {
     /// Open the store in `dir`, creating it unless `read_only`.
     pub fn open(dir: &Path, read_only: bool, now_ms: i64) -> Result<Self> {
         let (file, access, identity, writer) = open::open(dir, read_only, now_ms)?;
-        Ok(Self { file, access, identity, writer: Mutex::new(writer), readers: Mutex::new(Vec::new()) })
+        let place = Place::new(&file, identity, access == open::Access::ReadWrite);
+        Ok(Self { file, access, place, writer: Mutex::new(writer), readers: Mutex::new(Vec::new()) })
     }
 
     /// The `SQLite` file.
@@ -100,25 +101,12 @@ impl Store {
         if self.is_writable() { Ok(()) } else { Err(self.read_only_error()) }
     }
 
-    /// Refuse to go on if the file under this name is not the one that was opened.
+    /// Refuse to go on if the store's file or its WAL is not the one that was opened.
     ///
     /// # Errors
     /// [`Error::Storage`] if it was removed, renamed or replaced: writes would go to a file without a name.
     pub fn check_place(&self, attempted: &str) -> Result<()> {
-        match open::identity(&self.file) {
-            Ok(found) if found == self.identity => Ok(()),
-            Err(error) if error.kind() != io::ErrorKind::NotFound && error.kind() != io::ErrorKind::NotADirectory => {
-                Err(Error::storage(attempted, &self.file, error))
-            }
-            found => {
-                let what = if found.is_ok() { "replaced" } else { "removed or renamed" };
-                let message = format!(
-                    "the file was {what} while it was open, so nothing is stored. Put it back, or restart the programs \
-                     that use the store"
-                );
-                Err(Error::storage(attempted, &self.file, io::Error::new(io::ErrorKind::NotFound, message)))
-            }
-        }
+        self.place.check(attempted, &self.file)
     }
 
     /// Run `body` in one transaction; when this returns `Ok`, it is durable.
@@ -160,7 +148,7 @@ impl Store {
 
     /// Close every connection, so that the last process out folds the WAL into the file.
     pub fn close(&self) {
-        if self.is_writable() && self.check_place("close").is_err() {
+        if self.is_writable() && !self.place.may_be_closed(&self.file) {
             // SQLite would remove the WAL by its name, which may belong to the file that took this place.
             self.forget();
             return;
