@@ -113,7 +113,8 @@ fn verification_finds_a_flipped_bit_in_a_text() {
     let prepared = prepared();
     let expected: BTreeSet<String> = (0..TEXTS).map(text).collect();
     let bytes = std::fs::read(prepared.path().join(FILE)).expect("a file");
-    for number in [3, 40, 79] {
+    // With its highest bit flipped, a letter is not UTF-8 any more.
+    for (number, bit) in [(3, 0), (40, 0), (79, 0), (3, 7), (40, 7), (79, 7)] {
         let word = word(number);
         let places = (0..bytes.len() - word.len()).filter(|place| bytes[*place..].starts_with(word.as_bytes()));
         let mut found = 0;
@@ -121,17 +122,29 @@ fn verification_finds_a_flipped_bit_in_a_text() {
             let case = support::folder();
             let dir = case.path().join("data");
             copy(prepared.path(), &dir);
-            flip(&dir.join(FILE), place, 0);
+            flip(&dir.join(FILE), place, bit);
             match use_everything(&dir) {
                 Ok(held) => assert_eq!(held, expected), // The flip hit an old copy of the row in a free page.
                 Err(error) => {
                     found += 1;
                     assert!(error.to_string().contains("hash differs"), "{error}");
+                    assert_only_one_is_damaged(&dir, &expected);
                 }
             }
         }
         assert!(found > 0);
     }
+}
+
+/// All other memories are listed, and the damaged one can be deleted.
+fn assert_only_one_is_damaged(dir: &Path, expected: &BTreeSet<String>) {
+    let engine = Engine::open(dir, options(), Clock::fixed(BEGINNING)).expect("an engine");
+    let listed = engine.list(&everything(), 1_000, 0, None).expect("a list");
+    let damaged: Vec<_> = listed.iter().filter(|memory| !expected.contains(&memory.content)).collect();
+    let [damaged] = damaged[..] else { panic!("{damaged:?}") };
+    assert_eq!(listed.len(), expected.len());
+    engine.delete(std::slice::from_ref(&damaged.id)).expect("deleted");
+    assert_eq!(engine.verify().expect("a report").store_problems, Vec::<String>::new());
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use rusqlite::Connection;
 
+use super::columns;
 use crate::error::Result;
 use crate::model::enums::Category;
 use crate::text;
@@ -84,8 +85,8 @@ fn unreadable(connection: &Connection) -> Result<Vec<String>> {
             found.push(format!("memory {id} has the unknown category {category}"));
         }
         let hash: Vec<u8> = row.get(2)?;
-        let content = row.get_ref(3)?.as_str().map_err(rusqlite::Error::from)?;
-        if hash != text::content_hash(content).to_be_bytes() {
+        let content = columns::read_damaged_too(row, 3)?;
+        if hash != text::content_hash(&content).to_be_bytes() {
             found.push(format!("the text of memory {id} is not the one that was written (its hash differs)"));
         }
     }

@@ -9,6 +9,7 @@ use rusqlite::{Connection, OptionalExtension};
 
 use super::WriteTx;
 use super::change::Op;
+use super::columns;
 use crate::error::{Error, Result};
 use crate::model::memory::embedding_text;
 use crate::text;
@@ -62,7 +63,7 @@ pub fn pending(connection: &Connection, after_key: i64, limit: usize) -> Result<
     let rows = statement.query_map((after_key, limit as i64), |row| {
         Ok(Pending {
             key: row.get(0)?,
-            text: embedding_text(row.get_ref(1)?.as_str_or_null()?, row.get_ref(2)?.as_str()?),
+            text: embedding_text(row.get_ref(1)?.as_str_or_null()?, &columns::read_damaged_too(row, 2)?),
         })
     })?;
     Ok(rows.collect::<rusqlite::Result<_>>()?)
