@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import opencode_memory
+from opencode_memory._core import limit_arenas
 from opencode_memory.cli.command import command
 from opencode_memory.cli.context import Invocation
 from opencode_memory.cli.errors import DONE
@@ -157,6 +158,7 @@ def serve_all(run: Invocation, config: Config, request: ServeRequest) -> None:
     )
     from opencode_memory.worker.supervisor import Supervisor  # noqa: PLC0415  servers only
 
+    limit_arenas()
     start_log(config.server)
     migrate(config.environment)
     log_notices(config.notices)
@@ -247,6 +249,7 @@ def worker(run: Invocation, *, supervised: bool) -> int:
     from opencode_memory.worker.forge_duty import ForgeDuty  # noqa: PLC0415  only here
     from opencode_memory.worker.learning_duties import LearningDuties  # noqa: PLC0415  only here
 
+    limit_arenas()
     with run.open_unbound_store(actor="extracted") as store:
         learning = LearningDuties(store, run.config)
         duties = (*maintenance_duties(), *learning.duties(), *ForgeDuty(run.config).duties())

@@ -5,6 +5,7 @@
 //! (tantivy and usearch, derived from the store) and [`recall`] (the read path). The core uses no network and no
 //! environment variables, and it does not log; operations return reports.
 
+pub mod allocator;
 pub mod clock;
 pub mod crash;
 mod durable;

@@ -16,7 +16,7 @@ mod _core {
     use super::engine::Engine;
 
     #[pymodule_export]
-    use super::functions::{is_sound_store, redact, restore_beside, subject, terms};
+    use super::functions::{is_sound_store, limit_arenas, redact, restore_beside, subject, terms};
 }
 
 /// Functions of the core that need no open store.
@@ -40,6 +40,12 @@ mod functions {
     pub fn restore_beside(py: Python<'_>, data_dir: PathBuf, source: PathBuf) -> PyResult<(usize, Option<PathBuf>)> {
         let replaced = detached(py, || recovery::restore_beside(&data_dir, &source, Clock::system().now_ms()))?;
         Ok((replaced.memories, replaced.aside))
+    }
+
+    /// Let all threads of this process share two arenas of the allocator.
+    #[pyfunction]
+    pub fn limit_arenas() {
+        opencode_memory_core::allocator::limit_arenas();
     }
 
     /// Redact secrets; returns the text and the kinds that were found.
