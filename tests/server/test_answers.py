@@ -322,6 +322,8 @@ def test_secret_is_redacted_and_reported(world: World, agent: Agent) -> None:
     secret = "ghp_" + "a1B2" * 9
     text = agent.ok("remember", content=f"The walrus uses {secret}", category="fact").text
     assert "Secrets were redacted: github-token" in text
+    edited = agent.ok("edit_memory", memory_id=agent.remember("wasp"), content=f"The wasp uses {secret}").text
+    assert "Secrets were redacted: github-token" in edited
     agent.ok("kv_set", key="k", value={"token": secret})
     agent.ok("session_start", session_id="s", working_on=f"with {secret}")
     agent.ok("archive_memory", memory_id=agent.remember("bee"), reason=f"uses {secret}")

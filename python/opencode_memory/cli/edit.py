@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from opencode_memory._core import redact
 from opencode_memory.cli.command import command
 from opencode_memory.cli.context import Invocation
 from opencode_memory.cli.output import dim
@@ -89,10 +90,13 @@ def change(run: Invocation, request: EditRequest) -> None:
         if request.in_editor:
             changes["content"] = _edit_text(store.get(request.id).content)
         memory = store.edit(request.id, **changes)
+    secrets = redact(changes.get("content", ""))[1]
     if run.out.as_json:
-        run.out.json({"memory": memory})
-    else:
-        run.out.line("Changed. ", dim(short_id(memory.id)))
+        run.out.json({"memory": memory, "redactions": secrets})
+        return
+    run.out.line("Changed. ", dim(short_id(memory.id)))
+    if secrets:
+        run.out.line(f"Not stored, because it is secret: {', '.join(secrets)}.")
 
 
 def _edit_text(text: str) -> str:

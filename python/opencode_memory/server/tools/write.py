@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Final
 
 from pydantic import Field
 
+from opencode_memory._core import redact
 from opencode_memory.context.brief_entries import SESSION_TAG
 from opencode_memory.errors import ConflictError, InvalidInputError
 from opencode_memory.models import ALL_PROJECTS, Category, Memory, RememberResult, RememberStatus, Scope, Status, Trust
@@ -102,10 +103,13 @@ def edit_memory(
             "edit_memory: give content, what, why, learned, category, topic or tags", field="content"
         )
     changed = apply_edit(call, memory, changes)
+    secrets = _describe_secrets(redact(changes.get("content", ""))[1])
     if changed.id != memory.id:
-        text = f"[{short_id(memory.id)}] is unchanged. The new text is [{short_id(changed.id)}]."
+        text = f"[{short_id(memory.id)}] is unchanged. The new text is [{short_id(changed.id)}].{secrets}"
         return Answer(join_lines(text, describe_waiting(changed), separator=" "), {"memory": memory_data(changed)})
-    text = join_lines(f"Changed [{short_id(changed.id)}]. undo restores the previous text.", _show(call, changed))
+    text = join_lines(
+        f"Changed [{short_id(changed.id)}]. undo restores the previous text.{secrets}", _show(call, changed)
+    )
     return Answer(text, {"memory": memory_data(changed)})
 
 
@@ -204,9 +208,13 @@ def _format_result(result: RememberResult) -> str:
         RememberStatus.UPDATED: "Replaced the text of its topic, [{}]. undo restores the previous text.",
         RememberStatus.KEPT: "A memory of higher trust has this topic. Stored as candidate [{}] for review.",
     }[result.status].format(short_id(result.id))
-    secrets = f" Secrets were redacted: {', '.join(result.redactions)}." if result.redactions else ""
+    secrets = _describe_secrets(result.redactions)
     replaced = f" Replaced: {', '.join(map(short_id, result.replaced))}." if result.replaced else ""
     return text + replaced + secrets
+
+
+def _describe_secrets(kinds: Sequence[str]) -> str:
+    return f" Secrets were redacted: {', '.join(kinds)}." if kinds else ""
 
 
 def _collect_parts(what: str | None, why: str | None, learned: str | None) -> dict[str, str]:
