@@ -55,7 +55,7 @@ def test_part_ends_its_lines_as_the_file_does() -> None:
 def test_file_without_marks_has_no_part_and_gets_one_at_its_end() -> None:
     frame = read_frame(b"# Mine\r\n\r\nNo end of line")
     assert frame.body is None
-    assert frame.with_body(BODY).startswith(b"# Mine\r\n\r\nNo end of line\r\n\r\n<!-- opencode-memory:begin v1 ")
+    assert frame.with_body(BODY).startswith(b"# Mine\r\n\r\nNo end of line\r\n\r\n<!-- opencode-memory:begin v2 ")
     assert frame.with_body(BODY).endswith(END.encode() + b"\r\n")
     assert read_frame(b"").with_body(BODY).startswith(b"<!-- opencode-memory:begin")
 
@@ -88,7 +88,7 @@ BEGIN = begin(BODY)
         (["<!-- opencode-memory:begin v1", "-->", END], "line 1, .* damaged"),
         ([BEGIN, "- one", "<!-- opencode-memory:end", "-->"], "line 3, .* damaged"),
         ([BEGIN + " and more", "- one", END], "line 1, .* damaged"),
-        (["<!-- opencode-memory:begin v2 0123456789abcdef -->", END], "newer version"),
+        (["<!-- opencode-memory:begin v3 0123456789abcdef -->", END], "newer version"),
         ([BEGIN, "<<<<<<< HEAD", "- one", "=======", "- two", ">>>>>>> other", END], "line 2 .* merge"),
     ],
 )

@@ -214,7 +214,7 @@ def test_hostile_memories_harm_neither_the_file_nor_other_memories(scene: Scene)
         (lambda text: text + text, "several lines"),
         (lambda text: text + "\0", "UTF-8"),
         (lambda text: "# Only mine\n", "removed"),
-        (lambda text: text.replace("begin v1", "begin v9"), "newer version"),
+        (lambda text: text.replace("begin v2", "begin v9"), "newer version"),
     ],
 )
 @pytest.mark.parametrize("mode", ["ask", "auto"])

@@ -2,7 +2,8 @@
 
 The mark holds the memory's short id, the letter of the heading, and a digest of the text as it was written; a ``~``
 marks a shortened text. A bullet therefore tells by itself whether it was edited, however old the file is and whatever
-happened to the memory meanwhile: ``- Use pnpm <!-- m:9c1d7b2e p4f3a21 -->``.
+happened to the memory meanwhile. Behind the mark stands a note with the day of the memory, which is only displayed:
+``- Use pnpm <!-- m:9c1d7b2e p4f3a21 --> *(2026-03-01; before: Use npm)*``.
 """
 
 from __future__ import annotations
@@ -19,8 +20,10 @@ from opencode_memory.memory_file.headings import BY_LETTER, Heading
 _MARK: Final = re.compile(
     r"<!--\s*m:(?P<id>[0-9a-f-]{6,36})(?:\s+(?P<letter>[a-z])(?P<digest>[0-9a-f]{6})(?P<short>~)?)?\s*-->"
 )
-# A damaged mark does not belong to the text.
-_ANY_MARK: Final = re.compile(r"<!--\s*m:[^<>]*?-->")
+_NOTE: Final = r"\*\(\d{4}-\d{2}-\d{2}(?:;\s+before:\s(?:(?!\)\*)[^\n]){0,600})?\)\*"
+# A damaged mark does not belong to the text, and neither does the note behind a mark.
+_ANY_MARK: Final = re.compile(rf"<!--\s*m:[^<>]*?-->(?:[ \t]*\n?[ \t]*{_NOTE})?")
+_LAST_NOTE: Final = re.compile(rf"\s+{_NOTE}\Z")
 _STARTS: Final = re.compile(r"(?P<indent>[ \t]*)[-*+](?:[ \t]+(?P<text>.*))?")
 _RULE: Final = re.compile(r" {0,3}(?:(?:-[ \t]*){3,}|(?:\*[ \t]*){3,}|(?:_[ \t]*){3,})")
 _DEEPEST: Final = 3
@@ -75,16 +78,23 @@ class Bullet:
         return self.heading
 
 
-def bullet_line(text: Shown, id: str, heading: Heading) -> str:
+def bullet_line(text: Shown, id: str, heading: Heading, note: str = "") -> str:
     """Render a bullet.
 
     Args:
         text: The memory's text.
         id: The end of its id, long enough to be unique among the bullets.
         heading: The heading of the bullet.
+        note: What stands behind the mark, from ``render_note``.
     """
     short = "~" if text.is_shortened else ""
-    return f"- {text.text} <!-- m:{id} {heading.letter}{digest(text.text)}{short} -->"
+    line = f"- {text.text} <!-- m:{id} {heading.letter}{digest(text.text)}{short} -->"
+    return f"{line} {note}" if note else line
+
+
+def without_note(text: str) -> str:
+    """Return the text of a bullet whose mark was removed, without the note that stood behind the mark."""
+    return _LAST_NOTE.sub("", text)
 
 
 def starts_bullet(line: str, *, nested: bool = False) -> bool:

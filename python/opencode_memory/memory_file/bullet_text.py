@@ -11,12 +11,16 @@ import hashlib
 import re
 import unicodedata
 from dataclasses import dataclass
+from datetime import date
 from typing import Final
+
+from opencode_memory.memory_file.third_person import third_person
 
 LONGEST: Final = 240
 """Characters of a text that are shown; a longer one is shortened at a word."""
 
 ELLIPSIS: Final = "…"
+_LONGEST_BEFORE: Final = 80
 _DIGEST_CHARACTERS: Final = 6
 
 _HIDDEN: Final = re.compile(
@@ -55,10 +59,25 @@ def render_text(content: str) -> Shown:
     >>> render_text("Use pnpm,\nnot npm <!-- why? -->")
     Shown(text='Use pnpm, not npm &lt;!-- why? --&gt;', is_shortened=False)
     """
-    plain = plain_line(content)
+    plain = third_person(plain_line(content))
     if len(plain) <= LONGEST:
         return Shown(escape(plain), is_shortened=False)
     return Shown(escape(f"{plain[: _end(plain)].rstrip()} {ELLIPSIS}"), is_shortened=True)
+
+
+def render_note(day: date, before: str = "") -> str:
+    """Render what stands behind the mark of a bullet: a day, and the statement that the memory replaced.
+
+    >>> render_note(date(2026, 3, 1), "The database is SQLite")
+    '*(2026-03-01; before: The database is SQLite)*'
+    """
+    plain = third_person(plain_line(before))
+    if len(plain) > _LONGEST_BEFORE:
+        end = plain.rfind(" ", 0, _LONGEST_BEFORE)
+        plain = f"{plain[: end if end > 0 else _LONGEST_BEFORE]} {ELLIPSIS}"
+    # The note ends at the first parenthesis with an asterisk.
+    said = f"; before: {escape(plain).replace(')*', ') *')}" if plain else ""
+    return f"*({day.isoformat()}{said})*"
 
 
 def plain_line(text: str) -> str:

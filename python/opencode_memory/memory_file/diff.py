@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from opencode_memory.memory_file.bullet import Bullet
+from opencode_memory.memory_file.bullet import Bullet, without_note
 from opencode_memory.memory_file.bullet_text import ends_shortened, one_line, plain_line, render_text
 from opencode_memory.memory_file.headings import PLAIN, Heading, heading_of
 from opencode_memory.memory_file.part import read_part
@@ -133,8 +133,9 @@ def _owners(bullets: Sequence[Bullet], known: Mapping[str, Known]) -> dict[int, 
     }
     for place, bullet in enumerate(bullets):
         # Tools that format Markdown may remove comments.
-        if bullet.mark is None and bullet.text in lost:
-            owners[place] = lost.pop(bullet.text)
+        text = bullet.text if bullet.text in lost else without_note(bullet.text)
+        if bullet.mark is None and text in lost:
+            owners[place] = lost.pop(text)
     return owners
 
 

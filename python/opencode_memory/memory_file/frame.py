@@ -16,7 +16,7 @@ from typing import Final
 
 from opencode_memory.errors import ConflictError
 
-VERSION: Final = 1
+VERSION: Final = 2
 TITLE: Final = "# Project memory"
 END: Final = "<!-- opencode-memory:end -->"
 _FINGERPRINT_CHARACTERS: Final = 16

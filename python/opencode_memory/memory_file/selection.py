@@ -7,13 +7,14 @@ four, so that a file in git does not change with every recall.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from opencode_memory.memory_file.bullet import bullet_line
-from opencode_memory.memory_file.bullet_text import render_text
+from opencode_memory.memory_file.bullet_text import render_note, render_text
 from opencode_memory.memory_file.headings import HEADINGS, RANK, Heading, heading_of
 from opencode_memory.models import Memory, ScopeKind, Status
 from opencode_memory.text.formatting import short_id
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 FEWEST_LINES: Final = 5
 """Lines of a managed part that shows one memory: two marks, a blank line, a heading, a bullet."""
 
+_NOTHING_BEFORE: Final[Mapping[str, str]] = MappingProxyType({})
 _MARKS: Final = 2
 _LINES_OF_A_HEADING: Final = 2
 _MOST_LOOKED_AT: Final = 5000
@@ -94,13 +96,20 @@ def memories_to_show(
             batches.append(store.list(project=project, scope=scope, category=categories.pop(0), limit=_MOST_LOOKED_AT))
 
 
-def body_of(memories: Iterable[Memory], *, max_lines: int, kept: Sequence[KeptBullet] = ()) -> Body:
+def body_of(
+    memories: Iterable[Memory],
+    *,
+    max_lines: int,
+    kept: Sequence[KeptBullet] = (),
+    before: Mapping[str, str] = _NOTHING_BEFORE,
+) -> Body:
     """Render the managed part of a file.
 
     Args:
         memories: The memories that may be shown, most useful first.
         max_lines: Maximum number of lines, including the two marks; kept bullets are written even if they exceed it.
         kept: Bullets that stay as they are.
+        before: The statement that a memory replaced, by its id.
     """
     room = max_lines - _MARKS - sum(len(bullet.lines) for bullet in kept)
     groups: dict[Heading, list[Memory]] = {}
@@ -116,17 +125,18 @@ def body_of(memories: Iterable[Memory], *, max_lines: int, kept: Sequence[KeptBu
         if cost <= room:
             room -= cost
             groups.setdefault(heading, []).append(memory)
-    return _render(groups, kept)
+    return _render(groups, kept, before)
 
 
-def _render(groups: dict[Heading, list[Memory]], kept: Sequence[KeptBullet]) -> Body:
+def _render(groups: dict[Heading, list[Memory]], kept: Sequence[KeptBullet], before: Mapping[str, str]) -> Body:
     names = _names([memory.id for group in groups.values() for memory in group])
     lines: list[str] = []
     ids: list[str] = []
     for heading in sorted(groups, key=RANK.__getitem__):
         lines += ["", heading.line]
         for memory in groups[heading]:
-            lines.append(bullet_line(render_text(memory.content), names[memory.id], heading))
+            note = render_note(memory.time.date(), before.get(memory.id, ""))
+            lines.append(bullet_line(render_text(memory.content), names[memory.id], heading, note))
             ids.append(memory.id)
         for bullet in kept:
             if bullet.heading is heading:

@@ -13,6 +13,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
+from opencode_memory.context.folding import before_of
 from opencode_memory.errors import ConflictError, InvalidInputError, StorageError
 from opencode_memory.memory_file import disk
 from opencode_memory.memory_file.apply import Done, apply_changes, memories_of, propose
@@ -37,6 +38,8 @@ _MOST_PROPOSED: Final = 200
 _MOST_SHOWN: Final = 5_000
 """Lines of a managed part, whatever is allowed: what is written must be small enough to be read again."""
 
+_MOST_COMPARED: Final = 1_000
+"""Memories of which the file names the statement that they replaced."""
 _MOST_READ: Final = 4 * _MOST_SHOWN
 
 
@@ -74,10 +77,12 @@ class _Place:
 
     def body(self, max_lines: int, done: Done) -> Body:
         """Render the managed part."""
-        memories = memories_to_show(
-            self.store, project=self.project, with_global=self.with_global, most=max_lines, at=self.at
+        memories = list(
+            memories_to_show(self.store, project=self.project, with_global=self.with_global, most=max_lines, at=self.at)
         )
-        return body_of(memories, max_lines=max_lines, kept=done.kept)
+        earlier = self.store.earlier([memory.id for memory in memories[:_MOST_COMPARED]])
+        before = {id_: found[0].content for id_ in earlier if (found := before_of(id_, earlier))}
+        return body_of(memories, max_lines=max_lines, kept=done.kept, before=before)
 
     def versions(self, environment: Mapping[str, str]) -> Sequence[bytes] | None:
         """Return the versions of the file that git has; None if git cannot tell."""
