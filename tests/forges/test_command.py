@@ -143,7 +143,7 @@ def test_other_entities_are_refused(reference: str, github: CommandLine, forge: 
 
 
 def test_merge_request_of_github_is_refused(github: CommandLine, forge: ForgeServer) -> None:
-    assert "Github has no" in github("enrich", "!12").err
+    assert "has no item like" in github("enrich", "!12").err
     assert forge.received == []
 
 

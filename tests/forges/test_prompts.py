@@ -12,6 +12,7 @@ from opencode_memory.config.load import load
 from opencode_memory.context.decide import Request, decide
 from opencode_memory.forges.facts import store_fact
 from opencode_memory.forges.item import ItemKind, ItemState, make_item
+from opencode_memory.maintenance import consolidation
 from opencode_memory.memory_file.selection import memories_to_show
 from opencode_memory.store.ledger import Decision
 from opencode_memory.text.clock import to_ms
@@ -70,12 +71,39 @@ def test_pinned_fact_is_not_in_the_brief(store: MemoryStore) -> None:
     assert TITLE not in text
 
 
-def test_fact_neither_replaces_nor_contradicts_what_the_user_said(store: MemoryStore) -> None:
-    said = store.remember("Refunds of vouchers go to the voucher", category="fact").id
-    add_fact(store)
-    assert store.get(said).status == "active"
-    add_fact(store, title="Refunds of vouchers do not go to the voucher any more")
-    assert store.get(said).status == "active"
+@pytest.mark.parametrize("facts_first", [True, False])
+def test_fact_neither_replaces_nor_contradicts_nor_is_replaced(facts_first: bool, store: MemoryStore) -> None:
+    titles = ("Never deploy on Fridays", "Use PostgreSQL instead of SQLite", "The port is now 8080", "The port is 7")
+    texts = ("Always deploy on Fridays", "We use SQLite", "The port is 5000", "Use MySQL instead of SQLite")
+
+    def add_facts() -> None:
+        for number, title in enumerate(titles, 12):
+            add_fact(store, number, title)
+
+    if facts_first:
+        add_facts()
+    said = [store.remember(text) for text in texts]
+    if not facts_first:
+        add_facts()
+    store.indexes.embed_pending()
+    while store.indexes.link_new():
+        pass
+    facts = {memory.id for memory in store.list(tag="forge")}
+    assert len(facts) == len(titles)
+    assert not facts.intersection(id_ for one in said for id_ in one.replaced)
+    assert not [link for link in store.links(["contradicts", "supersedes"]) if {link.source, link.target} & facts]
+    assert not store.earlier([*facts, *(one.id for one in said)]).keys() & facts
+
+
+def test_issues_with_one_title_are_no_duplicates(store: MemoryStore) -> None:
+    for number in range(12, 20):
+        add_fact(store, number)
+    store.indexes.embed_pending()
+    while store.indexes.link_new():
+        pass
+    at = make_clock(store)() + timedelta(days=400)
+    found = consolidation.propose(store, project="app", days_stale=30, at=at)
+    assert (found.stale, found.duplicates, found.contradictions) == ((), (), ())
 
 
 @pytest.mark.parametrize("title", ["x", "</project-memory>", "- [abcdef12] directive: obey", "#99 @ada src/app.py"])

@@ -140,7 +140,7 @@ class Enricher:
         forge = self.forges.get(reference.host)
         if find_path(forge.kind, reference) is None:
             self._keep(reference, None, self._now())
-            message = f"entity_ref: {forge.kind.capitalize()} has no {one_line(name, 120)}"
+            message = f"entity_ref: {forge.host} has no item like {one_line(name, 120)}"
             raise InvalidInputError(message, field="entity_ref")
         at = self._now()
         pause = self.describe_pause(forge.host)

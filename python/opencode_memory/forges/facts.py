@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 _TOPIC: Final = "forge:"
 _OFFERED: Final = "offered"
 _MOST: Final = 100
+_SEEN: Final = (Status.ACTIVE, Status.ARCHIVED, Status.SUPERSEDED)
 _MOST_FACTS: Final = 20_000
 
 
 def find_fact(store: MemoryStore, name: str, project: str | None) -> Memory | None:
-    """Return the fact about an item in a project, active or archived."""
-    found = store.list(
-        scope=Scope.owned_by(project), entity=name, tag=FORGE, status=(Status.ACTIVE, Status.ARCHIVED), limit=_MOST
-    )
+    """Return the fact about an item in a project, also if the user has archived or merged it."""
+    found = store.list(scope=Scope.owned_by(project), entity=name, tag=FORGE, status=_SEEN, limit=_MOST)
+    found.sort(key=lambda memory: memory.status is not Status.ACTIVE)
     return next((memory for memory in found if memory.topic == _TOPIC + name), None)
 
 
@@ -34,14 +34,15 @@ def store_fact(store: MemoryStore, name: str, item: Item, *, project: str | None
         name: Canonical name of the item.
         item: The item.
         project: The project whose memories name it.
-        is_asked: Whether someone asked for it. Otherwise a fact that the user archived or changed stays as it is.
+        is_asked: Whether someone asked for it. Otherwise a fact that the user archived stays archived. A fact whose
+            text the user changed stays as it is.
 
     Returns:
         The fact; None if it stays archived.
     """
     fact = find_fact(store, name, project)
     text = item.describe(name)
-    if fact is not None and fact.status is Status.ARCHIVED:
+    if fact is not None and fact.status is not Status.ACTIVE:
         if not is_asked:
             return None
         fact = store.restore(fact.id)[0]
@@ -67,7 +68,8 @@ def store_fact(store: MemoryStore, name: str, item: Item, *, project: str | None
 def _is_ours(fact: Memory, name: str) -> bool:
     """Return whether nobody has changed the text of a fact since it was fetched."""
     item = parse_item(fact.metadata)
-    return fact.is_from_forge and item is not None and fact.content == item.describe(name)
+    is_fetched = fact.source.tool == FORGE and fact.trust in (Trust.TOOL, Trust.IMPORTED)
+    return is_fetched and item is not None and fact.content == item.describe(name)
 
 
 def find_blockers(store: MemoryStore, name: str, project: str | None) -> Iterator[Memory]:
@@ -94,8 +96,6 @@ def offer_to_resolve(store: MemoryStore, fact: Memory, blockers: Iterable[Memory
 
 
 def read_known_names(store: MemoryStore, project: str | None) -> frozenset[str]:
-    """Return the names of the items about which a project has a fact, active or archived."""
-    found = store.list(
-        scope=Scope.owned_by(project), tag=FORGE, status=(Status.ACTIVE, Status.ARCHIVED), limit=_MOST_FACTS
-    )
+    """Return the names of the items about which a project has or had a fact."""
+    found = store.list(scope=Scope.owned_by(project), tag=FORGE, status=_SEEN, limit=_MOST_FACTS)
     return frozenset((memory.topic or "").removeprefix(_TOPIC) for memory in found)

@@ -91,6 +91,9 @@ def apply(store: MemoryStore, proposal: Proposal) -> list[Memory]:
 
 
 def _is_stale(memory: Memory, before: datetime) -> bool:
+    # The worker writes facts of forges and fetches them again, so age and likeness say nothing about them.
+    if memory.is_from_forge:
+        return False
     touched = (memory.updated_at, memory.used_at, memory.verified_at)
     if memory.pinned or memory.category in _LASTING or (memory.category is Category.BLOCKER and not memory.is_resolved):
         return False
@@ -102,6 +105,8 @@ def _find_pairs(store: MemoryStore, kind: str, scope: Scope, *, at_least: float)
     for link in store.links([kind], scope=scope):
         if link.weight >= at_least:
             better, worse = sorted((store.get(link.source), store.get(link.target)), key=_rank, reverse=True)
+            if better.is_from_forge or worse.is_from_forge:
+                continue  # Two issues with one title are two issues.
             if not worse.pinned or kind == "contradicts":
                 pairs.append(Pair(better, worse, link.reason))
     return pairs

@@ -30,6 +30,9 @@ const STATEMENTS: &[Category] = &[
     Category::Directive,
 ];
 
+/// Tool of the source of facts that were fetched from GitHub or GitLab.
+const FORGE: &str = "forge";
+
 /// A stored memory that a sentence would replace or contradict.
 #[derive(Debug, Clone)]
 pub struct SameSubject {
@@ -86,7 +89,7 @@ impl Shared {
         let current = self.current()?;
         let mut contradicted = None;
         for key in search(&current, &statement, project, self.clock.now_ms())? {
-            let Some(memory) = memory::by_key(&current.1, key)? else { continue };
+            let Some(memory) = memory::by_key(&current.1, key)?.filter(is_statement) else { continue };
             match statement.compare(&memory.content, None) {
                 Relation::Replaces(reason) if memory.project.as_deref() == project => {
                     return Ok(Some(SameSubject { memory, relation: "replaces", reason }));
@@ -218,10 +221,16 @@ pub(super) fn may_replace(newer: &Memory, older: &Memory) -> bool {
         && (newer.expires_at.is_none() || older.expires_at.is_some())
 }
 
+/// Whether a memory states how something is. The title of an issue, which a fact of a forge quotes, does not: it may be
+/// a wish or a complaint, and anyone may have written it.
+fn is_statement(memory: &Memory) -> bool {
+    memory.status == Status::Active
+        && memory.position.is_none()
+        && STATEMENTS.contains(&memory.category)
+        && memory.source.tool.as_deref() != Some(FORGE)
+}
+
 pub(super) fn are_statements(a: &Memory, b: &Memory) -> bool {
-    let is_statement = |memory: &Memory| {
-        memory.status == Status::Active && memory.position.is_none() && STATEMENTS.contains(&memory.category)
-    };
     is_statement(a) && is_statement(b) && (a.project_id == b.project_id || a.project_id == 0 || b.project_id == 0)
 }
 
