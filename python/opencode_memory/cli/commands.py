@@ -39,6 +39,7 @@ SECTIONS: Final = {
         "history": ("opencode_memory.cli.listing:history", "Show the history of a memory."),
         "edit": ("opencode_memory.cli.edit:edit", "Change a memory."),
         "merge": ("opencode_memory.cli.merge:merge", "Merge several memories into one."),
+        "resolve": ("opencode_memory.cli.resolve:resolve", "Mark a blocker as resolved."),
         "remind": ("opencode_memory.cli.remind:remind", "Set and end reminders and reviews of memories."),
         "pin": ("opencode_memory.cli.curate:pin", "Rank memories first when they are relevant."),
         "unpin": ("opencode_memory.cli.curate:unpin", "Remove the pin from memories."),

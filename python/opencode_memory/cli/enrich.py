@@ -81,6 +81,8 @@ def _print(run: Invocation, batch: Batch, due: Due, enricher: Enricher) -> int:
     else:
         for result in batch.results:
             _print_result(run, result)
+        if any(result.blockers for result in batch.results):
+            run.out.note("If a blocker is resolved: opencode-memory resolve ID")
         for name, problem in batch.problems.items():
             run.out.note(f"{name}: {problem}")
         if not batch.results and not batch.failed and not due.paused:

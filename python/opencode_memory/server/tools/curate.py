@@ -6,15 +6,15 @@ from typing import Annotated
 
 from pydantic import Field
 
-from opencode_memory.errors import ConflictError, InvalidInputError, NotFoundError
-from opencode_memory.models import RESOLVED, Category, Memory
+from opencode_memory.errors import InvalidInputError, NotFoundError
+from opencode_memory.maintenance import blockers
+from opencode_memory.models import Memory
 from opencode_memory.server.answers import Answer, memory_data
 from opencode_memory.server.call import Call
 from opencode_memory.server.toolbox import shape, tool
 from opencode_memory.server.tools.argument_types import Detail, MemoryId, MemoryIds, Reason
 from opencode_memory.text.display import one_line
 from opencode_memory.text.formatting import format_count, short_id
-from opencode_memory.text.json_values import to_json
 
 
 @tool(repeats=True, core=True, answers=shape(memories="array"))
@@ -77,29 +77,15 @@ def pin_memory(call: Call, memory_id: MemoryId, pinned: bool = True) -> Answer:
 def resolve_blocker(call: Call, memory_id: MemoryId, resolution: Detail = None) -> Answer:
     """Mark a blocker as resolved."""
     memory = _get_blocker(call, memory_id)
-    how = (resolution or "").strip() or memory.metadata.get("resolution")
-    if memory.is_resolved and how == memory.metadata.get("resolution"):
-        return _format_done("Already resolved", [memory], "unresolve_blocker reopens it")
-    metadata = {**memory.metadata, "resolved_at": to_json(call.at)}
-    content = memory.content
-    if how:
-        metadata["resolution"] = how
-        content = f"{_strip_resolution(memory)}\nResolved: {how}"
-    tags = list(dict.fromkeys([*memory.tags, RESOLVED]))
-    changed = call.store.edit(memory.id, content=content, tags=tags, metadata=metadata)
-    return _format_done("Resolved", [changed], "unresolve_blocker reopens it")
+    changed = blockers.resolve(call.store, memory, resolution, at=call.at)
+    hint = "unresolve_blocker reopens it"
+    return _format_done("Resolved", [changed], hint) if changed else _format_done("Already resolved", [memory], hint)
 
 
 @tool(repeats=True, answers=shape(memories="array"))
 def unresolve_blocker(call: Call, memory_id: MemoryId) -> Answer:
     """Reopen a resolved blocker."""
-    memory = _get_blocker(call, memory_id)
-    if not memory.is_resolved:
-        raise ConflictError(f"blocker [{short_id(memory.id)}] is not resolved")
-    content = _strip_resolution(memory)
-    metadata = {name: value for name, value in memory.metadata.items() if name not in ("resolved_at", "resolution")}
-    tags = [tag for tag in memory.tags if tag != RESOLVED]
-    return _format_done("Reopened", [call.store.edit(memory.id, content=content, tags=tags, metadata=metadata)])
+    return _format_done("Reopened", [blockers.reopen(call.store, _get_blocker(call, memory_id))])
 
 
 def delete(call: Call, memory: Memory) -> None:
@@ -112,16 +98,8 @@ def delete(call: Call, memory: Memory) -> None:
 
 def _get_blocker(call: Call, id: str) -> Memory:
     memory = call.get_visible(id)
-    if memory.category is not Category.BLOCKER:
-        error = ConflictError(f"[{short_id(memory.id)}] is a {memory.category}, not a blocker")
-        error.hint = "edit_memory can change its category"
-        raise error
+    blockers.check(memory, hint="edit_memory can change its category")
     return memory
-
-
-def _strip_resolution(memory: Memory) -> str:
-    resolution = memory.metadata.get("resolution")
-    return memory.content.removesuffix(f"\nResolved: {resolution}") if isinstance(resolution, str) else memory.content
 
 
 def _get_undoable_id(call: Call, id: str) -> str:
