@@ -318,3 +318,11 @@ def test_record_of_the_last_write_never_expires(scene: Scene) -> None:
     [entry] = scene.store.kv.list("memory_file:", project="app")
     assert entry.expires_at is None
     assert len(entry.value["shown"]) == 3
+
+
+def test_history_names_the_user_if_a_worker_applies_the_change(scene: Scene) -> None:
+    scene.replace(PREFERENCE, "Use bun")
+    worker = Scene(scene.store.acting_as("extracted"), scene.folder)
+    assert contents(worker.sync().edited) == ["Use bun"]
+    [operation] = scene.store.operations.list(limit=1)
+    assert operation.actor is Trust.USER

@@ -72,6 +72,14 @@ def test_edit_changes_the_memory_and_vouches_for_it(scene: Scene) -> None:
     assert scene.sync().written == ()
 
 
+def test_history_names_the_user_if_a_worker_applies_the_change(scene: Scene) -> None:
+    worker = Scene(scene.store.acting_as("extracted"), scene.place)
+    scene.replace("5128", "7000")
+    scene.file("pnpm").unlink()
+    assert len(worker.sync().applied) == 2
+    assert {operation.actor for operation in scene.store.operations.list(limit=2)} == {Trust.USER}
+
+
 def test_fields_of_the_head_change_the_memory(scene: Scene) -> None:
     scene.replace(
         "category: preference\ntags: [build]", "category: convention\ntags:\n  - build\n  - js\npinned: yes", "pnpm"

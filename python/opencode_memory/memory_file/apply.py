@@ -69,6 +69,8 @@ def apply_changes(
         StorageError: The disk is full or failed.
     """
     done = Done()
+    # The history names the user also if a worker applies the change, so that undo finds it.
+    store = store.acting_as(Trust.USER)
     steps: dict[Kind, Callable[[Change], None]] = {
         Kind.ADD: lambda change: _add(store, change, done, project=project, dry_run=dry_run),
         Kind.EDIT: lambda change: _edit(store, change, known, done, dry_run=dry_run),

@@ -37,7 +37,7 @@ from opencode_memory.mirror.record import (
 )
 from opencode_memory.mirror.report import Done, FileChange, Kind, MirrorReport
 from opencode_memory.mirror.team import read_team
-from opencode_memory.models import Memory, Scope, Status
+from opencode_memory.models import Memory, Scope, Status, Trust
 
 if TYPE_CHECKING:
     from opencode_memory.store.memory_store import MemoryStore
@@ -189,11 +189,13 @@ def _take_up(
         )
         return
     proposals = Proposals(run.store, run.place.project)
+    # The history names the user also if a worker applies the change, so that undo finds it.
+    as_user = run.store.acting_as(Trust.USER)
     for change in found.changes:
         if change.name in others and change.kind is not Kind.UNCLEAR:
             proposals.propose(change, run.done, run.outcome, dry_run=run.dry_run)
         else:
-            apply_change(run.store, change, run.place.project, run.live, run.done, run.outcome, dry_run=run.dry_run)
+            apply_change(as_user, change, run.place.project, run.live, run.done, run.outcome, dry_run=run.dry_run)
     _record_read(run, found, versions, listing)
     if run.done.applied and not run.dry_run:
         run.live = _memories(run)
