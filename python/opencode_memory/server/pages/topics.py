@@ -19,7 +19,7 @@ import numpy.typing as npt
 _Vectors = npt.NDArray[np.float32]
 _MOST_TOPICS: Final = 12
 _ROUNDS: Final = 30
-_RUNS: Final = 10
+_RUNS: Final = 5
 _WORDS: Final = 3
 _SPREAD: Final = 0.6
 """Size of a topic on the map, as a share of the distance between topics."""
@@ -95,7 +95,7 @@ def _group_from(vectors: _Vectors, starts: npt.NDArray[np.int64]) -> tuple[npt.N
         before, labels = labels, (vectors @ centres.T).argmax(axis=1)
         if np.array_equal(before, labels):
             break
-        sums = np.stack([vectors[labels == label].sum(axis=0) for label in range(len(starts))])
+        sums = np.eye(len(starts), dtype=np.float32)[labels].T @ vectors
         lengths = np.linalg.norm(sums, axis=1, keepdims=True)
         centres = np.where(lengths > 0, sums / np.maximum(lengths, np.finfo(np.float32).tiny), centres)
     return labels, float((vectors @ centres.T).max(axis=1).sum())
@@ -123,11 +123,8 @@ def _name(texts: Sequence[str], groups: Sequence[Sequence[int]]) -> list[str]:
 def _flatten(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """Project on the two directions in which values differ most."""
     centred = values - values.mean(axis=0)
-    _, _, directions = np.linalg.svd(centred, full_matrices=False)
-    flat = np.zeros((len(values), 2))
-    used = min(2, len(directions))
-    flat[:, :used] = centred @ directions[:used].T
-    return flat
+    _, directions = np.linalg.eigh(centred.T @ centred)
+    return np.asarray(centred @ directions[:, :-3:-1])
 
 
 def _to_unit(flat: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
