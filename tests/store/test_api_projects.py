@@ -281,6 +281,20 @@ def test_single_memory_of_a_merge_is_not_taken_back_alone(store: MemoryStore) ->
     assert store.get(id).project == "app"
 
 
+def test_merge_is_not_redone_by_halves(store: MemoryStore) -> None:
+    store.remember("a walrus", project="other")
+    store.remember("already here")
+    store.kv.set("n", 1, project="other")
+    store.projects.merge("other", "app")
+    [merge, *_] = store.operations.list(project=None, actor=None)
+    store.operations.undo(merge.operation)
+    with pytest.raises(ConflictError, match="merge the projects again"):
+        store.operations.redo(merge.operation)
+    assert texts(store.list(project="other")) == ["a walrus"]
+    store.projects.merge("other", "app")
+    assert (recalled(store, "walrus"), store.kv.get("n")) == (["a walrus"], 1)
+
+
 def test_merge_is_not_undone_while_another_project_has_the_name(store: MemoryStore) -> None:
     store.remember("a walrus", project="other")
     store.remember("already here")

@@ -51,6 +51,12 @@ impl Engine {
             if undos.is_empty() {
                 return Err(Error::not_found("undone operation", operation.to_string()));
             }
+            if let Some(project) = project_merge::parted_by(write, operation)? {
+                return Err(Error::Conflict(format!(
+                    "the merge of project {project:?} cannot be redone, because its folders and values would stay behind; \
+                     merge the projects again"
+                )));
+            }
             for undo in &undos {
                 redo_change(write, undo)?;
             }

@@ -100,7 +100,8 @@ impl WriteTx<'_> {
             }
         }
         self.return_rows(target, &rows)?;
-        self.execute("DELETE FROM project_merge WHERE operation = ?1", [operation])?;
+        // Without its rows, the record says that the merge was undone.
+        self.execute("UPDATE project_merge SET rows = '' WHERE operation = ?1", [operation])?;
         Ok(())
     }
 
@@ -165,9 +166,17 @@ pub fn merged_by(connection: &Connection, operation: i64) -> Result<Option<Strin
     Ok(record(connection, operation)?.map(|(name, ..)| name))
 }
 
+/// The name of the project that an operation merged into another, if that was undone.
+pub fn parted_by(connection: &Connection, operation: i64) -> Result<Option<String>> {
+    Ok(connection
+        .prepare_cached("SELECT source FROM project_merge WHERE operation = ?1 AND rows = ''")?
+        .query_row([operation], |row| row.get(0))
+        .optional()?)
+}
+
 fn record(connection: &Connection, operation: i64) -> Result<Option<(String, i64, String)>> {
     Ok(connection
-        .prepare_cached("SELECT source, target, rows FROM project_merge WHERE operation = ?1")?
+        .prepare_cached("SELECT source, target, rows FROM project_merge WHERE operation = ?1 AND rows <> ''")?
         .query_row([operation], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
         .optional()?)
 }
