@@ -22,7 +22,7 @@ from opencode_memory.notes.bootstrap import bootstrap
 from opencode_memory.notes.fact_sheet.sheet import describe_project
 from opencode_memory.notes.folder import ingest
 from support.memory_files import Scene, git, remember
-from support.mutation import damaged, fuzzing
+from support.mutation import corpus, damaged, fuzzed, fuzzing
 from support.opencode import FIRST_ENGINE, FORKS, SECOND_ENGINE, all_messages
 
 SECONDS = 20
@@ -155,8 +155,7 @@ def test_damaged_database_of_opencode_is_read_or_refused(
             database.message_ids(head.info.id)
 
 
-@fuzzing(300)
-@given(damaged([CONFIG]))
+@fuzzed(300, [CONFIG, *corpus("memory_config")])
 def test_damaged_memory_config_never_raises(tmp_path_factory: pytest.TempPathFactory, damaged: bytes) -> None:
     folder = tmp_path_factory.getbasetemp()
     file = folder / "memory-config.jsonc"
@@ -165,8 +164,7 @@ def test_damaged_memory_config_never_raises(tmp_path_factory: pytest.TempPathFac
     assert all(notice.text.isprintable() for notice in reading.notices)
 
 
-@fuzzing(150)
-@given(damaged([b'{"name": "x", "dependencies": {"a": "1"}, "private": true}']))
+@fuzzed(150, [b'{"name": "x", "dependencies": {"a": "1"}, "private": true}', *corpus("package")])
 def test_damaged_package_of_the_plugin_is_read_or_refused(
     tmp_path_factory: pytest.TempPathFactory, damaged: bytes
 ) -> None:
@@ -207,6 +205,18 @@ def test_damaged_notes_and_manifests_leave_the_store_sound(store: MemoryStore, t
             ingest(store, folder / "AGENTS.md", project="app")
 
     taken()
+    assert_sound(store)
+
+
+def test_damaged_note_is_ingested_or_refused(store: MemoryStore, tmp_path: Path) -> None:
+    @fuzzed(40, [NOTE, *corpus("notes")])
+    def ingested(damaged: bytes) -> None:
+        file = tmp_path / "note.md"
+        file.write_bytes(damaged)
+        with in_time():
+            ingest(store, file, project="app")
+
+    ingested()
     assert_sound(store)
 
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Final, TypeVar
 
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+_Test = TypeVar("_Test", bound=Callable[..., Any])
+_CORPUS: Final = Path(__file__).parents[1] / "data" / "fuzz"
 _PIECES: Final = (
     b"\0", b"\xff", b"\xed\xa0\x80", b"\xef\xbb\xbf", b"\xe2\x80\xa8", b"\xe2\x80\x8b", b"\\ud800", b"\\u0000", b"\n", b"\r", b"\r\n",
     b'"', b"'", b"{", b"}", b"[", b"]", b",", b":", b"#", b"# ", b"```", b"---\n", b"+++\n", b"//", b"/*", b"<!--", b"-->",
@@ -21,6 +24,22 @@ def fuzzing(usual: int) -> settings:
     """Return the settings of a fuzz test: ``usual`` examples, and as many as fit into about ``SOAK_MINUTES``."""
     examples = max(usual, round(float(os.environ.get("SOAK_MINUTES", "0")) * 2 * usual))
     return settings(max_examples=examples, deadline=None, suppress_health_check=list(HealthCheck))
+
+
+def corpus(kind: str) -> list[bytes]:
+    """Return the seeds of a kind of input that are kept in the repository."""
+    return [file.read_bytes() for file in sorted((_CORPUS / kind).iterdir())]
+
+
+def fuzzed(usual: int, seeds: Sequence[bytes]) -> Callable[[_Test], _Test]:
+    """Give the last argument of a test each seed as it is, and damaged copies."""
+
+    def decorate(test: _Test) -> _Test:
+        for seed in seeds:
+            test = example(Damaged(seed))(test)
+        return fuzzing(usual)(given(damaged(seeds))(test))
+
+    return decorate
 
 
 class Damaged(bytes):

@@ -1,11 +1,13 @@
 //! Fuzz tests of the parsers of texts: any string is accepted, nothing panics, redaction is idempotent, parts
 //! of a text lie on character boundaries, and the time grows with the length, not with its square.
 //!
-//! `PROPTEST_CASES` increases the number of cases. A fragment of a text that failed belongs into [`FRAGMENTS`].
+//! `PROPTEST_CASES` increases the number of cases. A fragment of a text that failed belongs into [`FRAGMENTS`],
+//! a text that failed as a file into `tests/data/fuzz/texts`.
 
 #![allow(missing_docs, clippy::pedantic, clippy::unwrap_used, clippy::expect_used)] // a test fails by panicking
 
 use std::hint::black_box;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use opencode_memory_core::text::{
@@ -118,8 +120,27 @@ const FRAGMENTS: &[&str] = &[
     "the other way round: ",
 ];
 
+/// Texts that are kept in the repository.
+fn seeds() -> Vec<String> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/fuzz/texts");
+    let mut files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    files.iter().map(|file| std::fs::read_to_string(file).unwrap()).collect()
+}
+
+/// Parts of the seeds, cut at random.
+fn cut_seed() -> impl Strategy<Value = String> {
+    (prop::sample::select(seeds()), any::<prop::sample::Index>(), any::<prop::sample::Index>()).prop_map(
+        |(seed, first, last)| {
+            let chars: Vec<char> = seed.chars().collect();
+            let (first, last) = (first.index(chars.len()), last.index(chars.len()));
+            chars[first.min(last)..=first.max(last)].iter().collect()
+        },
+    )
+}
+
 fn text() -> impl Strategy<Value = String> {
-    let fragment = prop_oneof![8 => prop::sample::select(FRAGMENTS).prop_map(str::to_owned), 2 => "\\PC{0,6}", 1 => any::<String>()];
+    let fragment = prop_oneof![8 => prop::sample::select(FRAGMENTS).prop_map(str::to_owned), 2 => "\\PC{0,6}", 1 => cut_seed(), 1 => any::<String>()];
     prop::collection::vec(fragment, 0..40).prop_map(|parts| parts.concat())
 }
 
@@ -219,6 +240,14 @@ fn quadratic_function_is_found() {
         )
     };
     assert!(is_quadratic(quadratic, &repeated("a", SHORT), &repeated("a", SHORT * LONGER)));
+}
+
+#[test]
+fn every_seed_is_accepted_in_linear_time() {
+    for seed in seeds() {
+        take(&seed, &seed, 0);
+        assert_linear(&seed);
+    }
 }
 
 #[test]
