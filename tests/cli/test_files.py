@@ -31,7 +31,7 @@ def test_status_writes_nothing_and_sync_writes_the_files(cli: CommandLine, home:
     assert "1 memory (global); 1 file written, 0 removed" in cli.ok("files", "sync").out
     [path] = (home / ".opencode" / "memory").glob("*.md")
     path.write_text(path.read_text().replace("short", "long"))
-    assert "applied   edit" in cli.ok("files", "sync", "--dry-run").out
+    assert "to apply  edit" in cli.ok("files", "sync", "--dry-run").out
     assert cli.contents() == ["Answer in short sentences"]
     [folder] = cli.ok("files", "sync", "--json").json["folders"]
     assert [change["kind"] for change in folder["applied"]] == ["edit"]

@@ -241,7 +241,14 @@ def test_dry_run_reports_and_writes_nothing(scene: Scene) -> None:
     assert kinds(report.applied) == [Kind.ADD, Kind.EDIT] or kinds(report.applied) == [Kind.EDIT, Kind.ADD]
     assert "The port is 5128" in scene.texts()
     assert path.read_bytes() == before
+    assert path.name not in report.written
     assert kinds(scene.sync().applied) == kinds(report.applied)
+
+
+def test_dry_run_does_not_write_a_file_again_that_was_deleted(scene: Scene) -> None:
+    scene.file("port").unlink()
+    report = scene.sync(dry_run=True)
+    assert (kinds(report.applied), report.written) == ([Kind.DELETE], ())
 
 
 def test_files_are_written_in_batches(store: MemoryStore, tmp_path: Path) -> None:

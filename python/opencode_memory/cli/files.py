@@ -137,7 +137,8 @@ def _sync_place(run: Invocation, store: MemoryStore, place: Place, request: Sync
 def _print_report(run: Invocation, report: MirrorReport) -> None:
     out = run.out
     whose = "global" if report.project is None else f"of {report.project}"
-    for what, changes in (("applied", report.applied), ("proposed", report.proposed), ("unclear", report.unclear)):
+    applied, proposed = ("to apply", "to review") if report.dry_run else ("applied", "proposed")
+    for what, changes in ((applied, report.applied), (proposed, report.proposed), ("unclear", report.unclear)):
         for change in changes[:_MOST_NAMED]:
             out.line(f"{what:<9} {change.kind:<8} {change.name}{f' ({change.reason})' if change.reason else ''}")
         if len(changes) > _MOST_NAMED:

@@ -299,11 +299,13 @@ def _hold(run: _Run, before: Entry | None, owner: str, version: Version, waits: 
 def _write(run: _Run, folder: Folder | None, listing: Listing, *, most_files: int, rewrites: bool) -> bool:
     """Write the files whose memories changed, remove those of memories that are gone; return whether that was all."""
     names = {entry.id: name for name, entry in run.files.items() if entry.id}
+    # A dry run applies nothing. After a real one, the file of an applied change is as its memory.
+    unchanged = {change.id for change in run.done.applied} if run.dry_run else set()
     taken = {name.lower() for name in (*run.files, *listing.signs, *listing.refused)}
     for memory in run.live.values():
         name = names.get(memory.id)
         entry = None if name is None else run.files[name]
-        if name in run.outcome.unclear:
+        if name in run.outcome.unclear or memory.id in unchanged:
             continue
         current = digest(EMPTY.with_memory(memory))
         if entry is not None and not _is_due(run, entry, current, rewrites=rewrites):
