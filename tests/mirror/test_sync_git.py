@@ -67,6 +67,19 @@ def test_accepted_text_gets_the_file_it_came_in(branches: Scene) -> None:
     assert len([path for path in branches.files() if "ship" in path.read_text()]) == 1
 
 
+def test_accepted_edit_supersedes_the_memory_and_keeps_its_file(branches: Scene) -> None:
+    branches.git("checkout", "--quiet", "other")
+    branches.sync()
+    [memory] = [one for one in branches.memories(Status.CANDIDATE) if "7000" in one.content]
+    accept(branches.store, memory)
+    branches.sync()
+    assert [text for text in branches.texts() if "port" in text] == ["The port is 7000"]
+    assert branches.texts(Status.SUPERSEDED) == ["The port is 5128"]
+    [path] = [path for path in branches.files() if "port" in path.read_text()]
+    assert f"id: {memory.id}" in path.read_text()
+    assert branches.sync().written == ()
+
+
 def test_rejected_text_is_not_proposed_again(branches: Scene) -> None:
     branches.git("checkout", "--quiet", "other")
     branches.sync()

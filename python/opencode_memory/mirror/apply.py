@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from opencode_memory.errors import ConflictError, InvalidInputError, NotFoundError
-from opencode_memory.learning.review import accept
+from opencode_memory.learning.review import REPLACES, accept
 from opencode_memory.memory_file.apply import bring_back, put_away, texts_put_away
 from opencode_memory.memory_file.bullet_text import one_line
 from opencode_memory.memory_file.headings import PLAIN
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from opencode_memory.store.memory_store import MemoryStore
 
 TOOL: Final = "memory_files"
-REPLACES: Final = "replaces"
 
 
 @dataclass(slots=True)

@@ -169,6 +169,7 @@ def _take_up(
 ) -> None:
     """Read the changed files, and apply or propose the changes."""
     mine = changed_by is ChangedBy.PERSON
+    _give_to_accepted(run)
     versions = {} if folder is None else _read_changed(run, folder, listing, with_held=mine)
     missing = {
         name: entry
@@ -199,6 +200,13 @@ def _take_up(
     _record_read(run, found, versions, listing)
     if run.done.applied and not run.dry_run:
         run.live = _memories(run)
+
+
+def _give_to_accepted(run: _Run) -> None:
+    """Give the files of other authors to the memories that a review has accepted, and that took the place of theirs."""
+    for name, entry in run.files.items():
+        if entry.held and entry.waits in run.live and (entry.id == entry.waits or entry.id not in run.live):
+            run.files[name] = Entry(id=entry.waits, digest=entry.held, base=NO_BASE, memory="", sign=None)
 
 
 def _read_changed(run: _Run, folder: Folder, listing: Listing, *, with_held: bool) -> dict[str, Version]:

@@ -10,6 +10,7 @@ from pydantic import Field
 from opencode_memory._core import redact
 from opencode_memory.context.brief_entries import SESSION_TAG
 from opencode_memory.errors import ConflictError, InvalidInputError
+from opencode_memory.learning.review import REPLACES
 from opencode_memory.models import ALL_PROJECTS, Category, Memory, RememberResult, RememberStatus, Scope, Status, Trust
 from opencode_memory.server.agent_words import INSTRUCTIONS, describe_waiting, find_origin, store_as
 from opencode_memory.server.answers import Answer, format_facts, indent, join_lines, memory_data
@@ -144,7 +145,7 @@ def apply_edit(call: Call, memory: Memory, changes: Mapping[str, Any]) -> Memory
         scope=Scope.owned_by(memory.project),
         tags=changes.get("tags", memory.tags),
         source=memory.source,
-        metadata={"replaces": memory.id},
+        metadata={REPLACES: memory.id},
     )
     return call.store.get(proposed.id)
 

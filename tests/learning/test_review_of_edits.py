@@ -1,0 +1,48 @@
+"""Accepting a text that was proposed as the new text of another memory."""
+
+from __future__ import annotations
+
+import pytest
+
+from opencode_memory import MemoryStore
+from opencode_memory.learning.review import REPLACES, accept
+from opencode_memory.models import Memory, Status
+
+
+def propose(store: MemoryStore, id_: object) -> Memory:
+    found = store.remember("Deploy with make ship", project="app", status="candidate", metadata={REPLACES: id_})
+    return store.get(found.id)
+
+
+def test_accepted_text_supersedes_the_memory(store: MemoryStore) -> None:
+    old = store.remember("Run the old script for releases", project="app").id
+    accepted = accept(store.acting_as("agent"), propose(store, old))
+    assert (accepted.content, accepted.status) == ("Deploy with make ship", Status.ACTIVE)
+    assert (store.get(old).status, store.get(old).superseded_by) == (Status.SUPERSEDED, accepted.id)
+
+
+def test_text_of_the_user_is_kept(store: MemoryStore) -> None:
+    old = store.remember("Run the old script for releases", project="app").id
+    assert accept(store, propose(store, old), "Deploy with make release").content == "Deploy with make release"
+    assert store.get(old).status is Status.SUPERSEDED
+
+
+@pytest.mark.parametrize("named", ["0192", "not an id", 7, None])
+def test_unknown_memory_changes_nothing(store: MemoryStore, named: object) -> None:
+    assert accept(store, propose(store, named)).status is Status.ACTIVE
+
+
+@pytest.mark.parametrize("scope", ["global", "other"])
+def test_memory_of_another_scope_is_not_superseded(store: MemoryStore, scope: str) -> None:
+    where = {"scope": "global"} if scope == "global" else {"project": "other"}
+    old = store.remember("Run the old script for releases", **where).id  # type: ignore[arg-type]
+    accept(store, propose(store, old))
+    assert store.get(old).status is Status.ACTIVE
+
+
+def test_archived_memory_stays_archived(store: MemoryStore) -> None:
+    old = store.remember("Run the old script for releases", project="app").id
+    proposed = propose(store, old)
+    store.archive(old)
+    accept(store, proposed)
+    assert store.get(old).status is Status.ARCHIVED
