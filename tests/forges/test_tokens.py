@@ -48,6 +48,11 @@ def test_enterprise_token_is_not_for_the_public_host() -> None:
     assert forges({"GH_ENTERPRISE_TOKEN": "ghe-1"}).find("github.com") is None
 
 
+def test_enterprise_cloud_has_an_api_of_its_own() -> None:
+    found = forges({"GH_HOST": "acme.ghe.com", "GH_ENTERPRISE_TOKEN": "ghe-1"})
+    assert found.get("acme.ghe.com").api == "https://api.acme.ghe.com"
+
+
 def test_remote_gets_the_token_of_the_program_that_is_logged_in_there() -> None:
     found = forges({"GITLAB_TOKEN": "gl-1"}, stored={("github", "git.example.com"): "ghe-2"})
     forge = found.get("git.example.com")

@@ -159,7 +159,9 @@ def test_token_that_is_refused_is_not_sent_again_for_hours(scene: Scene) -> None
 
 def test_forge_that_is_down_leaves_the_job_queue_clean(scene: Scene) -> None:
     scene.store.remember("The login is broken, see #12")
-    scene.work(OPENCODE_MEMORY_FORGE_HOSTS="github:http://127.0.0.1:9")
+    with ForgeServer() as closed:
+        pass
+    scene.work(OPENCODE_MEMORY_FORGE_HOSTS=f"github:{closed.url}")
     assert scene.facts() == []
     assert not [job for job in scene.store.jobs.list() if job.error]
 

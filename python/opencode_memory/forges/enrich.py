@@ -185,13 +185,17 @@ class Enricher:
             project: The project; None for the global memories.
             limit: Maximum number of items.
         """
-        names: dict[str, None] = {}
+        names: list[str] = []
+        looked_at: set[str] = set()
         without_token: set[str] = set()
         paused: dict[str, str | None] = {}
         at = self._now()
         has_fact = read_known_names(self._store, project)
         for reference in self._find_references(project):
-            if reference.name in names or not self._is_due(reference, at, has_fact=reference.name in has_fact):
+            if reference.name in looked_at:
+                continue
+            looked_at.add(reference.name)
+            if not self._is_due(reference, at, has_fact=reference.name in has_fact):
                 continue
             if self.forges.find(reference.host) is None:
                 without_token.add(reference.host)
@@ -200,7 +204,7 @@ class Enricher:
                 paused[reference.host] = self.describe_pause(reference.host)
             if paused[reference.host] is not None:
                 continue
-            names[reference.name] = None
+            names.append(reference.name)
             if len(names) == limit:
                 break
         return Due(

@@ -141,8 +141,16 @@ class Forges:
             address = known[1]
             api, is_loopback = f"{address.origin}{address.path}{_API[kind]}", address.is_loopback
         else:
-            api, is_loopback = _PUBLIC[host][1] if host in _PUBLIC else f"https://{host}{_API[kind]}", False
+            api, is_loopback = _find_api(host, kind), False
         return Forge(host=host, kind=kind, api=api, is_loopback=is_loopback, token=token, token_source=source)
+
+
+def _find_api(host: str, kind: ForgeKind) -> str:
+    if host in _PUBLIC:
+        return _PUBLIC[host][1]
+    # GitHub Enterprise Cloud has the form of github.com, and GitHub Enterprise Server has not.
+    is_cloud = kind is ForgeKind.GITHUB and host.endswith(".ghe.com")
+    return f"https://api.{host}" if is_cloud else f"https://{host}{_API[kind]}"
 
 
 def _parse_hosts(entries: Iterable[str]) -> Iterator[tuple[str, tuple[ForgeKind, Address]]]:
