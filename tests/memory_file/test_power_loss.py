@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import itertools
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -105,3 +106,43 @@ def test_memory_file_whose_write_failed_is_complete_after_the_next_synchronizati
         assert scene.active() == memories
         if number >= len(recorder.calls):
             break
+
+
+FULL_DISK = """
+import resource, sys
+from pathlib import Path
+from opencode_memory.files.atomic import write_atomically
+from opencode_memory.memory_file import disk
+
+folder, writer, limit = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
+new = b"new " * 25_000
+before = disk.read(folder)
+resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+try:
+    if writer == "write_file":
+        write_atomically(folder / ".opencode" / "MEMORY.md", new, mode=0o644)
+    else:
+        from support.memory_files import AT
+        disk.write(folder, new, before=before, at=AT)
+except Exception as error:
+    print(type(error).__name__)
+"""
+
+
+@pytest.mark.parametrize("limit", [0, 100, 5_000, 50_000, 99_999])
+@pytest.mark.parametrize("writer", ["write_file", "write_memory_file"])
+def test_file_that_cannot_grow_in_the_middle_of_a_write_keeps_its_old_version(
+    file: Path, writer: str, limit: int
+) -> None:
+    """The system refuses a part of the data, as it does on a full disk."""
+    tests = Path(__file__).parents[1]
+    done = subprocess.run(
+        [sys.executable, "-c", FULL_DISK, str(file.parents[1]), writer, str(limit)],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tests,
+    )
+    assert done.stdout.strip() in ("OSError", "StorageError"), done
+    assert file.read_bytes() == OLD
+    assert [left.name for left in file.parent.iterdir() if left.name.startswith(".MEMORY")] == []
