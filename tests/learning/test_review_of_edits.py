@@ -16,7 +16,7 @@ def propose(store: MemoryStore, id_: object) -> Memory:
 
 def test_accepted_text_supersedes_the_memory(store: MemoryStore) -> None:
     old = store.remember("Run the old script for releases", project="app").id
-    accepted = accept(store.acting_as("agent"), propose(store, old))
+    accepted = accept(store, propose(store, old))
     assert (accepted.content, accepted.status) == ("Deploy with make ship", Status.ACTIVE)
     assert (store.get(old).status, store.get(old).superseded_by) == (Status.SUPERSEDED, accepted.id)
 
@@ -35,7 +35,7 @@ def test_unknown_memory_changes_nothing(store: MemoryStore, named: object) -> No
 @pytest.mark.parametrize("scope", ["global", "other"])
 def test_memory_of_another_scope_is_not_superseded(store: MemoryStore, scope: str) -> None:
     where = {"scope": "global"} if scope == "global" else {"project": "other"}
-    old = store.remember("Run the old script for releases", **where).id  # type: ignore[arg-type]
+    old = store.remember("Run the old script for releases", **where).id
     accept(store, propose(store, old))
     assert store.get(old).status is Status.ACTIVE
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from opencode_memory.errors import ConflictError, InvalidInputError, NotFoundError
 from opencode_memory.learning.rejections import record_rejection
-from opencode_memory.models import ALL_PROJECTS, Category, Memory, Status, Trust
+from opencode_memory.models import ALL_PROJECTS, Category, Memory, Status
 
 if TYPE_CHECKING:
     from opencode_memory.store.memory_store import MemoryStore
@@ -38,7 +38,7 @@ def accept(store: MemoryStore, memory: Memory, content: str | None = None) -> Me
     old = _replaced_by(store, accepted)
     if old is None or memory.status is not Status.CANDIDATE:
         return accepted
-    return store.acting_as(Trust.USER).merge([accepted.id, old.id], accepted.content)
+    return store.merge([accepted.id, old.id], accepted.content)
 
 
 def _replaced_by(store: MemoryStore, memory: Memory) -> Memory | None:
