@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from opencode_memory.forges import client
 from support.command_line import CommandLine
 from support.forge_server import HOST, TOKEN, ForgeServer, Reply, github_issue, gitlab_item
 
@@ -180,3 +181,23 @@ def test_useless_answer_changes_nothing(reply: Reply, words: str, github: Comman
     assert words in answer.err
     assert TOKEN not in answer.err + answer.out
     assert github.contents("--tag", "forge") == []
+
+
+def test_interrupted_run_keeps_what_was_fetched(
+    github: CommandLine, forge: ForgeServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    github.remember("The login is broken, see #12, #13 and #14")
+    for number in (12, 13, 14):
+        forge.items[f"/api/v3/repos/acme/shop/issues/{number}"] = github_issue(number)
+    ask = client.fetch
+
+    def fetch(*arguments: Any, **more: Any) -> Any:
+        if len(forge.received) == 2:
+            raise KeyboardInterrupt
+        return ask(*arguments, **more)
+
+    monkeypatch.setattr("opencode_memory.forges.enrich.fetch", fetch)
+    answer = github("enrich")
+    assert answer.code == 130
+    assert "What was fetched is stored." in answer.err
+    assert len(forge.received) == 2

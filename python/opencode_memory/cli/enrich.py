@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import count
 from typing import Any, Final
 
 import click
@@ -10,6 +12,7 @@ from opencode_memory.cli.command import command
 from opencode_memory.cli.context import Invocation
 from opencode_memory.cli.errors import DONE, NOTHING_FOUND
 from opencode_memory.cli.output import dim
+from opencode_memory.cli.progress import progress
 from opencode_memory.entities import canonical
 from opencode_memory.errors import NotFoundError
 from opencode_memory.forges import Batch, Due, Enricher, Outcome, Result
@@ -43,8 +46,14 @@ def enrich(run: Invocation, *, reference: str | None, limit: int, dry_run: bool)
         if reference is not None:
             batch = Batch(results=(_fetch(enricher, name, store.project),), problems={}, failed=0)
         else:
-            batch = enricher.enrich_all(due.names, project=store.project)
+            batch = _fetch_all(run, enricher, due.names, store.project)
     return _print(run, batch, due, enricher)
+
+
+def _fetch_all(run: Invocation, enricher: Enricher, names: Sequence[str], project: str | None) -> Batch:
+    done = count(1)
+    with progress("fetching", quiet=run.out.as_json, kept="What was fetched is stored.") as report:
+        return enricher.enrich_all(names, project=project, after_each=lambda: report(next(done), len(names)))
 
 
 def _fetch(enricher: Enricher, name: str, project: str | None) -> Result:
