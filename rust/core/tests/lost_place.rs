@@ -53,10 +53,14 @@ fn remove_wal(file: &Path) {
     remove(&wal_of(file));
 }
 
+fn remove_shared_memory(file: &Path) {
+    fs::remove_file(file.with_extension("db-shm")).expect("removed");
+}
+
 /// As `rm store.db-*` does.
 fn remove_wal_and_shared_memory(file: &Path) {
     remove_wal(file);
-    fs::remove_file(file.with_extension("db-shm")).expect("removed");
+    remove_shared_memory(file);
 }
 
 /// As another process does that opens the store after that.
@@ -66,14 +70,14 @@ fn replace_wal(file: &Path) {
 }
 
 #[test]
-fn write_beside_a_lost_wal_is_refused() {
-    for way in [remove_wal, remove_wal_and_shared_memory, replace_wal] {
+fn write_beside_a_lost_wal_or_shared_memory_is_refused() {
+    for way in [remove_wal, remove_shared_memory, remove_wal_and_shared_memory, replace_wal] {
         let dir = support::folder();
         let engine = open(dir.path());
         remember(&engine, 0..5);
         way(&dir.path().join(FILE));
         let refused = engine.remember(NewMemory::new("lost")).expect_err("a refusal");
-        assert!(refused.to_string().contains("store.db-wal: the file was"), "{refused}");
+        assert!(refused.to_string().contains("the file was"), "{refused}");
         assert_eq!(engine.check_place().expect_err("an alarm").kind(), ErrorKind::Storage);
     }
 }
@@ -81,7 +85,7 @@ fn write_beside_a_lost_wal_is_refused() {
 /// A process writes, loses its WAL and ends as usual: the next one has every acknowledged write.
 #[test]
 fn closing_a_store_without_its_wal_keeps_its_writes() {
-    for way in [remove_wal, remove_wal_and_shared_memory] {
+    for way in [remove_wal, remove_shared_memory, remove_wal_and_shared_memory] {
         let dir = support::folder();
         let engine = open(dir.path());
         remember(&engine, 0..5);

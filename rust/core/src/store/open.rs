@@ -172,8 +172,17 @@ fn read_access(file: &Path) -> Result<Access> {
 
 /// The WAL beside `file`.
 pub fn wal_of(file: &Path) -> PathBuf {
+    with_ending(file, "-wal")
+}
+
+/// The shared memory beside `file`.
+pub fn shared_memory_of(file: &Path) -> PathBuf {
+    with_ending(file, "-shm")
+}
+
+fn with_ending(file: &Path, ending: &str) -> PathBuf {
     let mut name = file.as_os_str().to_owned();
-    name.push("-wal");
+    name.push(ending);
     PathBuf::from(name)
 }
 

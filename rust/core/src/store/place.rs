@@ -1,4 +1,4 @@
-//! The place of an open store: whether `store.db` and its WAL are still the files that were opened.
+//! The place of an open store: whether `store.db`, its WAL and its shared memory are still the files that were opened.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -13,36 +13,34 @@ type Identity = (u64, u64);
 #[derive(Debug)]
 pub struct Place {
     identity: Identity,
-    /// The WAL of a store that is open for writing. `SQLite` keeps it until the last connection is closed.
-    wal: Option<(PathBuf, Identity)>,
+    /// The WAL and the shared memory of a store that is open for writing. `SQLite` keeps them until the last connection
+    /// is closed. Beside another shared memory, processes do not see each other's locks.
+    beside: Vec<(PathBuf, Identity)>,
 }
 
 impl Place {
-    /// Note the WAL that stands beside `file`, whose connection is open and has read.
+    /// Note what stands beside `file`, whose connection is open and has read.
     pub fn new(file: &Path, identity: Identity, is_writable: bool) -> Self {
-        let wal = open::wal_of(file);
-        let found = if is_writable { open::identity(&wal).ok() } else { None };
-        Self { identity, wal: found.map(|identity| (wal, identity)) }
+        let names = if is_writable { vec![open::wal_of(file), open::shared_memory_of(file)] } else { Vec::new() };
+        let found = names.into_iter().filter_map(|name| open::identity(&name).ok().map(|identity| (name, identity)));
+        Self { identity, beside: found.collect() }
     }
 
-    /// Refuse to go on if another file, or none, has the name of `file` or of its WAL.
+    /// Refuse to go on if another file, or none, has the name of `file`, of its WAL or of its shared memory.
     ///
     /// # Errors
     /// [`Error::Storage`]: writes would go to a file without a name.
     pub fn check(&self, attempted: &str, file: &Path) -> Result<()> {
         check(attempted, file, self.identity)?;
-        match &self.wal {
-            Some((wal, identity)) => check(attempted, wal, *identity),
-            None => Ok(()),
-        }
+        self.beside.iter().try_for_each(|(other, identity)| check(attempted, other, *identity))
     }
 
     /// Whether `SQLite` may close its connections. It writes the WAL that it has open into `store.db`, which keeps
-    /// acknowledged writes if the WAL was only removed. It must not do so beside another file or another WAL.
+    /// acknowledged writes if the WAL was only removed. It must not do so beside files of another process.
     pub fn may_be_closed(&self, file: &Path) -> bool {
-        let wal_was_replaced =
-            || self.wal.as_ref().is_some_and(|(wal, opened)| open::identity(wal).is_ok_and(|found| found != *opened));
-        check("close", file, self.identity).is_ok() && !wal_was_replaced()
+        let replaced =
+            |(other, opened): &(PathBuf, Identity)| open::identity(other).is_ok_and(|found| found != *opened);
+        check("close", file, self.identity).is_ok() && !self.beside.iter().any(replaced)
     }
 }
 
