@@ -208,9 +208,13 @@ impl Engine {
     /// Find memories and turns at the same time, each as its own method does.
     pub fn recall_all(&self, memories: RecallRequest, turns: &TurnRequest) -> Result<(Vec<Hit>, Vec<TurnHit>)> {
         std::thread::scope(|scope| {
-            let found = scope.spawn(|| self.recall_turns(turns));
+            let other = std::thread::Builder::new().spawn_scoped(scope, || self.recall_turns(turns));
             let memories = self.recall(memories);
-            let turns = found.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            let turns = match other {
+                Ok(other) => other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+                // The system has no thread left, so this one has to do both.
+                Err(_) => self.recall_turns(turns),
+            };
             Ok((memories?, turns?))
         })
     }
