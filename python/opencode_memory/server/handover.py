@@ -20,6 +20,7 @@ from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING, Any, Final
 
 import anyio
+import anyio.lowlevel
 import anyio.to_thread
 from starlette.responses import JSONResponse
 
@@ -54,6 +55,7 @@ class Handover:
         self._settle = settle
         self._describe = describe
         self._stop_listening: Callable[[], socket.socket] | None = None
+        self._wait_for_requests: Callable[[], Awaitable[None]] = anyio.lowlevel.checkpoint
         self._end: Callable[[], None] = lambda: None
         self._moving: asyncio.Task[None] | None = None
 
@@ -62,14 +64,21 @@ class Handover:
         """Whether a newer server has begun to take over."""
         return self._moving is not None
 
-    def allow(self, *, stop_listening: Callable[[], socket.socket], end: Callable[[], None]) -> None:
+    def allow(
+        self,
+        *,
+        stop_listening: Callable[[], socket.socket],
+        wait_for_requests: Callable[[], Awaitable[None]],
+        end: Callable[[], None],
+    ) -> None:
         """Let newer servers take over from now on.
 
         Args:
             stop_listening: Stops accepting connections, and returns the socket, which still listens.
+            wait_for_requests: Waits until a request was read from each connection that was accepted.
             end: Ends this server.
         """
-        self._stop_listening, self._end = stop_listening, end
+        self._stop_listening, self._wait_for_requests, self._end = stop_listening, wait_for_requests, end
 
     async def handle(self, request: Request) -> Response:
         """Begin to hand over to the process that listens at the UNIX socket of the request."""
@@ -89,6 +98,7 @@ class Handover:
         try:
             with receiver, listening:
                 with anyio.move_on_after(_SETTLE_SECONDS) as limit:
+                    await self._wait_for_requests()
                     await self._settle()
                 if limit.cancelled_caught:
                     _log.warning("a call took longer than %s s, so it gets no answer", _SETTLE_SECONDS)

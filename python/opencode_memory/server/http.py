@@ -6,6 +6,7 @@ import asyncio
 import logging
 import signal
 import socket
+import time
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager, suppress
 from types import FrameType
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
 _GRACE_SECONDS: Final = 1
 """Grace period after a signal: first for running calls to finish, then for streams to close."""
+_FIRST_REQUEST_SECONDS: Final = 2.0
+_PAUSE_SECONDS: Final = 0.02
 _TICK_SECONDS: Final = 1.0
 _RENEWS_DATE: Final = 0
 """A number of a tick at which uvicorn renews the date; at nine of ten numbers it does not."""
@@ -93,15 +96,30 @@ class _Server(uvicorn.Server):
         await super().startup(sockets)
         self._loop = asyncio.get_running_loop()
         if self.started:
-            self._web.handover.allow(stop_listening=self._stop_listening, end=lambda: self._exit(signal.SIGTERM, None))
+            self._web.handover.allow(
+                stop_listening=self._stop_listening,
+                wait_for_requests=self._wait_for_requests,
+                end=lambda: self._exit(signal.SIGTERM, None),
+            )
             self._on_ready()
 
     def _stop_listening(self) -> socket.socket:
         """Stop accepting connections, and return the socket, whose queue keeps those that come."""
         listening = self.servers[0].sockets[0].dup()
         for server in self.servers:
-            server.close()
+            for one in server.sockets:
+                # Do not close the server: asyncio would drop the connections that it has accepted just now.
+                asyncio.get_running_loop().remove_reader(one.fileno())
         return listening
+
+    async def _wait_for_requests(self) -> None:
+        """Wait for the first request of each HTTP connection that was accepted, because its client has no other one."""
+        until = time.monotonic() + _FIRST_REQUEST_SECONDS
+        is_waiting = True
+        while is_waiting and time.monotonic() < until:
+            # There is no event for this: uvicorn only keeps the last request of a connection.
+            await asyncio.sleep(_PAUSE_SECONDS)
+            is_waiting = any(getattr(one, "cycle", self) is None for one in self.server_state.connections)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Drain running calls and exit. A second signal exits without waiting for them."""
