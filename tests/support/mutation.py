@@ -5,12 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Final
 
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-_Test = TypeVar("_Test", bound=Callable[..., Any])
 _CORPUS: Final = Path(__file__).parents[1] / "data" / "fuzz"
 _PIECES: Final = (
     b"\0", b"\xff", b"\xed\xa0\x80", b"\xef\xbb\xbf", b"\xe2\x80\xa8", b"\xe2\x80\x8b", b"\\ud800", b"\\u0000", b"\n", b"\r", b"\r\n",
@@ -31,10 +30,10 @@ def corpus(kind: str) -> list[bytes]:
     return [file.read_bytes() for file in sorted((_CORPUS / kind).iterdir())]
 
 
-def fuzzed(usual: int, seeds: Sequence[bytes]) -> Callable[[_Test], _Test]:
+def fuzzed(usual: int, seeds: Sequence[bytes]) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Give the last argument of a test each seed as it is, and damaged copies."""
 
-    def decorate(test: _Test) -> _Test:
+    def decorate(test: Callable[..., None]) -> Callable[..., None]:
         for seed in seeds:
             test = example(Damaged(seed))(test)
         return fuzzing(usual)(given(damaged(seeds))(test))
