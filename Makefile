@@ -5,7 +5,7 @@ BENCH_N ?= 10000
 TARGET ?= $(shell rustc -vV | sed -n 's/^host: //p')
 
 .DEFAULT_GOAL := help
-.PHONY: help dev tools test test-rust test-python wheel workflows e2e lint format plugin soak bench quality ci lock clean
+.PHONY: help dev tools test test-rust test-python wheel workflows e2e docs-site lint format plugin soak bench quality ci lock clean
 
 help: ## Show this list
 	@grep -E '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
@@ -52,6 +52,9 @@ format: ## Format the sources
 	$(PYTHON) -m ruff check --fix-only
 	$(PYTHON) -m ruff format
 
+docs-site: tools ## Build the site of the documentation into site/, with its links checked
+	$(PYTHON) -m mkdocs build --strict
+
 plugin: ## Format the OpenCode plugin (needs npm)
 	$(PYTHON) scripts/format_plugin.py
 
@@ -71,4 +74,4 @@ lock: ## Update requirements-dev.txt
 
 clean: ## Remove build results
 	$(CARGO) clean
-	rm -rf dist python/opencode_memory/_core*.so
+	rm -rf dist site python/opencode_memory/_core*.so
