@@ -133,7 +133,7 @@ def test_digest_runs_one_session_on_request(
         configured.ok("ingest", "opencode", "--db", str(path))
         assert configured.ok("learning", "digest", "--dry-run").out == "No session is due.\n"
         answer = configured.ok("learning", "digest", "--session", "ses_a")
-        assert "Digested 1 sessions with 100 tokens: 1 memories, 0 wait" in answer.out
+        assert "Digested 1 session with 100 tokens: 1 memory; 0 for review" in answer.out
         assert "there is no session ses_x" in configured("learning", "digest", "--session", "ses_x").err
     digest = configured.ok("learning", "status", "--json").json["digest"]
     assert [(entry["session"], entry["tokens"]) for entry in digest["sessions"]] == [("ses_a", 100)]

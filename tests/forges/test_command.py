@@ -124,6 +124,7 @@ def test_nothing_is_sent_without_a_token(
     assert answer.code == 2
     assert f"there is no token for {HOST}" in answer.err
     assert "gh auth login" in answer.err
+    assert f"there is no token for {HOST}" in github("enrich", "#12", "--dry-run").err
     github.remember("The login is broken, see #12")
     assert github.ok("enrich", "--json").json["without_token"] == [HOST]
     assert forge.received == []

@@ -30,6 +30,7 @@ from opencode_memory.learning.digest.settings import read_settings, uses_server
 from opencode_memory.projects.resolver import ProjectResolver
 from opencode_memory.text import clock
 from opencode_memory.text.clock import to_ms
+from opencode_memory.text.formatting import format_count
 from opencode_memory.worker.digest_duty import ServerDigests
 
 HOW_TO_AGREE: Final = (
@@ -179,7 +180,7 @@ def _render_test(judged: Judged, summary: dict[str, str], answer: str, tokens: i
 
 
 def _print_reports(run: Invocation, reports: list[DigestReport], problems: list[str]) -> None:
-    result = {
+    result: dict[str, Any] = {
         "sessions": len(reports),
         "active": sum(len(report.active) for report in reports),
         "waiting": sum(len(report.waiting) for report in reports),
@@ -190,7 +191,8 @@ def _print_reports(run: Invocation, reports: list[DigestReport], problems: list[
     if run.out.as_json:
         run.out.json(result)
         return
-    told = f"{result['active']} memories, {result['waiting']} wait, {result['dropped']} items were dropped"
-    run.out.line(f"Digested {result['sessions']} sessions with {result['tokens']:,} tokens: {told}.")
+    told = f"{format_count(result['active'], 'memory')}; {result['waiting']} for review, {result['dropped']} dropped"
+    sessions = format_count(result["sessions"], "session")
+    run.out.line(f"Digested {sessions} with {result['tokens']:,} tokens: {told}.")
     for problem in problems:
         run.out.note(problem)

@@ -39,6 +39,8 @@ def enrich(run: Invocation, *, reference: str | None, limit: int, dry_run: bool)
         if reference is not None:
             name = canonical(reference, project=store.project)
             due = Due(names=(name,))
+            if dry_run:
+                enricher.check(name, project=store.project)
         else:
             due = enricher.find_due(store.project, limit=limit)
         if dry_run:

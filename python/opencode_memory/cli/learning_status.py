@@ -17,6 +17,7 @@ from opencode_memory.learning.digest.settings import uses_opencode, uses_server
 from opencode_memory.learning.relearn.offer import take_offer
 from opencode_memory.text import clock
 from opencode_memory.text.clock import to_ms
+from opencode_memory.text.formatting import format_count
 
 if TYPE_CHECKING:
     from opencode_memory.store.memory_store import MemoryStore
@@ -113,12 +114,18 @@ def _print_digest(run: Invocation, state: dict[str, Any]) -> None:
             run.out.line(dim(f"{'':10}{line}"))
     else:
         model = f"{state['model']} at {state['url']}" if through == "server" else f"OpenCode's {state['mode']} model"
-        run.out.line(dim("digest    "), f"{model}; {state['due']} sessions due, {state['digested']} digested")
+        run.out.line(
+            dim("digest    "), f"{model}; {format_count(state['due'], 'session')} due, {state['digested']} digested"
+        )
     if through is not None or state["calls_30_days"]:
         used = f"{state['tokens_today']:,} of {state['tokens_per_day']:,} today, {state['tokens_30_days']:,} in 30 days"
         run.out.line(dim("tokens    "), f"{used} ({state['calls_30_days']} requests)")
     if state["last_error"] is not None:
-        gave_up = f"; {state['failed']} sessions were given up: `learning digest --retry`" if state["failed"] else ""
+        gave_up = (
+            f"; {format_count(state['failed'], 'session')} given up: `learning digest --retry`"
+            if state["failed"]
+            else ""
+        )
         run.out.line(dim("problem   "), f"{state['last_error_at']}: {state['last_error']}{gave_up}")
 
 

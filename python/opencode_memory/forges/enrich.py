@@ -18,7 +18,7 @@ from opencode_memory.forges.cache import ForgeCache, Known
 from opencode_memory.forges.client import fetch
 from opencode_memory.forges.errors import ForgeError, NotAskedError
 from opencode_memory.forges.facts import find_blockers, offer_to_resolve, read_known_names, store_fact
-from opencode_memory.forges.hosts import Forges
+from opencode_memory.forges.hosts import Forge, Forges
 from opencode_memory.forges.item import Item, Reference, parse_reference
 from opencode_memory.forges.programs import TokenFinder, ask_program
 from opencode_memory.forges.wire import find_path
@@ -136,8 +136,7 @@ class Enricher:
             InvalidInputError: The name is that of no item of a forge.
             ForgeError: The forge was not asked, or gave no usable answer.
         """
-        reference = _parse(name, project)
-        forge = self.forges.get(reference.host)
+        reference, forge = self.check(name, project=project)
         if find_path(forge.kind, reference) is None:
             self._keep(reference, None, self._now())
             message = f"entity_ref: {forge.host} has no item like {one_line(name, 120)}"
@@ -168,6 +167,16 @@ class Enricher:
         etag = known.etag if response.is_unchanged and known is not None else response.etag
         self._cache.put(reference.name, item=item, etag=etag, at=at)
         return result if not response.is_unchanged else _as_unchanged(result)
+
+    def check(self, name: str, *, project: str | None) -> tuple[Reference, Forge]:
+        """Return an item and its forge, without asking the forge.
+
+        Raises:
+            InvalidInputError: The name is that of no item of a forge.
+            ForgeError: The forge may not be asked.
+        """
+        reference = _parse(name, project)
+        return reference, self.forges.get(reference.host)
 
     def describe_pause(self, host: str) -> str | None:
         """Say until when and why a host is left alone; None if it may be asked."""

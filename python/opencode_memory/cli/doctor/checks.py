@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from opencode_memory.cli.output import Output, Styled
+from opencode_memory.text.formatting import format_count
 
 if TYPE_CHECKING:
     from opencode_memory.maintenance.health import Finding
@@ -61,7 +62,8 @@ def check_embeddings(pending: int, mismatch: str | None) -> Iterator[Check]:
         mismatch: The reason why recall searches by words only, if it does.
     """
     if pending:
-        text = f"{pending:,} memories have no vectors yet; only words find them"
+        found = "it" if pending == 1 else "them"
+        text = f"{format_count(pending, 'memory')} without vectors; only words find {found} so far"
         yield Check("embeddings", Level.NOTE, text, "opencode-memory reindex")
     if mismatch is not None:
         yield Check("embeddings", Level.PROBLEM, mismatch, "opencode-memory reindex")

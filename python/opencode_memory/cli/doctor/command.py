@@ -175,7 +175,9 @@ def _check_store(run: Invocation) -> Iterator[Check]:
         return
     with run.open_store() as store:
         stats = store.stats()
-        yield Check("store", Level.OK, f"{stats.memories} memories in {stats.projects} projects")
+        yield Check(
+            "store", Level.OK, f"{format_count(stats.memories, 'memory')} in {format_count(stats.projects, 'project')}"
+        )
         yield from map(to_check, check_store(store))
         yield from check_embeddings(0, stats.model_mismatch)
         if dead := sum(counts.dead for counts in store.jobs.counts()):
