@@ -24,8 +24,8 @@ def elsewhere(process: ProcessId) -> ProcessId:
 
 
 def has_ended(pid: int) -> bool:
-    """Whether a process has ended; one that its parent has not asked for yet has."""
+    """Whether a process has ended; one that its parent has not asked for yet, or asks for just now, has."""
     try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
-    except FileNotFoundError:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in {"Z", "X"}
+    except (FileNotFoundError, ProcessLookupError):
         return True

@@ -144,6 +144,18 @@ def test_own_server_that_does_not_answer_is_a_conflict(config: Config, monkeypat
         start_detached(config, print_and_exit("never", 0))
 
 
+@on_linux
+def test_port_that_a_server_hands_over_is_looked_at_again(config: Config, monkeypatch: pytest.MonkeyPatch) -> None:
+    moving = detach.PortHolder(pid=None, command=None, is_ours=False, is_incumbent=False, version=None, uid=os.getuid())
+    found = [moving, moving, None]
+    monkeypatch.setattr(detach, "find_port_holder", lambda *_: found.pop(0))
+    assert detach._find_running(config) is None
+    monkeypatch.setattr(detach, "_MOVING_SECONDS", 0)
+    monkeypatch.setattr(detach, "find_port_holder", lambda *_: moving)
+    with pytest.raises(ConflictError, match="another program"):
+        detach._find_running(config)
+
+
 def test_port_0_is_refused(config: Config) -> None:
     anywhere = load(environment={**config.environment, "OPENCODE_MEMORY_PORT": "0"})
     with pytest.raises(ConfigError, match=r"server\.port is 0"):

@@ -28,6 +28,7 @@ LOG_FILE: Final = "server.log"
 _LOCK_FILE: Final = "server.start.lock"
 _MOST_LOG_BYTES: Final = 5_000_000
 _PATIENCE_SECONDS: Final = 60.0
+_MOVING_SECONDS: Final = 2.0
 _PAUSE_SECONDS: Final = 0.05
 _LAST_LINES: Final = 12
 _LAST_BYTES: Final = 16_384
@@ -157,7 +158,12 @@ def _find_running(config: Config, *, until: float | None = None) -> PortHolder |
     """
     host, port = config.server.host, config.server.port
     give_up = time.monotonic() + _PATIENCE_SECONDS if until is None else until
+    moved_at = time.monotonic() + _MOVING_SECONDS
     while (holder := find_port_holder(host, port)) is not None:
+        if holder.pid is None and holder.uid == os.getuid() and time.monotonic() < moved_at:
+            # While a server hands its port over, or ends, no process holds the port.
+            time.sleep(_PAUSE_SECONDS)
+            continue
         if not holder.is_ours or holder.uid not in (None, os.getuid()):
             raise _conflict(holder, host, port)
         if holder.http_status is not None:
