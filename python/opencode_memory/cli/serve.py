@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import opencode_memory
-from opencode_memory._core import limit_arenas
 from opencode_memory.cli.command import command
 from opencode_memory.cli.context import Invocation
 from opencode_memory.cli.errors import DONE
@@ -144,6 +143,7 @@ def _relay(run: Invocation, config: Config) -> bool:
 
 def serve_all(run: Invocation, config: Config, request: ServeRequest) -> None:
     """Serve all clients over HTTP until a signal stops the server."""
+    from opencode_memory._core import limit_arenas  # noqa: PLC0415  a relay needs no engine
     from opencode_memory.cli.log import start_log  # noqa: PLC0415  servers only
     from opencode_memory.config.opencode_manager import log_notices, migrate  # noqa: PLC0415  servers only
     from opencode_memory.server.listening import bind, decide_access  # noqa: PLC0415  servers only
@@ -245,6 +245,7 @@ def _answer_recall(run: Invocation, fields: Mapping[str, Any]) -> int:
 @click.option("--supervised", is_flag=True, hidden=True, help="End when standard input ends.")
 def worker(run: Invocation, *, supervised: bool) -> int:
     """Learn, embed, link similar memories and clean up, until stopped. Several workers may run at once."""
+    from opencode_memory._core import limit_arenas  # noqa: PLC0415  as above
     from opencode_memory.worker.duties import maintenance_duties  # noqa: PLC0415  only here
     from opencode_memory.worker.forge_duty import ForgeDuty  # noqa: PLC0415  only here
     from opencode_memory.worker.learning_duties import LearningDuties  # noqa: PLC0415  only here
