@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 from typing import Any, Final
 
-from opencode_memory.learning.digest.chat_completions import parse_json
+from opencode_memory.http_client.strict_json import parse_json
 from opencode_memory.learning.digest.prompt import (
     KINDS,
     MOST_ITEMS,

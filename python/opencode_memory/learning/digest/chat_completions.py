@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, Final
 
+from opencode_memory.http_client.strict_json import parse_json
 from opencode_memory.learning.digest.prompt import ANSWER_SCHEMA
 
 _NEW_LIMIT: Final = "max_completion_tokens"
@@ -107,32 +108,6 @@ def parse_completion(body: bytes) -> Completion:
         is_cut=_get_member(choice, "finish_reason") == "length",
         tokens=_count_tokens(_get_member(answer, "usage")),
     )
-
-
-def parse_json(text: str) -> Any:
-    """Parse JSON strictly: ``NaN``, duplicate names and too deep nesting are errors.
-
-    >>> parse_json('{"a": [1, null]}')
-    {'a': [1, None]}
-
-    Raises:
-        ValueError: The text is not valid JSON.
-    """
-    try:
-        return json.loads(text, object_pairs_hook=_reject_duplicates, parse_constant=_reject_constant)
-    except RecursionError as error:
-        raise ValueError("JSON is nested too deeply") from error
-
-
-def _reject_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    members = dict(pairs)
-    if len(members) < len(pairs):
-        raise ValueError("JSON object has a duplicate name")
-    return members
-
-
-def _reject_constant(constant: str) -> Any:
-    raise ValueError(f"{constant} is not JSON")
 
 
 def _count_tokens(usage: Any) -> int | None:

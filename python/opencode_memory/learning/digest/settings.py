@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from opencode_memory.config.sections import Digest
 from opencode_memory.errors import InvalidInputError
 from opencode_memory.http_client.address import parse_address
+from opencode_memory.http_client.key import is_sendable, read_key_file
 
 if TYPE_CHECKING:
     from opencode_memory.config.sections import LearningConfig
@@ -21,7 +21,6 @@ MOST_TOKENS_PER_DAY: Final = 1_000_000_000
 MOST_CALLS_PER_DAY: Final = 100_000
 _LONGEST_MODEL: Final = 200
 _COMPLETIONS: Final = "/chat/completions"
-_OTHERS: Final = 0o077
 _FORM: Final = "http(s)://host[:port][/path], such as http://127.0.0.1:11434/v1"
 
 
@@ -60,9 +59,7 @@ class DigestSettings:
             raise InvalidInputError(f"model: the name of the LLM must have {limit}", field="model", limit=limit)
         parse_endpoint(self.url)
         # The key is sent in a header. If it did not fit into one, the HTTP library would quote it in its error.
-        if self.key is not None and not (
-            self.key and self.key.isascii() and self.key.isprintable() and " " not in self.key
-        ):
+        if self.key is not None and not is_sendable(self.key):
             message = "key: the key of the LLM must consist of visible ASCII characters without spaces"
             raise InvalidInputError(message, field="key")
         _check_range("timeout_seconds", self.timeout_seconds, 0.001, MOST_SECONDS)
@@ -99,31 +96,11 @@ def read_settings(config: LearningConfig) -> DigestSettings:
     return DigestSettings(
         model=config.digest_model or "",
         url=config.digest_url or "",
-        key=config.digest_key or _read_key(config.digest_key_file),
+        key=config.digest_key or read_key_file(config.digest_key_file, field="learning.digest_key_file"),
         timeout_seconds=config.digest_timeout_seconds,
         calls_per_day=config.digest_calls_per_day,
         tokens_per_day=config.digest_tokens_per_day,
     )
-
-
-def _read_key(file: Path | None) -> str | None:
-    if file is None:
-        return None
-    try:
-        mode = file.stat().st_mode
-        key = file.read_text(encoding="utf-8").strip()
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-        message = f"digest_key_file: {file} cannot be read: {reason}"
-        raise InvalidInputError(message, field="learning.digest_key_file") from error
-    if mode & _OTHERS:
-        message = f"digest_key_file: other users can read {file}"
-        problem = InvalidInputError(message, field="learning.digest_key_file", limit="mode 0600")
-        problem.hint = f"chmod 600 {file}"
-        raise problem
-    if not key:
-        raise InvalidInputError(f"digest_key_file: {file} is empty", field="learning.digest_key_file")
-    return key
 
 
 @dataclass(frozen=True, slots=True)
