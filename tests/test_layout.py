@@ -16,8 +16,9 @@ CORE = ROOT / "rust" / "core" / "src"
 PACKAGE = "opencode_memory"
 LEVELS = (
     ("errors", "models", "entities", "files", "demo"),
-    ("text", "embedding", "http_client"),
+    ("text", "http_client"),
     ("config",),
+    ("embedding",),
     ("store", "service", "resident"),
     ("exchange", "forges", "learning", "maintenance", "plans", "projects"),
     ("context", "hosts", "notes", "reviews"),

@@ -26,7 +26,7 @@ from opencode_memory.errors import InvalidInputError, OpencodeMemoryError
 from opencode_memory.text import clock
 
 if TYPE_CHECKING:
-    from opencode_memory.embedding.base import Embedder
+    from opencode_memory.embedding.factory import Embedders
     from opencode_memory.store.memory_store import MemoryStore
 
 
@@ -108,7 +108,8 @@ class Invocation:
         with opencode_memory.open(
             self.config.data_dir,
             project=self.config.project,
-            embedder=self._embedder(),
+            embedder=self._embedders.of_memories,
+            session_embedder=self._embedders.of_sessions,
             read_only=self.is_read_only(),
             background=background,
         ) as store:
@@ -143,7 +144,8 @@ class Invocation:
 
         with opencode_memory.open(
             self.config.data_dir,
-            embedder=self._embedder(),
+            embedder=self._embedders.of_memories,
+            session_embedder=self._embedders.of_sessions,
             actor=actor,
             read_only=self.is_read_only(),
             background=background,
@@ -160,7 +162,12 @@ class Invocation:
         """
         import opencode_memory  # noqa: PLC0415  see the module's docstring
 
-        with opencode_memory.open(self.config.data_dir, embedder=self._embedder(), read_only=True) as store:
+        with opencode_memory.open(
+            self.config.data_dir,
+            embedder=self._embedders.of_memories,
+            session_embedder=self._embedders.of_sessions,
+            read_only=True,
+        ) as store:
             yield store
 
     def _finish_embedding(self, store: MemoryStore) -> None:
@@ -194,10 +201,8 @@ class Invocation:
         if offer is not None:
             self.out.note(offer)
 
-    def _embedder(self) -> Embedder | None:
-        threads = self.config.embedding.threads
-        if not threads:
-            return None
-        from opencode_memory.embedding import OnnxEmbedder  # noqa: PLC0415  see the module's docstring
+    @cached_property
+    def _embedders(self) -> Embedders:
+        from opencode_memory.embedding.factory import build_embedders  # noqa: PLC0415  see the module's docstring
 
-        return OnnxEmbedder(threads=threads)
+        return build_embedders(self.config.embedding, self.config.environment)

@@ -14,6 +14,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from opencode_memory.config.embedding import EmbeddingConfig
 from opencode_memory.config.forge import ForgeConfig
 from opencode_memory.config.opencode_manager import Notice, find
 from opencode_memory.config.paths import default_config_file
@@ -23,7 +24,6 @@ from opencode_memory.config.sections import (
     BriefConfig,
     Color,
     CompactionConfig,
-    EmbeddingConfig,
     Files,
     IdentityConfig,
     InjectionConfig,

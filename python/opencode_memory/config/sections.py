@@ -12,6 +12,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
+from opencode_memory.config.embedding import EmbeddingConfig
 from opencode_memory.config.forge import ForgeConfig
 
 
@@ -78,13 +79,6 @@ class RecallConfig:
     """Settings of recall: the number of hits."""
 
     limit: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EmbeddingConfig:
-    """Settings of the bundled model; ``threads`` 0 means one thread for each core."""
-
-    threads: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
+from opencode_memory.config.embedding import EMBEDDING_SETTINGS
 from opencode_memory.config.forge import FORGE_SETTINGS
 from opencode_memory.config.paths import default_data_dir
 from opencode_memory.config.sections import Color, Digest, Files, LogFormat, MemoryFile, SandboxMode, Tools
@@ -39,7 +40,7 @@ SETTINGS: Final = (
     Setting("project", "project to use instead of the current folder's", always(None), TEXT),
     Setting("color", "when to color the output; auto respects NO_COLOR", _default_color, one_of(*Color)),
     Setting("recall.limit", "number of results of a recall", always(10), whole_number(1, 1000)),
-    Setting("embedding.threads", "threads of the embedding model; 0 for all cores", always(0), whole_number(0, 256)),
+    *EMBEDDING_SETTINGS,
     Setting(
         "kv.default_ttl_seconds",
         "lifetime of a key-value pair in seconds; 0 for no end",

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import urlsplit
 
+_LONGEST_PREFIX: Final = 1000
 _FLAGS: Final = {
     "true": True,
     "yes": True,
@@ -149,6 +150,12 @@ def _validate_url(value: Any) -> str | None:
     return value if parts.scheme in {"http", "https"} and parts.hostname else None
 
 
+def _validate_prefix(value: Any) -> str | None:
+    # Blanks at the end count, for example in "query: ". Some models expect a line break in their instruction.
+    is_short = isinstance(value, str) and len(value) <= _LONGEST_PREFIX
+    return value if is_short and value.replace("\n", "").isprintable() else None
+
+
 TEXT: Final = ValueKind("a text that is not empty", _validate_text)
 TEXTS: Final = ValueKind("a list of texts, or one text with commas", _validate_texts, _split)
 URL: Final = ValueKind("a URL that begins with http:// or https://", _validate_url)
@@ -157,4 +164,5 @@ MODEL: Final = ValueKind('"provider/model", or ""', _validate_model)
 PATH: Final = ValueKind('a path that begins with / or ~/, or ""', _validate_path)
 FOLDER: Final = ValueKind("a path that is not empty", _validate_text)
 """A path that may begin with ``~``; ``setting.resolve_folder`` makes it absolute."""
+PREFIX: Final = ValueKind(f"a text of at most {_LONGEST_PREFIX:,} characters", _validate_prefix)
 KEY: Final = ValueKind("visible ASCII characters without spaces", _validate_key)

@@ -39,27 +39,41 @@ class EmbeddingQueue:
     Args:
         engine: The engine of the store.
         data_dir: Its folder, for the lock between processes.
-        embedder: Turns texts into vectors; None for the bundled model, which is loaded when it is first needed.
+        embedder: Embeds memories; None for the bundled model, which is loaded when it is first needed.
+        session_embedder: Embeds turns of sessions; None for the one that embeds memories.
         in_background: Whether a thread of this process embeds its new memories.
     """
 
-    def __init__(self, engine: Engine, data_dir: Path, *, embedder: Embedder | None, in_background: bool) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        data_dir: Path,
+        *,
+        embedder: Embedder | None,
+        session_embedder: Embedder | None = None,
+        in_background: bool,
+    ) -> None:
         self._engine = engine
         self._data_dir = data_dir
         self._embedder = embedder
+        self._session_embedder = session_embedder
         self._lock = threading.Lock()
         self._in_background = in_background
         self._background: BackgroundEmbedding | None = None
         self._last_warning: str | None = None
 
     def embedder(self) -> Embedder:
-        """Return the embedder."""
+        """Return the embedder of memories."""
         with self._lock:
             if self._embedder is None:
                 from opencode_memory.embedding import OnnxEmbedder  # noqa: PLC0415  loads nothing until it embeds
 
                 self._embedder = OnnxEmbedder()
             return self._embedder
+
+    def session_embedder(self) -> Embedder:
+        """Return the embedder of turns of sessions."""
+        return self._session_embedder or self.embedder()
 
     def matching_embedder(self) -> Embedder:
         """Return the embedder if the vectors of the store are of its model.
@@ -117,14 +131,15 @@ class EmbeddingQueue:
 
         Args:
             query: The query.
-            of_sessions: Whether it searches the session index, whose vectors always come from this process's model.
+            of_sessions: Whether it searches the session index, whose vectors come from another embedder.
         """
         if not query.strip() or (not of_sessions and self._engine.active_model() is None):
             return None
         reason = None if of_sessions else self.mismatch()
         if reason is None:
             try:
-                return self.embedder().embed_query(subject(query))
+                embedder = self.session_embedder() if of_sessions else self.embedder()
+                return embedder.embed_query(subject(query))
             except EmbeddingError as error:
                 reason = f"the query could not be embedded, so only full-text search is used: {error}"
         if self._last_warning != reason:
@@ -240,6 +255,10 @@ class BackgroundEmbedding:
                         embed_pending(self._engine, self._embedder, should_stop=self._is_late)
             except ClosedError:
                 return  # The program ends without closing the store; the next process embeds the rest.
+            except EmbeddingError as error:
+                # A server that does not run is expected, so its log needs no stack trace.
+                text = "embedding in the background failed, so new memories are found by their words only: %s"
+                _log.error(text, error)
             except Exception:  # noqa: BLE001  an embedder may raise anything
                 # The thread is needed for the next write. The memories are stored and found by full-text search; they
                 # keep waiting, and `stats` shows how many.

@@ -23,6 +23,7 @@ def open(  # noqa: A001  `opencode_memory.open` reads like what it does
     *,
     project: str | None = None,
     embedder: Embedder | None = None,
+    session_embedder: Embedder | None = None,
     read_only: bool = False,
     actor: str = "user",
     zone: tzinfo | None = None,
@@ -35,6 +36,7 @@ def open(  # noqa: A001  `opencode_memory.open` reads like what it does
         data_dir: Its folder; by default ``$XDG_DATA_HOME/opencode-memory/store``.
         project: The project to write to and to search in, unless a call names another.
         embedder: Turns texts into vectors; by default the bundled all-MiniLM-L6-v2, loaded when it is first needed.
+        session_embedder: Embeds turns of sessions; by default ``embedder``.
         read_only: Never write; the store must exist.
         actor: The writer that the history names: ``user``, ``agent``, ``extracted``, ``tool`` or ``imported``.
         zone: Zone of times that name none; None for this machine's.
@@ -59,5 +61,11 @@ def open(  # noqa: A001  `opencode_memory.open` reads like what it does
         background=arguments.flag(background, field="background"),
         clock_ms=arguments.whole(clock_ms, field="clock_ms"),
     )
-    queue = EmbeddingQueue(engine, engine.data_dir, embedder=embedder, in_background=background and not read_only)
+    queue = EmbeddingQueue(
+        engine,
+        engine.data_dir,
+        embedder=embedder,
+        session_embedder=session_embedder,
+        in_background=background and not read_only,
+    )
     return MemoryStore(engine, queue, project=project, zone=zone)

@@ -133,7 +133,7 @@ class Turns:
         Raises:
             EmbeddingError: The model fails.
         """
-        embedder = self._queue.embedder()
+        embedder = self._queue.session_embedder()
         texts = [redact(turn.text)[0] for page in pages for turn in page.turns]
         chunks = [embedder.chunk(text)[:MOST_CHUNKS] for text in texts]
         vectors = embedder.embed([piece for pieces in chunks for piece in pieces]).reshape(-1, embedder.dimension)
@@ -211,7 +211,7 @@ class Turns:
     def _embed(self, query: str) -> tuple[str, npt.NDArray[np.float32]] | None:
         """Return the name of the model of the session index, and the vector of a query."""
         vector = self._queue.embed_query(query, of_sessions=True)
-        return None if vector is None else (self._queue.embedder().model_id, vector)
+        return None if vector is None else (self._queue.session_embedder().model_id, vector)
 
     def _to_hits(self, found: Sequence[dict[str, Any]], limit: int, *, explain: bool) -> list[SessionHit]:
         """Return the hits whose texts may be shown, amendments first."""

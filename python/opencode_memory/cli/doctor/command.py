@@ -216,12 +216,10 @@ def _check_delegation(run: Invocation) -> Iterator[Check]:
     yield Check("delegation", Level.OK, text)
 
 
-def _check_model(_run: Invocation) -> Iterator[Check]:
-    from opencode_memory.embedding import OnnxEmbedder, verify_model  # noqa: PLC0415  loaded only when it runs
+def _check_model(run: Invocation) -> Iterator[Check]:
+    from opencode_memory.cli.doctor.model import check_model  # noqa: PLC0415  loaded only when it runs
 
-    embedder = OnnxEmbedder(verify_model())
-    vector = embedder.embed_query("Is the model there?")
-    yield Check("model", Level.OK, f"{embedder.model_id}, {len(vector)} dimensions")
+    yield from check_model(run.config.embedding, run.config.environment)
 
 
 def _check_other_systems(run: Invocation) -> Iterator[Check]:

@@ -70,8 +70,8 @@ def _ttl_seconds(given: Mapping[str, Any], _data_dir: Path) -> int:
 _TOKENS: Final = whole_number(0, 100_000)
 _COUNT: Final = whole_number(0, 1_000_000)
 _MILLISECONDS: Final = whole_number(0, 10**13)
-_BUNDLED: Final = "the bundled model is the only one"
-_NO_REQUESTS: Final = "vectors are never computed over the network"
+_BUNDLED: Final = "the model is chosen by `embedding.provider` of our own configuration"
+_NO_REQUESTS: Final = "the server is chosen by `embedding.base_url` of our own configuration"
 _NO_DEBUG: Final = "the log has no debug level"
 _NO_MODEL: Final = '`""` leaves the choice to OpenCode'
 _ALWAYS_A_LIMIT: Final = "0 is the default limit, because a loop always has one"

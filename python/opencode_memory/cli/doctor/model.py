@@ -1,0 +1,32 @@
+"""The doctor's check of the models that embed memories and sessions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from opencode_memory.cli.doctor.checks import Check, Level
+from opencode_memory.config.embedding import EmbeddingConfig
+from opencode_memory.embedding import OnnxEmbedder, verify_model
+from opencode_memory.embedding.factory import build_embedders
+from opencode_memory.errors import EmbeddingError
+
+_QUESTION = "Is the model there?"
+_NOT_CALIBRATED = "the limits of relevance were measured with the bundled model and may not fit this one"
+
+
+def check_model(config: EmbeddingConfig, environment: Mapping[str, str]) -> Iterator[Check]:
+    """Check the bundled model, which embeds sessions in any case, and the server if one is configured."""
+    bundled = OnnxEmbedder(verify_model())
+    vector = bundled.embed_query(_QUESTION)
+    yield Check("model", Level.OK, f"{bundled.model_id}, {len(vector)} dimensions")
+    embedder = build_embedders(config, environment).of_memories
+    if embedder.model_id == bundled.model_id:
+        return
+    try:
+        embedder.embed_query(_QUESTION)
+    except EmbeddingError as error:
+        text = f"{error}; until it answers, memories are found by words only"
+        yield Check("embed_server", Level.PROBLEM, text, error.hint or "check the settings embedding.*")
+        return
+    text = f"{embedder.model_id} answers; {_NOT_CALIBRATED}"
+    yield Check("embed_server", Level.NOTE, text, 'embedding.provider = "local" uses the bundled model')

@@ -1,0 +1,70 @@
+"""Section ``embedding``: the model that embeds memories, bundled or behind a server."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Final
+
+from opencode_memory.config.setting import Setting, always
+from opencode_memory.config.value_kinds import FOLDER, PREFIX, TEXT, URL, one_of, whole_number
+
+MOST_DIMENSIONS: Final = 8192
+
+
+class EmbeddingProvider(StrEnum):
+    """Program that computes the vectors of memories."""
+
+    LOCAL = "local"
+    OPENAI = "openai"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EmbeddingConfig:
+    """Settings of the model that embeds memories.
+
+    Attributes:
+        threads: Threads of the bundled model; 0 means one thread for each core.
+        provider: The bundled model, or a server that speaks the OpenAI format.
+        model: Name of the model, as the server knows it.
+        base_url: Base address of the server.
+        dimensions: Length of the vectors that the server returns; 0 if it is not set.
+        api_key_env: Environment variable that holds the key of the server.
+        api_key_file: File that holds that key.
+        query_prefix: Text that the model expects in front of a query.
+        text_prefix: Text that the model expects in front of a memory.
+    """
+
+    threads: int
+    provider: EmbeddingProvider
+    model: str | None
+    base_url: str | None
+    dimensions: int
+    api_key_env: str | None
+    api_key_file: Path | None
+    query_prefix: str
+    text_prefix: str
+
+
+EMBEDDING_SETTINGS: Final = (
+    Setting("embedding.threads", "threads of the bundled model; 0 for all cores", always(0), whole_number(0, 256)),
+    Setting(
+        "embedding.provider",
+        "the bundled model, or an OpenAI-compatible server on this machine",
+        always(EmbeddingProvider.LOCAL),
+        one_of(*EmbeddingProvider),
+    ),
+    Setting("embedding.model", "embedding model of that server", always(None), TEXT),
+    Setting("embedding.base_url", "address of that server, for example http://127.0.0.1:11434/v1", always(None), URL),
+    Setting(
+        "embedding.dimensions",
+        "length of the vectors of that model; 0 if it is not set",
+        always(0),
+        whole_number(0, MOST_DIMENSIONS),
+    ),
+    Setting("embedding.api_key_env", "environment variable that holds the key of that server", always(None), TEXT),
+    Setting("embedding.api_key_file", "file that holds that key, with mode 0600", always(None), FOLDER),
+    Setting("embedding.query_prefix", "text that the model expects in front of a query", always(""), PREFIX),
+    Setting("embedding.text_prefix", "text that the model expects in front of a memory", always(""), PREFIX),
+)

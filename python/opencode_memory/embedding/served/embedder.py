@@ -1,0 +1,76 @@
+"""Embedder that asks a server; the bundled tokenizer cuts the texts."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Final
+
+from opencode_memory._core import redact
+
+if TYPE_CHECKING:
+    from opencode_memory.embedding.base import Embedder, Vectors
+    from opencode_memory.embedding.served.client import Client
+    from opencode_memory.embedding.served.settings import ServedModel
+
+MOST_TEXTS: Final = 64
+"""Texts in one request. Servers on a CPU need about a second for this many."""
+QUERY_CACHE_SIZE: Final = 512
+LONGEST_QUERY: Final = 2_000
+"""Characters. Of a longer query, only the beginning is embedded, because the caller waits."""
+
+
+class ServedEmbedder:
+    """Embeds with a model behind a server; satisfies ``Embedder``.
+
+    Args:
+        model: The model.
+        client: Sends the requests.
+        cutter: Cuts texts. The tokenizer of the server is not known, and pieces of the bundled model's window (256
+            tokens) fit into the window of any current model.
+    """
+
+    def __init__(self, model: ServedModel, client: Client, *, cutter: Embedder) -> None:
+        self._model = model
+        self._client = client
+        self._cutter = cutter
+        self._cached_query = functools.lru_cache(QUERY_CACHE_SIZE)(self._embed_query)
+
+    @property
+    def model_id(self) -> str:
+        """See ``ServedModel.model_id``."""
+        return self._model.model_id
+
+    @property
+    def dimension(self) -> int:
+        """Length of a vector."""
+        return self._model.dimension
+
+    def chunk(self, text: str) -> list[str]:
+        """Cut a text into pieces; see ``Embedder.chunk``."""
+        return self._cutter.chunk(text)
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        """Embed texts; see ``Embedder.embed``."""
+        import numpy as np  # noqa: PLC0415 - loaded with the first text
+
+        vectors = np.empty((len(texts), self.dimension), np.float32)
+        for start, batch in _split(texts):
+            prepared = [self._model.text_prefix + redact(text)[0] for text in batch]
+            vectors[start : start + len(batch)] = self._client.embed_texts(prepared)
+        return vectors
+
+    def embed_query(self, text: str) -> Vectors:
+        """Embed a query; see ``Embedder.embed_query``."""
+        # Redact first, because the cut could leave a part of a secret that is no longer recognised.
+        return self._cached_query(redact(text)[0][:LONGEST_QUERY])
+
+    def _embed_query(self, text: str) -> Vectors:
+        vector: Vectors = self._client.embed_query(self._model.query_prefix + text)[0]
+        vector.setflags(write=False)
+        return vector
+
+
+def _split(texts: Sequence[str]) -> Iterator[tuple[int, Sequence[str]]]:
+    for start in range(0, len(texts), MOST_TEXTS):
+        yield start, texts[start : start + MOST_TEXTS]

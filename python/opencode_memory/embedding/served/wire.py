@@ -1,0 +1,77 @@
+"""Embeddings format of OpenAI-compatible servers: renders requests and validates answers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from opencode_memory.errors import EmbeddingError
+from opencode_memory.http_client.strict_json import parse_json
+
+if TYPE_CHECKING:
+    from opencode_memory.embedding.base import Vectors
+    from opencode_memory.embedding.served.settings import ServedModel
+
+
+def render_request(model: ServedModel, texts: Sequence[str]) -> str:
+    """Render a request as JSON."""
+    # JSON can hold lone surrogates, but UTF-8 cannot, so they are escaped.
+    return json.dumps({"model": model.name, "input": list(texts), "encoding_format": "float"})
+
+
+def parse_vectors(model: ServedModel, body: bytes, *, count: int) -> Vectors:
+    """Parse an answer.
+
+    Args:
+        model: The model that was asked.
+        body: The body of the answer.
+        count: Number of texts in the request.
+
+    Returns:
+        float32, shape (count, dimension), in the order of the request, each row of length 1.
+
+    Raises:
+        EmbeddingError: The answer has another form, lacks a vector, or has a vector that cannot be compared.
+    """
+    import numpy as np  # noqa: PLC0415 - loaded with the first text
+
+    try:
+        answer = parse_json(body.decode())
+    except ValueError as error:
+        raise _refuse(model, "is not JSON") from error
+    data = answer.get("data") if isinstance(answer, dict) else None
+    if not isinstance(data, list) or not all(isinstance(item, dict) for item in data):
+        raise _refuse(model, "has no list `data` of objects")
+    indexes = [item.get("index") for item in data]
+    # Each vector must belong to a known text. Another order or number would store vectors with the wrong texts.
+    if any(type(index) is not int for index in indexes) or indexes != list(range(count)):
+        raise _refuse(model, f"does not have the indexes 0 to {count - 1} in their order ({len(data)} vectors)")
+    rows = np.empty((count, model.dimension), np.float64)
+    for row, item in zip(rows, data, strict=True):
+        row[:] = _parse_vector(model, item.get("embedding"))
+    norms = np.linalg.norm(rows, axis=1, keepdims=True)
+    # The comparison is false for NaN, too.
+    if not np.all((norms > 0) & (norms < np.inf)):
+        raise _refuse(model, "has a vector of zeros, or with a number that is not finite")
+    vectors: Vectors = (rows / norms).astype(np.float32)
+    return vectors
+
+
+def _parse_vector(model: ServedModel, written: Any) -> list[float]:
+    if not isinstance(written, list) or any(type(value) not in (int, float) for value in written):
+        raise _refuse(model, "has a vector that is not a list of numbers")
+    if len(written) != model.dimension:
+        error = _refuse(model, f"has vectors of {len(written)} dimensions instead of {model.dimension}")
+        error.hint = "set embedding.dimensions to the length of the model's vectors"
+        raise error
+    try:
+        return [float(value) for value in written]
+    except OverflowError as error:
+        raise _refuse(model, "has a number that is too large") from error
+
+
+def _refuse(model: ServedModel, reason: str) -> EmbeddingError:
+    error = EmbeddingError(f"the answer of {model.name} at {model.origin} {reason}; nothing was kept")
+    error.hint = "check that embedding.model names an embedding model of this server"
+    return error
