@@ -368,7 +368,7 @@ def test_port_of_another_user_is_a_problem(
 ) -> None:
     with health_server(HEALTH) as port:
         use_port(monkeypatch, port, cli)
-        monkeypatch.setattr(os, "getuid", lambda: 4_000_000_000)
+        monkeypatch.setattr(os, "geteuid", lambda: 4_000_000_000)
         [(level, text, hint)] = run_doctor("server")
     assert level == "problem"
     assert "of the user " in text

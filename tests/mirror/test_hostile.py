@@ -104,7 +104,7 @@ def test_full_disk_of_the_folder_loses_nothing_and_says_so(scene: Scene, monkeyp
     scene.store.remember("A third memory", project="app")
     before = path.read_bytes()
     with monkeypatch.context() as patch:
-        patch.setattr("opencode_memory.memory_file.confined.sync_names", refuse)
+        patch.setattr("opencode_memory.platform.posix._DescriptorFolder.sync", refuse)
         report = scene.sync()
     assert "No space left on device" in (report.problem or "")
     assert "The port is 7000" in scene.texts()

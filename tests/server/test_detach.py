@@ -131,7 +131,7 @@ def test_port_held_by_another_program_is_a_conflict(config: Config, document: di
 def test_server_of_another_user_is_a_conflict(config: Config, monkeypatch: pytest.MonkeyPatch) -> None:
     with health_server(HEALTH) as port:
         there = load(environment={**config.environment, "OPENCODE_MEMORY_PORT": str(port)})
-        monkeypatch.setattr(os, "getuid", lambda: 4_000_000_000)
+        monkeypatch.setattr(os, "geteuid", lambda: 4_000_000_000)
         with pytest.raises(ConflictError, match="of the user"):
             start_detached(there, print_and_exit("never", 0))
 

@@ -85,7 +85,7 @@ def test_other_program_is_not_stopped(config: Config, document: dict[str, str]) 
 
 @on_linux
 def test_server_of_other_user_is_not_stopped(config: Config, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "getuid", lambda: 4_000_000_000)
+    monkeypatch.setattr(os, "geteuid", lambda: 4_000_000_000)
     with health_server(HEALTH) as port, pytest.raises(ConflictError, match="of the user"):
         find_running_server(at_port(config, port))
 

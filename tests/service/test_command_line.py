@@ -241,7 +241,7 @@ def test_server_of_another_user_does_not_count(run_body: Any, monkeypatch: pytes
     with health_server(HEALTH) as port:
         monkeypatch.setenv("OPENCODE_MEMORY_PORT", str(port))
         run_body(install_service)
-        monkeypatch.setattr(os, "getuid", lambda: 4_000_000_000)
+        monkeypatch.setattr(os, "geteuid", lambda: 4_000_000_000)
         code, output = run_body(print_status, Commands(show_running(4711)))
     assert code == 1
     assert "is held by another opencode-memory 0.1.0 of the user " in output

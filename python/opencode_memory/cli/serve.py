@@ -18,6 +18,7 @@ from opencode_memory.cli.errors import DONE
 from opencode_memory.config.load import Config
 from opencode_memory.config.sections import Tools
 from opencode_memory.errors import ConfigError
+from opencode_memory.platform import system
 
 if TYPE_CHECKING:
     from opencode_memory.resident.relay import ResidentLink
@@ -162,7 +163,7 @@ def serve_all(run: Invocation, config: Config, request: ServeRequest) -> None:
     start_log(config.server)
     migrate(config.environment)
     log_notices(config.notices)
-    config.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+    system().make_folder(config.data_dir)
     # Check before binding, because the port of the first server gives a less useful error.
     refuse_second_server(config.data_dir)
     access = decide_access(config.server.host, config.server.api_key, config.data_dir)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 import sys
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from opencode_memory.cli.context import Invocation
 from opencode_memory.cli.errors import DONE, NOTHING_FOUND
 from opencode_memory.config.load import Config
 from opencode_memory.errors import ConflictError
+from opencode_memory.platform import system
 from opencode_memory.service import find_supervisor
 from opencode_memory.service.install import Outcome, install, plan_install, plan_uninstall, uninstall
 from opencode_memory.service.launch import config_of, plan_launch, require_interpreter
@@ -156,7 +156,7 @@ service: Final = Group(
 
 def _build_request(run: Invocation, *, dry_run: bool = False) -> ServiceRequest:
     environment = run.config.environment
-    supervisor = find_supervisor(sys.platform, environment, uid=os.getuid())
+    supervisor = find_supervisor(sys.platform, environment, uid=system().user_id())
     return ServiceRequest(supervisor=supervisor, run_command=make_runner(environment), dry_run=dry_run)
 
 
@@ -187,7 +187,7 @@ def _is_this_service(request: ServiceRequest, holder: PortHolder) -> bool:
 
 def _is_own(holder: PortHolder) -> bool:
     # Another user's server has another store, even if it reports the same name.
-    return holder.is_ours and holder.uid in (None, os.getuid())
+    return holder.is_ours and holder.uid in (None, system().user_id())
 
 
 def _url(effective: Config) -> str:

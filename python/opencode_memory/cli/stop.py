@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from typing import TYPE_CHECKING
 
@@ -10,6 +9,7 @@ from opencode_memory.cli.command import command
 from opencode_memory.cli.context import Invocation
 from opencode_memory.cli.errors import DONE, NOTHING_FOUND
 from opencode_memory.errors import OpencodeMemoryError
+from opencode_memory.platform import system
 
 if TYPE_CHECKING:
     from opencode_memory.config.load import Config
@@ -57,7 +57,7 @@ def find_managing_service(config: Config, pid: int) -> Managed | None:
     from opencode_memory.service.manager import make_runner  # noqa: PLC0415  as above
 
     try:
-        supervisor = find_supervisor(sys.platform, config.environment, uid=os.getuid())
+        supervisor = find_supervisor(sys.platform, config.environment, uid=system().user_id())
     except OpencodeMemoryError:  # A platform without a supported service manager.
         supervisor = None
     return find_service(pid, supervisor=supervisor, run=make_runner(config.environment))

@@ -6,17 +6,17 @@ symbolic link is followed: a link at the path is replaced. Callers that want to 
 
 from __future__ import annotations
 
-import errno
 import os
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from io import TextIOWrapper
 from pathlib import Path
-from typing import Final
 
-PRIVATE_FILE: Final = 0o600
-PRIVATE_FOLDER: Final = 0o700
+from opencode_memory.platform import system
+from opencode_memory.platform.system import PRIVATE_FILE, PRIVATE_FOLDER
+
+__all__ = ["PRIVATE_FILE", "PRIVATE_FOLDER", "open_atomically", "write_atomically"]
 
 
 def write_atomically(path: Path, data: bytes, *, mode: int = PRIVATE_FILE) -> None:
@@ -47,33 +47,18 @@ def open_atomically(path: Path, *, mode: int = PRIVATE_FILE) -> Iterator[TextIOW
             failed: then the new version is there, and a loss of power may bring the old one back.
     """
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     # Private while it is written, whatever its final permissions are.
-    descriptor = os.open(temporary, flags, PRIVATE_FILE)
+    descriptor = system().open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, PRIVATE_FILE)
     try:
         with os.fdopen(descriptor, "w", encoding="utf-8", newline="\n") as out:
             yield out
             out.flush()
             # Some file systems, for example FAT, have no permissions and refuse to change them.
             if mode != PRIVATE_FILE:
-                os.fchmod(descriptor, mode)
+                system().set_mode(descriptor, mode)
             os.fsync(descriptor)
-        temporary.replace(path)
+        system().replace(temporary, path)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
-    descriptor = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        sync_names(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def sync_names(folder: int) -> None:
-    """Make changes of names in a folder, which is open as a descriptor, survive a loss of power."""
-    try:
-        os.fsync(folder)
-    except OSError as error:
-        # Some file systems cannot sync a folder, for example those that a virtual machine shares with its host.
-        if error.errno not in (errno.EINVAL, errno.ENOTSUP):
-            raise
+    system().sync_names(path.parent)

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Final
 
 from opencode_memory.errors import InvalidInputError
-
-_OTHERS: Final = 0o077
+from opencode_memory.platform import system
 
 
 def is_sendable(key: str) -> bool:
@@ -29,12 +27,12 @@ def read_key_file(file: Path | None, *, field: str) -> str | None:
         return None
     name = field.rpartition(".")[2]
     try:
-        mode = file.stat().st_mode
+        is_open = system().may_others_read(file)
         key = file.read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
         raise InvalidInputError(f"{name}: {file} cannot be read: {reason}", field=field) from error
-    if mode & _OTHERS:
+    if is_open:
         problem = InvalidInputError(f"{name}: other users can read {file}", field=field, limit="mode 0600")
         problem.hint = f"chmod 600 {file}"
         raise problem

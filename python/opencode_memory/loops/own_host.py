@@ -31,6 +31,7 @@ import anyio.to_thread
 from opencode_memory.errors import OpencodeMemoryError
 from opencode_memory.files.atomic import write_atomically
 from opencode_memory.loops.process import is_alive, process_start
+from opencode_memory.platform.system import AS_BYTES, NOT_INHERITED, PRIVATE_FILE
 from opencode_memory.text.json_values import to_json
 
 RECORD_FILE: Final = "opencode-of-loops.json"
@@ -168,7 +169,7 @@ class OwnHost:
             if log.stat().st_size > _MOST_LOG_BYTES:
                 log.unlink()
         try:
-            descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+            descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | NOT_INHERITED | AS_BYTES, PRIVATE_FILE)
             with closing(os.fdopen(descriptor, "ab")) as out:
                 # The home folder, because the folder in which it starts would otherwise become a project.
                 self._child = subprocess.Popen(  # noqa: S603  the program that the person has named by `loop start`

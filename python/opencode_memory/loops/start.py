@@ -14,6 +14,7 @@ from opencode_memory.loops.records import Loops, change_of, name_of
 from opencode_memory.loops.transition import reached_limit, rest, resume
 from opencode_memory.loops.worktree import find_repository
 from opencode_memory.plans import Approval, Mode, Plan, Plans, read_plan
+from opencode_memory.platform import system
 
 if TYPE_CHECKING:
     from opencode_memory.config.load import Config
@@ -68,6 +69,8 @@ def start_loop(store: MemoryStore, plan: Plan, wish: Wish, *, config: Config, at
     settings = config.loop
     if not settings.enabled:
         raise InvalidInputError("loop.enabled: loops are switched off", field="loop.enabled")
+    if not system().runs_loops:
+        raise InvalidInputError("loop.enabled: loops run on Linux and macOS, not on Windows", field="loop.enabled")
     loops, plans = Loops(store), Plans(store, plan.project)
     mode = Mode.LOOP_HERE if wish.in_place else Mode.LOOP
     if plan.approval is not None and plan.approval.loop is not None and plan.approval.mode is mode:

@@ -1,6 +1,6 @@
 """Files in folders that are not trusted, for example those of a repository.
 
-All operations use descriptors of folders, so that no symbolic link is followed, also if a folder or file is swapped for
+All operations use open folders, so that no symbolic link is followed, also if a folder or file is swapped for
 one meanwhile. A new version replaces a file in one step, and never replaces a version that was not read.
 """
 
@@ -10,14 +10,15 @@ import os
 import secrets
 import stat
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Final
 
 from opencode_memory.errors import ConflictError, StorageError
-from opencode_memory.files.atomic import sync_names
+from opencode_memory.platform import HeldFolder, system
+from opencode_memory.platform.system import WITHOUT_WAITING
 
 _SUFFIX: Final = ".opencode-memory"
 _ABANDONED_SECONDS: Final = 3600
@@ -56,7 +57,9 @@ def refusals(path: Path, verb: str) -> Iterator[None]:
 
 
 @contextmanager
-def open_folder(top: Path, names: Sequence[str], *, create: bool = False, mode: int = 0o777) -> Iterator[int | None]:
+def open_folder(
+    top: Path, names: Sequence[str], *, create: bool = False, mode: int = 0o777
+) -> Iterator[HeldFolder | None]:
     """Open a folder below a trusted one; None if it does not exist.
 
     Args:
@@ -69,30 +72,26 @@ def open_folder(top: Path, names: Sequence[str], *, create: bool = False, mode: 
         ConflictError: One of them is a link or not a folder.
         OSError: The file system refuses.
     """
-    opened = [os.open(top, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)]
-    try:
+    with ExitStack() as opened:
+        folder = opened.enter_context(system().hold(top))
         for depth, name in enumerate(names):
-            above = opened[-1]
-            if create and kind_of(name, above) is None:
-                os.mkdir(name, mode, dir_fd=above)
-                sync_names(above)
-            kind = kind_of(name, above)
+            if create and folder.mode(name) is None:
+                folder.make(name, mode)
+                folder.sync()
+            kind = folder.mode(name)
             if kind is None:
                 yield None
                 return
             _require(kind, stat.S_ISDIR(kind), "/".join(names[: depth + 1]), "a folder")
-            opened.append(_open(name, os.O_RDONLY | os.O_DIRECTORY, above))
-        yield opened[-1]
-    finally:
-        for descriptor in reversed(opened):
-            os.close(descriptor)
+            folder = opened.enter_context(folder.enter(name))
+        yield folder
 
 
-def read_in(folder: int, name: str, *, most_bytes: int, shown: str | None = None) -> Found | None:
+def read_in(folder: HeldFolder, name: str, *, most_bytes: int, shown: str | None = None) -> Found | None:
     """Read a file of an open folder; None if it does not exist.
 
     Args:
-        folder: Descriptor of the folder.
+        folder: The folder.
         name: Name of the file.
         most_bytes: Size from which a file is refused.
         shown: The file in messages, if that is not its name.
@@ -101,12 +100,12 @@ def read_in(folder: int, name: str, *, most_bytes: int, shown: str | None = None
         ConflictError: It is a link, has the wrong type, or is too large.
         OSError: The file system refuses.
     """
-    kind = kind_of(name, folder)
+    kind = folder.mode(name)
     if kind is None:
         return None
     _require(kind, stat.S_ISREG(kind), shown or name, "a file")
     # Do not wait for a FIFO or device that takes the file's place meanwhile.
-    descriptor = _open(name, os.O_RDONLY | os.O_NONBLOCK, folder)
+    descriptor = folder.open(name, os.O_RDONLY | WITHOUT_WAITING)
     with os.fdopen(descriptor, "rb") as file:
         mode = os.fstat(descriptor).st_mode
         _require(mode, stat.S_ISREG(mode), shown or name, "a file")
@@ -117,12 +116,19 @@ def read_in(folder: int, name: str, *, most_bytes: int, shown: str | None = None
 
 
 def replace_in(
-    folder: int, name: str, data: bytes, *, before: Found | None, most_bytes: int, new_mode: int, at: datetime | None
+    folder: HeldFolder,
+    name: str,
+    data: bytes,
+    *,
+    before: Found | None,
+    most_bytes: int,
+    new_mode: int,
+    at: datetime | None,
 ) -> None:
     """Replace the version of a file that was read by a new one, with the same permissions.
 
     Args:
-        folder: Descriptor of the folder.
+        folder: The folder.
         name: Name of the file.
         data: The new version.
         before: The version that was read; None if there was none.
@@ -139,53 +145,41 @@ def replace_in(
         remove_abandoned(folder, at, beginning=beginning)
     temporary = f"{beginning}{secrets.token_hex(8)}{_SUFFIX}"
     mode = new_mode if before is None else 0o600
-    descriptor = _open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, folder, mode)
+    descriptor = folder.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
     try:
         with os.fdopen(descriptor, "wb") as out:
             out.write(data)
             out.flush()
             if before is not None:
-                os.fchmod(out.fileno(), before.mode)
+                system().set_mode(out.fileno(), before.mode)
             os.fsync(out.fileno())
         _require_unchanged(folder, name, before, most_bytes)
-        os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+        folder.replace(temporary, name)
     except BaseException:
-        os.unlink(temporary, dir_fd=folder)
+        folder.remove(temporary)
         raise
-    sync_names(folder)
+    folder.sync()
 
 
-def kind_of(name: str, folder: int) -> int | None:
-    """Return the type and permissions of an entry of an open folder, None if it is missing. Follows no link."""
-    try:
-        return os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
-    except FileNotFoundError:
-        return None
-
-
-def remove_abandoned(folder: int, at: datetime, *, beginning: str = ".") -> None:
+def remove_abandoned(folder: HeldFolder, at: datetime, *, beginning: str = ".") -> None:
     """Remove temporary files of a process that died while it wrote.
 
     Args:
-        folder: Descriptor of the folder.
+        folder: The folder.
         at: The current time.
         beginning: Beginning of their names.
     """
-    for name in os.listdir(folder):
+    for name in folder.names():
         if name.startswith(beginning) and name.endswith(_SUFFIX):
             try:
-                age = at.timestamp() - os.stat(name, dir_fd=folder, follow_symlinks=False).st_mtime
+                age = at.timestamp() - folder.status(name).st_mtime
                 if age > _ABANDONED_SECONDS:
-                    os.unlink(name, dir_fd=folder)
+                    folder.remove(name)
             except FileNotFoundError:
                 continue  # Another process removed it.
 
 
-def _open(name: str, flags: int, folder: int, mode: int = 0) -> int:
-    return os.open(name, flags | os.O_CLOEXEC | os.O_NOFOLLOW, mode, dir_fd=folder)
-
-
-def _require_unchanged(folder: int, name: str, before: Found | None, most_bytes: int) -> None:
+def _require_unchanged(folder: HeldFolder, name: str, before: Found | None, most_bytes: int) -> None:
     if read_in(folder, name, most_bytes=most_bytes) != before:
         raise ConflictError("it was changed while it was being written; the next time takes that up")
 

@@ -7,7 +7,6 @@ A folder is not trusted, because a repository may bring it. All operations are c
 from __future__ import annotations
 
 import hashlib
-import os
 import stat
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -18,10 +17,9 @@ from typing import Final
 
 from opencode_memory.config.sections import Files
 from opencode_memory.errors import ConflictError
-from opencode_memory.files.atomic import PRIVATE_FILE, PRIVATE_FOLDER, sync_names
+from opencode_memory.files.atomic import PRIVATE_FILE, PRIVATE_FOLDER
 from opencode_memory.memory_file.confined import (
     Found,
-    kind_of,
     open_folder,
     read_in,
     refusals,
@@ -29,6 +27,7 @@ from opencode_memory.memory_file.confined import (
     replace_in,
 )
 from opencode_memory.mirror.page import MOST_BYTES
+from opencode_memory.platform import HeldFolder
 from opencode_memory.projects.identity import Repository, find_repository, real
 
 FOLDERS: Final = (".opencode", "memory")
@@ -62,11 +61,11 @@ class Folder:
     """An open folder of the mirror.
 
     Attributes:
-        descriptor: Its descriptor.
+        held: The open folder.
         at: The current time.
     """
 
-    descriptor: int
+    held: HeldFolder
     at: datetime
 
     def list(self) -> Listing:
@@ -77,13 +76,13 @@ class Folder:
         """
         signs: dict[str, Sign] = {}
         refused: dict[str, str] = {}
-        for name in os.listdir(self.descriptor):  # noqa: PTH208  an open folder has no path
+        for name in self.held.names():
             if not name.endswith(ENDING) or name.startswith("."):
                 continue
             if len(signs) + len(refused) >= MOST_FILES:
                 raise ConflictError(f"it has more than {MOST_FILES:,} files; move some away")
             try:
-                found = os.stat(name, dir_fd=self.descriptor, follow_symlinks=False)
+                found = self.held.status(name)
             except FileNotFoundError:
                 continue
             if stat.S_ISREG(found.st_mode) and _is_text(name):
@@ -102,7 +101,7 @@ class Folder:
             StorageError: The file system refuses.
         """
         with refusals(Path(name), "read"):
-            return read_in(self.descriptor, name, most_bytes=MOST_BYTES)
+            return read_in(self.held, name, most_bytes=MOST_BYTES)
 
     def write(self, name: str, data: bytes, *, before: Found | None) -> None:
         """Replace the version that was read by a new one.
@@ -112,9 +111,7 @@ class Folder:
             StorageError: The file system refuses.
         """
         with refusals(Path(name), "write"):
-            replace_in(
-                self.descriptor, name, data, before=before, most_bytes=MOST_BYTES, new_mode=PRIVATE_FILE, at=None
-            )
+            replace_in(self.held, name, data, before=before, most_bytes=MOST_BYTES, new_mode=PRIVATE_FILE, at=None)
 
     def remove(self, name: str, *, before: Found) -> None:
         """Remove the version that was read.
@@ -124,10 +121,10 @@ class Folder:
             StorageError: The file system refuses.
         """
         with refusals(Path(name), "remove"):
-            if read_in(self.descriptor, name, most_bytes=MOST_BYTES) != before:
+            if read_in(self.held, name, most_bytes=MOST_BYTES) != before:
                 raise ConflictError("it was changed while it was being removed; the next time takes that up")
-            os.unlink(name, dir_fd=self.descriptor)
-            sync_names(self.descriptor)
+            self.held.remove(name)
+            self.held.sync()
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,13 +169,13 @@ class Place:
         names = (*FOLDERS, TEAM) if team else FOLDERS
         with (
             refusals(self.top.joinpath(*names), "open"),
-            open_folder(self.top, names, create=create, mode=PRIVATE_FOLDER) as descriptor,
+            open_folder(self.top, names, create=create, mode=PRIVATE_FOLDER) as held,
         ):
-            if descriptor is None:
+            if held is None:
                 yield None
                 return
-            remove_abandoned(descriptor, at)
-            yield Folder(descriptor, at)
+            remove_abandoned(held, at)
+            yield Folder(held, at)
 
     def create(self, at: datetime, *, is_new: bool) -> None:
         """Create the folder. In a repository, git ignores all in it but the shared memories.
@@ -197,9 +194,9 @@ class Place:
         with self.open(at, create=True) as folder:
             if folder is None or self.repository is None or not is_new or folder.list().signs:
                 return
-            if kind_of(_IGNORE_NAME, folder.descriptor) is None:
+            if folder.held.mode(_IGNORE_NAME) is None:
                 replace_in(
-                    folder.descriptor,
+                    folder.held,
                     _IGNORE_NAME,
                     IGNORE.encode(),
                     before=None,

@@ -7,7 +7,6 @@ change counts as one by the user. A lock on it keeps two processes from synchron
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
 import os
@@ -19,10 +18,11 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from opencode_memory.errors import BusyError, StorageError
-from opencode_memory.files.atomic import PRIVATE_FILE, PRIVATE_FOLDER, write_atomically
+from opencode_memory.files.atomic import PRIVATE_FOLDER, write_atomically
 from opencode_memory.memory_file.git_state import Head
 from opencode_memory.mirror.page import Fields
 from opencode_memory.mirror.place import Place, Sign
+from opencode_memory.platform import system
 
 FOLDER: Final = "mirror"
 _VERSION: Final = 1
@@ -106,14 +106,12 @@ def locked(data_dir: Path, place: Place) -> Iterator[None]:
     path = record_path(data_dir, place).with_suffix(".lock")
     try:
         path.parent.mkdir(mode=PRIVATE_FOLDER, exist_ok=True)
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, PRIVATE_FILE)
+        descriptor = system().open(path, os.O_RDWR | os.O_CREAT)
     except OSError as error:
         raise StorageError(f"cannot write {path}: {error.strerror}", path=str(path)) from error
     try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise BusyError(f"another process synchronizes {place.path}; try again") from error
+        if not system().try_lock(descriptor):
+            raise BusyError(f"another process synchronizes {place.path}; try again")
         yield
     finally:
         os.close(descriptor)

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from opencode_memory.config.settings import SETTINGS
+from opencode_memory.platform import system
 from opencode_memory.resident.peer_owner import find_owner
 
 if TYPE_CHECKING:
@@ -165,7 +166,7 @@ def open_connection(host: str, port: int, *, trusts: bool = False) -> socket.soc
     connection = socket.create_connection((_LOOPBACK.get(host, host), port), timeout=_CONNECT_SECONDS)
     # Another user could listen at this port. Send neither the token nor the question before the owner is known.
     is_unknown = trusts and sys.platform != "linux"
-    if is_unknown or _find_server_owner(connection) == os.geteuid():
+    if is_unknown or ((owner := _find_server_owner(connection)) is not None and owner == system().user_id()):
         return connection
     connection.close()
     return None

@@ -11,7 +11,6 @@ file is only read if netlink finds no socket.
 from __future__ import annotations
 
 import contextlib
-import os
 import socket
 import struct
 import sys
@@ -20,6 +19,8 @@ from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from pathlib import Path
 from typing import Final
+
+from opencode_memory.platform import system
 
 Address = tuple[str, int]
 """Host and port, as ``socket`` returns them."""
@@ -164,7 +165,7 @@ def supports_owner_check(*, finders: Sequence[FindSockets] = _FINDERS) -> bool:
     """
     try:
         with socket.create_server(("127.0.0.1", 0)) as server, socket.create_connection(server.getsockname()) as client:
-            return find_owner(server.getsockname(), client.getsockname(), finders=finders) == os.geteuid()
+            return find_owner(server.getsockname(), client.getsockname(), finders=finders) == system().user_id()
     except OSError:
         return False
 

@@ -6,7 +6,6 @@ runs in a process session of its own, so it survives the terminal and OpenCode. 
 
 from __future__ import annotations
 
-import fcntl
 import os
 import subprocess
 import time
@@ -19,6 +18,8 @@ from typing import IO, Final
 from opencode_memory.config.load import Config
 from opencode_memory.config.setting import PREFIX
 from opencode_memory.errors import ConfigError, ConflictError, OpencodeMemoryError, StorageError
+from opencode_memory.platform import system
+from opencode_memory.platform.system import AS_BYTES, NOT_INHERITED, PRIVATE_FILE
 from opencode_memory.server.replace import Replaced, is_older
 from opencode_memory.server.stop import RunningServer
 from opencode_memory.server.takeover import Inherited
@@ -79,7 +80,7 @@ def start_detached(
     if (running := _find_running(config)) is not None and not is_older(running.version):
         return DetachedServer(pid=running.pid, version=running.version, started=False, log=log)
     try:
-        config.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+        system().make_folder(config.data_dir)
         with _start_lock(config.data_dir / _LOCK_FILE), _open_log(log) as out:
             replaced = end_old()
             inherited = None if replaced is None else replaced.inherited
@@ -105,12 +106,13 @@ def _start_child(
     try:
         return subprocess.Popen(  # noqa: S603  our own program
             [*command, "--inherited", str(inherited)] if inherited is not None else command,
-            cwd="/",
+            cwd=Path(config.data_dir.anchor),
             env=_environment(config),
             stdin=subprocess.DEVNULL,
             stdout=out,
             stderr=out,
             start_new_session=True,
+            creationflags=system().detached_flags,
             pass_fds=() if inherited is None else inherited.descriptors,
         )
     finally:
@@ -160,11 +162,11 @@ def _find_running(config: Config, *, until: float | None = None) -> PortHolder |
     give_up = time.monotonic() + _PATIENCE_SECONDS if until is None else until
     moved_at = time.monotonic() + _MOVING_SECONDS
     while (holder := find_port_holder(host, port)) is not None:
-        if holder.pid is None and holder.uid == os.getuid() and time.monotonic() < moved_at:
+        if holder.pid is None and holder.uid == system().user_id() and time.monotonic() < moved_at:
             # While a server hands its port over, or ends, no process holds the port.
             time.sleep(_PAUSE_SECONDS)
             continue
-        if not holder.is_ours or holder.uid not in (None, os.getuid()):
+        if not holder.is_ours or holder.uid not in (None, system().user_id()):
             raise _conflict(holder, host, port)
         if holder.http_status is not None:
             return holder
@@ -206,9 +208,9 @@ def _environment(config: Config) -> dict[str, str]:
 @contextmanager
 def _start_lock(file: Path) -> Iterator[None]:
     """Hold the lock that lets only one process at a time start a server for this store."""
-    descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    descriptor = system().open(file, os.O_RDWR | os.O_CREAT)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        system().lock(descriptor)
         yield
     finally:
         os.close(descriptor)
@@ -219,7 +221,8 @@ def _open_log(file: Path) -> IO[bytes]:
     with suppress(FileNotFoundError):
         if file.stat().st_size > _MOST_LOG_BYTES:
             file.replace(file.with_name(f"{file.name}.1"))
-    out = os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600), "ab", buffering=0)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | NOT_INHERITED | AS_BYTES
+    out = os.fdopen(os.open(file, flags, PRIVATE_FILE), "ab", buffering=0)
     out.seek(0, os.SEEK_END)
     return out
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-import os
 import socket
 import struct
 import sys
@@ -24,6 +23,7 @@ import anyio.lowlevel
 import anyio.to_thread
 from starlette.responses import JSONResponse
 
+from opencode_memory.platform import system
 from opencode_memory.resident.client import ACCEPTED_STATUS
 from opencode_memory.server.guards.owner_token import OwnerToken, refuse_without_token
 
@@ -119,7 +119,7 @@ def _connect(path: str) -> socket.socket | None:
         receiver = opened.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM))
         receiver.settimeout(_CONNECT_SECONDS)
         receiver.connect(path)
-        if _owner_of(receiver) not in (os.geteuid(), None):
+        if _owner_of(receiver) not in (system().user_id(), None):
             return None
         receiver.settimeout(_SEND_SECONDS)
         opened.pop_all()

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import errno
 import logging
-import os
 import secrets
 import socket
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from typing import Final
 from opencode_memory.errors import ConflictError, InvalidInputError, StorageError
 from opencode_memory.files import access
 from opencode_memory.hosts.opencode.token_file import create_token, token_file
+from opencode_memory.platform import system
 from opencode_memory.resident.peer_owner import supports_owner_check
 from opencode_memory.service.port_holder import explain_holder, find_port_holder, hint_for_holder
 
@@ -107,7 +107,7 @@ def decide_access(host: str, configured: str | None, data_dir: Path) -> Access:
     Raises:
         InvalidInputError: Other machines could reach the server, and no key is configured.
     """
-    uid = os.geteuid() if supports_owner_check() else None
+    uid = system().user_id() if supports_owner_check() else None
     if configured is not None:
         return Access(configured, uid, _ensure_token(data_dir))
     if not is_loopback(host):

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, cast
 import anyio
 from mcp.server.stdio import stdio_server
 
+from opencode_memory.platform import system
 from opencode_memory.server.app import build_server
 from opencode_memory.server.request_ids import encode_refusal, refuse_invalid_id
 from opencode_memory.server.tool_calls import ToolCalls
@@ -126,6 +127,8 @@ class _Input:
 
 
 async def _end_on_signal() -> None:
+    if not system().has_signals:  # Windows ends the process at once.
+        return
     with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
         async for _ in signals:
             logging.shutdown()

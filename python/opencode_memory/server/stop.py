@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import os
 import select
-import signal
 import sys
 import time
 from collections.abc import Iterator
@@ -21,6 +20,7 @@ from typing import Final
 from opencode_memory.config.load import Config
 from opencode_memory.errors import ConflictError, OpencodeMemoryError
 from opencode_memory.hosts.opencode.token_file import accepts_token, token_file
+from opencode_memory.platform import system
 from opencode_memory.resident.client import get
 from opencode_memory.service.addresses import format_url
 from opencode_memory.service.managed import Managed
@@ -97,7 +97,7 @@ def end_server(config: Config, server: RunningServer, *, patience_seconds: float
     """
     with hold_process(config, server) as handle:
         try:
-            os.kill(server.pid, signal.SIGTERM)
+            system().end(server.pid)
         except ProcessLookupError:
             return
         except PermissionError as error:
@@ -144,9 +144,7 @@ def wait_for_end(pid: int, handle: int | None, patience_seconds: float) -> bool:
         return bool(select.select([handle], [], [], patience_seconds)[0])
     until = time.monotonic() + patience_seconds
     while time.monotonic() < until:
-        try:
-            os.kill(pid, 0)
-        except ProcessLookupError:
+        if system().has_ended(pid):
             return True
         time.sleep(_PAUSE_SECONDS)
     return False
@@ -206,7 +204,7 @@ def _check_holder(holder: PortHolder, host: str, port: int) -> int:
     Raises:
         ConflictError: The process is another program, belongs to another user, or is not visible.
     """
-    if not holder.is_ours or holder.uid not in (None, os.getuid()):
+    if not holder.is_ours or holder.uid not in (None, system().user_id()):
         error = ConflictError(f"no server of yours to stop. {explain_holder(holder, host, port)}")
         error.hint = hint_for_holder(holder, port)
         raise error

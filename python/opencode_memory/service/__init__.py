@@ -18,18 +18,18 @@ from opencode_memory.service.systemd import Systemd
 __all__ = ["supervisor_of"]
 
 
-def find_supervisor(platform: str, environment: Mapping[str, str], *, uid: int) -> Supervisor:
+def find_supervisor(platform: str, environment: Mapping[str, str], *, uid: int | None) -> Supervisor:
     """Return the supervisor of services on a platform.
 
     Args:
         platform: The value of ``sys.platform``.
         environment: Environment variables, which define the user's folders.
-        uid: Id of the user.
+        uid: Id of the user; None on Windows.
 
     Raises:
         OpencodeMemoryError: If the platform has no supported supervisor.
     """
-    if platform == "darwin":
+    if platform == "darwin" and uid is not None:
         return Launchd(home=Path(environment.get("HOME", "/")), uid=uid)
     if platform == "linux":
         return Systemd(folder=default_config_file(environment).parent.parent / "systemd" / "user")

@@ -7,8 +7,6 @@ Both programs report the name ``opencode-memory`` there, but only ours reports i
 from __future__ import annotations
 
 import json
-import os
-import pwd
 import re
 import shlex
 import socket
@@ -21,6 +19,7 @@ from pathlib import Path, PurePath
 from typing import Any, Final
 
 from opencode_memory.config.paths import APPLICATION, default_config_file, default_data_dir
+from opencode_memory.platform import system
 from opencode_memory.service.addresses import local_host
 from opencode_memory.service.listeners import PROC, Listener, find_listeners, find_process, read_command
 from opencode_memory.text.display import one_line
@@ -258,16 +257,9 @@ def _program_name(part: str) -> str:
 
 
 def _describe_owner(holder: PortHolder) -> str:
-    if holder.uid is not None and holder.uid != os.getuid():
-        return f" of the user {_user_name(holder.uid)}"
+    if holder.uid is not None and holder.uid != system().user_id():
+        return f" of the user {system().user_name(holder.uid)}"
     return f" (process {holder.pid})" if holder.pid is not None else ""
-
-
-def _user_name(uid: int) -> str:
-    try:
-        return pwd.getpwuid(uid).pw_name
-    except KeyError:  # A user without a name, for example in a container.
-        return str(uid)
 
 
 def _truncate(command: str) -> str:

@@ -6,7 +6,6 @@ process id that another program took over is never mistaken for the server. The 
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import time
@@ -17,7 +16,8 @@ from pathlib import Path
 from typing import Final
 
 from opencode_memory.errors import ConflictError, StorageError
-from opencode_memory.files.atomic import PRIVATE_FILE
+from opencode_memory.platform import system
+from opencode_memory.platform.system import PRIVATE_FILE
 from opencode_memory.service.addresses import format_url
 
 RECORD_FILE: Final = "server.json"
@@ -61,15 +61,15 @@ def find_server(data_dir: Path) -> ServerRecord | None:
     until = time.monotonic() + _PATIENCE_SECONDS
     while True:
         try:
-            descriptor = os.open(data_dir / RECORD_FILE, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+            descriptor = system().open(data_dir / RECORD_FILE, os.O_RDONLY)
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as error:
             raise _storage_error(data_dir, error) from error
         try:
-            if _try_lock(descriptor, fcntl.LOCK_SH):
+            if system().try_lock(descriptor, shared=True):
                 return None
-            record = _parse(os.pread(descriptor, _MOST_BYTES, 0))
+            record = _parse(system().read_start(descriptor, _MOST_BYTES))
         finally:
             os.close(descriptor)
         if record is not None:
@@ -103,17 +103,15 @@ def hold_record(data_dir: Path, record: ServerRecord) -> Iterator[None]:
         StorageError: The file cannot be written.
     """
     try:
-        descriptor = os.open(
-            data_dir / RECORD_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, PRIVATE_FILE
-        )
+        descriptor = system().open(data_dir / RECORD_FILE, os.O_RDWR | os.O_CREAT)
     except OSError as error:
         raise _storage_error(data_dir, error) from error
     try:
         _lock(descriptor, data_dir)
         try:
-            os.fchmod(descriptor, PRIVATE_FILE)
+            system().set_mode(descriptor, PRIVATE_FILE)
             os.ftruncate(descriptor, 0)
-            os.pwrite(descriptor, json.dumps(asdict(record)).encode(), 0)
+            system().write_start(descriptor, json.dumps(asdict(record)).encode())
         except OSError as error:
             raise _storage_error(data_dir, error) from error
         try:
@@ -128,19 +126,11 @@ def hold_record(data_dir: Path, record: ServerRecord) -> Iterator[None]:
 def _lock(descriptor: int, data_dir: Path) -> None:
     # A process that looks for the server also holds the lock for a moment.
     until = time.monotonic() + _PATIENCE_SECONDS
-    while not _try_lock(descriptor, fcntl.LOCK_EX):
+    while not system().try_lock(descriptor):
         refuse_second_server(data_dir)
         if time.monotonic() > until:
             raise ConflictError(f"other processes hold the lock of {data_dir / RECORD_FILE}")
         time.sleep(_PAUSE_SECONDS)
-
-
-def _try_lock(descriptor: int, kind: int) -> bool:
-    try:
-        fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
 
 
 def _parse(data: bytes) -> ServerRecord | None:

@@ -5,7 +5,6 @@ Only one process at a time embeds for a data directory. Others would do the same
 
 from __future__ import annotations
 
-import fcntl
 import logging
 import os
 import threading
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING, Final
 
 from opencode_memory._core import subject
 from opencode_memory.errors import ClosedError, EmbeddingError
+from opencode_memory.platform import system
 from opencode_memory.store.embed import Progress, embed_pending
 
 if TYPE_CHECKING:
@@ -278,21 +278,18 @@ def embedding_turn(folder: Path, *, give_up: Callable[[], bool] = lambda: False)
     Yields:
         Whether this process has the turn.
     """
-    descriptor = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    descriptor = system().open(folder / _LOCK, os.O_RDWR | os.O_CREAT)
     try:
         pause = threading.Event()
         while True:
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                if give_up():
-                    yield False
-                    return
-                pause.wait(_LOCK_POLL_SECONDS)
-            else:
+            if system().try_lock(descriptor):
                 yield True
                 return
+            if give_up():
+                yield False
+                return
+            pause.wait(_LOCK_POLL_SECONDS)
     finally:
         # A child that was forked meanwhile has the descriptor too, so closing ours would not release the lock.
-        fcntl.flock(descriptor, fcntl.LOCK_UN)
+        system().unlock(descriptor)
         os.close(descriptor)

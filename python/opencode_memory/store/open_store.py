@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from opencode_memory._core import Engine
 from opencode_memory.config import paths
 from opencode_memory.config.load import environment
-from opencode_memory.errors import InvalidInputError
+from opencode_memory.errors import InvalidInputError, StorageError
+from opencode_memory.platform import system
 from opencode_memory.store import arguments
 from opencode_memory.store.embedding_queue import EmbeddingQueue
 from opencode_memory.store.memory_store import MemoryStore
@@ -54,6 +55,8 @@ def open(  # noqa: A001  `opencode_memory.open` reads like what it does
     if zone is not None and not isinstance(zone, tzinfo):
         raise InvalidInputError(f"zone: must be a tzinfo, not {type(zone).__name__}", field="zone")
     project = arguments.project_name(project)
+    if system().gives_privacy_by_folder and not read_only:
+        _make_folder(folder)
     engine = Engine(
         folder,
         read_only=arguments.flag(read_only, field="read_only"),
@@ -69,3 +72,10 @@ def open(  # noqa: A001  `opencode_memory.open` reads like what it does
         in_background=background and not read_only,
     )
     return MemoryStore(engine, queue, project=project, zone=zone)
+
+
+def _make_folder(folder: Path) -> None:
+    try:
+        system().make_folder(folder)
+    except OSError as error:
+        raise StorageError(f"cannot create {folder}: {error.strerror or error}", path=str(folder)) from error

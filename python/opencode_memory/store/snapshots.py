@@ -6,8 +6,6 @@ as in use; the lock ends with the process, also if the process is killed.
 
 from __future__ import annotations
 
-import fcntl
-import os
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -17,6 +15,7 @@ from typing import Final
 
 from opencode_memory._core import Engine
 from opencode_memory.errors import StorageError
+from opencode_memory.platform import system
 
 _PREFIX: Final = "dump-"
 
@@ -50,24 +49,27 @@ def private_folder(data_dir: Path | None) -> Iterator[Path]:
     if data_dir is not None:
         remove_leftovers(data_dir)
     folder = _create(data_dir)
-    lock = _try_lock(folder, fcntl.LOCK_SH)
+    lock = system().lock_folder(folder, shared=True)
     try:
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-        _unlock(lock)
+        if lock is not None:
+            lock.release()
 
 
 def remove_leftovers(data_dir: Path) -> list[Path]:
     """Remove copies that a killed process left behind; return those that are in use."""
     in_use = []
     for folder in data_dir.glob(f"{_PREFIX}*"):
-        lock = _try_lock(folder, fcntl.LOCK_EX)
+        if not folder.is_dir():
+            continue
+        lock = system().lock_folder(folder, shared=False)
         if lock is None:
             in_use.append(folder)
         else:
             shutil.rmtree(folder, ignore_errors=True)
-            _unlock(lock)
+            lock.release()
     return in_use
 
 
@@ -79,24 +81,3 @@ def _create(place: Path | None) -> Path:
         raise StorageError(
             f"cannot make a copy of the store in {where}: {error.strerror or error}", path=where
         ) from error
-
-
-def _try_lock(folder: Path, kind: int) -> int | None:
-    """Lock a folder; None if another process has locked it, or if it does not exist any more."""
-    try:
-        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    except OSError:
-        return None
-    try:
-        fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
-    except OSError:
-        os.close(descriptor)
-        return None
-    return descriptor
-
-
-def _unlock(descriptor: int | None) -> None:
-    if descriptor is not None:
-        # A child that was forked meanwhile has the descriptor too, so closing ours would not release the lock.
-        fcntl.flock(descriptor, fcntl.LOCK_UN)
-        os.close(descriptor)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import logging
 import os
-import select
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -19,6 +18,7 @@ from typing import TYPE_CHECKING, Final
 
 from opencode_memory._core import redact
 from opencode_memory.errors import BusyError, ClosedError, StorageError
+from opencode_memory.platform import system
 from opencode_memory.text import clock
 from opencode_memory.text.unicode import replace_surrogates
 from opencode_memory.worker.dead_workers import free_jobs_of_dead_workers, name_worker
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from opencode_memory.store.jobs import Job
     from opencode_memory.store.memory_store import MemoryStore
 
-NICENESS: Final = 10
 _LOOK_SECONDS: Final = 2.0
 _REFUSED_SECONDS: Final = 30.0
 
@@ -56,8 +55,9 @@ class StdinWaiter:
         if not self.supervised:
             time.sleep(seconds)
             return True
-        ready, _, _ = select.select([sys.stdin.buffer], [], [], seconds)
-        return not ready or self._take(os.read(sys.stdin.fileno(), 65_536))
+        return not system().wait_for_input(sys.stdin.fileno(), seconds) or self._take(
+            os.read(sys.stdin.fileno(), 65_536)
+        )
 
     def _take(self, read: bytes) -> bool:
         """Obey what the supervisor wrote; return False at the end of standard input."""
@@ -87,7 +87,7 @@ def run_worker(
         lower_priority: Whether to lower the priority of this process.
     """
     if lower_priority:
-        os.nice(NICENESS)
+        system().lower_priority()
     name = name_worker()
     is_first = True
     while True:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import logging
-import os
 import subprocess
 import threading
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from opencode_memory.platform import system
 from opencode_memory.worker.run import LEARN, PAUSE
 
 _FIRST_PAUSE_SECONDS: Final = 0.5
@@ -125,7 +125,7 @@ class Supervisor:
         except OSError as error:
             return str(error)
         if process.stdin is not None:
-            os.set_blocking(process.stdin.fileno(), False)
+            system().never_block(process.stdin.fileno())
         with self._lock:
             self._process = process
             if not self._may_learn:

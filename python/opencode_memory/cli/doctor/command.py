@@ -33,6 +33,7 @@ from opencode_memory.cli.errors import DONE, NOTHING_FOUND
 from opencode_memory.cli.output import dim
 from opencode_memory.config.paths import default_data_dir
 from opencode_memory.errors import ConfigError, OpencodeMemoryError
+from opencode_memory.platform import system
 from opencode_memory.text.formatting import format_count
 
 if TYPE_CHECKING:
@@ -159,11 +160,12 @@ def _check_data_dir(run: Invocation) -> Iterator[Check]:
         yield Check("data_dir", Level.NOTE, f"{folder} does not exist yet; the first memory creates it")
         return
     mode = stat.S_IMODE(folder.stat().st_mode)
-    if mode & 0o077:
+    is_open = system().may_others_read(folder)
+    if is_open:
         text, fix = f"other users may read {folder} ({mode:o})", Fix(FixKind.CHMOD, path=folder, mode=0o700)
         yield FixableCheck("data_dir", Level.PROBLEM, text, f"chmod 700 {folder}", fix)
     findings = [to_check(finding) for finding in check_folder(folder)]
-    if not mode & 0o077 and not any(finding.name == "data_dir" for finding in findings):
+    if not is_open and not any(finding.name == "data_dir" for finding in findings):
         yield Check("data_dir", Level.OK, str(folder))
     yield from findings
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from opencode_memory.cli.context import Invocation
 from opencode_memory.cli.doctor.checks import Fix, FixKind
+from opencode_memory.platform import system
 
 
 def apply(run: Invocation, fix: Fix) -> str:
@@ -14,7 +15,7 @@ def apply(run: Invocation, fix: Fix) -> str:
         OSError: If permissions could not be changed.
     """
     if fix.path is not None and fix.mode is not None:
-        fix.path.chmod(fix.mode)
+        system().make_private(fix.path)
         return f"chmod {fix.mode:o} {fix.path}"
     if fix.kind is FixKind.START:
         from opencode_memory.cli.detach import start  # noqa: PLC0415  only here

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import stat
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +13,7 @@ from opencode_memory.errors import OpencodeMemoryError
 from opencode_memory.hosts.opencode.contract import TOKEN_FILE
 from opencode_memory.hosts.opencode.manifest import server_url
 from opencode_memory.hosts.opencode.token_file import accepts_token
+from opencode_memory.platform import system
 from opencode_memory.service.port_holder import PortHolder, explain_holder, find_port_holder, hint_for_holder
 
 
@@ -37,7 +37,7 @@ def check_server(run: Invocation, *, has_plugin: bool = True) -> Iterator[Check]
     if holder is None:
         text = f"no server runs at {url}; the plugin starts it when needed"
         yield FixableCheck("server", Level.NOTE, text, start, Fix(FixKind.START))
-    elif not holder.is_ours or holder.uid not in (None, os.getuid()):
+    elif not holder.is_ours or holder.uid not in (None, system().user_id()):
         yield Check("server", Level.PROBLEM, explain_holder(holder, host, port), hint_for_holder(holder, port))
     else:
         restart = f"opencode-memory stop && {start}"
@@ -68,10 +68,10 @@ def _check_token(file: Path, url: str, *, restart: str) -> Iterator[Check]:
         text = f"{file} does not exist, so the server rejects the plugin; it may serve another store"
         yield Check("token", Level.PROBLEM, text, "stop the server and start it again: opencode-memory serve --detach")
         return
-    if found.st_uid != os.getuid():
+    if system().user_id() not in (None, found.st_uid):
         yield Check("token", Level.PROBLEM, f"{file} belongs to another user", f"rm {file}, and restart the server")
-    elif mode := stat.S_IMODE(found.st_mode) & 0o077:
-        text = f"other users may read {file} ({mode | stat.S_IMODE(found.st_mode):o})"
+    elif system().may_others_read(file):
+        text = f"other users may read {file} ({stat.S_IMODE(found.st_mode):o})"
         yield FixableCheck("token", Level.PROBLEM, text, f"chmod 600 {file}", Fix(FixKind.CHMOD, path=file, mode=0o600))
     elif accepts_token(url, file.read_text(encoding="ascii", errors="replace").strip()) is False:
         text = f"the server at {url} rejects the key in {file}, and therefore the plugin"

@@ -16,8 +16,9 @@ from urllib.parse import urlsplit
 
 from opencode_memory.config.paths import APPLICATION
 from opencode_memory.errors import StorageError
-from opencode_memory.files.atomic import PRIVATE_FOLDER, write_atomically
+from opencode_memory.files.atomic import write_atomically
 from opencode_memory.hosts.opencode.contract import TOKEN_FILE
+from opencode_memory.platform import system
 
 _SWITCHING: Final = 101
 _REFUSED: Final = frozenset({401, 403})
@@ -41,7 +42,7 @@ def create_token(data_dir: Path) -> Path | None:
     try:
         if file.exists() and file.stat().st_size:
             return None
-        data_dir.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
+        system().make_folder(data_dir)
         write_atomically(file, secrets.token_urlsafe(32).encode())
     except OSError as error:
         raise StorageError(f"cannot write {file}: {error.strerror or error}", path=str(file)) from error

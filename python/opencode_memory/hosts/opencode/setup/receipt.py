@@ -17,6 +17,8 @@ from typing import Any, Final
 from opencode_memory.hosts.opencode.manifest import digest
 from opencode_memory.hosts.opencode.setup.npm_stub import IGNORE_FILE, IGNORE_TEXT, MODULES, NPM_FILES
 from opencode_memory.hosts.opencode.setup.terminal import NAMES, render_terminal
+from opencode_memory.platform import system
+from opencode_memory.platform.system import WITHOUT_WAITING
 
 NAME: Final = "opencode-memory.receipt.json"
 PLUGIN_FOLDER: Final = "plugin"
@@ -47,7 +49,7 @@ def read_receipt(folder: Path) -> Receipt | None:
     """Read the receipt in a configuration folder; None if there is no valid one."""
     try:
         # Do not follow a symbolic link. Otherwise a removal could delete files that another receipt lists.
-        with os.fdopen(os.open(folder / RECEIPT, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
+        with os.fdopen(system().open(folder / RECEIPT, os.O_RDONLY | WITHOUT_WAITING), "rb") as file:
             read = json.loads(file.read(_MAX_BYTES))
     except (OSError, ValueError, RecursionError):
         return None
