@@ -10,6 +10,7 @@ import pytest
 
 import opencode_memory
 from opencode_memory import DimensionMismatchError, EmbeddingError, InvalidInputError, MemoryStore
+from opencode_memory.store.embedder_choice import EmbedderChoice
 from support.embedders import ConstantEmbedder, DownEmbedder, HookedEmbedder, WordEmbedder
 from support.stores import recalled, texts
 
@@ -258,7 +259,7 @@ def test_a_text_that_is_edited_while_it_is_being_embedded_is_embedded_again(open
     store.indexes.embed_pending()
     store.indexes.embed_pending()
     assert store.stats().pending_embeddings == 0
-    store._queue._embedder = WordEmbedder(synonyms=SYNONYMS)
+    store._queue.choice = EmbedderChoice(store._engine, WordEmbedder(synonyms=SYNONYMS))
     assert recalled(store, "pinniped") == ["walrus"]
 
 
@@ -334,7 +335,7 @@ def test_the_bundled_model_finds_by_meaning(open_store) -> None:
     store.indexes.embed_pending()
     assert recalled(store, "feline", limit=1) == ["The cat sat on the windowsill"]
     assert recalled(store, "shipping a release", limit=1) == ["We deploy to production with a shell script"]
-    vector = store._queue.embedder().embed_query("feline")
+    vector = store._queue.choice.wanted().embed_query("feline")
     assert np.linalg.norm(vector) == pytest.approx(1, abs=1e-3)
 
 

@@ -119,7 +119,7 @@ def test_a_deleted_memory_that_comes_back_needs_no_new_embedding(open_store) -> 
     store.indexes.embed_pending()
     store.delete(id)
     store.undo()
-    embedder = store._queue.embedder()
+    embedder = store._queue.choice.wanted()
     embedder.embedded.clear()
     assert store.indexes.embed_pending() == 1
     assert embedder.embedded == []

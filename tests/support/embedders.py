@@ -66,8 +66,10 @@ class WordEmbedder:
 class HookedEmbedder(WordEmbedder):
     """Calls ``before`` with the texts of each batch, which may raise or change the store."""
 
-    def __init__(self, before: Callable[[Sequence[str]], object], model_id: str = "words") -> None:
-        super().__init__(model_id)
+    def __init__(
+        self, before: Callable[[Sequence[str]], object], model_id: str = "words", *, dimension: int = 256
+    ) -> None:
+        super().__init__(model_id, dimension=dimension)
         self.before = before
 
     def embed(self, texts: Sequence[str]) -> Vectors:

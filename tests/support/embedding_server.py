@@ -36,7 +36,7 @@ class EmbeddingServer:
 
     def __init__(self, *script: Reply, dimension: int = 64) -> None:
         self.received: list[Received] = []
-        self._script = list(script)
+        self.script = list(script)
         self._embedder = WordEmbedder(dimension=dimension)
         outer = self
 
@@ -44,7 +44,7 @@ class EmbeddingServer:
             def do_POST(self) -> None:
                 request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
                 outer.received.append(Received(self.path, dict(self.headers), request))
-                reply = outer._script.pop(0) if outer._script else Reply()
+                reply = outer.script.pop(0) if outer.script else Reply()
                 body = json.dumps(reply.change(outer._answer(request))).encode() if reply.body is None else reply.body
                 self.send_response(reply.status)
                 for name, value in {**reply.headers, "Content-Length": str(len(body))}.items():

@@ -10,6 +10,7 @@ import opencode_memory
 from opencode_memory import Hit, Memory, MemoryStore
 from opencode_memory._core import Engine
 from opencode_memory.embedding.base import Embedder
+from opencode_memory.store.embedder_choice import EmbedderChoice
 from opencode_memory.store.embedding_queue import EmbeddingQueue
 from support.embedders import WordEmbedder
 
@@ -50,5 +51,5 @@ def files_holding(folder: Path, needle: str | bytes) -> list[str]:
 
 def bound_store(engine: Engine, *, project: str | None, embedder: Embedder) -> MemoryStore:
     """Return a store over an engine with options that ``open`` does not have."""
-    queue = EmbeddingQueue(engine, engine.data_dir, embedder=embedder, in_background=False)
+    queue = EmbeddingQueue(engine, engine.data_dir, choice=EmbedderChoice(engine, embedder), in_background=False)
     return MemoryStore(engine, queue, project=project, zone=None)

@@ -70,6 +70,7 @@ SECTIONS: Final = {
         "doctor": ("opencode_memory.cli.doctor.command:doctor", "Check the installation and the store."),
         "verify": ("opencode_memory.cli.verify:verify", "Check every memory and index."),
         "repair": ("opencode_memory.cli.verify:repair", "Rebuild damaged indexes."),
+        "embedding": ("opencode_memory.cli.embedding:embedding", "Show and change the embedding model."),
         "reindex": ("opencode_memory.cli.verify:reindex", "Embed pending memories and rebuild the indexes."),
         "jobs": ("opencode_memory.cli.jobs:jobs", "List background jobs, failed ones first."),
         "service": ("opencode_memory.cli.service:service", "Run the server in the background from login."),

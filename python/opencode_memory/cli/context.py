@@ -26,6 +26,7 @@ from opencode_memory.errors import InvalidInputError, OpencodeMemoryError
 from opencode_memory.text import clock
 
 if TYPE_CHECKING:
+    from opencode_memory.config.embedding import EmbeddingProvider
     from opencode_memory.embedding.factory import Embedders
     from opencode_memory.store.memory_store import MemoryStore
 
@@ -109,6 +110,7 @@ class Invocation:
             self.config.data_dir,
             project=self.config.project,
             embedder=self._embedders.of_memories,
+            other_embedders=self._embedders.others,
             session_embedder=self._embedders.of_sessions,
             read_only=self.is_read_only(),
             background=background,
@@ -145,6 +147,7 @@ class Invocation:
         with opencode_memory.open(
             self.config.data_dir,
             embedder=self._embedders.of_memories,
+            other_embedders=self._embedders.others,
             session_embedder=self._embedders.of_sessions,
             actor=actor,
             read_only=self.is_read_only(),
@@ -165,6 +168,7 @@ class Invocation:
         with opencode_memory.open(
             self.config.data_dir,
             embedder=self._embedders.of_memories,
+            other_embedders=self._embedders.others,
             session_embedder=self._embedders.of_sessions,
             read_only=True,
         ) as store:
@@ -206,3 +210,15 @@ class Invocation:
         from opencode_memory.embedding.factory import build_embedders  # noqa: PLC0415  see the module's docstring
 
         return build_embedders(self.config.embedding, self.config.environment)
+
+    def use_provider(self, provider: EmbeddingProvider) -> None:
+        """Embed with this provider from now on, instead of the configured one.
+
+        Raises:
+            ConfigError: A setting of the provider is missing.
+            InvalidInputError: A setting of the provider is invalid.
+        """
+        from opencode_memory.embedding.factory import build_embedders  # noqa: PLC0415  see the module's docstring
+
+        changed = replace(self.config.embedding, provider=provider)
+        self.__dict__["_embedders"] = build_embedders(changed, self.config.environment)

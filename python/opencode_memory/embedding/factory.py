@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from opencode_memory.config.embedding import EmbeddingConfig, EmbeddingProvider
 from opencode_memory.embedding.onnx import OnnxEmbedder
+from opencode_memory.errors import ConfigError, InvalidInputError
 
 if TYPE_CHECKING:
     from opencode_memory.embedding.base import Embedder
@@ -21,10 +23,13 @@ class Embedders:
         of_memories: Embeds memories and their queries.
         of_sessions: Embeds turns of sessions and their queries; always the bundled model, because sessions hold far
             more text than memories.
+        others: Other models that the configuration describes. The vectors of a store may be of one of these, until they
+            are changed to ``of_memories``.
     """
 
     of_memories: Embedder
     of_sessions: Embedder
+    others: tuple[Embedder, ...] = ()
 
 
 def build_embedders(config: EmbeddingConfig, environment: Mapping[str, str]) -> Embedders:
@@ -35,12 +40,21 @@ def build_embedders(config: EmbeddingConfig, environment: Mapping[str, str]) -> 
         InvalidInputError: A setting of the server is invalid.
     """
     bundled = OnnxEmbedder(threads=config.threads or None)
-    if config.provider is EmbeddingProvider.LOCAL:
-        return Embedders(of_memories=bundled, of_sessions=bundled)
+    if config.provider is not EmbeddingProvider.LOCAL:
+        return Embedders(of_memories=_served(config, environment, bundled), of_sessions=bundled, others=(bundled,))
+    others: tuple[Embedder, ...] = ()
+    if config.model is not None and config.base_url is not None:
+        # A server that is described wrongly is not used, so it must not stop the bundled model.
+        with suppress(ConfigError, InvalidInputError):
+            others = (_served(config, environment, bundled),)
+    return Embedders(of_memories=bundled, of_sessions=bundled, others=others)
+
+
+def _served(config: EmbeddingConfig, environment: Mapping[str, str], bundled: Embedder) -> Embedder:
     # Most users have no server, and the HTTP client takes long to import.
     from opencode_memory.embedding.served.client import Client  # noqa: PLC0415
     from opencode_memory.embedding.served.embedder import ServedEmbedder  # noqa: PLC0415
     from opencode_memory.embedding.served.settings import read_model  # noqa: PLC0415
 
     model = read_model(config, environment)
-    return Embedders(of_memories=ServedEmbedder(model, Client(model), cutter=bundled), of_sessions=bundled)
+    return ServedEmbedder(model, Client(model), cutter=bundled)

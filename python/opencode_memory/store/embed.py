@@ -111,7 +111,7 @@ def _embed_around_failures(engine: Engine, embedder: Embedder, page: list[tuple[
         # failures that say nothing about the model.
         failures.in_a_row += 1 if failures.tell is None or len(page) == 1 else 0
         if failures.in_a_row >= _PATIENCE:
-            if failures.tell is None or not _works(embedder):
+            if failures.tell is None or not works(embedder):
                 raise
             failures.in_a_row = 0
         if len(page) == 1:
@@ -124,7 +124,7 @@ def _embed_around_failures(engine: Engine, embedder: Embedder, page: list[tuple[
     return stored
 
 
-def _works(embedder: Embedder) -> bool:
+def works(embedder: Embedder) -> bool:
     """Return whether the model can embed a trivial text."""
     try:
         return len(embedder.embed(["memory"])) == 1

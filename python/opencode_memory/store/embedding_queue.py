@@ -19,6 +19,7 @@ from opencode_memory._core import subject
 from opencode_memory.errors import ClosedError, EmbeddingError
 from opencode_memory.platform import system
 from opencode_memory.store.embed import Progress, embed_pending
+from opencode_memory.store.embedder_choice import EmbedderChoice
 
 if TYPE_CHECKING:
     import numpy as np
@@ -39,7 +40,7 @@ class EmbeddingQueue:
     Args:
         engine: The engine of the store.
         data_dir: Its folder, for the lock between processes.
-        embedder: Embeds memories; None for the bundled model, which is loaded when it is first needed.
+        choice: The embedders of memories.
         session_embedder: Embeds turns of sessions; None for the one that embeds memories.
         in_background: Whether a thread of this process embeds its new memories.
     """
@@ -49,54 +50,44 @@ class EmbeddingQueue:
         engine: Engine,
         data_dir: Path,
         *,
-        embedder: Embedder | None,
+        choice: EmbedderChoice,
         session_embedder: Embedder | None = None,
         in_background: bool,
     ) -> None:
         self._engine = engine
-        self._data_dir = data_dir
-        self._embedder = embedder
+        self.data_dir = data_dir
+        self.choice = choice
         self._session_embedder = session_embedder
         self._lock = threading.Lock()
         self._in_background = in_background
         self._background: BackgroundEmbedding | None = None
         self._last_warning: str | None = None
 
-    def embedder(self) -> Embedder:
-        """Return the embedder of memories."""
-        with self._lock:
-            if self._embedder is None:
-                from opencode_memory.embedding import OnnxEmbedder  # noqa: PLC0415  loads nothing until it embeds
-
-                self._embedder = OnnxEmbedder()
-            return self._embedder
-
     def session_embedder(self) -> Embedder:
         """Return the embedder of turns of sessions."""
-        return self._session_embedder or self.embedder()
+        return self._session_embedder or self.choice.wanted()
 
     def matching_embedder(self) -> Embedder:
-        """Return the embedder if the vectors of the store are of its model.
+        """Return the embedder of the model of the stored vectors.
 
         Raises:
-            EmbeddingError: The vectors are of another model.
+            EmbeddingError: The vectors are of a model that is not here.
         """
-        embedder = self.embedder()
-        if (mismatch := find_mismatch(self._engine, embedder)) is not None:
-            raise EmbeddingError(mismatch)
-        return embedder
+        if (embedder := self.choice.fitting()) is not None:
+            return embedder
+        raise EmbeddingError(self.choice.mismatch() or "the embedding model was changed at this moment; try again")
 
     def mismatch(self) -> str | None:
-        """Return why the embedder cannot be used for queries; None if it can."""
+        """Return why queries are answered by words alone; None if they are not."""
         try:
-            return find_mismatch(self._engine, self.embedder())
+            return self.choice.mismatch()
         except EmbeddingError as error:
             return str(error)
 
     def count_pending(self) -> int:
         """Return how many memories have no vectors of the embedder's model; without an embedder, of the active one."""
         try:
-            model = self.embedder().model_id
+            model = (self.choice.fitting() or self.choice.wanted()).model_id
         except EmbeddingError:
             model = None
         return self._engine.count_pending_embeddings(model)
@@ -109,7 +100,7 @@ class EmbeddingQueue:
         limit: int | None = None,
     ) -> int:
         """Wait for other processes that embed, then embed waiting memories; return the number of memories embedded."""
-        with embedding_turn(self._data_dir):
+        with embedding_turn(self.data_dir):
             return embed_pending(self._engine, embedder, progress=progress, limit=limit)
 
     def embed_unless_busy(
@@ -121,7 +112,7 @@ class EmbeddingQueue:
         on_failure: Callable[[int, Exception], None] | None,
     ) -> int | None:
         """Embed some of what waits, without comparing; None if another process is embedding."""
-        with embedding_turn(self._data_dir, give_up=lambda: True) as has_turn:
+        with embedding_turn(self.data_dir, give_up=lambda: True) as has_turn:
             if not has_turn:
                 return None
             return embed_pending(self._engine, embedder, limit=limit, compare=False, skip=skip, on_failure=on_failure)
@@ -138,7 +129,7 @@ class EmbeddingQueue:
         reason = None if of_sessions else self.mismatch()
         if reason is None:
             try:
-                embedder = self.session_embedder() if of_sessions else self.embedder()
+                embedder = self.session_embedder() if of_sessions else self.matching_embedder()
                 return embedder.embed_query(subject(query))
             except EmbeddingError as error:
                 reason = f"the query could not be embedded, so only full-text search is used: {error}"
@@ -152,13 +143,13 @@ class EmbeddingQueue:
         if not self._in_background:
             return
         try:
-            embedder = self.embedder()
+            self.choice.wanted()
         except EmbeddingError:
             _log.exception("the embedding model cannot be used, so new memories are found by full-text search only")
             return
         with self._lock:
             if self._background is None:
-                self._background = BackgroundEmbedding(self._engine, embedder, self._data_dir)
+                self._background = BackgroundEmbedding(self._engine, self.choice, self.data_dir)
                 # Once the store is gone, no write wakes the thread any more.
                 weakref.finalize(self, self._background.abandon)
             background = self._background
@@ -179,28 +170,12 @@ class EmbeddingQueue:
         return True
 
 
-def find_mismatch(engine: Engine, embedder: Embedder) -> str | None:
-    """Compare the embedder with the model of the stored vectors; a store without vectors fits any embedder.
-
-    Returns:
-        Why they do not fit, and what to do; None if they fit.
-    """
-    active = engine.active_model()
-    if active is None or active == (embedder.model_id, embedder.dimension):
-        return None
-    return (
-        f"the store's vectors were made by {active[0]} ({active[1]} dimensions), but the embedder here is "
-        f"{embedder.model_id}; memories are found by full-text search only until `opencode-memory reindex` embeds "
-        "them again"
-    )
-
-
 class BackgroundEmbedding:
     """A thread that embeds what this process writes, so that no write waits for the model."""
 
-    def __init__(self, engine: Engine, embedder: Embedder, lock_folder: Path) -> None:
+    def __init__(self, engine: Engine, choice: EmbedderChoice, lock_folder: Path) -> None:
         self._engine = engine
-        self._embedder = embedder
+        self._choice = choice
         self._lock_folder = lock_folder
         self._wake = threading.Event()
         self._closing = threading.Event()
@@ -250,9 +225,10 @@ class BackgroundEmbedding:
             closing = self._closing.is_set()
             try:
                 with embedding_turn(self._lock_folder, give_up=self._closing.is_set) as has_turn:
-                    # Another process may have changed the model since; then the texts wait for that process.
-                    if has_turn and find_mismatch(self._engine, self._embedder) is None:
-                        embed_pending(self._engine, self._embedder, should_stop=self._is_late)
+                    # Another process may have changed the model; without an embedder of it, the texts wait for that
+                    # process.
+                    if has_turn and (embedder := self._choice.fitting()) is not None:
+                        embed_pending(self._engine, embedder, should_stop=self._is_late)
             except ClosedError:
                 return  # The program ends without closing the store; the next process embeds the rest.
             except EmbeddingError as error:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from opencode_memory.errors import CorruptStoreError, InvalidInputError
 from opencode_memory.store import arguments
+from opencode_memory.store.embedding_models import EmbeddingModels
 from opencode_memory.store.reports import RebuildReport, RepairReport, VerifyReport
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ class Indexes:
     def __init__(self, engine: Engine, queue: EmbeddingQueue) -> None:
         self._engine = engine
         self._queue = queue
+        self.models = EmbeddingModels(engine, queue)
 
     def mismatch(self) -> str | None:
         """Return why queries are answered by words alone; None if the embedder fits the vectors of the store."""
@@ -102,7 +104,8 @@ class Indexes:
     def reindex(self, *, progress: Callable[[str, int, int], None] | None = None) -> RebuildReport:
         """Rebuild the indexes, and embed memories that have no vectors of the embedder's model.
 
-        Texts that are embedded already are not embedded again, unless the model changed.
+        Texts that are embedded already are not embedded again, unless the model changed. Recall goes on with the former
+        vectors meanwhile if an embedder of their model is here.
 
         Args:
             progress: Called with a stage (``embeddings``, ``words``, ``vectors``), how much is done, and of how much.
@@ -112,7 +115,10 @@ class Indexes:
             if progress is not None:
                 progress("embeddings", done, total)
 
-        embedded = self._queue.embed(self._queue.embedder(), progress=report_embedding)
+        if self.models.differs() and self._queue.mismatch() is None:
+            embedded = self.models.change(progress=report_embedding)
+        else:
+            embedded = self._queue.embed(self._queue.choice.wanted(), progress=report_embedding)
         report = self._engine.rebuild_indexes(progress)
         return RebuildReport(texts=report["lexical_added"], vectors=report["vectors_added"], embedded=embedded)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import tzinfo
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,6 +13,7 @@ from opencode_memory.config.load import environment
 from opencode_memory.errors import InvalidInputError, StorageError
 from opencode_memory.platform import system
 from opencode_memory.store import arguments
+from opencode_memory.store.embedder_choice import EmbedderChoice
 from opencode_memory.store.embedding_queue import EmbeddingQueue
 from opencode_memory.store.memory_store import MemoryStore
 
@@ -24,6 +26,7 @@ def open(  # noqa: A001  `opencode_memory.open` reads like what it does
     *,
     project: str | None = None,
     embedder: Embedder | None = None,
+    other_embedders: Sequence[Embedder] = (),
     session_embedder: Embedder | None = None,
     read_only: bool = False,
     actor: str = "user",
@@ -37,6 +40,8 @@ def open(  # noqa: A001  `opencode_memory.open` reads like what it does
         data_dir: Its folder; by default ``$XDG_DATA_HOME/opencode-memory/store``.
         project: The project to write to and to search in, unless a call names another.
         embedder: Turns texts into vectors; by default the bundled all-MiniLM-L6-v2, loaded when it is first needed.
+        other_embedders: Embedders of other models. If the vectors of the store are of one of these models, it is used,
+            until ``indexes.models.change`` or ``indexes.reindex`` changes to ``embedder``.
         session_embedder: Embeds turns of sessions; by default ``embedder``.
         read_only: Never write; the store must exist.
         actor: The writer that the history names: ``user``, ``agent``, ``extracted``, ``tool`` or ``imported``.
@@ -67,7 +72,7 @@ def open(  # noqa: A001  `opencode_memory.open` reads like what it does
     queue = EmbeddingQueue(
         engine,
         engine.data_dir,
-        embedder=embedder,
+        choice=EmbedderChoice(engine, embedder, other_embedders),
         session_embedder=session_embedder,
         in_background=background and not read_only,
     )

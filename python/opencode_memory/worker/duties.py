@@ -1,4 +1,7 @@
-"""Maintenance duties of a worker: embedding, linking, purging, compaction, ageing and consolidation."""
+"""Maintenance duties of a worker.
+
+They embed, change the embedding model, link, purge, compact, age and consolidate memories.
+"""
 
 from __future__ import annotations
 
@@ -30,6 +33,7 @@ def maintenance_duties() -> tuple[Duty, ...]:
     return (
         Duty(kind=EMBED, do=_embed, is_due=_has_unembedded_texts),
         Duty(kind=LINK, do=_link),
+        Duty(kind="change_model", do=_change_model, is_due=lambda store: store.indexes.models.can_go_on()),
         Duty(kind="purge", do=repeat_every(timedelta(hours=1), _purge), is_due=always),
         Duty(
             kind="compact",
@@ -71,6 +75,19 @@ def _embed(work: Work) -> datetime | None:
     if alone in failed:
         raise failed[alone]
     return work.at if done == _AT_ONCE and alone is None else None
+
+
+def _change_model(work: Work) -> datetime | None:
+    """Go on with a change of the embedding model, in parts, so that jobs of other kinds do not wait too long."""
+    if not work.store.indexes.models.can_go_on():
+        return None  # Given up, or complete.
+    try:
+        is_complete = work.store.indexes.models.go_on(limit=_AT_ONCE)
+    except EmbeddingError as error:
+        raise PostponedError(str(error), seconds=_MODEL_FAILS_SECONDS, is_warning=True) from error
+    if is_complete is None:
+        raise PostponedError("another process is embedding", seconds=_OTHER_EMBEDS_SECONDS)
+    return None if is_complete else work.at
 
 
 def _purge(work: Work) -> None:

@@ -175,6 +175,8 @@ def _check_store(run: Invocation) -> Iterator[Check]:
 
     if not run.config.data_dir.exists():
         return
+    from opencode_memory.cli.doctor.model import check_change  # noqa: PLC0415  as above
+
     with run.open_store() as store:
         stats = store.stats()
         yield Check(
@@ -182,6 +184,7 @@ def _check_store(run: Invocation) -> Iterator[Check]:
         )
         yield from map(to_check, check_store(store))
         yield from check_embeddings(0, stats.model_mismatch)
+        yield from check_change(store)
         if dead := sum(counts.dead for counts in store.jobs.counts()):
             yield Check(
                 "jobs", Level.PROBLEM, f"{format_count(dead, 'job')} failed permanently", "opencode-memory jobs"

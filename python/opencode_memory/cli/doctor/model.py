@@ -3,15 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
 
 from opencode_memory.cli.doctor.checks import Check, Level
 from opencode_memory.config.embedding import EmbeddingConfig
 from opencode_memory.embedding import OnnxEmbedder, verify_model
 from opencode_memory.embedding.factory import build_embedders
 from opencode_memory.errors import EmbeddingError
+from opencode_memory.text.formatting import format_count
+
+if TYPE_CHECKING:
+    from opencode_memory.store.memory_store import MemoryStore
 
 _QUESTION = "Is the model there?"
 _NOT_CALIBRATED = "the limits of relevance were measured with the bundled model and may not fit this one"
+
+
+def check_change(store: MemoryStore) -> Iterator[Check]:
+    """Report that the memories have vectors of another model than the configured one, which recall still uses."""
+    status = store.indexes.models.status()
+    if status.active in (None, status.wanted) or not status.is_usable:
+        return
+    far = "" if status.next is None else f"; {status.embedded:,} of {format_count(status.memories, 'memory')} changed"
+    text = f"recall uses {status.active}, and {status.wanted} is configured{far}"
+    yield Check("embed_model", Level.NOTE, text, "opencode-memory embedding use PROVIDER")
 
 
 def check_model(config: EmbeddingConfig, environment: Mapping[str, str]) -> Iterator[Check]:

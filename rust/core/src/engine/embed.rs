@@ -36,10 +36,7 @@ impl Engine {
 
     /// Make a model the active one. Only its vectors are compared; texts without them wait to be embedded.
     pub fn activate_model(&self, name: &str, dimension: usize) -> Result<bool> {
-        if dimension == 0 || dimension > 8192 {
-            return Err(Error::over_limit("dimension", format!("{dimension} is not between 1 and 8192"), 8192));
-        }
-        crate::model::validate::name("model", name)?;
+        check_model(name, dimension)?;
         let shared = self.enter()?;
         if embedding::active_model(&*shared.store.read()?)?
             .is_some_and(|model| model.name == name && model.dimension == dimension)
@@ -110,6 +107,14 @@ impl Engine {
         shared.indexer.notify();
         Ok(found.len())
     }
+}
+
+/// Check the name of a model and the length of its vectors.
+pub(super) fn check_model(name: &str, dimension: usize) -> Result<()> {
+    if dimension == 0 || dimension > 8192 {
+        return Err(Error::over_limit("dimension", format!("{dimension} is not between 1 and 8192"), 8192));
+    }
+    crate::model::validate::name("model", name)
 }
 
 type Neighbours = Vec<(i64, f32)>;

@@ -16,6 +16,7 @@ mod learn;
 mod ledger;
 mod links;
 mod lost_store;
+mod model_change;
 mod projects;
 mod query;
 mod redaction;

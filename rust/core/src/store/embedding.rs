@@ -10,6 +10,7 @@ use rusqlite::{Connection, OptionalExtension};
 use super::WriteTx;
 use super::change::Op;
 use super::columns;
+use super::model_change;
 use crate::error::{Error, Result};
 use crate::model::memory::embedding_text;
 use crate::text;
@@ -41,6 +42,17 @@ pub struct Pending {
     pub key: i64,
     /// The text for the embedder.
     pub text: String,
+}
+
+/// A memory whose vectors of another model are in the store, without being used.
+#[derive(Debug, Clone)]
+pub struct Staged {
+    /// Its key.
+    pub key: i64,
+    /// The text for the embedder, as it was when it was embedded.
+    pub text: String,
+    /// The pieces of the text.
+    pub pieces: Vec<String>,
 }
 
 /// The active model; `None` before the first embedding.
@@ -90,8 +102,7 @@ const NOT_EMBEDDED: &str = "(embedded_by < (SELECT value FROM meta WHERE name = 
 /// Which of these texts the active model has embedded already.
 pub fn known(connection: &Connection, texts: &[String]) -> Result<Vec<bool>> {
     let Some(model) = active_model(connection)? else { return Ok(vec![false; texts.len()]) };
-    let mut statement = connection.prepare_cached("SELECT 1 FROM embedding WHERE model = ?1 AND text_hash = ?2")?;
-    texts.iter().map(|text| Ok(statement.exists((model.id, text::text_hash(text).to_be_bytes()))?)).collect()
+    model_change::known(connection, &model, texts)
 }
 
 /// The active model's vector of a text, if there is one.
@@ -129,6 +140,18 @@ impl WriteTx<'_> {
     /// Make `name` the active model; whether another one was active before.
     pub fn activate_model(&self, name: &str, dimension: usize) -> Result<bool> {
         let before = active_model(self)?;
+        let id = self.model(name, dimension)?.id;
+        self.execute("UPDATE meta SET value = ?1 WHERE name = 'active_model'", [id])?;
+        if before.as_ref().is_none_or(|before| before.id != id) {
+            // Key 0 names no memory: it tells every process, this one included, that all vectors are to be read again,
+            // Also the first time, because vectors of an unknown length are not compared.
+            self.log(0, Op::Embed)?;
+        }
+        Ok(before.is_some_and(|before| before.id != id))
+    }
+
+    /// The row of a model, which is added if it is new.
+    pub(super) fn model(&self, name: &str, dimension: usize) -> Result<Model> {
         self.execute("INSERT OR IGNORE INTO model(name, dimension) VALUES (?1, ?2)", (name, dimension as i64))?;
         let (id, known): (i64, i64) =
             self.query_row("SELECT id, dimension FROM model WHERE name = ?1", [name], |row| {
@@ -137,13 +160,7 @@ impl WriteTx<'_> {
         if known as usize != dimension {
             return Err(Error::DimensionMismatch { expected: known as usize, received: dimension });
         }
-        self.execute("UPDATE meta SET value = ?1 WHERE name = 'active_model'", [id])?;
-        if before.as_ref().is_none_or(|before| before.id != id) {
-            // Key 0 names no memory: it tells every process, this one included, that all vectors are to be read again,
-            // Also the first time, because vectors of an unknown length are not compared.
-            self.log(0, Op::Embed)?;
-        }
-        Ok(before.is_some_and(|before| before.id != id))
+        Ok(Model { id, name: name.to_owned(), dimension })
     }
 
     /// Store the chunks of one memory; `false` when the text was changed or removed meanwhile.
@@ -183,21 +200,10 @@ impl WriteTx<'_> {
             .execute((model.id, hash, blob))?;
         Ok(self.last_insert_rowid())
     }
-
-    /// Delete the vectors of other models once the active model has embedded all texts.
-    pub fn drop_other_models(&self) -> Result<usize> {
-        const OTHER: &str = "model <> (SELECT value FROM meta WHERE name = 'active_model')";
-
-        if count_pending(self)? > 0 {
-            return Ok(0);
-        }
-        self.execute(&format!("DELETE FROM chunk WHERE embedding IN (SELECT key FROM embedding WHERE {OTHER})"), [])?;
-        Ok(self.execute(&format!("DELETE FROM embedding WHERE {OTHER}"), [])?)
-    }
 }
 
 /// The stored form of a vector: little-endian half floats of the unit vector.
-fn encode(vector: &[f32], dimension: usize) -> Result<Vec<u8>> {
+pub(super) fn encode(vector: &[f32], dimension: usize) -> Result<Vec<u8>> {
     if vector.len() != dimension {
         return Err(Error::DimensionMismatch { expected: dimension, received: vector.len() });
     }

@@ -18,6 +18,7 @@ pub mod ledger;
 pub mod link;
 pub mod memory;
 mod migration;
+pub mod model_change;
 mod open;
 pub mod operation;
 mod place;

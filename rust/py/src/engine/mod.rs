@@ -6,6 +6,7 @@ mod job;
 mod keep;
 mod learn;
 mod ledger;
+mod model_change;
 mod read;
 mod session;
 mod turns;

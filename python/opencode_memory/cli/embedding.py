@@ -1,0 +1,152 @@
+"""``opencode-memory embedding``: shows the embedding model of the store, and changes it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from opencode_memory.cli.command import Group, command
+from opencode_memory.cli.context import Invocation
+from opencode_memory.cli.errors import DONE, NOTHING_FOUND
+from opencode_memory.cli.parameters import confirm, yes_option
+from opencode_memory.cli.progress import progress
+from opencode_memory.config.embedding import EmbeddingProvider
+from opencode_memory.text.formatting import format_count, format_duration
+
+if TYPE_CHECKING:
+    from opencode_memory.store.embedding_models import ModelStatus
+    from opencode_memory.store.memory_store import MemoryStore
+
+_KEY: Final = "embedding.provider"
+_SAMPLE: Final = 32
+_KEPT: Final = "What is embedded is kept. The worker or the same command does the rest; recall uses the former model."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelCost:
+    """Estimated cost of embedding all memories with another model.
+
+    Attributes:
+        memories: Number of memories.
+        seconds: Estimated from a sample; 0 without memories.
+    """
+
+    memories: int
+    seconds: float
+
+
+@command("status")
+def status(run: Invocation) -> int:
+    """Show which model embedded the memories. Exits with 1 if it is not the configured one."""
+    with run.open_store() as store:
+        found = store.indexes.models.status()
+    is_wanted = found.active in (None, found.wanted) and found.next is None
+    if run.out.as_json:
+        run.out.json({**_as_dict(found), "provider": run.config.embedding.provider})
+        return DONE if is_wanted else NOTHING_FOUND
+    rows = [("model", "none yet" if found.active is None else f"{found.active}, {found.dimension} dimensions")]
+    if found.active not in (None, found.wanted):
+        rows.append(("configured", found.wanted))
+    if found.next is not None:
+        rows.append(
+            ("changes to", f"{found.next}, {found.embedded:,} of {format_count(found.memories, 'memory')} done")
+        )
+    if not found.is_usable:
+        rows.append(("recall", "by words only, because the model is not configured here"))
+    run.out.table(rows)
+    if not is_wanted:
+        run.out.note(f"To change the model: opencode-memory embedding use {run.config.embedding.provider}")
+    return DONE if is_wanted else NOTHING_FOUND
+
+
+@command("use")
+@click.argument("provider", type=click.Choice([str(provider) for provider in EmbeddingProvider]))
+@click.option("--dry-run", is_flag=True, help="Show what the change costs, without changing anything.")
+@click.option("--background", is_flag=True, help="Let the worker of the server embed the memories.")
+@yes_option
+def use(run: Invocation, *, provider: str, dry_run: bool, background: bool, yes: bool) -> int:
+    """Embed all memories with the model of PROVIDER, and use it from then on.
+
+    Recall goes on with the former model until all memories are embedded. A change that was interrupted goes on where it
+    was. The way back is the same command with the former provider.
+    """
+    wanted = EmbeddingProvider(provider)
+    run.use_provider(wanted)
+    with run.open_store(background=False) as store:
+        before = store.indexes.models.status()
+        if not store.indexes.models.differs():
+            return _keep(run, store, before, wanted, dry_run=dry_run)
+        cost = _estimate(store)
+        if not run.out.as_json:
+            run.out.line(_describe(before, cost))
+        if dry_run:
+            if run.out.as_json:
+                run.out.json({"dry_run": True, "from": before.active, "to": before.wanted, **_cost(cost)})
+            return DONE
+        if not confirm(f"Embed {format_count(cost.memories, 'memory')} with {before.wanted}", yes=yes):
+            return NOTHING_FOUND
+        store.indexes.models.begin_change()
+        _configure(run, wanted)
+        done = None if background else _change(run, store)
+    if run.out.as_json:
+        state = {"embedded": done, "is_complete": done is not None}
+        run.out.json({"from": before.active, "to": before.wanted, **_cost(cost), **state})
+    elif done is None:
+        run.out.line("The worker of the server embeds the memories. `opencode-memory embedding status` shows how far.")
+    else:
+        run.out.line(f"Recall uses {before.wanted} now: {format_count(done, 'memory')} embedded.")
+    run.out.note("Restart a running server with `opencode-memory stop`, because it reads its settings when it starts.")
+    return DONE
+
+
+def _keep(run: Invocation, store: MemoryStore, before: ModelStatus, wanted: EmbeddingProvider, *, dry_run: bool) -> int:
+    """Use the model that the store has already, and give up a change to another one."""
+    if not dry_run:
+        store.indexes.models.give_up_change()
+        _configure(run, wanted)
+    if run.out.as_json:
+        run.out.json({"from": before.active, "to": before.wanted, "given_up": before.next, "dry_run": dry_run})
+    else:
+        given_up = "" if before.next is None else f" The change to {before.next} is given up."
+        run.out.line(f"The memories are embedded with {before.wanted} already.{given_up}")
+    return DONE
+
+
+def _change(run: Invocation, store: MemoryStore) -> int:
+    with progress("embeddings", quiet=run.out.as_json, kept=_KEPT) as show:
+        return store.indexes.models.change(progress=show)
+
+
+def _configure(run: Invocation, wanted: EmbeddingProvider) -> None:
+    from opencode_memory.config.edit import set_value  # noqa: PLC0415  loads tomlkit
+
+    if run.config.embedding.provider is not wanted:
+        set_value(run.config.file, _KEY, wanted, environment=run.config.environment)
+
+
+def _estimate(store: MemoryStore) -> ModelCost:
+    """Embed a sample, which also shows that the model answers."""
+    memories, seconds = store.indexes.models.estimate_seconds(sample=_SAMPLE)
+    return ModelCost(memories=memories, seconds=seconds)
+
+
+def _describe(before: ModelStatus, cost: ModelCost) -> str:
+    about = f"about {format_duration(cost.seconds)}" if cost.seconds else "no time"
+    return (
+        f"Changes from {before.active} to {before.wanted}: {format_count(cost.memories, 'memory')}, {about}. "
+        "Nothing is paid on this machine."
+    )
+
+
+def _cost(cost: ModelCost) -> dict[str, object]:
+    return {"memories": cost.memories, "seconds": round(cost.seconds, 1)}
+
+
+def _as_dict(found: ModelStatus) -> dict[str, object]:
+    names = ("active", "dimension", "wanted", "next", "embedded", "memories", "is_usable")
+    return {name: getattr(found, name) for name in names}
+
+
+embedding: Final = Group("embedding", help="Show and change the embedding model.", commands=[status, use])

@@ -1,0 +1,71 @@
+"""Chooses the embedder of memories: the one that the configuration names, or the one that made the vectors."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from opencode_memory._core import Engine
+    from opencode_memory.embedding.base import Embedder
+
+
+class EmbedderChoice:
+    """The embedders that a process has. Vectors of different models are never compared, so the store decides.
+
+    Args:
+        engine: The engine of the store.
+        wanted: The embedder that the configuration names; None for the bundled model, which is loaded when it is first
+            needed.
+        others: Embedders that may have made the vectors of the store.
+    """
+
+    def __init__(self, engine: Engine, wanted: Embedder | None, others: Sequence[Embedder] = ()) -> None:
+        self._engine = engine
+        self._wanted = wanted
+        self._others = tuple(others)
+        self._lock = threading.Lock()
+
+    def wanted(self) -> Embedder:
+        """Return the embedder that the configuration names."""
+        with self._lock:
+            if self._wanted is None:
+                from opencode_memory.embedding import OnnxEmbedder  # noqa: PLC0415  loads nothing until it embeds
+
+                self._wanted = OnnxEmbedder()
+            return self._wanted
+
+    def fitting(self) -> Embedder | None:
+        """Return the embedder of the model of the stored vectors; None if this process does not have it.
+
+        A store without vectors fits the embedder that the configuration names.
+        """
+        active = self._engine.active_model()
+        return self.wanted() if active is None else self._of_model(active)
+
+    def next(self) -> Embedder | None:
+        """Return the embedder to which the store is being changed; None if there is no change, or no such embedder."""
+        change = self._engine.model_change()
+        return None if change is None else self._of_model((change[0], change[1]))
+
+    def mismatch(self) -> str | None:
+        """Return why no embedder can be used for queries, and what to do; None if one can.
+
+        Raises:
+            EmbeddingError: The bundled model is not installed.
+        """
+        active = self._engine.active_model()
+        if active is None or self._of_model(active) is not None:
+            return None
+        return (
+            f"the store's vectors were made by {active[0]} ({active[1]} dimensions), but the embedder here is "
+            f"{self.wanted().model_id}; memories are found by full-text search only until `opencode-memory reindex` "
+            "embeds them again"
+        )
+
+    def _of_model(self, model: tuple[str, int]) -> Embedder | None:
+        for embedder in (self.wanted(), *self._others):
+            if (embedder.model_id, embedder.dimension) == model:
+                return embedder
+        return None

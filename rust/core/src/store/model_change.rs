@@ -1,0 +1,147 @@
+//! A change of the embedding model: vectors of the next model are stored beside those of the active one, which answer
+//! recalls until the change is complete.
+//!
+//! Staged vectors belong to no memory yet; one transaction gives all memories their new vectors at the end. `meta` holds
+//! the next model and the last memory that was staged, so a change goes on after a kill.
+
+use rusqlite::{Connection, OptionalExtension};
+
+use super::WriteTx;
+use super::change::Op;
+use super::columns;
+use super::embedding::{self, Model, Pending, Staged};
+use crate::error::{Error, Result};
+use crate::model::memory::embedding_text;
+use crate::text;
+
+/// Name in `meta` of the row of the next model.
+pub(super) const NEXT_MODEL: &str = "next_model";
+const STAGED_KEY: &str = "next_model_key";
+
+/// A change of the model that is not complete.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Change {
+    /// The model that becomes the active one.
+    pub model: Model,
+    /// Memories up to this key were staged.
+    pub staged_key: i64,
+}
+
+/// The change of the model that was begun; `None` if there is none.
+pub fn current(connection: &Connection) -> Result<Option<Change>> {
+    let sql = "SELECT id, name, dimension, (SELECT value FROM meta WHERE name = ?2) FROM model \
+         WHERE id = (SELECT value FROM meta WHERE name = ?1)";
+    Ok(connection
+        .prepare_cached(sql)?
+        .query_row([NEXT_MODEL, STAGED_KEY], |row| {
+            let model = Model { id: row.get(0)?, name: row.get(1)?, dimension: row.get::<_, i64>(2)? as usize };
+            Ok(Change { model, staged_key: row.get::<_, Option<i64>>(3)?.unwrap_or(0) })
+        })
+        .optional()?)
+}
+
+/// Texts of all memories after a key, in order of their keys.
+pub fn texts(connection: &Connection, after_key: i64, limit: usize) -> Result<Vec<Pending>> {
+    let mut statement =
+        connection.prepare_cached("SELECT key, speaker, content FROM memory WHERE key > ?1 ORDER BY key LIMIT ?2")?;
+    let rows = statement.query_map((after_key, limit as i64), |row| {
+        Ok(Pending {
+            key: row.get(0)?,
+            text: embedding_text(row.get_ref(1)?.as_str_or_null()?, &columns::read_damaged_too(row, 2)?),
+        })
+    })?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
+}
+
+/// Number of memories after a key.
+pub fn count_texts(connection: &Connection, after_key: i64) -> Result<usize> {
+    let sql = "SELECT count(*) FROM memory WHERE key > ?1";
+    Ok(connection.prepare_cached(sql)?.query_row([after_key], |row| row.get::<_, i64>(0))? as usize)
+}
+
+/// Which of these texts a model that need not be active has embedded already.
+pub fn known(connection: &Connection, model: &Model, texts: &[String]) -> Result<Vec<bool>> {
+    let mut statement = connection.prepare_cached("SELECT 1 FROM embedding WHERE model = ?1 AND text_hash = ?2")?;
+    texts.iter().map(|text| Ok(statement.exists((model.id, text::text_hash(text).to_be_bytes()))?)).collect()
+}
+
+impl WriteTx<'_> {
+    /// Begin a change to a model, or go on with it; a change to another model is given up.
+    pub fn begin_change(&self, name: &str, dimension: usize) -> Result<Change> {
+        let model = self.model(name, dimension)?;
+        if let Some(change) = current(self)?.filter(|change| change.model.id == model.id) {
+            return Ok(change);
+        }
+        self.set_meta(NEXT_MODEL, model.id)?;
+        self.set_meta(STAGED_KEY, 0)?;
+        Ok(Change { model, staged_key: 0 })
+    }
+
+    /// Give up a change of the model. The vectors of the next model are deleted by the next maintenance.
+    pub fn give_up_change(&self) -> Result<bool> {
+        Ok(self.execute("DELETE FROM meta WHERE name IN (?1, ?2)", [NEXT_MODEL, STAGED_KEY])? > 0)
+    }
+
+    /// Store vectors of the next model, for memories up to `key`.
+    pub fn stage(&self, model: &Model, key: i64, vectors: &[(String, Vec<f32>)]) -> Result<()> {
+        let mut insert =
+            self.prepare_cached("INSERT OR IGNORE INTO embedding(model, text_hash, vector) VALUES (?1, ?2, ?3)")?;
+        for (text, vector) in vectors {
+            let blob = embedding::encode(vector, model.dimension)?;
+            insert.execute((model.id, text::text_hash(text).to_be_bytes(), blob))?;
+        }
+        self.set_meta(STAGED_KEY, key)
+    }
+
+    /// Make the next model the active one, and give its vectors to the memories.
+    ///
+    /// Memories that were changed or written since they were read wait for their vectors afterwards.
+    ///
+    /// # Errors
+    ///
+    /// A vector is missing, for example because a purge deleted it; nothing is changed then.
+    pub fn complete_change(&self, model: &Model, memories: &[Staged]) -> Result<usize> {
+        let mut content = self.prepare_cached("SELECT speaker, content FROM memory WHERE key = ?1")?;
+        let mut switched = 0;
+        for memory in memories {
+            let now = content
+                .query_row([memory.key], |row| {
+                    Ok(embedding_text(row.get_ref(0)?.as_str_or_null()?, &columns::read_damaged_too(row, 1)?))
+                })
+                .optional()?;
+            if now.as_deref() == Some(memory.text.as_str()) {
+                self.use_staged(model, memory)?;
+                switched += 1;
+            }
+        }
+        self.activate_model(&model.name, model.dimension)?;
+        // Key 0 tells every process to read all vectors again.
+        self.log(0, Op::Embed)?;
+        self.give_up_change()?;
+        Ok(switched)
+    }
+
+    fn use_staged(&self, model: &Model, memory: &Staged) -> Result<()> {
+        let mut find = self.prepare_cached("SELECT key FROM embedding WHERE model = ?1 AND text_hash = ?2")?;
+        self.prepare_cached("DELETE FROM chunk WHERE memory = ?1")?.execute([memory.key])?;
+        let mut insert = self.prepare_cached("INSERT INTO chunk(memory, ordinal, embedding) VALUES (?1, ?2, ?3)")?;
+        for (ordinal, piece) in memory.pieces.iter().enumerate() {
+            let embedding: Option<i64> =
+                find.query_row((model.id, text::text_hash(piece).to_be_bytes()), |row| row.get(0)).optional()?;
+            let Some(embedding) = embedding else {
+                return Err(Error::Conflict(format!("a vector of {} is gone; stage the texts again", model.name)));
+            };
+            insert.execute((memory.key, ordinal as i64, embedding))?;
+        }
+        self.prepare_cached("UPDATE memory SET embedded_by = ?2 WHERE key = ?1")?.execute((memory.key, model.id))?;
+        Ok(())
+    }
+
+    fn set_meta(&self, name: &str, value: i64) -> Result<()> {
+        self.execute(
+            "INSERT INTO meta(name, value) VALUES (?1, ?2) ON CONFLICT(name) DO UPDATE SET value = excluded.value",
+            (name, value),
+        )?;
+        Ok(())
+    }
+}

@@ -1,0 +1,90 @@
+"""``opencode-memory embedding``: the model of the store, and its change to a server and back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from support.command_line import CommandLine
+from support.embedding_server import MODEL, EmbeddingServer, Reply
+
+
+@pytest.fixture
+def server() -> Iterator[EmbeddingServer]:
+    with EmbeddingServer() as running:
+        yield running
+
+
+@pytest.fixture
+def described(cli: CommandLine, server: EmbeddingServer) -> CommandLine:
+    """A command line whose configuration describes a server, but uses the bundled model."""
+    for key, value in (("base_url", server.url), ("model", MODEL), ("dimensions", "64")):
+        cli.ok("config", "set", f"embedding.{key}", value)
+    return cli
+
+
+def _active(cli: CommandLine) -> str:
+    return str(cli("embedding", "status", "--json").json["active"])
+
+
+def test_model_is_changed_and_changed_back(described: CommandLine, server: EmbeddingServer) -> None:
+    described.remember("The parser is written in Rust")
+    assert "MiniLM" in _active(described)
+    answer = described.ok("embedding", "use", "openai", "--yes")
+    assert "1 memory" in answer.out
+    assert _active(described).startswith(f"openai:{MODEL}:64@")
+    assert described.ok("config", "show", "--json").json["values"]["embedding.provider"]["value"] == "openai"
+    assert "The parser is written in Rust" in server.inputs
+    assert "Rust" in described.ok("recall", "parser Rust").out
+    described.ok("embedding", "use", "local", "--yes")
+    assert "MiniLM" in _active(described)
+
+
+def test_dry_run_tells_the_cost_and_changes_nothing(described: CommandLine) -> None:
+    described.remember("The parser is written in Rust")
+    report = described.ok("embedding", "use", "openai", "--dry-run", "--json").json
+    assert report["memories"] == 1
+    assert report["dry_run"]
+    assert "MiniLM" in _active(described)
+    assert described.ok("config", "show", "--json").json["values"]["embedding.provider"]["value"] == "local"
+
+
+def test_change_in_the_background_is_shown_and_can_be_given_up(described: CommandLine) -> None:
+    described.remember("The parser is written in Rust")
+    answer = described.ok("embedding", "use", "openai", "--yes", "--background")
+    assert "worker" in answer.out
+    status = described("embedding", "status")
+    assert status.code == 1
+    assert "changes to" in status.out
+    assert "0 of 1 memory done" in status.out
+    assert "given up" in described.ok("embedding", "use", "local", "--yes").out
+    assert described("embedding", "status").code == 0
+
+
+def test_store_keeps_its_model_until_it_is_told_to_change(described: CommandLine, server: EmbeddingServer) -> None:
+    described.remember("The parser is written in Rust")
+    described.ok("config", "set", "embedding.provider", "openai")
+    described.remember("The lexer is written in Python")
+    assert "MiniLM" in _active(described)
+    assert server.received == []
+    status = described("embedding", "status")
+    assert status.code == 1
+    assert "embedding use openai" in status.err
+    checks = {check["name"]: check for check in described("doctor", "--json").json["checks"]}
+    assert "recall uses all-MiniLM" in checks["embed_model"]["text"]
+
+
+def test_server_that_does_not_answer_changes_nothing(described: CommandLine, server: EmbeddingServer) -> None:
+    described.remember("The parser is written in Rust")
+    server.script.append(Reply(status=400))
+    answer = described("embedding", "use", "openai", "--yes")
+    assert answer.code == 2
+    assert "status 400" in answer.err
+    assert described.ok("config", "show", "--json").json["values"]["embedding.provider"]["value"] == "local"
+
+
+def test_provider_without_its_settings_is_refused(cli: CommandLine) -> None:
+    answer = cli("embedding", "use", "openai", "--yes")
+    assert answer.code == 2
+    assert "embedding.model" in answer.err
