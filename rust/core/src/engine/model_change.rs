@@ -27,6 +27,7 @@ impl Engine {
     /// Give up a change of the model; whether there was one.
     pub fn give_up_model_change(&self) -> Result<bool> {
         let shared = self.enter()?;
+        #[allow(clippy::redundant_closure_for_method_calls)] // the method alone is not general over its lifetime
         shared.store.write(&shared.clock, self.actor, |write| write.give_up_change())
     }
 
