@@ -37,7 +37,7 @@ def test_stop_ends_server_and_says_which(background: Background, config: Config)
     version = started["version"]
     assert out == f"Stopped opencode-memory {version} at {started['url']} (process {started['pid']}).\n"
     assert health_of(config) is None
-    assert (config.data_dir / RECORD_FILE).read_text() == ""
+    assert (config.data_dir / RECORD_FILE).read_text().strip() == ""
 
     code, out, err = background.run("stop")
     assert (code, out, err) == (1, f"No server runs for {config.data_dir}.\n", "")

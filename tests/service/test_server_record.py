@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import stat
@@ -97,3 +98,29 @@ def test_lock_ends_with_its_process(tmp_path: Path) -> None:
     assert os.waitpid(child, 0)[1] == 0
     assert (tmp_path / RECORD_FILE).read_text() != ""
     assert find_server(tmp_path) is None
+
+
+def test_record_keeps_its_space_when_it_ends(tmp_path: Path) -> None:
+    with hold_record(tmp_path, RECORD):
+        size = (tmp_path / RECORD_FILE).stat().st_size
+    assert (tmp_path / RECORD_FILE).stat().st_size == size
+    assert (tmp_path / RECORD_FILE).read_bytes().strip() == b""
+
+
+def test_longer_record_of_an_earlier_server_is_cut(tmp_path: Path) -> None:
+    (tmp_path / RECORD_FILE).write_bytes(b"x" * 4000)
+    with hold_record(tmp_path, RECORD):
+        assert find_server(tmp_path) == RECORD
+
+
+def test_record_that_is_written_in_part_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    answers = [7]
+
+    def write_a_part(descriptor: int, data: bytes, at: int) -> int:
+        if not answers:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return answers.pop()
+
+    monkeypatch.setattr(os, "pwrite", write_a_part)
+    with pytest.raises(StorageError, match=r"server\.json: No space left"), hold_record(tmp_path, RECORD):
+        pytest.fail("the server runs without a record")

@@ -42,7 +42,9 @@ class Posix:
         return os.pread(descriptor, size, 0)
 
     def write_start(self, descriptor: int, data: bytes) -> None:
-        os.pwrite(descriptor, data, 0)
+        done = 0
+        while done < len(data):  # A disk that is almost full takes a part first, and then fails.
+            done += os.pwrite(descriptor, data[done:], done)
 
     def try_lock(self, descriptor: int, *, shared: bool = False) -> bool:
         try:

@@ -98,7 +98,9 @@ class Windows:
 
     def write_start(self, descriptor: int, data: bytes) -> None:
         os.lseek(descriptor, 0, os.SEEK_SET)
-        os.write(descriptor, data)
+        done = 0
+        while done < len(data):
+            done += os.write(descriptor, data[done:])
 
     def try_lock(self, descriptor: int, *, shared: bool = False) -> bool:
         return self._api.lock(descriptor, shared=shared)

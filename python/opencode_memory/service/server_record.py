@@ -22,6 +22,8 @@ from opencode_memory.service.addresses import format_url
 
 RECORD_FILE: Final = "server.json"
 _MOST_BYTES: Final = 4_096
+_FILE_BYTES: Final = 1_024
+"""Size of the file. A record has about 100 bytes; a version and an address have at most a few hundred."""
 _PATIENCE_SECONDS: Final = 1.0
 _PAUSE_SECONDS: Final = 0.02
 _MOST_PORT: Final = 65_535
@@ -110,15 +112,14 @@ def hold_record(data_dir: Path, record: ServerRecord) -> Iterator[None]:
         _lock(descriptor, data_dir)
         try:
             system().set_mode(descriptor, PRIVATE_FILE)
-            os.ftruncate(descriptor, 0)
-            system().write_start(descriptor, json.dumps(asdict(record)).encode())
+            _write(descriptor, json.dumps(asdict(record)).encode())
         except OSError as error:
             raise _storage_error(data_dir, error) from error
         try:
             yield
         finally:
             with suppress(OSError):  # The lock decides, so an outdated record does no harm.
-                os.ftruncate(descriptor, 0)
+                _write(descriptor, b"")
     finally:
         os.close(descriptor)
 
@@ -131,6 +132,12 @@ def _lock(descriptor: int, data_dir: Path) -> None:
         if time.monotonic() > until:
             raise ConflictError(f"other processes hold the lock of {data_dir / RECORD_FILE}")
         time.sleep(_PAUSE_SECONDS)
+
+
+def _write(descriptor: int, record: bytes) -> None:
+    """Replace the record. The file keeps its size, so that a full disk has space for the next record."""
+    system().write_start(descriptor, record.ljust(_FILE_BYTES))
+    os.ftruncate(descriptor, _FILE_BYTES)
 
 
 def _parse(data: bytes) -> ServerRecord | None:
