@@ -14,7 +14,7 @@ from opencode_memory import BusyError, MemoryStore, Status, StorageError
 from opencode_memory.store.jobs import LEASE_SECONDS, Job
 from opencode_memory.worker.duties import maintenance_duties
 from opencode_memory.worker.duty import Duty, LeaseLostError, PermanentError, PostponedError, Work, always, repeat_every
-from opencode_memory.worker.run import run_next_job, run_worker
+from opencode_memory.worker.run import Postponements, run_next_job, run_worker
 from support.stores import DAY_MS, NOW_MS, SECOND_MS, set_clock
 from support.worker_loop import (
     MOST_ATTEMPTS,
@@ -130,6 +130,23 @@ def test_postponed_job_never_becomes_dead(store: MemoryStore) -> None:
     assert len(tries) == 3 * MOST_ATTEMPTS
     [job] = store.jobs.list()
     assert (job.dead_at, job.attempts) == (None, 0)
+
+
+def test_reason_of_a_postponed_job_is_logged_once(store: MemoryStore, caplog: pytest.LogCaptureFixture) -> None:
+    reasons = ["busy", "busy", "other", "other", None, "other"]
+    postponements = Postponements()
+
+    def do(_work: Work) -> None:
+        if (reason := reasons.pop(0)) is not None:
+            raise PostponedError(reason, seconds=0)
+
+    duties = {duty.kind: duty for duty in make_duties("task", do)}
+    with caplog.at_level(logging.INFO):
+        while reasons:
+            store.jobs.enqueue("task", "a")
+            assert run_next_job(store, duties, worker="w", now=make_clock(store), postponements=postponements)
+    told = [record.getMessage().rpartition(": ")[2] for record in caplog.records if "postponed" in record.message]
+    assert told == ["busy", "other", "other"]
 
 
 def test_busy_store_postpones_a_job(store: MemoryStore) -> None:

@@ -89,6 +89,7 @@ def run_worker(
     if lower_priority:
         system().lower_priority()
     name = name_worker()
+    postponements = Postponements()
     is_first = True
     while True:
         did_something, pause = False, _LOOK_SECONDS
@@ -98,7 +99,7 @@ def run_worker(
                 free_jobs_of_dead_workers(store, at=now())
                 is_first = False
             enqueue_due_jobs(store, tuple(by_kind.values()))
-            did_something = run_next_job(store, by_kind, worker=name, now=now)
+            did_something = run_next_job(store, by_kind, worker=name, now=now, postponements=postponements)
         except BusyError:
             _log.info("the store is busy; the worker tries again")
         except StorageError as error:
@@ -116,8 +117,31 @@ def enqueue_due_jobs(store: MemoryStore, duties: Sequence[Duty]) -> None:
             store.jobs.enqueue(duty.kind)
 
 
+class Postponements:
+    """Jobs that are postponed again and again, so that the log names each reason once."""
+
+    def __init__(self) -> None:
+        self._reasons: dict[tuple[str, str], str] = {}
+
+    def is_new(self, job: Job, reason: str) -> bool:
+        """Note that a job is postponed; return whether it was not for this reason before."""
+        key = (job.kind, job.subject)
+        is_new = self._reasons.get(key) != reason
+        self._reasons[key] = reason
+        return is_new
+
+    def end(self, job: Job) -> None:
+        """Note that a job ran."""
+        self._reasons.pop((job.kind, job.subject), None)
+
+
 def run_next_job(
-    store: MemoryStore, duties: dict[str, Duty], *, worker: str, now: Callable[[], datetime] = clock.now
+    store: MemoryStore,
+    duties: dict[str, Duty],
+    *,
+    worker: str,
+    now: Callable[[], datetime] = clock.now,
+    postponements: Postponements | None = None,
 ) -> bool:
     """Run the next due job; return False if there is none.
 
@@ -126,7 +150,9 @@ def run_next_job(
         duties: Duties of this worker, by kind.
         worker: Name of the worker.
         now: Returns the current time.
+        postponements: Postponements of earlier jobs; without them, each one is logged.
     """
+    postponements = postponements or Postponements()
     job = store.jobs.claim(worker, kinds=tuple(duties))
     if job is None:
         return False
@@ -136,12 +162,11 @@ def run_next_job(
         _log.info("%s: %s", _format_job(job), _format_error(error))
     except PostponedError as error:
         store.jobs.done(job, again_at=now() + timedelta(seconds=error.seconds))
-        _log.log(
-            logging.WARNING if error.is_warning else logging.INFO,
-            "%s is postponed: %s",
-            _format_job(job),
-            _format_error(error),
-        )
+        reason = _format_error(error)
+        if postponements.is_new(job, reason):
+            level = logging.WARNING if error.is_warning else logging.INFO
+            _log.log(level, "%s is postponed: %s", _format_job(job), reason)
+        return True
     except PermanentError as error:
         store.jobs.failed(job, _format_error(error), is_final=True)
         _log.warning("%s failed permanently: %s", _format_job(job), _format_error(error))
@@ -154,6 +179,7 @@ def run_next_job(
         _log.warning("%s failed: %s", _format_job(job), reason, exc_info=_log.isEnabledFor(logging.DEBUG))
     else:
         store.jobs.done(job, again_at=again_at)
+    postponements.end(job)
     return True
 
 
