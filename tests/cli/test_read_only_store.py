@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+import opencode_memory
+from opencode_memory import MemoryStore
+from opencode_memory.errors import StorageError
 from opencode_memory.files import access
 from support.command_line import CommandLine
 
@@ -73,3 +78,31 @@ def test_doctor_reports_a_store_that_is_not_writable(cli: CommandLine, store_fol
         check["text"] for check in checks if check["level"] == "problem"
     ]
     assert [check["level"] for check in checks if check["name"] == "store"] == ["ok"]
+
+
+def test_store_on_a_full_disk_is_read_and_the_reason_is_told(cli: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+    cli.remember("The parser is written in Rust")
+    open_store = opencode_memory.open
+
+    def refuse_writing(*arguments: Any, read_only: bool, **options: Any) -> MemoryStore:
+        if not read_only:
+            raise StorageError("open store.db: there is no space left; nothing was changed", path="store.db")
+        return open_store(*arguments, read_only=read_only, **options)
+
+    monkeypatch.setattr(opencode_memory, "open", refuse_writing)
+    assert cli("recall", "parser").code == 2, "the disk has space, so the error is another one"
+    monkeypatch.setattr(access, "is_full", lambda _folder: True)
+    answer = cli.ok("recall", "parser")
+    assert "written in Rust" in answer.out
+    assert "no space left" in answer.err
+    refused = cli("remember", "The lexer is written in Rust")
+    assert refused.code == 2
+    assert "no space left" in refused.err
+
+
+def test_disk_without_space_for_a_few_pages_is_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert not access.is_full(tmp_path)
+    assert not access.is_full(tmp_path / "missing")
+    usage = shutil.disk_usage(tmp_path)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _path: usage._replace(free=100_000))
+    assert access.is_full(tmp_path)

@@ -22,7 +22,7 @@ from opencode_memory.cli.output import Output
 from opencode_memory.config.load import Config, environment, load
 from opencode_memory.config.sections import Color
 from opencode_memory.config.setting import PREFIX
-from opencode_memory.errors import InvalidInputError, OpencodeMemoryError
+from opencode_memory.errors import InvalidInputError, OpencodeMemoryError, StorageError
 from opencode_memory.text import clock
 
 if TYPE_CHECKING:
@@ -104,17 +104,7 @@ class Invocation:
             background: Whether a thread embeds new memories until the store is closed. Bulk commands embed in the
                 foreground instead, with a progress bar.
         """
-        import opencode_memory  # noqa: PLC0415  see the module's docstring
-
-        with opencode_memory.open(
-            self.config.data_dir,
-            project=self.config.project,
-            embedder=self._embedders.of_memories,
-            other_embedders=self._embedders.others,
-            session_embedder=self._embedders.of_sessions,
-            read_only=self.is_read_only(),
-            background=background,
-        ) as store:
+        with self._open(background=background) as store:
             self._read_sessions(store)
             try:
                 yield self.bind(store, creates_project=creates_project)
@@ -124,6 +114,35 @@ class Invocation:
                     self._finish_embedding(store)
             if store.is_writable:
                 self.offer_relearning(store)
+
+    def _open(self, *, background: bool) -> MemoryStore:
+        """Open the store; for reading if it cannot be written, or if SQLite finds no space for its working files."""
+        import opencode_memory  # noqa: PLC0415  see the module's docstring
+
+        def open_store(*, read_only: bool) -> MemoryStore:
+            return opencode_memory.open(
+                self.config.data_dir,
+                project=self.config.project,
+                embedder=self._embedders.of_memories,
+                other_embedders=self._embedders.others,
+                session_embedder=self._embedders.of_sessions,
+                read_only=read_only,
+                background=background,
+            )
+
+        try:
+            return open_store(read_only=self.is_read_only())
+        except StorageError as error:
+            from opencode_memory.files import access  # noqa: PLC0415  see the module's docstring
+
+            if not access.is_full(self.config.data_dir):
+                raise
+            try:
+                store = open_store(read_only=True)
+            except OpencodeMemoryError:
+                raise error from None
+            self.out.note(f"There is no space left for {self.config.data_dir}: memories can be read, but not changed.")
+            return store
 
     def bind(self, store: MemoryStore, *, creates_project: bool = False) -> MemoryStore:
         """Return a store bound to the project that an option names, or to the project of the folder."""

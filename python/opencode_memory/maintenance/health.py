@@ -52,9 +52,8 @@ def check_folder(folder: Path) -> Iterator[Finding]:
         yield Finding("data_dir", f"{folder} is not writable, so memories can be read but not stored")
     free = shutil.disk_usage(folder).free
     if free < _ENOUGH_BYTES:
-        yield Finding(
-            "disk", f"only {free / 1e6:,.0f} MB are free in {folder}", "free some space; writes fail without it"
-        )
+        text = f"only {free / 1e6:,.0f} MB are free in {folder}; writes fail without space"
+        yield Finding("disk", text, "remove other files there, or backups that `opencode-memory backup list` shows")
 
 
 def check_store(store: MemoryStore) -> Iterator[Finding]:
